@@ -52,7 +52,6 @@ const COMMENT_WIDTH: Rule = Rule {
     name: "comments over 100 columns",
     allowed: &[
         ("agent", 1),
-        ("edit", 1),
         ("index", 2),
         ("model", 1),
         ("policy", 2),
@@ -67,7 +66,6 @@ const CLAUSE: Rule = Rule {
     allowed: &[
         ("agent", 6),
         ("context", 1),
-        ("edit", 4),
         ("index", 1),
         ("model", 2),
         ("policy", 5),
@@ -87,7 +85,6 @@ const WORD: Rule = Rule {
 const TWINS: Rule = Rule {
     name: "types with the name of another type of the crate",
     allowed: &[
-        ("edit", 8),
         ("index", 1),
         ("model", 1),
         ("policy", 4),

@@ -117,7 +117,7 @@ fn print(args: &ApplyArgs, plan: &Plan) {
         return;
     }
     let paint = color::stdout();
-    for change in plan.writes() {
+    for change in plan.changes_to_write() {
         if args.dry_run {
             print_diff(change, paint);
         } else {
@@ -140,10 +140,10 @@ fn print(args: &ApplyArgs, plan: &Plan) {
     if plan.failed.is_empty() {
         return;
     }
-    let held = plan.changes.len() - plan.writes().len();
+    let held = plan.changes.len() - plan.changes_to_write().len();
     if held > 0 {
         errln!("nothing was written; {held} of the files could be changed: --partial writes those");
-    } else if plan.writes().is_empty() {
+    } else if plan.changes_to_write().is_empty() {
         errln!("nothing was written");
     }
 }

@@ -91,7 +91,7 @@ fn apply(case: &Case, normalised: bool) -> Result<BTreeMap<String, String>, Stri
     if plan.changes.is_empty() {
         return Err(plan.unchanged.first().map_or("nothing was done".to_owned(), |one| one.reason.clone()));
     }
-    for change in plan.writes() {
+    for change in plan.changes_to_write() {
         files.remove(&change.path);
         if let Some(after) = &change.after {
             files.insert(change.to.clone().unwrap_or_else(|| change.path.clone()), after.clone());

@@ -6,11 +6,11 @@ use journeyman_protocol::RelPath;
 
 use crate::change::{FileOps, Outcome, apply_ops, to_ops};
 use crate::edit::{Edit, EditOp, OpContext};
-use crate::feedback::failure;
+use crate::feedback::describe_failure;
 use crate::files::{FileProblem, Files, exists};
 use crate::formats::block::BlockProblem;
 use crate::formats::{Format, Reading, Source, read};
-use crate::outcome::Fate;
+use crate::outcome::OtherEdits;
 use crate::place::Allow;
 use crate::plan::{ChangeKind, Failure, FileChange, Plan, Unchanged};
 
@@ -38,7 +38,7 @@ pub fn plan(reply: &str, options: &Options, files: &dyn Files) -> Plan {
     let mut plan = plan_edits(&edits, options, files);
     plan.format = format;
     plan.prose = prose;
-    plan.failed.extend(problems.iter().map(unreadable));
+    plan.failed.extend(problems.iter().map(to_failure));
     if plan.changes.is_empty() && plan.unchanged.is_empty() && plan.failed.is_empty() {
         let message = match options.format {
             Some(format) => format!("the reply has no edit in the format `{format}`"),
@@ -49,7 +49,7 @@ pub fn plan(reply: &str, options: &Options, files: &dyn Files) -> Plan {
     plan
 }
 
-fn unreadable(problem: &BlockProblem) -> Failure {
+fn to_failure(problem: &BlockProblem) -> Failure {
     let path = problem.subject.as_ref().and_then(|subject| RelPath::parse(subject).ok());
     Failure { path, kind: "malformed", message: problem.to_string(), nearest: None }
 }
@@ -105,8 +105,9 @@ fn plan_file(file: &FileOps, options: &Options, files: &dyn Files, plan: &mut Pl
     let shown = files.shown(&file.path);
     let context = OpContext { path: &file.path, shown: shown.as_deref(), allow: options.allow };
     let outcome = apply_ops(text.as_deref(), &file.ops, &context);
-    let fate = if options.partial { Fate::Others } else { Fate::Nothing };
-    let failed = outcome.failed.iter().map(|error| failure(file, text.as_deref(), error, files, fate));
+    let fate = if options.partial { OtherEdits::Others } else { OtherEdits::Nothing };
+    let failed =
+        outcome.failed.iter().map(|error| describe_failure(file, text.as_deref(), error, files, fate));
     plan.failed.extend(failed);
     if outcome.is_unchanged() {
         let reason = outcome.notes.iter().find_map(|note| note.note.clone());
@@ -114,10 +115,10 @@ fn plan_file(file: &FileOps, options: &Options, files: &dyn Files, plan: &mut Pl
         plan.unchanged.push(Unchanged { path: file.path.clone(), reason });
         return;
     }
-    plan.changes.extend(change(file, text.as_deref(), outcome));
+    plan.changes.extend(to_file_change(file, text.as_deref(), outcome));
 }
 
-fn change(file: &FileOps, before: Option<&str>, outcome: Outcome) -> Option<FileChange> {
+fn to_file_change(file: &FileOps, before: Option<&str>, outcome: Outcome) -> Option<FileChange> {
     let Outcome { content, rename, notes, broken, .. } = outcome;
     let to = rename.filter(|to| *to != file.path);
     let kind = match (before, &content, &to) {

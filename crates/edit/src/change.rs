@@ -13,7 +13,7 @@ use crate::edit::{Edit, EditOp, OpContext, Replace};
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::{Hunk, IndexedText, find_in, placeholders};
 use crate::{lazy, patch, symbol};
-use offsets::Run;
+use offsets::StepTexts;
 
 /// All that is asked of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +142,7 @@ pub enum OpError {
 /// is said in the step's note.
 #[must_use]
 pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) -> Outcome {
-    let mut work = Work {
+    let mut work = FileWork {
         of: ops.len(),
         context: *context,
         content: text.map(str::to_owned),
@@ -163,7 +163,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
                 at += run;
             }
             _ => {
-                work.step(at, op);
+                work.apply_unplaced_step(at, op);
                 at += 1;
             }
         }
@@ -181,7 +181,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
             Refusal::BrokenSyntax { line: finding.line, message: finding.message.clone(), strategy };
         work.failed.push(OpError::Refused { op: note.op, of: ops.len(), refusal });
     }
-    let Work { content, rename, notes, changed, failed, .. } = work;
+    let FileWork { content, rename, notes, changed, failed, .. } = work;
     Outcome { content, rename, notes, changed, failed, broken }
 }
 
@@ -191,7 +191,7 @@ fn is_placed(op: &EditOp) -> bool {
 }
 
 /// A file being worked on.
-struct Work<'a> {
+struct FileWork<'a> {
     of: usize,
     context: OpContext<'a>,
     content: Option<String>,
@@ -201,61 +201,65 @@ struct Work<'a> {
     failed: Vec<OpError>,
 }
 
-impl Work<'_> {
+impl FileWork<'_> {
     fn refuse(&mut self, op: usize, refusal: Refusal) {
         self.failed.push(OpError::Refused { op, of: self.of, refusal });
     }
 
-    fn note(&mut self, op: usize, count: u32, note: Option<String>) {
+    fn record_note(&mut self, op: usize, count: u32, note: Option<String>) {
         self.notes.push(OpNote { op, strategy: None, line: 1, count, note });
     }
 
     /// A step that isn't placed, or one that is where there is no file yet.
-    fn step(&mut self, at: usize, op: &EditOp) {
+    fn apply_unplaced_step(&mut self, at: usize, op: &EditOp) {
         let of = self.of;
         match op {
             EditOp::Replace(Replace { search, replace: content, .. }) if search.is_empty() => {
-                self.rewrite(at, content);
+                self.rewrite_file(at, content);
             }
-            EditOp::Patch(hunk) if patch::created(hunk).is_some() => {
-                self.content = patch::created(hunk);
-                self.note(at, 1, None);
+            EditOp::Patch(hunk) if patch::created_content(hunk).is_some() => {
+                self.content = patch::created_content(hunk);
+                self.record_note(at, 1, None);
             }
-            EditOp::Rewrite { content } => self.rewrite(at, content),
+            EditOp::Rewrite { content } => self.rewrite_file(at, content),
             EditOp::Create { content } if self.content.as_ref() == Some(content) => {
-                self.note(at, 0, Some("the file is there with that content: applied before".to_owned()));
+                self.record_note(
+                    at,
+                    0,
+                    Some("the file is there with that content: applied before".to_owned()),
+                );
             }
             EditOp::Create { .. } if self.content.as_ref().is_some_and(|old| !old.is_empty()) => {
                 self.failed.push(OpError::Exists { op: at, of });
             }
             EditOp::Create { content } => {
                 self.content = Some(content.clone());
-                self.note(at, 1, None);
+                self.record_note(at, 1, None);
             }
             EditOp::Replace(_) | EditOp::Patch(_) | EditOp::Symbol(_) => {
                 self.failed.push(OpError::Missing { op: at, of });
             }
             EditOp::Lazy { content } => match self.content.take() {
-                None => match placeholders::placeholder("", content) {
+                None => match placeholders::find_placeholder("", content) {
                     Some(remark) => self.refuse(at, Refusal::Placeholder { remark: remark.to_owned() }),
-                    None => self.rewrite(at, content),
+                    None => self.rewrite_file(at, content),
                 },
                 Some(old) => {
                     match lazy::merge(self.context.path, &old, content, self.context.allow) {
                         Ok(placed) => {
-                            let new = placed.text(&old);
+                            let new = placed.apply_to(&old);
                             self.changed = std::iter::once(0..new.len()).collect();
                             self.content = Some(new);
-                            self.placed(at, &placed);
+                            self.record_placement(at, &placed);
                             return;
                         }
-                        Err(Refusal::NoChange) => self.unchanged(at, &Refusal::NoChange),
+                        Err(Refusal::NoChange) => self.record_unchanged(at, &Refusal::NoChange),
                         Err(refusal) => self.refuse(at, refusal),
                     }
                     self.content = Some(old);
                 }
             },
-            EditOp::Delete if self.keeps_lines(at) => {
+            EditOp::Delete if self.leaves_lines(at) => {
                 let message =
                     "The patch deletes the file but does not remove all of its lines. Delete it without \
                                listing lines, or list all that it has"
@@ -263,7 +267,7 @@ impl Work<'_> {
                 self.refuse(at, Refusal::Malformed { message });
             }
             EditOp::Delete => match self.content.take() {
-                Some(_) => self.note(at, 1, None),
+                Some(_) => self.record_note(at, 1, None),
                 None => self.failed.push(OpError::Missing { op: at, of }),
             },
             EditOp::Rename { .. } if self.content.is_none() => {
@@ -271,50 +275,50 @@ impl Work<'_> {
             }
             EditOp::Rename { to } => {
                 self.rename = Some(to.clone());
-                self.note(at, 1, None);
+                self.record_note(at, 1, None);
             }
         }
     }
 
     /// Returns true if a patch was to remove all of the file's lines and left some.
-    fn keeps_lines(&self, at: usize) -> bool {
+    fn leaves_lines(&self, at: usize) -> bool {
         let patched = self.notes.last().is_some_and(|note| note.op + 1 == at && note.strategy.is_some());
         patched && self.content.as_ref().is_some_and(|text| !text.trim().is_empty())
     }
 
-    fn rewrite(&mut self, at: usize, content: &str) {
-        let (new, note) = rewritten(self.content.as_deref(), content);
+    fn rewrite_file(&mut self, at: usize, content: &str) {
+        let (new, note) = rewrite_keeping_line_ends(self.content.as_deref(), content);
         let count = u32::from(self.content.as_deref() != Some(new.as_str()));
         self.changed = std::iter::once(0..new.len()).collect();
         self.content = Some(new);
-        self.note(at, count, note);
+        self.record_note(at, count, note);
     }
 
-    fn placed(&mut self, op: usize, placed: &Placed) {
+    fn record_placement(&mut self, op: usize, placed: &Placed) {
         let count = u32::try_from(placed.pieces.len()).unwrap_or(u32::MAX);
         let note = placed.note.clone();
         self.notes.push(OpNote { op, strategy: Some(placed.strategy), line: placed.line, count, note });
     }
 
     /// A step that has nothing to do stops nobody.
-    fn unchanged(&mut self, op: usize, why: &Refusal) {
+    fn record_unchanged(&mut self, op: usize, why: &Refusal) {
         let note = if why.already_applied() {
             "the replacement is in the file already, and what it replaces is not: applied before"
         } else {
             "nothing to change: the file has that text already"
         };
-        self.note(op, 0, Some(note.to_owned()));
+        self.record_note(op, 0, Some(note.to_owned()));
     }
 
     /// Steps that are placed, one after the other.
     fn place_run(&mut self, first: usize, ops: &[EditOp]) {
         let Some(original) = self.content.take() else { return };
         let file = IndexedText::new(&original, ops.len());
-        let mut run = Run::new(&original);
+        let mut run = StepTexts::new(&original);
         let mut after = None;
         let mut put: HashSet<(usize, String)> = HashSet::new();
         for (op, step) in (first..).zip(ops) {
-            let found = self.find(&file, step, after);
+            let found = self.find_step(&file, step, after);
             let mut overlap = None;
             if let Ok(placed) = &found {
                 // The same text put in at the same place twice is an edit that was sent twice.
@@ -323,14 +327,14 @@ impl Work<'_> {
                     .iter()
                     .filter(|(span, piece)| span.start < span.end || put.insert((span.start, piece.clone())));
                 if fresh.count() == 0 {
-                    self.unchanged(op, &Refusal::NoChange);
+                    self.record_unchanged(op, &Refusal::NoChange);
                     continue;
                 }
                 after = placed.pieces.last().map(|(span, _)| span.end);
                 match run.carried(placed) {
                     Ok(here) => {
-                        let line = run.line(start_of(&here), |place| file.line_at(place));
-                        self.placed(op, &Placed { line, ..here.clone() });
+                        let line = run.line(first_start_of(&here), |place| file.line_at(place));
+                        self.record_placement(op, &Placed { line, ..here.clone() });
                         run.put(op, here.pieces);
                         continue;
                     }
@@ -340,22 +344,22 @@ impl Work<'_> {
             // Not where the model looked last: perhaps in what the steps before have written.
             let again = match run.is_untouched() {
                 true => found,
-                false => self.find(&IndexedText::new(run.text(), 1), step, None),
+                false => self.find_step(&IndexedText::new(run.current_text(), 1), step, None),
             };
             match (again, overlap) {
                 (Ok(here), _) => {
-                    self.placed(op, &here);
+                    self.record_placement(op, &here);
                     run.turn();
                     run.put(op, here.pieces);
                 }
                 (Err(why), None) if matches!(why, Refusal::NoChange) || why.already_applied() => {
-                    self.unchanged(op, &why);
+                    self.record_unchanged(op, &why);
                 }
                 // The same edit twice in one reply is one edit.
                 (Err(_), Some((with, _)))
                     if with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step) =>
                 {
-                    self.unchanged(op, &Refusal::NoChange);
+                    self.record_unchanged(op, &Refusal::NoChange);
                 }
                 (Err(_), Some((with, line))) => self.refuse(op, Refusal::Overlap { with: with + 1, line }),
                 (Err(refusal), None) => self.refuse(op, refusal),
@@ -371,16 +375,23 @@ impl Work<'_> {
         self.content = Some(written);
     }
 
-    fn find(&self, file: &IndexedText<'_>, step: &EditOp, after: Option<usize>) -> Result<Placed, Refusal> {
-        let found = self.find_by_lines(file, step, after);
+    fn find_step(
+        &self,
+        file: &IndexedText<'_>,
+        step: &EditOp,
+        after: Option<usize>,
+    ) -> Result<Placed, Refusal> {
+        let found = self.find_step_by_lines(file, step, after);
         if !matches!(found, Err(Refusal::NotFound { already_applied: false, .. })) {
             return found;
         }
-        let again = carriage_returns::find(file.text(), |file| self.find_by_lines(file, step, after));
+        let again = carriage_returns::find_with_carriage_returns(file.text(), |file| {
+            self.find_step_by_lines(file, step, after)
+        });
         again.map_or(found, Ok)
     }
 
-    fn find_by_lines(
+    fn find_step_by_lines(
         &self,
         file: &IndexedText<'_>,
         step: &EditOp,
@@ -400,20 +411,20 @@ impl Work<'_> {
                     ..Hunk::new(&wish.search, &wish.replace)
                 },
             ),
-            EditOp::Patch(hunk) => patch::find(file, hunk, after, &self.context),
-            EditOp::Symbol(wish) => symbol::find(self.context.path, file.text(), wish),
+            EditOp::Patch(hunk) => patch::find_hunk(file, hunk, after, &self.context),
+            EditOp::Symbol(wish) => symbol::find_symbol_edit(self.context.path, file.text(), wish),
             _ => Err(Refusal::NoChange),
         }
     }
 }
 
-fn start_of(placed: &Placed) -> usize {
+fn first_start_of(placed: &Placed) -> usize {
     placed.pieces.first().map_or(0, |(span, _)| span.start)
 }
 
 /// The content a whole-file rewrite leaves: the file's line endings and final line break survive
 /// it.
-fn rewritten(old: Option<&str>, new: &str) -> (String, Option<String>) {
+fn rewrite_keeping_line_ends(old: Option<&str>, new: &str) -> (String, Option<String>) {
     let mut notes = Vec::new();
     let crlf = old.is_some_and(|old| old.contains("\r\n") && !old.replace("\r\n", "").contains('\n'));
     let mut content = if crlf && new.contains('\n') && !new.contains('\r') {

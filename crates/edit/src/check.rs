@@ -6,12 +6,12 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::parse::{Tree, parse, reparse};
 
 use crate::lines::line_at;
-use crate::outcome::cut;
+use crate::outcome::truncate;
 
 /// Faults of a text that are looked at: more of them, and it isn't what its name says.
-const MAX_FAULTS: usize = 200;
+const MAX_SYNTAX_ERRORS: usize = 200;
 /// Bytes of a line that are quoted.
-const MAX_QUOTED: usize = 80;
+const MAX_QUOTED_BYTES: usize = 80;
 
 /// A syntax error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,21 +39,21 @@ pub(crate) fn broken_by(path: &RelPath, old: &str, new: &str) -> Option<Finding>
     // Nodes reused from the old tree may have misled the parser: a fault is one only if a fresh
     // look sees it too.
     let after = parse(language, new).ok().filter(Tree::has_error)?;
-    let change = Change::of(old, new);
-    let faults = faults(&after);
+    let change = ChangedBytes::of(old, new);
+    let faults = syntax_error_nodes(&after);
     if before.has_error() {
-        let (was, is) = (self::faults(&before).len(), faults.len());
-        if is <= was || is >= MAX_FAULTS {
+        let (was, is) = (self::syntax_error_nodes(&before).len(), faults.len());
+        if is <= was || is >= MAX_SYNTAX_ERRORS {
             return None;
         }
         // Only what lies where the edit was is its own.
         let fault =
             faults.iter().find(|fault| (change.start..=change.new_end).contains(&fault.start_byte()))?;
-        return Some(say(*fault, new));
+        return Some(to_finding(*fault, new));
     }
     Some(
-        bracket(&before, &after, old, new, &change)
-            .or_else(|| faults.first().map(|fault| say(*fault, new)))
+        unbalanced_bracket(&before, &after, old, new, &change)
+            .or_else(|| faults.first().map(|fault| to_finding(*fault, new)))
             .unwrap_or(Finding {
                 line: line_at(new, change.start),
                 message: "the text doesn't parse".to_owned(),
@@ -62,13 +62,13 @@ pub(crate) fn broken_by(path: &RelPath, old: &str, new: &str) -> Option<Finding>
 }
 
 /// The bytes in which two texts differ.
-struct Change {
+struct ChangedBytes {
     start: usize,
     old_end: usize,
     new_end: usize,
 }
 
-impl Change {
+impl ChangedBytes {
     fn of(old: &str, new: &str) -> Self {
         let start = old.bytes().zip(new.bytes()).take_while(|(one, other)| one == other).count();
         let room = old.len().min(new.len()) - start;
@@ -84,7 +84,7 @@ impl Change {
 }
 
 /// The nodes that aren't what the language expects, or that it misses.
-fn faults(tree: &Tree) -> Vec<Node<'_>> {
+fn syntax_error_nodes(tree: &Tree) -> Vec<Node<'_>> {
     let mut found = Vec::new();
     let mut cursor = tree.root().walk();
     loop {
@@ -92,7 +92,7 @@ fn faults(tree: &Tree) -> Vec<Node<'_>> {
         if (node.is_error() || node.is_missing()) && node.parent().is_some() {
             found.push(node);
         }
-        if found.len() >= MAX_FAULTS {
+        if found.len() >= MAX_SYNTAX_ERRORS {
             return found;
         }
         if node.has_error() && !node.is_error() && cursor.goto_first_child() {
@@ -106,7 +106,7 @@ fn faults(tree: &Tree) -> Vec<Node<'_>> {
     }
 }
 
-fn say(fault: Node<'_>, text: &str) -> Finding {
+fn to_finding(fault: Node<'_>, text: &str) -> Finding {
     let line = line_at(text, fault.start_byte());
     if fault.is_missing() {
         return Finding { line, message: format!("missing `{}`", fault.kind()) };
@@ -114,8 +114,8 @@ fn say(fault: Node<'_>, text: &str) -> Finding {
     let own = text.get(fault.byte_range()).unwrap_or_default().trim().lines().next().unwrap_or_default();
     let message = match own.chars().next() {
         None => "the text ends in the middle of something".to_owned(),
-        Some('"' | '\'' | '`') => format!("a string isn't closed: `{}`", cut(own, MAX_QUOTED)),
-        Some(_) => format!("`{}` is unexpected", cut(own, MAX_QUOTED)),
+        Some('"' | '\'' | '`') => format!("a string isn't closed: `{}`", truncate(own, MAX_QUOTED_BYTES)),
+        Some(_) => format!("`{}` is unexpected", truncate(own, MAX_QUOTED_BYTES)),
     };
     Finding { line, message }
 }
@@ -125,7 +125,7 @@ type Bracket = (usize, u8);
 
 /// The brackets that are open at a place, as the tree sees them: those in strings and comments are
 /// none.
-fn open_at(tree: &Tree, text: &str, end: usize) -> Vec<Bracket> {
+fn open_brackets_at(tree: &Tree, text: &str, end: usize) -> Vec<Bracket> {
     let mut open: Vec<Bracket> = Vec::new();
     let mut cursor = tree.root().walk();
     loop {
@@ -161,7 +161,7 @@ fn open_at(tree: &Tree, text: &str, end: usize) -> Vec<Bracket> {
     }
 }
 
-fn closing(opener: u8) -> char {
+fn closing_bracket(opener: u8) -> char {
     match opener {
         b'(' => ')',
         b'[' => ']',
@@ -171,12 +171,18 @@ fn closing(opener: u8) -> char {
 
 /// A bracket that the edit dropped, or has too many: where the brackets open after the changed part
 /// aren't those that were.
-fn bracket(before: &Tree, after: &Tree, old: &str, new: &str, change: &Change) -> Option<Finding> {
+fn unbalanced_bracket(
+    before: &Tree,
+    after: &Tree,
+    old: &str,
+    new: &str,
+    change: &ChangedBytes,
+) -> Option<Finding> {
     // To the end of the line: the same bytes at the end of both may hide which of two brackets it
     // was.
     let tail = new.get(change.new_end..)?.find('\n').map_or(new.len() - change.new_end, |at| at);
-    let was = open_at(before, old, change.old_end + tail);
-    let is = open_at(after, new, change.new_end + tail);
+    let was = open_brackets_at(before, old, change.old_end + tail);
+    let is = open_brackets_at(after, new, change.new_end + tail);
     let line = line_at(new, (change.new_end + tail).min(new.len()));
     // The first one that differs: what is open inside of it follows from that.
     let at = was.iter().zip(&is).take_while(|((_, one), (_, other))| one == other).count();
@@ -185,7 +191,7 @@ fn bracket(before: &Tree, after: &Tree, old: &str, new: &str, change: &Change) -
     }
     if is.len() > was.len() {
         let (at, kind) = is.get(at).copied()?;
-        let (opened, sign) = (line_at(new, at), closing(kind));
+        let (opened, sign) = (line_at(new, at), closing_bracket(kind));
         let message = if at < change.start {
             format!("the edit dropped the `{sign}` that closed line {opened}")
         } else {
@@ -194,7 +200,7 @@ fn bracket(before: &Tree, after: &Tree, old: &str, new: &str, change: &Change) -
         return Some(Finding { line, message });
     }
     let (at, kind) = was.get(at).copied()?;
-    let sign = closing(kind);
+    let sign = closing_bracket(kind);
     let opener = char::from(kind);
     let message = if at >= change.start && at < change.old_end {
         format!("the edit dropped the `{opener}` that a `{sign}` further down closes")

@@ -9,16 +9,16 @@ use crate::change::{FileOps, OpError};
 use crate::edit::{EditOp, LineKind};
 use crate::files::Files;
 use crate::lines::line_at;
-use crate::outcome::words::{fenced, lines_of};
-use crate::outcome::{Fate, MAX_FEEDBACK_BYTES, Refusal, cut};
+use crate::outcome::messages::{fence_text, name_lines};
+use crate::outcome::{MAX_FEEDBACK_BYTES, OtherEdits, Refusal, truncate};
 use crate::plan::{Failure, Plan};
 
 /// Maximum number of other files searched for a text that isn't in the named file.
-const MAX_OTHERS: usize = 48;
+const MAX_OTHER_FILES: usize = 48;
 /// Maximum bytes searched in those files together: one to two milliseconds.
-const MAX_OTHERS_BYTES: usize = 8 << 20;
+const MAX_OTHER_FILES_BYTES: usize = 8 << 20;
 /// Maximum number of those files that a message names.
-const MAX_NAMED: usize = 4;
+const MAX_NAMED_FILES: usize = 4;
 /// A shorter search text, in characters that aren't blank, may be in any file by chance.
 const MIN_DISTINCTIVE_CHARS: usize = 10;
 /// Maximum number of paths compared with a missing path. The caller lists them.
@@ -26,23 +26,23 @@ const MAX_PATHS: usize = 2_000;
 /// A path less like the one that was named than this isn't worth naming (Jaro and Winkler).
 const MIN_NAME_SIMILARITY: f64 = 0.8;
 /// Maximum bytes of a path in a message.
-const PATH_BYTES: usize = 160;
+const MAX_PATH_BYTES: usize = 160;
 /// The file's lines around a place that are shown where the refusal names only its number.
-const AROUND: u32 = 2;
+const CONTEXT_LINES: u32 = 2;
 /// Maximum bytes of those lines in a message.
-const LINES_BYTES: usize = 500;
+const MAX_CONTEXT_BYTES: usize = 500;
 /// Maximum number of occurrences of a piece of the search text examined in another file.
-const MAX_TRIED: usize = 64;
+const MAX_EXAMINED_OCCURRENCES: usize = 64;
 
 /// Returns the message about a file's failed edit, within [`MAX_FEEDBACK_BYTES`].
-pub(crate) fn failure(
+pub(crate) fn describe_failure(
     file: &FileOps,
     text: Option<&str>,
     error: &OpError,
     files: &dyn Files,
-    fate: Fate,
+    fate: OtherEdits,
 ) -> Failure {
-    let path = shown(&file.path);
+    let path = shorten_path(&file.path);
     let (kind, nearest, message) = match error {
         OpError::Refused { op, of, refusal } => {
             let nearest = match refusal {
@@ -51,14 +51,14 @@ pub(crate) fn failure(
             };
             let mut more = String::new();
             if refusal.kind() == "not_found" {
-                more.push_str(&elsewhere(file, *op, files));
+                more.push_str(&name_files_with_text(file, *op, files));
             }
-            if let Some(excerpt) = around(text, refusal) {
+            if let Some(excerpt) = quote_context(text, refusal) {
                 more.push_str(&excerpt);
             }
             let head = format!("{path}: edit {} of {of}: ", op + 1);
             let room = MAX_FEEDBACK_BYTES.saturating_sub(head.len() + more.len());
-            (refusal.kind(), nearest, format!("{head}{}{more}", refusal.words(fate, room)))
+            (refusal.kind(), nearest, format!("{head}{}{more}", refusal.to_message(fate, room)))
         }
         OpError::Missing { op, of } => {
             let mut message = format!("{path}: edit {} of {of}: the file does not exist. {fate} ", op + 1);
@@ -70,7 +70,7 @@ pub(crate) fn failure(
                     names.join(", ")
                 ),
             });
-            message.push_str(&elsewhere(file, *op, files));
+            message.push_str(&name_files_with_text(file, *op, files));
             ("missing", None, message)
         }
         OpError::Exists { op, of } => {
@@ -83,35 +83,35 @@ pub(crate) fn failure(
         }
         OpError::Nothing => ("nothing", None, format!("{path}: {error}")),
     };
-    let message = cut(&message, MAX_FEEDBACK_BYTES).to_owned();
+    let message = truncate(&message, MAX_FEEDBACK_BYTES).to_owned();
     Failure { path: Some(file.path.clone()), kind, message, nearest }
 }
 
-fn shown(path: &RelPath) -> String {
+fn shorten_path(path: &RelPath) -> String {
     let path = path.to_string();
-    let short = cut(&path, PATH_BYTES);
+    let short = truncate(&path, MAX_PATH_BYTES);
     if short.len() < path.len() { format!("{short}…") } else { path }
 }
 
 /// The file's own lines around the place that a refusal only names.
-fn around(text: Option<&str>, refusal: &Refusal) -> Option<String> {
+fn quote_context(text: Option<&str>, refusal: &Refusal) -> Option<String> {
     let (Refusal::GuardedMismatch { line, .. }
     | Refusal::SpanTooLarge { line, .. }
     | Refusal::Overlap { line, .. }) = refusal
     else {
         return None;
     };
-    let first = line.saturating_sub(AROUND).max(1);
-    let count = (line + AROUND).saturating_sub(first) + 1;
+    let first = line.saturating_sub(CONTEXT_LINES).max(1);
+    let count = (line + CONTEXT_LINES).saturating_sub(first) + 1;
     let lines: Vec<&str> = text?.lines().skip(first as usize - 1).take(count as usize).collect();
     let last = first + u32::try_from(lines.len()).ok()?.checked_sub(1)?;
     let lines = lines.join("\n");
-    (lines.len() <= LINES_BYTES)
-        .then(|| format!("\nThe file's {}:\n{}", lines_of(first, last), fenced(&lines)))
+    (lines.len() <= MAX_CONTEXT_BYTES)
+        .then(|| format!("\nThe file's {}:\n{}", name_lines(first, last), fence_text(&lines)))
 }
 
 /// The text that a step looks for.
-fn searched(file: &FileOps, op: usize) -> Option<String> {
+fn search_text_of(file: &FileOps, op: usize) -> Option<String> {
     match file.ops.get(op)? {
         EditOp::Replace(wish) => Some(wish.search.clone()),
         EditOp::Patch(hunk) => {
@@ -125,15 +125,15 @@ fn searched(file: &FileOps, op: usize) -> Option<String> {
 
 /// Returns the distance of two paths: by file name first, then by kind of file, then by the
 /// directories they share.
-fn distance(path: &RelPath, other: &RelPath) -> (bool, bool, usize) {
+fn path_distance(path: &RelPath, other: &RelPath) -> (bool, bool, usize) {
     let shared = path.components().zip(other.components()).take_while(|(one, other)| one == other).count();
     let steps = path.components().count() + other.components().count() - 2 * shared;
     (path.file_name() != other.file_name(), path.extension() != other.extension(), steps)
 }
 
 /// The other files that have the search text, in a sentence.
-fn elsewhere(file: &FileOps, op: usize, files: &dyn Files) -> String {
-    let Some(search) = searched(file, op) else { return String::new() };
+fn name_files_with_text(file: &FileOps, op: usize, files: &dyn Files) -> String {
+    let Some(search) = search_text_of(file, op) else { return String::new() };
     let lines: Vec<&str> = search.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_distinctive = search.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE_CHARS).count()
         >= MIN_DISTINCTIVE_CHARS;
@@ -146,20 +146,20 @@ fn elsewhere(file: &FileOps, op: usize, files: &dyn Files) -> String {
     let mut looked_at = 0;
     let mut others = files.others();
     others.retain(|other| *other != file.path);
-    others.sort_by_cached_key(|other| distance(&file.path, other));
-    for path in others.into_iter().take(MAX_OTHERS) {
+    others.sort_by_cached_key(|other| path_distance(&file.path, other));
+    for path in others.into_iter().take(MAX_OTHER_FILES) {
         let Ok(Some(text)) = files.text(&path) else { continue };
         looked_at += text.len();
-        if looked_at > MAX_OTHERS_BYTES || found.len() > MAX_NAMED {
+        if looked_at > MAX_OTHER_FILES_BYTES || found.len() > MAX_NAMED_FILES {
             break;
         }
-        let mut tried = finder.find_iter(text.as_bytes()).take(MAX_TRIED);
-        if let Some(line) = tried.find_map(|at| has_lines(&text, at, &lines, longest)) {
-            found.push(format!("{} (line {line})", shown(&path)));
+        let mut tried = finder.find_iter(text.as_bytes()).take(MAX_EXAMINED_OCCURRENCES);
+        if let Some(line) = tried.find_map(|at| line_of_lines_at(&text, at, &lines, longest)) {
+            found.push(format!("{} (line {line})", shorten_path(&path)));
         }
     }
-    let more = if found.len() > MAX_NAMED { " and more" } else { "" };
-    found.truncate(MAX_NAMED);
+    let more = if found.len() > MAX_NAMED_FILES { " and more" } else { "" };
+    found.truncate(MAX_NAMED_FILES);
     match found.as_slice() {
         [] => String::new(),
         names => {
@@ -170,7 +170,7 @@ fn elsewhere(file: &FileOps, op: usize, files: &dyn Files) -> String {
 
 /// The line where some lines stand, blanks at their ends and blank lines aside, if the `longest` of
 /// them is at `at`.
-fn has_lines(text: &str, at: usize, lines: &[&str], longest: &str) -> Option<u32> {
+fn line_of_lines_at(text: &str, at: usize, lines: &[&str], longest: &str) -> Option<u32> {
     let nth = lines.iter().position(|line| line == &longest)?;
     let start = text.get(..at)?.rfind('\n').map_or(0, |at| at + 1);
     if let [_] = lines {
@@ -191,13 +191,13 @@ fn has_lines(text: &str, at: usize, lines: &[&str], longest: &str) -> Option<u32
 fn similar_paths(path: &RelPath, files: &dyn Files) -> Vec<String> {
     let wanted = path.to_string();
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let wanted = cut(&wanted, PATH_BYTES);
+    let wanted = truncate(&wanted, MAX_PATH_BYTES);
     let wanted_name = name(wanted);
     let mut best: Vec<(f64, String)> = files
         .others()
         .into_iter()
         .take(MAX_PATHS)
-        .map(|other| shown(&other))
+        .map(|other| shorten_path(&other))
         .filter_map(|other| {
             // The name counts most: files are moved more often than they are renamed.
             let similarity = strsim::jaro_winkler(&name(&other), &wanted_name)
@@ -206,7 +206,7 @@ fn similar_paths(path: &RelPath, files: &dyn Files) -> Vec<String> {
         })
         .collect();
     best.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-    best.truncate(MAX_NAMED);
+    best.truncate(MAX_NAMED_FILES);
     best.into_iter().map(|(_, path)| path).collect()
 }
 
@@ -217,22 +217,22 @@ impl Plan {
     #[must_use]
     pub fn feedback(&self) -> String {
         let Some((first, others)) = self.failed.split_first() else { return String::new() };
-        let rest = self.rest();
+        let rest = self.describe_other_edits();
         let mut out = String::new();
         let mut room = MAX_FEEDBACK_BYTES.saturating_sub(rest.len());
         // The first one in full, as far as the others' first lines leave room for it.
         let line =
-            |failure: &Failure| cut(failure.message.lines().next().unwrap_or_default(), 300).to_owned();
+            |failure: &Failure| truncate(failure.message.lines().next().unwrap_or_default(), 300).to_owned();
         let brief: Vec<String> = others.iter().map(line).collect();
         let brief_bytes: usize = brief.iter().map(|line| line.len() + 1).sum();
-        let full = cut(&first.message, room.saturating_sub(brief_bytes.min(room / 2) + 1));
+        let full = truncate(&first.message, room.saturating_sub(brief_bytes.min(room / 2) + 1));
         out.push_str(full);
         out.push('\n');
         room -= out.len().min(room);
         for (nth, line) in brief.iter().enumerate() {
             let more = format!("… and {} more that failed\n", brief.len() - nth);
             if line.len() + 1 + more.len() > room {
-                out.push_str(cut(&more, room));
+                out.push_str(truncate(&more, room));
                 break;
             }
             room -= line.len() + 1;
@@ -245,20 +245,20 @@ impl Plan {
     }
 
     /// Returns a sentence about the edits that could be made.
-    fn rest(&self) -> String {
+    fn describe_other_edits(&self) -> String {
         let mut fine = String::new();
         let mut left = 0;
         let failed: BTreeSet<&RelPath> =
             self.failed.iter().filter_map(|failure| failure.path.as_ref()).collect();
         for change in &self.changes {
-            let mut name = shown(&change.path);
+            let mut name = shorten_path(&change.path);
             if failed.contains(&change.path) {
                 let mut edits: Vec<String> =
                     change.notes.iter().map(|note| (note.op + 1).to_string()).collect();
                 edits.dedup();
-                name.push_str(&format!(" (edit {})", cut(&edits.join(", "), 60)));
+                name.push_str(&format!(" (edit {})", truncate(&edits.join(", "), 60)));
             }
-            if fine.len() + name.len() > LINES_BYTES {
+            if fine.len() + name.len() > MAX_CONTEXT_BYTES {
                 left += 1;
                 continue;
             }

@@ -20,13 +20,13 @@ use block::{BlockProblem, ProblemKind};
 use blocks::{MAX_REPLY_BYTES, parse_blocks};
 pub use detect::detect;
 pub use reading::{Format, Reading, Source};
-pub(crate) use reading::{Row, Rows};
+pub(crate) use reading::{ReplyLine, ReplyLines};
 
 /// Reads a reply in a format, or in the one that it seems to be written in.
 ///
-/// What the text is beats what it is called: a reply that has nothing of the named format and is
-/// plainly in another is read as that. Where no format is named, edits in a second one are not
-/// read, and that is told as a problem.
+/// The text decides over the named format: a reply that has nothing of the named format and is
+/// plainly in another is read in the other format. If no format is named, edits in a second format
+/// are not read, and the reading has a problem that says so.
 #[must_use]
 pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
     if source.reply.len() > MAX_REPLY_BYTES {
@@ -48,7 +48,7 @@ pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
     }
     if format.is_none() && matches!(chosen, Format::Whole | Format::Lazy) {
         let doubtful: Vec<BlockProblem> =
-            reading.edits.iter().filter_map(|edit| whole::doubtful(source, edit)).collect();
+            reading.edits.iter().filter_map(|edit| whole::seems_partial(source, edit)).collect();
         reading.problems.extend(doubtful);
     }
     if format.is_none() && chosen != Format::Tool {

@@ -8,13 +8,13 @@
 //! the reason. Without a grammar, lines that occur once are the anchors ([`lines`]).
 
 mod align;
+mod file_style;
 mod items;
-mod lines;
-mod marker;
+mod line_merge;
 mod prepare;
 mod refusal;
-mod tree;
-mod write;
+mod remark;
+mod tree_merge;
 
 use std::ops::Range;
 
@@ -24,9 +24,9 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::{Tree, parse};
 
-use self::items::Side;
-use self::refusal::refuse;
-use self::tree::{Merge, Merged};
+use self::items::ParsedSide;
+use self::refusal::refuse_rewrite;
+use self::tree_merge::{MergedPieces, TreeMerge};
 use crate::lines::line_at;
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 use crate::place::Allow;
@@ -36,7 +36,7 @@ const MAX_VANISHING_PERCENT: usize = 30;
 /// Maximum number of lines that may vanish from any file.
 const FEW_LINES: usize = 3;
 /// Classes and the like that a fragment is tried in.
-const MAX_HOLDERS: usize = 12;
+const MAX_ENCLOSING_DEFINITIONS: usize = 12;
 
 /// The file with the remarks of `content` filled in from `text`.
 pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> Result<Placed, Refusal> {
@@ -49,30 +49,30 @@ pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> 
         }
     }
     if text.trim().is_empty() || content.trim().is_empty() {
-        return Err(refuse(
+        return Err(refuse_rewrite(
             "there is nothing to merge; send the whole file, or an edit that searches and replaces",
         ));
     }
     let language = Language::detect(&path.to_string(), text);
-    let by_tree = language.and_then(|language| by_tree(language, text, content));
+    let by_tree = language.and_then(|language| merge_by_tree(language, text, content));
     let merged = match by_tree {
         Some(Ok(merged)) => merged,
         Some(Err(refusal)) => return Err(refusal),
-        None => lines::merge(text, content)?,
+        None => line_merge::merge_by_lines(text, content)?,
     };
-    finish(text, content, merged, allow)
+    check_merge(text, content, merged, allow)
 }
 
 /// By the trees; `None` where the texts don't parse well enough for that.
-fn by_tree(language: Language, text: &str, content: &str) -> Option<Result<Merged, Refusal>> {
+fn merge_by_tree(language: Language, text: &str, content: &str) -> Option<Result<MergedPieces, Refusal>> {
     let old = parse(language, text).ok()?;
     let mut refusal = None;
-    for prepared in prepare::variants(language, content, text) {
+    for prepared in prepare::parseable_variants(language, content, text) {
         let Some(new) = parse(language, &prepared).ok().filter(|new| !new.has_error() || old.has_error())
         else {
             continue;
         };
-        match whole(&old, text, &new, &prepared) {
+        match merge_whole_file(&old, text, &new, &prepared) {
             Some(Ok(merged)) => return Some(Ok(merged)),
             Some(Err(why)) => refusal = refusal.or(Some(why)),
             None => {}
@@ -81,13 +81,18 @@ fn by_tree(language: Language, text: &str, content: &str) -> Option<Result<Merge
     if let Some(why) = refusal {
         return Some(Err(why));
     }
-    in_holder(&old, text, content, language)
+    merge_inside_definition(&old, text, content, language)
 }
 
 /// The new text as the whole file, or as a part of its outermost level.
-fn whole(old: &Tree, text: &str, new: &Tree, content: &str) -> Option<Result<Merged, Refusal>> {
-    let sides = (Side::new(old, text, ""), Side::new(new, content, text));
-    let merged = both_ways(&sides, old.root(), new.root(), text);
+fn merge_whole_file(
+    old: &Tree,
+    text: &str,
+    new: &Tree,
+    content: &str,
+) -> Option<Result<MergedPieces, Refusal>> {
+    let sides = (ParsedSide::new(old, text, ""), ParsedSide::new(new, content, text));
+    let merged = merge_both_ways(&sides, old.root(), new.root(), text);
     match merged {
         Ok(merged) if merged.known == 0 => None,
         other => Some(other),
@@ -95,37 +100,42 @@ fn whole(old: &Tree, text: &str, new: &Tree, content: &str) -> Option<Result<Mer
 }
 
 /// Merges with a preference for earlier and for later places; what differs is ambiguous.
-fn both_ways(
-    sides: &(Side<'_>, Side<'_>),
+fn merge_both_ways(
+    sides: &(ParsedSide<'_>, ParsedSide<'_>),
     old: Node<'_>,
     new: Node<'_>,
     file: &str,
-) -> Result<Merged, Refusal> {
+) -> Result<MergedPieces, Refusal> {
     let run = |late: bool| {
-        let mut merged = Merged::default();
-        Merge { old: &sides.0, new: &sides.1, late, file }.nodes(old, new, true, &mut merged)?;
+        let mut merged = MergedPieces::default();
+        TreeMerge { old: &sides.0, new: &sides.1, late, file }.merge_nodes(old, new, true, &mut merged)?;
         merged.pieces.sort_by_key(|(range, _)| range.start);
         Ok(merged)
     };
     let (early, late) = (run(false)?, run(true)?);
-    if written(file, &early.pieces) == written(file, &late.pieces) {
+    if apply_pieces(file, &early.pieces) == apply_pieces(file, &late.pieces) {
         return Ok(early);
     }
     let differs = early.pieces.iter().zip(&late.pieces).find(|(one, other)| one != other);
     let line = differs.map_or(1, |((range, _), _)| line_at(file, range.start));
-    Err(refuse(&format!(
+    Err(refuse_rewrite(&format!(
         "it fits in more than one way (around line {line}), because parts of the file are alike. Repeat more of what stands beside the change"
     )))
 }
 
-fn written(text: &str, pieces: &[(Range<usize>, String)]) -> String {
+fn apply_pieces(text: &str, pieces: &[(Range<usize>, String)]) -> String {
     let placed = Placed { strategy: Strategy::Lazy, line: 1, note: None, pieces: pieces.to_vec() };
-    placed.text(text)
+    placed.apply_to(text)
 }
 
 /// A fragment from the inside of a class or the like, without that around it: put in its place in
 /// the file, it is read as what it is.
-fn in_holder(old: &Tree, text: &str, content: &str, language: Language) -> Option<Result<Merged, Refusal>> {
+fn merge_inside_definition(
+    old: &Tree,
+    text: &str,
+    content: &str,
+    language: Language,
+) -> Option<Result<MergedPieces, Refusal>> {
     let symbols = outline(old, text);
     let mut holders: Vec<(usize, usize)> = Vec::new();
     for symbol in &symbols {
@@ -144,14 +154,14 @@ fn in_holder(old: &Tree, text: &str, content: &str, language: Language) -> Optio
     }
     holders.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let most = holders.first()?.1;
-    let mut found: Option<Result<Merged, Refusal>> = None;
-    for (holder, _) in holders.iter().filter(|(_, count)| *count == most).take(MAX_HOLDERS) {
+    let mut found: Option<Result<MergedPieces, Refusal>> = None;
+    for (holder, _) in holders.iter().filter(|(_, count)| *count == most).take(MAX_ENCLOSING_DEFINITIONS) {
         let Some(symbol) = symbols.get(*holder) else { continue };
         let node = old.root().descendant_for_byte_range(symbol.definition.start, symbol.definition.end)?;
-        let Some(body) = body(node) else { continue };
-        let inside = inside(body, text);
-        let indented = prepare::indented(content, text, &inside);
-        for prepared in prepare::variants(language, &indented, text) {
+        let Some(body) = body_of(node) else { continue };
+        let inside = bytes_between_brackets(body, text);
+        let indented = prepare::indent_fragment(content, text, &inside);
+        for prepared in prepare::parseable_variants(language, &indented, text) {
             let spliced = format!("{}{prepared}{}", text.get(..inside.start)?, text.get(inside.end..)?);
             let Some(new) = parse(language, &spliced).ok().filter(|new| !new.has_error()) else { continue };
             let end = spliced.len() - (text.len() - body.end_byte());
@@ -161,13 +171,13 @@ fn in_holder(old: &Tree, text: &str, content: &str, language: Language) -> Optio
             if new_body.kind() != body.kind() {
                 continue;
             }
-            let sides = (Side::new(old, text, ""), Side::new(&new, &spliced, text));
-            let merged = both_ways(&sides, body, new_body, text);
+            let sides = (ParsedSide::new(old, text, ""), ParsedSide::new(&new, &spliced, text));
+            let merged = merge_both_ways(&sides, body, new_body, text);
             if merged.as_ref().is_ok_and(|merged| merged.known == 0) {
                 continue;
             }
             if found.is_some() {
-                return Some(Err(refuse(
+                return Some(Err(refuse_rewrite(
                     "more than one part of the file has what it shows. Put the class or block around it",
                 )));
             }
@@ -179,7 +189,7 @@ fn in_holder(old: &Tree, text: &str, content: &str, language: Language) -> Optio
 }
 
 /// The part of a definition that holds others.
-fn body(node: Node<'_>) -> Option<Node<'_>> {
+fn body_of(node: Node<'_>) -> Option<Node<'_>> {
     node.child_by_field_name("body").or_else(|| {
         let mut cursor = node.walk();
         node.named_children(&mut cursor)
@@ -188,7 +198,7 @@ fn body(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// Its bytes between the brackets, if it has any.
-fn inside(body: Node<'_>, text: &str) -> Range<usize> {
+fn bytes_between_brackets(body: Node<'_>, text: &str) -> Range<usize> {
     let (first, last) = (body.child(0), body.child(body.child_count().saturating_sub(1)));
     match (first, last) {
         (Some(first), Some(last)) if !first.is_named() && !last.is_named() && first.id() != last.id() => {
@@ -204,18 +214,18 @@ fn inside(body: Node<'_>, text: &str) -> Range<usize> {
 }
 
 /// Looks over what came of the merge.
-fn finish(text: &str, content: &str, merged: Merged, allow: Allow) -> Result<Placed, Refusal> {
-    let Merged { mut pieces, removed, unmentioned, mut notes, .. } = merged;
+fn check_merge(text: &str, content: &str, merged: MergedPieces, allow: Allow) -> Result<Placed, Refusal> {
+    let MergedPieces { mut pieces, removed, unmentioned, mut notes, .. } = merged;
     pieces.retain(|(range, piece)| text.get(range.clone()) != Some(piece));
     pieces.sort_by_key(|(range, _)| range.start);
     if pieces.windows(2).any(|two| matches!(two, [(one, _), (other, _)] if one.end > other.start)) {
-        return Err(refuse(
+        return Err(refuse_rewrite(
             "its parts can't be told apart; send the lines that change as search and replacement",
         ));
     }
     if pieces.is_empty() {
         if let Some(first) = unmentioned.first().filter(|_| content.trim() != text.trim()) {
-            return Err(refuse(&format!(
+            return Err(refuse_rewrite(&format!(
                 "all that it shows is in the file as it is, and `{first}` isn't shown: to take it away, put `... removed code ...` in its place"
             )));
         }
@@ -234,7 +244,7 @@ fn finish(text: &str, content: &str, merged: Merged, allow: Allow) -> Result<Pla
         let searched = total.saturating_sub(gone);
         return Err(Refusal::SpanTooLarge { line, lines: total, searched });
     }
-    let remark = marker::first(&written(text, &pieces), text);
+    let remark = remark::first_new_remark(&apply_pieces(text, &pieces), text);
     if let Some(remark) = remark.filter(|_| !allow.placeholders) {
         return Err(Refusal::Placeholder { remark });
     }

@@ -14,7 +14,8 @@
 //! use journeyman_edit::{Strategy, replace};
 //!
 //! let file = "fn main() {\r\n    run(1);\r\n}\r\n";
-//! let done = replace(file, "fn main() {\n    run(1);\n", "fn main() {\n    run(2);\n", false).unwrap();
+//! let (old, new) = ("fn main() {\n    run(1);\n", "fn main() {\n    run(2);\n");
+//! let done = replace(file, old, new, false).unwrap();
 //! assert_eq!(done.text, "fn main() {\r\n    run(2);\r\n}\r\n");
 //! assert_eq!(done.strategy, Strategy::LineEndings);
 //!

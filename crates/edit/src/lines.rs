@@ -15,12 +15,12 @@ pub(crate) struct Line {
 
 impl Line {
     /// The line without what ends it.
-    pub(crate) fn content(self) -> Range<usize> {
+    pub(crate) fn content_range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
     /// Returns the offset of the next line.
-    pub(crate) fn next(self) -> usize {
+    pub(crate) fn next_start(self) -> usize {
         self.next as usize
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn without_break(line: &str) -> &str {
 
 /// A text cut at its line feeds, each piece with the line break that ends it. The last piece has
 /// none, and is empty where the text ends with a line break: joined, the pieces are the text.
-pub(crate) fn segments(text: &str) -> Vec<(&str, &str)> {
+pub(crate) fn split_with_breaks(text: &str) -> Vec<(&str, &str)> {
     let mut pieces = Vec::new();
     for piece in text.split_inclusive('\n') {
         let content = without_break(piece);
@@ -68,7 +68,7 @@ pub(crate) fn line_at(text: &str, offset: usize) -> u32 {
 }
 
 /// The line break a text uses first; a line feed where it uses none.
-pub(crate) fn break_of(text: &str) -> &'static str {
+pub(crate) fn first_break_of(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text.as_bytes().get(..at).is_some_and(|before| before.ends_with(b"\r")) => "\r\n",
         _ => "\n",
@@ -94,14 +94,14 @@ mod tests {
             ("a\r\nb\n\r", &[("a", "\r\n"), ("b", "\n"), ("\r", "")]),
         ];
         for (text, expected) in cases {
-            assert_eq!(segments(text), *expected, "{text:?}");
+            assert_eq!(split_with_breaks(text), *expected, "{text:?}");
         }
     }
 
     #[test]
     fn a_byte_order_mark_is_in_no_line() {
         let text = "\u{feff}a\r\nb";
-        let contents: Vec<&str> = lines_of(text).iter().map(|line| &text[line.content()]).collect();
+        let contents: Vec<&str> = lines_of(text).iter().map(|line| &text[line.content_range()]).collect();
         assert_eq!(contents, ["a", "b"]);
     }
 }

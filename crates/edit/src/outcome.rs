@@ -1,6 +1,6 @@
 //! Results of placing a hunk: the new text with the matching strategy, or a refusal.
 
-pub(crate) mod words;
+pub(crate) mod messages;
 
 use std::fmt;
 use std::ops::Range;
@@ -111,7 +111,7 @@ pub struct Placed {
 impl Placed {
     /// The text with the pieces in their places.
     #[must_use]
-    pub fn text(&self, text: &str) -> String {
+    pub fn apply_to(&self, text: &str) -> String {
         let added: usize = self.pieces.iter().map(|(_, piece)| piece.len()).sum();
         let mut out = String::with_capacity(text.len() + added);
         let mut done = 0;
@@ -126,9 +126,9 @@ impl Placed {
 
     /// The same, written.
     #[must_use]
-    pub fn write(self, text: &str) -> Applied {
+    pub fn into_applied(self, text: &str) -> Applied {
         Applied {
-            text: self.text(text),
+            text: self.apply_to(text),
             strategy: self.strategy,
             line: self.line,
             count: u32::try_from(self.pieces.len()).unwrap_or(u32::MAX),
@@ -194,14 +194,14 @@ pub struct Spot {
 
 /// The consequence of a refusal for the other edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum OtherEdits {
     /// Nothing is, for this edit or any beside it.
     Nothing,
     /// All but this edit is.
     Others,
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for OtherEdits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "Nothing was changed.",
@@ -351,7 +351,7 @@ impl Refusal {
 }
 
 /// The longest beginning of `text` of at most `limit` bytes.
-pub(crate) fn cut(text: &str, limit: usize) -> &str {
+pub(crate) fn truncate(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

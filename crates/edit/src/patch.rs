@@ -18,19 +18,19 @@ use std::ops::Range;
 use crate::edit::{LineKind, OpContext, PatchHunk, PatchLine};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 use crate::place::{Hunk, IndexedText, find_in, placeholders};
-use lines::{FileLines, Level};
-use script::Script;
-use tie_breaking::Hints;
+use lines::{FileLines, LineComparison};
+use script::PatchScript;
+use tie_breaking::PlaceHints;
 use typography::TypographyMap;
 
 /// Maximum number of context lines at each edge of a hunk that may be missing from the file: GNU
 /// patch gives up as many.
-const MAX_PEELED: usize = 2;
+const MAX_OMITTED_CONTEXT: usize = 2;
 /// Minimum number of letters and digits that make lines distinctive: fewer occur everywhere.
 const MIN_DISTINCTIVE_CHARS: usize = 10;
 
 /// Finds where a hunk goes. `after` is where the hunk before it ended.
-pub(crate) fn find(
+pub(crate) fn find_hunk(
     file: &IndexedText<'_>,
     hunk: &PatchHunk,
     after: Option<usize>,
@@ -43,32 +43,32 @@ pub(crate) fn find(
         return Err(Refusal::TooLarge { what, bytes, limit });
     }
     if let Some(hunk) = with_tabs(text, hunk) {
-        let placed = find(file, &hunk, after, context)?;
+        let placed = find_hunk(file, &hunk, after, context)?;
         let note = "`\\t\\t` at the beginning of new lines was written as tabs".to_owned();
         let note = placed.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; ");
         return Ok(Placed { note: Some(note), ..placed });
     }
     let place = PatchPlace { text, file, hunk, after, context };
-    let readings = readings(&hunk.lines);
+    let readings = hunk_readings(&hunk.lines);
     let Some(first) = readings.first() else { return Err(Refusal::NoChange) };
-    let first_script = Script::new(first);
+    let first_script = PatchScript::new(first);
     if first_script.changes_nothing() && hunk.final_break.is_none_or(|(old, new)| old == new) {
         return Err(Refusal::NoChange);
     }
-    place.placeholder(&first_script)?;
-    if first_script.old().is_empty() {
-        return place.insertion(&first_script);
+    place.refuse_placeholder(&first_script)?;
+    if first_script.old_lines().is_empty() {
+        return place.place_insertion(&first_script);
     }
-    place.by_lines(&readings).unwrap_or_else(|| place.loosely(&readings))
+    place.place_by_lines(&readings).unwrap_or_else(|| place.place_loosely(&readings))
 }
 
 /// The content of a file that isn't there yet, from a hunk that only adds.
-pub(crate) fn created(hunk: &PatchHunk) -> Option<String> {
-    crate::formats::hunks::content(hunk, "\n").ok()
+pub(crate) fn created_content(hunk: &PatchHunk) -> Option<String> {
+    crate::formats::hunks::created_content(hunk, "\n").ok()
 }
 
 /// Returns the possible interpretations of a hunk's lines, the likeliest first.
-fn readings(lines: &[PatchLine]) -> Vec<Vec<PatchLine>> {
+fn hunk_readings(lines: &[PatchLine]) -> Vec<Vec<PatchLine>> {
     let trimmed = without_blank_edges(lines);
     let mut all = vec![lines.to_vec()];
     if trimmed.len() < lines.len() {
@@ -154,19 +154,19 @@ struct PatchPlace<'a, 't> {
 }
 
 impl PatchPlace<'_, '_> {
-    fn placeholder(&self, script: &Script<'_>) -> Result<(), Refusal> {
+    fn refuse_placeholder(&self, script: &PatchScript<'_>) -> Result<(), Refusal> {
         if self.context.allow.placeholders {
             return Ok(());
         }
         let (old, new) = (script.old_text(), script.new_text());
-        match placeholders::placeholder(&old, &new) {
+        match placeholders::find_placeholder(&old, &new) {
             Some(remark) => Err(Refusal::Placeholder { remark: remark.to_owned() }),
             None => Ok(()),
         }
     }
 
-    fn hints<'b>(&'b self, file: &'b FileLines<'b>) -> Hints<'b> {
-        Hints {
+    fn hints<'b>(&'b self, file: &'b FileLines<'b>) -> PlaceHints<'b> {
+        PlaceHints {
             file,
             anchors: &self.hunk.anchors,
             near: self.hunk.near,
@@ -176,70 +176,77 @@ impl PatchPlace<'_, '_> {
     }
 
     /// The steps that compare line by line, strictest first.
-    fn by_lines(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
-        let file = self.file.rows();
-        for level in Level::ALL {
+    fn place_by_lines(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
+        let file = self.file.file_lines();
+        for level in LineComparison::ALL {
             for reading in readings {
-                let script = Script::new(reading);
-                if let Some(done) = self.at_level(file, &script, level) {
-                    let first = Script::new(readings.first()?);
-                    let doubtful = done.is_ok() && script.deepens(&first);
-                    return Some(if doubtful { Err(one_blank_off()) } else { done });
+                let script = PatchScript::new(reading);
+                if let Some(done) = self.place_at_level(file, &script, level) {
+                    let first = PatchScript::new(readings.first()?);
+                    let doubtful = done.is_ok() && script.deepens_context(&first);
+                    return Some(if doubtful { Err(refuse_shifted_context()) } else { done });
                 }
             }
         }
         None
     }
 
-    fn at_level(
+    fn place_at_level(
         &self,
         file: &FileLines<'_>,
-        script: &Script<'_>,
-        level: Level,
+        script: &PatchScript<'_>,
+        level: LineComparison,
     ) -> Option<Result<Placed, Refusal>> {
-        let starts = file.find(script.old(), level);
+        let starts = file.find_lines(script.old_lines(), level);
         if starts.is_empty() {
             return None;
         }
-        let count = script.old().len();
-        let chosen = self.hints(file).choose(&starts, count, level.strategy());
+        let count = script.old_lines().len();
+        let chosen = self.hints(file).choose_start(&starts, count, level.strategy());
         Some(chosen.and_then(|start| {
-            if script.only_adds_at_an_edge() && self.is_there(file, script, start, level) {
+            if script.only_adds_at_an_edge() && self.is_applied_at(file, script, start, level) {
                 return Err(Refusal::applied_before());
             }
-            self.write(file, script, start, level, None)
+            self.to_placed(file, script, start, level, None)
         }))
     }
 
     /// Returns true if the new side is at this place already: an insertion at an edge of its hunk
     /// leaves the old side whole, so that sending it twice would insert it twice.
-    fn is_there(&self, file: &FileLines<'_>, script: &Script<'_>, start: usize, level: Level) -> bool {
+    fn is_applied_at(
+        &self,
+        file: &FileLines<'_>,
+        script: &PatchScript<'_>,
+        start: usize,
+        level: LineComparison,
+    ) -> bool {
         let new = script.new_lines();
         let (head, tail) = script.added_edges();
         let added = new.iter().take(head).chain(new.iter().rev().take(tail)).copied();
-        is_distinctive(added) && start.checked_sub(head).is_some_and(|from| file.matches(from, &new, level))
+        is_distinctive(added)
+            && start.checked_sub(head).is_some_and(|from| file.has_lines_at(from, &new, level))
     }
 
-    fn write(
+    fn to_placed(
         &self,
         file: &FileLines<'_>,
-        script: &Script<'_>,
+        script: &PatchScript<'_>,
         start: usize,
-        level: Level,
+        level: LineComparison,
         remark: Option<String>,
     ) -> Result<Placed, Refusal> {
         let carried = match level {
-            Level::Typography => Some(self.in_the_files_characters(file, script, start)?),
+            LineComparison::Typography => Some(self.with_file_typography(file, script, start)?),
             _ => None,
         };
-        let carried = carried.as_deref().map(Script::new);
+        let carried = carried.as_deref().map(PatchScript::new);
         let script = carried.as_ref().unwrap_or(script);
         let pieces = script.pieces(file, start, level, self.hunk.final_break);
         if pieces.iter().all(|(span, piece)| self.text.get(span.clone()) == Some(piece)) {
             return Err(Refusal::NoChange);
         }
         let note = match level {
-            Level::Exact => remark,
+            LineComparison::Exact => remark,
             _ => Some(remark.unwrap_or_else(|| format!("no exact match; placed by {}", level.strategy()))),
         };
         let line = u32::try_from(start).unwrap_or(u32::MAX).saturating_add(1);
@@ -248,14 +255,14 @@ impl PatchPlace<'_, '_> {
 
     /// The hunk with new lines in the characters that the file has where the old lines have
     /// typographic ones.
-    fn in_the_files_characters(
+    fn with_file_typography(
         &self,
         file: &FileLines<'_>,
-        script: &Script<'_>,
+        script: &PatchScript<'_>,
         start: usize,
     ) -> Result<Vec<PatchLine>, Refusal> {
-        let writing = TypographyMap::learn(file, start, script.old());
-        script.with_new(|text| writing.carry(text, self.text)).map_err(|character| {
+        let writing = TypographyMap::learn_from(file, start, script.old_lines());
+        script.map_new_lines(|text| writing.to_file_typography(text, self.text)).map_err(|character| {
             let message = format!(
                 "`{character}` in the hunk's old lines stands for different characters of the file, so that nobody can \
                  tell what it is in the new lines; copy the old lines as they are in the file"
@@ -266,14 +273,14 @@ impl PatchPlace<'_, '_> {
 
     /// A hunk that only adds and has no context: after its anchor, where its header says, or at the
     /// end.
-    fn insertion(&self, script: &Script<'_>) -> Result<Placed, Refusal> {
-        let file = self.file.rows();
+    fn place_insertion(&self, script: &PatchScript<'_>) -> Result<Placed, Refusal> {
+        let file = self.file.file_lines();
         let count = file.len();
         // Lines that bring carriage returns along are taken as they are.
         let returns = script.new_lines().iter().any(|line| line.ends_with('\r'));
-        let level = if returns { Level::Exact } else { Level::Breaks };
+        let level = if returns { LineComparison::Exact } else { LineComparison::Breaks };
         if count == 0 || self.text == "\u{feff}" {
-            let placed = self.write(file, script, count, level, None)?;
+            let placed = self.to_placed(file, script, count, level, None)?;
             return Ok(Placed { strategy: Strategy::Exact, note: None, ..placed });
         }
         let hints = self.hints(file);
@@ -290,18 +297,20 @@ impl PatchPlace<'_, '_> {
                 }
                 (at, None)
             }
-            (true, None) => (hints.after_anchors()?, None),
+            (true, None) => (hints.line_after_anchors()?, None),
             (false, None) => {
                 (count, Some("the hunk has no context: added at the end of the file".to_owned()))
             }
         };
         let new = script.new_lines();
-        let there = file.matches(at, &new, Level::Trailing)
-            || at.checked_sub(new.len()).is_some_and(|from| file.matches(from, &new, Level::Trailing));
+        let there = file.has_lines_at(at, &new, LineComparison::Trailing)
+            || at
+                .checked_sub(new.len())
+                .is_some_and(|from| file.has_lines_at(from, &new, LineComparison::Trailing));
         if there && is_distinctive(new.iter().copied()) {
             return Err(Refusal::applied_before());
         }
-        let mut placed = self.write(file, script, at, level, remark.clone())?;
+        let mut placed = self.to_placed(file, script, at, level, remark.clone())?;
         placed.strategy = Strategy::Exact;
         placed.note = remark;
         Ok(placed)
@@ -309,21 +318,21 @@ impl PatchPlace<'_, '_> {
 
     /// The strategies for all texts, then the hunk without context that the file hasn't
     /// got.
-    fn loosely(&self, readings: &[Vec<PatchLine>]) -> Result<Placed, Refusal> {
+    fn place_loosely(&self, readings: &[Vec<PatchLine>]) -> Result<Placed, Refusal> {
         let mut best: Option<Placed> = None;
         let mut refusal: Option<Refusal> = None;
         for (nth, reading) in readings.iter().enumerate() {
             let so_far = readings.get(..=nth).unwrap_or_default();
-            let script = Script::new(reading);
-            match self.by_text(&script) {
+            let script = PatchScript::new(reading);
+            match self.place_by_text(&script) {
                 Ok(placed)
                     if best.is_none()
-                        && let Some(line) = self.of_unknown_depth(so_far, &script, &placed) =>
+                        && let Some(line) = self.line_of_unknown_depth(so_far, &script, &placed) =>
                 {
                     let message = format!(
                         "the hunk's context indents in several ways what the file indents in one, so that nobody can \
                          tell how deep `{}` is meant; copy the context as it is in the file",
-                        crate::outcome::cut(line.trim(), 80)
+                        crate::outcome::truncate(line.trim(), 80)
                     );
                     return Err(Refusal::Malformed { message });
                 }
@@ -355,14 +364,16 @@ impl PatchPlace<'_, '_> {
         if let Some(placed) = best.take_if(|placed| placed.strategy < Strategy::Elision) {
             return Ok(placed);
         }
-        if let Some(line) = damage::escaped(&self.hunk.lines, self.text) {
+        if let Some(line) = damage::first_escaped_line(&self.hunk.lines, self.text) {
             let message = format!(
                 "`{}` is in the file without its escapes; send the hunk again with all lines as the file would have them",
-                crate::outcome::cut(line.trim(), 80)
+                crate::outcome::truncate(line.trim(), 80)
             );
             return Err(Refusal::Malformed { message });
         }
-        if let Some(done) = self.completed(readings).or_else(|| self.peeled(readings)) {
+        if let Some(done) =
+            self.place_with_additions(readings).or_else(|| self.place_with_less_context(readings))
+        {
             return done;
         }
         match (best, refusal) {
@@ -372,7 +383,7 @@ impl PatchPlace<'_, '_> {
         }
     }
 
-    fn by_text(&self, script: &Script<'_>) -> Result<Placed, Refusal> {
+    fn place_by_text(&self, script: &PatchScript<'_>) -> Result<Placed, Refusal> {
         let (search, replace) = (script.old_text(), script.new_text());
         let anchors: Vec<String> =
             self.hunk.anchors.iter().filter(|anchor| !anchor.trim().is_empty()).cloned().collect();
@@ -404,32 +415,33 @@ impl PatchPlace<'_, '_> {
 
     /// A new line whose indentation the old lines say nothing of, because theirs contradict each
     /// other, in the reading that was placed or in a likelier one of the same lines.
-    fn of_unknown_depth<'b>(
+    fn line_of_unknown_depth<'b>(
         &self,
         readings: &'b [Vec<PatchLine>],
-        script: &Script<'_>,
+        script: &PatchScript<'_>,
         placed: &Placed,
     ) -> Option<&'b str> {
         let even = matches!(placed.strategy, Strategy::Indentation | Strategy::InnerWhitespace);
         let (span, _) = placed.pieces.first().filter(|_| even)?;
         let found = self.text.get(span.clone())?;
-        let same = |other: &Script<'_>| other.old().len() == script.old().len();
+        let same = |other: &PatchScript<'_>| other.old_lines().len() == script.old_lines().len();
         readings
             .iter()
-            .map(|lines| Script::new(lines))
+            .map(|lines| PatchScript::new(lines))
             .filter(same)
-            .find_map(|other| other.of_unknown_depth(found))
+            .find_map(|other| other.line_of_unknown_depth(found))
     }
 
     /// With a forgotten `+` put back, where the line without it isn't in the file.
-    fn completed(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
+    fn place_with_additions(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
         let lines = with_additions(without_blank_edges(readings.first()?))?;
-        let file = self.file.rows();
-        let script = Script::new(&lines);
-        if script.old().is_empty() {
+        let file = self.file.file_lines();
+        let script = PatchScript::new(&lines);
+        if script.old_lines().is_empty() {
             return None;
         }
-        let done = Level::ALL.into_iter().find_map(|level| self.at_level(file, &script, level))?;
+        let done =
+            LineComparison::ALL.into_iter().find_map(|level| self.place_at_level(file, &script, level))?;
         Some(done.map(|placed| Placed {
             note: Some("lines without a prefix between added ones were taken as added".to_owned()),
             ..placed
@@ -438,31 +450,34 @@ impl PatchPlace<'_, '_> {
 
     /// Leaves out as few lines of context at the edges as let the rest be found, if the rest is
     /// distinctive and has context next to each insertion.
-    fn peeled(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
-        let file = self.file.rows();
-        for total in 1..=2 * MAX_PEELED {
+    fn place_with_less_context(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
+        let file = self.file.file_lines();
+        for total in 1..=2 * MAX_OMITTED_CONTEXT {
             for reading in readings {
                 let lines = without_blank_edges(reading);
-                let (head, tail) = peelable(lines);
+                let (head, tail) = omittable_context(lines);
                 for top in total.saturating_sub(tail)..=total.min(head) {
                     let kept = lines.get(top..lines.len() - (total - top)).unwrap_or_default();
-                    let script = Script::new(kept);
-                    if script.old().len() < total || !is_distinctive(script.old().iter().copied()) {
+                    let script = PatchScript::new(kept);
+                    if script.old_lines().len() < total || !is_distinctive(script.old_lines().iter().copied())
+                    {
                         continue;
                     }
-                    let done = Level::ALL.into_iter().find_map(|level| self.at_level(file, &script, level));
+                    let done = LineComparison::ALL
+                        .into_iter()
+                        .find_map(|level| self.place_at_level(file, &script, level));
                     if let Some(done) = done {
                         let (above, rest) = lines.split_at(top);
                         let below = rest.get(kept.len()..).unwrap_or_default();
                         if let Ok(placed) = &done {
                             let start = placed.line.saturating_sub(1) as usize;
-                            let place = start..start + script.old().len();
+                            let place = start..start + script.old_lines().len();
                             if [above, below].into_iter().any(|lost| is_damaged(file, &place, lost, lines)) {
                                 return None;
                             }
                         }
                         let lost = above.iter().chain(below);
-                        return Some(done.map(|placed| without(placed, lost)));
+                        return Some(done.map(|placed| note_omitted_context(placed, lost)));
                     }
                 }
             }
@@ -472,7 +487,7 @@ impl PatchPlace<'_, '_> {
 }
 
 /// Why a hunk isn't taken for one whose context has no prefixes.
-fn one_blank_off() -> Refusal {
+fn refuse_shifted_context() -> Refusal {
     let message = "the hunk's context has either no prefixes or one blank of indentation less than the file, so that nobody can \
                    tell how deep its new lines are meant; send each line of context as a blank and the file's line";
     Refusal::Malformed { message: message.to_owned() }
@@ -481,16 +496,16 @@ fn one_blank_off() -> Refusal {
 /// Returns true if one of the lines that were left out around a place is the file's after all, but
 /// for how it is written.
 fn is_damaged(file: &FileLines<'_>, place: &Range<usize>, lost: &[PatchLine], lines: &[PatchLine]) -> bool {
-    let around = 2 * MAX_PEELED;
+    let around = 2 * MAX_OMITTED_CONTEXT;
     let near = (place.start.saturating_sub(around)..place.start).chain(place.end..place.end + around);
     let own: Vec<&str> = near.filter_map(|line| file.line(line)).collect();
     lost.iter().any(|line| own.iter().any(|own| damage::is_written_otherwise(&line.text, own, lines)))
 }
 
 /// Says which lines of context were left out.
-fn without<'a>(placed: Placed, lost: impl Iterator<Item = &'a PatchLine>) -> Placed {
+fn note_omitted_context<'a>(placed: Placed, lost: impl Iterator<Item = &'a PatchLine>) -> Placed {
     let lines: Vec<String> =
-        lost.map(|line| format!("`{}`", crate::outcome::cut(line.text.trim(), 80))).collect();
+        lost.map(|line| format!("`{}`", crate::outcome::truncate(line.text.trim(), 80))).collect();
     let note =
         format!("context that the file doesn't have next to the place was left out: {}", lines.join(", "));
     Placed { strategy: placed.strategy.max(Strategy::Similarity), note: Some(note), ..placed }
@@ -498,7 +513,7 @@ fn without<'a>(placed: Placed, lost: impl Iterator<Item = &'a PatchLine>) -> Pla
 
 /// Returns the number of context lines that may be left out at each edge. One next to an insertion
 /// stays, unless the insertion has context, or a removed line, on its other side too.
-fn peelable(lines: &[PatchLine]) -> (usize, usize) {
+fn omittable_context(lines: &[PatchLine]) -> (usize, usize) {
     let is_context = |line: &&PatchLine| matches!(line.kind, LineKind::Context | LineKind::Bare);
     let edge = |mut lines: Box<dyn Iterator<Item = &PatchLine> + '_>| {
         let mut context = 0_usize;
@@ -511,7 +526,7 @@ fn peelable(lines: &[PatchLine]) -> (usize, usize) {
         // Behind an insertion something has to stand that is looked for.
         let inserts = next.is_some_and(|line| line.kind == LineKind::Add);
         let held = !inserts || lines.find(|line| line.kind != LineKind::Add).is_some();
-        if held { context } else { context.saturating_sub(1) }.min(MAX_PEELED)
+        if held { context } else { context.saturating_sub(1) }.min(MAX_OMITTED_CONTEXT)
     };
     (edge(Box::new(lines.iter())), edge(Box::new(lines.iter().rev())))
 }

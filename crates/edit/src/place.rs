@@ -17,7 +17,7 @@ mod insert;
 mod line_breaks;
 pub(crate) mod line_numbers;
 mod line_profiles;
-mod loose;
+mod loose_strategies;
 mod matches;
 mod merge;
 mod nearest;

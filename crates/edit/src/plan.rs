@@ -89,7 +89,7 @@ pub struct Plan {
 impl Plan {
     /// The changes to make: none where something failed, unless a part is better than nothing.
     #[must_use]
-    pub fn writes(&self) -> &[FileChange] {
+    pub fn changes_to_write(&self) -> &[FileChange] {
         if self.failed.is_empty() || self.partial { &self.changes } else { &[] }
     }
 

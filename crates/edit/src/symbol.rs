@@ -9,11 +9,11 @@ use journeyman_syntax::outline::{Symbol, SymbolKind, is_attribute, is_comment, o
 use journeyman_syntax::parse::{ParseError, Tree, parse};
 
 use crate::edit::{SymbolAction, SymbolEdit};
-use crate::lines::{break_of, line_at, split_indent};
+use crate::lines::{first_break_of, line_at, split_indent};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 
 /// Symbols that are named where the one that is meant isn't there.
-const MAX_NEAR: usize = 8;
+const MAX_SIMILAR_SYMBOLS: usize = 8;
 /// Names less alike than this aren't near.
 const MIN_SIMILARITY: f64 = 0.6;
 
@@ -22,13 +22,13 @@ const MIN_SIMILARITY: f64 = 0.6;
 /// A replacement that begins without a doc comment leaves the symbol's own where it is, and so its
 /// attributes where it has none: models show the code that changes. To take a doc comment away,
 /// replace it as text.
-pub(crate) fn find(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Placed, Refusal> {
+pub(crate) fn find_symbol_edit(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Placed, Refusal> {
     if text.len() > MAX_FILE_BYTES {
         return Err(Refusal::TooLarge { what: "file", bytes: text.len(), limit: MAX_FILE_BYTES });
     }
     let language = Language::detect(&path.to_string(), text)
         .filter(|language| language.is_built_in() || language.lacks_grammar())
-        .ok_or_else(|| malformed("Symbols of this file can't be found: its language isn't known. Send a search and replacement"))?;
+        .ok_or_else(|| malformed_refusal("Symbols of this file can't be found: its language isn't known. Send a search and replacement"))?;
     let tree = parse(language, text).map_err(|why| {
         let why = match why {
             ParseError::NoGrammar => "this build lacks the grammar of its language",
@@ -36,17 +36,19 @@ pub(crate) fn find(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Plac
             ParseError::TooMuchWork => "reading it takes too long",
             _ => "it can't be parsed",
         };
-        malformed(&format!("Symbols of this file can't be found: {why}. Send a search and replacement"))
+        malformed_refusal(&format!(
+            "Symbols of this file can't be found: {why}. Send a search and replacement"
+        ))
     })?;
     let symbols = outline(&tree, text);
-    let file = File { text, tree: &tree, symbols: &symbols };
+    let file = SymbolFile { text, tree: &tree, symbols: &symbols };
     let symbol = file.resolve_symbol(&wish.symbol)?;
     let (pieces, note) = match &wish.action {
-        SymbolAction::Replace { content } => file.replace(symbol, content)?,
-        SymbolAction::InsertBefore { content } => file.insert(symbol, content, false)?,
-        SymbolAction::InsertAfter { content } => file.insert(symbol, content, true)?,
-        SymbolAction::Delete => (file.delete(symbol), None),
-        SymbolAction::Rename { to } => file.rename(symbol, to)?,
+        SymbolAction::Replace { content } => file.replace_symbol(symbol, content)?,
+        SymbolAction::InsertBefore { content } => file.insert_beside_symbol(symbol, content, false)?,
+        SymbolAction::InsertAfter { content } => file.insert_beside_symbol(symbol, content, true)?,
+        SymbolAction::Delete => (file.delete_symbol(symbol), None),
+        SymbolAction::Rename { to } => file.rename_symbol(symbol, to)?,
     };
     if pieces.iter().all(|(range, piece)| text.get(range.clone()) == Some(piece)) {
         return Err(Refusal::NoChange);
@@ -54,7 +56,7 @@ pub(crate) fn find(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Plac
     let line = line_at(text, pieces.first().map_or(0, |(range, _)| range.start));
     let placed = Placed { strategy: Strategy::Symbol, line, note, pieces };
     if !tree.has_error()
-        && let Some(finding) = crate::check::broken_by(path, text, &placed.text(text))
+        && let Some(finding) = crate::check::broken_by(path, text, &placed.apply_to(text))
     {
         return Err(Refusal::BrokenSyntax {
             line: finding.line,
@@ -65,20 +67,20 @@ pub(crate) fn find(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Plac
     Ok(placed)
 }
 
-fn malformed(message: &str) -> Refusal {
+fn malformed_refusal(message: &str) -> Refusal {
     Refusal::Malformed { message: message.to_owned() }
 }
 
-type Pieces = Vec<(Range<usize>, String)>;
+type SymbolPieces = Vec<(Range<usize>, String)>;
 
-struct File<'t> {
+struct SymbolFile<'t> {
     text: &'t str,
     tree: &'t Tree,
     symbols: &'t [Symbol],
 }
 
-impl<'t> File<'t> {
-    fn of(&self, range: Range<usize>) -> &'t str {
+impl<'t> SymbolFile<'t> {
+    fn text_of(&self, range: Range<usize>) -> &'t str {
         self.text.get(range).unwrap_or_default()
     }
 
@@ -117,7 +119,7 @@ impl<'t> File<'t> {
         let candidates = if ambiguous {
             found.iter().map(|symbol| (symbol.path(), line(symbol))).collect()
         } else {
-            self.near(wished, parts.last().copied().unwrap_or_default())
+            self.similar_symbols(wished, parts.last().copied().unwrap_or_default())
                 .into_iter()
                 .map(|symbol| (symbol.path(), line(symbol)))
                 .collect()
@@ -126,7 +128,7 @@ impl<'t> File<'t> {
     }
 
     /// Symbols that are called alike, the most alike first.
-    fn near(&self, wished: &str, name: &str) -> Vec<&'t Symbol> {
+    fn similar_symbols(&self, wished: &str, name: &str) -> Vec<&'t Symbol> {
         let mut near: Vec<(f64, &Symbol)> = self
             .symbols
             .iter()
@@ -140,13 +142,13 @@ impl<'t> File<'t> {
             .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
             .collect();
         near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        near.into_iter().take(MAX_NEAR).map(|(_, symbol)| symbol).collect()
+        near.into_iter().take(MAX_SIMILAR_SYMBOLS).map(|(_, symbol)| symbol).collect()
     }
 
     /// A text in the indentation of a place and the file's line endings; its own outermost
     /// indentation is taken away.
-    fn at_home(&self, content: &str, indent: &str) -> String {
-        let line_break = break_of(self.text);
+    fn reindent(&self, content: &str, indent: &str) -> String {
+        let line_break = first_break_of(self.text);
         let lines: Vec<&str> = content.lines().collect();
         let first = lines.iter().position(|line| !line.trim().is_empty()).unwrap_or(0);
         let last = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(first, |last| last + 1);
@@ -187,8 +189,8 @@ impl<'t> File<'t> {
     }
 
     /// The blanks before a symbol, if it opens its line.
-    fn indent(&self, symbol: &Symbol) -> Option<&'t str> {
-        let before = self.of(0..symbol.full.start);
+    fn indent_of(&self, symbol: &Symbol) -> Option<&'t str> {
+        let before = self.text_of(0..symbol.full.start);
         let line = before
             .rfind('\n')
             .map_or(before, |at| before.get(at + 1..).unwrap_or_default())
@@ -196,9 +198,13 @@ impl<'t> File<'t> {
         line.trim().is_empty().then_some(line)
     }
 
-    fn replace(&self, symbol: &Symbol, content: &str) -> Result<(Pieces, Option<String>), Refusal> {
-        self.fits(content)?;
-        let new = self.at_home(content, self.indent(symbol).unwrap_or_default());
+    fn replace_symbol(
+        &self,
+        symbol: &Symbol,
+        content: &str,
+    ) -> Result<(SymbolPieces, Option<String>), Refusal> {
+        self.check_parses(content)?;
+        let new = self.reindent(content, self.indent_of(symbol).unwrap_or_default());
         // A new text with a comment or attribute of its own replaces the present ones.
         let opens = new.trim_start();
         let has_lead = ["//", "/*", "#", "--", "<!--", "@", "[", ";", "\"\"\""]
@@ -211,13 +217,13 @@ impl<'t> File<'t> {
             (symbol.full.clone(), None)
         };
         // A comma or semicolon that stands after the symbol stays; it isn't doubled.
-        let after = self.of(range.end..self.text.len());
+        let after = self.text_of(range.end..self.text.len());
         let sign = [',', ';'].into_iter().find(|sign| after.starts_with(*sign) && new.ends_with(*sign));
         let new = sign.map_or(new.as_str(), |sign| new.strip_suffix(sign).unwrap_or(&new)).to_owned();
         Ok((vec![(range, new)], note))
     }
 
-    fn fits(&self, content: &str) -> Result<(), Refusal> {
+    fn check_parses(&self, content: &str) -> Result<(), Refusal> {
         if content.len() > MAX_SEARCH_BYTES {
             return Err(Refusal::TooLarge {
                 what: "replacement",
@@ -226,23 +232,25 @@ impl<'t> File<'t> {
             });
         }
         if content.trim().is_empty() {
-            return Err(malformed("The edit has no text to put there; to remove a symbol, delete it"));
+            return Err(malformed_refusal(
+                "The edit has no text to put there; to remove a symbol, delete it",
+            ));
         }
-        match crate::place::placeholders::placeholder(self.text, content) {
+        match crate::place::placeholders::find_placeholder(self.text, content) {
             Some(remark) => Err(Refusal::Placeholder { remark: remark.to_owned() }),
             None => Ok(()),
         }
     }
 
     /// Returns true if the symbol and the ones beside it have blank lines between them.
-    fn spaced(&self, symbol: &Symbol) -> bool {
+    fn has_blank_lines_around(&self, symbol: &Symbol) -> bool {
         let siblings: Vec<&Symbol> =
             self.symbols.iter().filter(|other| other.inside == symbol.inside).collect();
         let gaps: Vec<usize> = siblings
             .windows(2)
             .filter_map(|two| match two {
                 [one, other] if one.full.end <= other.full.start => {
-                    Some(self.of(one.full.end..other.full.start).matches('\n').count())
+                    Some(self.text_of(one.full.end..other.full.start).matches('\n').count())
                 }
                 _ => None,
             })
@@ -265,36 +273,36 @@ impl<'t> File<'t> {
     }
 
     /// Returns the number of line breaks between the symbol and its neighbours.
-    fn breaks(&self, symbol: &Symbol) -> usize {
-        if !self.spaced(symbol) {
+    fn count_breaks_around(&self, symbol: &Symbol) -> usize {
+        if !self.has_blank_lines_around(symbol) {
             return 1;
         }
         // Python has two blank lines between what is outermost.
         if self.tree.language() == Language::Python && symbol.inside.is_none() { 3 } else { 2 }
     }
 
-    fn insert(
+    fn insert_beside_symbol(
         &self,
         symbol: &Symbol,
         content: &str,
         after: bool,
-    ) -> Result<(Pieces, Option<String>), Refusal> {
-        self.fits(content)?;
-        let Some(indent) = self.indent(symbol) else {
-            return Err(malformed(
+    ) -> Result<(SymbolPieces, Option<String>), Refusal> {
+        self.check_parses(content)?;
+        let Some(indent) = self.indent_of(symbol) else {
+            return Err(malformed_refusal(
                 "The symbol doesn't stand on a line of its own: what is beside it can't be told. Send a search and replacement",
             ));
         };
-        let mut new = self.at_home(content, indent);
-        let line_break = break_of(self.text);
-        let between = line_break.repeat(self.breaks(symbol)) + indent;
+        let mut new = self.reindent(content, indent);
+        let line_break = first_break_of(self.text);
+        let between = line_break.repeat(self.count_breaks_around(symbol)) + indent;
         if !after {
-            if self.listed(symbol) && !new.ends_with(',') {
+            if self.is_list_item(symbol) && !new.ends_with(',') {
                 new.push(',');
             }
             return Ok((vec![(symbol.full.start..symbol.full.start, new + &between)], None));
         }
-        let rest = self.of(symbol.full.end..self.text.len());
+        let rest = self.text_of(symbol.full.end..self.text.len());
         let mut end = symbol.full.end;
         if let Some(sign) = rest.chars().next().filter(|sign| matches!(sign, ',' | ';')) {
             end += sign.len_utf8();
@@ -302,11 +310,11 @@ impl<'t> File<'t> {
                 new.push(',');
             }
             // A comment in the same line belongs to what stands there.
-        } else if self.listed(symbol) {
+        } else if self.is_list_item(symbol) {
             let new = new.trim_end_matches(',').to_owned();
             return Ok((vec![(end..end, format!(",{between}{new}"))], None));
         }
-        let line = self.of(end..self.text.len()).split('\n').next().unwrap_or_default();
+        let line = self.text_of(end..self.text.len()).split('\n').next().unwrap_or_default();
         let tail = line.trim();
         if ["//", "#", "--", "/*"].iter().any(|opener| tail.starts_with(opener)) {
             end += line.trim_end().len();
@@ -315,7 +323,7 @@ impl<'t> File<'t> {
     }
 
     /// Returns true if a symbol is one of a list with commas.
-    fn listed(&self, symbol: &Symbol) -> bool {
+    fn is_list_item(&self, symbol: &Symbol) -> bool {
         let Some(node) =
             self.tree.root().descendant_for_byte_range(symbol.definition.start, symbol.definition.end)
         else {
@@ -328,49 +336,51 @@ impl<'t> File<'t> {
     }
 
     /// The symbol with its lines, and of the blank lines around it those on one side.
-    fn delete(&self, symbol: &Symbol) -> Pieces {
+    fn delete_symbol(&self, symbol: &Symbol) -> SymbolPieces {
         let mut range = symbol.full.clone();
-        let rest = self.of(range.end..self.text.len());
+        let rest = self.text_of(range.end..self.text.len());
         if rest.starts_with([',', ';']) {
             range.end += 1;
-        } else if self.listed(symbol) {
+        } else if self.is_list_item(symbol) {
             // The last of a list takes the comma before it along.
-            let before = self.of(0..range.start).trim_end();
+            let before = self.text_of(0..range.start).trim_end();
             if before.ends_with(',') {
                 return vec![(before.len() - 1..range.end, String::new())];
             }
         }
-        let line = self.of(range.end..self.text.len()).split_inclusive('\n').next().unwrap_or_default();
-        let Some(indent) = self.indent(symbol).filter(|_| line.trim().is_empty()) else {
+        let line = self.text_of(range.end..self.text.len()).split_inclusive('\n').next().unwrap_or_default();
+        let Some(indent) = self.indent_of(symbol).filter(|_| line.trim().is_empty()) else {
             return vec![(range, String::new())];
         };
         range.start -= indent.len();
         range.end += line.len();
         let blank_before = {
-            let before = self.of(0..range.start);
+            let before = self.text_of(0..range.start);
             before.is_empty()
                 || before.ends_with("\n\n")
                 || before.ends_with("\n\r\n")
                 || before.trim_end().ends_with(['{', ':', '(', '['])
         };
         while range.end < self.text.len() && blank_before {
-            let line = self.of(range.end..self.text.len()).split_inclusive('\n').next().unwrap_or_default();
+            let line =
+                self.text_of(range.end..self.text.len()).split_inclusive('\n').next().unwrap_or_default();
             if line.is_empty() || !line.trim().is_empty() {
                 break;
             }
             range.end += line.len();
         }
         // Before a closing bracket, or at the end, no blank line is left over.
-        let next = self.of(range.end..self.text.len()).trim_start();
+        let next = self.text_of(range.end..self.text.len()).trim_start();
         if next.is_empty() || next.starts_with(['}', ')', ']']) || next.starts_with("end") {
-            let kept = self.of(0..range.start).trim_end().len();
-            let first_break = self.of(kept..range.start).find('\n').map_or(range.start, |at| kept + at + 1);
+            let kept = self.text_of(0..range.start).trim_end().len();
+            let first_break =
+                self.text_of(kept..range.start).find('\n').map_or(range.start, |at| kept + at + 1);
             range.start = first_break.min(range.start);
         }
         vec![(range, String::new())]
     }
 
-    fn rename(&self, symbol: &Symbol, to: &str) -> Result<(Pieces, Option<String>), Refusal> {
+    fn rename_symbol(&self, symbol: &Symbol, to: &str) -> Result<(SymbolPieces, Option<String>), Refusal> {
         let to = to.trim();
         if matches!(
             symbol.kind,
@@ -381,7 +391,7 @@ impl<'t> File<'t> {
                 | SymbolKind::Module
                 | SymbolKind::Impl
         ) {
-            return Err(malformed(&format!(
+            return Err(malformed_refusal(&format!(
                 "A {} can't be renamed by its symbol. Send a search and replacement",
                 symbol.kind.name()
             )));
@@ -390,11 +400,11 @@ impl<'t> File<'t> {
             && !to.starts_with(|c: char| c.is_ascii_digit())
             && to.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '#' | '@' | '?' | '!'));
         if !is_name {
-            return Err(malformed(&format!("`{to}` is no name in this language")));
+            return Err(malformed_refusal(&format!("`{to}` is no name in this language")));
         }
-        let uses = self.leaves(&symbol.name);
-        if let Some(taken) = self.leaves(to).first() {
-            return Err(malformed(&format!(
+        let uses = self.name_nodes(&symbol.name);
+        if let Some(taken) = self.name_nodes(to).first() {
+            return Err(malformed_refusal(&format!(
                 "`{to}` is used in the file already (line {}): what would mean what can't be told. Choose another name",
                 line_at(self.text, taken.start_byte())
             )));
@@ -408,17 +418,18 @@ impl<'t> File<'t> {
                     && other.kind != SymbolKind::Impl
             })
             .collect();
-        let binding = uses.iter().find(|node| node.start_byte() != symbol.name_range.start && binds(**node));
+        let binding =
+            uses.iter().find(|node| node.start_byte() != symbol.name_range.start && is_binding(**node));
         let elsewhere = others.first().map(|other| other.name_range.start).or(binding.map(Node::start_byte));
         if let Some(at) = elsewhere {
-            return Err(malformed(&format!(
+            return Err(malformed_refusal(&format!(
                 "`{}` is also the name of something else in the file (line {}): which of its uses are meant can't be told. Send the lines to change \
                  as search and replacement",
                 symbol.name,
                 line_at(self.text, at)
             )));
         }
-        let mut pieces: Pieces = uses.iter().map(|node| (node.byte_range(), to.to_owned())).collect();
+        let mut pieces: SymbolPieces = uses.iter().map(|node| (node.byte_range(), to.to_owned())).collect();
         if !pieces.iter().any(|(range, _)| *range == symbol.name_range) {
             pieces.push((symbol.name_range.clone(), to.to_owned()));
         }
@@ -428,7 +439,7 @@ impl<'t> File<'t> {
     }
 
     /// The names in the code that are this one: none in comments and strings.
-    fn leaves(&self, name: &str) -> Vec<Node<'t>> {
+    fn name_nodes(&self, name: &str) -> Vec<Node<'t>> {
         let mut found = Vec::new();
         let mut cursor = self.tree.root().walk();
         loop {
@@ -442,7 +453,7 @@ impl<'t> File<'t> {
             let is_name = node.is_named() && node.child_count() == 0 && !skipped && !is_attribute(node);
             if is_name
                 && (node.kind().contains("identifier") || matches!(node.kind(), "name" | "constant" | "word"))
-                && self.of(node.byte_range()) == name
+                && self.text_of(node.byte_range()) == name
             {
                 found.push(node);
             }
@@ -457,7 +468,7 @@ impl<'t> File<'t> {
 
 /// Returns true if a name is given to something where it stands: a parameter, a local variable, a
 /// field.
-fn binds(node: Node<'_>) -> bool {
+fn is_binding(node: Node<'_>) -> bool {
     let mut inner = node;
     let mut at = node.parent();
     for _ in 0..4 {

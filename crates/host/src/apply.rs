@@ -53,7 +53,7 @@ impl<'a> PlacedReply<'a> {
     /// Returns the exit code: 0 for applied or nothing to do, 1 for refused, 3 for partly refused.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        match (self.plan.failed.is_empty(), self.plan.writes().is_empty()) {
+        match (self.plan.failed.is_empty(), self.plan.changes_to_write().is_empty()) {
             (true, _) => 0,
             (false, true) => 1,
             (false, false) => 3,
@@ -131,7 +131,7 @@ fn refuse_guarded(plan: &mut Plan) {
 /// Writes all of it in one step.
 fn write(workspace: &Workspace, files: &Tree<'_>, plan: &Plan) -> Result<(), HostError> {
     let mut changes = Vec::new();
-    for change in plan.writes() {
+    for change in plan.changes_to_write() {
         let old = files.content(&change.path).context("a file")?;
         let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
         let path = change.path.clone();
@@ -175,7 +175,7 @@ pub fn placed_lines(change: &FileChange) -> Vec<u32> {
 /// Returns the report of a plan as JSON.
 #[must_use]
 pub fn plan_to_json(plan: &Plan) -> Value {
-    let applied = plan.writes().iter().map(|change| {
+    let applied = plan.changes_to_write().iter().map(|change| {
         let notes: Vec<&str> = change.notes.iter().filter_map(|note| note.note.as_deref()).collect();
         let method = match change.strategy() {
             Some(strategy) => json!(strategy),

@@ -17,21 +17,21 @@
 )]
 
 mod damage;
-mod doors;
+mod formats;
 mod hunk;
-mod tally;
+mod summary;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use doors::{Answer, DOORS};
+use formats::{Answer, QUOTING_FORMATS};
 use hunk::{Case, Pair, Task};
 use serde::Deserialize;
 use serde_json::json;
 use similar::TextDiff;
-use tally::{CUT_OFF, Tally, Verdict, verdict};
+use summary::{CUT_OFF, Summary, Verdict, verdict};
 
 /// At most one in so many writes something else than the commit did.
 const ONE_WRONG_IN: usize = 10_000;
@@ -84,7 +84,7 @@ fn cases(most: usize) -> Result<(), Error> {
 
 fn run(wrong: &str) -> Result<ExitCode, Error> {
     let mut wrong = BufWriter::new(std::fs::File::create(wrong)?);
-    let mut tally = Tally::default();
+    let mut summary = Summary::default();
     let mut slowest = (Duration::ZERO, String::new());
     let mut panics = 0;
     std::panic::set_hook(Box::new(|_| {}));
@@ -92,45 +92,45 @@ fn run(wrong: &str) -> Result<ExitCode, Error> {
         let task: Task = serde_json::from_str(&line?)?;
         for case in &task.cases {
             let before = case.files.as_ref().map_or(&task.before, |(before, _)| before);
-            for door in DOORS {
-                let Some(reply) = doors::reply(door, &task.path, case) else { continue };
-                let given = doors::ask(door, &task.path, before, &reply, false);
+            for format in QUOTING_FORMATS {
+                let Some(reply) = formats::reply(format, &task.path, case) else { continue };
+                let given = formats::ask(format, &task.path, before, &reply, false);
                 let verdict = verdict(&task, case, &given.answer);
-                tally.add(&case.damage, door.name(), verdict);
+                summary.add(&case.damage, format.name(), verdict);
                 panics += usize::from(given.answer == Answer::Panicked);
                 if given.took > slowest.0 {
-                    slowest = (given.took, format!("{}, {}, {door}", task.id, case.damage));
+                    slowest = (given.took, format!("{}, {}, {format}", task.id, case.damage));
                 }
                 if matches!(verdict, Verdict::Wrong | Verdict::Nothing) {
                     let how = given.strategy.map(|strategy| strategy.to_string());
-                    record(&mut wrong, &task, case, (door.name(), how), &given.answer, verdict)?;
+                    record(&mut wrong, &task, case, (format.name(), how), &given.answer, verdict)?;
                 }
             }
         }
-        cut_off(&task, &mut tally, &mut wrong)?;
+        cut_off(&task, &mut summary, &mut wrong)?;
     }
     wrong.flush()?;
-    tally.print("jm");
-    let total = tally.total();
+    summary.print("jm");
+    let total = summary.total();
     let (all, bad) = (total.all(), total.wrong);
     println!("\nslowest: {:.1} ms, {}; {panics} panics", slowest.0.as_secs_f64() * 1e3, slowest.1);
     println!("wrong: {bad} of {all}, one in {} (asked: at most one in {ONE_WRONG_IN})", all / bad.max(1));
-    println!("json {}", tally.json());
+    println!("json {}", summary.json());
     Ok(if bad * ONE_WRONG_IN <= all && panics == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A reply that the token limit ended writes nothing, whatever of it came.
-fn cut_off(task: &Task, tally: &mut Tally, wrong: &mut impl Write) -> Result<(), Error> {
+fn cut_off(task: &Task, summary: &mut Summary, wrong: &mut impl Write) -> Result<(), Error> {
     let Some(case) = task.cases.iter().find(|case| case.damage == "none") else { return Ok(()) };
-    for door in DOORS {
-        let Some(reply) = doors::cut_off(door, task, case) else { continue };
-        let given = doors::ask(door, &task.path, &task.before, &reply, true);
+    for format in QUOTING_FORMATS {
+        let Some(reply) = formats::cut_off(format, task, case) else { continue };
+        let given = formats::ask(format, &task.path, &task.before, &reply, true);
         let verdict = match given.answer {
             Answer::Text(_) | Answer::Panicked => Verdict::Wrong,
             Answer::Refused(_) => Verdict::Refused,
             Answer::Unchanged(_) => Verdict::Nothing,
         };
-        tally.add(CUT_OFF, door.name(), verdict);
+        summary.add(CUT_OFF, format.name(), verdict);
         if verdict != Verdict::Refused {
             let cut = Case {
                 damage: CUT_OFF.to_owned(),
@@ -140,7 +140,7 @@ fn cut_off(task: &Task, tally: &mut Tally, wrong: &mut impl Write) -> Result<(),
                 patch: None,
                 files: None,
             };
-            record(wrong, task, &cut, (door.name(), None), &given.answer, verdict)?;
+            record(wrong, task, &cut, (format.name(), None), &given.answer, verdict)?;
         }
     }
     Ok(())
@@ -188,7 +188,7 @@ struct Other {
 
 fn grade(name: &str, tasks: &str, wrong: &str) -> Result<(), Error> {
     let mut wrong = BufWriter::new(std::fs::File::create(wrong)?);
-    let mut tally = Tally::default();
+    let mut summary = Summary::default();
     let mut answers = std::io::stdin().lock().lines();
     for line in BufReader::new(std::fs::File::open(tasks)?).lines() {
         let task: Task = serde_json::from_str(&line?)?;
@@ -204,14 +204,14 @@ fn grade(name: &str, tasks: &str, wrong: &str) -> Result<(), Error> {
                 (_, error) => Answer::Refused(error.unwrap_or_default()),
             };
             let verdict = verdict(&task, case, &answer);
-            tally.add(&case.damage, name, verdict);
+            summary.add(&case.damage, name, verdict);
             if matches!(verdict, Verdict::Wrong | Verdict::Nothing) {
                 record(&mut wrong, &task, case, (name, None), &answer, verdict)?;
             }
         }
     }
     wrong.flush()?;
-    tally.print(name);
-    println!("json {}", tally.json());
+    summary.print(name);
+    println!("json {}", summary.json());
     Ok(())
 }

@@ -9,7 +9,10 @@ use crate::place::IndexedText;
 
 /// Returns the result of `find` with carriage returns as line breaks; `None` if the file has other
 /// line breaks.
-pub(super) fn find(text: &str, find: impl Fn(&IndexedText<'_>) -> Result<Placed, Refusal>) -> Option<Placed> {
+pub(super) fn find_with_carriage_returns(
+    text: &str,
+    find: impl Fn(&IndexedText<'_>) -> Result<Placed, Refusal>,
+) -> Option<Placed> {
     if text.contains('\n') || !text.contains('\r') {
         return None;
     }

@@ -8,30 +8,30 @@ use crate::outcome::Placed;
 
 /// The texts of a run of steps.
 ///
-/// What is found in the text before the run is kept in its coordinates and written at once: writing
-/// each step would take the number of steps times the size of the file. A step that is only found
-/// in what others put there begins a new text.
-pub(super) struct Run<'a> {
+/// Replacements that are found in the text before the run keep its coordinates and are written
+/// together: writing each step would take the number of steps times the size of the file. A step
+/// that is found only in the text of earlier replacements begins a new text.
+pub(super) struct StepTexts<'a> {
     /// Replacements in the texts before the last, in order.
-    done: Vec<Layer>,
+    done: Vec<ReplacementLayer>,
     /// The last text.
     last: Cow<'a, str>,
     /// Pending replacements in the last text.
-    open: Layer,
+    open: ReplacementLayer,
     /// The last text with that in it, once it was asked for.
     written: Option<String>,
 }
 
 /// Replacements in one text, in its coordinates: in order, and without overlap.
 #[derive(Default)]
-struct Layer {
-    puts: Vec<Put>,
+struct ReplacementLayer {
+    puts: Vec<Replacement>,
     /// The net number of added lines.
     lines: i64,
 }
 
 /// One replacement.
-struct Put {
+struct Replacement {
     /// The step.
     op: usize,
     /// The bytes that it replaces.
@@ -45,9 +45,9 @@ struct Put {
     growth: isize,
 }
 
-impl<'a> Run<'a> {
+impl<'a> StepTexts<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { done: Vec::new(), last: Cow::Borrowed(text), open: Layer::default(), written: None }
+        Self { done: Vec::new(), last: Cow::Borrowed(text), open: ReplacementLayer::default(), written: None }
     }
 
     /// Returns true if nothing was replaced yet.
@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
     }
 
     /// The text as the steps so far leave it.
-    pub(super) fn text(&mut self) -> &str {
+    pub(super) fn current_text(&mut self) -> &str {
         if self.open.puts.is_empty() {
             return &self.last;
         }
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
         for (span, piece) in pieces {
             let lines = breaks(&piece) - breaks(self.last.get(span.clone()).unwrap_or_default());
             self.open.lines += lines;
-            self.open.puts.push(Put { op, span, piece, lines, growth: 0 });
+            self.open.puts.push(Replacement { op, span, piece, lines, growth: 0 });
         }
         if !in_order {
             // Two ordered lists: that is quickly sorted. Among insertions at one place the later
@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Layer {
+impl ReplacementLayer {
     /// Returns the net number of bytes added before a place; or the first step that replaces a part
     /// of it. Where something was put in at its very beginning, it lies behind that.
     fn before(&self, span: &Range<usize>) -> Result<isize, usize> {
@@ -232,7 +232,7 @@ mod tests {
         }
 
         fn put(&mut self, op: usize, here: Placed, found: Vec<Range<usize>>) {
-            self.text = here.text(&self.text);
+            self.text = here.apply_to(&self.text);
             let pieces = here.pieces.into_iter().zip(found);
             self.done.extend(pieces.map(|((span, piece), found)| {
                 (op, self.texts, found, piece.len() as isize - span.len() as isize)
@@ -248,7 +248,7 @@ mod tests {
             text in "[a-z\n]{0,40}",
             steps in proptest::collection::vec((any::<bool>(), 0..60_usize, 0..4_usize, "[A-Z\n]{0,6}", 0..9_usize), 0..12),
         ) {
-            let mut run = Run::new(&text);
+            let mut run = StepTexts::new(&text);
             let mut plain = Plain { text: text.clone(), texts: 0, done: Vec::new() };
             for (op, (written, start, length, piece, gap)) in steps.into_iter().enumerate() {
                 let size = if written { plain.text.len() } else { text.len() };
@@ -260,7 +260,7 @@ mod tests {
                     pieces.push((next..(next + 1).min(size), piece));
                 }
                 let found = placed(pieces);
-                prop_assert_eq!(run.text(), plain.text.as_str());
+                prop_assert_eq!(run.current_text(), plain.text.as_str());
                 let here = if written {
                     run.turn();
                     plain.texts += 1;

@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::edit::Edit;
 use crate::lines::line_at;
-use crate::outcome::cut;
+use crate::outcome::truncate;
 
 /// Maximum bytes of a path or a tool's name in a problem.
-const MAX_SUBJECT: usize = 200;
+const MAX_SUBJECT_BYTES: usize = 200;
 
 /// The kind of a problem in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,17 +61,17 @@ pub struct TextCall {
 }
 
 /// The result of reading at the beginning of a block.
-pub(crate) enum Read {
+pub(crate) enum ReadBlock {
     /// A whole edit and where it ends.
     Edit(Edit, usize),
     /// A whole call and where it ends.
     Call(TextCall, usize),
     /// Something that began as a block.
-    Fault(Fault),
+    Fault(BlockFault),
 }
 
 /// Why a block can't be used.
-pub(crate) struct Fault {
+pub(crate) struct BlockFault {
     pub(crate) kind: ProblemKind,
     pub(crate) subject: Option<String>,
     pub(crate) message: String,
@@ -79,18 +79,18 @@ pub(crate) struct Fault {
     pub(crate) end: Option<usize>,
 }
 
-impl Fault {
+impl BlockFault {
     /// The reply ends inside the block: everything after its beginning belongs to it.
     pub(crate) fn incomplete(subject: Option<String>, missing: &str) -> Self {
         let message = format!("the reply ends before {missing}; send the whole block again");
         Self { kind: ProblemKind::Incomplete, subject, message, end: None }
     }
 
-    pub(crate) fn problem(&self, reply: &str, at: usize) -> BlockProblem {
+    pub(crate) fn to_problem(&self, reply: &str, at: usize) -> BlockProblem {
         BlockProblem {
             kind: self.kind,
             line: line_at(reply, at),
-            subject: self.subject.as_ref().map(|subject| cut(subject, MAX_SUBJECT).to_owned()),
+            subject: self.subject.as_ref().map(|subject| truncate(subject, MAX_SUBJECT_BYTES).to_owned()),
             message: self.message.clone(),
         }
     }

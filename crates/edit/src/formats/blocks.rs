@@ -1,7 +1,7 @@
 //! The text protocol: `<edit>` and `<call>` blocks in a model's reply.
 
 use crate::edit::Edit;
-use crate::formats::block::{BlockProblem, Fault, ProblemKind, Read, TextCall};
+use crate::formats::block::{BlockFault, BlockProblem, ProblemKind, ReadBlock, TextCall};
 use crate::formats::edit_block;
 use crate::formats::tags::{self, Tag};
 
@@ -50,26 +50,26 @@ pub fn parse_blocks(reply: &str) -> Blocks {
     }
     let mut prose = Vec::new();
     let (mut at, mut prose_from) = (0, 0);
-    let mut starts = Starts::new(reply);
-    while let Some(found) = starts.next(at) {
-        let Some(read) = block_at(reply, found) else {
+    let mut starts = BlockStarts::new(reply);
+    while let Some(found) = starts.next_from(at) {
+        let Some(read) = read_block_at(reply, found) else {
             at = found + 1;
             continue;
         };
         prose.push(reply.get(prose_from..found).unwrap_or_default());
         let end = match read {
-            Read::Edit(edit, end) => {
+            ReadBlock::Edit(edit, end) => {
                 blocks.items.push(Item::Edit(blocks.edits.len()));
                 blocks.edits.push(edit);
                 end
             }
-            Read::Call(call, end) => {
+            ReadBlock::Call(call, end) => {
                 blocks.items.push(Item::Call(blocks.calls.len()));
                 blocks.calls.push(call);
                 end
             }
-            Read::Fault(fault) => {
-                blocks.problems.push(fault.problem(reply, found));
+            ReadBlock::Fault(fault) => {
+                blocks.problems.push(fault.to_problem(reply, found));
                 fault.end.unwrap_or(reply.len())
             }
         };
@@ -77,8 +77,8 @@ pub fn parse_blocks(reply: &str) -> Blocks {
         prose_from = at;
         if blocks.items.len() + blocks.problems.len() > MAX_BLOCKS {
             let message = format!("the reply has more than {MAX_BLOCKS} blocks; the rest was not read");
-            let fault = Fault { kind: ProblemKind::TooMuch, subject: None, message, end: None };
-            blocks.problems.push(fault.problem(reply, at));
+            let fault = BlockFault { kind: ProblemKind::TooMuch, subject: None, message, end: None };
+            blocks.problems.push(fault.to_problem(reply, at));
             prose_from = reply.len();
             break;
         }
@@ -89,13 +89,13 @@ pub fn parse_blocks(reply: &str) -> Blocks {
 }
 
 /// Iterator over possible beginnings of blocks. Each of the two words is searched once.
-struct Starts<'a> {
+struct BlockStarts<'a> {
     reply: &'a [u8],
     words: [memchr::memmem::Finder<'static>; 2],
     next: [Option<usize>; 2],
 }
 
-impl<'a> Starts<'a> {
+impl<'a> BlockStarts<'a> {
     fn new(reply: &'a str) -> Self {
         let words = ["<edit", "<call"].map(memchr::memmem::Finder::new);
         let reply = reply.as_bytes();
@@ -104,7 +104,7 @@ impl<'a> Starts<'a> {
     }
 
     /// The first from `at` on.
-    fn next(&mut self, at: usize) -> Option<usize> {
+    fn next_from(&mut self, at: usize) -> Option<usize> {
         for (word, next) in self.words.iter().zip(&mut self.next) {
             if next.is_some_and(|next| next < at) {
                 *next = self.reply.get(at..).and_then(|rest| word.find(rest)).map(|offset| at + offset);
@@ -115,7 +115,7 @@ impl<'a> Starts<'a> {
 }
 
 /// The block that begins at a `<`, or `None` where it is prose.
-fn block_at(reply: &str, at: usize) -> Option<Read> {
+fn read_block_at(reply: &str, at: usize) -> Option<ReadBlock> {
     let rest = reply.get(at..)?;
     if rest.starts_with("<edit") {
         return edit_block::read(reply, at);
@@ -123,13 +123,13 @@ fn block_at(reply: &str, at: usize) -> Option<Read> {
     if !rest.starts_with("<call") {
         return None;
     }
-    match tags::opening(reply, at, "call") {
+    match tags::parse_opening_tag(reply, at, "call") {
         Some(tag) => {
-            let tool = tags::attribute(&tag.attributes, "tool")?.trim().to_owned();
+            let tool = tags::attribute_value(&tag.attributes, "tool")?.trim().to_owned();
             Some(read_call(reply, at, &tag, tool))
         }
         None if rest.starts_with("<call tool=") && rest.get(1..)?.find(['<', '>']).is_none() => {
-            Some(Read::Fault(Fault::incomplete(None, "the tag's `>`")))
+            Some(ReadBlock::Fault(BlockFault::incomplete(None, "the tag's `>`")))
         }
         None => None,
     }
@@ -137,11 +137,11 @@ fn block_at(reply: &str, at: usize) -> Option<Read> {
 
 /// Reads a call from its opening tag. JSON is read as JSON, so that a closing tag in one of its
 /// strings is text.
-fn read_call(reply: &str, at: usize, tag: &Tag, tool: String) -> Read {
+fn read_call(reply: &str, at: usize, tag: &Tag, tool: String) -> ReadBlock {
     let done = |input: &str, malformed: Option<String>, end: usize| {
         let input = if input.is_empty() { "{}" } else { input };
         let raw = reply.get(at..end).unwrap_or_default().to_owned();
-        Read::Call(TextCall { tool: tool.clone(), input_json: input.to_owned(), raw, malformed }, end)
+        ReadBlock::Call(TextCall { tool: tool.clone(), input_json: input.to_owned(), raw, malformed }, end)
     };
     if tag.closed {
         return done("", None, tag.end);
@@ -155,14 +155,14 @@ fn read_call(reply: &str, at: usize, tag: &Tag, tool: String) -> Read {
             Some(Ok(_)) => {
                 let length = values.byte_offset();
                 let after = tags::skip_blanks(reply, start + length);
-                if let Some(end) = tags::closing(reply, after, "call") {
+                if let Some(end) = tags::closing_tag_end(reply, after, "call") {
                     return done(body.get(..length).unwrap_or_default(), None, end);
                 }
                 from = start + length;
             }
             // Any closing tag is still inside the arguments.
             Some(Err(error)) if error.is_eof() => {
-                return Read::Fault(Fault::incomplete(Some(tool), "the end of the arguments"));
+                return ReadBlock::Fault(BlockFault::incomplete(Some(tool), "the end of the arguments"));
             }
             _ => {}
         }
@@ -170,16 +170,16 @@ fn read_call(reply: &str, at: usize, tag: &Tag, tool: String) -> Read {
     let closing = loop {
         match reply.get(from..).and_then(|rest| rest.find("</call")) {
             None => break None,
-            Some(offset) => match tags::closing(reply, from + offset, "call") {
+            Some(offset) => match tags::closing_tag_end(reply, from + offset, "call") {
                 Some(end) => break Some((from + offset, end)),
                 None => from += offset + 1,
             },
         }
     };
     let Some((until, end)) = closing else {
-        return Read::Fault(Fault::incomplete(Some(tool), "</call>"));
+        return ReadBlock::Fault(BlockFault::incomplete(Some(tool), "</call>"));
     };
-    let input = unfenced(reply.get(start..until).unwrap_or_default().trim());
+    let input = strip_fence(reply.get(start..until).unwrap_or_default().trim());
     let malformed = match serde_json::from_str::<serde_json::Value>(input) {
         Ok(value) if value.is_object() => None,
         Ok(_) => Some("the arguments are not a JSON object".to_owned()),
@@ -190,7 +190,7 @@ fn read_call(reply: &str, at: usize, tag: &Tag, tool: String) -> Read {
 }
 
 /// Content without the markdown fence around it.
-fn unfenced(text: &str) -> &str {
+fn strip_fence(text: &str) -> &str {
     let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, inner)| inner.trim())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use journeyman_protocol::RelPath;
 
-use crate::formats::markers::{Mark, mark};
-use crate::formats::{Format, Rows, Source, pairs, paths, tags};
+use crate::formats::markers::{Mark, parse_mark};
+use crate::formats::{Format, ReplyLines, Source, pairs, paths, tags};
 use crate::place::placeholders;
 
 /// The format a reply is written in, from its own marks; `None` where it has none.
@@ -14,7 +14,7 @@ use crate::place::placeholders;
 /// last, and what stands in them is their content.
 #[must_use]
 pub fn detect(reply: &str) -> Option<Format> {
-    if tool(reply) {
+    if is_tool_arguments(reply) {
         return Some(Format::Tool);
     }
     let nothing: BTreeMap<RelPath, String> = BTreeMap::new();
@@ -25,16 +25,16 @@ pub fn detect(reply: &str) -> Option<Format> {
     let mut whole: Option<u8> = None;
     let tag = memchr::memmem::Finder::new("<edit");
     let mut edit = tag.find(reply.as_bytes());
-    let mut rows = Rows::new(reply).peekable();
+    let mut rows = ReplyLines::new(reply).peekable();
     let (mut from, mut json) = (0, false);
     while let Some(row) = rows.next() {
         let next = rows.peek().map_or("", |next| next.text);
         let Some(&sign) = row.text.as_bytes().iter().find(|byte| !matches!(byte, b' ' | b'\t')) else {
             continue;
         };
-        let is_fence = matches!(sign, b'`' | b'~') && paths::fence(row.text).is_some();
+        let is_fence = matches!(sign, b'`' | b'~') && paths::parse_fence_line(row.text).is_some();
         if let Some((open, length, body)) = named {
-            conflict = match mark(row.text).map(|marked| marked.mark) {
+            conflict = match parse_mark(row.text).map(|marked| marked.mark) {
                 Some(Mark::BareOpen) => 1,
                 Some(Mark::Divider) if conflict == 1 => 2,
                 Some(Mark::BareClose) if conflict == 2 => return Some(Format::Blocks),
@@ -43,7 +43,7 @@ pub fn detect(reply: &str) -> Option<Format> {
             let closes = |text: &str| text.len() >= length && text.bytes().all(|byte| byte == open);
             if is_fence && sign == open && closes(row.text.trim()) {
                 let content = reply.get(body..row.start).unwrap_or_default();
-                let lazy = placeholders::placeholder("", content).is_some();
+                let lazy = placeholders::find_placeholder("", content).is_some();
                 whole = whole.max(Some(u8::from(lazy)));
                 named = None;
                 from = row.start + row.text.len();
@@ -51,16 +51,17 @@ pub fn detect(reply: &str) -> Option<Format> {
             continue;
         }
         if is_fence {
-            let info = paths::fence(row.text).unwrap_or_default();
+            let info = paths::parse_fence_line(row.text).unwrap_or_default();
             if unnamed && info.is_empty() {
                 unnamed = false;
                 continue;
             }
             let first = next.trim_start();
-            let known =
-                strong(next, "").is_some() || first.starts_with("<edit>") || first.starts_with(['{', '[']);
-            let above = || paths::above(&source, from, row.start).name.is_some();
-            if !known && !first.is_empty() && (paths::on_fence(info).is_some() || above()) {
+            let known = format_of_unique_line(next, "").is_some()
+                || first.starts_with("<edit>")
+                || first.starts_with(['{', '[']);
+            let above = || paths::find_name_above(&source, from, row.start).name.is_some();
+            if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
                 named = Some((sign, length, row.start + row.text.len()));
                 conflict = 0;
@@ -76,19 +77,19 @@ pub fn detect(reply: &str) -> Option<Format> {
         if edit.is_some_and(|at| at < end) && begins_edit(reply, row.start, row.text) {
             return Some(Format::Edit);
         }
-        if let Some(format) = strong(row.text, next) {
+        if let Some(format) = format_of_unique_line(row.text, next) {
             return Some(format);
         }
     }
     // The last fence may be missing.
     if let Some((_, _, body)) = named {
-        let lazy = placeholders::placeholder("", reply.get(body..).unwrap_or_default()).is_some();
+        let lazy = placeholders::find_placeholder("", reply.get(body..).unwrap_or_default()).is_some();
         whole = whole.max(Some(u8::from(lazy)));
     }
     match whole {
         Some(1) => Some(Format::Lazy),
         Some(_) => Some(Format::Whole),
-        None if json && keys(reply) => Some(Format::Tool),
+        None if json && has_tool_argument_keys(reply) => Some(Format::Tool),
         None => None,
     }
 }
@@ -96,7 +97,7 @@ pub fn detect(reply: &str) -> Option<Format> {
 /// Returns true if the tag on this line begins a block and isn't a word about one.
 fn begins_edit(reply: &str, start: usize, text: &str) -> bool {
     text.match_indices("<edit").any(|(at, _)| {
-        tags::opening(reply, start + at, "edit").is_some_and(|tag| {
+        tags::parse_opening_tag(reply, start + at, "edit").is_some_and(|tag| {
             let next = tags::skip_blanks(reply, tag.end);
             let rest = reply.get(next..).unwrap_or_default();
             ["<file", "<search", "<replace", "<delete", "<rename", "<description"]
@@ -107,18 +108,18 @@ fn begins_edit(reply: &str, start: usize, text: &str) -> bool {
 }
 
 /// The format that a line begins, if only one has such a line.
-pub(crate) fn strong(line: &str, next: &str) -> Option<Format> {
+pub(crate) fn format_of_unique_line(line: &str, next: &str) -> Option<Format> {
     let text = line.trim_start_matches([' ', '\t']);
     match *text.as_bytes().first()? {
-        b'<' if text.starts_with(pairs::OLD) => Some(Format::Blocks),
+        b'<' if text.starts_with(pairs::OLD_TEXT_TAG) => Some(Format::Blocks),
         b'*' if line.starts_with("*** ") => {
             let heads = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:"];
             heads.iter().any(|head| line.starts_with(head)).then_some(Format::Patch)
         }
-        b'@' if line.starts_with("@@") => Some(hunk(line)),
+        b'@' if line.starts_with("@@") => Some(format_of_hunk_header(line)),
         b'd' if line.starts_with("diff --git ") => Some(Format::Udiff),
         b'-' if line.starts_with("--- ") && next.starts_with("+++ ") => Some(Format::Udiff),
-        b'<' | b'-' => match mark(line)?.mark {
+        b'<' | b'-' => match parse_mark(line)?.mark {
             Mark::Open(_) | Mark::BareOpen => Some(Format::Blocks),
             _ => None,
         },
@@ -128,7 +129,7 @@ pub(crate) fn strong(line: &str, next: &str) -> Option<Format> {
 
 /// Returns the format of a line that begins with `@@`: numbers or dots make it a diff's, words a
 /// patch's.
-fn hunk(line: &str) -> Format {
+fn format_of_hunk_header(line: &str) -> Format {
     let inner = line.trim_start_matches('@').trim_start();
     if inner.starts_with('-') || inner.starts_with("...") || inner.starts_with('+') {
         Format::Udiff
@@ -138,13 +139,13 @@ fn hunk(line: &str) -> Format {
 }
 
 /// Returns true if the reply is the arguments of a tool and nothing else.
-fn tool(reply: &str) -> bool {
+fn is_tool_arguments(reply: &str) -> bool {
     let text = reply.trim_start();
-    text.starts_with(['{', '[']) && keys(text)
+    text.starts_with(['{', '[']) && has_tool_argument_keys(text)
 }
 
 /// Returns true if a text has a key that the arguments of edit tools have.
-pub(crate) fn keys(text: &str) -> bool {
+pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
     let names = [
         "\"old_string\"",
         "\"oldString\"",

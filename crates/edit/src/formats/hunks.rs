@@ -13,10 +13,10 @@ pub(crate) const MAX_REPLY_BYTES: usize = 16 << 20;
 pub(crate) const MAX_HUNKS: usize = 20_000;
 /// The prefixes that git puts before names: the sides, and with `diff.mnemonicPrefix` what they
 /// are.
-const SIDES: [&str; 6] = ["a/", "b/", "i/", "w/", "c/", "o/"];
+const SIDE_PREFIXES: [&str; 6] = ["a/", "b/", "i/", "w/", "c/", "o/"];
 
 /// A text's lines without their line feeds; a carriage return before one stays.
-pub(crate) fn lines(text: &str) -> Vec<&str> {
+pub(crate) fn split_lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::with_capacity(text.len() / 32);
     let mut from = 0;
     for at in memchr::memchr_iter(b'\n', text.as_bytes()) {
@@ -30,13 +30,13 @@ pub(crate) fn lines(text: &str) -> Vec<&str> {
 }
 
 /// A line without the carriage return that ends it.
-pub(crate) fn bare(line: &str) -> &str {
+pub(crate) fn strip_carriage_return(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
 /// The content of a line that begins with `@@`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Head {
+pub(crate) struct HunkHeader {
     /// The 1-based line of the old file before which, or at which, the hunk begins.
     pub(crate) near: Option<u32>,
     /// The stated numbers of lines of the old and the new side.
@@ -46,10 +46,10 @@ pub(crate) struct Head {
 }
 
 /// Reads the header of a hunk; `None` where the line isn't one.
-pub(crate) fn head(line: &str) -> Option<Head> {
-    let rest = bare(line).strip_prefix("@@").filter(|rest| !rest.starts_with('@'))?;
-    let mut head = Head::default();
-    let text = match ranges(rest) {
+pub(crate) fn parse_hunk_header(line: &str) -> Option<HunkHeader> {
+    let rest = strip_carriage_return(line).strip_prefix("@@").filter(|rest| !rest.starts_with('@'))?;
+    let mut head = HunkHeader::default();
+    let text = match parse_header_ranges(rest) {
         Some((old, new, heading)) => {
             // If the old side has no lines, its number is that of the line before.
             head.near = Some(if old.1 == 0 { old.0.saturating_add(1) } else { old.0.max(1) });
@@ -66,12 +66,12 @@ pub(crate) fn head(line: &str) -> Option<Head> {
 }
 
 /// A range of a hunk's header: where it begins and how many lines it has.
-type Span = (u32, u32);
+type HeaderRange = (u32, u32);
 
 /// `-1,2 +3,4 @@ heading`, with what may be left out.
-fn ranges(text: &str) -> Option<(Span, Span, &str)> {
-    let (old, rest) = range(text.trim_start().strip_prefix('-')?)?;
-    let (new, rest) = range(rest.trim_start().strip_prefix('+')?)?;
+fn parse_header_ranges(text: &str) -> Option<(HeaderRange, HeaderRange, &str)> {
+    let (old, rest) = parse_header_range(text.trim_start().strip_prefix('-')?)?;
+    let (new, rest) = parse_header_range(rest.trim_start().strip_prefix('+')?)?;
     let heading = rest.trim_start();
     match heading.strip_prefix("@@") {
         Some(heading) => Some((old, new, heading)),
@@ -80,22 +80,22 @@ fn ranges(text: &str) -> Option<(Span, Span, &str)> {
     }
 }
 
-fn range(text: &str) -> Option<(Span, &str)> {
-    let (start, rest) = number(text)?;
-    match rest.strip_prefix(',').and_then(number) {
+fn parse_header_range(text: &str) -> Option<(HeaderRange, &str)> {
+    let (start, rest) = parse_number(text)?;
+    match rest.strip_prefix(',').and_then(parse_number) {
         Some((count, rest)) => Some(((start, count), rest)),
         None => Some(((start, 1), rest)),
     }
 }
 
-fn number(text: &str) -> Option<(u32, &str)> {
+fn parse_number(text: &str) -> Option<(u32, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let digits = text.get(..end).filter(|digits| !digits.is_empty())?;
     Some((digits.parse().unwrap_or(u32::MAX), text.get(end..)?))
 }
 
 /// The kind and the text of a hunk's line by its prefix.
-pub(crate) fn line(text: &str) -> PatchLine {
+pub(crate) fn parse_patch_line(text: &str) -> PatchLine {
     let (kind, text) = match text.as_bytes().first() {
         Some(b'+') => (LineKind::Add, text.get(1..)),
         Some(b'-') => (LineKind::Remove, text.get(1..)),
@@ -106,7 +106,7 @@ pub(crate) fn line(text: &str) -> PatchLine {
 }
 
 /// Notes a `\ No newline at end of file` after the hunk's last line.
-pub(crate) fn no_newline(hunk: &mut PatchHunk) {
+pub(crate) fn mark_missing_newline(hunk: &mut PatchHunk) {
     let (mut old, mut new) = hunk.final_break.unwrap_or((true, true));
     match hunk.lines.last().map(|line| line.kind) {
         Some(LineKind::Remove) => old = false,
@@ -118,13 +118,13 @@ pub(crate) fn no_newline(hunk: &mut PatchHunk) {
 }
 
 /// Returns true if a hunk says that anything changes.
-pub(crate) fn changes(hunk: &PatchHunk) -> bool {
+pub(crate) fn changes_anything(hunk: &PatchHunk) -> bool {
     hunk.lines.iter().any(|line| matches!(line.kind, LineKind::Add | LineKind::Remove))
 }
 
 /// The content of a new file, from a hunk that only adds; the nth line (0-based) that doesn't where
 /// it isn't one.
-pub(crate) fn content(hunk: &PatchHunk, line_break: &str) -> Result<String, usize> {
+pub(crate) fn created_content(hunk: &PatchHunk, line_break: &str) -> Result<String, usize> {
     let last = hunk.lines.iter().rposition(|line| line.kind == LineKind::Add).map_or(0, |at| at + 1);
     let mut out = String::with_capacity(hunk.lines.iter().map(|line| line.text.len() + 1).sum());
     for (nth, line) in hunk.lines.iter().enumerate() {
@@ -145,7 +145,7 @@ pub(crate) fn content(hunk: &PatchHunk, line_break: &str) -> Result<String, usiz
 }
 
 /// A fault of a patch at a 0-based line of the reply.
-pub(crate) fn problem(
+pub(crate) fn patch_problem(
     kind: ProblemKind,
     line: usize,
     subject: Option<&str>,
@@ -160,8 +160,9 @@ pub(crate) fn problem(
 ///
 /// # Errors
 /// Why none of them can be a path.
-pub(crate) fn resolve(source: &Source<'_>, names: &[&str], sided: bool) -> Result<RelPath, String> {
-    let stripped = |name: &str| SIDES.iter().find_map(|side| name.strip_prefix(side)).map(str::to_owned);
+pub(crate) fn resolve_path(source: &Source<'_>, names: &[&str], sided: bool) -> Result<RelPath, String> {
+    let stripped =
+        |name: &str| SIDE_PREFIXES.iter().find_map(|side| name.strip_prefix(side)).map(str::to_owned);
     let pair = match names {
         [new, old] => new.starts_with("b/") && old.starts_with("a/"),
         [only] => only.starts_with("a/") || only.starts_with("b/"),
@@ -203,7 +204,7 @@ mod tests {
     #[test]
     fn headers_table() {
         let head = |near, counts, anchor: Option<&str>| {
-            Some(Head { near, counts, anchor: anchor.map(str::to_owned) })
+            Some(HunkHeader { near, counts, anchor: anchor.map(str::to_owned) })
         };
         let cases = [
             ("@@", head(None, None, None)),
@@ -219,7 +220,7 @@ mod tests {
             ("@ -1 +1 @", None),
         ];
         for (line, expected) in cases {
-            assert_eq!(super::head(line), expected, "{line}");
+            assert_eq!(super::parse_hunk_header(line), expected, "{line}");
         }
     }
 }

@@ -46,7 +46,7 @@ const MAX_SIGNS: usize = 16;
 const GIT_SIGNS: usize = 7;
 
 /// Reads a line as a mark. Nearly every line is none, and its first character says so.
-pub(crate) fn mark(line: &str) -> Option<Marked<'_>> {
+pub(crate) fn parse_mark(line: &str) -> Option<Marked<'_>> {
     let text = line.trim_start_matches([' ', '\t']);
     let sign = *text.as_bytes().first()?;
     if !matches!(sign, b'<' | b'-' | b'=' | b'>' | b'+') {
@@ -73,26 +73,28 @@ pub(crate) fn mark(line: &str) -> Option<Marked<'_>> {
         (b'<', "") => Mark::BareOpen,
         (b'>', "") => Mark::BareClose,
         (b'=', "") => Mark::Divider,
-        (b'=', _) if spaced && length == GIT_SIGNS => Mark::MergedDivider(unblanked(rest)),
+        (b'=', _) if spaced && length == GIT_SIGNS => Mark::MergedDivider(strip_blank_and_break(rest)),
         (b'<', _) if spaced && length >= GIT_SIGNS => Mark::Conflict,
         (b'>', _) if spaced && length >= GIT_SIGNS => Mark::ConflictEnd,
-        (b'-', _) if spaced && length == GIT_SIGNS && !label.is_empty() => Mark::Merged(unblanked(rest)),
+        (b'-', _) if spaced && length == GIT_SIGNS && !label.is_empty() => {
+            Mark::Merged(strip_blank_and_break(rest))
+        }
         _ => return None,
     };
     Some(Marked { mark, sign, length, indent: line.len() - text.len() })
 }
 
 /// Content without the one blank that parts it from the mark, and without its line break.
-fn unblanked(rest: &str) -> &str {
+fn strip_blank_and_break(rest: &str) -> &str {
     let rest = crate::lines::without_break(rest);
     rest.strip_prefix([' ', '\t']).unwrap_or(rest)
 }
 
 /// A line that is a mark behind a backslash, without it.
-pub(crate) fn escaped(line: &str) -> Option<&str> {
+pub(crate) fn unescape_mark(line: &str) -> Option<&str> {
     let rest = line.strip_prefix('\\')?;
-    let is_mark =
-        mark(rest).is_some_and(|marked| !matches!(marked.mark, Mark::Merged(_) | Mark::MergedDivider(_)));
+    let is_mark = parse_mark(rest)
+        .is_some_and(|marked| !matches!(marked.mark, Mark::Merged(_) | Mark::MergedDivider(_)));
     let dashes = rest.trim_end();
     let rule = dashes.len() == GIT_SIGNS && dashes.bytes().all(|byte| byte == b'-');
     (is_mark || rule || rest.starts_with(":start_line:") || rest.starts_with(":end_line:")).then_some(rest)
@@ -130,10 +132,10 @@ mod tests {
             ("let a = 1;", None),
         ];
         for (line, expected) in cases {
-            assert_eq!(mark(line).map(|marked| marked.mark), expected, "{line:?}");
+            assert_eq!(parse_mark(line).map(|marked| marked.mark), expected, "{line:?}");
         }
-        assert_eq!(escaped("\\======="), Some("======="));
-        assert_eq!(escaped("\\-------"), Some("-------"));
-        assert_eq!(escaped("\\section"), None);
+        assert_eq!(unescape_mark("\\======="), Some("======="));
+        assert_eq!(unescape_mark("\\-------"), Some("-------"));
+        assert_eq!(unescape_mark("\\section"), None);
     }
 }

@@ -7,14 +7,14 @@ use crate::formats::Source;
 use crate::formats::block::{BlockProblem, ProblemKind};
 
 /// A line longer than this names no file.
-const MAX_NAME_LINE: usize = 400;
+const MAX_NAME_LINE_BYTES: usize = 400;
 /// Maximum number of lines above a block that may name its file: a name, a fence, blank lines, and
 /// a fence around the name.
 const MAX_LINES_ABOVE: usize = 8;
 /// Only so many words of a line of prose are looked up.
 const MAX_WORDS: usize = 40;
 /// A longer word is not compared with files' names.
-const MAX_WORD: usize = 200;
+const MAX_WORD_BYTES: usize = 200;
 /// Minimum similarity of a file name that is suggested (aider's bound).
 const MIN_SIMILARITY: f64 = 0.8;
 
@@ -24,7 +24,7 @@ const TAG_FENCES: [&str; 5] = ["<source>", "<code>", "<pre>", "<codeblock>", "<s
 const DOTTED_LANGUAGES: [&str; 3] = ["asp.net", "vb.net", "node.js"];
 
 /// The path that a text names.
-pub(crate) fn resolve(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
+pub(crate) fn resolve_path(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
     let given = given.trim().trim_matches(['`', '"', '\'']).trim();
     if given.chars().any(char::is_control) {
         return Err("the path has control characters".to_owned());
@@ -59,8 +59,8 @@ pub(crate) fn resolve(given: &str, source: &Source<'_>) -> Result<RelPath, Strin
 
 /// A path for a file that is written whole: the caller's where the named one isn't there and has
 /// the same name with other directories before it.
-pub(crate) fn resolve_whole(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
-    let path = resolve(given, source)?;
+pub(crate) fn resolve_path_of_whole_file(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
+    let path = resolve_path(given, source)?;
     match source.path {
         Some(meant) if path.file_name() == meant.file_name() && !exists(source.files, &path) => {
             Ok(meant.clone())
@@ -70,13 +70,13 @@ pub(crate) fn resolve_whole(given: &str, source: &Source<'_>) -> Result<RelPath,
 }
 
 /// The problem of a path that can't be one.
-pub(crate) fn problem(line: u32, given: &str, message: String) -> BlockProblem {
-    let subject = Some(crate::outcome::cut(&given.escape_debug().to_string(), 200).to_owned());
+pub(crate) fn path_problem(line: u32, given: &str, message: String) -> BlockProblem {
+    let subject = Some(crate::outcome::truncate(&given.escape_debug().to_string(), 200).to_owned());
     BlockProblem { kind: ProblemKind::Path, line, subject, message }
 }
 
 /// Returns true if a line opens or closes a fence; what stands on it after the marks.
-pub(crate) fn fence(line: &str) -> Option<&str> {
+pub(crate) fn parse_fence_line(line: &str) -> Option<&str> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("```").or_else(|| line.strip_prefix("~~~")) {
         return Some(rest.trim_start_matches(['`', '~']).trim());
@@ -95,8 +95,8 @@ pub(crate) fn fence(line: &str) -> Option<&str> {
 
 /// The file that a fence's first line names: `rust src/a.rs`, `src/a.rs`, `rust:src/a.rs`, `js
 /// title="a.js"`.
-pub(crate) fn on_fence(info: &str) -> Option<&str> {
-    if info.len() > MAX_NAME_LINE {
+pub(crate) fn path_on_fence(info: &str) -> Option<&str> {
+    if info.len() > MAX_NAME_LINE_BYTES {
         return None;
     }
     for word in info.split_whitespace() {
@@ -119,12 +119,12 @@ pub(crate) fn on_fence(info: &str) -> Option<&str> {
 }
 
 /// The path that a line consists of, without what markdown puts around it.
-pub(crate) fn on_line<'a>(line: &'a str, source: &Source<'_>) -> Option<&'a str> {
-    if line.len() > MAX_NAME_LINE {
+pub(crate) fn path_on_line<'a>(line: &'a str, source: &Source<'_>) -> Option<&'a str> {
+    if line.len() > MAX_NAME_LINE_BYTES {
         return None;
     }
     let mut name = line.trim();
-    if let Some(value) = in_tag(name) {
+    if let Some(value) = path_in_tag(name) {
         name = value;
     }
     name = name.strip_prefix("<!--").map_or(name, |rest| rest.trim_end_matches("-->")).trim();
@@ -139,30 +139,30 @@ pub(crate) fn on_line<'a>(line: &'a str, source: &Source<'_>) -> Option<&'a str>
     {
         name = rest;
     }
-    name = bare(name);
+    name = strip_markup(name);
     if let Some((key, rest)) = name.split_once(':') {
         let key = key.trim_matches(['*', '`', ' ']).to_ascii_lowercase();
         if matches!(
             key.as_str(),
             "file" | "filename" | "path" | "file path" | "filepath" | "file name" | "saw"
         ) {
-            name = bare(rest);
+            name = strip_markup(rest);
         }
     }
     // "src/a.rs (new file)"
     if let Some((before, _)) = name.split_once(" (")
         && name.ends_with(')')
-        && looks_like_path(bare(before))
+        && looks_like_path(strip_markup(before))
     {
-        name = bare(before);
+        name = strip_markup(before);
     }
     if name.is_empty() || name.contains(['<', '>', '|', '"', '\n']) {
         return None;
     }
-    (looks_like_path(name) || is_there(name, source)).then_some(name)
+    (looks_like_path(name) || exists_as_file(name, source)).then_some(name)
 }
 
-fn bare(name: &str) -> &str {
+fn strip_markup(name: &str) -> &str {
     name.trim()
         .trim_end_matches(':')
         .trim_matches(['*', '`', '\'', '"', ' ', '\t'])
@@ -171,7 +171,7 @@ fn bare(name: &str) -> &str {
 }
 
 /// Returns the path in a line like `<file name="a.rs">` or `<path>a.rs</path>` names.
-fn in_tag(line: &str) -> Option<&str> {
+fn path_in_tag(line: &str) -> Option<&str> {
     let inner = line.strip_prefix('<')?;
     let (tag, rest) = inner.split_once('>')?;
     let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
@@ -182,7 +182,7 @@ fn in_tag(line: &str) -> Option<&str> {
         return None;
     }
     for key in ["path", "name", "file", "file_path", "filename"] {
-        if let Some(value) = super::tags::attribute(attributes, key) {
+        if let Some(value) = super::tags::attribute_value(attributes, key) {
             return Some(value);
         }
     }
@@ -204,13 +204,13 @@ fn looks_like_path(name: &str) -> bool {
     plain && (ending || (last.len() < name.len() && !name.contains(['(', ')', ','])))
 }
 
-fn is_there(name: &str, source: &Source<'_>) -> bool {
+fn exists_as_file(name: &str, source: &Source<'_>) -> bool {
     RelPath::parse(name).is_ok_and(|path| exists(source.files, &path))
 }
 
 /// The name that stands above a block, and how the block is wrapped.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Above<'a> {
+pub(crate) struct NameAbove<'a> {
     /// The path, as it is written.
     pub(crate) name: Option<&'a str>,
     /// A fence opens right above the block.
@@ -223,8 +223,8 @@ pub(crate) struct Above<'a> {
 
 /// Looks at the lines between `from` and `at`, the nearest first, for the name of the file of the
 /// block at `at`.
-pub(crate) fn above<'a>(source: &Source<'a>, from: usize, at: usize) -> Above<'a> {
-    let mut found = Above { start: at, ..Above::default() };
+pub(crate) fn find_name_above<'a>(source: &Source<'a>, from: usize, at: usize) -> NameAbove<'a> {
+    let mut found = NameAbove { start: at, ..NameAbove::default() };
     let mut unsure: Option<(&str, usize)> = None;
     let mut end = at;
     for nth in 0..MAX_LINES_ABOVE {
@@ -236,14 +236,14 @@ pub(crate) fn above<'a>(source: &Source<'a>, from: usize, at: usize) -> Above<'a
         if line.is_empty() {
             continue;
         }
-        let info = fence(line);
+        let info = parse_fence_line(line);
         found.fenced |= nth == 0 && info.is_some();
         let (name, is_fence) = match info {
-            Some(info) => (on_fence(info), true),
-            None => (on_line(line, source), false),
+            Some(info) => (path_on_fence(info), true),
+            None => (path_on_line(line, source), false),
         };
         if let Some(name) = name {
-            if is_there(name, source) {
+            if exists_as_file(name, source) {
                 (found.name, found.start) = (Some(name), start);
                 return found;
             }
@@ -269,14 +269,14 @@ pub(crate) fn above<'a>(source: &Source<'a>, from: usize, at: usize) -> Above<'a
 }
 
 /// The one file that is there and that a line of prose speaks of.
-pub(crate) fn in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> {
+pub(crate) fn path_in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> {
     let mut found: Option<RelPath> = None;
     for word in line
         .split(|c: char| c.is_whitespace() || matches!(c, '`' | '*' | '"' | '(' | ')' | '\''))
         .take(MAX_WORDS)
     {
         let word = word.trim_matches([',', '.', ':', ';', '!', '[', ']']);
-        if !word.contains(['.', '/']) || word.len() > MAX_NAME_LINE {
+        if !word.contains(['.', '/']) || word.len() > MAX_NAME_LINE_BYTES {
             continue;
         }
         let Ok(path) = RelPath::parse(word) else { continue };
@@ -292,12 +292,12 @@ pub(crate) fn in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> {
 }
 
 /// A file that is there and whose name is like a word of a line, in words.
-pub(crate) fn did_you_mean(line: &str, source: &Source<'_>) -> String {
+pub(crate) fn suggest_path(line: &str, source: &Source<'_>) -> String {
     let others = source.files.others();
     let mut best: Option<(f64, &RelPath)> = None;
     for word in line.split_whitespace().take(MAX_WORDS) {
         let word = word.trim_matches(['`', '*', ',', '.', ':', '"']);
-        if !word.contains(['.', '/']) || word.len() > MAX_WORD {
+        if !word.contains(['.', '/']) || word.len() > MAX_WORD_BYTES {
             continue;
         }
         for path in others.iter().take(64) {

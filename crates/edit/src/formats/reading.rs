@@ -97,7 +97,7 @@ pub struct Reading {
 
 /// A line of a reply.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row<'a> {
+pub(crate) struct ReplyLine<'a> {
     /// 1-based.
     pub(crate) number: u32,
     /// The byte offset of its start.
@@ -107,25 +107,26 @@ pub(crate) struct Row<'a> {
 }
 
 /// The lines of a reply, in order.
-pub(crate) struct Rows<'a> {
+pub(crate) struct ReplyLines<'a> {
     text: &'a str,
     at: usize,
     number: u32,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ReplyLines<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0, number: 0 }
     }
 }
 
-impl<'a> Iterator for Rows<'a> {
-    type Item = Row<'a>;
+impl<'a> Iterator for ReplyLines<'a> {
+    type Item = ReplyLine<'a>;
 
-    fn next(&mut self) -> Option<Row<'a>> {
+    fn next(&mut self) -> Option<ReplyLine<'a>> {
         let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
         let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
-        let row = Row { number: self.number.saturating_add(1), start: self.at, text: rest.get(..length)? };
+        let row =
+            ReplyLine { number: self.number.saturating_add(1), start: self.at, text: rest.get(..length)? };
         self.at += length;
         self.number = row.number;
         Some(row)

@@ -13,22 +13,23 @@ use journeyman_protocol::RelPath;
 use crate::edit::{Edit, EditOp, LineKind, PatchHunk, PatchLine, Replace};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
-use crate::formats::markers::{Mark, Marked, escaped, mark};
-use crate::formats::paths::{self, Above};
-use crate::formats::{Format, Reading, Rows, Source, pairs};
+use crate::formats::markers::{Mark, Marked, parse_mark, unescape_mark};
+use crate::formats::paths::{self, NameAbove};
+use crate::formats::{Format, Reading, ReplyLines, Source, pairs};
 use crate::lines::without_break;
 
 /// Reads a reply: its blocks, or its pairs of texts where those come first.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
-    let pairs_at = pairs::begin(source.reply);
-    let first = pairs_at.and_then(|at| Rows::new(source.reply.get(..at)?).find(|row| opens(row.text)));
+    let pairs_at = pairs::first_pair_offset(source.reply);
+    let first =
+        pairs_at.and_then(|at| ReplyLines::new(source.reply.get(..at)?).find(|row| opens_block(row.text)));
     let (mut reading, other) = match (pairs_at, first) {
         (Some(_), None) => (pairs::read(source), "blocks"),
-        _ => (blocks(source), "pairs of <old_text> and <new_text>"),
+        _ => (read_blocks(source), "pairs of <old_text> and <new_text>"),
     };
     let second = match other {
-        "blocks" => Rows::new(&reading.prose).any(|row| opens(row.text)),
-        _ => pairs_at.is_some() && pairs::begin(&reading.prose).is_some(),
+        "blocks" => ReplyLines::new(&reading.prose).any(|row| opens_block(row.text)),
+        _ => pairs_at.is_some() && pairs::first_pair_offset(&reading.prose).is_some(),
     };
     if second {
         let message = format!("the reply also has {other}, which were not read: send all in one form");
@@ -37,17 +38,17 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
     reading
 }
 
-fn opens(line: &str) -> bool {
-    mark(line).is_some_and(|marked| matches!(marked.mark, Mark::Open(_) | Mark::BareOpen))
+fn opens_block(line: &str) -> bool {
+    parse_mark(line).is_some_and(|marked| matches!(marked.mark, Mark::Open(_) | Mark::BareOpen))
 }
 
-fn blocks(source: &Source<'_>) -> Reading {
-    let mut scan = Scan::new(source);
-    for row in Rows::new(source.reply) {
-        scan.row(row.number, row.start, row.text);
+fn read_blocks(source: &Source<'_>) -> Reading {
+    let mut scan = BlockScanner::new(source);
+    for row in ReplyLines::new(source.reply) {
+        scan.scan_line(row.number, row.start, row.text);
         if scan.blocks > MAX_BLOCKS {
             let message = format!("the reply has more than {MAX_BLOCKS} blocks; the rest was not read");
-            scan.problem(ProblemKind::TooMuch, row.number, message);
+            scan.add_problem(ProblemKind::TooMuch, row.number, message);
             scan.open = None;
             break;
         }
@@ -57,7 +58,7 @@ fn blocks(source: &Source<'_>) -> Reading {
 
 /// The kind of a block's opening line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OpeningKind {
     /// With a word after the signs.
     Named,
     /// With signs alone, as a conflict.
@@ -68,7 +69,7 @@ enum Kind {
 
 /// A divider that may be the block's.
 #[derive(Debug, Clone, Copy)]
-struct Cut<'a> {
+struct Divider<'a> {
     at: usize,
     end: usize,
     length: usize,
@@ -79,7 +80,7 @@ struct Cut<'a> {
 
 /// A block or a conflict that began inside the block's text.
 #[derive(Debug, Clone, Copy)]
-struct Nested {
+struct NestedBlock {
     length: usize,
     conflict: bool,
     /// It can't be mere content: its mark is as long as those that open blocks in this reply.
@@ -89,8 +90,8 @@ struct Nested {
 
 /// A block half read.
 #[derive(Debug)]
-struct Open<'a> {
-    kind: Kind,
+struct OpenBlock<'a> {
+    kind: OpeningKind,
     line: u32,
     start: usize,
     body: usize,
@@ -98,27 +99,27 @@ struct Open<'a> {
     indent: usize,
     /// The rest of the marker's line: a file's name, or the first line of a merged one.
     tail: &'a str,
-    cuts: Vec<Cut<'a>>,
-    merged: Vec<Cut<'a>>,
-    nested: Vec<Nested>,
+    cuts: Vec<Divider<'a>>,
+    merged: Vec<Divider<'a>>,
+    nested: Vec<NestedBlock>,
     /// The line at which the first complete nested block begins.
     had_nested: Option<u32>,
 }
 
 /// The parts of a fence that has unnamed conflict marks among its lines.
 #[derive(Debug, Clone)]
-struct Conflict {
+struct ConflictParts {
     line: u32,
     inside: usize,
     parts: Vec<(usize, Range<usize>, Range<usize>, usize)>,
 }
 
-struct Scan<'s, 'a> {
+struct BlockScanner<'s, 'a> {
     source: &'s Source<'a>,
     edits: Vec<Edit>,
     problems: Vec<BlockProblem>,
     prose: Vec<&'a str>,
-    open: Option<Open<'a>>,
+    open: Option<OpenBlock<'a>>,
     /// The end of the preceding block.
     from: usize,
     last: Option<RelPath>,
@@ -127,12 +128,12 @@ struct Scan<'s, 'a> {
     shortest: usize,
     /// The start of the text inside the open fence.
     fence: Option<usize>,
-    conflict: Option<Conflict>,
+    conflict: Option<ConflictParts>,
     /// The next fence closes one that was taken out of the prose.
     dropped: bool,
 }
 
-impl<'s, 'a> Scan<'s, 'a> {
+impl<'s, 'a> BlockScanner<'s, 'a> {
     fn new(source: &'s Source<'a>) -> Self {
         Self {
             source,
@@ -150,17 +151,17 @@ impl<'s, 'a> Scan<'s, 'a> {
         }
     }
 
-    fn problem(&mut self, kind: ProblemKind, line: u32, message: String) {
+    fn add_problem(&mut self, kind: ProblemKind, line: u32, message: String) {
         self.blocks += 1;
         let subject = self.last.as_ref().filter(|_| kind != ProblemKind::Path).map(RelPath::to_string);
         self.problems.push(BlockProblem { kind, line, subject, message });
     }
 
-    fn malformed(&mut self, line: u32, message: &str) {
-        self.problem(ProblemKind::Malformed, line, message.to_owned());
+    fn add_malformed(&mut self, line: u32, message: &str) {
+        self.add_problem(ProblemKind::Malformed, line, message.to_owned());
     }
 
-    fn row(&mut self, number: u32, start: usize, text: &'a str) {
+    fn scan_line(&mut self, number: u32, start: usize, text: &'a str) {
         // A line that was cut off may go on to be another.
         if !self.source.finished && !text.ends_with('\n') {
             return;
@@ -175,22 +176,22 @@ impl<'s, 'a> Scan<'s, 'a> {
             };
             return;
         }
-        let Some(marked) = mark(text) else { return };
+        let Some(marked) = parse_mark(text) else { return };
         match self.open.take() {
-            None => self.outside(number, start, text, marked),
-            Some(open) => self.inside(open, number, start, text, marked),
+            None => self.scan_outside(number, start, text, marked),
+            Some(open) => self.scan_inside(open, number, start, text, marked),
         }
     }
 
-    fn begin(&mut self, kind: Kind, number: u32, start: usize, text: &str, marked: Marked<'a>) {
+    fn begin_block(&mut self, kind: OpeningKind, number: u32, start: usize, text: &str, marked: Marked<'a>) {
         let tail = match marked.mark {
             Mark::Open(tail) | Mark::Merged(tail) => tail,
             _ => "",
         };
-        if kind == Kind::Named {
+        if kind == OpeningKind::Named {
             self.shortest = self.shortest.min(marked.length);
         }
-        self.open = Some(Open {
+        self.open = Some(OpenBlock {
             kind,
             line: number,
             start,
@@ -205,16 +206,16 @@ impl<'s, 'a> Scan<'s, 'a> {
         });
     }
 
-    fn outside(&mut self, number: u32, start: usize, text: &str, marked: Marked<'a>) {
+    fn scan_outside(&mut self, number: u32, start: usize, text: &str, marked: Marked<'a>) {
         match marked.mark {
-            Mark::Open(_) => self.begin(Kind::Named, number, start, text, marked),
-            Mark::BareOpen => self.begin(Kind::Bare, number, start, text, marked),
-            Mark::Merged(_) => self.begin(Kind::Merged, number, start, text, marked),
-            Mark::Close => self.malformed(
+            Mark::Open(_) => self.begin_block(OpeningKind::Named, number, start, text, marked),
+            Mark::BareOpen => self.begin_block(OpeningKind::Bare, number, start, text, marked),
+            Mark::Merged(_) => self.begin_block(OpeningKind::Merged, number, start, text, marked),
+            Mark::Close => self.add_malformed(
                 number,
                 "this mark ends a block, and none is open: a block is SEARCH, the old lines, =======, the new lines, REPLACE",
             ),
-            Mark::Faulty => self.malformed(
+            Mark::Faulty => self.add_malformed(
                 number,
                 "the mark isn't one that opens or ends a block: write <<<<<<< SEARCH and >>>>>>> REPLACE, with a blank \
                  before the word",
@@ -223,19 +224,30 @@ impl<'s, 'a> Scan<'s, 'a> {
         }
     }
 
-    fn inside(&mut self, mut open: Open<'a>, number: u32, start: usize, text: &'a str, marked: Marked<'a>) {
+    fn scan_inside(
+        &mut self,
+        mut open: OpenBlock<'a>,
+        number: u32,
+        start: usize,
+        text: &'a str,
+        marked: Marked<'a>,
+    ) {
         let Marked { mark, length, indent, .. } = marked;
-        let cut = |content| Cut { at: start, end: start + text.len(), length, line: number, content };
+        let cut = |content| Divider { at: start, end: start + text.len(), length, line: number, content };
         let level = indent == 0 || indent == open.indent;
-        let nested =
-            |conflict, full, open: &Open<'_>| Nested { length, conflict, full, dividers: open.cuts.len() };
+        let nested = |conflict, full, open: &OpenBlock<'_>| NestedBlock {
+            length,
+            conflict,
+            full,
+            dividers: open.cuts.len(),
+        };
         match mark {
-            Mark::Open(_) | Mark::BareOpen if open.kind != Kind::Named => {
+            Mark::Open(_) | Mark::BareOpen if open.kind != OpeningKind::Named => {
                 // A lone opening marker begins no block unless the block continues.
-                if open.kind == Kind::Bare && !open.cuts.is_empty() {
-                    self.malformed(open.line, "the conflict has no >>>> before the next block begins");
+                if open.kind == OpeningKind::Bare && !open.cuts.is_empty() {
+                    self.add_malformed(open.line, "the conflict has no >>>> before the next block begins");
                 }
-                return self.outside(number, start, text, marked);
+                return self.scan_outside(number, start, text, marked);
             }
             Mark::Open(_) => {
                 let full = length >= self.shortest;
@@ -263,19 +275,19 @@ impl<'s, 'a> Scan<'s, 'a> {
                         open.nested.truncate(inner);
                         open.cuts.truncate(one.dividers);
                     }
-                    None => return self.close(&open, start, start + text.len()),
+                    None => return self.close_block(&open, start, start + text.len()),
                 }
             }
-            Mark::BareClose if open.kind == Kind::Bare && !open.cuts.is_empty() => {
-                return self.close(&open, start, start + text.len());
+            Mark::BareClose if open.kind == OpeningKind::Bare && !open.cuts.is_empty() => {
+                return self.close_block(&open, start, start + text.len());
             }
             Mark::BareClose
-                if open.kind == Kind::Named
+                if open.kind == OpeningKind::Named
                     && length == open.length
                     && open.nested.is_empty()
                     && !open.cuts.is_empty() =>
             {
-                return self.close(&open, start, start + text.len());
+                return self.close_block(&open, start, start + text.len());
             }
             _ => {}
         }
@@ -283,43 +295,43 @@ impl<'s, 'a> Scan<'s, 'a> {
     }
 
     /// The block's closing mark stands at `end`; reading goes on at `next`.
-    fn close(&mut self, open: &Open<'a>, end: usize, next: usize) {
-        if open.kind == Kind::Merged && open.cuts.is_empty() && open.merged.is_empty() {
-            self.malformed(open.line, "the block has no ======= between the old and the new lines");
-            return self.after(open, next);
+    fn close_block(&mut self, open: &OpenBlock<'a>, end: usize, next: usize) {
+        if open.kind == OpeningKind::Merged && open.cuts.is_empty() && open.merged.is_empty() {
+            self.add_malformed(open.line, "the block has no ======= between the old and the new lines");
+            return self.skip_unusable_block(open, next);
         }
-        let above = paths::above(self.source, self.from, open.start);
-        if open.kind == Kind::Bare
+        let above = paths::find_name_above(self.source, self.from, open.start);
+        if open.kind == OpeningKind::Bare
             && let Some(inside) = self.fence
         {
-            return self.conflict_part(open, end, next, inside);
+            return self.add_conflict_part(open, end, next, inside);
         }
-        let file = self.file(open, &above, end);
-        let read = file.and_then(|path| Ok((self.replace(open, end, &path)?, path)));
+        let file = self.resolve_file(open, &above, end);
+        let read = file.and_then(|path| Ok((self.parse_replacement(open, end, &path)?, path)));
         match read {
-            Ok((replace, path)) => self.edit(path, EditOp::Replace(replace)),
+            Ok((replace, path)) => self.add_edit(path, EditOp::Replace(replace)),
             Err(problem) => {
                 self.blocks += 1;
                 self.problems.push(problem);
             }
         }
-        self.prose_before(above.start.max(self.from), above.fenced);
+        self.push_prose_before(above.start.max(self.from), above.fenced);
         self.from = next;
     }
 
-    fn edit(&mut self, path: RelPath, op: EditOp) {
+    fn add_edit(&mut self, path: RelPath, op: EditOp) {
         self.blocks += 1;
         self.last = Some(path.clone());
         self.edits.push(Edit { path, ops: vec![op], description: None });
     }
 
     /// A block that was read for nothing.
-    fn after(&mut self, open: &Open<'a>, next: usize) {
-        self.prose_before(open.start, false);
+    fn skip_unusable_block(&mut self, open: &OpenBlock<'a>, next: usize) {
+        self.push_prose_before(open.start, false);
         self.from = next;
     }
 
-    fn prose_before(&mut self, until: usize, fenced: bool) {
+    fn push_prose_before(&mut self, until: usize, fenced: bool) {
         let piece = self.source.reply.get(self.from..until).unwrap_or_default();
         self.push_prose(piece);
         self.dropped |= fenced;
@@ -329,7 +341,7 @@ impl<'s, 'a> Scan<'s, 'a> {
         let mut piece = piece.trim();
         if self.dropped && !piece.is_empty() {
             self.dropped = false;
-            if paths::fence(piece.lines().next().unwrap_or_default()) == Some("") {
+            if paths::parse_fence_line(piece.lines().next().unwrap_or_default()) == Some("") {
                 piece = piece.split_once('\n').map_or("", |(_, rest)| rest);
             }
         }
@@ -337,50 +349,61 @@ impl<'s, 'a> Scan<'s, 'a> {
     }
 
     /// The file that a block is for.
-    fn file(&self, open: &Open<'a>, above: &Above<'a>, end: usize) -> Result<RelPath, BlockProblem> {
+    fn resolve_file(
+        &self,
+        open: &OpenBlock<'a>,
+        above: &NameAbove<'a>,
+        end: usize,
+    ) -> Result<RelPath, BlockProblem> {
         let given = |name: &str| {
-            paths::resolve(name, self.source).map_err(|message| paths::problem(open.line, name, message))
+            paths::resolve_path(name, self.source)
+                .map_err(|message| paths::path_problem(open.line, name, message))
         };
-        if open.kind == Kind::Named && !open.tail.is_empty() {
+        if open.kind == OpeningKind::Named && !open.tail.is_empty() {
             return given(open.tail);
         }
         if let Some(name) = above.name {
             return given(name);
         }
-        if let Some(path) = above.prose.and_then(|line| paths::in_prose(line, self.source))
-            && let Ok(replace) = self.replace(open, end, &path)
+        if let Some(path) = above.prose.and_then(|line| paths::path_in_prose(line, self.source))
+            && let Ok(replace) = self.parse_replacement(open, end, &path)
             && (self.source.path.is_none() && self.last.is_none()
-                || has_lines(self.source, &path, &replace.search))
+                || file_has_lines(self.source, &path, &replace.search))
         {
             return Ok(path);
         }
         if let Some(path) = self.last.as_ref().or(self.source.path) {
             return Ok(path.clone());
         }
-        let hint = above.prose.map_or_else(String::new, |line| paths::did_you_mean(line, self.source));
+        let hint = above.prose.map_or_else(String::new, |line| paths::suggest_path(line, self.source));
         let message =
             format!("no line above the block names its file: put the path alone on the line above it{hint}");
         Err(BlockProblem { kind: ProblemKind::Malformed, line: open.line, subject: None, message })
     }
 
     /// Returns the replacement that a block with its content's end at `end` requests.
-    fn replace(&self, open: &Open<'a>, end: usize, path: &RelPath) -> Result<Replace, BlockProblem> {
-        let header = header(self.source.reply, open.body);
+    fn parse_replacement(
+        &self,
+        open: &OpenBlock<'a>,
+        end: usize,
+        path: &RelPath,
+    ) -> Result<Replace, BlockProblem> {
+        let header = parse_block_header(self.source.reply, open.body);
         let mut body = header.end;
-        if header.ruled && header.near.is_none() && has_lines(self.source, path, "-------") {
+        if header.ruled && header.near.is_none() && file_has_lines(self.source, path, "-------") {
             body = open.body;
         }
-        let (cut, end) = self.divider(open, body, end, path)?;
+        let (cut, end) = self.find_divider(open, body, end, path)?;
         let section = |first: Option<&str>, from: usize, to: usize| {
             let text = without_break(self.source.reply.get(from..to).unwrap_or_default());
-            let text = unescaped(text);
+            let text = unescape_marks(text);
             match first {
                 Some(first) if from < to => format!("{first}\n{text}"),
                 Some(first) => first.to_owned(),
                 None => text.into_owned(),
             }
         };
-        let first = (open.kind == Kind::Merged).then_some(open.tail);
+        let first = (open.kind == OpeningKind::Merged).then_some(open.tail);
         Ok(Replace {
             search: section(first, body, cut.at),
             replace: section(cut.content, cut.end, end),
@@ -391,13 +414,13 @@ impl<'s, 'a> Scan<'s, 'a> {
     }
 
     /// Returns the block's own divider, and the end of its new lines.
-    fn divider(
+    fn find_divider(
         &self,
-        open: &Open<'a>,
+        open: &OpenBlock<'a>,
         body: usize,
         end: usize,
         path: &RelPath,
-    ) -> Result<(Cut<'a>, usize), BlockProblem> {
+    ) -> Result<(Divider<'a>, usize), BlockProblem> {
         let problem = |message: String| BlockProblem {
             kind: ProblemKind::Malformed,
             line: open.line,
@@ -408,11 +431,11 @@ impl<'s, 'a> Scan<'s, 'a> {
         if let [one] = cuts.as_slice() {
             return Ok((*one, end));
         }
-        let same: Vec<&Cut<'a>> = cuts.iter().filter(|cut| cut.length == open.length).collect();
+        let same: Vec<&Divider<'a>> = cuts.iter().filter(|cut| cut.length == open.length).collect();
         if let [one] = same.as_slice() {
             return Ok((**one, end));
         }
-        let cuts: Vec<&Cut<'a>> = if same.is_empty() { cuts.iter().collect() } else { same };
+        let cuts: Vec<&Divider<'a>> = if same.is_empty() { cuts.iter().collect() } else { same };
         let Some(first) = cuts.first() else {
             return Err(problem(
                 "the block has no ======= between the old and the new lines; send it again with one"
@@ -423,7 +446,7 @@ impl<'s, 'a> Scan<'s, 'a> {
         if cuts.len() <= MAX_DIVIDERS {
             // The lines above the divider are in the file, and the divider doesn't follow them
             // there.
-            let has = |until: usize| has_lines(self.source, path, without_break(text(body, until)));
+            let has = |until: usize| file_has_lines(self.source, path, without_break(text(body, until)));
             let fitting: Vec<usize> = cuts
                 .iter()
                 .enumerate()
@@ -453,13 +476,13 @@ impl<'s, 'a> Scan<'s, 'a> {
     }
 
     /// Takes the conflict marks inside a fence: its other lines say where they stand.
-    fn conflict_part(&mut self, open: &Open<'a>, end: usize, next: usize, inside: usize) {
+    fn add_conflict_part(&mut self, open: &OpenBlock<'a>, end: usize, next: usize, inside: usize) {
         let [cut] = open.cuts.as_slice() else {
-            self.malformed(open.line, "several lines may divide old from new in this conflict");
-            return self.after(open, next);
+            self.add_malformed(open.line, "several lines may divide old from new in this conflict");
+            return self.skip_unusable_block(open, next);
         };
         let conflict =
-            self.conflict.get_or_insert_with(|| Conflict { line: open.line, inside, parts: Vec::new() });
+            self.conflict.get_or_insert_with(|| ConflictParts { line: open.line, inside, parts: Vec::new() });
         conflict.parts.push((open.start, open.body..cut.at, cut.end..end, next));
     }
 
@@ -484,9 +507,9 @@ impl<'s, 'a> Scan<'s, 'a> {
         let last = reply.get(at..end).unwrap_or_default().trim_end();
         let last = last.rfind('\n').map_or(0, |at| at + 1);
         push(LineKind::Context, at..at + last);
-        let above = paths::above(self.source, self.from, inside);
-        let open = Open {
-            kind: Kind::Bare,
+        let above = paths::find_name_above(self.source, self.from, inside);
+        let open = OpenBlock {
+            kind: OpeningKind::Bare,
             line: conflict.line,
             start: inside,
             body: inside,
@@ -498,7 +521,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             nested: Vec::new(),
             had_nested: None,
         };
-        match self.file(&open, &above, inside) {
+        match self.resolve_file(&open, &above, inside) {
             Ok(path) => {
                 let context = hunk.lines.iter().any(|line| line.kind == LineKind::Context);
                 match (context, conflict.parts.as_slice()) {
@@ -509,30 +532,33 @@ impl<'s, 'a> Scan<'s, 'a> {
                             };
                             let (search, replace) = (side(old), side(new));
                             let op = Replace { search, replace, whole_lines: true, ..Replace::default() };
-                            self.edit(path.clone(), EditOp::Replace(op));
+                            self.add_edit(path.clone(), EditOp::Replace(op));
                         }
                     }
-                    (true, _) => self.edit(path, EditOp::Patch(hunk)),
+                    (true, _) => self.add_edit(path, EditOp::Patch(hunk)),
                 }
             }
             Err(problem) => self.problems.push(problem),
         }
-        self.prose_before(above.start.max(self.from), false);
+        self.push_prose_before(above.start.max(self.from), false);
         self.from = end;
     }
 
     fn finish(mut self) -> Reading {
         let reply = self.source.reply;
         match self.open.take() {
-            Some(open) if open.kind == Kind::Named || (open.kind == Kind::Bare && !open.cuts.is_empty()) => {
-                self.unclosed(&open);
+            Some(open)
+                if open.kind == OpeningKind::Named
+                    || (open.kind == OpeningKind::Bare && !open.cuts.is_empty()) =>
+            {
+                self.take_unclosed_block(&open);
             }
             _ => {}
         }
         if let Some(conflict) = &self.conflict {
             let message = "the reply ends before the fence around the conflict is closed".to_owned();
             let line = conflict.line;
-            self.problem(ProblemKind::Incomplete, line, message);
+            self.add_problem(ProblemKind::Incomplete, line, message);
         }
         let rest = reply.get(self.from..).unwrap_or_default();
         self.push_prose(rest);
@@ -543,19 +569,19 @@ impl<'s, 'a> Scan<'s, 'a> {
     /// A block has no end. It is taken only where the reply ended as the model meant it to and
     /// nothing speaks against it: a model that closed another block, or opened a fence that it
     /// didn't close, was cut off.
-    fn unclosed(&mut self, open: &Open<'a>) {
+    fn take_unclosed_block(&mut self, open: &OpenBlock<'a>) {
         let reply = self.source.reply;
-        let above = paths::above(self.source, self.from, open.start);
+        let above = paths::find_name_above(self.source, self.from, open.start);
         let rest = reply.get(open.body..).unwrap_or_default().trim_end();
         let last = rest.rfind('\n').map_or(0, |at| at + 1);
-        let closed = rest.get(last..).and_then(paths::fence) == Some("");
-        let plain = open.kind == Kind::Named && open.nested.is_empty() && open.had_nested.is_none();
+        let closed = rest.get(last..).and_then(paths::parse_fence_line) == Some("");
+        let plain = open.kind == OpeningKind::Named && open.nested.is_empty() && open.had_nested.is_none();
         let only = self.blocks == 0 && open.cuts.len() == 1;
         if self.source.finished && plain && only && above.fenced == closed {
             let length = if closed { last } else { rest.len() };
             let after_divider = open.cuts.first().is_some_and(|cut| cut.end <= open.body + length);
             if after_divider {
-                return self.close(open, open.body + length, reply.len());
+                return self.close_block(open, open.body + length, reply.len());
             }
         }
         let (kind, message) = match open.had_nested.filter(|_| self.source.finished) {
@@ -570,11 +596,11 @@ impl<'s, 'a> Scan<'s, 'a> {
                 (ProblemKind::Incomplete, message)
             }
         };
-        if let Ok(path) = self.file(open, &above, reply.len()) {
+        if let Ok(path) = self.resolve_file(open, &above, reply.len()) {
             self.last = Some(path);
         }
-        self.problem(kind, open.line, message);
-        self.prose_before(above.start.max(self.from), false);
+        self.add_problem(kind, open.line, message);
+        self.push_prose_before(above.start.max(self.from), false);
         self.from = reply.len();
     }
 }
@@ -583,7 +609,7 @@ impl<'s, 'a> Scan<'s, 'a> {
 const MAX_DIVIDERS: usize = 8;
 
 /// The lines between a block's opening and its text.
-struct Header {
+struct BlockHeader {
     near: Option<u32>,
     /// A row of dashes ended it.
     ruled: bool,
@@ -591,8 +617,8 @@ struct Header {
 }
 
 /// Reads `:start_line:5`, `:end_line:9` and the row of dashes after them.
-fn header(reply: &str, from: usize) -> Header {
-    let mut header = Header { near: None, ruled: false, end: from };
+fn parse_block_header(reply: &str, from: usize) -> BlockHeader {
+    let mut header = BlockHeader { near: None, ruled: false, end: from };
     for _ in 0..4 {
         let rest = reply.get(header.end..).unwrap_or_default();
         let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
@@ -612,16 +638,18 @@ fn header(reply: &str, from: usize) -> Header {
 }
 
 /// Content without the backslashes before its marks.
-fn unescaped(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\\', text.as_bytes()).is_none() || !text.lines().any(|line| escaped(line).is_some()) {
+fn unescape_marks(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', text.as_bytes()).is_none()
+        || !text.lines().any(|line| unescape_mark(line).is_some())
+    {
         return Cow::Borrowed(text);
     }
-    let plain = |line| escaped(line).unwrap_or(line);
+    let plain = |line| unescape_mark(line).unwrap_or(line);
     Cow::Owned(text.split('\n').map(plain).collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns true if a file has these lines, word for word but for their line endings.
-fn has_lines(source: &Source<'_>, path: &RelPath, lines: &str) -> bool {
+fn file_has_lines(source: &Source<'_>, path: &RelPath, lines: &str) -> bool {
     if lines.trim().is_empty() {
         return false;
     }

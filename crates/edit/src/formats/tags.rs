@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 /// The tags that stand in an `<edit>` block.
-pub(crate) const TAGS: [&str; 6] = ["file", "search", "replace", "delete", "rename", "description"];
+pub(crate) const EDIT_BLOCK_TAGS: [&str; 6] =
+    ["file", "search", "replace", "delete", "rename", "description"];
 
 /// An opening tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(crate) struct Tag {
 }
 
 /// Reads the opening tag of `name` at `at`, blanks and attributes allowed in it.
-pub(crate) fn opening(text: &str, at: usize, name: &str) -> Option<Tag> {
+pub(crate) fn parse_opening_tag(text: &str, at: usize, name: &str) -> Option<Tag> {
     let rest = text.get(at..)?.strip_prefix('<')?.strip_prefix(name)?;
     if !rest.starts_with(['>', '/', ' ', '\t', '\n', '\r']) {
         return None;
@@ -32,7 +33,7 @@ pub(crate) fn opening(text: &str, at: usize, name: &str) -> Option<Tag> {
 }
 
 /// The value of an attribute in single or double quotes.
-pub(crate) fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn attribute_value<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = attributes.trim_start();
     while !rest.is_empty() {
         let (key, after) = rest.split_once('=')?;
@@ -48,7 +49,7 @@ pub(crate) fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> 
 }
 
 /// Content without the line break after its opening tag and the one before its closing tag.
-pub(crate) fn content(raw: &str) -> &str {
+pub(crate) fn trim_content_breaks(raw: &str) -> &str {
     let inner = raw.strip_prefix("\r\n").or_else(|| raw.strip_prefix('\n')).unwrap_or(raw);
     // A closing tag alone on a line owns the line's indentation.
     let line = inner.rfind('\n').map_or(0, |at| at + 1);
@@ -68,7 +69,7 @@ pub(crate) fn skip_blanks(text: &str, at: usize) -> usize {
 }
 
 /// The position after `</name>` at `at`, blanks allowed before the `>`.
-pub(crate) fn closing(text: &str, at: usize, name: &str) -> Option<usize> {
+pub(crate) fn closing_tag_end(text: &str, at: usize, name: &str) -> Option<usize> {
     let rest = text.get(at..)?.strip_prefix("</")?.strip_prefix(name)?;
     let inner = rest.trim_start_matches([' ', '\t']);
     inner.starts_with('>').then(|| at + 2 + name.len() + (rest.len() - inner.len()) + 1)
@@ -77,7 +78,7 @@ pub(crate) fn closing(text: &str, at: usize, name: &str) -> Option<usize> {
 /// The closing tags of `name` from `at` on that aren't inside a nested block: each as (where it
 /// begins, where it ends). A nested block begins with `<edit>` and one of its tags, and ends with
 /// `</edit>`.
-pub(crate) fn closings<'a>(
+pub(crate) fn closing_tags<'a>(
     text: &'a str,
     at: usize,
     name: &'a str,
@@ -89,15 +90,15 @@ pub(crate) fn closings<'a>(
             let found = from + text.get(from..)?.find('<')?;
             from = found + 1;
             if depth == 0
-                && let Some(end) = closing(text, found, name)
+                && let Some(end) = closing_tag_end(text, found, name)
             {
                 from = end;
                 return Some(found..end);
             }
-            if let Some(end) = closing(text, found, "edit") {
+            if let Some(end) = closing_tag_end(text, found, "edit") {
                 depth = depth.saturating_sub(1);
                 from = end;
-            } else if begins_block(text, found) {
+            } else if begins_edit_block(text, found) {
                 depth += 1;
             }
         }
@@ -105,10 +106,10 @@ pub(crate) fn closings<'a>(
 }
 
 /// Returns true if an `<edit>` block, not just the word, begins at `at`.
-pub(crate) fn begins_block(text: &str, at: usize) -> bool {
-    opening(text, at, "edit").is_some_and(|tag| {
+pub(crate) fn begins_edit_block(text: &str, at: usize) -> bool {
+    parse_opening_tag(text, at, "edit").is_some_and(|tag| {
         let next = skip_blanks(text, tag.end);
-        !tag.closed && TAGS.iter().any(|name| opening(text, next, name).is_some())
+        !tag.closed && EDIT_BLOCK_TAGS.iter().any(|name| parse_opening_tag(text, next, name).is_some())
     })
 }
 
@@ -130,19 +131,21 @@ mod tests {
             ("  a  ", "  a  "),
         ];
         for (raw, expected) in cases {
-            assert_eq!(content(raw), expected, "{raw:?}");
+            assert_eq!(trim_content_breaks(raw), expected, "{raw:?}");
         }
     }
 
     #[test]
     fn tags_table() {
-        let tag = |text: &str| opening(text, 0, "search").map(|tag| (tag.attributes, tag.closed, tag.end));
+        let tag = |text: &str| {
+            parse_opening_tag(text, 0, "search").map(|tag| (tag.attributes, tag.closed, tag.end))
+        };
         assert_eq!(tag("<search>x"), Some((String::new(), false, 8)));
         assert_eq!(tag("<search fence=\"EOT\" >"), Some(("fence=\"EOT\"".to_owned(), false, 21)));
         assert_eq!(tag("<search />"), Some((String::new(), true, 10)));
         assert_eq!(tag("<searching>"), None);
         assert_eq!(tag("<search <b>"), None);
-        assert_eq!(attribute("a='1' fence=\"E O\"", "fence"), Some("E O"));
-        assert_eq!(attribute("fence=EOT", "fence"), None);
+        assert_eq!(attribute_value("a='1' fence=\"E O\"", "fence"), Some("E O"));
+        assert_eq!(attribute_value("fence=EOT", "fence"), None);
     }
 }

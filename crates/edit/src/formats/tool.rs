@@ -12,7 +12,7 @@ use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, Reading, Source, detect, paths};
 use crate::lines::line_at;
 
-pub(crate) const PATH: [&str; 10] = [
+pub(crate) const PATH_KEYS: [&str; 10] = [
     "path",
     "file_path",
     "filePath",
@@ -24,7 +24,7 @@ pub(crate) const PATH: [&str; 10] = [
     "uri",
     "file_name",
 ];
-pub(crate) const OLD: [&str; 10] = [
+pub(crate) const OLD_TEXT_KEYS: [&str; 10] = [
     "old_string",
     "oldString",
     "old_str",
@@ -36,7 +36,7 @@ pub(crate) const OLD: [&str; 10] = [
     "old_content",
     "original",
 ];
-pub(crate) const NEW: [&str; 10] = [
+pub(crate) const NEW_TEXT_KEYS: [&str; 10] = [
     "new_string",
     "newString",
     "new_str",
@@ -48,39 +48,39 @@ pub(crate) const NEW: [&str; 10] = [
     "replacement",
     "new_content",
 ];
-const ALL: [&str; 5] = ["replace_all", "replaceAll", "allow_multiple", "allowMultiple", "all"];
-const COUNT: [&str; 2] = ["expected_replacements", "expectedReplacements"];
-const NEAR: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
-pub(crate) const WHOLE: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
-const LISTS: [&str; 4] = ["edits", "replacements", "changes", "operations"];
+const REPLACE_ALL_KEYS: [&str; 5] = ["replace_all", "replaceAll", "allow_multiple", "allowMultiple", "all"];
+const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
+const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
+pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
+const EDIT_LIST_KEYS: [&str; 4] = ["edits", "replacements", "changes", "operations"];
 /// Keys under which calls carry their arguments one level deeper.
-const NESTED: [&str; 5] = ["arguments", "input", "parameters", "params", "args"];
+const WRAPPER_KEYS: [&str; 5] = ["arguments", "input", "parameters", "params", "args"];
 /// Arguments wrapped more often than this are not arguments.
-const MAX_WRAPS: usize = 4;
+const MAX_WRAPPER_DEPTH: usize = 4;
 
 /// Reads a reply: its arguments, or several of them one after the other, with prose between.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
     let reply = source.reply;
     let reading = Reading { format: Some(Format::Tool), ..Reading::default() };
-    let mut tool = Tool { source, line: 1, reading };
+    let mut tool = ArgumentsReader { source, line: 1, reading };
     let mut prose: Vec<&str> = Vec::new();
     let (mut at, mut counted) = (0, 0);
-    while let Some((start, end)) = arguments(reply, at) {
+    while let Some((start, end)) = find_arguments(reply, at) {
         tool.line =
             tool.line.saturating_add(line_at(reply.get(counted..).unwrap_or_default(), start - counted) - 1);
         counted = start;
         prose.push(reply.get(at..start).unwrap_or_default());
         at = end;
-        match parse(reply.get(start..end).unwrap_or_default()) {
-            Ok(value) => tool.value(&value, None, 0),
+        match parse_json_leniently(reply.get(start..end).unwrap_or_default()) {
+            Ok(value) => tool.read_value(&value, None, 0),
             Err(error) => {
-                tool.unreadable(&error);
+                tool.add_json_error(&error);
                 at = reply.len();
             }
         }
         if tool.reading.edits.len() + tool.reading.problems.len() >= MAX_BLOCKS && at < reply.len() {
             let message = format!("there are {MAX_BLOCKS} edits; the rest was not read");
-            tool.problem(ProblemKind::TooMuch, None, message);
+            tool.add_problem(ProblemKind::TooMuch, None, message);
             break;
         }
     }
@@ -91,7 +91,7 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
 
 /// Returns the range of the next JSON value that is an edit: alone in the text, in a fence, or at
 /// the beginning of a line.
-fn arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
+fn find_arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
     let rest = reply.get(from..)?;
     let start = from + (rest.len() - rest.trim_start().len());
     let whole = reply.get(start..)?.trim_end();
@@ -103,10 +103,10 @@ fn arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
         let rest = reply.get(at..)?;
         let next = at + memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
         if rest.starts_with(['{', '[']) {
-            let end = at + value_end(rest);
+            let end = at + first_value_end(rest);
             // Alone it is what was sent; among other text it has to look like an edit.
             let alone = from == 0 && at == start;
-            if alone || (looks_like_arguments(rest) && detect::keys(reply.get(at..end)?)) {
+            if alone || (looks_like_arguments(rest) && detect::has_tool_argument_keys(reply.get(at..end)?)) {
                 return Some((at, end));
             }
             at = end.max(next);
@@ -124,7 +124,7 @@ fn looks_like_arguments(text: &str) -> bool {
 
 /// Returns the end of a text's first value: behind its last bracket, whatever stands in its
 /// strings.
-fn value_end(text: &str) -> usize {
+fn first_value_end(text: &str) -> usize {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -146,7 +146,7 @@ fn value_end(text: &str) -> usize {
 
 /// Reads JSON; with commas before closing brackets, which mean nothing else, and raw line breaks in
 /// strings.
-fn parse(text: &str) -> Result<Value, serde_json::Error> {
+fn parse_json_leniently(text: &str) -> Result<Value, serde_json::Error> {
     let error = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -154,14 +154,14 @@ fn parse(text: &str) -> Result<Value, serde_json::Error> {
     if error.is_eof() {
         return Err(error);
     }
-    match repaired(text) {
+    match repair_json(text) {
         Cow::Owned(text) => serde_json::from_str(&text).map_err(|_| error),
         Cow::Borrowed(_) => Err(error),
     }
 }
 
 /// The text without trailing commas, and with the control characters in its strings escaped.
-fn repaired(text: &str) -> Cow<'_, str> {
+fn repair_json(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let (mut in_string, mut escaped, mut changed) = (false, false, false);
     for (at, c) in text.char_indices() {
@@ -196,156 +196,164 @@ fn repaired(text: &str) -> Cow<'_, str> {
     if changed { Cow::Owned(out) } else { Cow::Borrowed(text) }
 }
 
-struct Tool<'s, 'a> {
+struct ArgumentsReader<'s, 'a> {
     source: &'s Source<'a>,
     line: u32,
     reading: Reading,
 }
 
-impl Tool<'_, '_> {
-    fn problem(&mut self, kind: ProblemKind, subject: Option<&str>, message: String) {
-        let subject =
-            subject.map(|subject| crate::outcome::cut(&subject.escape_debug().to_string(), 200).to_owned());
+impl ArgumentsReader<'_, '_> {
+    fn add_problem(&mut self, kind: ProblemKind, subject: Option<&str>, message: String) {
+        let subject = subject
+            .map(|subject| crate::outcome::truncate(&subject.escape_debug().to_string(), 200).to_owned());
         self.reading.problems.push(BlockProblem { kind, line: self.line, subject, message });
     }
 
-    fn unreadable(&mut self, error: &serde_json::Error) {
+    fn add_json_error(&mut self, error: &serde_json::Error) {
         let at = u32::try_from(error.line()).unwrap_or(u32::MAX);
         self.line = self.line.saturating_add(at.saturating_sub(1));
         if error.is_eof() {
             let message = "the arguments end before their JSON is whole; send them again".to_owned();
-            self.problem(ProblemKind::Incomplete, None, message);
+            self.add_problem(ProblemKind::Incomplete, None, message);
         } else {
-            self.malformed(None, format!("the arguments are no JSON: {error}"));
+            self.add_malformed(None, format!("the arguments are no JSON: {error}"));
         }
     }
 
-    fn malformed(&mut self, subject: Option<&str>, message: impl Into<String>) {
-        self.problem(ProblemKind::Malformed, subject, message.into());
+    fn add_malformed(&mut self, subject: Option<&str>, message: impl Into<String>) {
+        self.add_problem(ProblemKind::Malformed, subject, message.into());
     }
 
     /// Takes in an edit, a list of them, or what wraps either.
-    fn value(&mut self, value: &Value, outer: Option<&str>, depth: usize) {
-        if depth > MAX_WRAPS {
-            return self.malformed(outer, "the arguments are wrapped too often");
+    fn read_value(&mut self, value: &Value, outer: Option<&str>, depth: usize) {
+        if depth > MAX_WRAPPER_DEPTH {
+            return self.add_malformed(outer, "the arguments are wrapped too often");
         }
         match value {
-            Value::Array(list) => self.list(list, outer, depth),
-            Value::Object(object) => self.object(object, outer, depth),
+            Value::Array(list) => self.read_list(list, outer, depth),
+            Value::Object(object) => self.read_object(object, outer, depth),
             // Encoded twice.
-            Value::String(text) if text.trim_start().starts_with(['{', '[']) => match parse(text.trim()) {
-                Ok(inner) => self.value(&inner, outer, depth + 1),
-                Err(error) => {
-                    self.malformed(outer, format!("the arguments are a string that is no JSON: {error}"))
+            Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
+                match parse_json_leniently(text.trim()) {
+                    Ok(inner) => self.read_value(&inner, outer, depth + 1),
+                    Err(error) => self
+                        .add_malformed(outer, format!("the arguments are a string that is no JSON: {error}")),
                 }
-            },
-            other => self.malformed(
+            }
+            other => self.add_malformed(
                 outer,
                 format!(
                     "an edit is an object {{\"path\", \"old_string\", \"new_string\"}}, not {}",
-                    kind_of(other)
+                    json_type_name(other)
                 ),
             ),
         }
     }
 
-    fn list(&mut self, list: &[Value], outer: Option<&str>, depth: usize) {
+    fn read_list(&mut self, list: &[Value], outer: Option<&str>, depth: usize) {
         if list.is_empty() {
-            return self.malformed(outer, "the list of edits is empty");
+            return self.add_malformed(outer, "the list of edits is empty");
         }
         for item in list {
             if self.reading.edits.len() + self.reading.problems.len() >= MAX_BLOCKS {
                 let message = format!("there are more than {MAX_BLOCKS} edits; the rest was not read");
-                return self.problem(ProblemKind::TooMuch, outer, message);
+                return self.add_problem(ProblemKind::TooMuch, outer, message);
             }
-            self.value(item, outer, depth + 1);
+            self.read_value(item, outer, depth + 1);
         }
     }
 
-    fn object(&mut self, object: &Map<String, Value>, outer: Option<&str>, depth: usize) {
-        let named = match self.text(object, &PATH, None) {
+    fn read_object(&mut self, object: &Map<String, Value>, outer: Option<&str>, depth: usize) {
+        let named = match self.text_argument(object, &PATH_KEYS, None) {
             Ok(named) => named,
             Err(()) => return,
         };
         let path = named.or(outer);
         let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
-        if let Some((key, edits)) = LISTS.iter().find_map(|key| Some((*key, object.get(*key)?))) {
-            if has(&OLD) && !edits.is_null() {
-                return self
-                    .malformed(path, format!("it has both \"{key}\" and a search text: give one of them"));
+        if let Some((key, edits)) = EDIT_LIST_KEYS.iter().find_map(|key| Some((*key, object.get(*key)?))) {
+            if has(&OLD_TEXT_KEYS) && !edits.is_null() {
+                return self.add_malformed(
+                    path,
+                    format!("it has both \"{key}\" and a search text: give one of them"),
+                );
             }
             return match edits {
-                Value::Array(list) => self.list(list, path, depth),
-                Value::String(_) | Value::Object(_) => self.value(edits, path, depth + 1),
-                other => self
-                    .malformed(path, format!("\"{key}\" has to be a list of edits, not {}", kind_of(other))),
+                Value::Array(list) => self.read_list(list, path, depth),
+                Value::String(_) | Value::Object(_) => self.read_value(edits, path, depth + 1),
+                other => self.add_malformed(
+                    path,
+                    format!("\"{key}\" has to be a list of edits, not {}", json_type_name(other)),
+                ),
             };
         }
-        let bare = !has(&OLD) && !has(&NEW) && !has(&WHOLE) && !object.contains_key("symbol");
+        let bare = !has(&OLD_TEXT_KEYS)
+            && !has(&NEW_TEXT_KEYS)
+            && !has(&CONTENT_KEYS)
+            && !object.contains_key("symbol");
         if bare
-            && let Some(inner) = NESTED.iter().find_map(|key| object.get(*key))
+            && let Some(inner) = WRAPPER_KEYS.iter().find_map(|key| object.get(*key))
             && matches!(inner, Value::Object(_) | Value::String(_) | Value::Array(_))
         {
-            return self.value(inner, path, depth + 1);
+            return self.read_value(inner, path, depth + 1);
         }
         let given = path.map(str::to_owned);
-        if let Ok(op) = self.op(object, path) {
-            self.push(given.as_deref(), op);
+        if let Ok(op) = self.read_edit_op(object, path) {
+            self.push_edit(given.as_deref(), op);
         }
     }
 
     /// The edit of an object; a problem is told where it has none.
-    fn op(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+    fn read_edit_op(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
         if object.contains_key("symbol") {
-            return self.symbol(object, path);
+            return self.read_symbol_edit(object, path);
         }
-        let command = self.text(object, &["command", "operation", "type", "mode"], path)?;
+        let command = self.text_argument(object, &["command", "operation", "type", "mode"], path)?;
         match command {
             Some("view" | "read" | "undo_edit" | "undo") => {
                 let word = command.unwrap_or_default();
-                self.malformed(path, format!("`{word}` is no edit: use the tool for it"));
+                self.add_malformed(path, format!("`{word}` is no edit: use the tool for it"));
                 return Err(());
             }
-            Some("insert") => return self.insert(object, path),
+            Some("insert") => return self.read_insertion(object, path),
             Some("delete" | "delete_file" | "remove") if !object.contains_key("old_string") => {
                 return Ok(EditOp::Delete);
             }
             Some("rename" | "move") => {
-                let to = self.text(object, &["to", "new_path", "newPath", "destination"], path)?;
-                return match to.map(|to| (to, paths::resolve(to, self.source))) {
+                let to = self.text_argument(object, &["to", "new_path", "newPath", "destination"], path)?;
+                return match to.map(|to| (to, paths::resolve_path(to, self.source))) {
                     Some((_, Ok(to))) => Ok(EditOp::Rename { to }),
                     Some((to, Err(why))) => {
-                        self.problem(ProblemKind::Path, Some(to), why);
+                        self.add_problem(ProblemKind::Path, Some(to), why);
                         Err(())
                     }
                     None => {
-                        self.malformed(path, "to rename a file, give its new path in \"to\"");
+                        self.add_malformed(path, "to rename a file, give its new path in \"to\"");
                         Err(())
                     }
                 };
             }
             _ => {}
         }
-        let old = self.text(object, &OLD, path)?;
-        let new = self.text(object, &NEW, path)?;
-        let whole = self.text(object, &WHOLE, path)?;
+        let old = self.text_argument(object, &OLD_TEXT_KEYS, path)?;
+        let new = self.text_argument(object, &NEW_TEXT_KEYS, path)?;
+        let whole = self.text_argument(object, &CONTENT_KEYS, path)?;
         match (old, new, whole) {
-            (Some(old), Some(new), _) => self.replace(object, path, old, new),
+            (Some(old), Some(new), _) => self.read_replacement(object, path, old, new),
             // Some tools call the new text of a replacement its content.
-            (Some(old), None, Some(new)) => self.replace(object, path, old, new),
+            (Some(old), None, Some(new)) => self.read_replacement(object, path, old, new),
             (Some(_), None, None) => {
-                self.malformed(path, "it has no \"new_string\"; to delete the text, give it empty");
+                self.add_malformed(path, "it has no \"new_string\"; to delete the text, give it empty");
                 Err(())
             }
             (None, _, Some(content)) if command == Some("create") => {
                 Ok(EditOp::Create { content: content.to_owned() })
             }
             (None, None, Some(content)) => Ok(EditOp::Rewrite { content: content.to_owned() }),
-            (None, Some(new), None) if self.near(object, path)?.is_some() => {
-                self.replace(object, path, "", new)
+            (None, Some(new), None) if self.line_hint_argument(object, path)?.is_some() => {
+                self.read_replacement(object, path, "", new)
             }
             (None, ..) => {
-                self.malformed(
+                self.add_malformed(
                     path,
                     "it has no \"old_string\": give {\"path\", \"old_string\", \"new_string\"}, or {\"path\", \"content\"} \
                      for a whole file",
@@ -355,17 +363,17 @@ impl Tool<'_, '_> {
         }
     }
 
-    fn replace(
+    fn read_replacement(
         &mut self,
         object: &Map<String, Value>,
         path: Option<&str>,
         old: &str,
         new: &str,
     ) -> Result<EditOp, ()> {
-        let all = self.all(object, path)?;
-        self.counted(object, path, old)?;
-        let near = self.near(object, path)?;
-        let whole_lines = self.flag(object, &["line_based"], path)?.unwrap_or(false);
+        let all = self.replace_all_argument(object, path)?;
+        self.check_expected_count(object, path, old)?;
+        let near = self.line_hint_argument(object, path)?;
+        let whole_lines = self.bool_argument(object, &["line_based"], path)?.unwrap_or(false);
         Ok(EditOp::Replace(Replace {
             search: old.to_owned(),
             replace: new.to_owned(),
@@ -377,12 +385,17 @@ impl Tool<'_, '_> {
     }
 
     /// A count that isn't how often the text is there means that the model sees another file.
-    fn counted(&mut self, object: &Map<String, Value>, path: Option<&str>, old: &str) -> Result<(), ()> {
-        let Some(count) = self.number(object, &COUNT, path)?.filter(|&count| count > 1) else {
+    fn check_expected_count(
+        &mut self,
+        object: &Map<String, Value>,
+        path: Option<&str>,
+        old: &str,
+    ) -> Result<(), ()> {
+        let Some(count) = self.number_argument(object, &COUNT_KEYS, path)?.filter(|&count| count > 1) else {
             return Ok(());
         };
         let file = match path {
-            Some(given) => paths::resolve(given, self.source).ok(),
+            Some(given) => paths::resolve_path(given, self.source).ok(),
             None => self.source.path.cloned(),
         };
         let text = file.as_ref().and_then(|file| self.source.files.text(file).ok().flatten());
@@ -393,7 +406,7 @@ impl Tool<'_, '_> {
             _ => return Ok(()),
         };
         if found > 1 && u32::try_from(found) != Ok(count) {
-            self.malformed(
+            self.add_malformed(
                 path,
                 format!("it expects {count} replacements, and the text is there {found} times"),
             );
@@ -403,11 +416,12 @@ impl Tool<'_, '_> {
     }
 
     /// `insert_line` counts the lines before the new text.
-    fn insert(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
-        let text = self.text(object, &["insert_text", "new_str", "new_string", "text", "content"], path)?;
-        let line = self.number(object, &["insert_line", "insertLine", "line"], path)?;
+    fn read_insertion(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        let text =
+            self.text_argument(object, &["insert_text", "new_str", "new_string", "text", "content"], path)?;
+        let line = self.number_argument(object, &["insert_line", "insertLine", "line"], path)?;
         let (Some(text), Some(line)) = (text, line) else {
-            self.malformed(
+            self.add_malformed(
                 path,
                 "to insert, give \"insert_line\" (after which line, 0 for the top) and \"insert_text\"",
             );
@@ -422,13 +436,13 @@ impl Tool<'_, '_> {
         }))
     }
 
-    fn symbol(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
-        let symbol = self.text(object, &["symbol"], path)?.unwrap_or_default().trim();
-        let action = self.text(object, &["action", "do"], path)?;
-        let content = self.text(object, &["content", "code", "new_string", "text"], path)?;
-        let to = self.text(object, &["new_name", "newName", "to"], path)?;
+    fn read_symbol_edit(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        let symbol = self.text_argument(object, &["symbol"], path)?.unwrap_or_default().trim();
+        let action = self.text_argument(object, &["action", "do"], path)?;
+        let content = self.text_argument(object, &["content", "code", "new_string", "text"], path)?;
+        let to = self.text_argument(object, &["new_name", "newName", "to"], path)?;
         if symbol.is_empty() {
-            self.malformed(path, "\"symbol\" is empty: give the symbol's path, like Parser::next");
+            self.add_malformed(path, "\"symbol\" is empty: give the symbol's path, like Parser::next");
             return Err(());
         }
         let action = match (action, content, to) {
@@ -442,15 +456,15 @@ impl Tool<'_, '_> {
             (Some("delete"), ..) => SymbolAction::Delete,
             (Some("rename"), _, Some(to)) => SymbolAction::Rename { to: to.to_owned() },
             (Some("rename"), _, None) => {
-                self.malformed(path, "to rename a symbol, give \"new_name\"");
+                self.add_malformed(path, "to rename a symbol, give \"new_name\"");
                 return Err(());
             }
             (Some(action @ ("replace" | "insert_before" | "insert_after")), None, _) => {
-                self.malformed(path, format!("\"action\": \"{action}\" needs \"content\""));
+                self.add_malformed(path, format!("\"action\": \"{action}\" needs \"content\""));
                 return Err(());
             }
             _ => {
-                self.malformed(
+                self.add_malformed(
                     path,
                     "an edit of a symbol needs an \"action\": replace, insert_before, insert_after, delete or rename",
                 );
@@ -460,15 +474,15 @@ impl Tool<'_, '_> {
         Ok(EditOp::Symbol(SymbolEdit { symbol: symbol.to_owned(), action }))
     }
 
-    fn push(&mut self, given: Option<&str>, op: EditOp) {
+    fn push_edit(&mut self, given: Option<&str>, op: EditOp) {
         let path = match given {
-            Some(given) => match paths::resolve(given, self.source) {
+            Some(given) => match paths::resolve_path(given, self.source) {
                 Ok(path) => path,
-                Err(why) => return self.problem(ProblemKind::Path, Some(given), why),
+                Err(why) => return self.add_problem(ProblemKind::Path, Some(given), why),
             },
             None => match self.source.path {
                 Some(path) => path.clone(),
-                None => return self.malformed(None, "it has no \"path\": which file is meant?"),
+                None => return self.add_malformed(None, "it has no \"path\": which file is meant?"),
             },
         };
         let path: RelPath = path;
@@ -476,75 +490,85 @@ impl Tool<'_, '_> {
     }
 
     /// The text under one of some keys. `null` is as good as none.
-    fn text<'v>(
+    fn text_argument<'v>(
         &mut self,
         object: &'v Map<String, Value>,
         keys: &[&str],
         path: Option<&str>,
     ) -> Result<Option<&'v str>, ()> {
-        let Some((key, value)) = first(object, keys) else { return Ok(None) };
+        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
         if let Value::String(text) = value {
             return Ok(Some(text));
         }
-        self.malformed(path, format!("\"{key}\" has to be a string, not {}", kind_of(value)));
+        self.add_malformed(path, format!("\"{key}\" has to be a string, not {}", json_type_name(value)));
         Err(())
     }
 
-    fn flag(
+    fn bool_argument(
         &mut self,
         object: &Map<String, Value>,
         keys: &[&str],
         path: Option<&str>,
     ) -> Result<Option<bool>, ()> {
-        let Some((key, value)) = first(object, keys) else { return Ok(None) };
+        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
         match value {
             Value::Bool(flag) => Ok(Some(*flag)),
             Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
             Value::String(text) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
             other => {
-                self.malformed(path, format!("\"{key}\" has to be true or false, not {}", kind_of(other)));
+                self.add_malformed(
+                    path,
+                    format!("\"{key}\" has to be true or false, not {}", json_type_name(other)),
+                );
                 Err(())
             }
         }
     }
 
-    fn number(
+    fn number_argument(
         &mut self,
         object: &Map<String, Value>,
         keys: &[&str],
         path: Option<&str>,
     ) -> Result<Option<u32>, ()> {
-        let Some((key, value)) = first(object, keys) else { return Ok(None) };
+        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
         let number = match value {
             Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
             Value::String(text) => text.trim().parse().ok(),
             _ => None,
         };
         if number.is_none() {
-            self.malformed(path, format!("\"{key}\" has to be a line number"));
+            self.add_malformed(path, format!("\"{key}\" has to be a line number"));
             return Err(());
         }
         Ok(number)
     }
 
-    fn near(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<Option<u32>, ()> {
-        Ok(self.number(object, &NEAR, path)?.filter(|&line| line > 0))
+    fn line_hint_argument(
+        &mut self,
+        object: &Map<String, Value>,
+        path: Option<&str>,
+    ) -> Result<Option<u32>, ()> {
+        Ok(self.number_argument(object, &LINE_HINT_KEYS, path)?.filter(|&line| line > 0))
     }
 
     /// Every place, or the only one. A count of more than one asks for all of them.
-    fn all(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<bool, ()> {
-        if let Some(all) = self.flag(object, &ALL, path)? {
+    fn replace_all_argument(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<bool, ()> {
+        if let Some(all) = self.bool_argument(object, &REPLACE_ALL_KEYS, path)? {
             return Ok(all);
         }
-        Ok(self.number(object, &COUNT, path)?.is_some_and(|count| count > 1))
+        Ok(self.number_argument(object, &COUNT_KEYS, path)?.is_some_and(|count| count > 1))
     }
 }
 
-fn first<'v, 'k>(object: &'v Map<String, Value>, keys: &[&'k str]) -> Option<(&'k str, &'v Value)> {
+fn first_present_key<'v, 'k>(
+    object: &'v Map<String, Value>,
+    keys: &[&'k str],
+) -> Option<(&'k str, &'v Value)> {
     keys.iter().find_map(|key| Some((*key, object.get(*key).filter(|value| !value.is_null())?)))
 }
 
-fn kind_of(value: &Value) -> &'static str {
+fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Bool(_) => "true or false",

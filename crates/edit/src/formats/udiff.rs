@@ -1,9 +1,9 @@
 //! Unified diffs, as `diff -u` and git write them and as models do.
 //!
-//! What a model gets wrong about a diff is nearly always beside the point: the line numbers, the
-//! counts, whether names have `a/` and `b/`, whether there is a header at all. What it means is in
-//! the lines, and these are kept, each of them: a line that can be none of a hunk's makes the
-//! file's edit a problem with the line's number.
+//! Models nearly always get only minor parts of a diff wrong: the line numbers, the counts, the
+//! `a/` and `b/` before names, the header as a whole. The lines carry the meaning, and the reader
+//! keeps each of them: a line that cannot belong to a hunk makes the file's edit a problem with the
+//! line's number.
 
 mod fault;
 mod names;
@@ -11,17 +11,17 @@ mod section;
 
 use crate::edit::{LineKind, PatchHunk};
 use crate::formats::block::ProblemKind;
-use crate::formats::hunks::{self, Head, MAX_HUNKS, MAX_REPLY_BYTES, bare};
+use crate::formats::hunks::{self, HunkHeader, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return};
 use crate::formats::{Format, Reading, Source};
-use names::Name;
-use section::Section;
+use names::HeaderName;
+use section::FileSection;
 
 /// Languages of fenced blocks in which a diff is looked for; another language's block shows code.
 const DIFF_FENCES: [&str; 8] = ["", "diff", "patch", "udiff", "text", "txt", "git", "plaintext"];
 
 /// Reads a reply.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
-    let mut reader = Reader {
+    let mut reader = DiffReader {
         source,
         lines: Vec::new(),
         at: 0,
@@ -33,47 +33,47 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
     if source.reply.len() > MAX_REPLY_BYTES {
         let message =
             format!("the reply has {} bytes; at most {MAX_REPLY_BYTES} are read", source.reply.len());
-        reader.reading.problems.push(hunks::problem(ProblemKind::TooMuch, 0, None, message));
+        reader.reading.problems.push(hunks::patch_problem(ProblemKind::TooMuch, 0, None, message));
         return reader.reading;
     }
-    reader.lines = hunks::lines(source.reply);
-    reader.run();
+    reader.lines = hunks::split_lines(source.reply);
+    reader.read_lines();
     reader.reading.prose = reader.reading.prose.trim().to_owned();
     reader.reading
 }
 
 /// A fenced block that is open: its mark's character and length, and whether a diff may be in it.
 #[derive(Clone, Copy)]
-struct Fence {
+struct OpenFence {
     mark: char,
     length: usize,
     diff: bool,
 }
 
-struct Reader<'a> {
+struct DiffReader<'a> {
     source: &'a Source<'a>,
     lines: Vec<&'a str>,
     at: usize,
-    fence: Option<Fence>,
-    section: Option<Section<'a>>,
+    fence: Option<OpenFence>,
+    section: Option<FileSection<'a>>,
     hunks: usize,
     reading: Reading,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&self, at: usize) -> Option<&'a str> {
+impl<'a> DiffReader<'a> {
+    fn line_at(&self, at: usize) -> Option<&'a str> {
         self.lines.get(at).copied()
     }
 
-    fn run(&mut self) {
-        while let Some(line) = self.line(self.at) {
+    fn read_lines(&mut self) {
+        while let Some(line) = self.line_at(self.at) {
             let here = self.at;
-            self.step(line);
+            self.read_line(line);
             // Each step takes a line or more: nothing that is written can stop the reader.
             self.at = self.at.max(here + 1);
             if self.hunks > MAX_HUNKS {
                 let message = format!("the reply has more than {MAX_HUNKS} hunks; the rest was not read");
-                self.reading.problems.push(hunks::problem(ProblemKind::TooMuch, here, None, message));
+                self.reading.problems.push(hunks::patch_problem(ProblemKind::TooMuch, here, None, message));
                 return;
             }
         }
@@ -84,48 +84,53 @@ impl<'a> Reader<'a> {
             section.fault =
                 Some((ProblemKind::Incomplete, section.line, "the reply ends inside the diff".to_owned()));
         }
-        self.close();
+        self.close_section();
     }
 
-    fn step(&mut self, line: &'a str) {
+    fn read_line(&mut self, line: &'a str) {
         let readable = self.fence.is_none_or(|fence| fence.diff);
         match line.as_bytes().first() {
-            Some(b'`' | b'~' | b' ') if self.toggles_fence(line) => {}
-            Some(b'd') if readable && line.starts_with("diff --git ") => self.git_header(line),
-            Some(b'-' | b'+') if readable && self.file_header() => {}
+            Some(b'`' | b'~' | b' ') if self.toggle_fence(line) => {}
+            Some(b'd') if readable && line.starts_with("diff --git ") => self.read_git_header(line),
+            Some(b'-' | b'+') if readable && self.read_file_header() => {}
             Some(b'@') if readable && line.starts_with("@@@ ") => {
                 let message = "a combined diff of a merge can't be applied; send a plain one".to_owned();
-                self.reading.problems.push(hunks::problem(ProblemKind::Malformed, self.at, None, message));
+                self.reading.problems.push(hunks::patch_problem(
+                    ProblemKind::Malformed,
+                    self.at,
+                    None,
+                    message,
+                ));
             }
-            Some(b'@') if readable => match hunks::head(line) {
+            Some(b'@') if readable => match hunks::parse_hunk_header(line) {
                 Some(head) => {
                     self.at += 1;
-                    self.hunk(Some(head), line.ends_with('\r'));
+                    self.read_hunk(Some(head), line.ends_with('\r'));
                 }
-                None => self.prose(line),
+                None => self.read_prose_line(line),
             },
             Some(b'B' | b'G') if readable && is_binary(line) => {
                 let message = "it changes a binary file, which only a command can".to_owned();
                 match &mut self.section {
-                    Some(section) => section.fault(self.at, message),
+                    Some(section) => section.note_fault(self.at, message),
                     None => {
-                        let problem = hunks::problem(ProblemKind::Malformed, self.at, None, message);
+                        let problem = hunks::patch_problem(ProblemKind::Malformed, self.at, None, message);
                         self.reading.problems.push(problem);
                     }
                 }
             }
-            _ => self.prose(line),
+            _ => self.read_prose_line(line),
         }
     }
 
-    fn prose(&mut self, line: &str) {
+    fn read_prose_line(&mut self, line: &str) {
         self.reading.prose.push_str(line);
         self.reading.prose.push('\n');
         self.at += 1;
     }
 
     /// Opens or closes a fenced block where the line does.
-    fn toggles_fence(&mut self, line: &str) -> bool {
+    fn toggle_fence(&mut self, line: &str) -> bool {
         let text = line.trim();
         let Some(mark) = text.chars().next().filter(|c| matches!(c, '`' | '~')) else { return false };
         let length = text.len() - text.trim_start_matches(mark).len();
@@ -140,66 +145,67 @@ impl<'a> Reader<'a> {
             None if length >= 3 && !info.contains(mark) => {
                 let language = info.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
                 let diff = DIFF_FENCES.contains(&language.as_str());
-                self.fence = Some(Fence { mark, length, diff });
+                self.fence = Some(OpenFence { mark, length, diff });
             }
             _ => return false,
         }
-        self.prose(line);
+        self.read_prose_line(line);
         true
     }
 
     /// Takes the names of a file where they stand here, and a hunk without a header after them.
-    fn file_header(&mut self) -> bool {
+    fn read_file_header(&mut self) -> bool {
         let Some((old, new, count)) = self.names_at(self.at) else { return false };
-        let transport = self.line(self.at).is_some_and(|line| line.ends_with('\r'));
+        let transport = self.line_at(self.at).is_some_and(|line| line.ends_with('\r'));
         // After git's own header the names belong to it.
         match &mut self.section {
             Some(section) if section.git.is_some() && section.hunks.is_empty() && section.old.is_none() => {
                 (section.old, section.new) = (old, new);
             }
             _ => {
-                self.close();
-                self.section = Some(Section::named(self.at, old, new));
+                self.close_section();
+                self.section = Some(FileSection::with_names(self.at, old, new));
             }
         }
         self.at += count;
         let mut next = self.at;
-        while self.line(next).is_some_and(|line| bare(line).is_empty()) {
+        while self.line_at(next).is_some_and(|line| strip_carriage_return(line).is_empty()) {
             next += 1;
         }
-        let prefixed = self.line(self.at).is_some_and(|line| line.starts_with([' ', '+', '-']));
-        if self.line(next).is_some_and(|line| line.starts_with("@@")) {
+        let prefixed = self.line_at(self.at).is_some_and(|line| line.starts_with([' ', '+', '-']));
+        if self.line_at(next).is_some_and(|line| line.starts_with("@@")) {
             self.at = next;
         } else if prefixed && self.names_at(self.at).is_none() {
-            self.hunk(None, transport);
+            self.read_hunk(None, transport);
         }
         true
     }
 
     /// The names that a header at this line gives, and how many lines it has. One of the two may be
     /// missing before a hunk's header.
-    fn names_at(&self, at: usize) -> Option<(Option<Name>, Option<Name>, usize)> {
-        let line = self.line(at)?;
-        let next = self.line(at + 1).unwrap_or_default();
+    fn names_at(&self, at: usize) -> Option<(Option<HeaderName>, Option<HeaderName>, usize)> {
+        let line = self.line_at(at)?;
+        let next = self.line_at(at + 1).unwrap_or_default();
         if let Some(old) = line.strip_prefix("---") {
-            let old = names::read(old)?;
-            if let Some(new) = next.strip_prefix("+++").and_then(names::read) {
+            let old = names::parse_header_name(old)?;
+            if let Some(new) = next.strip_prefix("+++").and_then(names::parse_header_name) {
                 return Some((Some(old), Some(new), 2));
             }
             return (line.starts_with("--- ") && next.starts_with("@@")).then_some((Some(old), None, 1));
         }
-        let new = names::read(line.strip_prefix("+++ ")?)?;
+        let new = names::parse_header_name(line.strip_prefix("+++ ")?)?;
         next.starts_with("@@").then_some((None, Some(new), 1))
     }
 
     /// Reads `diff --git` and the lines that extend it.
-    fn git_header(&mut self, line: &'a str) {
-        self.close();
-        let mut section = Section::at(self.at);
-        section.git = Some(names::git_pair(bare(line).trim_start_matches("diff --git ")));
+    fn read_git_header(&mut self, line: &'a str) {
+        self.close_section();
+        let mut section = FileSection::at_line(self.at);
+        section.git =
+            Some(names::parse_git_names(strip_carriage_return(line).trim_start_matches("diff --git ")));
         self.at += 1;
-        while let Some(line) = self.line(self.at) {
-            if !section.extend(bare(line)) {
+        while let Some(line) = self.line_at(self.at) {
+            if !section.read_extended_header(strip_carriage_return(line)) {
                 break;
             }
             self.at += 1;
@@ -208,7 +214,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a hunk's lines. Without a header each line has to have a prefix.
-    fn hunk(&mut self, head: Option<Head>, transport: bool) {
+    fn read_hunk(&mut self, head: Option<HunkHeader>, transport: bool) {
         let first = self.at;
         let headless = head.is_none();
         let head = head.unwrap_or_default();
@@ -216,22 +222,22 @@ impl<'a> Reader<'a> {
             PatchHunk { near: head.near, anchors: head.anchor.into_iter().collect(), ..PatchHunk::default() };
         let mut left = head.counts;
         let mut fault = None;
-        while let Some(line) = self.line(self.at) {
-            if self.ends(line, left) {
+        while let Some(line) = self.line_at(self.at) {
+            if self.ends_hunk(line, left) {
                 break;
             }
-            let text = if transport { bare(line) } else { line };
+            let text = if transport { strip_carriage_return(line) } else { line };
             let done = left == Some((0, 0));
-            if bare(line).is_empty() {
-                if done && !self.goes_on() {
+            if strip_carriage_return(line).is_empty() {
+                if done && !self.hunk_continues() {
                     break;
                 }
-                count(&mut left, LineKind::Context);
-                hunk.lines.push(hunks::line(bare(text)));
+                count_down(&mut left, LineKind::Context);
+                hunk.lines.push(hunks::parse_patch_line(strip_carriage_return(text)));
             } else if line.starts_with("\\ ") {
-                hunks::no_newline(&mut hunk);
+                hunks::mark_missing_newline(&mut hunk);
             } else {
-                let line = hunks::line(text);
+                let line = hunks::parse_patch_line(text);
                 if line.kind == LineKind::Bare {
                     if done && self.fence.is_none() {
                         break;
@@ -240,24 +246,24 @@ impl<'a> Reader<'a> {
                         fault = fault.or(Some(self.at));
                     }
                 }
-                count(&mut left, line.kind);
+                count_down(&mut left, line.kind);
                 hunk.lines.push(line);
             }
             self.at += 1;
         }
         if self.fence.is_none() && left.is_none() {
-            self.give_back_prose(&mut hunk);
+            self.return_prose(&mut hunk);
         }
-        let section = self.section.get_or_insert_with(|| Section::at(first));
+        let section = self.section.get_or_insert_with(|| FileSection::at_line(first));
         section.whole = left == Some((0, 0));
         section.crlf |= transport;
         if let Some(at) = fault {
             let message =
                 "the line begins with none of blank, `+` and `-`, and no `@@` line opens its hunk".to_owned();
-            section.fault(at, message);
+            section.note_fault(at, message);
         }
         self.hunks += 1;
-        if hunks::changes(&hunk) {
+        if hunks::changes_anything(&hunk) {
             section.hunks.push((first, hunk));
         } else {
             section.empty += 1;
@@ -266,7 +272,7 @@ impl<'a> Reader<'a> {
 
     /// Returns true if a hunk is over before this line. `left` is how many lines its header still
     /// promises.
-    fn ends(&self, line: &str, left: Option<(u32, u32)>) -> bool {
+    fn ends_hunk(&self, line: &str, left: Option<(u32, u32)>) -> bool {
         match line.as_bytes().first() {
             Some(b'@') => line.starts_with("@@"),
             Some(b'd') => line.starts_with("diff --git "),
@@ -277,11 +283,11 @@ impl<'a> Reader<'a> {
             Some(b'-') => {
                 let done = left == Some((0, 0));
                 // The signature that mail clients and `git format-patch` put below.
-                if done && matches!(bare(line), "-- " | "--") {
+                if done && matches!(strip_carriage_return(line), "-- " | "--") {
                     return true;
                 }
                 let Some((.., 2)) = self.names_at(self.at) else { return false };
-                let hunk_follows = self.line(self.at + 2).is_none_or(|line| line.starts_with("@@"));
+                let hunk_follows = self.line_at(self.at + 2).is_none_or(|line| line.starts_with("@@"));
                 match left {
                     None => true,
                     Some((0, 0)) => true,
@@ -297,19 +303,21 @@ impl<'a> Reader<'a> {
 
     /// Returns true if after blank lines the hunk goes on, although its header's counts are used
     /// up.
-    fn goes_on(&self) -> bool {
+    fn hunk_continues(&self) -> bool {
         let rest = self.lines.get(self.at..).unwrap_or_default();
-        let Some(ahead) = rest.iter().position(|line| !bare(line).is_empty()) else { return false };
+        let Some(ahead) = rest.iter().position(|line| !strip_carriage_return(line).is_empty()) else {
+            return false;
+        };
         let at = self.at + ahead;
-        let prefixed = rest
-            .get(ahead)
-            .is_some_and(|line| line.starts_with([' ', '+', '-']) && !matches!(bare(line), "-- " | "--"));
+        let prefixed = rest.get(ahead).is_some_and(|line| {
+            line.starts_with([' ', '+', '-']) && !matches!(strip_carriage_return(line), "-- " | "--")
+        });
         prefixed && self.names_at(at).is_none()
     }
 
     /// Outside of a fenced block, lines without prefixes after a hunk and a blank line are the
     /// reply's text again.
-    fn give_back_prose(&mut self, hunk: &mut PatchHunk) {
+    fn return_prose(&mut self, hunk: &mut PatchHunk) {
         let last = hunk.lines.iter().rposition(|line| line.kind != LineKind::Bare).map_or(0, |at| at + 1);
         let tail = hunk.lines.get(last..).unwrap_or_default();
         let Some(blank) = tail.iter().position(|line| line.text.is_empty()) else { return };
@@ -321,16 +329,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The file's edit, or what is wrong with it.
-    fn close(&mut self) {
+    fn close_section(&mut self) {
         let Some(section) = self.section.take() else { return };
-        match section.edit(self.source) {
+        match section.into_edit(self.source) {
             Ok(edit) => self.reading.edits.push(edit),
             Err(problem) => self.reading.problems.push(problem),
         }
     }
 }
 
-fn count(left: &mut Option<(u32, u32)>, kind: LineKind) {
+fn count_down(left: &mut Option<(u32, u32)>, kind: LineKind) {
     if let Some((old, new)) = left {
         let (of_old, of_new) = (kind != LineKind::Add, kind != LineKind::Remove);
         *old = old.saturating_sub(u32::from(of_old));
@@ -340,5 +348,5 @@ fn count(left: &mut Option<(u32, u32)>, kind: LineKind) {
 
 fn is_binary(line: &str) -> bool {
     line.starts_with("GIT binary patch")
-        || (line.starts_with("Binary files ") && bare(line).ends_with(" differ"))
+        || (line.starts_with("Binary files ") && strip_carriage_return(line).ends_with(" differ"))
 }

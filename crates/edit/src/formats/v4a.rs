@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use crate::edit::{Edit, EditOp, LineKind, PatchHunk};
 use crate::formats::block::ProblemKind;
-use crate::formats::hunks::{self, MAX_HUNKS, MAX_REPLY_BYTES, bare};
+use crate::formats::hunks::{self, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return};
 use crate::formats::{Format, Reading, Source};
-use envelope::{Marker, marker};
+use envelope::{Marker, parse_marker};
 use journeyman_protocol::RelPath;
 
 /// Reads a reply.
@@ -17,27 +17,27 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
     if source.reply.len() > MAX_REPLY_BYTES {
         let message =
             format!("the reply has {} bytes; at most {MAX_REPLY_BYTES} are read", source.reply.len());
-        reading.problems.push(hunks::problem(ProblemKind::TooMuch, 0, None, message));
+        reading.problems.push(hunks::patch_problem(ProblemKind::TooMuch, 0, None, message));
         return reading;
     }
-    let text = envelope::unescaped(source.reply);
-    let lines = hunks::lines(&text);
+    let text = envelope::unescape_patch(source.reply);
+    let lines = hunks::split_lines(&text);
     let mut prose = String::new();
     let mut at = 0;
     let mut hunks_left = MAX_HUNKS;
     let mut found = false;
-    while let Some(body) = envelope::next(&lines, at, found) {
+    while let Some(body) = envelope::find_next_patch(&lines, at, found) {
         found = true;
         push_prose(&mut prose, &lines, at..body.from);
-        let mut reader = Reader::new(source, &lines, hunks_left);
-        reader.sections(&body, &mut reading);
+        let mut reader = PatchReader::new(source, &lines, hunks_left);
+        reader.read_sections(&body, &mut reading);
         hunks_left = reader.hunks_left;
         at = body.next;
     }
     if !found && let Some(path) = source.path {
-        let body = envelope::whole(&lines);
-        let mut reader = Reader::new(source, &lines, hunks_left);
-        reader.without_envelope(path, &body, &mut reading);
+        let body = envelope::whole_reply_range(&lines);
+        let mut reader = PatchReader::new(source, &lines, hunks_left);
+        reader.read_without_envelope(path, &body, &mut reading);
         at = lines.len();
     }
     push_prose(&mut prose, &lines, at..lines.len());
@@ -53,9 +53,9 @@ fn push_prose(prose: &mut String, lines: &[&str], range: std::ops::Range<usize>)
 }
 
 /// A problem: the kind, the 0-based line, the message.
-type Fault = (ProblemKind, usize, String);
+type PatchFault = (ProblemKind, usize, String);
 
-struct Reader<'a> {
+struct PatchReader<'a> {
     source: &'a Source<'a>,
     lines: &'a [&'a str],
     at: usize,
@@ -65,49 +65,49 @@ struct Reader<'a> {
     hunks_left: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PatchReader<'a> {
     fn new(source: &'a Source<'a>, lines: &'a [&'a str], hunks_left: usize) -> Self {
         Self { source, lines, at: 0, until: 0, crlf: false, hunks_left }
     }
 
     /// The line, without what ends it where the whole patch is ended so.
-    fn line(&self) -> Option<&'a str> {
+    fn current_line(&self) -> Option<&'a str> {
         let line = self.lines.get(self.at).filter(|_| self.at < self.until)?;
-        Some(if self.crlf { bare(line) } else { line })
+        Some(if self.crlf { strip_carriage_return(line) } else { line })
     }
 
     /// Reads the files' sections between an envelope's marks.
-    fn sections(&mut self, body: &envelope::Body, reading: &mut Reading) {
+    fn read_sections(&mut self, body: &envelope::PatchRange, reading: &mut Reading) {
         (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
         let mut count = 0;
         let mut updated: HashSet<&str> = HashSet::new();
-        while let Some(line) = self.line() {
+        while let Some(line) = self.current_line() {
             let at = self.at;
-            if bare(line).trim().is_empty() {
+            if strip_carriage_return(line).trim().is_empty() {
                 self.at += 1;
                 continue;
             }
-            let (name, read) = match marker(line, false) {
+            let (name, read) = match parse_marker(line, false) {
                 Some(Marker::Environment | Marker::Begin) => {
                     self.at += 1;
                     continue;
                 }
-                Some(Marker::Add(name)) => (name, self.add(name, body)),
-                Some(Marker::Delete(name)) => (name, self.delete(name)),
+                Some(Marker::Add(name)) => (name, self.read_added_file(name, body)),
+                Some(Marker::Delete(name)) => (name, self.read_deleted_file(name)),
                 Some(Marker::Update(name)) if !updated.insert(name.trim()) => {
                     // Each section's hunks are in order; of two nobody says which text the second
                     // one means.
-                    self.skip_section();
+                    self.skip_to_next_section();
                     let message = "the patch has two sections for this file; put all of its hunks into one";
                     (name, Err((ProblemKind::Malformed, at, message.to_owned())))
                 }
-                Some(Marker::Update(name)) => (name, self.update(name)),
+                Some(Marker::Update(name)) => (name, self.read_updated_file(name)),
                 _ => {
                     let message = format!(
                         "`{}` is none of `*** Add File: PATH`, `*** Update File: PATH` and `*** Delete File: PATH`",
-                        crate::outcome::cut(bare(line), 100)
+                        crate::outcome::truncate(strip_carriage_return(line), 100)
                     );
-                    self.skip_section();
+                    self.skip_to_next_section();
                     ("", Err((ProblemKind::Malformed, at, message)))
                 }
             };
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
             match read {
                 Ok(edit) => reading.edits.push(edit),
                 Err((kind, line, message)) => {
-                    reading.problems.push(hunks::problem(kind, line, subject, message));
+                    reading.problems.push(hunks::patch_problem(kind, line, subject, message));
                 }
             }
         }
@@ -125,22 +125,22 @@ impl<'a> Reader<'a> {
             let message = "the reply ends before `*** End Patch`; send the whole patch again".to_owned();
             // The edit read last may lack its end.
             reading.edits.pop();
-            reading.problems.push(hunks::problem(ProblemKind::Incomplete, body.from, None, message));
+            reading.problems.push(hunks::patch_problem(ProblemKind::Incomplete, body.from, None, message));
         } else if count == 0 {
             let message = "the patch names no file".to_owned();
-            reading.problems.push(hunks::problem(ProblemKind::Malformed, body.from, None, message));
+            reading.problems.push(hunks::patch_problem(ProblemKind::Malformed, body.from, None, message));
         }
     }
 
     /// A patch of the caller's file that has no envelope at all.
-    fn without_envelope(&mut self, path: &RelPath, body: &envelope::Body, reading: &mut Reading) {
+    fn read_without_envelope(&mut self, path: &RelPath, body: &envelope::PatchRange, reading: &mut Reading) {
         (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
         let begins = |line: &&str| line.starts_with(['+', '-']) || line.starts_with("@@");
         if !self.lines.get(body.start..body.end).unwrap_or_default().iter().any(begins) {
             return;
         }
         let subject = path.to_string();
-        let read = self.hunks().and_then(|ops| match self.source.finished {
+        let read = self.read_hunks().and_then(|ops| match self.source.finished {
             true => Ok(Edit { path: path.clone(), ops, description: None }),
             false => Err((ProblemKind::Incomplete, body.start, "the reply ends inside the patch".to_owned())),
         });
@@ -148,41 +148,48 @@ impl<'a> Reader<'a> {
             Ok(edit) if edit.ops.is_empty() => {}
             Ok(edit) => reading.edits.push(edit),
             Err((kind, line, message)) => {
-                reading.problems.push(hunks::problem(kind, line, Some(&subject), message));
+                reading.problems.push(hunks::patch_problem(kind, line, Some(&subject), message));
             }
         }
     }
 
-    fn path(&self, name: &str) -> Result<RelPath, Fault> {
-        hunks::resolve(self.source, &[name], false).map_err(|error| (ProblemKind::Path, self.at, error))
+    fn resolve_path(&self, name: &str) -> Result<RelPath, PatchFault> {
+        hunks::resolve_path(self.source, &[name], false).map_err(|error| (ProblemKind::Path, self.at, error))
     }
 
     /// To the next section, after something that none can have.
-    fn skip_section(&mut self) {
+    fn skip_to_next_section(&mut self) {
         self.at += 1;
-        while self.line().is_some_and(|line| !marker(line, false).is_some_and(|found| found.opens())) {
+        while self
+            .current_line()
+            .is_some_and(|line| !parse_marker(line, false).is_some_and(|found| found.ends_previous_section()))
+        {
             self.at += 1;
         }
     }
 
-    fn add(&mut self, name: &str, body: &envelope::Body) -> Result<Edit, Fault> {
-        let path = self.path(name);
+    fn read_added_file(&mut self, name: &str, body: &envelope::PatchRange) -> Result<Edit, PatchFault> {
+        let path = self.resolve_path(name);
         self.at += 1;
         let first = self.at;
         let mut hunk = PatchHunk::default();
-        while let Some(line) = self.line() {
-            if marker(line, false).is_some_and(|found| found.opens()) {
+        while let Some(line) = self.current_line() {
+            if parse_marker(line, false).is_some_and(|found| found.ends_previous_section()) {
                 break;
             }
             if line.starts_with("\\ ") {
-                hunks::no_newline(&mut hunk);
+                hunks::mark_missing_newline(&mut hunk);
             } else {
-                hunk.lines.push(hunks::line(if bare(line).is_empty() { "" } else { line }));
+                hunk.lines.push(hunks::parse_patch_line(if strip_carriage_return(line).is_empty() {
+                    ""
+                } else {
+                    line
+                }));
             }
             self.at += 1;
         }
         let line_break = if self.crlf { "\r\n" } else { "\n" };
-        let content = hunks::content(&hunk, line_break).map_err(|nth| {
+        let content = hunks::created_content(&hunk, line_break).map_err(|nth| {
             let message = "a new file's lines all begin with `+`".to_owned();
             (ProblemKind::Malformed, first + nth, message)
         })?;
@@ -194,16 +201,16 @@ impl<'a> Reader<'a> {
         Ok(Edit { path: path?, ops: vec![EditOp::Create { content }], description: None })
     }
 
-    fn delete(&mut self, name: &str) -> Result<Edit, Fault> {
-        let path = self.path(name);
+    fn read_deleted_file(&mut self, name: &str) -> Result<Edit, PatchFault> {
+        let path = self.resolve_path(name);
         self.at += 1;
-        while let Some(line) = self.line() {
-            if marker(line, false).is_some_and(|found| found.opens()) {
+        while let Some(line) = self.current_line() {
+            if parse_marker(line, false).is_some_and(|found| found.ends_previous_section()) {
                 break;
             }
-            if !bare(line).trim().is_empty() {
+            if !strip_carriage_return(line).trim().is_empty() {
                 let at = self.at;
-                self.skip_section();
+                self.skip_to_next_section();
                 let message = "no line may follow `*** Delete File:`".to_owned();
                 return Err((ProblemKind::Malformed, at, message));
             }
@@ -212,19 +219,19 @@ impl<'a> Reader<'a> {
         Ok(Edit { path: path?, ops: vec![EditOp::Delete], description: None })
     }
 
-    fn update(&mut self, name: &str) -> Result<Edit, Fault> {
-        let (path, first) = (self.path(name), self.at);
+    fn read_updated_file(&mut self, name: &str) -> Result<Edit, PatchFault> {
+        let (path, first) = (self.resolve_path(name), self.at);
         self.at += 1;
         let mut to = None;
-        while let Some(line) = self.line() {
-            match marker(line, false) {
-                Some(Marker::Move(name)) => to = Some(self.move_to(name)?),
-                _ if bare(line).trim().is_empty() => {}
+        while let Some(line) = self.current_line() {
+            match parse_marker(line, false) {
+                Some(Marker::Move(name)) => to = Some(self.parse_move_target(name)?),
+                _ if strip_carriage_return(line).trim().is_empty() => {}
                 _ => break,
             }
             self.at += 1;
         }
-        let mut ops = self.hunks()?;
+        let mut ops = self.read_hunks()?;
         if let Some(to) = to {
             ops.push(EditOp::Rename { to });
         }
@@ -235,7 +242,7 @@ impl<'a> Reader<'a> {
         Ok(Edit { path: path?, ops, description: None })
     }
 
-    fn move_to(&self, name: &str) -> Result<RelPath, Fault> {
+    fn parse_move_target(&self, name: &str) -> Result<RelPath, PatchFault> {
         let inner = match self.source.path {
             // A path from the root is one of the project's written out, where the file's own is.
             Some(_) => name.trim_start_matches('/'),
@@ -245,16 +252,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The hunks of one file, to the next file's mark.
-    fn hunks(&mut self) -> Result<Vec<EditOp>, Fault> {
+    fn read_hunks(&mut self) -> Result<Vec<EditOp>, PatchFault> {
         let mut ops = Vec::new();
         let mut hunk = PatchHunk::default();
         let mut stacked = false;
-        while let Some(line) = self.line() {
+        while let Some(line) = self.current_line() {
             match line.as_bytes().first() {
-                Some(b'@') if let Some(head) = hunks::head(line) => {
+                Some(b'@') if let Some(head) = hunks::parse_hunk_header(line) => {
                     if !hunk.lines.is_empty() {
                         let done = std::mem::take(&mut hunk);
-                        hunk.anchors = self.keep(&mut ops, done)?;
+                        hunk.anchors = self.push_hunk(&mut ops, done)?;
                         stacked = false;
                     }
                     match head.anchor {
@@ -267,36 +274,36 @@ impl<'a> Reader<'a> {
                     hunk.near = head.near.or(hunk.near);
                     stacked = true;
                 }
-                Some(b'*') => match marker(line, true) {
+                Some(b'*') => match parse_marker(line, true) {
                     Some(Marker::EndOfFile) => {
                         hunk.at_end = true;
                         let done = std::mem::take(&mut hunk);
-                        hunk.anchors = self.keep(&mut ops, done)?;
+                        hunk.anchors = self.push_hunk(&mut ops, done)?;
                         stacked = false;
                     }
-                    Some(found) if found.opens() => break,
+                    Some(found) if found.ends_previous_section() => break,
                     Some(_) => {
                         let message = "it stands where no such line may".to_owned();
                         let fault = (ProblemKind::Malformed, self.at, message);
-                        self.skip_section();
+                        self.skip_to_next_section();
                         return Err(fault);
                     }
-                    None => hunk.lines.push(hunks::line(line)),
+                    None => hunk.lines.push(hunks::parse_patch_line(line)),
                 },
-                Some(b'\\') if line.starts_with("\\ ") => hunks::no_newline(&mut hunk),
-                _ if bare(line).is_empty() => hunk.lines.push(hunks::line("")),
-                _ => hunk.lines.push(hunks::line(line)),
+                Some(b'\\') if line.starts_with("\\ ") => hunks::mark_missing_newline(&mut hunk),
+                _ if strip_carriage_return(line).is_empty() => hunk.lines.push(hunks::parse_patch_line("")),
+                _ => hunk.lines.push(hunks::parse_patch_line(line)),
             }
             self.at += 1;
         }
-        self.keep(&mut ops, hunk)?;
+        self.push_hunk(&mut ops, hunk)?;
         Ok(ops)
     }
 
     /// Takes a hunk that is complete, and gives the anchors that it leaves to the next: a hunk
     /// without changes only says where the next one is.
-    fn keep(&mut self, ops: &mut Vec<EditOp>, hunk: PatchHunk) -> Result<Vec<String>, Fault> {
-        if !hunks::changes(&hunk) {
+    fn push_hunk(&mut self, ops: &mut Vec<EditOp>, hunk: PatchHunk) -> Result<Vec<String>, PatchFault> {
+        if !hunks::changes_anything(&hunk) {
             let kept = hunk.lines.iter().filter(|line| line.kind != LineKind::Add);
             let last = kept.map(|line| line.text.as_str()).rfind(|text| !text.trim().is_empty());
             return Ok(last.map(str::to_owned).into_iter().collect());

@@ -10,12 +10,12 @@ use crate::edit::{Edit, EditOp};
 use crate::files::exists;
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
-use crate::formats::{Format, Reading, Row, Rows, Source, paths};
+use crate::formats::{Format, Reading, ReplyLine, ReplyLines, Source, paths};
 use crate::lines::{line_at, without_break};
 use crate::place::placeholders;
 
 /// Languages of fences that hold commands to run, not files, unless the fence has a name.
-const SHELLS: [&str; 12] = [
+const SHELL_LANGUAGES: [&str; 12] = [
     "bash",
     "sh",
     "shell",
@@ -30,7 +30,7 @@ const SHELLS: [&str; 12] = [
     "diff",
 ];
 /// The longest opening marks of a fence.
-const MAX_MARKS: usize = 32;
+const MAX_FENCE_MARKS: usize = 32;
 
 /// Only so many fences of one text are looked at to tell which is its last.
 const MAX_FENCES: usize = 64;
@@ -40,12 +40,12 @@ const MAX_FENCES: usize = 64;
 pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
     let format = if lazy { Format::Lazy } else { Format::Whole };
     let mut reading = Reading { format: Some(format), ..Reading::default() };
-    let containers = containers(source);
+    let containers = fenced_blocks(source);
     if containers.is_empty() {
         match (lazy, source.path) {
             (true, Some(path)) if !source.reply.trim().is_empty() => {
                 if source.finished {
-                    reading.edits.push(edit(source, path.clone(), source.reply, true));
+                    reading.edits.push(to_edit(source, path.clone(), source.reply, true));
                 } else {
                     let message = "the reply was cut off, and nothing says where the file ends".to_owned();
                     let subject = Some(path.to_string());
@@ -61,8 +61,8 @@ pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
         }
         return reading;
     }
-    let mut out = Out { source, lazy, reading, prose: Vec::new(), from: 0 };
-    out.take(&containers);
+    let mut out = WholeFileReader { source, lazy, reading, prose: Vec::new(), from: 0 };
+    out.read_blocks(&containers);
     let rest = source.reply.get(out.from..).unwrap_or_default();
     out.prose.push(rest);
     out.reading.prose = join_prose(&mut out.prose);
@@ -71,7 +71,7 @@ pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
 
 /// A fenced block.
 #[derive(Debug, Clone, Copy)]
-struct Container<'a> {
+struct FencedBlock<'a> {
     line: u32,
     /// The offset of its first line, including the line with its name.
     start: usize,
@@ -80,11 +80,11 @@ struct Container<'a> {
     name: Option<&'a str>,
     language: &'a str,
     prose: Option<&'a str>,
-    closed: Closed,
+    closed: FenceEnd,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Closed {
+enum FenceEnd {
     Yes,
     No,
     /// More than one of its fences may be the last.
@@ -93,34 +93,34 @@ enum Closed {
 
 /// A line of backticks, tildes, or the tags of a file.
 #[derive(Debug, Clone, Copy)]
-struct Fence<'a> {
+struct FenceLine<'a> {
     sign: u8,
     length: usize,
     info: &'a str,
 }
 
-fn fence(text: &str) -> Option<Fence<'_>> {
+fn parse_fence(text: &str) -> Option<FenceLine<'_>> {
     let line = text.trim_start_matches([' ', '\t']);
     let sign = *line.as_bytes().first().filter(|sign| matches!(sign, b'`' | b'~' | b'<'))?;
     let line = line.trim_end();
     match sign {
         b'`' | b'~' => {
-            let length = line.bytes().take(MAX_MARKS).take_while(|&byte| byte == sign).count();
+            let length = line.bytes().take(MAX_FENCE_MARKS).take_while(|&byte| byte == sign).count();
             let info = line.get(length..)?.trim();
-            (length >= 3 && !info.contains('`')).then_some(Fence { sign, length, info })
+            (length >= 3 && !info.contains('`')).then_some(FenceLine { sign, length, info })
         }
         b'<' if line.starts_with("<file ") && line.ends_with('>') => {
-            Some(Fence { sign, length: 1, info: line })
+            Some(FenceLine { sign, length: 1, info: line })
         }
-        b'<' if line == "</file>" => Some(Fence { sign, length: 1, info: "" }),
+        b'<' if line == "</file>" => Some(FenceLine { sign, length: 1, info: "" }),
         _ => None,
     }
 }
 
 /// The blocks of a reply.
-fn containers<'a>(source: &Source<'a>) -> Vec<Container<'a>> {
-    let rows: Vec<(Row<'a>, Fence<'a>)> =
-        Rows::new(source.reply).filter_map(|row| Some((row, fence(row.text)?))).collect();
+fn fenced_blocks<'a>(source: &Source<'a>) -> Vec<FencedBlock<'a>> {
+    let rows: Vec<(ReplyLine<'a>, FenceLine<'a>)> =
+        ReplyLines::new(source.reply).filter_map(|row| Some((row, parse_fence(row.text)?))).collect();
     let mut found = Vec::new();
     let (mut at, mut from) = (0, 0);
     while let Some((row, opening)) = rows.get(at).copied() {
@@ -128,14 +128,14 @@ fn containers<'a>(source: &Source<'a>) -> Vec<Container<'a>> {
             at += 1;
             continue;
         }
-        let above = paths::above(source, from, row.start);
+        let above = paths::find_name_above(source, from, row.start);
         let on_fence = match opening.sign {
-            b'<' => paths::on_line(opening.info, source),
-            _ => paths::on_fence(opening.info),
+            b'<' => paths::path_on_line(opening.info, source),
+            _ => paths::path_on_fence(opening.info),
         };
         let body = row.start + row.text.len();
         let markdown = is_markdown(opening.info) || on_fence.or(above.name).is_some_and(is_markdown);
-        let (last, closed) = closing(source, &rows, at, markdown);
+        let (last, closed) = find_closing_fence(source, &rows, at, markdown);
         let (until, end) = match last.and_then(|last| rows.get(last)) {
             Some((row, _)) => (row.start, row.start + row.text.len()),
             None => (source.reply.len(), source.reply.len()),
@@ -151,7 +151,7 @@ fn containers<'a>(source: &Source<'a>) -> Vec<Container<'a>> {
             continue;
         }
         let start = if on_fence.is_some() { row.start } else { above.start.min(row.start) };
-        found.push(Container {
+        found.push(FencedBlock {
             line: row.number,
             start: if above.name.is_some() && on_fence.is_none() { start } else { row.start },
             body: (body, until),
@@ -178,13 +178,13 @@ fn is_markdown(name: &str) -> bool {
 }
 
 /// Returns the index of the fence that closes the fence at `at`.
-fn closing(
+fn find_closing_fence(
     source: &Source<'_>,
-    rows: &[(Row<'_>, Fence<'_>)],
+    rows: &[(ReplyLine<'_>, FenceLine<'_>)],
     at: usize,
     markdown: bool,
-) -> (Option<usize>, Closed) {
-    let Some((open, opening)) = rows.get(at) else { return (None, Closed::No) };
+) -> (Option<usize>, FenceEnd) {
+    let Some((open, opening)) = rows.get(at) else { return (None, FenceEnd::No) };
     let body = open.start + open.text.len();
     let (mut depth, mut first) = (0_usize, None);
     let mut bare = 0_usize;
@@ -215,35 +215,35 @@ fn closing(
         }
         bare += 1;
         if bare > MAX_FENCES {
-            return (first, Closed::Unclear);
+            return (first, FenceEnd::Unclear);
         }
         if first.is_none() {
             first = Some(index);
             if !markdown {
                 break;
             }
-        } else if is_named(source, rows, index) {
+        } else if is_fence_named(source, rows, index) {
             bare -= 1;
             break;
         }
     }
     match first {
-        None => (None, Closed::No),
+        None => (None, FenceEnd::No),
         // Text that may have fences of its own, and an odd number of them that could end it.
-        Some(first) if markdown && bare >= 3 && bare % 2 == 1 => (Some(first), Closed::Unclear),
-        Some(first) => (Some(first), Closed::Yes),
+        Some(first) if markdown && bare >= 3 && bare % 2 == 1 => (Some(first), FenceEnd::Unclear),
+        Some(first) => (Some(first), FenceEnd::Yes),
     }
 }
 
 /// Returns true if the line above a fence names a file.
-fn is_named(source: &Source<'_>, rows: &[(Row<'_>, Fence<'_>)], index: usize) -> bool {
+fn is_fence_named(source: &Source<'_>, rows: &[(ReplyLine<'_>, FenceLine<'_>)], index: usize) -> bool {
     rows.get(index).is_some_and(|(row, _)| {
         let from = rows.get(index.wrapping_sub(1)).map_or(0, |(before, _)| before.start + before.text.len());
-        paths::above(source, from, row.start).name.is_some()
+        paths::find_name_above(source, from, row.start).name.is_some()
     })
 }
 
-struct Out<'s, 'a> {
+struct WholeFileReader<'s, 'a> {
     source: &'s Source<'a>,
     lazy: bool,
     reading: Reading,
@@ -251,8 +251,8 @@ struct Out<'s, 'a> {
     from: usize,
 }
 
-impl<'a> Out<'_, 'a> {
-    fn take(&mut self, containers: &[Container<'a>]) {
+impl<'a> WholeFileReader<'_, 'a> {
+    fn read_blocks(&mut self, containers: &[FencedBlock<'a>]) {
         if containers.len() > MAX_BLOCKS {
             let message = format!("the reply has more than {MAX_BLOCKS} blocks; none of them was read");
             let problem = BlockProblem { kind: ProblemKind::TooMuch, line: 1, subject: None, message };
@@ -261,10 +261,12 @@ impl<'a> Out<'_, 'a> {
         }
         let named = containers.iter().any(|block| block.name.is_some());
         let mut taken = 0_usize;
-        let chosen = if named { None } else { self.unnamed(containers) };
+        let chosen = if named { None } else { self.find_unnamed_file(containers) };
         for (index, block) in containers.iter().enumerate() {
             let file = match block.name {
-                Some(name) => Some(paths::resolve_whole(name, self.source).map_err(|why| (name, why))),
+                Some(name) => {
+                    Some(paths::resolve_path_of_whole_file(name, self.source).map_err(|why| (name, why)))
+                }
                 None => {
                     chosen.as_ref().filter(|(meant, _)| *meant == index).map(|(_, path)| Ok(path.clone()))
                 }
@@ -275,42 +277,54 @@ impl<'a> Out<'_, 'a> {
             self.from = block.end;
             match file {
                 Ok(path) => {
-                    if let Some(problem) = self.fault(block, &path, last, taken) {
-                        self.problem(block, ProblemKind::Malformed, Some(&path), &problem);
+                    if let Some(problem) = self.fault_of_block(block, &path, last, taken) {
+                        self.add_problem(block, ProblemKind::Malformed, Some(&path), &problem);
                         continue;
                     }
                     taken += 1;
                     let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
-                    let edit = edit(self.source, path, without_break(body), self.lazy);
+                    let edit = to_edit(self.source, path, without_break(body), self.lazy);
                     // The last word on a file counts.
                     self.reading.edits.retain(|other| other.path != edit.path);
                     self.reading.edits.push(edit);
                 }
-                Err((name, why)) => self.reading.problems.push(paths::problem(block.line, name, why)),
+                Err((name, why)) => self.reading.problems.push(paths::path_problem(block.line, name, why)),
             }
         }
     }
 
     /// Why a block can't be taken.
-    fn fault(&self, block: &Container<'a>, path: &RelPath, last: bool, taken: usize) -> Option<String> {
+    fn fault_of_block(
+        &self,
+        block: &FencedBlock<'a>,
+        path: &RelPath,
+        last: bool,
+        taken: usize,
+    ) -> Option<String> {
         let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
-        if block.closed == Closed::Unclear {
+        if block.closed == FenceEnd::Unclear {
             return Some(
                 "more than one of its fences may be the last: put the file between longer ones, of four backticks"
                     .to_owned(),
             );
         }
-        if !self.source.finished && (last || block.closed == Closed::No) {
+        if !self.source.finished && (last || block.closed == FenceEnd::No) {
             return Some("the reply was cut off in it; send the whole file again".to_owned());
         }
-        if block.closed == Closed::No && (taken > 0 || body.trim().is_empty()) {
+        if block.closed == FenceEnd::No && (taken > 0 || body.trim().is_empty()) {
             return Some("its fence isn't closed; send the whole file again".to_owned());
         }
         let emptied = body.trim().is_empty() && exists(self.source.files, path);
         emptied.then(|| "the block is empty and the file is not; to delete it, say so".to_owned())
     }
 
-    fn problem(&mut self, block: &Container<'a>, kind: ProblemKind, path: Option<&RelPath>, message: &str) {
+    fn add_problem(
+        &mut self,
+        block: &FencedBlock<'a>,
+        kind: ProblemKind,
+        path: Option<&RelPath>,
+        message: &str,
+    ) {
         let kind = if self.source.finished { kind } else { ProblemKind::Incomplete };
         let subject = path.map(RelPath::to_string);
         self.reading.problems.push(BlockProblem {
@@ -323,12 +337,15 @@ impl<'a> Out<'_, 'a> {
 
     /// The block that is the file where none is named: the one after prose that speaks of it, or
     /// the only one.
-    fn unnamed(&mut self, containers: &[Container<'a>]) -> Option<(usize, RelPath)> {
-        let files: Vec<(usize, &Container<'a>)> =
-            containers.iter().enumerate().filter(|(_, block)| !SHELLS.contains(&block.language)).collect();
-        let about = |block: &Container<'a>| -> Option<RelPath> {
+    fn find_unnamed_file(&mut self, containers: &[FencedBlock<'a>]) -> Option<(usize, RelPath)> {
+        let files: Vec<(usize, &FencedBlock<'a>)> = containers
+            .iter()
+            .enumerate()
+            .filter(|(_, block)| !SHELL_LANGUAGES.contains(&block.language))
+            .collect();
+        let about = |block: &FencedBlock<'a>| -> Option<RelPath> {
             let line = block.prose?;
-            if let Some(path) = paths::in_prose(line, self.source) {
+            if let Some(path) = paths::path_in_prose(line, self.source) {
                 return Some(path);
             }
             let path = self.source.path?;
@@ -348,7 +365,7 @@ impl<'a> Out<'_, 'a> {
                         "several blocks, and none is named: put the file's path on the line above its fence"
                     }
                 };
-                self.problem(first, ProblemKind::Malformed, None, message);
+                self.add_problem(first, ProblemKind::Malformed, None, message);
                 None
             }
         }
@@ -356,9 +373,9 @@ impl<'a> Out<'_, 'a> {
 }
 
 /// Returns the edit that a file's whole content requests.
-fn edit(source: &Source<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
+fn to_edit(source: &Source<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
     let content = content.to_owned();
-    let remark = placeholders::placeholder("", &content).is_some();
+    let remark = placeholders::find_placeholder("", &content).is_some();
     let partial = remark
         || (lazy && matches!(source.files.text(&path), Ok(Some(old)) if !has_all_lines(&content, &old)));
     let op = if partial { EditOp::Lazy { content } } else { EditOp::Rewrite { content } };
@@ -376,7 +393,7 @@ fn has_all_lines(new: &str, old: &str) -> bool {
 
 /// A block that was read as a whole file and seems to be a part of one: found where the format
 /// wasn't named.
-pub(crate) fn doubtful(source: &Source<'_>, edit: &Edit) -> Option<BlockProblem> {
+pub(crate) fn seems_partial(source: &Source<'_>, edit: &Edit) -> Option<BlockProblem> {
     let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
     let Ok(Some(old)) = source.files.text(&edit.path) else { return None };
     let (old, new) = (old.lines().count(), content.lines().count());

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::items::{Item, Side, has_remark, squeezed, trimmed};
-use super::marker;
+use super::items::{ParsedSide, SyntaxItem, has_remark, squeeze_blanks, trimmed_range};
+use super::remark;
 
 /// Things on both sides, multiplied, that are aligned; more of them are generated, or not a text
 /// for this.
@@ -25,19 +25,19 @@ struct ItemFeatures {
     remarked: bool,
 }
 
-fn features_of(side: &Side<'_>, item: &Item<'_>) -> ItemFeatures {
-    let text = side.of(trimmed(side, item.node));
+fn features_of(side: &ParsedSide<'_>, item: &SyntaxItem<'_>) -> ItemFeatures {
+    let text = side.text_of(trimmed_range(side, item.node));
     let mut bag = BTreeMap::new();
     let mut total = 0;
     let remarked = item.node.is_named() && has_remark(side, item.node);
-    let own = text
-        .lines()
-        .filter(|line| !remarked || (marker::of_line(line).is_none() && !line.contains("__jm_remark_")));
+    let own = text.lines().filter(|line| {
+        !remarked || (remark::remark_of_line(line).is_none() && !line.contains("__jm_remark_"))
+    });
     for word in own.flat_map(words).take(MAX_WORDS) {
         *bag.entry(word.to_owned()).or_insert(0) += 1;
         total += 1;
     }
-    ItemFeatures { kind: item.node.kind_id(), words: squeezed(text), bag, total, remarked }
+    ItemFeatures { kind: item.node.kind_id(), words: squeeze_blanks(text), bag, total, remarked }
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -59,7 +59,11 @@ impl ItemFeatures {
 }
 
 /// Returns the score of a pair of items: 0 if they don't correspond.
-fn score(old: (&Item<'_>, &ItemFeatures), new: (&Item<'_>, &ItemFeatures), single: bool) -> u32 {
+fn pair_score(
+    old: (&SyntaxItem<'_>, &ItemFeatures),
+    new: (&SyntaxItem<'_>, &ItemFeatures),
+    single: bool,
+) -> u32 {
     let ((old, old_face), (new, new_face)) = (old, new);
     if new.remark.is_some() || old.is_token() != new.is_token() {
         return 0;
@@ -83,7 +87,7 @@ fn score(old: (&Item<'_>, &ItemFeatures), new: (&Item<'_>, &ItemFeatures), singl
     if single
         && (old.field.is_some() || !old.is_comment())
         && old.field == new.field
-        && (old.field.is_some() || is_part(old))
+        && (old.field.is_some() || is_unique_child(old))
     {
         return 70;
     }
@@ -95,7 +99,7 @@ fn score(old: (&Item<'_>, &ItemFeatures), new: (&Item<'_>, &ItemFeatures), singl
 }
 
 /// Returns true if a node is a part that its parent has one of: a body, a list of parameters.
-fn is_part(item: &Item<'_>) -> bool {
+fn is_unique_child(item: &SyntaxItem<'_>) -> bool {
     let kind = item.node.kind();
     [
         "body",
@@ -115,11 +119,11 @@ fn is_part(item: &Item<'_>) -> bool {
 
 /// The pairs (old, new), both rising. `late` chooses, where several choices are as good, those
 /// further on.
-pub(super) fn align(
-    old_side: &Side<'_>,
-    old: &[Item<'_>],
-    new_side: &Side<'_>,
-    new: &[Item<'_>],
+pub(super) fn align_items(
+    old_side: &ParsedSide<'_>,
+    old: &[SyntaxItem<'_>],
+    new_side: &ParsedSide<'_>,
+    new: &[SyntaxItem<'_>],
     late: bool,
 ) -> Option<Vec<(usize, usize)>> {
     let (height, width) = (old.len(), new.len());
@@ -140,7 +144,7 @@ pub(super) fn align(
         let parts = (old.get(i).zip(old_faces.get(i)), new.get(j).zip(new_faces.get(j)));
         let (Some(one), Some(other)) = parts else { return 0 };
         let single = old_kinds.get(&one.1.kind) == Some(&1) && new_kinds.get(&other.1.kind) == Some(&1);
-        score(one, other, single)
+        pair_score(one, other, single)
     };
     // best[i][j]: the most that the things from i and j on can score.
     let row = width + 1;
@@ -178,10 +182,10 @@ pub(super) fn align(
 
 /// Returns the highest similarity of some items to another item of the same kind.
 pub(super) fn max_similarity(
-    old_side: &Side<'_>,
-    old: &[Item<'_>],
-    new_side: &Side<'_>,
-    new: &Item<'_>,
+    old_side: &ParsedSide<'_>,
+    old: &[SyntaxItem<'_>],
+    new_side: &ParsedSide<'_>,
+    new: &SyntaxItem<'_>,
 ) -> f64 {
     let new_face = features_of(new_side, new);
     old.iter()

@@ -8,15 +8,15 @@ use journeyman_syntax::Node;
 use journeyman_syntax::outline::{SymbolKind, is_attribute, is_comment, outline};
 use journeyman_syntax::parse::Tree;
 
-use super::marker::{self, Remark};
+use super::remark::{self, Remark};
 
 /// Placeholder of a remark where a list can't hold a comment; no text contains the placeholder.
-pub(super) const STAND_IN: &str = "__jm_remark_keep__";
+pub(super) const KEEP_PLACEHOLDER: &str = "__jm_remark_keep__";
 /// The same for a remark that says that code goes.
-pub(super) const STAND_IN_GONE: &str = "__jm_remark_gone__";
+pub(super) const REMOVE_PLACEHOLDER: &str = "__jm_remark_gone__";
 
 /// Lists without brackets of their own: what they hold is their parent's.
-const OPEN_LISTS: [&str; 8] = [
+const UNBRACKETED_LIST_KINDS: [&str; 8] = [
     "statement_list",
     "statements",
     "body_statement",
@@ -28,7 +28,7 @@ const OPEN_LISTS: [&str; 8] = [
 ];
 
 /// A text with its tree.
-pub(super) struct Side<'t> {
+pub(super) struct ParsedSide<'t> {
     pub(super) text: &'t str,
     /// The name of each symbol by the bytes of its definition.
     labels: BTreeMap<(usize, usize), (SymbolKind, String)>,
@@ -36,7 +36,7 @@ pub(super) struct Side<'t> {
     own_remarks: &'t str,
 }
 
-impl<'t> Side<'t> {
+impl<'t> ParsedSide<'t> {
     pub(super) fn new(tree: &Tree, text: &'t str, other: &'t str) -> Self {
         let labels = outline(tree, text)
             .into_iter()
@@ -54,18 +54,18 @@ impl<'t> Side<'t> {
         Self { text, labels, own_remarks: other }
     }
 
-    pub(super) fn of(&self, range: Range<usize>) -> &'t str {
+    pub(super) fn text_of(&self, range: Range<usize>) -> &'t str {
         self.text.get(range).unwrap_or_default()
     }
 
     /// Returns true if a comment (or what stands in for it) is a remark.
-    fn remark(&self, node: Node<'_>) -> Option<Remark> {
-        let own = self.of(node.byte_range()).trim();
+    fn remark_of(&self, node: Node<'_>) -> Option<Remark> {
+        let own = self.text_of(node.byte_range()).trim();
         if own.contains("__jm_remark_") && !own.contains('\n') {
-            let (remark, name) = if own.contains(STAND_IN) {
-                (Remark::Keep, STAND_IN)
+            let (remark, name) = if own.contains(KEEP_PLACEHOLDER) {
+                (Remark::Keep, KEEP_PLACEHOLDER)
             } else {
-                (Remark::Remove, STAND_IN_GONE)
+                (Remark::Remove, REMOVE_PLACEHOLDER)
             };
             let around = own.replace(name, "");
             let signs = |c: char| matches!(c, ':' | '0' | '"' | '-' | '/' | '#' | '.' | ' ');
@@ -76,12 +76,12 @@ impl<'t> Side<'t> {
         if !(is_comment(node) || braces) {
             return None;
         }
-        marker::of_line(own).filter(|_| !self.own_remarks.contains(own))
+        remark::remark_of_line(own).filter(|_| !self.own_remarks.contains(own))
     }
 }
 
 /// One thing in a node.
-pub(super) struct Item<'t> {
+pub(super) struct SyntaxItem<'t> {
     pub(super) node: Node<'t>,
     /// The start of the item with its leading comments and attributes.
     pub(super) start: usize,
@@ -97,7 +97,7 @@ pub(super) struct Item<'t> {
     pub(super) field: Option<u16>,
 }
 
-impl Item<'_> {
+impl SyntaxItem<'_> {
     /// A sign or a word of the language itself.
     pub(super) fn is_token(&self) -> bool {
         !self.node.is_named()
@@ -109,7 +109,7 @@ impl Item<'_> {
 }
 
 /// The children, with those of lists without brackets in their place.
-fn children<'t>(node: Node<'t>, out: &mut Vec<(Node<'t>, Option<u16>)>) {
+fn flat_children<'t>(node: Node<'t>, out: &mut Vec<(Node<'t>, Option<u16>)>) {
     let mut cursor = node.walk();
     if !cursor.goto_first_child() {
         return;
@@ -117,9 +117,9 @@ fn children<'t>(node: Node<'t>, out: &mut Vec<(Node<'t>, Option<u16>)>) {
     loop {
         let child = cursor.node();
         let brackets = child.child(0).is_some_and(|first| matches!(first.kind(), "{" | "(" | "["));
-        let open = OPEN_LISTS.contains(&child.kind()) || (child.kind() == "block" && !brackets);
+        let open = UNBRACKETED_LIST_KINDS.contains(&child.kind()) || (child.kind() == "block" && !brackets);
         if open && child.child_count() > 0 {
-            children(child, out);
+            flat_children(child, out);
         } else if child.end_byte() > child.start_byte() {
             out.push((child, cursor.field_id().map(u16::from)));
         }
@@ -130,15 +130,15 @@ fn children<'t>(node: Node<'t>, out: &mut Vec<(Node<'t>, Option<u16>)>) {
 }
 
 /// A node's things, in order.
-pub(super) fn items<'t>(side: &Side<'t>, node: Node<'t>) -> Vec<Item<'t>> {
+pub(super) fn items_of<'t>(side: &ParsedSide<'t>, node: Node<'t>) -> Vec<SyntaxItem<'t>> {
     let mut nodes = Vec::new();
-    children(node, &mut nodes);
-    let mut items: Vec<Item<'t>> = Vec::with_capacity(nodes.len());
+    flat_children(node, &mut nodes);
+    let mut items: Vec<SyntaxItem<'t>> = Vec::with_capacity(nodes.len());
     // The range of comments and attributes whose item hasn't come yet.
     let mut lead: Option<Range<usize>> = None;
     for (at, (child, field)) in nodes.iter().copied().enumerate() {
-        let range = trimmed(side, child);
-        let remark = side.remark(child);
+        let range = trimmed_range(side, child);
+        let remark = side.remark_of(child);
         let comment = is_comment(child) && remark.is_none();
         if matches!(child.kind(), "," | ";")
             && let Some(last) = items.last_mut().filter(|last| last.remark.is_none() && !last.is_token())
@@ -149,7 +149,7 @@ pub(super) fn items<'t>(side: &Side<'t>, node: Node<'t>) -> Vec<Item<'t>> {
             last.end = range.end;
             continue;
         }
-        let opens = side.of(0..range.start).rsplit('\n').next().unwrap_or_default().trim().is_empty();
+        let opens = side.text_of(0..range.start).rsplit('\n').next().unwrap_or_default().trim().is_empty();
         if comment
             && !opens
             && lead.is_none()
@@ -161,15 +161,15 @@ pub(super) fn items<'t>(side: &Side<'t>, node: Node<'t>) -> Vec<Item<'t>> {
         let next = nodes.get(at + 1).map(|(next, _)| *next);
         let adjoins = next.is_some_and(|next| {
             next.is_named()
-                && side.remark(next).is_none()
-                && side.of(range.end..next.start_byte()).matches('\n').count() <= 1
+                && side.remark_of(next).is_none()
+                && side.text_of(range.end..next.start_byte()).matches('\n').count() <= 1
         });
         if (comment || is_attribute(child)) && opens && adjoins {
             lead = Some(lead.map_or(range.start, |lead| lead.start)..range.end);
             continue;
         }
-        let (label, definition) = if remark.is_some() { (None, false) } else { label(side, child) };
-        items.push(Item {
+        let (label, definition) = if remark.is_some() { (None, false) } else { name_of_node(side, child) };
+        items.push(SyntaxItem {
             node: child,
             start: lead.take().map_or(range.start, |lead| lead.start),
             end: range.end,
@@ -184,14 +184,14 @@ pub(super) fn items<'t>(side: &Side<'t>, node: Node<'t>) -> Vec<Item<'t>> {
 }
 
 /// A node's bytes without blanks at its end: some grammars take the line break in.
-pub(super) fn trimmed(side: &Side<'_>, node: Node<'_>) -> Range<usize> {
-    let own = side.of(node.byte_range());
+pub(super) fn trimmed_range(side: &ParsedSide<'_>, node: Node<'_>) -> Range<usize> {
+    let own = side.text_of(node.byte_range());
     node.start_byte()..node.start_byte() + own.trim_end().len()
 }
 
 /// Returns a node's name, and true if the node is a definition.
-fn label(side: &Side<'_>, node: Node<'_>) -> (Option<String>, bool) {
-    let range = trimmed(side, node);
+fn name_of_node(side: &ParsedSide<'_>, node: Node<'_>) -> (Option<String>, bool) {
+    let range = trimmed_range(side, node);
     let own = side.labels.get(&(range.start, range.end)).or_else(|| {
         let next = node.next_sibling().filter(|next| next.kind() == ";")?;
         side.labels.get(&(range.start, next.end_byte()))
@@ -204,7 +204,7 @@ fn label(side: &Side<'_>, node: Node<'_>) -> (Option<String>, bool) {
     for _ in 0..4 {
         for field in ["name", "key", "declarator", "left", "pattern", "selector"] {
             if let Some(named) = inner.child_by_field_name(field) {
-                let words = squeezed(side.of(named.byte_range()));
+                let words = squeeze_blanks(side.text_of(named.byte_range()));
                 return (Some(format!("{}:{words}", node.kind())), false);
             }
         }
@@ -218,16 +218,16 @@ fn label(side: &Side<'_>, node: Node<'_>) -> (Option<String>, bool) {
 }
 
 /// A text with each run of blanks as one blank.
-pub(super) fn squeezed(text: &str) -> String {
+pub(super) fn squeeze_blanks(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns true if a node has a remark in it.
-pub(super) fn has_remark(side: &Side<'_>, node: Node<'_>) -> bool {
+pub(super) fn has_remark(side: &ParsedSide<'_>, node: Node<'_>) -> bool {
     let mut cursor = node.walk();
     let end = node.end_byte();
     loop {
-        if side.remark(cursor.node()).is_some() {
+        if side.remark_of(cursor.node()).is_some() {
             return true;
         }
         if cursor.goto_first_child() {

@@ -5,28 +5,28 @@ use std::ops::Range;
 
 use journeyman_syntax::language::Language;
 
-use super::items::{STAND_IN, STAND_IN_GONE};
-use super::marker::{self, Remark};
+use super::items::{KEEP_PLACEHOLDER, REMOVE_PLACEHOLDER};
+use super::remark::{self, Remark};
 use crate::lines::{split_indent, without_break};
 
 /// The texts to try, the best first. Where a comment is no part of a list (in languages that
 /// indent, and in JSON, which has none), something that is stands in for a remark.
-pub(super) fn variants<'a>(language: Language, content: &'a str, text: &str) -> Vec<Cow<'a, str>> {
+pub(super) fn parseable_variants<'a>(language: Language, content: &'a str, text: &str) -> Vec<Cow<'a, str>> {
     let code = |line: &str| {
         let line = line.trim();
-        match (marker::of_line(line), text.contains(line)) {
+        match (remark::remark_of_line(line), text.contains(line)) {
             (Some(remark), false) => Some(remark),
             _ => None,
         }
     };
     let stand_in = |before: &str, after: &str| {
-        Cow::Owned(replaced(content, code, |name| format!("{before}{name}{after}")))
+        Cow::Owned(replace_remarks(content, code, |name| format!("{before}{name}{after}")))
     };
     let plain = Cow::Borrowed(content);
     match language {
         Language::Python => vec![stand_in("", ""), plain],
         Language::Yaml => vec![stand_in("", ": 0"), stand_in("- ", ""), plain],
-        Language::Json => vec![in_json(content, code)],
+        Language::Json => vec![remarks_as_json(content, code)],
         _ if content.lines().any(|line| code(line).is_some() && line.trim().starts_with(['.', '…'])) => {
             vec![stand_in("// ... existing code ... ", ""), stand_in("# ... existing code ... ", "")]
         }
@@ -35,14 +35,22 @@ pub(super) fn variants<'a>(language: Language, content: &'a str, text: &str) -> 
 }
 
 /// Each remark's line with something else in its place, as far in.
-fn replaced(content: &str, code: impl Fn(&str) -> Option<Remark>, with: impl Fn(&str) -> String) -> String {
+fn replace_remarks(
+    content: &str,
+    code: impl Fn(&str) -> Option<Remark>,
+    with: impl Fn(&str) -> String,
+) -> String {
     let mut out = String::with_capacity(content.len());
     for piece in content.split_inclusive('\n') {
         let line = without_break(piece);
         match code(line) {
             Some(remark) => {
                 out.push_str(split_indent(line).0);
-                out.push_str(&with(if remark == Remark::Keep { STAND_IN } else { STAND_IN_GONE }));
+                out.push_str(&with(if remark == Remark::Keep {
+                    KEEP_PLACEHOLDER
+                } else {
+                    REMOVE_PLACEHOLDER
+                }));
                 out.push_str(piece.get(line.len()..).unwrap_or_default());
             }
             None => out.push_str(piece),
@@ -52,7 +60,7 @@ fn replaced(content: &str, code: impl Fn(&str) -> Option<Remark>, with: impl Fn(
 }
 
 /// Remarks of JSON as members or values, with the commas that they then take.
-fn in_json<'a>(content: &'a str, code: impl Fn(&str) -> Option<Remark>) -> Cow<'a, str> {
+fn remarks_as_json<'a>(content: &'a str, code: impl Fn(&str) -> Option<Remark>) -> Cow<'a, str> {
     if !content.lines().any(|line| code(line).is_some()) {
         return Cow::Borrowed(content);
     }
@@ -79,7 +87,7 @@ fn in_json<'a>(content: &'a str, code: impl Fn(&str) -> Option<Remark>) -> Cow<'
             out.push_str(piece);
             continue;
         };
-        let name = if remark == Remark::Keep { STAND_IN } else { STAND_IN_GONE };
+        let name = if remark == Remark::Keep { KEEP_PLACEHOLDER } else { REMOVE_PLACEHOLDER };
         let value = if open.last() == Some(&b'[') { format!("\"{name}\"") } else { format!("\"{name}\": 0") };
         let before = out.trim_end();
         if !before.is_empty() && !before.ends_with(['{', '[', ',']) {
@@ -99,7 +107,7 @@ fn in_json<'a>(content: &'a str, code: impl Fn(&str) -> Option<Remark>) -> Cow<'
 }
 
 /// A fragment as far in as what it goes into is, with a line break at both ends.
-pub(super) fn indented(content: &str, text: &str, inside: &Range<usize>) -> String {
+pub(super) fn indent_fragment(content: &str, text: &str, inside: &Range<usize>) -> String {
     let lines = |text: &str| {
         text.lines()
             .filter(|line| !line.trim().is_empty())
@@ -108,7 +116,8 @@ pub(super) fn indented(content: &str, text: &str, inside: &Range<usize>) -> Stri
     };
     let own = lines(text.get(inside.clone()).unwrap_or_default()).unwrap_or_default();
     // A remark beside a fragment says nothing about how far that is in.
-    let code: String = content.split_inclusive('\n').filter(|line| marker::of_line(line).is_none()).collect();
+    let code: String =
+        content.split_inclusive('\n').filter(|line| remark::remark_of_line(line).is_none()).collect();
     let given = lines(&code).unwrap_or_default();
     let mut out = String::from("\n");
     for piece in content.split_inclusive('\n') {

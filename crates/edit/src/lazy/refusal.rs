@@ -2,6 +2,6 @@
 
 use crate::outcome::Refusal;
 
-pub(super) fn refuse(why: &str) -> Refusal {
+pub(super) fn refuse_rewrite(why: &str) -> Refusal {
     Refusal::Malformed { message: format!("The rewrite can't be merged: {why}") }
 }

@@ -8,16 +8,17 @@ use std::collections::HashSet;
 
 use crate::edit::{LineKind, PatchLine};
 use crate::lines::split_indent;
-use crate::place::normalize::plain;
+use crate::place::normalize::plain_chars;
 
 /// Escapes that models write, with their characters.
-const ENTITIES: [(&str, &str); 6] =
+const HTML_ENTITIES: [(&str, &str); 6] =
     [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
 
 /// A line without one layer of escapes, for each kind that it has.
-fn unescaped(line: &str) -> impl Iterator<Item = String> + '_ {
+fn unescaped_readings(line: &str) -> impl Iterator<Item = String> + '_ {
     let entities = || {
-        let read = ENTITIES.iter().fold(line.to_owned(), |text, (entity, own)| text.replace(entity, own));
+        let read =
+            HTML_ENTITIES.iter().fold(line.to_owned(), |text, (entity, own)| text.replace(entity, own));
         line.contains('&').then_some(read)
     };
     let backslashes = || {
@@ -30,8 +31,8 @@ fn unescaped(line: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The first old line that the file has, without the escapes in it, while it hasn't the line
 /// itself; only where a new line has escapes too.
-pub(super) fn escaped<'a>(lines: &'a [PatchLine], text: &str) -> Option<&'a str> {
-    let has_escapes = |line: &&PatchLine| unescaped(&line.text).next().is_some();
+pub(super) fn first_escaped_line<'a>(lines: &'a [PatchLine], text: &str) -> Option<&'a str> {
+    let has_escapes = |line: &&PatchLine| unescaped_readings(&line.text).next().is_some();
     let (new, old): (Vec<&PatchLine>, Vec<&PatchLine>) =
         lines.iter().filter(has_escapes).partition(|line| line.kind == LineKind::Add);
     if new.is_empty() || old.is_empty() {
@@ -39,7 +40,8 @@ pub(super) fn escaped<'a>(lines: &'a [PatchLine], text: &str) -> Option<&'a str>
     }
     let own: HashSet<&str> = text.lines().map(str::trim).collect();
     let written = |line: &&&PatchLine| {
-        !own.contains(line.text.trim()) && unescaped(&line.text).any(|read| own.contains(read.trim()))
+        !own.contains(line.text.trim())
+            && unescaped_readings(&line.text).any(|read| own.contains(read.trim()))
     };
     old.iter().find(written).map(|line| line.text.as_str())
 }
@@ -56,9 +58,10 @@ pub(super) fn is_written_otherwise(line: &str, own: &str, lines: &[PatchLine]) -
         let indents = new().any(|line| !split_indent(line).0.is_empty());
         return indents && split_indent(line).0 != split_indent(own).0;
     }
-    let curled = |line: &str| line.chars().any(|c| !plain(c).eq(std::iter::once(c)));
-    if given.chars().flat_map(plain).eq(there.chars().flat_map(plain)) {
+    let curled = |line: &str| line.chars().any(|c| !plain_chars(c).eq(std::iter::once(c)));
+    if given.chars().flat_map(plain_chars).eq(there.chars().flat_map(plain_chars)) {
         return new().any(curled);
     }
-    unescaped(given).any(|read| read == there) && new().any(|line| unescaped(line).next().is_some())
+    unescaped_readings(given).any(|read| read == there)
+        && new().any(|line| unescaped_readings(line).next().is_some())
 }

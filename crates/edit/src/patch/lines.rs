@@ -7,14 +7,14 @@ use std::ops::Range;
 use memchr::memmem;
 
 use crate::outcome::{MAX_PLACES, Strategy};
-use crate::place::normalize::plain;
+use crate::place::normalize::plain_chars;
 
 /// Maximum number of line comparisons for one hunk; reached only in files that repeat one line.
-const MAX_COMPARED: usize = 4_000_000;
+const MAX_COMPARISONS: usize = 4_000_000;
 
 /// The differences that a comparison of two lines ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(crate) enum LineComparison {
     /// Nothing.
     Exact,
     /// Carriage returns before line feeds, and a byte order mark.
@@ -25,17 +25,17 @@ pub(crate) enum Level {
     Typography,
 }
 
-impl Level {
+impl LineComparison {
     /// From the strictest to the loosest.
     pub(crate) const ALL: [Self; 4] = [Self::Exact, Self::Breaks, Self::Trailing, Self::Typography];
 
     /// Returns true if two lines are the same, but for what is overlooked.
-    fn same(self, one: &str, other: &str) -> bool {
-        let (one, other) = (self.of(one), self.of(other));
+    fn are_equal(self, one: &str, other: &str) -> bool {
+        let (one, other) = (self.strip_ignored(one), self.strip_ignored(other));
         one == other
             || (self == Self::Typography
                 && !(one.is_ascii() && other.is_ascii())
-                && one.chars().flat_map(plain).eq(other.chars().flat_map(plain)))
+                && one.chars().flat_map(plain_chars).eq(other.chars().flat_map(plain_chars)))
     }
 
     pub(crate) fn strategy(self) -> Strategy {
@@ -48,7 +48,7 @@ impl Level {
     }
 
     /// A line, with what is overlooked taken off.
-    pub(crate) fn of(self, line: &str) -> &str {
+    pub(crate) fn strip_ignored(self, line: &str) -> &str {
         let plain = || line.strip_suffix('\r').unwrap_or(line);
         match self {
             Self::Exact => line,
@@ -64,9 +64,9 @@ impl Level {
 const MIN_HUNKS_FOR_TABLE: usize = 8;
 
 /// Lines that are the same at any level but [`Level::Typography`] have the same.
-fn hash(line: &str) -> u64 {
+fn hash_line(line: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    Level::Trailing.of(line).hash(&mut hasher);
+    LineComparison::Trailing.strip_ignored(line).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -76,7 +76,8 @@ pub(crate) struct FileLines<'a> {
     starts: Vec<usize>,
     /// The number of hunks to compare.
     hunks: usize,
-    /// For many of them: every line with its [`hash`], in the order of those and then of the lines.
+    /// For many of them: every line with its [`hash_line`], in the order of those and then of the
+    /// lines.
     table: OnceCell<Vec<(u64, u32)>>,
 }
 
@@ -94,15 +95,15 @@ impl<'a> FileLines<'a> {
     }
 
     /// Returns the candidate positions of a line, ignoring trailing blanks.
-    fn like(&self, line: &str) -> &[(u64, u32)] {
+    fn positions_of(&self, line: &str) -> &[(u64, u32)] {
         let table = self.table.get_or_init(|| {
-            let line = |at: usize| hash(self.line(at).unwrap_or_default());
+            let line = |at: usize| hash_line(self.line(at).unwrap_or_default());
             // A file has fewer lines than fit.
             let mut table: Vec<(u64, u32)> = (0..self.len()).map(|at| (line(at), at as u32)).collect();
             table.sort_unstable();
             table
         });
-        let wanted = hash(line);
+        let wanted = hash_line(line);
         let from = table.partition_point(|(hash, _)| *hash < wanted);
         let rest = table.get(from..).unwrap_or_default();
         rest.get(..rest.partition_point(|(hash, _)| *hash == wanted)).unwrap_or_default()
@@ -132,55 +133,56 @@ impl<'a> FileLines<'a> {
     }
 
     /// The line that begins at or after a byte.
-    pub(crate) fn line_from(&self, byte: usize) -> usize {
+    pub(crate) fn first_line_from(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start < byte)
     }
 
     /// The 1-based line that holds a byte.
-    pub(crate) fn line_to(&self, byte: usize) -> usize {
+    pub(crate) fn line_number_at(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start <= byte).max(1)
     }
 
     /// Returns true if the lines stand here.
-    pub(crate) fn matches(&self, from: usize, wanted: &[&str], level: Level) -> bool {
-        self.agreeing(from, wanted, level) == wanted.len()
+    pub(crate) fn has_lines_at(&self, from: usize, wanted: &[&str], level: LineComparison) -> bool {
+        self.count_equal_lines(from, wanted, level) == wanted.len()
     }
 
     /// Returns the number of equal lines from a position.
-    fn agreeing(&self, from: usize, wanted: &[&str], level: Level) -> usize {
+    fn count_equal_lines(&self, from: usize, wanted: &[&str], level: LineComparison) -> usize {
         let same = |(nth, wanted): &(usize, &&str)| {
-            self.line(from + nth).is_some_and(|line| level.same(line, wanted))
+            self.line(from + nth).is_some_and(|line| level.are_equal(line, wanted))
         };
         wanted.iter().enumerate().take_while(same).count()
     }
 
     /// The lines where `wanted` begins.
-    pub(crate) fn find(&self, wanted: &[&str], level: Level) -> Vec<usize> {
+    pub(crate) fn find_lines(&self, wanted: &[&str], level: LineComparison) -> Vec<usize> {
         // The longest line is the rarest, most likely.
-        let longest = wanted.iter().enumerate().max_by_key(|(_, line)| level.of(line).len());
+        let longest = wanted.iter().enumerate().max_by_key(|(_, line)| level.strip_ignored(line).len());
         let Some((nth, rare)) = longest else { return Vec::new() };
-        let needle = level.of(rare);
+        let needle = level.strip_ignored(rare);
         let mut found = Vec::new();
         let mut compared = 0;
         let mut check = |from: usize| {
             if from + wanted.len() <= self.len() {
-                let agreeing = self.agreeing(from, wanted, level);
+                let agreeing = self.count_equal_lines(from, wanted, level);
                 compared += agreeing + 1;
                 if agreeing == wanted.len() {
                     found.push(from);
                 }
             }
-            compared < MAX_COMPARED && found.len() < MAX_PLACES
+            compared < MAX_COMPARISONS && found.len() < MAX_PLACES
         };
-        let typographic = level == Level::Typography;
+        let typographic = level == LineComparison::Typography;
         if typographic && self.text.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {
             return Vec::new();
         }
         if self.hunks >= MIN_HUNKS_FOR_TABLE && !typographic {
             // The line that the file has in the fewest places.
-            let places = |(_, line): &(usize, &&str)| self.like(line).len();
+            let places = |(_, line): &(usize, &&str)| self.positions_of(line).len();
             let (offset, rare) = wanted.iter().enumerate().min_by_key(places).unwrap_or((nth, rare));
-            let starts = self.like(rare).iter().filter_map(|(_, line)| (*line as usize).checked_sub(offset));
+            let starts =
+                self.positions_of(rare).iter().filter_map(|(_, line)| (*line as usize).checked_sub(offset));
             for start in starts {
                 if !check(start) {
                     break;
@@ -205,7 +207,7 @@ impl<'a> FileLines<'a> {
             last = Some(line);
             let start = line
                 .checked_sub(nth)
-                .filter(|_| self.line(line).is_some_and(|line| level.of(line) == needle));
+                .filter(|_| self.line(line).is_some_and(|line| level.strip_ignored(line) == needle));
             if start.is_some_and(|start| !check(start)) {
                 break;
             }

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::edit::{LineKind, PatchLine};
-use crate::lines::{break_of, split_indent};
-use crate::patch::lines::{FileLines, Level};
+use crate::lines::{first_break_of, split_indent};
+use crate::patch::lines::{FileLines, LineComparison};
 
 /// The byte order mark that may open a file.
 const BOM: &str = "\u{feff}";
 
 /// A hunk's lines in one reading.
-pub(super) struct Script<'a> {
+pub(super) struct PatchScript<'a> {
     lines: &'a [PatchLine],
     old: Vec<&'a str>,
 }
 
-impl<'a> Script<'a> {
+impl<'a> PatchScript<'a> {
     pub(super) fn new(lines: &'a [PatchLine]) -> Self {
         let old =
             lines.iter().filter(|line| line.kind != LineKind::Add).map(|line| line.text.as_str()).collect();
@@ -24,7 +24,7 @@ impl<'a> Script<'a> {
     }
 
     /// The lines that the file is said to have.
-    pub(super) fn old(&self) -> &[&'a str] {
+    pub(super) fn old_lines(&self) -> &[&'a str] {
         &self.old
     }
 
@@ -42,7 +42,7 @@ impl<'a> Script<'a> {
     }
 
     /// The lines with the new ones changed.
-    pub(super) fn with_new<E>(
+    pub(super) fn map_new_lines<E>(
         &self,
         change: impl Fn(&str) -> Result<String, E>,
     ) -> Result<Vec<PatchLine>, E> {
@@ -55,7 +55,7 @@ impl<'a> Script<'a> {
 
     /// A new line that is indented as no old line is, where two indentations of old lines stand for
     /// one of the file's. `found` are the file's lines that the old ones stand for, one for one.
-    pub(super) fn of_unknown_depth(&self, found: &str) -> Option<&'a str> {
+    pub(super) fn line_of_unknown_depth(&self, found: &str) -> Option<&'a str> {
         let filled = self.old.iter().zip(found.lines()).filter(|(old, _)| !old.trim().is_empty());
         let pairs: BTreeSet<(&str, &str)> =
             filled.map(|(old, own)| (split_indent(own).0, split_indent(old).0)).collect();
@@ -75,7 +75,7 @@ impl<'a> Script<'a> {
     /// Returns true if this reading indents lines of context as no new line is, while the first
     /// reading of the same hunk indents them all as some are, and no line that goes shows which of
     /// the two it is.
-    pub(super) fn deepens(&self, first: &Script<'_>) -> bool {
+    pub(super) fn deepens_context(&self, first: &PatchScript<'_>) -> bool {
         let indents = |lines: &[&'_ str]| -> BTreeSet<String> {
             let filled = lines.iter().filter(|line| !line.trim().is_empty());
             filled.map(|line| split_indent(line).0.to_owned()).collect()
@@ -114,10 +114,10 @@ impl<'a> Script<'a> {
         &self,
         file: &FileLines<'_>,
         start: usize,
-        level: Level,
+        level: LineComparison,
         final_break: Option<(bool, bool)>,
     ) -> Vec<(Range<usize>, String)> {
-        let line_break = self.own_break(file, start, level, final_break);
+        let line_break = self.default_line_break(file, start, level, final_break);
         let mut pieces: Vec<(Range<usize>, String)> = Vec::new();
         let mut at = start;
         let mut rest = self.lines;
@@ -131,23 +131,23 @@ impl<'a> Script<'a> {
             let length = rest.iter().take_while(changed).count();
             let (group, after) = rest.split_at(length);
             let removed = group.iter().filter(|line| line.kind == LineKind::Remove).count();
-            pieces.extend(self.group(file, group, at..at + removed, level, line_break));
+            pieces.extend(self.to_replacement(file, group, at..at + removed, level, line_break));
             at += removed;
             rest = after;
         }
-        finish(file, start + self.old.len(), at, line_break, final_break, &mut pieces);
+        finish_final_break(file, start + self.old.len(), at, line_break, final_break, &mut pieces);
         pieces
     }
 
     /// Returns the line break for new lines without a neighbouring example.
-    fn own_break(
+    fn default_line_break(
         &self,
         file: &FileLines<'_>,
         start: usize,
-        level: Level,
+        level: LineComparison,
         final_break: Option<(bool, bool)>,
     ) -> Option<&'static str> {
-        if level != Level::Exact {
+        if level != LineComparison::Exact {
             return None;
         }
         // The lines are the file's to the byte: where they show how lines end, new ones end as they
@@ -159,16 +159,16 @@ impl<'a> Script<'a> {
     }
 
     /// One run of lines that go and come.
-    fn group(
+    fn to_replacement(
         &self,
         file: &FileLines<'_>,
         group: &[PatchLine],
         removed: Range<usize>,
-        level: Level,
+        level: LineComparison,
         line_break: Option<&'static str>,
     ) -> Option<(Range<usize>, String)> {
         let mut span = file.span(removed.clone());
-        if level != Level::Exact && span.start == 0 && file.text.starts_with(BOM) {
+        if level != LineComparison::Exact && span.start == 0 && file.text.starts_with(BOM) {
             // The byte order mark belongs to no line.
             span = BOM.len()..span.end.max(BOM.len());
         }
@@ -180,7 +180,7 @@ impl<'a> Script<'a> {
                 went += 1;
                 continue;
             }
-            piece.push_str(if level == Level::Exact {
+            piece.push_str(if level == LineComparison::Exact {
                 &line.text
             } else {
                 line.text.strip_suffix('\r').unwrap_or(&line.text)
@@ -188,7 +188,7 @@ impl<'a> Script<'a> {
             let partner = old.next().or_else(|| removed.end.checked_sub(1).filter(|_| went > 0));
             let partner = partner.or_else(|| removed.start.checked_sub(1));
             let example = partner.map(|line| file.line_break(line)).filter(|own| !own.is_empty());
-            let example = example.unwrap_or_else(|| break_of(file.text));
+            let example = example.unwrap_or_else(|| first_break_of(file.text));
             piece.push_str(line_break.unwrap_or(example));
         }
         if span.start == span.end && piece.is_empty() { None } else { Some((span, piece)) }
@@ -197,7 +197,7 @@ impl<'a> Script<'a> {
 
 /// Sees to the end of the file: its final line break stays as it was, unless the patch says
 /// otherwise.
-fn finish(
+fn finish_final_break(
     file: &FileLines<'_>,
     end: usize,
     at: usize,
@@ -209,7 +209,7 @@ fn finish(
     if end < file.len() || at < file.len() {
         return;
     }
-    let line_break = line_break.unwrap_or_else(|| break_of(text));
+    let line_break = line_break.unwrap_or_else(|| first_break_of(text));
     let empty = text.is_empty() || text == BOM;
     let had = empty || text.ends_with('\n');
     let wants = match final_break {

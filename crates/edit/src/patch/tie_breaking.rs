@@ -2,16 +2,16 @@
 
 use crate::lines::lines_of;
 use crate::outcome::{Refusal, Strategy};
-use crate::patch::lines::{FileLines, Level};
+use crate::patch::lines::{FileLines, LineComparison};
 use crate::place::explain;
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
-const CLEARLY_NEARER: usize = 2;
+const MIN_DISTANCE_RATIO: usize = 2;
 /// In how many places one anchor is looked at.
-const MAX_ANCHORS: usize = 1_000;
+const MAX_ANCHOR_OCCURRENCES: usize = 1_000;
 
 /// The hints of a hunk about its place.
-pub(super) struct Hints<'a> {
+pub(super) struct PlaceHints<'a> {
     pub(super) file: &'a FileLines<'a>,
     pub(super) anchors: &'a [String],
     pub(super) near: Option<u32>,
@@ -20,28 +20,28 @@ pub(super) struct Hints<'a> {
     pub(super) at_end: bool,
 }
 
-impl Hints<'_> {
+impl PlaceHints<'_> {
     /// The one place that is meant. Hints choose between places; only anchors that are given one
     /// below the other must be there.
-    pub(super) fn choose(
+    pub(super) fn choose_start(
         &self,
         starts: &[usize],
         lines: usize,
         strategy: Strategy,
     ) -> Result<usize, Refusal> {
-        let wanted = self.wanted();
+        let wanted = self.trimmed_anchors();
         let strict = self.anchors.len() > 1;
         let mut starts = starts.to_vec();
         if strict && !wanted.is_empty() {
             let last = starts.iter().max().copied().unwrap_or_default();
-            self.chain_before(&wanted, last + lines)?;
+            self.last_anchor_before(&wanted, last + lines)?;
         }
         if starts.len() > 1 && self.at_end {
-            let ends = |start: &usize| self.only_blank_from(start + lines);
-            narrow(&mut starts, ends);
+            let ends = |start: &usize| self.is_blank_from(start + lines);
+            retain_if_any(&mut starts, ends);
         }
         if starts.len() > 1 && !wanted.is_empty() {
-            self.by_anchors(&wanted, &mut starts, lines);
+            self.keep_in_anchor_scope(&wanted, &mut starts, lines);
         }
         if let ([_, _, ..], Some(near)) = (starts.as_slice(), self.near) {
             let near = near.saturating_sub(1) as usize;
@@ -49,7 +49,7 @@ impl Hints<'_> {
                 starts.iter().map(|start| (start.abs_diff(near), *start)).collect();
             by_distance.sort_unstable();
             if let [(best, start), (next, _), ..] = by_distance.as_slice()
-                && *next >= best.saturating_mul(CLEARLY_NEARER).max(1)
+                && *next >= best.saturating_mul(MIN_DISTANCE_RATIO).max(1)
             {
                 return Ok(*start);
             }
@@ -57,53 +57,62 @@ impl Hints<'_> {
         if starts.len() > 1
             && let Some(after) = self.after
         {
-            let from = self.file.line_from(after);
-            narrow(&mut starts, |start| *start >= from);
+            let from = self.file.first_line_from(after);
+            retain_if_any(&mut starts, |start| *start >= from);
         }
         match starts.as_slice() {
             [only] => Ok(*only),
             several => {
                 let spans: Vec<(usize, usize)> =
                     several.iter().map(|start| (*start, start + lines.saturating_sub(1))).collect();
-                Err(explain::ambiguous_lines(self.file.text, &lines_of(self.file.text), &spans, strategy))
+                Err(explain::ambiguous_lines_refusal(
+                    self.file.text,
+                    &lines_of(self.file.text),
+                    &spans,
+                    strategy,
+                ))
             }
         }
     }
 
     /// The anchors that say something, without the blanks around them.
-    fn wanted(&self) -> Vec<&str> {
+    fn trimmed_anchors(&self) -> Vec<&str> {
         self.anchors.iter().map(|anchor| anchor.trim()).filter(|anchor| !anchor.is_empty()).collect()
     }
 
-    fn only_blank_from(&self, line: usize) -> bool {
+    fn is_blank_from(&self, line: usize) -> bool {
         (line..self.file.len()).all(|line| self.file.line(line).is_some_and(|line| line.trim().is_empty()))
     }
 
     /// Returns the lines that equal an anchor. An anchor is a whole line, blanks aside; where none
     /// is, the beginning of one.
-    fn places(&self, anchor: &str, from: usize, until: usize) -> Vec<usize> {
+    fn lines_equal_to(&self, anchor: &str, from: usize, until: usize) -> Vec<usize> {
         let needle = [anchor];
         let whole: Vec<usize> = (from..until.min(self.file.len()))
             .filter(|line| {
-                self.file.line(*line).is_some_and(|line| Level::Trailing.of(line).trim_start() == anchor)
+                self.file
+                    .line(*line)
+                    .is_some_and(|line| LineComparison::Trailing.strip_ignored(line).trim_start() == anchor)
             })
-            .take(MAX_ANCHORS)
+            .take(MAX_ANCHOR_OCCURRENCES)
             .collect();
         if !whole.is_empty() || needle.is_empty() {
             return whole;
         }
         (from..until.min(self.file.len()))
-            .filter(|line| self.file.line(*line).is_some_and(|line| begins_with(line.trim_start(), anchor)))
-            .take(MAX_ANCHORS)
+            .filter(|line| {
+                self.file.line(*line).is_some_and(|line| begins_with_anchor(line.trim_start(), anchor))
+            })
+            .take(MAX_ANCHOR_OCCURRENCES)
             .collect()
     }
 
     /// The line of the last anchor, if all stand in their order before a line.
-    fn chain_before(&self, wanted: &[&str], until: usize) -> Result<usize, Refusal> {
+    fn last_anchor_before(&self, wanted: &[&str], until: usize) -> Result<usize, Refusal> {
         let mut from = 0;
         let mut last = 0;
         for anchor in wanted {
-            let Some(line) = self.places(anchor, from, until).first().copied() else {
+            let Some(line) = self.lines_equal_to(anchor, from, until).first().copied() else {
                 return Err(Refusal::NoAnchor { anchor: (*anchor).to_owned() });
             };
             last = line;
@@ -114,15 +123,15 @@ impl Hints<'_> {
 
     /// Keeps the places in what an anchor opens: from it to its next occurrence, as deep as it is
     /// indented.
-    fn by_anchors(&self, wanted: &[&str], starts: &mut Vec<usize>, lines: usize) {
+    fn keep_in_anchor_scope(&self, wanted: &[&str], starts: &mut Vec<usize>, lines: usize) {
         let (Some(last), outer) = (wanted.last(), wanted.get(..wanted.len() - 1).unwrap_or_default()) else {
             return;
         };
-        let from = match self.chain_before(outer, self.file.len()) {
+        let from = match self.last_anchor_before(outer, self.file.len()) {
             Ok(line) if !outer.is_empty() => line + 1,
             _ => 0,
         };
-        let opened = self.places(last, from, self.file.len());
+        let opened = self.lines_equal_to(last, from, self.file.len());
         let opened = if outer.is_empty() { opened.as_slice() } else { opened.get(..1).unwrap_or_default() };
         let mut inside: Vec<usize> = Vec::new();
         for (nth, anchor) in opened.iter().enumerate() {
@@ -140,7 +149,7 @@ impl Hints<'_> {
                             .all(|line| self.file.line(line).is_some_and(|line| line.trim().is_empty()))
                 })
             };
-            narrow(&mut inside, adjacent);
+            retain_if_any(&mut inside, adjacent);
         }
         if !inside.is_empty() {
             *starts = inside;
@@ -162,13 +171,13 @@ impl Hints<'_> {
     }
 
     /// The line after the last anchor, where that is the only one.
-    pub(super) fn after_anchors(&self) -> Result<usize, Refusal> {
-        let wanted = self.wanted();
+    pub(super) fn line_after_anchors(&self) -> Result<usize, Refusal> {
+        let wanted = self.trimmed_anchors();
         let (Some(last), outer) = (wanted.last(), wanted.get(..wanted.len() - 1).unwrap_or_default()) else {
             return Ok(self.file.len());
         };
-        let from = if outer.is_empty() { 0 } else { self.chain_before(outer, self.file.len())? + 1 };
-        let places = self.places(last, from, self.file.len());
+        let from = if outer.is_empty() { 0 } else { self.last_anchor_before(outer, self.file.len())? + 1 };
+        let places = self.lines_equal_to(last, from, self.file.len());
         match places.as_slice() {
             [] => Err(Refusal::NoAnchor { anchor: (*last).to_owned() }),
             [first, ..] if !outer.is_empty() => Ok(first + 1),
@@ -182,7 +191,7 @@ impl Hints<'_> {
 }
 
 /// Returns true if a line begins with an anchor and goes on with something else than the same word.
-fn begins_with(line: &str, anchor: &str) -> bool {
+fn begins_with_anchor(line: &str, anchor: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.strip_prefix(anchor).is_some_and(|rest| {
         let splits =
@@ -192,7 +201,7 @@ fn begins_with(line: &str, anchor: &str) -> bool {
 }
 
 /// Keeps what fits, unless nothing does.
-fn narrow(starts: &mut Vec<usize>, fits: impl Fn(&usize) -> bool) {
+fn retain_if_any(starts: &mut Vec<usize>, fits: impl Fn(&usize) -> bool) {
     if starts.iter().any(&fits) {
         starts.retain(fits);
     }

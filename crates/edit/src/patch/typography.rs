@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::patch::lines::{FileLines, Level};
-use crate::place::normalize::plain;
+use crate::patch::lines::{FileLines, LineComparison};
+use crate::place::normalize::plain_chars;
 
 /// The hunk's typography compared with the file's, learnt from the lines that the file has.
 #[derive(Debug, Default)]
@@ -16,26 +16,29 @@ pub(super) struct TypographyMap {
 
 impl TypographyMap {
     /// Compares old lines with the file's from a line on.
-    pub(super) fn learn(file: &FileLines<'_>, start: usize, old: &[&str]) -> Self {
+    pub(super) fn learn_from(file: &FileLines<'_>, start: usize, old: &[&str]) -> Self {
         let mut writing = Self::default();
         for (nth, line) in old.iter().enumerate() {
             let own = file.line(start + nth).unwrap_or_default();
-            writing.compare(Level::Trailing.of(line), Level::Trailing.of(own));
+            writing.compare_lines(
+                LineComparison::Trailing.strip_ignored(line),
+                LineComparison::Trailing.strip_ignored(own),
+            );
         }
         writing
     }
 
     /// Reads two lines that are the same in plain characters side by side.
-    fn compare(&mut self, given: &str, own: &str) {
+    fn compare_lines(&mut self, given: &str, own: &str) {
         let (mut given, mut own) = (given.chars(), own.chars());
         while let Some(one) = given.next() {
             let mut there = String::new();
-            let wanted = plain(one).count();
+            let wanted = plain_chars(one).count();
             // One character may stand for several on either side.
             let mut have = 0;
             while have < wanted {
                 let Some(next) = own.next() else { return };
-                have += plain(next).count();
+                have += plain_chars(next).count();
                 there.push(next);
             }
             for _ in wanted..have {
@@ -51,7 +54,7 @@ impl TypographyMap {
     }
 
     /// A new line as the file would have it, or the character of which that can't be told.
-    pub(super) fn carry(&self, text: &str, file: &str) -> Result<String, char> {
+    pub(super) fn to_file_typography(&self, text: &str, file: &str) -> Result<String, char> {
         if text.is_ascii() {
             return Ok(text.to_owned());
         }
@@ -62,7 +65,7 @@ impl TypographyMap {
                 Some(None) => return Err(c),
                 // A writer who curls one kind of quotes curls the other; the file has none of
                 // these.
-                None if self.flattens(c) && !file.contains(c) => out.extend(plain(c)),
+                None if self.flattens(c) && !file.contains(c) => out.extend(plain_chars(c)),
                 None => out.push(c),
             }
         }
@@ -71,20 +74,20 @@ impl TypographyMap {
 
     /// Returns true if the hunk has a character of the same class where the file has the plain one.
     fn flattens(&self, character: char) -> bool {
-        let kind = class(character);
+        let kind = plain_class(character);
         kind.is_some()
             && self.pairs.iter().any(|(known, own)| {
-                class(*known) == kind && own.as_ref().is_some_and(|own| own.chars().all(is_plain))
+                plain_class(*known) == kind && own.as_ref().is_some_and(|own| own.chars().all(is_plain))
             })
     }
 }
 
 fn is_plain(character: char) -> bool {
-    plain(character).eq(std::iter::once(character))
+    plain_chars(character).eq(std::iter::once(character))
 }
 
 /// The plain character of a typographic one; both kinds of quotes are one class.
-fn class(character: char) -> Option<char> {
-    let first = plain(character).next().filter(|_| !is_plain(character))?;
+fn plain_class(character: char) -> Option<char> {
+    let first = plain_chars(character).next().filter(|_| !is_plain(character))?;
     Some(if first == '\'' { '"' } else { first })
 }

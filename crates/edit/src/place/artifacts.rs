@@ -19,27 +19,29 @@ struct CleanedHunk {
 }
 
 /// The first reading without something that finds a place.
-pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
-    let unfenced = fences(hunk.search, hunk.replace);
+pub(super) fn find_cleaned(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let unfenced = strip_fences(hunk.search, hunk.replace);
     let inner = unfenced
         .as_ref()
         .map_or((hunk.search, hunk.replace), |undone| (undone.search.as_str(), undone.replace.as_str()));
-    let more = [numbers(inner.0, inner.1), prefixes(inner.0, inner.1)];
-    let escapes = escapes(inner.0, inner.1);
+    let more = [strip_line_numbers(inner.0, inner.1), strip_diff_prefixes(inner.0, inner.1)];
+    let escapes = strip_escape_layers(inner.0, inner.1);
     unfenced.iter().chain(more.iter().flatten()).chain(&escapes).find_map(|undone| {
         if undone.search.trim().is_empty() {
             return None;
         }
         let near = hunk.near.or(undone.near);
         let plain = Hunk { search: &undone.search, replace: &undone.replace, near, ..*hunk };
-        let matches =
-            exact::locate(haystack.text, &plain).or_else(|| normalized::locate(haystack, &plain))?;
+        let matches = exact::locate_exactly(haystack.text, &plain)
+            .or_else(|| normalized::locate_normalized(haystack, &plain))?;
         if undone.search == undone.replace {
             return Some(Err(Refusal::NoChange));
         }
-        Some(resolve::resolve(haystack.text, &matches).map(|placed| {
+        Some(resolve::resolve_matches(haystack.text, &matches).map(|placed| {
             let note = match undone.strategy {
-                Strategy::LineNumbers => explain::numbers_removed(placed.strategy, placed.note.as_deref()),
+                Strategy::LineNumbers => {
+                    explain::note_removed_numbers(placed.strategy, placed.note.as_deref())
+                }
                 _ => match placed.note.as_deref().filter(|_| placed.strategy != Strategy::Exact) {
                     Some(note) => format!("{}; {note}", undone.what),
                     None => undone.what.to_owned(),
@@ -51,11 +53,11 @@ pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Pl
 }
 
 /// Without the numbers of a listing.
-fn numbers(search: &str, replace: &str) -> Option<CleanedHunk> {
-    let (search, first) = line_numbers::strip(search)?;
+fn strip_line_numbers(search: &str, replace: &str) -> Option<CleanedHunk> {
+    let (search, first) = line_numbers::strip_search_text(search)?;
     let replace = match line_numbers::strip_replacement(replace) {
         Some(stripped) => stripped,
-        None if line_numbers::is_partly(replace) => return None,
+        None if line_numbers::is_partly_numbered(replace) => return None,
         None => replace.to_owned(),
     };
     Some(CleanedHunk {
@@ -68,10 +70,10 @@ fn numbers(search: &str, replace: &str) -> Option<CleanedHunk> {
 }
 
 /// Without the fence of a markdown listing around the text.
-fn fences(search: &str, replace: &str) -> Option<CleanedHunk> {
+fn strip_fences(search: &str, replace: &str) -> Option<CleanedHunk> {
     // A line break after the fence ends the last line within it.
     let whole = |text: &str| {
-        let inner = unfenced(text)?;
+        let inner = fence_content(text)?;
         Some(if text.ends_with('\n') { format!("{inner}\n") } else { inner.to_owned() })
     };
     let search = whole(search)?;
@@ -81,7 +83,7 @@ fn fences(search: &str, replace: &str) -> Option<CleanedHunk> {
 }
 
 /// Returns the content of the fence that encloses a whole text.
-fn unfenced(text: &str) -> Option<&str> {
+fn fence_content(text: &str) -> Option<&str> {
     let body = text.trim_matches(['\r', '\n']);
     let (opening, rest) = body.split_once('\n')?;
     let (inner, closing) = rest.rsplit_once('\n').unwrap_or(("", rest));
@@ -94,7 +96,7 @@ fn unfenced(text: &str) -> Option<&str> {
 
 /// Without the prefixes of a diff: `-` and blank before the search text's lines, `+` and blank
 /// before the replacement's.
-fn prefixes(search: &str, replace: &str) -> Option<CleanedHunk> {
+fn strip_diff_prefixes(search: &str, replace: &str) -> Option<CleanedHunk> {
     let strip = |text: &str, sign: char| -> Option<String> {
         let mut signs = 0;
         let lines: Vec<&str> = text
@@ -130,17 +132,17 @@ enum Escaping {
 }
 
 /// One layer of escapes undone, for each kind of which every sign is there.
-fn escapes(search: &str, replace: &str) -> Vec<CleanedHunk> {
+fn strip_escape_layers(search: &str, replace: &str) -> Vec<CleanedHunk> {
     let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
     let undone = kinds.into_iter().filter_map(|kind| {
         let search = match kind.strip_escapes(search, QUOTES) {
-            State::Escaped(text) => text,
-            State::Plain | State::Mixed => return None,
+            EscapeState::Escaped(text) => text,
+            EscapeState::Plain | EscapeState::Mixed => return None,
         };
-        let replace = match kind.strip_escapes(replace, &quotes_of(&search)) {
-            State::Escaped(text) => text,
-            State::Plain => replace.to_owned(),
-            State::Mixed => return None,
+        let replace = match kind.strip_escapes(replace, &escapable_quotes(&search)) {
+            EscapeState::Escaped(text) => text,
+            EscapeState::Plain => replace.to_owned(),
+            EscapeState::Mixed => return None,
         };
         let what = "one layer of escapes was removed from search and replacement; send the text as it is in the file";
         Some(CleanedHunk { strategy: Strategy::Escapes, search, replace, near: None, what })
@@ -152,14 +154,14 @@ fn escapes(search: &str, replace: &str) -> Vec<CleanedHunk> {
 pub(super) fn unescaped_readings(line: &str) -> Vec<String> {
     let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
     let read = kinds.into_iter().filter_map(|kind| match kind.strip_escapes(line, QUOTES) {
-        State::Escaped(text) => Some(text),
-        State::Plain | State::Mixed => None,
+        EscapeState::Escaped(text) => Some(text),
+        EscapeState::Plain | EscapeState::Mixed => None,
     });
     read.collect()
 }
 
 /// Returns the quotes that a text has: only these can have been escaped with it.
-fn quotes_of(text: &str) -> String {
+fn escapable_quotes(text: &str) -> String {
     QUOTES.chars().filter(|quote| text.contains(*quote)).collect()
 }
 
@@ -167,7 +169,7 @@ fn quotes_of(text: &str) -> String {
 const QUOTES: &str = "\"'`$";
 
 /// The state of an escaping in a text.
-enum State {
+enum EscapeState {
     /// Nothing of it is there.
     Plain,
     /// It is escaped; this is what it says.
@@ -178,20 +180,20 @@ enum State {
 
 impl Escaping {
     /// A text without this escaping. `quotes` are those that may be escaped.
-    fn strip_escapes(self, text: &str, quotes: &str) -> State {
+    fn strip_escapes(self, text: &str, quotes: &str) -> EscapeState {
         match self {
-            Self::Json => json(text),
-            Self::Quotes => escaped_quotes(text, quotes),
-            Self::Doubled => doubled(text),
-            Self::Entities => entities(text),
+            Self::Json => unescape_json(text),
+            Self::Quotes => unescape_quotes(text, quotes),
+            Self::Doubled => halve_backslashes(text),
+            Self::Entities => decode_entities(text),
         }
     }
 }
 
 /// A text read as the inside of a JSON string.
-fn json(text: &str) -> State {
+fn unescape_json(text: &str) -> EscapeState {
     if !text.contains('\\') {
-        return State::Plain;
+        return EscapeState::Plain;
     }
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -210,14 +212,14 @@ fn json(text: &str) -> State {
             Some('t') => '\t',
             Some('r') => '\r',
             Some(own @ ('"' | '\'' | '`' | '\\' | '/' | '$')) => own,
-            _ => return State::Mixed,
+            _ => return EscapeState::Mixed,
         });
     }
-    if bare_quote || (breaks && text.contains('\n')) { State::Mixed } else { State::Escaped(out) }
+    if bare_quote || (breaks && text.contains('\n')) { EscapeState::Mixed } else { EscapeState::Escaped(out) }
 }
 
 /// A text whose quotes each have a backslash before them, without those.
-fn escaped_quotes(text: &str, quotes: &str) -> State {
+fn unescape_quotes(text: &str, quotes: &str) -> EscapeState {
     let mut out = String::with_capacity(text.len());
     let mut seen = [(0_usize, 0_usize); 4];
     let mut backslashes = 0;
@@ -238,23 +240,23 @@ fn escaped_quotes(text: &str, quotes: &str) -> State {
     // A dollar sign without a backslash is an everyday thing.
     let mixed = seen.iter().take(3).any(|(escaped, bare)| *escaped > 0 && *bare > 0);
     match seen.iter().any(|(escaped, _)| *escaped > 0) {
-        _ if mixed => State::Mixed,
-        true => State::Escaped(out),
-        false => State::Plain,
+        _ if mixed => EscapeState::Mixed,
+        true => EscapeState::Escaped(out),
+        false => EscapeState::Plain,
     }
 }
 
 /// A text whose backslashes all come in pairs, with one for each two.
-fn doubled(text: &str) -> State {
+fn halve_backslashes(text: &str) -> EscapeState {
     if !text.contains('\\') {
-        return State::Plain;
+        return EscapeState::Plain;
     }
     let single = text.replace("\\\\", "");
-    if single.contains('\\') { State::Mixed } else { State::Escaped(text.replace("\\\\", "\\")) }
+    if single.contains('\\') { EscapeState::Mixed } else { EscapeState::Escaped(text.replace("\\\\", "\\")) }
 }
 
 /// The entities that models write for what they stand for.
-const ENTITIES: [(&str, &str); 9] = [
+const HTML_ENTITIES: [(&str, &str); 9] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
     ("&amp;", "&"),
@@ -267,19 +269,19 @@ const ENTITIES: [(&str, &str); 9] = [
 ];
 
 /// A text with HTML's entities, read.
-fn entities(text: &str) -> State {
+fn decode_entities(text: &str) -> EscapeState {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut read = 0;
     while let Some(at) = rest.find('&') {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
-        let entity = ENTITIES.iter().find(|(entity, _)| from.starts_with(entity));
+        let entity = HTML_ENTITIES.iter().find(|(entity, _)| from.starts_with(entity));
         let Some((entity, own)) = entity else {
-            return if ENTITIES.iter().any(|(entity, _)| text.contains(entity)) {
-                State::Mixed
+            return if HTML_ENTITIES.iter().any(|(entity, _)| text.contains(entity)) {
+                EscapeState::Mixed
             } else {
-                State::Plain
+                EscapeState::Plain
             };
         };
         out.push_str(own);
@@ -288,9 +290,11 @@ fn entities(text: &str) -> State {
     }
     out.push_str(rest);
     match read {
-        0 => State::Plain,
-        _ if text.contains(['<', '>']) && (text.contains("&lt;") || text.contains("&gt;")) => State::Mixed,
-        _ => State::Escaped(out),
+        0 => EscapeState::Plain,
+        _ if text.contains(['<', '>']) && (text.contains("&lt;") || text.contains("&gt;")) => {
+            EscapeState::Mixed
+        }
+        _ => EscapeState::Escaped(out),
     }
 }
 
@@ -300,8 +304,8 @@ mod tests {
 
     fn read(kind: Escaping, text: &str) -> Option<String> {
         match kind.strip_escapes(text, QUOTES) {
-            State::Escaped(text) => Some(text),
-            State::Plain | State::Mixed => None,
+            EscapeState::Escaped(text) => Some(text),
+            EscapeState::Plain | EscapeState::Mixed => None,
         }
     }
 
@@ -331,11 +335,11 @@ mod tests {
 
     #[test]
     fn fences_and_prefixes() {
-        assert_eq!(unfenced("```rust\na\nb\n```\n"), Some("a\nb"));
-        assert_eq!(unfenced("```\na\n````"), None);
-        assert_eq!(unfenced("a\n```\n"), None);
-        let undone = prefixes("-a\n b\n", "+c\n b\n").unwrap();
+        assert_eq!(fence_content("```rust\na\nb\n```\n"), Some("a\nb"));
+        assert_eq!(fence_content("```\na\n````"), None);
+        assert_eq!(fence_content("a\n```\n"), None);
+        let undone = strip_diff_prefixes("-a\n b\n", "+c\n b\n").unwrap();
         assert_eq!((undone.search.as_str(), undone.replace.as_str()), ("a\nb\n", "c\nb\n"));
-        assert!(prefixes("- a\n", "- b\n").is_none(), "a list");
+        assert!(strip_diff_prefixes("- a\n", "- b\n").is_none(), "a list");
     }
 }

@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use journeyman_text_diff::{DiffOp, diff};
 
 use crate::outcome::{Attempt, Strategy};
-use crate::place::explain::{SHOWN, clipped, visible};
+use crate::place::explain::{MAX_SHOWN_BYTES, clip, show_blanks};
 use crate::place::hunk::Hunk;
-use crate::place::normalize::{Reading, Strings, squeeze};
+use crate::place::normalize::{LineReading, StringBlanks, squeeze_blanks};
 use crate::place::region::Region;
 use crate::place::similar_lines;
 
 /// Maximum quoted bytes of a difference within a line.
-const PIECE_BYTES: usize = 60;
+const MAX_PIECE_BYTES: usize = 60;
 
 /// Why the steps that come near did not place a hunk, strictest first.
-pub(super) fn attempts(
+pub(super) fn explain_attempts(
     text: &str,
     hunk: &Hunk<'_>,
     wanted: &[&str],
@@ -24,8 +24,8 @@ pub(super) fn attempts(
 ) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     match region {
-        Some(region) => by_region(&mut attempts, hunk, wanted, lines, region),
-        None => by_lines(&mut attempts, wanted, lines),
+        Some(region) => explain_by_region(&mut attempts, hunk, wanted, lines, region),
+        None => explain_by_lines(&mut attempts, wanted, lines),
     }
     let elided = wanted.iter().position(|line| stands_for_lines(line));
     let after = elided.and_then(|at| wanted.get(at + 1..)?.iter().find(|line| !line.trim().is_empty()));
@@ -35,7 +35,7 @@ pub(super) fn attempts(
         let why = format!(
             "after its line {} comes `{}`, which is not in the file",
             at + 1,
-            clipped(after.trim(), SHOWN)
+            clip(after.trim(), MAX_SHOWN_BYTES)
         );
         attempts.push(Attempt { steps: vec![Strategy::Elision], why });
     }
@@ -53,11 +53,18 @@ fn stands_for_lines(line: &str) -> bool {
 }
 
 /// The reasons that the nearest region shows.
-fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], lines: &[&str], region: &Region) {
+fn explain_by_region(
+    attempts: &mut Vec<Attempt>,
+    hunk: &Hunk<'_>,
+    wanted: &[&str],
+    lines: &[&str],
+    region: &Region,
+) {
     let window = lines.get(region.start..region.end).unwrap_or_default();
     let first_line = region.start + 1;
-    let normal =
-        |reading: Reading| move |one: &str, other: &str| reading.normal(one) == reading.normal(other);
+    let normal = |reading: LineReading| {
+        move |one: &str, other: &str| reading.normalize_line(one) == reading.normalize_line(other)
+    };
     let first =
         |same: &dyn Fn(&str, &str) -> bool| first_difference(wanted, window, first_line, &region.ops, same);
     let exact = |one: &str, other: &str| one == other;
@@ -67,9 +74,9 @@ fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], line
     };
     let steps: [(Strategy, Option<String>); 4] = [
         (Strategy::Exact, first(&exact)),
-        (Strategy::TrailingWhitespace, first(&normal(Reading::TrailingWhitespace))),
-        (Strategy::Indentation, first(&normal(Reading::Indentation))),
-        (Strategy::InnerWhitespace, first(&normal(Reading::InnerWhitespace))),
+        (Strategy::TrailingWhitespace, first(&normal(LineReading::TrailingWhitespace))),
+        (Strategy::Indentation, first(&normal(LineReading::Indentation))),
+        (Strategy::InnerWhitespace, first(&normal(LineReading::InnerWhitespace))),
     ];
     for (step, why) in steps {
         if let Some(why) = why {
@@ -89,8 +96,8 @@ fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], line
         push(Strategy::Similarity, format!("{percent} % alike where {needed} are needed"));
         return;
     }
-    let touched: HashSet<usize> = touched(hunk, wanted);
-    let guarded = touched_difference(wanted, window, &region.ops, &touched);
+    let touched: HashSet<usize> = changed_lines(hunk, wanted);
+    let guarded = changed_line_that_differs(wanted, window, &region.ops, &touched);
     let why = match guarded {
         Some(wanted) => format!("the edit changes its line {}, where nothing may differ", wanted + 1),
         None => "alike enough, but not the only place that is, or its first or last line differs".to_owned(),
@@ -99,7 +106,7 @@ fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], line
 }
 
 /// The search text's lines that the edit changes or deletes.
-fn touched(hunk: &Hunk<'_>, wanted: &[&str]) -> HashSet<usize> {
+fn changed_lines(hunk: &Hunk<'_>, wanted: &[&str]) -> HashSet<usize> {
     // As many lines as the search text is compared by, and some for what the edit adds.
     let new: Vec<&str> = hunk.replace.lines().take(wanted.len() * 2).collect();
     let ops = diff(wanted, &new);
@@ -107,7 +114,7 @@ fn touched(hunk: &Hunk<'_>, wanted: &[&str]) -> HashSet<usize> {
 }
 
 /// The first of the search text's lines that the edit changes and that the file has otherwise.
-fn touched_difference(
+fn changed_line_that_differs(
     wanted: &[&str],
     window: &[&str],
     ops: &[DiffOp],
@@ -115,13 +122,14 @@ fn touched_difference(
 ) -> Option<usize> {
     ops.iter().flat_map(|op| op.old_range().zip(op.new_range())).find_map(|(mine, theirs)| {
         let (mine_text, own) = (wanted.get(mine)?, window.get(theirs)?);
-        let differs = squeeze(mine_text, Strings::Strict) != squeeze(own, Strings::Strict);
+        let differs =
+            squeeze_blanks(mine_text, StringBlanks::Strict) != squeeze_blanks(own, StringBlanks::Strict);
         (differs && touched.contains(&mine)).then_some(mine)
     })
 }
 
 /// Adds the attempts that can be explained without a similar region.
-fn by_lines(attempts: &mut Vec<Attempt>, wanted: &[&str], lines: &[&str]) {
+fn explain_by_lines(attempts: &mut Vec<Attempt>, wanted: &[&str], lines: &[&str]) {
     let mine: HashSet<&str> = wanted.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     let there: HashSet<&str> =
         lines.iter().map(|line| line.trim()).filter(|line| mine.contains(line)).collect();
@@ -151,15 +159,15 @@ fn first_difference(
         for (mine, theirs) in old.clone().zip(new.clone()) {
             let (Some(mine_text), Some(own)) = (wanted.get(mine), window.get(theirs)) else { continue };
             if !same(mine_text, own) {
-                return Some(differing(mine_text, own, mine + 1, first_line + theirs));
+                return Some(describe_difference(mine_text, own, mine + 1, first_line + theirs));
             }
         }
-        if let Some((mine, line)) = old.skip(new.len()).find_map(|at| distinctive(wanted, at)) {
-            let line = clipped(line.trim(), SHOWN);
+        if let Some((mine, line)) = old.skip(new.len()).find_map(|at| nonblank_line(wanted, at)) {
+            let line = clip(line.trim(), MAX_SHOWN_BYTES);
             return Some(format!("its line {}, `{line}`, is not there in the file", mine + 1));
         }
-        if let Some((theirs, line)) = new.skip(old_len).find_map(|at| distinctive(window, at)) {
-            let line = clipped(line.trim(), SHOWN);
+        if let Some((theirs, line)) = new.skip(old_len).find_map(|at| nonblank_line(window, at)) {
+            let line = clip(line.trim(), MAX_SHOWN_BYTES);
             return Some(format!("it leaves out the file's line {}, `{line}`", first_line + theirs));
         }
     }
@@ -167,17 +175,17 @@ fn first_difference(
 }
 
 /// A line that isn't blank, with its index.
-fn distinctive<'a>(lines: &[&'a str], at: usize) -> Option<(usize, &'a str)> {
+fn nonblank_line<'a>(lines: &[&'a str], at: usize) -> Option<(usize, &'a str)> {
     lines.get(at).filter(|line| !line.trim().is_empty()).map(|line| (at, *line))
 }
 
 /// In what two lines differ, in words.
-fn differing(mine: &str, own: &str, mine_number: usize, own_number: usize) -> String {
-    if squeeze(mine, Strings::Loose) == squeeze(own, Strings::Loose) {
-        let (mine, own) = (visible(mine), visible(own));
+fn describe_difference(mine: &str, own: &str, mine_number: usize, own_number: usize) -> String {
+    if squeeze_blanks(mine, StringBlanks::Loose) == squeeze_blanks(own, StringBlanks::Loose) {
+        let (mine, own) = (show_blanks(mine), show_blanks(own));
         return format!("its line {mine_number} is `{mine}`, the file's line {own_number} `{own}`");
     }
-    let (mine, own) = pieces(mine.trim(), own.trim());
+    let (mine, own) = differing_middles(mine.trim(), own.trim());
     match (mine.is_empty(), own.is_empty()) {
         (true, _) => {
             format!("its line {mine_number} lacks `{own}`, which the file's line {own_number} has")
@@ -190,7 +198,7 @@ fn differing(mine: &str, own: &str, mine_number: usize, own_number: usize) -> St
 }
 
 /// Returns the differing middles of two lines, as whole words.
-fn pieces(one: &str, other: &str) -> (String, String) {
+fn differing_middles(one: &str, other: &str) -> (String, String) {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let same = |(x, y): &((usize, char), (usize, char))| x.1 == y.1;
     let head = one.char_indices().zip(other.char_indices()).take_while(same).last();
@@ -210,6 +218,6 @@ fn pieces(one: &str, other: &str) -> (String, String) {
         let rest = one.get(one.len() - tail..).and_then(|text| text.chars().next());
         tail -= rest.map_or(tail, char::len_utf8);
     }
-    let piece = |text: &str| clipped(text.get(..text.len() - tail).unwrap_or_default().trim(), PIECE_BYTES);
+    let piece = |text: &str| clip(text.get(..text.len() - tail).unwrap_or_default().trim(), MAX_PIECE_BYTES);
     (piece(one), piece(other))
 }

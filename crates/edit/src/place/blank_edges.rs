@@ -6,24 +6,27 @@ use crate::lines::line_at;
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::Haystack;
-use crate::place::loose;
+use crate::place::loose_strategies;
 
 /// The loose steps, with blank lines at the edges of both texts taken for lines.
-pub(super) fn find_loosely(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+pub(super) fn find_with_blank_edges(
+    haystack: &Haystack<'_>,
+    hunk: &Hunk<'_>,
+) -> Option<Result<Placed, Refusal>> {
     let blank_last = hunk.search.ends_with('\n') || hunk.replace.ends_with('\n');
     if !hunk.whole_lines || hunk.replace.is_empty() || !blank_last {
-        return checked(haystack, hunk);
+        return find_checked(haystack, hunk);
     }
     // With the last line's break a blank line at the end is one, and not that break.
     let search = format!("{}\n", hunk.search);
     let replace = format!("{}\n", hunk.replace);
-    checked(haystack, &Hunk { search: &search, replace: &replace, ..*hunk })
+    find_checked(haystack, &Hunk { search: &search, replace: &replace, ..*hunk })
 }
 
 /// Refuses what would leave a blank line too many or too few: search text and replacement have not
 /// as many at an edge, and the step didn't take them for the file's.
-fn checked(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
-    let found = loose::find_loosely(haystack, hunk)?;
+fn find_checked(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let found = loose_strategies::find_loosely(haystack, hunk)?;
     let Ok(placed) = &found else { return Some(found) };
     let overlooks = matches!(
         placed.strategy,
@@ -32,7 +35,7 @@ fn checked(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Re
     if !overlooks || hunk.replace.trim().is_empty() || hunk.allow.differences {
         return Some(found);
     }
-    let (old, new) = (blanks(hunk.search), blanks(hunk.replace));
+    let (old, new) = (count_edge_blanks(hunk.search), count_edge_blanks(hunk.replace));
     let unclear = |(span, _): &&(Range<usize>, String)| {
         let before = haystack.text.get(..span.start).unwrap_or_default();
         let after = haystack.text.get(span.end..).unwrap_or_default();
@@ -52,7 +55,7 @@ fn checked(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Re
 }
 
 /// Returns the numbers of blank lines at a text's beginning and end.
-fn blanks(text: &str) -> (usize, usize) {
+fn count_edge_blanks(text: &str) -> (usize, usize) {
     let lead = text.len() - text.trim_start().len();
     let breaks = |part: Option<&str>| part.unwrap_or_default().matches('\n').count();
     (breaks(text.get(..lead)), breaks(text.get(text.trim_end().len()..)).saturating_sub(1))

@@ -8,14 +8,14 @@ use crate::place::hunk::Hunk;
 
 /// Lines with fewer characters that aren't blank (closing brackets, `end`) stand next to each other
 /// by chance.
-const MIN_DISTINCTIVE: usize = 8;
+const MIN_DISTINCTIVE_CHARS: usize = 8;
 /// Maximum number of lines compared on either side.
-const MAX_LINES: usize = 200;
+const MAX_COMPARED_LINES: usize = 200;
 
 /// Refuses a replacement whose last lines are the ones that follow the place, or whose first are
 /// those before it, where the search text doesn't have them: either it was cut off, or the edit was
 /// made before.
-pub(super) fn check(
+pub(super) fn refuse_duplicates(
     text: &str,
     span: &Range<usize>,
     hunk: &Hunk<'_>,
@@ -24,15 +24,19 @@ pub(super) fn check(
     let (before, after) =
         (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
     let (search, replacement) = (hunk.search, hunk.replace);
-    let below = Below::of(text, span, after, hunk, strategy);
+    let below = LinesBelow::at_match_end(text, span, after, hunk, strategy);
     let (below, filled_below) = below.map_or((0, 0), |below| {
-        let (all, filled) = (below.repeated(), below.repeated_but_for_blanks());
-        (all.max(filled), below.filled(all).max(filled))
+        let (all, filled) = (below.count_repeated(), below.count_repeated_nonblank());
+        (all.max(filled), below.count_nonblank(all).max(filled))
     });
     let opens = before.is_empty() || before.ends_with('\n');
-    let lines = |text| distinctive_lines(str::lines(text).take(MAX_LINES));
-    let lines_back = |text| distinctive_lines(str::lines(text).rev().take(MAX_LINES));
-    let above = if opens { repeated(&lines(search), &lines(replacement), &lines_back(before)) } else { 0 };
+    let lines = |text| nonblank_lines(str::lines(text).take(MAX_COMPARED_LINES));
+    let lines_back = |text| nonblank_lines(str::lines(text).rev().take(MAX_COMPARED_LINES));
+    let above = if opens {
+        count_repeated_lines(&lines(search), &lines(replacement), &lines_back(before))
+    } else {
+        0
+    };
     if below == 0 && above == 0 {
         return Ok(());
     }
@@ -56,15 +60,15 @@ pub(super) fn check(
 
 /// The lines that meet at the end of a match, each list starting there: the last lines of both
 /// texts backwards, the file's next.
-struct Below<'a> {
+struct LinesBelow<'a> {
     search: Vec<&'a str>,
     replacement: Vec<&'a str>,
     next: Vec<&'a str>,
 }
 
-impl<'a> Below<'a> {
+impl<'a> LinesBelow<'a> {
     /// `None` where the place ends within a line, or the replacement does.
-    fn of(
+    fn at_match_end(
         text: &str,
         span: &Range<usize>,
         after: &'a str,
@@ -87,14 +91,14 @@ impl<'a> Below<'a> {
         } else {
             return None;
         };
-        let back = |text: &'a str| text.rsplit('\n').map(str::trim_end).take(MAX_LINES).collect();
-        let next = next.lines().map(str::trim_end).take(MAX_LINES).collect();
+        let back = |text: &'a str| text.rsplit('\n').map(str::trim_end).take(MAX_COMPARED_LINES).collect();
+        let next = next.lines().map(str::trim_end).take(MAX_COMPARED_LINES).collect();
         Some(Self { search: back(search), replacement: back(replacement), next })
     }
 
     /// Returns the number of the replacement's last lines that already follow the match. Where the
     /// search text ends as the replacement does, one line more or less tells nothing.
-    fn repeated(&self) -> usize {
+    fn count_repeated(&self) -> usize {
         let ends_alike = self.replacement.first() == self.search.first();
         let most = self.replacement.len().min(self.next.len());
         let is_repeated = |count: &usize| {
@@ -104,12 +108,12 @@ impl<'a> Below<'a> {
             (!ends_alike || (*count > 1 && distinctive && !kept))
                 && own().rev().eq(self.next.iter().take(*count))
         };
-        (1..=most).rev().find(is_repeated).unwrap_or(0).max(self.run_on())
+        (1..=most).rev().find(is_repeated).unwrap_or(0).max(self.count_run_on())
     }
 
     /// Returns how many more times than the search text the replacement repeats the common last
     /// line, where so many of it follow the place and nothing else comes.
-    fn run_on(&self) -> usize {
+    fn count_run_on(&self) -> usize {
         let Some(last) = self.search.first().filter(|line| !line.is_empty()) else { return 0 };
         let run = |lines: &[&str]| lines.iter().take_while(|line| *line == last).count();
         let more = run(&self.replacement).saturating_sub(run(&self.search));
@@ -118,30 +122,30 @@ impl<'a> Below<'a> {
     }
 
     /// Returns the number of non-blank lines among the replacement's last `count` lines.
-    fn filled(&self, count: usize) -> usize {
+    fn count_nonblank(&self, count: usize) -> usize {
         self.replacement.iter().take(count).filter(|line| !line.is_empty()).count()
     }
 
     /// The same where blank lines don't count.
-    fn repeated_but_for_blanks(&self) -> usize {
-        let filled = |lines: &[&'a str]| distinctive_lines(lines.iter().copied());
-        repeated(&filled(&self.search), &filled(&self.replacement), &filled(&self.next))
+    fn count_repeated_nonblank(&self) -> usize {
+        let filled = |lines: &[&'a str]| nonblank_lines(lines.iter().copied());
+        count_repeated_lines(&filled(&self.search), &filled(&self.replacement), &filled(&self.next))
     }
 }
 
 /// The lines that aren't blank, without their indentation's end.
-fn distinctive_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn nonblank_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     lines.map(str::trim_end).filter(|line| !line.is_empty()).collect()
 }
 
 /// Returns the number of the replacement's outermost lines that equal the nearest lines beside the
 /// match, in order; all three lists begin at the border between them. None where the search text
 /// has the outermost one too.
-fn repeated(search: &[&str], replacement: &[&str], beside: &[&str]) -> usize {
+fn count_repeated_lines(search: &[&str], replacement: &[&str], beside: &[&str]) -> usize {
     if replacement.first() == search.first() {
         return 0;
     }
-    let most = replacement.len().min(beside.len()).min(MAX_LINES);
+    let most = replacement.len().min(beside.len()).min(MAX_COMPARED_LINES);
     (1..=most)
         .rev()
         .find(|count| {
@@ -153,5 +157,5 @@ fn repeated(search: &[&str], replacement: &[&str], beside: &[&str]) -> usize {
 }
 
 fn is_distinctive(line: &str) -> bool {
-    line.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE).count() == MIN_DISTINCTIVE
+    line.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE_CHARS).count() == MIN_DISTINCTIVE_CHARS
 }

@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use crate::lines::segments;
+use crate::lines::split_with_breaks;
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::Haystack;
 use crate::place::matches::{Match, Matches};
 use crate::place::occurrences::is_whole_lines;
-use crate::place::resolve::Writer;
-use crate::place::write::{take_break, write};
+use crate::place::resolve::HunkWriter;
+use crate::place::write::{take_line_break, to_placed};
 use crate::place::{exact, explain, normalized, placeholders, tie_breaking};
 
 /// More lines than this aren't meant by three dots: what is left out was shown to the model not
 /// long ago.
-const MAX_GAP: usize = 200;
+const MAX_GAP_LINES: usize = 200;
 /// More parts aren't pieced together.
 const MAX_PARTS: usize = 8;
 
@@ -23,8 +23,8 @@ type Part<'a> = (&'a str, &'a str);
 
 /// Finds the parts between the gaps in order, and keeps what the file has in the gaps. `None` where
 /// search and replacement don't leave out as many times, or the parts aren't there.
-pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
-    let parts = parts(hunk)?;
+pub(super) fn find_with_gaps(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let parts = split_parts(hunk)?;
     let text = haystack.text;
     let hunks = parts.iter().map(|part| Hunk {
         search: part.0,
@@ -35,12 +35,12 @@ pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Pl
     });
     let hunks: Vec<Hunk<'_>> = hunks.collect();
     let matches: Vec<Matches<'_>> =
-        hunks.iter().map(|part| whole_lines(haystack, part)).collect::<Option<_>>()?;
+        hunks.iter().map(|part| locate_whole_lines(haystack, part)).collect::<Option<_>>()?;
     let (first, more) = matches.split_first()?;
     let mut chains: Vec<Vec<&Match>> = Vec::new();
     let mut doubtful = None;
     for start in &first.places {
-        match chain(text, start, more) {
+        match chain_places(text, start, more) {
             Ok(Some(chain)) => chains.push(chain),
             Ok(None) => {}
             Err(refusal) => doubtful = Some(refusal),
@@ -59,15 +59,15 @@ pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Pl
         Err(refusal) => return Some(Err(refusal)),
     };
     let chain = chains.into_iter().find(|chain| chain.first().map(|place| &place.span) == chosen.first())?;
-    Some(join(text, &matches, &chain))
+    Some(join_parts(text, &matches, &chain))
 }
 
 /// The parts between the lines that stand for others, if search and replacement have as many.
-fn parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
+fn split_parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
     if hunk.all || !(hunk.search.contains("...") || hunk.search.contains('…')) {
         return None;
     }
-    let (searched, replaced) = (split(hunk.search), split(hunk.replace));
+    let (searched, replaced) = (split_at_gaps(hunk.search), split_at_gaps(hunk.replace));
     if searched.len() != replaced.len() || !(2..=MAX_PARTS).contains(&searched.len()) {
         return None;
     }
@@ -94,12 +94,12 @@ fn parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
 
 /// A text cut at its lines that stand for others, without those and the line breaks around them;
 /// what ends the text stays.
-fn split(text: &str) -> Vec<&str> {
+fn split_at_gaps(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut from, mut at) = (0, 0);
-    for (line, line_break) in segments(text) {
+    for (line, line_break) in split_with_breaks(text) {
         let next = at + line.len() + line_break.len();
-        if placeholders::is_gap(line) {
+        if placeholders::is_gap_line(line) {
             parts.push(text.get(from..at).map_or("", |part| part.strip_suffix('\n').unwrap_or(part)));
             from = next;
         }
@@ -110,16 +110,18 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 /// The places of a part that are whole lines.
-fn whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
-    let mut exact = exact::locate(haystack.text, hunk);
+fn locate_whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
+    let mut exact = exact::locate_exactly(haystack.text, hunk);
     if let Some(matches) = &mut exact {
         matches.places.retain(|place| is_whole_lines(haystack.text, &place.span));
     }
-    exact.filter(|matches| !matches.places.is_empty()).or_else(|| normalized::locate(haystack, hunk))
+    exact
+        .filter(|matches| !matches.places.is_empty())
+        .or_else(|| normalized::locate_normalized(haystack, hunk))
 }
 
 /// The places of the further parts after the first one's, each within reach of the one before.
-fn chain<'a>(
+fn chain_places<'a>(
     text: &str,
     start: &'a Match,
     more: &'a [Matches<'_>],
@@ -130,13 +132,14 @@ fn chain<'a>(
         let from = matches.places.partition_point(|place| place.span.start < end);
         let near = |place: &&Match| {
             let between = text.get(end..place.span.start).unwrap_or_default();
-            memchr::memchr_iter(b'\n', between.as_bytes()).take(MAX_GAP + 2).count() <= MAX_GAP + 1
+            memchr::memchr_iter(b'\n', between.as_bytes()).take(MAX_GAP_LINES + 2).count()
+                <= MAX_GAP_LINES + 1
         };
         let mut within = matches.places.iter().skip(from).take_while(near);
         let Some(next) = within.next() else { return Ok(None) };
         if let (true, Some(other)) = (matches.hunk.search != matches.hunk.replace, within.next()) {
             let spans = [next.span.clone(), other.span.clone()];
-            return Err(explain::ambiguous(text, &spans, Strategy::Elision));
+            return Err(explain::ambiguous_refusal(text, &spans, Strategy::Elision));
         }
         chain.push(next);
         end = next.span.end;
@@ -145,7 +148,7 @@ fn chain<'a>(
 }
 
 /// The parts' replacements and what is between the parts, as one piece.
-fn join(text: &str, matches: &[Matches<'_>], chain: &[&Match]) -> Result<Placed, Refusal> {
+fn join_parts(text: &str, matches: &[Matches<'_>], chain: &[&Match]) -> Result<Placed, Refusal> {
     let mut joined = String::new();
     let mut whole: Option<Range<usize>> = None;
     let mut notes = Vec::new();
@@ -153,11 +156,11 @@ fn join(text: &str, matches: &[Matches<'_>], chain: &[&Match]) -> Result<Placed,
         let (span, piece) = if matches.hunk.search == matches.hunk.replace {
             (place.span.clone(), text.get(place.span.clone()).unwrap_or_default().to_owned())
         } else {
-            let piece = Writer::new(text, matches.strategy, &matches.hunk).piece(place)?;
+            let piece = HunkWriter::new(text, matches.strategy, &matches.hunk).fit_to_place(place)?;
             if matches.strategy != Strategy::Exact {
                 notes.push(piece.note);
             }
-            (take_break(text, piece.span, &matches.hunk), piece.text)
+            (take_line_break(text, piece.span, &matches.hunk), piece.text)
         };
         let start = whole.as_ref().map_or(span.start, |whole| whole.start);
         let done = whole.map_or(span.start, |whole| whole.end);
@@ -168,5 +171,5 @@ fn join(text: &str, matches: &[Matches<'_>], chain: &[&Match]) -> Result<Placed,
     let left_out = "what the search text leaves out was kept as it is in the file";
     notes.insert(0, left_out.to_owned());
     let whole = whole.unwrap_or(0..0);
-    write(text, vec![(whole, joined)], Strategy::Elision, Some(notes.join("; ")))
+    to_placed(text, vec![(whole, joined)], Strategy::Elision, Some(notes.join("; ")))
 }

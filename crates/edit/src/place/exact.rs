@@ -8,21 +8,21 @@ use crate::lines::line_at;
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::hunk::Hunk;
 use crate::place::matches::{Match, Matches};
-use crate::place::occurrences::{at_line_edges, is_whole_lines, occurrences};
+use crate::place::occurrences::{find_occurrences, has_blank_lines_at_edges, is_whole_lines};
 use crate::place::tokens::is_word;
-use crate::place::write::{in_breaks_of, take_break, write};
+use crate::place::write::{take_line_break, to_placed, with_breaks_of};
 use crate::place::{duplicates, explain, indent_depth, normalized, tie_breaking};
 
 /// A line with fewer bytes may be at the end of another by chance.
 const MIN_LINE_BYTES: usize = 4;
 
 /// Returns the places that equal the search text byte for byte.
-pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
+pub(super) fn locate_exactly<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
     let keep = |start: &usize| {
-        !cuts_break(text, *start, hunk.search)
-            && (!hunk.whole_lines || at_line_edges(text, *start, hunk.search))
+        !splits_line_break(text, *start, hunk.search)
+            && (!hunk.whole_lines || has_blank_lines_at_edges(text, *start, hunk.search))
     };
-    let places = occurrences(text, hunk.search, hunk.all, keep);
+    let places = find_occurrences(text, hunk.search, hunk.all, keep);
     if places.is_empty() {
         return None;
     }
@@ -35,9 +35,9 @@ pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
             places = vec![only.clone()];
         }
     }
-    if places.len() == 1 && !hunk.all && hunk.search.contains('\n') && is_mixed(text) {
+    if places.len() == 1 && !hunk.all && hunk.search.contains('\n') && has_mixed_breaks(text) {
         // Line endings are shown to nobody: what differs in them alone is the same text twice.
-        let places = normalized::by_text(text, hunk);
+        let places = normalized::locate_within_text(text, hunk);
         if places.len() > 1 {
             return Some(Matches { strategy: Strategy::LineEndings, places, hunk: *hunk });
         }
@@ -46,7 +46,7 @@ pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
 }
 
 /// Resolves exact matches to the pieces that are written.
-pub(super) fn resolve(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
+pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     let mut spans: Vec<Range<usize>> = places.iter().map(|place| place.span.clone()).collect();
     if !hunk.all && !hunk.allow.differences {
         // `timeout = 10` is never meant by `timeout = 100`.
@@ -60,31 +60,31 @@ pub(super) fn resolve(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Result<P
     }
     let spans = tie_breaking::select_spans(text, spans, hunk, Strategy::Exact)?;
     if let (Some(span), false, false) = (spans.first(), hunk.all, hunk.allow.differences) {
-        if let Some(difference) = cut_off(text, span, hunk) {
+        if let Some(difference) = explain_cut_off(text, span, hunk) {
             return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
         }
-        duplicates::check(text, span, hunk, Strategy::Exact)?;
+        duplicates::refuse_duplicates(text, span, hunk, Strategy::Exact)?;
     }
-    let (replacement, adapted) = in_breaks_of(text, hunk.replace);
+    let (replacement, adapted) = with_breaks_of(text, hunk.replace);
     let remarks = [
         adapted.map(str::to_owned),
-        spans.first().and_then(|span| explain::splits_word(text, span)),
-        spans.first().and_then(|span| explain::falls_out(text, span, hunk.replace)),
+        spans.first().and_then(|span| explain::note_split_word(text, span)),
+        spans.first().and_then(|span| explain::note_lost_indentation(text, span, hunk.replace)),
     ];
     let remarks: Vec<String> = remarks.into_iter().flatten().collect();
     let note = (!remarks.is_empty()).then(|| remarks.join("; "));
     let mut pieces = Vec::with_capacity(spans.len());
     for span in spans {
-        let piece = indent_depth::in_line_with(text, &span, hunk.search, &replacement)?;
+        let piece = indent_depth::align_following_lines(text, &span, hunk.search, &replacement)?;
         let piece = piece.unwrap_or_else(|| replacement.clone().into_owned());
-        pieces.push((take_break(text, span, hunk), piece));
+        pieces.push((take_line_break(text, span, hunk), piece));
     }
-    write(text, pieces, Strategy::Exact, note)
+    to_placed(text, pieces, Strategy::Exact, note)
 }
 
 /// Returns true if a place begins or ends between the two characters of one line break: what is
 /// written there would leave half of it.
-fn cuts_break(text: &str, start: usize, search: &str) -> bool {
+fn splits_line_break(text: &str, start: usize, search: &str) -> bool {
     let bytes = text.as_bytes();
     let at = |index: Option<usize>| index.and_then(|index| bytes.get(index)).copied();
     let opens = search.starts_with('\n') && at(start.checked_sub(1)) == Some(b'\r');
@@ -92,7 +92,7 @@ fn cuts_break(text: &str, start: usize, search: &str) -> bool {
 }
 
 /// Returns true if a text has line feeds with and without carriage returns.
-fn is_mixed(text: &str) -> bool {
+fn has_mixed_breaks(text: &str) -> bool {
     if memchr::memchr(b'\r', text.as_bytes()).is_none() {
         return false;
     }
@@ -122,8 +122,8 @@ fn splits_number(text: &str, span: &Range<usize>) -> bool {
 
 /// Returns true if a search text of several lines seems to have been cut off: it ends inside a
 /// word, or the replacement repeats what follows it in its last line.
-fn cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
-    if let Some(difference) = ends_early(text, span, hunk) {
+fn explain_cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
+    if let Some(difference) = explain_early_end(text, span, hunk) {
         return Some(difference);
     }
     if !hunk.search.trim_matches(['\r', '\n']).contains('\n') || hunk.replace.is_empty() {
@@ -146,15 +146,15 @@ fn cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
     }
     let rest = after.lines().next().unwrap_or_default().trim();
     (rest.len() > 2 && hunk.replace.trim_end().ends_with(rest) && !hunk.search.ends_with('\n'))
-        .then(|| ENDS_EARLY.to_owned())
+        .then(|| ENDS_EARLY_MESSAGE.to_owned())
 }
 
 /// Message about a search text that ends within a line whose rest the replacement has.
-const ENDS_EARLY: &str = "the search text ends before its line does, and the replacement has the rest of the line, which would be \
+const ENDS_EARLY_MESSAGE: &str = "the search text ends before its line does, and the replacement has the rest of the line, which would be \
                           doubled";
 
 /// Returns true if a search text ends within a line that is the replacement's last line as a whole.
-fn ends_early(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
+fn explain_early_end(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
     let (before, after) = (text.get(..span.end)?, text.get(span.end..)?);
     let rest = after.split('\n').next().unwrap_or_default().trim_end();
     let last = hunk.replace.rsplit('\n').next().unwrap_or_default().trim();
@@ -166,5 +166,5 @@ fn ends_early(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String
     // Without the part before the place, which the replacement needn't have.
     let from = before.get(span.start..)?.rsplit('\n').next().unwrap_or_default();
     let whole = |part: &str| last == format!("{part}{rest}").trim();
-    (several && (whole(head) || whole(from))).then(|| ENDS_EARLY.to_owned())
+    (several && (whole(head) || whole(from))).then(|| ENDS_EARLY_MESSAGE.to_owned())
 }

@@ -6,29 +6,34 @@ use std::ops::Range;
 use journeyman_text_diff::DiffOp;
 
 use crate::lines::{Line, lines_of, split_indent};
-use crate::outcome::{MAX_PLACES, Refusal, Spot, Strategy, cut};
-use crate::place::normalize::Reading;
+use crate::outcome::{MAX_PLACES, Refusal, Spot, Strategy, truncate};
+use crate::place::normalize::LineReading;
 
 /// Maximum bytes of a line in a note.
-pub(super) const SHOWN: usize = 120;
+pub(super) const MAX_SHOWN_BYTES: usize = 120;
 /// Maximum bytes of an excerpt: the rest of [`crate::MAX_FEEDBACK_BYTES`] is for reasons, lines to
 /// copy and advice.
-const EXCERPT_BYTES: usize = 1_000;
+const MAX_EXCERPT_BYTES: usize = 1_000;
 /// Maximum bytes of one line of an excerpt.
-const ROW_BYTES: usize = 200;
+const MAX_ROW_BYTES: usize = 200;
 /// Equal lines shown next to a difference.
-const AROUND: usize = 2;
+const CONTEXT_LINES: usize = 2;
 /// Of so many places it is said what tells them apart.
-const MAX_SPOTS: usize = 8;
+const MAX_DESCRIBED_PLACES: usize = 8;
 /// Maximum distance, in lines, of a line that distinguishes a place.
-const MAX_REACH: usize = 6;
+const MAX_DISTINGUISHING_DISTANCE: usize = 6;
 /// Places whose neighbours are longer aren't told apart by them, in bytes.
-const MAX_DISTINCTIVE: usize = 4 << 10;
+const MAX_DISTINCTIVE_BYTES: usize = 4 << 10;
 /// Maximum number of lines searched above a place for the line that encloses it.
-const MAX_ABOVE: usize = 2_000;
+const MAX_LINES_ABOVE: usize = 2_000;
 
 /// Returns a note on a loose match: the number of differing lines, and the first of them.
-pub(crate) fn note(strategy: Strategy, old: &[&str], file: &[(&str, &str)], first_line: u32) -> String {
+pub(crate) fn note_loose_match(
+    strategy: Strategy,
+    old: &[&str],
+    file: &[(&str, &str)],
+    first_line: u32,
+) -> String {
     let breaks = file.iter().any(|(_, line_break)| *line_break == "\r\n");
     let mut differing = old.iter().zip(file).enumerate().filter(|(_, (old, (own, _)))| old != &own);
     let Some((index, (old, (own, _)))) = differing.next() else {
@@ -43,27 +48,27 @@ pub(crate) fn note(strategy: Strategy, old: &[&str], file: &[(&str, &str)], firs
     };
     format!(
         "no exact match; placed by {strategy}: line {line} is `{}` where the search text had `{}`{more}",
-        visible(own),
-        visible(old)
+        show_blanks(own),
+        show_blanks(old)
     )
 }
 
 /// Returns the difference between two lines that were matched.
-pub(crate) fn difference(searched: &str, own: &str) -> String {
-    format!("the search text has `{}`, the file `{}`", visible(searched), visible(own))
+pub(crate) fn describe_line_difference(searched: &str, own: &str) -> String {
+    format!("the search text has `{}`, the file `{}`", show_blanks(searched), show_blanks(own))
 }
 
 /// Why a line of the replacement can't be indented.
-pub(crate) fn unfit_indentation(line: &str) -> String {
+pub(crate) fn describe_unfit_indentation(line: &str) -> String {
     format!(
         "the search text's lines are indented otherwise than the file's, and not evenly, so that the indentation of \
          `{}` can't be told",
-        visible(line)
+        show_blanks(line)
     )
 }
 
 /// Returns a note on the removal of line numbers.
-pub(crate) fn numbers_removed(then: Strategy, note: Option<&str>) -> String {
+pub(crate) fn note_removed_numbers(then: Strategy, note: Option<&str>) -> String {
     match note {
         Some(note) if then != Strategy::Exact => {
             format!("line numbers were removed from the search text; {note}")
@@ -73,7 +78,7 @@ pub(crate) fn numbers_removed(then: Strategy, note: Option<&str>) -> String {
 }
 
 /// A remark where an exact match begins or ends inside a word or number of the file.
-pub(crate) fn splits_word(text: &str, span: &Range<usize>) -> Option<String> {
+pub(crate) fn note_split_word(text: &str, span: &Range<usize>) -> Option<String> {
     let is_word = |c: &char| c.is_alphanumeric() || *c == '_';
     let found = text.get(span.clone())?;
     let before = text.get(..span.start)?.chars().next_back().filter(is_word);
@@ -87,7 +92,7 @@ pub(crate) fn splits_word(text: &str, span: &Range<usize>) -> Option<String> {
 /// A remark where an exact match begins after its line's indentation and the replacement's further
 /// lines are indented less than that line: they stand as they were given, which may not be what was
 /// meant.
-pub(crate) fn falls_out(text: &str, span: &Range<usize>, replacement: &str) -> Option<String> {
+pub(crate) fn note_lost_indentation(text: &str, span: &Range<usize>, replacement: &str) -> Option<String> {
     let before = text.get(..span.start)?;
     let indent = before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?;
     if indent.is_empty() || !indent.trim().is_empty() || replacement.starts_with([' ', '\t']) {
@@ -99,14 +104,14 @@ pub(crate) fn falls_out(text: &str, span: &Range<usize>, replacement: &str) -> O
         format!(
             "the match begins after the indentation `{}`, which only the first line of the replacement has now; check \
              the indentation of the others",
-            visible(indent)
+            show_blanks(indent)
         )
     })
 }
 
 /// A line with its blanks made visible, cut to a length.
-pub(crate) fn visible(line: &str) -> String {
-    let shown = cut(line, SHOWN);
+pub(crate) fn show_blanks(line: &str) -> String {
+    let shown = truncate(line, MAX_SHOWN_BYTES);
     let mut out = String::with_capacity(shown.len() * 2);
     for character in shown.chars() {
         out.push(match character {
@@ -125,14 +130,14 @@ pub(crate) fn visible(line: &str) -> String {
 }
 
 /// A text cut to a length, with a mark where something is missing.
-pub(super) fn clipped(text: &str, limit: usize) -> String {
-    let shown = cut(text, limit);
+pub(super) fn clip(text: &str, limit: usize) -> String {
+    let shown = truncate(text, limit);
     if shown.len() < text.len() { format!("{shown}…") } else { shown.to_owned() }
 }
 
 /// A region line by line with line numbers: equal lines plain, the search text's with `-`, the
 /// file's with `+`.
-pub(crate) fn excerpt(wanted: &[&str], window: &[&str], first_line: usize, ops: &[DiffOp]) -> String {
+pub(crate) fn excerpt_region(wanted: &[&str], window: &[&str], first_line: usize, ops: &[DiffOp]) -> String {
     let mut rows: Vec<(bool, String)> = Vec::new();
     // Pairs of lines with the same difference stand together, the search text's first.
     let (mut gone, mut come): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
@@ -147,42 +152,48 @@ pub(crate) fn excerpt(wanted: &[&str], window: &[&str], first_line: usize, ops: 
             let number = first_line + theirs;
             if mine.trim_end() == own.trim_end() {
                 flush(&mut rows, &mut gone, &mut come);
-                rows.push((true, format!("  {number} {}", clipped(own, ROW_BYTES))));
+                rows.push((true, format!("  {number} {}", clip(own, MAX_ROW_BYTES))));
                 continue;
             }
-            let blanks_only = Reading::InnerWhitespace.normal(mine) == Reading::InnerWhitespace.normal(own);
-            let (mine, own) = if blanks_only { (visible(mine), visible(own)) } else { both(mine, own) };
+            let blanks_only = LineReading::InnerWhitespace.normalize_line(mine)
+                == LineReading::InnerWhitespace.normalize_line(own);
+            let (mine, own) = if blanks_only {
+                (show_blanks(mine), show_blanks(own))
+            } else {
+                clip_near_difference(mine, own)
+            };
             gone.push(format!("- {mine}"));
             come.push(format!("+ {number} {own}"));
         }
         let lone = old.skip(paired).filter_map(|at| wanted.get(at));
-        gone.extend(lone.map(|line| format!("- {}", clipped(line, ROW_BYTES))));
+        gone.extend(lone.map(|line| format!("- {}", clip(line, MAX_ROW_BYTES))));
         let lone = new.skip(paired).filter_map(|at| Some((first_line + at, window.get(at)?)));
-        come.extend(lone.map(|(number, line)| format!("+ {number} {}", clipped(line, ROW_BYTES))));
+        come.extend(lone.map(|(number, line)| format!("+ {number} {}", clip(line, MAX_ROW_BYTES))));
     }
     flush(&mut rows, &mut gone, &mut come);
-    shorten(&rows)
+    shorten_excerpt(&rows)
 }
 
 /// Two lines that differ, each from its beginning, or from shortly before the difference where that
 /// comes late.
-fn both(mine: &str, own: &str) -> (String, String) {
+fn clip_near_difference(mine: &str, own: &str) -> (String, String) {
     let same = mine.char_indices().zip(own.chars()).take_while(|((_, x), y)| x == y);
     let head = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
-    if head + ROW_BYTES / 4 < ROW_BYTES {
-        return (clipped(mine, ROW_BYTES), clipped(own, ROW_BYTES));
+    if head + MAX_ROW_BYTES / 4 < MAX_ROW_BYTES {
+        return (clip(mine, MAX_ROW_BYTES), clip(own, MAX_ROW_BYTES));
     }
-    let from = cut(mine, head - ROW_BYTES / 4).len();
-    let part = |line: &str| format!("…{}", clipped(line.get(from..).unwrap_or_default(), ROW_BYTES));
+    let from = truncate(mine, head - MAX_ROW_BYTES / 4).len();
+    let part = |line: &str| format!("…{}", clip(line.get(from..).unwrap_or_default(), MAX_ROW_BYTES));
     (part(mine), part(own))
 }
 
-/// Joins rows, leaving out equal ones far from a difference, within [`EXCERPT_BYTES`].
-fn shorten(rows: &[(bool, String)]) -> String {
+/// Joins rows, leaving out equal ones far from a difference, within [`MAX_EXCERPT_BYTES`].
+fn shorten_excerpt(rows: &[(bool, String)]) -> String {
     let mut out = String::new();
     let mut left_out = 0;
     for (index, (equal, row)) in rows.iter().enumerate() {
-        let around = rows.get(index.saturating_sub(AROUND)..(index + AROUND + 1).min(rows.len()));
+        let around =
+            rows.get(index.saturating_sub(CONTEXT_LINES)..(index + CONTEXT_LINES + 1).min(rows.len()));
         if *equal && around.is_some_and(|rows| rows.iter().all(|(equal, _)| *equal)) {
             left_out += 1;
             continue;
@@ -191,7 +202,7 @@ fn shorten(rows: &[(bool, String)]) -> String {
             out.push_str("  …\n");
             left_out = 0;
         }
-        if out.len() + row.len() > EXCERPT_BYTES {
+        if out.len() + row.len() > MAX_EXCERPT_BYTES {
             out.push_str(&format!("  … {} more lines", rows.len() - index));
             break;
         }
@@ -203,24 +214,25 @@ fn shorten(rows: &[(bool, String)]) -> String {
 }
 
 /// The refusal for a search text that is in several places, given by their bytes.
-pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy) -> Refusal {
+pub(crate) fn ambiguous_refusal(text: &str, places: &[Range<usize>], strategy: Strategy) -> Refusal {
     let all = lines_of(text);
-    let at = |offset: usize| all.partition_point(|line| line.next() <= offset);
+    let at = |offset: usize| all.partition_point(|line| line.next_start() <= offset);
     let spans =
         places.iter().map(|place| (at(place.start), at(place.end.saturating_sub(1).max(place.start))));
-    ambiguous_lines(text, &all, &spans.collect::<Vec<_>>(), strategy)
+    ambiguous_lines_refusal(text, &all, &spans.collect::<Vec<_>>(), strategy)
 }
 
 /// The refusal for a search text that is in several places, given by their first and last lines
 /// (0-based), with what tells them apart.
-pub(crate) fn ambiguous_lines(
+pub(crate) fn ambiguous_lines_refusal(
     text: &str,
     all: &[Line],
     spans: &[(usize, usize)],
     strategy: Strategy,
 ) -> Refusal {
-    let own =
-        |index: usize| all.get(index).map(|line: &Line| text.get(line.content()).unwrap_or_default().trim());
+    let own = |index: usize| {
+        all.get(index).map(|line: &Line| text.get(line.content_range()).unwrap_or_default().trim())
+    };
     // A line at a distance from a place, above (negative) or below, with the number of places that
     // have the line.
     let beside = |(first, last): (usize, usize), reach: isize| {
@@ -228,7 +240,7 @@ pub(crate) fn ambiguous_lines(
         index.and_then(|index| Some((index, own(index)?)))
     };
     // More places than are looked for can't be told apart.
-    let reach = if spans.len() < MAX_PLACES { MAX_REACH as isize } else { 0 };
+    let reach = if spans.len() < MAX_PLACES { MAX_DISTINGUISHING_DISTANCE as isize } else { 0 };
     let reaches = (1..=reach).flat_map(|far| [-far, far]);
     let counted: Vec<(isize, HashMap<&str, u32>)> = reaches
         .map(|reach| {
@@ -240,16 +252,18 @@ pub(crate) fn ambiguous_lines(
         })
         .collect();
     let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
-    let spots = spans.iter().take(MAX_SPOTS).map(|span| {
+    let spots = spans.iter().take(MAX_DESCRIBED_PLACES).map(|span| {
         let distinctive = counted.iter().find_map(|(reach, counts)| {
             let (index, line) = beside(*span, *reach)?;
             // Not within another's line either: a search text may begin and end anywhere in a line.
-            let apart =
-                |other: &&str| other.len() <= MAX_DISTINCTIVE && (*other == line || !other.contains(line));
+            let apart = |other: &&str| {
+                other.len() <= MAX_DISTINCTIVE_BYTES && (*other == line || !other.contains(line))
+            };
             let alone = counts.get(line) == Some(&1) && line.chars().any(char::is_alphanumeric);
-            (alone && counts.keys().all(apart)).then(|| (number(index), clipped(line, SHOWN)))
+            (alone && counts.keys().all(apart)).then(|| (number(index), clip(line, MAX_SHOWN_BYTES)))
         });
-        let within = enclosing(text, all, span.0).map(|(index, line)| (number(index), clipped(line, SHOWN)));
+        let within = enclosing_line(text, all, span.0)
+            .map(|(index, line)| (number(index), clip(line, MAX_SHOWN_BYTES)));
         Spot { first: number(span.0), last: number(span.1), within, distinctive }
     });
     let lines = spans.iter().map(|span| number(span.0)).collect();
@@ -257,16 +271,16 @@ pub(crate) fn ambiguous_lines(
 }
 
 /// The nearest line above that is indented less: what a line is inside of.
-fn enclosing<'a>(text: &'a str, lines: &[Line], index: usize) -> Option<(usize, &'a str)> {
-    let own = |line: &Line| text.get(line.content()).unwrap_or_default();
+fn enclosing_line<'a>(text: &'a str, lines: &[Line], index: usize) -> Option<(usize, &'a str)> {
+    let own = |line: &Line| text.get(line.content_range()).unwrap_or_default();
     let depth = |line: &str| split_indent(line).0.len();
     let line = own(lines.get(index)?);
     let deep = depth(line);
     if deep == 0 || line.trim().is_empty() {
         return None;
     }
-    let above = lines.get(index.saturating_sub(MAX_ABOVE)..index)?.iter().map(own);
-    let indexed = (index.saturating_sub(MAX_ABOVE)..index).zip(above).rev();
+    let above = lines.get(index.saturating_sub(MAX_LINES_ABOVE)..index)?.iter().map(own);
+    let indexed = (index.saturating_sub(MAX_LINES_ABOVE)..index).zip(above).rev();
     indexed
         .filter(|(_, line)| line.chars().any(char::is_alphanumeric))
         .find(|(_, line)| depth(line) < deep)

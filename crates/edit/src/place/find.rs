@@ -24,7 +24,7 @@ pub fn replace(text: &str, search: &str, replacement: &str, all: bool) -> Result
 /// # Errors
 /// As [`replace`].
 pub fn place(text: &str, hunk: &Hunk<'_>) -> Result<Applied, Refusal> {
-    find(text, hunk).map(|placed| placed.write(text))
+    find(text, hunk).map(|placed| placed.into_applied(text))
 }
 
 /// Finds where a hunk goes and what it puts there, without writing.
@@ -37,8 +37,8 @@ pub fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
 
 /// Finds where a hunk goes in a text that other hunks are placed in, too.
 pub(crate) fn find_in(file: &IndexedText<'_>, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
-    let merged = || hunk.base.and_then(|base| merge::find(file.text, base, hunk));
-    strategies::find(file, hunk)
+    let merged = || hunk.base.and_then(|base| merge::find_by_merge(file.text, base, hunk));
+    strategies::find_by_strategies(file, hunk)
         .or_else(merged)
-        .unwrap_or_else(|| Err(nearest::not_found(file.haystack(), hunk)))
+        .unwrap_or_else(|| Err(nearest::not_found_refusal(file.haystack(), hunk)))
 }

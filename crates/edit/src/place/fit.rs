@@ -6,14 +6,14 @@ use std::ops::Range;
 
 use journeyman_text_diff::{DiffOp, diff_within};
 
-use crate::lines::{segments, split_indent, without_break};
+use crate::lines::{split_indent, split_with_breaks, without_break};
 use crate::place::indent::IndentMap;
-use crate::place::normalize::{cluster, composed, plain};
+use crate::place::normalize::{compose_accents, leading_cluster, plain_chars};
 use crate::place::tokens;
 
 /// Beyond this many changed lines on both sides together the search and replacement are not
 /// aligned, because aligning takes time with their product; the replacement is then taken as it is.
-const MAX_ALIGNED: usize = 4_000;
+const MAX_ALIGNED_LINES: usize = 4_000;
 
 /// A search text and its replacement, aligned line by line.
 pub(crate) struct Alignment<'a> {
@@ -33,23 +33,24 @@ impl<'a> Alignment<'a> {
     /// Aligns the two. A replacement without the final line break that the search text has gets
     /// one, unless it is empty: after a loose match nobody means to join lines.
     pub(crate) fn new(search: &'a str, replacement: &'a str) -> Self {
-        let old: Vec<&str> = segments(search).into_iter().map(|(content, _)| content).collect();
-        let mut new: Vec<&str> = segments(replacement).into_iter().map(|(content, _)| content).collect();
+        let old: Vec<&str> = split_with_breaks(search).into_iter().map(|(content, _)| content).collect();
+        let mut new: Vec<&str> =
+            split_with_breaks(replacement).into_iter().map(|(content, _)| content).collect();
         let closed = old.len() > 1 && old.last().is_some_and(|last| last.is_empty());
         if closed && !replacement.is_empty() && new.last().is_some_and(|last| !last.is_empty()) {
             new.push("");
         }
-        let ops = diff_within(&old, &new, MAX_ALIGNED);
+        let ops = diff_within(&old, &new, MAX_ALIGNED_LINES);
         Self { old, new, ops }
     }
 
     /// The search text's lines; the last is empty where it ends with a line break.
-    pub(crate) fn old(&self) -> &[&'a str] {
+    pub(crate) fn old_lines(&self) -> &[&'a str] {
         &self.old
     }
 
     /// Returns the changed line ranges of the search text and the replacement.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    pub(crate) fn changed_ranges(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let changed = self.ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
         changed.map(|op| (op.old_range(), op.new_range()))
     }
@@ -62,7 +63,7 @@ impl<'a> Alignment<'a> {
     /// The text to put in place of `found`. `pairs` says which of its lines stands for which of the
     /// search text's; lines that stand for none stay where nothing around them changes. `straight`:
     /// curled quotes of new lines are plain.
-    pub(crate) fn fit(
+    pub(crate) fn fit_to_match(
         &self,
         found: &str,
         pairs: &[Option<usize>],
@@ -73,44 +74,44 @@ impl<'a> Alignment<'a> {
         if let [""] = self.new.as_slice() {
             return Ok(String::new());
         }
-        let mut file = segments(found);
+        let mut file = split_with_breaks(found);
         // A search text that ends with a line break may have matched a last line without one.
         let ends = pairs.iter().flatten().max().map_or(0, |last| last + 1);
         let open = file.len() < ends;
         file.resize(ends.max(file.len()), ("", ""));
-        let mut out = Written { lines: Vec::with_capacity(self.new.len()), file: &file, at: 0 };
+        let mut out = FittedLines { lines: Vec::with_capacity(self.new.len()), file: &file, at: 0 };
         let paired = |old: usize| pairs.get(old).copied().flatten();
         for op in &self.ops {
             let replaced = op.old_range();
             if let DiffOp::Equal { .. } = op {
-                out.keep_to(replaced.filter_map(paired).max().map(|last| last + 1));
+                out.keep_up_to(replaced.filter_map(paired).max().map(|last| last + 1));
                 continue;
             }
             let one_to_one = replaced.len() == op.new_range().len();
             let mut owned = replaced.clone().filter_map(paired);
             let (first, last) = (owned.next(), owned.next_back());
-            out.keep_to(first);
+            out.keep_up_to(first);
             for (nth, new) in
                 self.new.iter().skip(op.new_range().start).take(op.new_range().len()).enumerate()
             {
                 let at = replaced.start + nth;
                 let partner = if at < replaced.end { paired(at) } else { None };
-                let mut line = self.carry(new, at, &replaced, &file, pairs, indents)?;
+                let mut line = self.carry_line(new, at, &replaced, &file, pairs, indents)?;
                 if straight {
-                    line = straightened(&line);
+                    line = straighten_quotes(&line);
                 }
                 if let (true, Some(old), Some((content, _))) =
                     (one_to_one, self.old.get(at), partner.and_then(|own| file.get(own)))
                 {
-                    out.keep_to(partner);
+                    out.keep_up_to(partner);
                     line = keep_tail(old, new, &keep_ends(old, &line, content), content);
                 }
-                out.put(line, partner);
+                out.push_line(line, partner);
             }
             out.at = out.at.max(last.or(first).map_or(0, |last| last + 1));
         }
-        out.keep_to(Some(file.len()));
-        let mut text = out.joined(found.len(), line_break);
+        out.keep_up_to(Some(file.len()));
+        let mut text = out.join_lines(found.len(), line_break);
         if open {
             text.truncate(without_break(&text).len());
         }
@@ -118,7 +119,7 @@ impl<'a> Alignment<'a> {
     }
 
     /// A line of the replacement in the file's indentation.
-    fn carry(
+    fn carry_line(
         &self,
         new: &str,
         at: usize,
@@ -132,7 +133,7 @@ impl<'a> Alignment<'a> {
         }
         let (indent, rest) = split_indent(new);
         if rest.trim().is_empty() {
-            return Ok(indents.carry_blank(indent));
+            return Ok(indents.carry_blank_line(indent));
         }
         let pair = |index: usize| {
             let (old, (found, _)) = (self.old.get(index)?, file.get((*pairs.get(index)?)?)?);
@@ -157,7 +158,7 @@ impl<'a> Alignment<'a> {
         } else {
             stands_for.or(above).or(below)
         };
-        match indents.carry(indent, neighbour) {
+        match indents.carry_indent(indent, neighbour) {
             Some(own) => Ok(own + rest),
             None => Err(Unfit { line: new.to_owned() }),
         }
@@ -165,16 +166,16 @@ impl<'a> Alignment<'a> {
 }
 
 /// The new text of a match, line by line.
-struct Written<'a> {
+struct FittedLines<'a> {
     lines: Vec<(String, &'a str)>,
     file: &'a [(&'a str, &'a str)],
     /// The next of the file's lines.
     at: usize,
 }
 
-impl<'a> Written<'a> {
+impl<'a> FittedLines<'a> {
     /// Keeps the file's lines up to one of them.
-    fn keep_to(&mut self, end: Option<usize>) {
+    fn keep_up_to(&mut self, end: Option<usize>) {
         let Some(end) = end.filter(|end| *end > self.at) else { return };
         let kept = self.file.get(self.at..end).unwrap_or_default();
         self.lines.extend(kept.iter().map(|(content, line_break)| ((*content).to_owned(), *line_break)));
@@ -182,7 +183,7 @@ impl<'a> Written<'a> {
     }
 
     /// Puts a line of the replacement, for one of the file's or in addition.
-    fn put(&mut self, line: String, partner: Option<usize>) {
+    fn push_line(&mut self, line: String, partner: Option<usize>) {
         let own_break = partner.and_then(|own| self.file.get(own)).map_or("", |(_, line_break)| *line_break);
         self.lines.push((line, own_break));
         self.at = self.at.max(partner.map_or(0, |own| own + 1));
@@ -190,7 +191,7 @@ impl<'a> Written<'a> {
 
     /// The lines with their breaks; a new line takes that of the line before it, or else the
     /// file's.
-    fn joined(&self, capacity: usize, line_break: &str) -> String {
+    fn join_lines(&self, capacity: usize, line_break: &str) -> String {
         let mut out = String::with_capacity(capacity);
         let mut usual = line_break;
         let last = self.lines.len().saturating_sub(1);
@@ -220,8 +221,9 @@ fn keep_ends(old: &str, new: &str, found: &str) -> String {
     if (found.is_ascii() && old.is_ascii()) || old == found {
         return new.to_owned();
     }
-    let (plain_old, plain_new, own) = (read(old), read(new), read(found));
-    let same = |(one, other): &(&Unit, &Unit)| one.0 == other.0;
+    let (plain_old, plain_new, own) =
+        (plain_chars_with_ranges(old), plain_chars_with_ranges(new), plain_chars_with_ranges(found));
+    let same = |(one, other): &(&PlainChar, &PlainChar)| one.0 == other.0;
     if plain_old.len() != own.len() || !plain_old.iter().zip(&own).all(|pair| same(&pair)) {
         return new.to_owned();
     }
@@ -229,7 +231,7 @@ fn keep_ends(old: &str, new: &str, found: &str) -> String {
     let rest = plain_old.len().min(plain_new.len()) - head;
     let tail = plain_old.iter().rev().zip(plain_new.iter().rev()).take_while(same).take(rest).count();
     // A character that stands for several is never split.
-    let whole = |units: &[Unit], at: usize| {
+    let whole = |units: &[PlainChar], at: usize| {
         let starts = at.checked_sub(1).and_then(|before| units.get(before)).map(|unit| &unit.1);
         units.get(at).map(|unit| &unit.1).is_none_or(|next| Some(next) != starts)
     };
@@ -238,7 +240,8 @@ fn keep_ends(old: &str, new: &str, found: &str) -> String {
         .rev()
         .find(|tail| whole(&own, own.len() - tail) && whole(&plain_new, plain_new.len() - tail))
         .unwrap_or(0);
-    let byte = |units: &[Unit], at: usize, text: &str| units.get(at).map_or(text.len(), |unit| unit.1.start);
+    let byte =
+        |units: &[PlainChar], at: usize, text: &str| units.get(at).map_or(text.len(), |unit| unit.1.start);
     let middle = byte(&plain_new, head, new)..byte(&plain_new, plain_new.len() - tail, new);
     let parts = [
         found.get(..byte(&own, head, found)),
@@ -254,14 +257,14 @@ pub(crate) fn is_curled(character: char) -> bool {
 }
 
 /// A line with plain quotes in place of curled ones.
-pub(crate) fn straightened(line: &str) -> String {
-    let read = |c: char| if is_curled(c) { plain(c).next().unwrap_or(c) } else { c };
+pub(crate) fn straighten_quotes(line: &str) -> String {
+    let read = |c: char| if is_curled(c) { plain_chars(c).next().unwrap_or(c) } else { c };
     line.chars().map(read).collect()
 }
 
 /// Counts the curled quotes of a search text's line that are plain in the file, and those that are
 /// curled there too.
-pub(crate) fn curled_as(searched: &str, own: &str) -> (usize, usize) {
+pub(crate) fn count_curled_quotes(searched: &str, own: &str) -> (usize, usize) {
     if !searched.contains(is_curled) {
         return (0, 0);
     }
@@ -275,16 +278,18 @@ pub(crate) fn curled_as(searched: &str, own: &str) -> (usize, usize) {
 }
 
 /// A plain character with the bytes that it was read from.
-type Unit = (char, Range<usize>);
+type PlainChar = (char, Range<usize>);
 
 /// A line's characters in their plain form.
-fn read(line: &str) -> Vec<Unit> {
+fn plain_chars_with_ranges(line: &str) -> Vec<PlainChar> {
     let mut units = Vec::with_capacity(line.len());
     let mut at = 0;
     while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
-        let cluster = cluster(rest);
+        let cluster = leading_cluster(rest);
         let bytes = at..at + cluster.len();
-        units.extend(composed(cluster).chars().flat_map(plain).map(|plain| (plain, bytes.clone())));
+        units.extend(
+            compose_accents(cluster).chars().flat_map(plain_chars).map(|plain| (plain, bytes.clone())),
+        );
         at = bytes.end;
     }
     units
@@ -293,7 +298,11 @@ fn read(line: &str) -> Vec<Unit> {
 /// The new line with the file's own end, where old and new line end alike and the file's otherwise:
 /// a separator, a remark, or blanks that only the search text has.
 fn keep_tail(old: &str, given: &str, new: &str, found: &str) -> String {
-    let (old, given, found) = (tokens::Ends::of(old), tokens::Ends::of(given), tokens::Ends::of(found));
+    let (old, given, found) = (
+        tokens::LineParts::split_line(old),
+        tokens::LineParts::split_line(given),
+        tokens::LineParts::split_line(found),
+    );
     if old.tail == found.tail || old.tail != given.tail {
         let surplus = !old.blanks.is_empty() && old.blanks == given.blanks && old.blanks != found.blanks;
         let code = new.strip_suffix(given.blanks).filter(|_| surplus);
@@ -307,16 +316,16 @@ fn keep_tail(old: &str, given: &str, new: &str, found: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::indent::Styles;
+    use crate::place::indent::IndentStyles;
 
     fn fitted(search: &str, replacement: &str, found: &str) -> Result<String, Unfit> {
         let alignment = Alignment::new(search, replacement);
-        let pairs = segments(search).into_iter().zip(segments(found));
+        let pairs = split_with_breaks(search).into_iter().zip(split_with_breaks(found));
         let lines: Vec<(&str, &str)> = pairs.map(|((one, _), (other, _))| (one, other)).collect();
-        let styles = Styles::of(search.lines().chain(replacement.lines()), found);
-        let indents = IndentMap::learn(lines.into_iter(), &[], styles);
-        let pairs: Vec<Option<usize>> = (0..alignment.old().len()).map(Some).collect();
-        alignment.fit(found, &pairs, &indents, false, "\n")
+        let styles = IndentStyles::learn_styles(search.lines().chain(replacement.lines()), found);
+        let indents = IndentMap::learn_map(lines.into_iter(), &[], styles);
+        let pairs: Vec<Option<usize>> = (0..alignment.old_lines().len()).map(Some).collect();
+        alignment.fit_to_match(found, &pairs, &indents, false, "\n")
     }
 
     #[test]

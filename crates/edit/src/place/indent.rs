@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use crate::lines::split_indent;
 
 /// Maximum number of a file's lines examined to learn its indentation style.
-const LINES_LOOKED_AT: usize = 2_000;
+const MAX_EXAMINED_LINES: usize = 2_000;
 /// Wider steps are alignment, not indentation.
-const WIDEST_STEP: usize = 8;
+const MAX_STEP_SPACES: usize = 8;
 
 /// More spaces after a tab are a drawing.
-const WIDEST_ALIGNMENT: usize = 63;
+const MAX_ALIGNMENT_SPACES: usize = 63;
 /// Maximum number of learnt indentations: no code nests deeper, and comparing each with each stays
 /// cheap.
 const MAX_PAIRS: usize = 64;
@@ -24,12 +24,12 @@ pub(crate) struct IndentMap {
     contradicted: Vec<String>,
     identical: bool,
     file_tabs: bool,
-    styles: Styles,
+    styles: IndentStyles,
 }
 
 /// Indentation styles of the texts, apart from the lines that matched.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Styles {
+pub(crate) struct IndentStyles {
     /// Spaces a level in the search and replacement texts, where that can be told.
     given_step: Option<usize>,
     /// Spaces a level in the file, where that can be told.
@@ -40,17 +40,19 @@ pub(crate) struct Styles {
     aligned: u64,
 }
 
-impl Styles {
+impl IndentStyles {
     /// Looks at the lines of the search and replacement texts, and at the file.
-    pub(crate) fn of<'a>(given: impl Iterator<Item = &'a str>, file: &str) -> Self {
-        let file_lines = || file.lines().take(LINES_LOOKED_AT).map(|line| split_indent(line).0);
+    pub(crate) fn learn_styles<'a>(given: impl Iterator<Item = &'a str>, file: &str) -> Self {
+        let file_lines = || file.lines().take(MAX_EXAMINED_LINES).map(|line| split_indent(line).0);
         let tabs = file_lines().filter(|indent| indent.starts_with('\t')).count();
         let spaces = file_lines().filter(|indent| indent.starts_with(' ')).count();
         Self {
-            given_step: step(given.map(|line| split_indent(line).0)),
-            file_step: step(file_lines()),
+            given_step: common_step(given.map(|line| split_indent(line).0)),
+            file_step: common_step(file_lines()),
             file_tabs: tabs > spaces,
-            aligned: file_lines().filter_map(alignment).fold(0, |widths, width| widths | (1 << width)),
+            aligned: file_lines()
+                .filter_map(spaces_after_tabs)
+                .fold(0, |widths, width| widths | (1 << width)),
         }
     }
 
@@ -58,11 +60,11 @@ impl Styles {
     /// after a tab that the file aligns lines by, and not levels of indentation.
     fn may_align(&self, spaces: usize) -> bool {
         let step = self.given_step.unwrap_or(1);
-        (step..=spaces.min(WIDEST_ALIGNMENT)).step_by(step).any(|width| self.aligned & (1 << width) != 0)
+        (step..=spaces.min(MAX_ALIGNMENT_SPACES)).step_by(step).any(|width| self.aligned & (1 << width) != 0)
     }
 
     /// One level of the file's indentation; four spaces where it has none.
-    pub(crate) fn unit(&self) -> String {
+    pub(crate) fn indent_unit(&self) -> String {
         if self.file_tabs { "\t".to_owned() } else { " ".repeat(self.file_step.unwrap_or(4)) }
     }
 }
@@ -71,12 +73,12 @@ impl IndentMap {
     /// Learns from lines of the search text paired with the file's; blank lines teach nothing.
     /// `new` are the lines that will be carried over: they may be in the file's indentation
     /// already.
-    pub(crate) fn learn<'a>(
+    pub(crate) fn learn_map<'a>(
         matched: impl Iterator<Item = (&'a str, &'a str)> + Clone,
         new: &[&str],
-        styles: Styles,
+        styles: IndentStyles,
     ) -> Self {
-        if is_in_place(matched.clone(), new) {
+        if is_indented_as_file(matched.clone(), new) {
             return Self { identical: true, styles, ..Self::default() };
         }
         let mut map = Self { identical: true, styles, ..Self::default() };
@@ -113,7 +115,7 @@ impl IndentMap {
     /// The file's indentation for a line that the replacement indents by `given`, or `None` where
     /// that can't be told. `neighbour` is the nearest matched line (search text's indentation,
     /// file's): where it is indented alike, the new line follows it.
-    pub(crate) fn carry(&self, given: &str, neighbour: Option<(&str, &str)>) -> Option<String> {
+    pub(crate) fn carry_indent(&self, given: &str, neighbour: Option<(&str, &str)>) -> Option<String> {
         if self.identical {
             return Some(given.to_owned());
         }
@@ -127,7 +129,7 @@ impl IndentMap {
         if !self.contradicted.is_empty() {
             return None;
         }
-        if let Some(own) = self.shifted(given) {
+        if let Some(own) = self.shift_indent(given) {
             return Some(own);
         }
         let inner = self
@@ -141,7 +143,7 @@ impl IndentMap {
             if spaces && self.file_tabs && !from.contains('\t') && self.styles.may_align(deeper.len()) {
                 return None;
             }
-            let deeper = self.convert(deeper)?;
+            let deeper = self.convert_blanks(deeper)?;
             return Some(format!("{to}{deeper}"));
         }
         let (from, to) = self
@@ -149,13 +151,13 @@ impl IndentMap {
             .iter()
             .filter(|(from, _)| from.starts_with(given))
             .min_by_key(|(from, _)| from.len())?;
-        let shallower = self.convert(from.get(given.len()..)?)?;
+        let shallower = self.convert_blanks(from.get(given.len()..)?)?;
         to.strip_suffix(shallower.as_str()).map(str::to_owned)
     }
 
     /// Returns the text of a new line that has only blanks: they are carried over where they are an
     /// indentation that matched, kept where they are one of the file's, and left away elsewhere.
-    pub(crate) fn carry_blank(&self, blanks: &str) -> String {
+    pub(crate) fn carry_blank_line(&self, blanks: &str) -> String {
         if blanks.is_empty() {
             return String::new();
         }
@@ -169,7 +171,7 @@ impl IndentMap {
 
     /// The same indentation where all known pairs differ by the same blanks before them: then the
     /// style is the same.
-    fn shifted(&self, given: &str) -> Option<String> {
+    fn shift_indent(&self, given: &str) -> Option<String> {
         let [(from, to), _, ..] = self.pairs.as_slice() else { return None };
         if let Some(gone) = from.strip_suffix(to.as_str()) {
             let same = self.pairs.iter().all(|(from, to)| from.strip_prefix(gone) == Some(to));
@@ -181,8 +183,8 @@ impl IndentMap {
     }
 
     /// Some blanks of the search text's style in the file's.
-    fn convert(&self, blanks: &str) -> Option<String> {
-        if let Some((from, to)) = self.level().filter(|(from, to)| from != to) {
+    fn convert_blanks(&self, blanks: &str) -> Option<String> {
+        if let Some((from, to)) = self.level_pair().filter(|(from, to)| from != to) {
             let levels = blanks.len() / from.len();
             let whole = blanks.len().is_multiple_of(from.len()) && blanks == from.repeat(levels);
             return whole.then(|| to.repeat(levels));
@@ -202,7 +204,7 @@ impl IndentMap {
 
     /// One level in both styles, where two matched lines are one or more apart: the smallest
     /// difference.
-    fn level(&self) -> Option<(&str, &str)> {
+    fn level_pair(&self) -> Option<(&str, &str)> {
         let mut best: Option<(&str, &str)> = None;
         for (inner, inner_to) in &self.pairs {
             for (outer, outer_to) in &self.pairs {
@@ -222,7 +224,7 @@ impl IndentMap {
 /// Returns true if the new lines are indented as the file is, though the search text isn't: their
 /// shallowest line is where the file's is, and the search text's is elsewhere or deepens by another
 /// unit than those two.
-fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, new: &[&str]) -> bool {
+fn is_indented_as_file<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, new: &[&str]) -> bool {
     let indents = |lines: &mut dyn Iterator<Item = &'a str>| -> Vec<&'a str> {
         lines.filter(|line| !line.trim().is_empty()).map(|line| split_indent(line).0).collect()
     };
@@ -250,22 +252,22 @@ fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, ne
     }
     // A tab counts as a unit of its own.
     let tabs = |indents: &[&str]| indents.iter().any(|indent| indent.starts_with('\t'));
-    let unit = |indents: &[&str]| if tabs(indents) { Some(0) } else { step(indents.iter().copied()) };
+    let unit = |indents: &[&str]| if tabs(indents) { Some(0) } else { common_step(indents.iter().copied()) };
     let (given, own) = (unit(&new), unit(&file));
     shallowest(&old) != shallowest(&file)
         || (own.is_some() && given == own && unit(&old).is_some_and(|old| Some(old) != own))
 }
 
 /// Returns the number of spaces after the tabs of an indentation.
-fn alignment(indent: &str) -> Option<usize> {
+fn spaces_after_tabs(indent: &str) -> Option<usize> {
     let spaces = indent.trim_start_matches('\t');
-    let width = Some(spaces.len()).filter(|width| (1..=WIDEST_ALIGNMENT).contains(width))?;
+    let width = Some(spaces.len()).filter(|width| (1..=MAX_ALIGNMENT_SPACES).contains(width))?;
     (indent.starts_with('\t') && spaces.chars().all(|c| c == ' ')).then_some(width)
 }
 
 /// The width of a level among indentations by spaces: what all of them are multiples of.
-fn step<'a>(indents: impl Iterator<Item = &'a str>) -> Option<usize> {
-    let mut widths = [0_usize; WIDEST_STEP * 8 + 1];
+fn common_step<'a>(indents: impl Iterator<Item = &'a str>) -> Option<usize> {
+    let mut widths = [0_usize; MAX_STEP_SPACES * 8 + 1];
     for indent in indents.filter(|indent| indent.chars().all(|c| c == ' ')) {
         if let Some(count) = widths.get_mut(indent.len()) {
             *count += 1;
@@ -273,7 +275,7 @@ fn step<'a>(indents: impl Iterator<Item = &'a str>) -> Option<usize> {
     }
     let seen: usize = widths.iter().skip(1).sum();
     // A few odd lines (alignment, comments) must not hide the width that nearly all follow.
-    (2..=WIDEST_STEP).rev().find(|step| {
+    (2..=MAX_STEP_SPACES).rev().find(|step| {
         let fitting: usize = widths.iter().skip(*step).step_by(*step).sum();
         seen > 0 && fitting * 10 >= seen * 9
     })
@@ -287,9 +289,13 @@ mod tests {
         let lines: Vec<(String, String)> =
             pairs.iter().map(|(from, to)| (format!("{from}x"), format!("{to}x"))).collect();
         let given_line = format!("{given}y");
-        let styles = Styles::of(lines.iter().map(|(from, _)| from.as_str()).chain([given_line.as_str()]), "");
-        let map = IndentMap::learn(lines.iter().map(|(from, to)| (from.as_str(), to.as_str())), &[], styles);
-        map.carry(given, None)
+        let styles = IndentStyles::learn_styles(
+            lines.iter().map(|(from, _)| from.as_str()).chain([given_line.as_str()]),
+            "",
+        );
+        let map =
+            IndentMap::learn_map(lines.iter().map(|(from, to)| (from.as_str(), to.as_str())), &[], styles);
+        map.carry_indent(given, None)
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::lines::{Line, line_at, lines_of};
 use crate::patch::lines::FileLines;
 use crate::place::line_profiles::LineProfiles;
-use crate::place::normalize::{Mapped, bare_key};
+use crate::place::normalize::{MappedText, hash_without_blanks};
 
 /// A text that hunks are placed in, with what is looked up in it: made once for all of them, and
 /// only if it is needed.
@@ -28,7 +28,7 @@ impl<'a> IndexedText<'a> {
     }
 
     /// Its lines as patches compare them.
-    pub(crate) fn rows(&self) -> &FileLines<'a> {
+    pub(crate) fn file_lines(&self) -> &FileLines<'a> {
         self.rows.get_or_init(|| FileLines::new(self.text, self.hunks))
     }
 
@@ -37,7 +37,7 @@ impl<'a> IndexedText<'a> {
         match self.hunks {
             // Counting once costs less than finding all lines.
             ..=1 => line_at(self.text, byte),
-            _ => u32::try_from(self.rows().line_to(byte)).unwrap_or(u32::MAX),
+            _ => u32::try_from(self.file_lines().line_number_at(byte)).unwrap_or(u32::MAX),
         }
     }
 
@@ -55,7 +55,7 @@ pub(super) struct Haystack<'a> {
     /// Profiles of the lines, for finding the nearest text.
     line_profiles: OnceCell<LineProfiles<'a>>,
     /// The text without line endings' difference, and without that of typography.
-    read: [OnceCell<Mapped<'a>>; 2],
+    read: [OnceCell<MappedText<'a>>; 2],
     /// The text without blanks, and where in it its lines begin.
     bare: OnceCell<(Vec<u8>, Vec<usize>)>,
 }
@@ -63,7 +63,10 @@ pub(super) struct Haystack<'a> {
 impl<'a> Haystack<'a> {
     fn new(text: &'a str) -> Self {
         let lines = lines_of(text);
-        let keys = lines.iter().map(|line| bare_key(text.get(line.content()).unwrap_or_default())).collect();
+        let keys = lines
+            .iter()
+            .map(|line| hash_without_blanks(text.get(line.content_range()).unwrap_or_default()))
+            .collect();
         Self {
             text,
             lines,
@@ -80,19 +83,19 @@ impl<'a> Haystack<'a> {
     }
 
     /// The text as [`Mapped`] reads it.
-    pub(super) fn mapped(&self, typography: bool) -> &Mapped<'a> {
+    pub(super) fn mapped_text(&self, typography: bool) -> &MappedText<'a> {
         let [breaks, characters] = &self.read;
-        if typography { characters } else { breaks }.get_or_init(|| Mapped::new(self.text, typography))
+        if typography { characters } else { breaks }.get_or_init(|| MappedText::new(self.text, typography))
     }
 
     /// The text without ASCII blanks, and where in it each line begins and the last one ends.
-    pub(super) fn bare(&self) -> &(Vec<u8>, Vec<usize>) {
+    pub(super) fn text_without_blanks(&self) -> &(Vec<u8>, Vec<usize>) {
         self.bare.get_or_init(|| {
             let mut bare = Vec::with_capacity(self.text.len());
             let mut starts = Vec::with_capacity(self.lines.len() + 1);
             for index in 0..self.lines.len() {
                 starts.push(bare.len());
-                bare.extend(self.line(index).bytes().filter(|byte| !byte.is_ascii_whitespace()));
+                bare.extend(self.line_content(index).bytes().filter(|byte| !byte.is_ascii_whitespace()));
             }
             starts.push(bare.len());
             (bare, starts)
@@ -100,15 +103,16 @@ impl<'a> Haystack<'a> {
     }
 
     /// A line without what ends it.
-    pub(super) fn line(&self, index: usize) -> &'a str {
-        self.lines.get(index).and_then(|line| self.text.get(line.content())).unwrap_or_default()
+    pub(super) fn line_content(&self, index: usize) -> &'a str {
+        self.lines.get(index).and_then(|line| self.text.get(line.content_range())).unwrap_or_default()
     }
 
     /// The bytes of some lines, perhaps with what ends the last of them.
-    pub(super) fn span(&self, lines: Range<usize>, closed: bool) -> Range<usize> {
-        let start = self.lines.get(lines.start).map_or(self.text.len(), |line| line.content().start);
+    pub(super) fn bytes_of_lines(&self, lines: Range<usize>, closed: bool) -> Range<usize> {
+        let start = self.lines.get(lines.start).map_or(self.text.len(), |line| line.content_range().start);
         let last = lines.end.checked_sub(1).and_then(|last| self.lines.get(last));
-        let end = last.map_or(start, |line| if closed { line.next() } else { line.content().end });
+        let end =
+            last.map_or(start, |line| if closed { line.next_start() } else { line.content_range().end });
         start..end.max(start)
     }
 }

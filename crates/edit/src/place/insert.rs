@@ -1,49 +1,49 @@
 //! Hunks without a search text: they say where by a line, an anchor, or that it is the end.
 
-use crate::lines::{Line, break_of, lines_of, split_indent, without_break};
+use crate::lines::{Line, first_break_of, lines_of, split_indent, without_break};
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::hunk::Hunk;
-use crate::place::indent::Styles;
+use crate::place::indent::IndentStyles;
 use crate::place::tie_breaking;
-use crate::place::write::in_breaks_of;
+use crate::place::write::with_breaks_of;
 
 /// An empty search text means the whole of an empty file; in another, the place that a hint names.
-pub(super) fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
+pub(super) fn find_insertion(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     if text.is_empty() || text == "\u{feff}" {
         let pieces = vec![(text.len()..text.len(), hunk.replace.to_owned())];
         return Ok(Placed { strategy: Strategy::Exact, line: 1, note: None, pieces });
     }
     let lines = lines_of(text);
     let anchor = || {
-        tie_breaking::last_anchor(text, hunk)
+        tie_breaking::offset_of_last_anchor(text, hunk)
             .ok()
-            .map(|at| lines.partition_point(|line| line.content().end < at))
+            .map(|at| lines.partition_point(|line| line.content_range().end < at))
     };
     if let Some(anchor) = (!hunk.anchors.is_empty()).then(anchor).flatten() {
-        return Ok(before_line(text, &lines, anchor + 1, hunk.replace));
+        return Ok(insert_before_line(text, &lines, anchor + 1, hunk.replace));
     }
     if let Some(near) = hunk.near.and_then(|near| usize::try_from(near).ok()) {
         let index = near.saturating_sub(1);
         if index > lines.len() {
             return Err(Refusal::EmptySearch);
         }
-        let indented = indented(text, &lines, index, hunk.replace);
-        return Ok(before_line(text, &lines, index, &indented));
+        let indented = indent_content(text, &lines, index, hunk.replace);
+        return Ok(insert_before_line(text, &lines, index, &indented));
     }
     if hunk.at_end {
-        return Ok(before_line(text, &lines, lines.len(), hunk.replace));
+        return Ok(insert_before_line(text, &lines, lines.len(), hunk.replace));
     }
     Err(Refusal::EmptySearch)
 }
 
 /// Puts whole lines before a line, or at the end; whether the file ends with a line break stays as
 /// it was.
-fn before_line(text: &str, lines: &[Line], index: usize, content: &str) -> Placed {
-    let (content, _) = in_breaks_of(text, content);
-    let line_break = break_of(text);
+fn insert_before_line(text: &str, lines: &[Line], index: usize, content: &str) -> Placed {
+    let (content, _) = with_breaks_of(text, content);
+    let line_break = first_break_of(text);
     let body = without_break(&content);
     let (at, piece) = match lines.get(index) {
-        Some(line) => (line.content().start, format!("{body}{line_break}")),
+        Some(line) => (line.content_range().start, format!("{body}{line_break}")),
         None if text.ends_with('\n') => (text.len(), format!("{body}{line_break}")),
         None => (text.len(), format!("{line_break}{body}")),
     };
@@ -53,8 +53,8 @@ fn before_line(text: &str, lines: &[Line], index: usize, content: &str) -> Place
 }
 
 /// Text that begins at the margin, indented as the lines around it are.
-fn indented(text: &str, lines: &[Line], index: usize, content: &str) -> String {
-    let own = |line: &Line| text.get(line.content()).unwrap_or_default();
+fn indent_content(text: &str, lines: &[Line], index: usize, content: &str) -> String {
+    let own = |line: &Line| text.get(line.content_range()).unwrap_or_default();
     let told = |line: &&Line| !own(line).trim().is_empty();
     let before = lines.get(..index).unwrap_or_default().iter().rev().find(told).map(own);
     let after = lines.get(index..).unwrap_or_default().iter().find(told).map(own);
@@ -81,8 +81,8 @@ fn indent_between(text: &str, before: Option<&str>, after: Option<&str>, content
             indent(after)
         }
         (Some(before), _) if opens(before) => {
-            let styles = Styles::of(content.lines(), text);
-            indent(before) + &styles.unit()
+            let styles = IndentStyles::learn_styles(content.lines(), text);
+            indent(before) + &styles.indent_unit()
         }
         (_, Some(after)) if !closes(after) => indent(after),
         (Some(before), _) => indent(before),

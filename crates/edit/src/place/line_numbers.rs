@@ -1,29 +1,29 @@
 //! Undoing the line numbers of a listing.
 
 /// Separators between a number and its line in listings for models.
-const SEPARATORS: [char; 5] = ['|', '│', '→', '\t', ':'];
+const NUMBER_SEPARATORS: [char; 5] = ['|', '│', '→', '\t', ':'];
 
-struct Numbered<'a> {
+struct NumberedLine<'a> {
     number: u32,
     separator: char,
     rest: &'a str,
 }
 
-fn read(line: &str) -> Option<Numbered<'_>> {
+fn parse_numbered_line(line: &str) -> Option<NumberedLine<'_>> {
     let line = line.trim_start_matches(' ');
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let number = line.get(..digits)?.parse().ok()?;
     let after = line.get(digits..)?.trim_start_matches(' ');
-    let separator = after.chars().next().filter(|c| SEPARATORS.contains(c))?;
-    Some(Numbered { number, separator, rest: after.get(separator.len_utf8()..)? })
+    let separator = after.chars().next().filter(|c| NUMBER_SEPARATORS.contains(c))?;
+    Some(NumberedLine { number, separator, rest: after.get(separator.len_utf8()..)? })
 }
 
 /// The text without line numbers, and the first number, if every line has one: in a search text
 /// they must count up by one, in a replacement (whose lines come and go) they need not. `None`
 /// where that isn't so.
-fn strip_counting(text: &str, must_count: bool) -> Option<(String, u32)> {
+fn strip_line_numbers(text: &str, must_count: bool) -> Option<(String, u32)> {
     let body = text.strip_suffix('\n').unwrap_or(text);
-    let lines: Vec<Numbered<'_>> = body.split('\n').map(read).collect::<Option<_>>()?;
+    let lines: Vec<NumberedLine<'_>> = body.split('\n').map(parse_numbered_line).collect::<Option<_>>()?;
     let (first, more) = lines.split_first()?;
     let counts = lines.windows(2).all(|pair| match pair {
         [one, next] => one.number.checked_add(1) == Some(next.number),
@@ -54,18 +54,18 @@ fn strip_counting(text: &str, must_count: bool) -> Option<(String, u32)> {
 
 /// A search text without its line numbers, and the first of them, if every line has one and they
 /// count up.
-pub(crate) fn strip(text: &str) -> Option<(String, u32)> {
-    strip_counting(text, true)
+pub(crate) fn strip_search_text(text: &str) -> Option<(String, u32)> {
+    strip_line_numbers(text, true)
 }
 
 /// A replacement without its line numbers, if every line has one.
 pub(crate) fn strip_replacement(text: &str) -> Option<String> {
-    strip_counting(text, false).map(|(text, _)| text)
+    strip_line_numbers(text, false).map(|(text, _)| text)
 }
 
 /// Returns true if some lines seem to have numbers: then it can't be told what was meant.
-pub(crate) fn is_partly(text: &str) -> bool {
-    text.lines().filter_map(read).any(|line| line.separator != ':')
+pub(crate) fn is_partly_numbered(text: &str) -> bool {
+    text.lines().filter_map(parse_numbered_line).any(|line| line.separator != ':')
 }
 
 #[cfg(test)]
@@ -88,7 +88,11 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(strip(text), expected.map(|(text, first)| (text.to_owned(), first)), "{text:?}");
+            assert_eq!(
+                strip_search_text(text),
+                expected.map(|(text, first)| (text.to_owned(), first)),
+                "{text:?}"
+            );
         }
     }
 }

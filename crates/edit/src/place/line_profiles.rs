@@ -1,13 +1,13 @@
 //! Profiles of lines: sets of their three-byte pieces, for a quick estimate of similarity.
 
 use crate::lines::Line;
-use crate::outcome::cut;
+use crate::outcome::truncate;
 
 /// Only this many lines of a file are searched for similarity: time and memory stay small in
 /// generated files.
-pub(super) const MAX_LINES: usize = 200_000;
+pub(super) const MAX_PROFILED_LINES: usize = 200_000;
 /// Maximum bytes of a line that are compared.
-pub(super) const COMPARED_LINE_BYTES: usize = 400;
+pub(super) const MAX_COMPARED_LINE_BYTES: usize = 400;
 /// Lines are told of by their beginning, in bytes: what is said of one is shorter by far.
 pub(super) const MAX_LINE_BYTES: usize = 4 << 10;
 /// Lines less alike than this don't vote.
@@ -23,18 +23,18 @@ pub(super) struct LineProfiles<'a> {
 
 impl<'a> LineProfiles<'a> {
     pub(super) fn new(text: &'a str, lines: &[Line]) -> Self {
-        let own = |line: &Line| cut(text.get(line.content()).unwrap_or_default(), MAX_LINE_BYTES);
+        let own = |line: &Line| truncate(text.get(line.content_range()).unwrap_or_default(), MAX_LINE_BYTES);
         let lines: Vec<&str> = lines.iter().map(own).collect();
-        let profiles = lines.iter().take(MAX_LINES).map(|line| LineProfile::of(line)).collect();
+        let profiles = lines.iter().take(MAX_PROFILED_LINES).map(|line| LineProfile::of(line)).collect();
         Self { lines, profiles }
     }
 }
 
 /// A line boiled down to the set of its three-byte pieces, hashed into 128 bits.
-fn signature(line: &str) -> u128 {
+fn trigram_signature(line: &str) -> u128 {
     let line = line.trim();
     let bytes = line.as_bytes();
-    let bytes = bytes.get(..COMPARED_LINE_BYTES).unwrap_or(bytes);
+    let bytes = bytes.get(..MAX_COMPARED_LINE_BYTES).unwrap_or(bytes);
     let bit = |hash: u32| 1_u128 << (hash.wrapping_mul(0x9e37_79b1) >> 25);
     if bytes.len() < 3 {
         return bytes.iter().fold(0, |set, byte| set | bit(u32::from(*byte)));
@@ -53,7 +53,7 @@ pub(super) struct LineProfile {
 
 impl LineProfile {
     pub(super) fn of(line: &str) -> Self {
-        let set = signature(line);
+        let set = trigram_signature(line);
         Self { set, count: set.count_ones() }
     }
 
@@ -64,7 +64,7 @@ impl LineProfile {
     }
 
     /// Returns true if the two can be alike enough to vote, by their numbers alone.
-    pub(super) fn comparable(self, other: Self) -> bool {
+    pub(super) fn is_comparable(self, other: Self) -> bool {
         let (few, many) = (self.count.min(other.count), self.count.max(other.count));
         2.0 * few as f32 >= MIN_VOTE_SIMILARITY * (few + many) as f32
     }

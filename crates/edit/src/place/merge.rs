@@ -13,29 +13,29 @@ use journeyman_text_diff::Lines;
 use journeyman_text_diff::merge::{Region, Resolution, merge_lines};
 
 use crate::lines::line_at;
-use crate::outcome::{MAX_FEEDBACK_BYTES, Placed, Refusal, Strategy, cut};
+use crate::outcome::{MAX_FEEDBACK_BYTES, Placed, Refusal, Strategy, truncate};
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::IndexedText;
 use crate::place::strategies;
 
 /// Places a hunk whose search text is in `base`, the version that the model was shown, in `text`.
 /// `None` where it isn't there either, or only by a reading that is a guess itself.
-pub(super) fn find(text: &str, base: &str, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+pub(super) fn find_by_merge(text: &str, base: &str, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let hunk = Hunk { base: None, after: None, ..*hunk };
-    let shown = strategies::find(&IndexedText::new(base, 1), &hunk)?.ok()?;
+    let shown = strategies::find_by_strategies(&IndexedText::new(base, 1), &hunk)?.ok()?;
     if shown.strategy.is_loose() {
         return None;
     }
-    Some(merge(text, base, &shown))
+    Some(merge_placed(text, base, &shown))
 }
 
-fn merge(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusal> {
-    let edited = shown.text(base);
+fn merge_placed(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusal> {
+    let edited = shown.apply_to(base);
     let [old, ours, theirs] = [base, edited.as_str(), text].map(|version| Lines::new(version.as_bytes()));
     let regions = merge_lines(old.as_slice(), ours.as_slice(), theirs.as_slice());
     let mut pieces = Vec::new();
     for region in &regions {
-        let our_text = text_of(&edited, &ours, &region.ours);
+        let our_text = text_of_lines(&edited, &ours, &region.ours);
         match region.resolution {
             Resolution::Ours => {
                 let span = theirs.start(region.theirs.start)..theirs.start(region.theirs.end);
@@ -44,8 +44,9 @@ fn merge(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusal> {
             Resolution::Conflict => {
                 return Err(Refusal::Conflict {
                     line: u32::try_from(region.theirs.start + 1).unwrap_or(u32::MAX),
-                    theirs: cut(text_of(text, &theirs, &region.theirs), MAX_FEEDBACK_BYTES).to_owned(),
-                    ours: cut(our_text, MAX_FEEDBACK_BYTES).to_owned(),
+                    theirs: truncate(text_of_lines(text, &theirs, &region.theirs), MAX_FEEDBACK_BYTES)
+                        .to_owned(),
+                    ours: truncate(our_text, MAX_FEEDBACK_BYTES).to_owned(),
                 });
             }
             Resolution::Unchanged | Resolution::Theirs | Resolution::Both => {}
@@ -55,7 +56,7 @@ fn merge(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusal> {
         return Err(Refusal::NoChange);
     }
     let line = line_at(text, pieces.first().map_or(0, |(span, _)| span.start));
-    let since = match changed_since(&old, &regions, shown) {
+    let since = match count_changed_lines(&old, &regions, shown) {
         0 => "the lines around it have changed since".to_owned(),
         1 => "1 of those lines has changed since".to_owned(),
         more => format!("{more} of those lines have changed since"),
@@ -69,12 +70,12 @@ fn merge(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusal> {
 }
 
 /// Returns consecutive lines of a version.
-fn text_of<'a>(version: &'a str, lines: &Lines<'_>, range: &Range<usize>) -> &'a str {
+fn text_of_lines<'a>(version: &'a str, lines: &Lines<'_>, range: &Range<usize>) -> &'a str {
     version.get(lines.start(range.start)..lines.start(range.end)).unwrap_or_default()
 }
 
 /// Counts the lines of the base that the edit replaces and that somebody else changed.
-fn changed_since(base: &Lines<'_>, regions: &[Region], shown: &Placed) -> usize {
+fn count_changed_lines(base: &Lines<'_>, regions: &[Region], shown: &Placed) -> usize {
     let replaced: BTreeSet<usize> = shown.pieces.iter().flat_map(|(span, _)| base.lines_of(span)).collect();
     let changed =
         regions.iter().filter(|region| matches!(region.resolution, Resolution::Theirs | Resolution::Both));
@@ -90,7 +91,8 @@ mod tests {
     use super::*;
 
     fn merged(base: &str, text: &str, search: &str, replacement: &str) -> Option<Result<String, Refusal>> {
-        find(text, base, &Hunk::new(search, replacement)).map(|placed| placed.map(|placed| placed.text(text)))
+        find_by_merge(text, base, &Hunk::new(search, replacement))
+            .map(|placed| placed.map(|placed| placed.apply_to(text)))
     }
 
     #[test]
@@ -196,8 +198,8 @@ mod tests {
             let search = lines[at..(at + len).min(lines.len())].concat();
             let replacement = new.concat();
             let hunk = Hunk::new(&search, &replacement);
-            if let (Ok(plain), Some(merged)) = (crate::place::find(&base, &hunk), find(&base, &base, &hunk)) {
-                prop_assert_eq!(merged.map(|placed| placed.text(&base)), Ok(plain.text(&base)));
+            if let (Ok(plain), Some(merged)) = (crate::place::find(&base, &hunk), find_by_merge(&base, &base, &hunk)) {
+                prop_assert_eq!(merged.map(|placed| placed.apply_to(&base)), Ok(plain.apply_to(&base)));
             }
         }
 
@@ -229,7 +231,7 @@ mod tests {
         fn nothing_of_theirs_is_lost(lines in text(), theirs in text(), search in text(), new in text()) {
             let (base, text) = (lines.concat(), theirs.concat());
             let (search, new) = (search.concat(), new.concat());
-            if let Some(Ok(placed)) = find(&text, &base, &Hunk::new(&search, &new)) {
+            if let Some(Ok(placed)) = find_by_merge(&text, &base, &Hunk::new(&search, &new)) {
                 for (span, _) in &placed.pieces {
                     // Only lines that the model was shown go.
                     for line in text[span.clone()].split_inclusive('\n') {

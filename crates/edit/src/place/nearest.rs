@@ -4,21 +4,21 @@ use std::collections::HashSet;
 
 use journeyman_text_diff::DiffOp;
 
-use crate::lines::{Line, segments};
-use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
-use crate::place::attempts::attempts;
-use crate::place::explain::excerpt;
+use crate::lines::{Line, split_with_breaks};
+use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, truncate};
+use crate::place::attempts::explain_attempts;
+use crate::place::explain::excerpt_region;
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::Haystack;
 use crate::place::line_profiles::{
-    LineProfile, LineProfiles, MAX_LINE_BYTES, MAX_LINES, MIN_VOTE_SIMILARITY,
+    LineProfile, LineProfiles, MAX_LINE_BYTES, MAX_PROFILED_LINES, MIN_VOTE_SIMILARITY,
 };
-use crate::place::region::{Region, compared};
+use crate::place::region::{Region, diff_trimmed_lines};
 
 /// Only this many lines of the search text vote for a place; the longest tell most.
 const MAX_VOTERS: usize = 8;
 /// A longer search text is compared by its beginning.
-const MAX_WINDOW: usize = 200;
+const MAX_COMPARED_LINES: usize = 200;
 /// Maximum number of extra lines of a region on either side, for lines that only the file has.
 const MAX_EXTRA_LINES: usize = 8;
 /// Maximum number of regions compared line by line.
@@ -26,56 +26,60 @@ const MAX_CANDIDATES: usize = 4;
 /// A region less like the search text than this isn't worth showing.
 const MIN_SHOWN_SIMILARITY: f32 = 0.35;
 /// A replacement with fewer characters that aren't blank may stand anywhere by chance.
-const MIN_DISTINCTIVE: usize = 8;
+const MIN_DISTINCTIVE_CHARS: usize = 8;
 /// Minimum lead in similarity of another region over the replacement's lines. With this lead the
 /// other region was meant, and the replacement's text is in the file for another reason.
-const MIN_LEAD: f32 = 0.1;
+const MIN_SIMILARITY_LEAD: f32 = 0.1;
 
 /// The refusal for a hunk that no step could place.
-pub(super) fn not_found(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Refusal {
+pub(super) fn not_found_refusal(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Refusal {
     let text = haystack.text;
     let LineProfiles { lines, profiles } = haystack.line_profiles();
-    let wanted = wanted(hunk.search);
-    let region = nearest(lines, profiles, &wanted);
+    let wanted = compared_search_lines(hunk.search);
+    let region = nearest_region(lines, profiles, &wanted);
     let already_applied = find_replacement(text, &haystack.lines, lines, hunk).is_some_and(|at| {
         let there = at..at + hunk.replace.lines().count();
         match &region {
             Some(near) if near.start < there.end && there.start < near.end => true,
             Some(near) => {
-                Region::of(lines, &wanted, at, at + wanted.len()).similarity + MIN_LEAD >= near.similarity
+                Region::aligned_lines(lines, &wanted, at, at + wanted.len()).similarity + MIN_SIMILARITY_LEAD
+                    >= near.similarity
             }
             None => true,
         }
     });
-    let attempts = attempts(text, hunk, &wanted, lines, region.as_ref());
+    let attempts = explain_attempts(text, hunk, &wanted, lines, region.as_ref());
     let closest = region.map(|near| {
         let window = lines.get(near.start..near.end).unwrap_or_default();
-        let text = cut(&window.join("\n"), MAX_FEEDBACK_BYTES).to_owned();
+        let text = truncate(&window.join("\n"), MAX_FEEDBACK_BYTES).to_owned();
         let line = u32::try_from(near.start + 1).unwrap_or(u32::MAX);
-        let excerpt = excerpt(&wanted, window, near.start + 1, &near.ops);
+        let excerpt = excerpt_region(&wanted, window, near.start + 1, &near.ops);
         Candidate { line, text, similarity: near.similarity, excerpt }
     });
     Refusal::NotFound { closest, already_applied, attempts }
 }
 
 /// The search text's lines as far as they are compared.
-fn wanted(search: &str) -> Vec<&str> {
-    let mut wanted: Vec<&str> =
-        search.split('\n').take(MAX_WINDOW + 1).map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+fn compared_search_lines(search: &str) -> Vec<&str> {
+    let mut wanted: Vec<&str> = search
+        .split('\n')
+        .take(MAX_COMPARED_LINES + 1)
+        .map(|line| line.strip_suffix('\r').unwrap_or(line))
+        .collect();
     if wanted.len() > 1 && wanted.last().is_some_and(|last| last.is_empty()) {
         wanted.pop();
     }
-    wanted.truncate(MAX_WINDOW);
-    wanted.into_iter().map(|line| cut(line, MAX_LINE_BYTES)).collect()
+    wanted.truncate(MAX_COMPARED_LINES);
+    wanted.into_iter().map(|line| truncate(line, MAX_LINE_BYTES)).collect()
 }
 
 /// The 0-based line where the replacement stands, if it stands there exactly once, perhaps indented
 /// otherwise, and can't well have stood there before the edit.
 fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Option<usize> {
     let replacement = hunk.replace;
-    let distinctive =
-        replacement.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE).count() >= MIN_DISTINCTIVE;
-    if !distinctive || !leaves_no_rest(lines, hunk) {
+    let distinctive = replacement.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE_CHARS).count()
+        >= MIN_DISTINCTIVE_CHARS;
+    if !distinctive || !can_have_been_deleted(lines, hunk) {
         return None;
     }
     // A replacement that only removes lines is in the file before the edit too.
@@ -86,13 +90,14 @@ fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -
     let mut places = text.match_indices(replacement);
     match (places.next(), places.next()) {
         (Some(_), Some(_)) => return None,
-        (Some((at, _)), None) if at_word_edges(text, at, replacement) => {
-            return Some(all.partition_point(|line| line.next() <= at));
+        (Some((at, _)), None) if is_at_word_edges(text, at, replacement) => {
+            return Some(all.partition_point(|line| line.next_start() <= at));
         }
         (Some(_), None) => return None,
         _ => {}
     }
-    let new: Vec<&str> = segments(replacement.trim_end()).into_iter().map(|(line, _)| line.trim()).collect();
+    let new: Vec<&str> =
+        split_with_breaks(replacement.trim_end()).into_iter().map(|(line, _)| line.trim()).collect();
     let first = new.first()?;
     let mut found = None;
     let mut work = 0;
@@ -105,7 +110,7 @@ fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -
         work += same + 1;
         // A file of equal lines would make this quadratic; what is that repetitive tells nothing
         // anyway.
-        if work > MAX_LINES {
+        if work > MAX_PROFILED_LINES {
             return None;
         }
         if same == new.len() {
@@ -120,7 +125,7 @@ fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -
 
 /// Returns true if what is found begins and ends where words do: `sum(rows)` isn't in
 /// `checksum(rows)`.
-fn at_word_edges(text: &str, at: usize, found: &str) -> bool {
+fn is_at_word_edges(text: &str, at: usize, found: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at + found.len()..).and_then(|after| after.chars().next());
@@ -132,8 +137,8 @@ fn at_word_edges(text: &str, at: usize, found: &str) -> bool {
 /// Returns true if an edit that only deletes can have been made: what is left of the search text
 /// can be in the file by chance, so none of the lines that go may be there, unless lines on both
 /// sides of them are left and stand together now.
-fn leaves_no_rest(lines: &[&str], hunk: &Hunk<'_>) -> bool {
-    let (old, new) = (wanted(hunk.search), wanted(hunk.replace));
+fn can_have_been_deleted(lines: &[&str], hunk: &Hunk<'_>) -> bool {
+    let (old, new) = (compared_search_lines(hunk.search), compared_search_lines(hunk.replace));
     let mut rest = old.iter().map(|line| line.trim());
     let only_deletes = new.len() < old.len() && new.iter().all(|line| rest.any(|old| old == line.trim()));
     if !only_deletes {
@@ -152,8 +157,8 @@ fn leaves_no_rest(lines: &[&str], hunk: &Hunk<'_>) -> bool {
 /// The region most like the search text: its longest lines vote for where it would begin, and the
 /// places with most votes are compared line by line. Time is about (lines of the file) ×
 /// [`MAX_VOTERS`].
-fn nearest(lines: &[&str], profiles: &[LineProfile], wanted: &[&str]) -> Option<Region> {
-    let lines = lines.get(..MAX_LINES).unwrap_or(lines);
+fn nearest_region(lines: &[&str], profiles: &[LineProfile], wanted: &[&str]) -> Option<Region> {
+    let lines = lines.get(..MAX_PROFILED_LINES).unwrap_or(lines);
     let mut voters: Vec<(usize, &str)> =
         wanted.iter().copied().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
     voters.sort_by_key(|(index, line)| (std::cmp::Reverse(line.trim().len()), *index));
@@ -165,7 +170,7 @@ fn nearest(lines: &[&str], profiles: &[LineProfile], wanted: &[&str]) -> Option<
     for (index, line) in voters {
         let mine = LineProfile::of(line);
         for (at, theirs) in profiles.iter().enumerate() {
-            if !mine.comparable(*theirs) {
+            if !mine.is_comparable(*theirs) {
                 continue;
             }
             let similarity = mine.similarity(*theirs);
@@ -177,9 +182,9 @@ fn nearest(lines: &[&str], profiles: &[LineProfile], wanted: &[&str]) -> Option<
             }
         }
     }
-    best_slots(&votes)
+    slots_with_most_votes(&votes)
         .into_iter()
-        .map(|slot| aligned(lines, wanted, slot.saturating_sub(wanted.len())))
+        .map(|slot| align_region(lines, wanted, slot.saturating_sub(wanted.len())))
         .fold(None, |best: Option<Region>, next| match best {
             Some(best) if best.similarity >= next.similarity => Some(best),
             _ => Some(next),
@@ -188,7 +193,7 @@ fn nearest(lines: &[&str], profiles: &[LineProfile], wanted: &[&str]) -> Option<
 }
 
 /// The slots with most votes, first ones first among equals.
-fn best_slots(votes: &[f32]) -> Vec<usize> {
+fn slots_with_most_votes(votes: &[f32]) -> Vec<usize> {
     let mut best: Vec<(f32, usize)> = Vec::with_capacity(MAX_CANDIDATES + 1);
     for (slot, vote) in votes.iter().enumerate() {
         if *vote > 0.0 && (best.len() < MAX_CANDIDATES || best.last().is_some_and(|(least, _)| vote > least))
@@ -203,10 +208,10 @@ fn best_slots(votes: &[f32]) -> Vec<usize> {
 
 /// The region that begins about at `start`, with as many lines more as let the search text's first
 /// and last line be in it.
-fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
+fn align_region(lines: &[&str], wanted: &[&str], start: usize) -> Region {
     let from = start.saturating_sub(MAX_EXTRA_LINES);
     let to = (start + wanted.len() + MAX_EXTRA_LINES).min(lines.len());
-    let wide = compared(wanted, lines.get(from..to).unwrap_or_default());
+    let wide = diff_trimmed_lines(wanted, lines.get(from..to).unwrap_or_default());
     let partner = |index: usize| {
         wide.iter().find_map(|op| match *op {
             DiffOp::Equal { old_index, new_index, len } if (old_index..old_index + len).contains(&index) => {
@@ -223,5 +228,5 @@ fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
         .filter(distinctive)
         .find_map(|index| Some(partner(index)? + wanted.len() - index));
     let start = first.unwrap_or(start);
-    Region::of(lines, wanted, start, last.unwrap_or(start + wanted.len()))
+    Region::aligned_lines(lines, wanted, start, last.unwrap_or(start + wanted.len()))
 }

@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 /// The differences that a line-by-line comparison ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum LineReading {
     /// Blanks at the end.
     TrailingWhitespace,
     /// Blanks at both ends.
@@ -17,20 +17,20 @@ pub(crate) enum Reading {
     InnerWhitespace,
 }
 
-impl Reading {
+impl LineReading {
     /// The line as this reading sees it. Two lines are the same exactly if these are equal.
-    pub(crate) fn normal(self, line: &str) -> Cow<'_, str> {
+    pub(crate) fn normalize_line(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::TrailingWhitespace => Cow::Borrowed(line.trim_end()),
             Self::Indentation => Cow::Borrowed(line.trim()),
-            Self::InnerWhitespace => squeeze(line, Strings::Loose),
+            Self::InnerWhitespace => squeeze_blanks(line, StringBlanks::Loose),
         }
     }
 }
 
 /// A hash of a line's characters that aren't blank, in their plain form (FNV-1a, 64 bits). Lines
 /// that are the same under any reading have the same.
-pub(crate) fn bare_key(line: &str) -> u64 {
+pub(crate) fn hash_without_blanks(line: &str) -> u64 {
     let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let start = 0xcbf2_9ce4_8422_2325;
     if line.is_ascii() {
@@ -38,15 +38,15 @@ pub(crate) fn bare_key(line: &str) -> u64 {
         return bytes.fold(start, add);
     }
     let mut buffer = [0; 4];
-    composed(line)
+    compose_accents(line)
         .chars()
-        .flat_map(plain)
+        .flat_map(plain_chars)
         .filter(|c| !c.is_whitespace())
         .fold(start, |hash, character| character.encode_utf8(&mut buffer).bytes().fold(hash, add))
 }
 
 /// The plain form of a typographic character that models and editors exchange for it.
-pub(crate) fn plain(character: char) -> impl Iterator<Item = char> + Clone {
+pub(crate) fn plain_chars(character: char) -> impl Iterator<Item = char> + Clone {
     let (one, more) = match character {
         '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' => ('\'', 0),
         '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{201f}' => ('"', 0),
@@ -61,7 +61,7 @@ pub(crate) fn plain(character: char) -> impl Iterator<Item = char> + Clone {
 /// Returns true if a character's plain form is another.
 fn is_typographic(character: char) -> bool {
     matches!(character, '\u{a0}' | '\u{2000}'..='\u{202f}' | '\u{205f}' | '\u{2212}' | '\u{3000}')
-        && !plain(character).eq(std::iter::once(character))
+        && !plain_chars(character).eq(std::iter::once(character))
 }
 
 /// Returns true if a character may combine with the one before it, or has another canonical form:
@@ -78,7 +78,7 @@ fn is_loose(character: char) -> bool {
 }
 
 /// A text with letters and their accents composed (Unicode's NFC).
-pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+pub(crate) fn compose_accents(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(is_loose) {
         return Cow::Borrowed(text);
     }
@@ -87,7 +87,7 @@ pub(crate) fn composed(text: &str) -> Cow<'_, str> {
 
 /// True if string literals are compared as they are or with their blanks squeezed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strings {
+pub(crate) enum StringBlanks {
     /// Blanks inside them don't count: good enough to find a place.
     Loose,
     /// Every character inside them counts: needed where the line is changed.
@@ -96,38 +96,38 @@ pub(crate) enum Strings {
 
 /// A character's class, which decides if blanks beside it separate two tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharClass {
     Word,
     Operator,
     Bracket,
 }
 
-fn kind(character: char) -> Kind {
+fn class_of(character: char) -> CharClass {
     match character {
-        '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' => Kind::Bracket,
-        c if c.is_alphanumeric() || c == '_' => Kind::Word,
-        _ => Kind::Operator,
+        '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' => CharClass::Bracket,
+        c if c.is_alphanumeric() || c == '_' => CharClass::Word,
+        _ => CharClass::Operator,
     }
 }
 
 /// A line with plain characters and without the blanks that don't separate tokens: one space stays
 /// between two words and between two operators, so that `a b` is never `ab`, nor `> =` ever `>=`.
-pub(crate) fn squeeze(line: &str, strings: Strings) -> Cow<'_, str> {
-    let line = composed(line.trim());
+pub(crate) fn squeeze_blanks(line: &str, strings: StringBlanks) -> Cow<'_, str> {
+    let line = compose_accents(line.trim());
     let line = line.as_ref();
     let mut out = String::with_capacity(line.len());
     let mut before: Option<char> = None;
     let mut blank = false;
     let mut rest = line.char_indices();
     while let Some((at, own)) = rest.next() {
-        for character in plain(own) {
+        for character in plain_chars(own) {
             if character.is_whitespace() {
                 blank = true;
                 continue;
             }
             if let (true, Some(last)) = (blank, before)
-                && kind(last) == kind(character)
-                && kind(last) != Kind::Bracket
+                && class_of(last) == class_of(character)
+                && class_of(last) != CharClass::Bracket
             {
                 out.push(' ');
             }
@@ -136,11 +136,11 @@ pub(crate) fn squeeze(line: &str, strings: Strings) -> Cow<'_, str> {
             before = Some(character);
         }
         let quoted = before.is_some_and(|last| matches!(last, '"' | '\'' | '`')) && !blank;
-        if strings == Strings::Strict && quoted {
-            let literal = string_literal(line.get(at..).unwrap_or_default());
-            out.extend(literal.chars().skip(1).flat_map(plain));
+        if strings == StringBlanks::Strict && quoted {
+            let literal = leading_string_literal(line.get(at..).unwrap_or_default());
+            out.extend(literal.chars().skip(1).flat_map(plain_chars));
             while rest.offset() < at + literal.len() && rest.next().is_some() {}
-            before = literal.chars().next_back().and_then(|last| plain(last).next());
+            before = literal.chars().next_back().and_then(|last| plain_chars(last).next());
         }
     }
     Cow::Owned(out)
@@ -148,16 +148,18 @@ pub(crate) fn squeeze(line: &str, strings: Strings) -> Cow<'_, str> {
 
 /// The string literal that `text` begins with, quotes included; all of `text` where it doesn't
 /// close, because whatever follows an open quote may belong to it.
-fn string_literal(text: &str) -> &str {
+fn leading_string_literal(text: &str) -> &str {
     let mut characters = text.char_indices();
     let Some((_, quote)) = characters.next() else { return text };
-    let quote = plain(quote).next();
+    let quote = plain_chars(quote).next();
     let mut escaped = false;
     for (at, character) in characters {
         match character {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            c if plain(c).next() == quote => return text.get(..at + character.len_utf8()).unwrap_or(text),
+            c if plain_chars(c).next() == quote => {
+                return text.get(..at + character.len_utf8()).unwrap_or(text);
+            }
             _ => {}
         }
     }
@@ -166,7 +168,7 @@ fn string_literal(text: &str) -> &str {
 
 /// A text read with line feeds only, and perhaps composed and with plain characters, with a way
 /// back to its own bytes.
-pub(crate) struct Mapped<'a> {
+pub(crate) struct MappedText<'a> {
     /// The text as it is read.
     pub(crate) text: Cow<'a, str>,
     source: &'a str,
@@ -176,7 +178,7 @@ pub(crate) struct Mapped<'a> {
     steps: Vec<(usize, usize)>,
 }
 
-impl<'a> Mapped<'a> {
+impl<'a> MappedText<'a> {
     /// Reads CR LF as LF, and with `typography` look-alikes in their plain form.
     pub(crate) fn new(source: &'a str, typography: bool) -> Self {
         let typography = typography && !source.is_ascii();
@@ -212,9 +214,10 @@ impl<'a> Mapped<'a> {
                 at += simple.len();
                 continue;
             }
-            let cluster = cluster(rest);
-            let as_read =
-                known.entry(cluster).or_insert_with(|| composed(cluster).chars().flat_map(plain).collect());
+            let cluster = leading_cluster(rest);
+            let as_read = known
+                .entry(cluster)
+                .or_insert_with(|| compose_accents(cluster).chars().flat_map(plain_chars).collect());
             read.push_str(as_read);
             at += cluster.len();
             if as_read.len() != cluster.len() {
@@ -226,16 +229,16 @@ impl<'a> Mapped<'a> {
 
     /// The bytes of the original that were read as `range`; `None` where the range begins or ends
     /// within what was read as one. A CR LF pair is never cut in two.
-    pub(crate) fn original(&self, range: Range<usize>) -> Option<Range<usize>> {
-        let own = self.back(range.start)..self.back(range.end);
+    pub(crate) fn original_range(&self, range: Range<usize>) -> Option<Range<usize>> {
+        let own = self.original_offset(range.start)..self.original_offset(range.end);
         if !self.typography {
             return Some(own);
         }
-        let read = Mapped::new(self.source.get(own.clone())?, true);
+        let read = MappedText::new(self.source.get(own.clone())?, true);
         (Some(read.text.as_ref()) == self.text.get(range)).then_some(own)
     }
 
-    fn back(&self, offset: usize) -> usize {
+    fn original_offset(&self, offset: usize) -> usize {
         let next = self.steps.partition_point(|(read, _)| *read <= offset);
         let last = next.checked_sub(1).and_then(|last| self.steps.get(last));
         let at = last.map_or(offset, |(read, original)| original + (offset - read));
@@ -248,7 +251,7 @@ impl<'a> Mapped<'a> {
 }
 
 /// The character that `text` begins with, and those after it that may combine with it.
-pub(crate) fn cluster(text: &str) -> &str {
+pub(crate) fn leading_cluster(text: &str) -> &str {
     let mut characters = text.char_indices().skip(1);
     let end = characters.find(|(_, c)| !is_loose(*c)).map_or(text.len(), |(at, _)| at);
     text.get(..end).unwrap_or(text)
@@ -263,11 +266,19 @@ mod tests {
         let same =
             [("f( a,b )", "f(a, b)"), ("  x  =  1", "x=1"), ("if(x) {", "if (x){"), ("a\u{a0}b", "a  b")];
         for (one, other) in same {
-            assert_eq!(squeeze(one, Strings::Strict), squeeze(other, Strings::Strict), "{one} / {other}");
+            assert_eq!(
+                squeeze_blanks(one, StringBlanks::Strict),
+                squeeze_blanks(other, StringBlanks::Strict),
+                "{one} / {other}"
+            );
         }
         let different = [("a b", "ab"), ("x > = 1", "x >= 1"), ("1 2", "12"), ("a - -b", "a --b")];
         for (one, other) in different {
-            assert_ne!(squeeze(one, Strings::Loose), squeeze(other, Strings::Loose), "{one} / {other}");
+            assert_ne!(
+                squeeze_blanks(one, StringBlanks::Loose),
+                squeeze_blanks(other, StringBlanks::Loose),
+                "{one} / {other}"
+            );
         }
     }
 
@@ -280,15 +291,22 @@ mod tests {
             ("text = `open  ended", "text = `open ended"),
         ];
         for (one, other) in pairs {
-            assert_ne!(squeeze(one, Strings::Strict), squeeze(other, Strings::Strict), "{one} / {other}");
+            assert_ne!(
+                squeeze_blanks(one, StringBlanks::Strict),
+                squeeze_blanks(other, StringBlanks::Strict),
+                "{one} / {other}"
+            );
         }
-        assert_eq!(squeeze("f( 'a b' ,x)", Strings::Strict), squeeze("f('a b', x)", Strings::Strict));
+        assert_eq!(
+            squeeze_blanks("f( 'a b' ,x)", StringBlanks::Strict),
+            squeeze_blanks("f('a b', x)", StringBlanks::Strict)
+        );
     }
 
     #[test]
     fn a_mapped_text_finds_its_way_back() {
         let text = "a\u{201c}\r\nb\u{2014}c\r\n";
-        let mapped = Mapped::new(text, true);
+        let mapped = MappedText::new(text, true);
         assert_eq!(mapped.text, "a\"\nb-c\n");
         let cases = [
             ("a\"", "a\u{201c}"),
@@ -299,7 +317,7 @@ mod tests {
         ];
         for (read, original) in cases {
             let at = mapped.text.find(read).unwrap();
-            assert_eq!(&text[mapped.original(at..at + read.len()).unwrap()], original, "{read:?}");
+            assert_eq!(&text[mapped.original_range(at..at + read.len()).unwrap()], original, "{read:?}");
         }
     }
 }

@@ -1,77 +1,79 @@
 //! The steps that overlook how a text is written down: line endings, blanks, typography,
 //! indentation, blank lines.
 
-use crate::lines::segments;
+use crate::lines::split_with_breaks;
 use crate::outcome::{MAX_PLACES, Strategy};
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::Haystack;
 use crate::place::matches::{Match, Matches};
-use crate::place::normalize::{Mapped, Reading, bare_key};
-use crate::place::occurrences::{at_line_edges, occurrences};
+use crate::place::normalize::{LineReading, MappedText, hash_without_blanks};
+use crate::place::occurrences::{find_occurrences, has_blank_lines_at_edges};
 
 /// Maximum number of line comparisons in overlapping windows; reached only in files that repeat one
 /// line.
-const MAX_COMPARED: usize = 4_000_000;
+const MAX_COMPARISONS: usize = 4_000_000;
 
 /// The places that the strictest of these steps finds.
-pub(super) fn locate<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
+pub(super) fn locate_normalized<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
     let found = |strategy, places: Vec<Match>, hunk: &Hunk<'a>| {
         (!places.is_empty()).then_some(Matches { strategy, places, hunk: *hunk })
     };
-    let even = Lines::of(haystack, hunk);
-    let by_lines =
-        |lines: &Lines<'_, '_, 'a>, reading, strategy| found(strategy, lines.places(reading), lines.hunk);
-    let edges = without_edges(hunk.search, hunk.replace);
+    let even = LineWindows::all_lines(haystack, hunk);
+    let by_lines = |lines: &LineWindows<'_, '_, 'a>, reading, strategy| {
+        found(strategy, lines.matching_places(reading), lines.hunk)
+    };
+    let edges = strip_blank_edges(hunk.search, hunk.replace);
     let edges = edges.map(|(search, replace)| Hunk { search, replace, ..*hunk });
     let bare = edges.unwrap_or(*hunk);
-    let readings = [Reading::TrailingWhitespace, Reading::Indentation, Reading::InnerWhitespace];
-    found(Strategy::LineEndings, by_reading(haystack, hunk, false), hunk)
-        .or_else(|| by_lines(&even, Reading::TrailingWhitespace, Strategy::TrailingWhitespace))
-        .or_else(|| found(Strategy::Typography, by_reading(haystack, hunk, true), hunk))
-        .or_else(|| by_lines(&even, Reading::Indentation, Strategy::Indentation))
-        .or_else(|| by_lines(&even, Reading::InnerWhitespace, Strategy::InnerWhitespace))
+    let readings = [LineReading::TrailingWhitespace, LineReading::Indentation, LineReading::InnerWhitespace];
+    found(Strategy::LineEndings, locate_in_mapped_text(haystack, hunk, false), hunk)
+        .or_else(|| by_lines(&even, LineReading::TrailingWhitespace, Strategy::TrailingWhitespace))
+        .or_else(|| found(Strategy::Typography, locate_in_mapped_text(haystack, hunk, true), hunk))
+        .or_else(|| by_lines(&even, LineReading::Indentation, Strategy::Indentation))
+        .or_else(|| by_lines(&even, LineReading::InnerWhitespace, Strategy::InnerWhitespace))
         .or_else(|| {
-            let edges = Lines::of(haystack, edges.as_ref()?);
+            let edges = LineWindows::all_lines(haystack, edges.as_ref()?);
             readings.into_iter().find_map(|reading| by_lines(&edges, reading, Strategy::BlankEdges))
         })
         .or_else(|| {
-            let lines = Lines::without_blank(haystack, &bare)?;
+            let lines = LineWindows::nonblank_lines(haystack, &bare)?;
             readings.into_iter().find_map(|reading| by_lines(&lines, reading, Strategy::BlankLines))
         })
 }
 
 /// Looks for the search text anywhere, also within lines, with line endings (and typography)
 /// overlooked.
-pub(super) fn by_text(text: &str, hunk: &Hunk<'_>) -> Vec<Match> {
-    read_otherwise(&Mapped::new(text, false), hunk, false)
+pub(super) fn locate_within_text(text: &str, hunk: &Hunk<'_>) -> Vec<Match> {
+    locate_as_read(&MappedText::new(text, false), hunk, false)
 }
 
 /// The same in a text that is looked up often.
-fn by_reading(haystack: &Haystack<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Match> {
+fn locate_in_mapped_text(haystack: &Haystack<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Match> {
     let both = [haystack.text, hunk.search];
     let possible = if typography {
         both.iter().any(|text| !text.is_ascii())
     } else {
         both.iter().any(|text| memchr::memchr(b'\r', text.as_bytes()).is_some())
     };
-    if possible { read_otherwise(haystack.mapped(typography), hunk, typography) } else { Vec::new() }
+    if possible { locate_as_read(haystack.mapped_text(typography), hunk, typography) } else { Vec::new() }
 }
 
-fn read_otherwise(file: &Mapped<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Match> {
-    let search = Mapped::new(hunk.search, typography);
+fn locate_as_read(file: &MappedText<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Match> {
+    let search = MappedText::new(hunk.search, typography);
     if search.text.trim().is_empty() {
         return Vec::new();
     }
-    let keep = |start: &usize| !hunk.whole_lines || at_line_edges(&file.text, *start, &search.text);
-    let starts = occurrences(&file.text, &search.text, hunk.all, keep);
+    let keep =
+        |start: &usize| !hunk.whole_lines || has_blank_lines_at_edges(&file.text, *start, &search.text);
+    let starts = find_occurrences(&file.text, &search.text, hunk.all, keep);
     let ranges = starts.into_iter().map(|start| start..start + search.text.len());
-    ranges.filter_map(|range| file.original(range)).map(Match::line_by_line).collect()
+    ranges.filter_map(|range| file.original_range(range)).map(Match::line_by_line).collect()
 }
 
 /// Search and replacement without the blank lines that the search text has at its edges, and the
 /// replacement without as many; `None` where the search text has none.
-fn without_edges<'a>(search: &'a str, replacement: &'a str) -> Option<(&'a str, &'a str)> {
-    let (before, after, inner) = edges(search);
+fn strip_blank_edges<'a>(search: &'a str, replacement: &'a str) -> Option<(&'a str, &'a str)> {
+    let (before, after, inner) = split_blank_edges(search);
     if before + after == 0 {
         return None;
     }
@@ -92,7 +94,7 @@ fn without_edges<'a>(search: &'a str, replacement: &'a str) -> Option<(&'a str, 
 
 /// Returns the numbers of blank lines at a text's beginning and end, and the text between them
 /// without a final line break.
-fn edges(text: &str) -> (usize, usize, &str) {
+fn split_blank_edges(text: &str) -> (usize, usize, &str) {
     let lead = text.len() - text.trim_start().len();
     let from = text.get(..lead).and_then(|blank| blank.rfind('\n')).map_or(0, |at| at + 1);
     let end = text.trim_end().len();
@@ -105,7 +107,7 @@ fn edges(text: &str) -> (usize, usize, &str) {
 }
 
 /// A search text's lines and the lines of the file where they may be.
-struct Lines<'g, 't, 'a> {
+struct LineWindows<'g, 't, 'a> {
     haystack: &'g Haystack<'t>,
     hunk: &'g Hunk<'a>,
     wanted: Vec<&'a str>,
@@ -116,41 +118,42 @@ struct Lines<'g, 't, 'a> {
     windows: Vec<usize>,
 }
 
-impl<'g, 't, 'a> Lines<'g, 't, 'a> {
-    fn of(haystack: &'g Haystack<'t>, hunk: &'g Hunk<'a>) -> Self {
-        let mut wanted: Vec<&str> = segments(hunk.search).into_iter().map(|(line, _)| line).collect();
+impl<'g, 't, 'a> LineWindows<'g, 't, 'a> {
+    fn all_lines(haystack: &'g Haystack<'t>, hunk: &'g Hunk<'a>) -> Self {
+        let mut wanted: Vec<&str> =
+            split_with_breaks(hunk.search).into_iter().map(|(line, _)| line).collect();
         if hunk.search.ends_with('\n') {
             wanted.pop();
         }
-        let needle: Vec<u64> = wanted.iter().map(|line| bare_key(line)).collect();
-        let windows = sequences(&haystack.keys, &needle);
+        let needle: Vec<u64> = wanted.iter().map(|line| hash_without_blanks(line)).collect();
+        let windows = find_subsequences(&haystack.keys, &needle);
         Self { haystack, hunk, wanted, among: None, windows }
     }
 
     /// The lines that aren't blank; `None` where blank lines within the text make no difference.
-    fn without_blank(haystack: &'g Haystack<'t>, hunk: &'g Hunk<'a>) -> Option<Self> {
-        let all = Self::of(haystack, hunk);
+    fn nonblank_lines(haystack: &'g Haystack<'t>, hunk: &'g Hunk<'a>) -> Option<Self> {
+        let all = Self::all_lines(haystack, hunk);
         let wanted: Vec<&str> = all.wanted.iter().copied().filter(|line| !line.trim().is_empty()).collect();
         if wanted.len() < 2 {
             return None;
         }
-        let blank = bare_key("");
+        let blank = hash_without_blanks("");
         let among: Vec<usize> =
             (0..haystack.lines.len()).filter(|index| haystack.keys.get(*index) != Some(&blank)).collect();
         let keys: Vec<u64> = among.iter().filter_map(|index| haystack.keys.get(*index).copied()).collect();
-        let needle: Vec<u64> = wanted.iter().map(|line| bare_key(line)).collect();
-        let windows = sequences(&keys, &needle);
+        let needle: Vec<u64> = wanted.iter().map(|line| hash_without_blanks(line)).collect();
+        let windows = find_subsequences(&keys, &needle);
         Some(Self { wanted, among: Some(among), windows, ..all })
     }
 
     /// The places where all lines are the same under a reading.
-    fn places(&self, reading: Reading) -> Vec<Match> {
+    fn matching_places(&self, reading: LineReading) -> Vec<Match> {
         let closed = self.hunk.search.ends_with('\n');
         let own = |index: usize| match &self.among {
             Some(among) => among.get(index).copied().unwrap_or(usize::MAX),
             None => index,
         };
-        let normal: Vec<_> = self.wanted.iter().map(|wanted| reading.normal(wanted)).collect();
+        let normal: Vec<_> = self.wanted.iter().map(|wanted| reading.normalize_line(wanted)).collect();
         let mut places: Vec<Match> = Vec::new();
         let (mut free_from, mut compared) = (0, 0);
         for start in &self.windows {
@@ -160,15 +163,17 @@ impl<'g, 't, 'a> Lines<'g, 't, 'a> {
             let end = start + self.wanted.len();
             let lines = (*start..end).zip(&normal);
             let alike = lines
-                .take_while(|(at, wanted)| reading.normal(self.haystack.line(own(*at))) == **wanted)
+                .take_while(|(at, wanted)| {
+                    reading.normalize_line(self.haystack.line_content(own(*at))) == **wanted
+                })
                 .count();
             compared += alike + 1;
             if alike == self.wanted.len() {
                 free_from = end;
-                let span = self.haystack.span(own(*start)..own(end.saturating_sub(1)) + 1, closed);
-                places.push(Match { span, pairs: self.pairs(own(*start), &own, *start) });
+                let span = self.haystack.bytes_of_lines(own(*start)..own(end.saturating_sub(1)) + 1, closed);
+                places.push(Match { span, pairs: self.pair_lines(own(*start), &own, *start) });
             }
-            if compared > MAX_COMPARED || (places.len() >= MAX_PLACES && !self.hunk.all) {
+            if compared > MAX_COMPARISONS || (places.len() >= MAX_PLACES && !self.hunk.all) {
                 break;
             }
         }
@@ -177,11 +182,16 @@ impl<'g, 't, 'a> Lines<'g, 't, 'a> {
 
     /// Returns the corresponding lines if blank lines are ignored: the nth blank line after a line
     /// for the nth there.
-    fn pairs(&self, first: usize, own: &impl Fn(usize) -> usize, start: usize) -> Option<Vec<Option<usize>>> {
+    fn pair_lines(
+        &self,
+        first: usize,
+        own: &impl Fn(usize) -> usize,
+        start: usize,
+    ) -> Option<Vec<Option<usize>>> {
         self.among.as_ref()?;
         let mut pairs = Vec::new();
         let (mut nth, mut next) = (0, first);
-        let mut all = segments(self.hunk.search);
+        let mut all = split_with_breaks(self.hunk.search);
         if self.hunk.search.ends_with('\n') {
             all.pop();
         }
@@ -202,7 +212,7 @@ impl<'g, 't, 'a> Lines<'g, 't, 'a> {
 }
 
 /// The start of each occurrence of `needle` in `hay`, in linear time (Knuth, Morris and Pratt).
-pub(super) fn sequences(hay: &[u64], needle: &[u64]) -> Vec<usize> {
+pub(super) fn find_subsequences(hay: &[u64], needle: &[u64]) -> Vec<usize> {
     let mut fallback = vec![0_usize; needle.len()];
     let at = |index: usize| needle.get(index).copied();
     let back = |fallback: &[usize], state: usize| {
@@ -248,7 +258,7 @@ mod tests {
             ("a\n", "\nb\n", None),
         ];
         for (search, replacement, expected) in cases {
-            assert_eq!(without_edges(search, replacement), expected, "{search:?} {replacement:?}");
+            assert_eq!(strip_blank_edges(search, replacement), expected, "{search:?} {replacement:?}");
         }
     }
 }

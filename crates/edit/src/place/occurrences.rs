@@ -8,7 +8,12 @@ use crate::outcome::MAX_PLACES;
 
 /// Returns the offsets of `needle` in `text`. Two overlapping occurrences are two, so that the only
 /// one is the only one.
-pub(super) fn occurrences(text: &str, needle: &str, all: bool, keep: impl Fn(&usize) -> bool) -> Vec<usize> {
+pub(super) fn find_occurrences(
+    text: &str,
+    needle: &str,
+    all: bool,
+    keep: impl Fn(&usize) -> bool,
+) -> Vec<usize> {
     let limit = if all { usize::MAX } else { MAX_PLACES };
     let mut places: Vec<usize> =
         memmem::find_iter(text.as_bytes(), needle).filter(|at| keep(at)).take(limit).collect();
@@ -23,7 +28,7 @@ pub(super) fn occurrences(text: &str, needle: &str, all: bool, keep: impl Fn(&us
 
 /// Returns true if a search text that begins or ends with a blank line, as a text format means it,
 /// has one there.
-pub(super) fn at_line_edges(text: &str, start: usize, search: &str) -> bool {
+pub(super) fn has_blank_lines_at_edges(text: &str, start: usize, search: &str) -> bool {
     let before = text.get(..start).unwrap_or_default();
     let after = text.get(start + search.len()..).unwrap_or_default();
     let opens = !search.starts_with(['\n', '\r']) || before.is_empty() || before.ends_with('\n');

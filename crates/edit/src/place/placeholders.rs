@@ -4,11 +4,12 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 /// Openers of comments in common languages.
-const COMMENTS: [&str; 12] = ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "*", "'", "REM ", "\"\"\""];
+const COMMENT_OPENERS: [&str; 12] =
+    ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "*", "'", "REM ", "\"\"\""];
 /// Openers of remarks outside of comments.
-const OPENERS: [&str; 5] = ["(", "[", "<", "...", "…"];
+const REMARK_OPENERS: [&str; 5] = ["(", "[", "<", "...", "…"];
 /// Words that, next to dots, stand for omitted code.
-const REMARKS: [&str; 20] = [
+const REMARK_WORDS: [&str; 20] = [
     "existing code",
     "existing",
     "rest of",
@@ -55,11 +56,12 @@ const WHOLE_REMARKS: [&str; 22] = [
     "same code as before",
     "code omitted for brevity",
 ];
-/// Beginnings of remarks that stand for code without dots, if they end with one of [`ENDINGS`].
-const BEGINNINGS: [&str; 7] =
+/// Beginnings of remarks that stand for code without dots, if they end with one of
+/// [`REMARK_ENDINGS`].
+const REMARK_BEGINNINGS: [&str; 7] =
     ["rest ", "the rest ", "remaining ", "other ", "existing ", "all other ", "everything else "];
 /// Ends of such remarks.
-const ENDINGS: [&str; 11] = [
+const REMARK_ENDINGS: [&str; 11] = [
     " unchanged",
     " unmodified",
     " the same",
@@ -74,13 +76,13 @@ const ENDINGS: [&str; 11] = [
 ];
 /// Maximum number of remarks compared with the search text, since each is searched in all of it.
 /// Further remarks count as new.
-const MAX_WITHIN: usize = 64;
+const MAX_COMPARED_REMARKS: usize = 64;
 /// Remarks are short; a longer line is code or prose.
-const LONGEST_REMARK: usize = 120;
+const MAX_REMARK_BYTES: usize = 120;
 
 /// The first line of `replacement` that stands for code instead of being code, such as
 /// `// ... rest unchanged ...`, unless the search text has it too.
-pub(crate) fn placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a str> {
+pub(crate) fn find_placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a str> {
     // Most remarks that stay are lines of the search text; only others are looked for within its
     // lines.
     let kept: OnceCell<HashSet<&str>> = OnceCell::new();
@@ -89,13 +91,13 @@ pub(crate) fn placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a 
     replacement.lines().map(str::trim).find(|line| {
         stands_for_code(line) && !kept().contains(line) && {
             within += 1;
-            within > MAX_WITHIN || !search.contains(line)
+            within > MAX_COMPARED_REMARKS || !search.contains(line)
         }
     })
 }
 
 /// Returns true if a remark can begin with a byte.
-fn may_begin(byte: u8) -> bool {
+fn may_begin_remark(byte: u8) -> bool {
     matches!(
         byte,
         b'/' | b'#'
@@ -117,11 +119,11 @@ fn may_begin(byte: u8) -> bool {
 
 fn stands_for_code(line: &str) -> bool {
     // Nearly every line is none, and its first character says so.
-    if line.len() > LONGEST_REMARK || !line.bytes().next().is_some_and(may_begin) {
+    if line.len() > MAX_REMARK_BYTES || !line.bytes().next().is_some_and(may_begin_remark) {
         return false;
     }
-    let is_comment = COMMENTS.iter().any(|opener| line.starts_with(opener));
-    if !(is_comment || OPENERS.iter().any(|opener| line.starts_with(opener))) {
+    let is_comment = COMMENT_OPENERS.iter().any(|opener| line.starts_with(opener));
+    if !(is_comment || REMARK_OPENERS.iter().any(|opener| line.starts_with(opener))) {
         return false;
     }
     // The dots stand at an edge of the remark: in its middle they belong to a sentence.
@@ -135,19 +137,19 @@ fn stands_for_code(line: &str) -> bool {
     // Dots right before a name spread what it holds.
     let spreads =
         opens && !closes && !is_comment && inner.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    if (opens || closes) && !spreads && REMARKS.iter().any(|remark| lower.contains(remark)) {
+    if (opens || closes) && !spreads && REMARK_WORDS.iter().any(|remark| lower.contains(remark)) {
         return true;
     }
     let lower = lower.trim_end_matches(|c: char| !c.is_alphanumeric());
     is_comment
         && (WHOLE_REMARKS.contains(&lower)
-            || (BEGINNINGS.iter().any(|beginning| lower.starts_with(beginning))
-                && ENDINGS.iter().any(|ending| lower.ends_with(ending))))
+            || (REMARK_BEGINNINGS.iter().any(|beginning| lower.starts_with(beginning))
+                && REMARK_ENDINGS.iter().any(|ending| lower.ends_with(ending))))
 }
 
 /// Returns true if a line stands for lines that were left out: dots alone, in a comment or not, or
 /// with words that say so.
-pub(crate) fn is_gap(line: &str) -> bool {
+pub(crate) fn is_gap_line(line: &str) -> bool {
     let line = line.trim();
     let inner = line.trim_start_matches(['/', '#', '-', '*', '<', '!', '{', ';', '%', '(']);
     let inner = inner.trim_end_matches(['/', '*', '-', '>', '}', ')']).trim();
@@ -162,7 +164,12 @@ mod tests {
 
     #[test]
     fn remarks_begin_with_what_opens_them() {
-        assert!(COMMENTS.iter().chain(&OPENERS).all(|opener| opener.bytes().next().is_some_and(may_begin)));
+        assert!(
+            COMMENT_OPENERS
+                .iter()
+                .chain(&REMARK_OPENERS)
+                .all(|opener| opener.bytes().next().is_some_and(may_begin_remark))
+        );
     }
 
     #[test]
@@ -170,9 +177,12 @@ mod tests {
         let remarks = |begin: &str, count: usize| -> String {
             (0..count).map(|n| format!("{begin}// ... rest of {n} ...\n")).collect()
         };
-        assert_eq!(placeholder(&remarks("", 5_000), &remarks("", 5_000)), None);
-        assert_eq!(placeholder(&remarks("x ", MAX_WITHIN), &remarks("", MAX_WITHIN)), None);
-        assert!(placeholder(&remarks("x ", 5_000), &remarks("", 5_000)).is_some());
+        assert_eq!(find_placeholder(&remarks("", 5_000), &remarks("", 5_000)), None);
+        assert_eq!(
+            find_placeholder(&remarks("x ", MAX_COMPARED_REMARKS), &remarks("", MAX_COMPARED_REMARKS)),
+            None
+        );
+        assert!(find_placeholder(&remarks("x ", 5_000), &remarks("", 5_000)).is_some());
     }
 
     #[test]
@@ -201,11 +211,11 @@ mod tests {
             ("rest of the code", false),
         ];
         for (replacement, expected) in cases {
-            assert_eq!(placeholder("x", replacement).is_some(), expected, "{replacement:?}");
+            assert_eq!(find_placeholder("x", replacement).is_some(), expected, "{replacement:?}");
         }
         let gaps = ["...", "  …", "// ...", "# ...", "/* ... */", "<!-- ... -->", "// ... existing code ..."];
-        assert!(gaps.into_iter().all(is_gap));
-        assert!(!["", "--", "// a", "a...", "..", "// wait..."].into_iter().any(is_gap));
-        assert_eq!(placeholder("// ... existing code ...\nx", "// ... existing code ...\ny"), None);
+        assert!(gaps.into_iter().all(is_gap_line));
+        assert!(!["", "--", "// a", "a...", "..", "// wait..."].into_iter().any(is_gap_line));
+        assert_eq!(find_placeholder("// ... existing code ...\nx", "// ... existing code ...\ny"), None);
     }
 }

@@ -2,8 +2,8 @@
 
 use journeyman_text_diff::{DiffOp, diff};
 
-use crate::outcome::cut;
-use crate::place::line_profiles::{COMPARED_LINE_BYTES, LineProfile};
+use crate::outcome::truncate;
+use crate::place::line_profiles::{LineProfile, MAX_COMPARED_LINE_BYTES};
 
 /// A region of the file, aligned with the search text.
 pub(super) struct Region {
@@ -19,24 +19,24 @@ pub(super) struct Region {
 
 impl Region {
     /// Some lines of the file, of which there is at least one.
-    pub(super) fn of(lines: &[&str], wanted: &[&str], start: usize, end: usize) -> Self {
+    pub(super) fn aligned_lines(lines: &[&str], wanted: &[&str], start: usize, end: usize) -> Self {
         let end = end.max(start + 1).min(lines.len());
         let window = lines.get(start..end).unwrap_or_default();
-        let ops = compared(wanted, window);
-        let similarity = similarity(wanted, window, &ops);
+        let ops = diff_trimmed_lines(wanted, window);
+        let similarity = region_similarity(wanted, window, &ops);
         Self { start, end, ops, similarity }
     }
 }
 
 /// From some lines to others; those are equal that differ in blanks at their ends.
-pub(super) fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
+pub(super) fn diff_trimmed_lines(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
     let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| line.trim().to_owned()).collect() };
     diff(&keys(wanted), &keys(lines))
 }
 
 /// Returns the similarity of the search text's and the window's lines, each weighed by its length.
-fn similarity(wanted: &[&str], window: &[&str], ops: &[DiffOp]) -> f32 {
-    let weight = |line: &str| line.trim().len().min(COMPARED_LINE_BYTES) as f32;
+fn region_similarity(wanted: &[&str], window: &[&str], ops: &[DiffOp]) -> f32 {
+    let weight = |line: &str| line.trim().len().min(MAX_COMPARED_LINE_BYTES) as f32;
     let (mut sum, mut weights) = (0.0, 0.0);
     for op in ops {
         let (old, new) = (op.old_range(), op.new_range());
@@ -59,7 +59,10 @@ fn line_similarity(one: &str, other: &str) -> f32 {
     if one == other {
         return 1.0;
     }
-    let (a, b) = (cut(one, COMPARED_LINE_BYTES).as_bytes(), cut(other, COMPARED_LINE_BYTES).as_bytes());
+    let (a, b) = (
+        truncate(one, MAX_COMPARED_LINE_BYTES).as_bytes(),
+        truncate(other, MAX_COMPARED_LINE_BYTES).as_bytes(),
+    );
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let tail = a.iter().skip(head).rev().zip(b.iter().skip(head).rev()).take_while(|(x, y)| x == y).count();
     let shared = 2.0 * (head + tail) as f32 / (a.len() + b.len()).max(1) as f32;

@@ -3,70 +3,70 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::lines::{break_of, line_at, segments, split_indent};
+use crate::lines::{first_break_of, line_at, split_indent, split_with_breaks};
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::fit::{Alignment, curled_as, is_curled, is_similar, straightened};
+use crate::place::fit::{Alignment, count_curled_quotes, is_curled, is_similar, straighten_quotes};
 use crate::place::hunk::Hunk;
-use crate::place::indent::{IndentMap, Styles};
+use crate::place::indent::{IndentMap, IndentStyles};
 use crate::place::matches::{Match, Matches};
-use crate::place::write::{take_break, write};
+use crate::place::write::{take_line_break, to_placed};
 use crate::place::{duplicates, exact, explain, tie_breaking, tokens};
 
 /// A replacement of bytes, with a note on the differences.
-pub(super) struct Piece {
+pub(super) struct FittedPiece {
     pub(super) span: Range<usize>,
     pub(super) text: String,
     pub(super) note: String,
 }
 
 /// Decides between places, and says what is put there.
-pub(super) fn resolve(text: &str, matches: &Matches<'_>) -> Result<Placed, Refusal> {
+pub(super) fn resolve_matches(text: &str, matches: &Matches<'_>) -> Result<Placed, Refusal> {
     let Matches { strategy, places, hunk } = matches;
     if *strategy == Strategy::Exact {
-        return exact::resolve(text, places, hunk);
+        return exact::resolve_exact(text, places, hunk);
     }
     let spans = places.iter().map(|place| place.span.clone()).collect();
     let chosen = tie_breaking::select_spans(text, spans, hunk, *strategy)?;
-    let writer = Writer::new(text, *strategy, hunk);
+    let writer = HunkWriter::new(text, *strategy, hunk);
     let mut pieces = Vec::with_capacity(chosen.len());
     let mut note = None;
     let mut places = places.iter();
     for span in chosen {
         let Some(place) = places.find(|place| place.span == span) else { continue };
-        let piece = writer.piece(place)?;
+        let piece = writer.fit_to_place(place)?;
         note = note.or(Some(piece.note));
-        pieces.push((take_break(text, piece.span, hunk), piece.text));
+        pieces.push((take_line_break(text, piece.span, hunk), piece.text));
     }
-    write(text, pieces, *strategy, note)
+    to_placed(text, pieces, *strategy, note)
 }
 
 /// One hunk, ready to be fitted to places.
-pub(super) struct Writer<'a> {
+pub(super) struct HunkWriter<'a> {
     text: &'a str,
     strategy: Strategy,
     hunk: &'a Hunk<'a>,
     alignment: Alignment<'a>,
-    styles: Styles,
+    styles: IndentStyles,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> HunkWriter<'a> {
     pub(super) fn new(text: &'a str, strategy: Strategy, hunk: &'a Hunk<'a>) -> Self {
         let given = hunk.search.lines().chain(hunk.replace.lines());
-        let styles = Styles::of(given, text);
+        let styles = IndentStyles::learn_styles(given, text);
         Self { text, strategy, hunk, alignment: Alignment::new(hunk.search, hunk.replace), styles }
     }
 
     /// The replacement for one place, if nothing that has a meaning differs there.
-    pub(super) fn piece(&self, place: &Match) -> Result<Piece, Refusal> {
+    pub(super) fn fit_to_place(&self, place: &Match) -> Result<FittedPiece, Refusal> {
         if self.strategy == Strategy::LineBreaks {
-            return self.rejoined(place);
+            return self.fit_rejoined_lines(place);
         }
         let found = self.text.get(place.span.clone()).unwrap_or_default();
-        let file: Vec<(&str, &str)> = segments(found);
-        let old = self.alignment.old();
+        let file: Vec<(&str, &str)> = split_with_breaks(found);
+        let old = self.alignment.old_lines();
         let first = line_at(self.text, place.span.start);
         let line = |index: usize| first.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
-        let pairs = self.pairs(place, &file);
+        let pairs = self.pair_lines(place, &file);
         let own = |index: usize| {
             let at = pairs.get(index).copied().flatten()?;
             Some((at, file.get(at).map_or("", |(content, _)| *content)))
@@ -76,22 +76,25 @@ impl<'a> Writer<'a> {
             return Err(Refusal::SpanTooLarge { line: first, lines, searched });
         }
         if !self.hunk.allow.differences {
-            if let Some((at, difference)) = self.meaning(&pairs, &file) {
+            if let Some((at, difference)) = self.first_meaningful_difference(&pairs, &file) {
                 return Err(Refusal::GuardedMismatch { line: line(at), difference });
             }
-            duplicates::check(self.text, &place.span, self.hunk, self.strategy)?;
+            duplicates::refuse_duplicates(self.text, &place.span, self.hunk, self.strategy)?;
         }
         let matched = (0..old.len()).filter_map(|index| Some((*old.get(index)?, own(index)?.1)));
-        let indents = IndentMap::learn(matched, self.alignment.new_lines(), self.styles);
+        let indents = IndentMap::learn_map(matched, self.alignment.new_lines(), self.styles);
         let matched = (0..old.len()).filter_map(|index| Some((*old.get(index)?, own(index)?.1)));
-        let straight = self.straightens(matched, first)?;
-        let fitted =
-            self.alignment.fit(found, &pairs, &indents, straight, break_of(self.text)).map_err(|unfit| {
-                Refusal::GuardedMismatch { line: first, difference: explain::unfit_indentation(&unfit.line) }
+        let straight = self.straightens_quotes(matched, first)?;
+        let fitted = self
+            .alignment
+            .fit_to_match(found, &pairs, &indents, straight, first_break_of(self.text))
+            .map_err(|unfit| Refusal::GuardedMismatch {
+                line: first,
+                difference: explain::describe_unfit_indentation(&unfit.line),
             })?;
-        let note = self.note(&pairs, &file, first);
+        let note = self.describe_match(&pairs, &file, first);
         let span = self.with_closing_blank_line(&place.span).unwrap_or_else(|| place.span.clone());
-        Ok(Piece { span, text: fitted, note })
+        Ok(FittedPiece { span, text: fitted, note })
     }
 
     /// The place with the blank line after it, if the search text ends with one and the replacement
@@ -108,14 +111,14 @@ impl<'a> Writer<'a> {
 
     /// Returns true if curled quotes of new lines become plain ones: they do if all that the search
     /// text has stand for plain ones.
-    fn straightens<'b>(
+    fn straightens_quotes<'b>(
         &self,
         matched: impl Iterator<Item = (&'b str, &'b str)>,
         line: u32,
     ) -> Result<bool, Refusal> {
-        let counts = matched.map(|(searched, own)| curled_as(searched, own));
+        let counts = matched.map(|(searched, own)| count_curled_quotes(searched, own));
         let (plain, curled) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        let new = self.alignment.changes().flat_map(|(_, new)| new);
+        let new = self.alignment.changed_ranges().flat_map(|(_, new)| new);
         let mut new = new.filter_map(|at| self.alignment.new_lines().get(at));
         if plain > 0 && curled > 0 && new.any(|line| line.contains(is_curled)) {
             let difference = "some curled quotes of the search text are plain in the file and some are not, so those of the \
@@ -128,39 +131,44 @@ impl<'a> Writer<'a> {
 
     /// The replacement for a place whose lines are broken elsewhere: as it is, from the place's
     /// indentation on.
-    fn rejoined(&self, place: &Match) -> Result<Piece, Refusal> {
+    fn fit_rejoined_lines(&self, place: &Match) -> Result<FittedPiece, Refusal> {
         let found = self.text.get(place.span.clone()).unwrap_or_default();
         let first = line_at(self.text, place.span.start);
-        let old =
-            self.alignment.old().iter().find(|line| !line.trim().is_empty()).copied().unwrap_or_default();
+        let old = self
+            .alignment
+            .old_lines()
+            .iter()
+            .find(|line| !line.trim().is_empty())
+            .copied()
+            .unwrap_or_default();
         let own = found.lines().next().unwrap_or_default();
         let content = self.hunk.replace.trim_end_matches(['\n', '\r']);
-        let new: Vec<&str> = segments(content).into_iter().map(|(line, _)| line).collect();
-        let indents = IndentMap::learn(std::iter::once((old, own)), &new, self.styles);
-        let straight = self.straightens(std::iter::once((self.hunk.search, found)), first)?;
+        let new: Vec<&str> = split_with_breaks(content).into_iter().map(|(line, _)| line).collect();
+        let indents = IndentMap::learn_map(std::iter::once((old, own)), &new, self.styles);
+        let straight = self.straightens_quotes(std::iter::once((self.hunk.search, found)), first)?;
         let mut lines = Vec::with_capacity(new.len());
         for line in new {
-            let line = if straight { Cow::Owned(straightened(line)) } else { Cow::Borrowed(line) };
+            let line = if straight { Cow::Owned(straighten_quotes(line)) } else { Cow::Borrowed(line) };
             let line = line.as_ref();
             let (indent, rest) = split_indent(line);
-            lines.push(match indents.carry(indent, None) {
+            lines.push(match indents.carry_indent(indent, None) {
                 _ if rest.trim().is_empty() => String::new(),
                 Some(own) => own + rest,
                 None => {
-                    let difference = explain::unfit_indentation(line);
+                    let difference = explain::describe_unfit_indentation(line);
                     return Err(Refusal::GuardedMismatch { line: first, difference });
                 }
             });
         }
-        let text = lines.join(break_of(self.text));
+        let text = lines.join(first_break_of(self.text));
         let note = format!("no exact match; placed by {}, from line {first}", self.strategy);
-        Ok(Piece { span: place.span.clone(), text, note })
+        Ok(FittedPiece { span: place.span.clone(), text, note })
     }
 
     /// Returns the match's line for each line of the search text, the empty one after a final line
     /// break included.
-    fn pairs(&self, place: &Match, file: &[(&str, &str)]) -> Vec<Option<usize>> {
-        let old = self.alignment.old();
+    fn pair_lines(&self, place: &Match, file: &[(&str, &str)]) -> Vec<Option<usize>> {
+        let old = self.alignment.old_lines();
         let Some(pairs) = &place.pairs else { return (0..old.len()).map(Some).collect() };
         let mut pairs = pairs.clone();
         let closed = file.len() > 1 && file.last() == Some(&("", ""));
@@ -170,12 +178,16 @@ impl<'a> Writer<'a> {
 
     /// The first difference that has a meaning: in a line that the edit changes or deletes, or
     /// around one that isn't the search text's.
-    fn meaning(&self, pairs: &[Option<usize>], file: &[(&str, &str)]) -> Option<(usize, String)> {
+    fn first_meaningful_difference(
+        &self,
+        pairs: &[Option<usize>],
+        file: &[(&str, &str)],
+    ) -> Option<(usize, String)> {
         let loose = self.strategy == Strategy::Similarity;
         let content = |at: usize| file.get(at).map_or("", |(content, _)| *content);
         let blank = |at: usize| content(at).trim().is_empty();
-        let old = self.alignment.old();
-        for (replaced, new) in self.alignment.changes() {
+        let old = self.alignment.old_lines();
+        for (replaced, new) in self.alignment.changed_ranges() {
             let one_to_one = replaced.len() == new.len();
             for (index, searched) in replaced.clone().filter_map(|index| Some((index, *old.get(index)?))) {
                 let Some(at) = pairs.get(index).copied().flatten() else {
@@ -183,17 +195,20 @@ impl<'a> Writer<'a> {
                         continue;
                     }
                     let next = pairs.get(index..).and_then(|pairs| pairs.iter().flatten().next());
-                    return Some((next.copied().unwrap_or(0), explain::difference(searched, "")));
+                    return Some((
+                        next.copied().unwrap_or(0),
+                        explain::describe_line_difference(searched, ""),
+                    ));
                 };
                 let own = content(at);
                 let same = if loose && one_to_one {
-                    tokens::same_but_for_remarks(searched, own)
+                    tokens::mean_the_same_but_for_remarks(searched, own)
                 } else {
-                    tokens::same(searched, own)
+                    tokens::mean_the_same(searched, own)
                 };
-                let fades = loose && new.is_empty() && tokens::same_but_for_remarks(searched, own);
+                let fades = loose && new.is_empty() && tokens::mean_the_same_but_for_remarks(searched, own);
                 if !same && !fades {
-                    return Some((at, explain::difference(searched, own)));
+                    return Some((at, explain::describe_line_difference(searched, own)));
                 }
             }
             // Nor may a line that the file doesn't have stand next to one that changes.
@@ -201,7 +216,10 @@ impl<'a> Writer<'a> {
                 let searched = old.get(index).map_or("", |line| *line);
                 if !searched.trim().is_empty() && pairs.get(index).copied().flatten().is_none() {
                     let next = pairs.get(index..).and_then(|pairs| pairs.iter().flatten().next());
-                    return Some((next.copied().unwrap_or(0), explain::difference(searched, "")));
+                    return Some((
+                        next.copied().unwrap_or(0),
+                        explain::describe_line_difference(searched, ""),
+                    ));
                 }
             }
             // Blank lines among those that others replace: where they would be among the new ones
@@ -213,9 +231,9 @@ impl<'a> Writer<'a> {
                 (first..last).find(|at| lines.binary_search(at).is_err() && blank(*at))
             };
             if let (Some(at), false) = (among(&gone), new.is_empty())
-                && !(one_to_one && self.parts_alike(&replaced, &new, pairs, at))
+                && !(one_to_one && self.are_parts_alike(&replaced, &new, pairs, at))
             {
-                return Some((at, explain::difference("", content(at))));
+                return Some((at, explain::describe_line_difference("", content(at))));
             }
             // Lines of the file that the search text doesn't have must not lie where something
             // comes or goes.
@@ -226,7 +244,7 @@ impl<'a> Writer<'a> {
             // Nor, where lines only come, blank ones: they could come before those or after them.
             let unseen = unseen.or_else(|| among(&inner).filter(|_| replaced.is_empty()));
             if let Some(at) = unseen {
-                return Some((at, explain::difference("", content(at))));
+                return Some((at, explain::describe_line_difference("", content(at))));
             }
         }
         None
@@ -234,7 +252,7 @@ impl<'a> Writer<'a> {
 
     /// Returns true if the old lines above and below a line of the place become new ones that are
     /// nearly the same, one for one: then what is between them stays there.
-    fn parts_alike(
+    fn are_parts_alike(
         &self,
         replaced: &Range<usize>,
         new: &Range<usize>,
@@ -246,7 +264,7 @@ impl<'a> Writer<'a> {
         let below = replaced.clone().find(|at| own(*at).is_some_and(|own| own > between));
         let alike = |at: Option<usize>| {
             let at = at?;
-            let old = self.alignment.old().get(at)?;
+            let old = self.alignment.old_lines().get(at)?;
             let new = self.alignment.new_lines().get(new.start + (at - replaced.start))?;
             Some(is_similar(old.trim(), new.trim()))
         };
@@ -254,11 +272,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns a note on the differences, in few words.
-    fn note(&self, pairs: &[Option<usize>], file: &[(&str, &str)], first: u32) -> String {
-        let old = self.alignment.old();
+    fn describe_match(&self, pairs: &[Option<usize>], file: &[(&str, &str)], first: u32) -> String {
+        let old = self.alignment.old_lines();
         let even = pairs.iter().enumerate().all(|(index, at)| *at == Some(index));
         if even {
-            return explain::note(self.strategy, old, file, first);
+            return explain::note_loose_match(self.strategy, old, file, first);
         }
         let (mut olds, mut own, mut offset) = (Vec::new(), Vec::new(), None);
         for (searched, at) in old.iter().zip(pairs) {
@@ -272,7 +290,7 @@ impl<'a> Writer<'a> {
         }
         let strategy = self.strategy;
         match offset {
-            Some(offset) => explain::note(strategy, &olds, &own, first.saturating_add(offset)),
+            Some(offset) => explain::note_loose_match(strategy, &olds, &own, first.saturating_add(offset)),
             None => format!("no exact match; placed by {strategy}, from line {first}"),
         }
     }

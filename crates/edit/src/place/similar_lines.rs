@@ -11,26 +11,26 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::lines::segments;
+use crate::lines::split_with_breaks;
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::Haystack;
 use crate::place::matches::{Match, Matches};
-use crate::place::normalize::bare_key;
-use crate::place::tokens::{Ends, is_word, words};
+use crate::place::normalize::hash_without_blanks;
+use crate::place::tokens::{LineParts, is_word, words};
 use crate::place::{artifacts, resolve, tie_breaking};
 
 /// Fewer lines than this can be like anything.
 pub(super) const MIN_LINES: usize = 3;
 /// Longer search texts aren't aligned: who quotes that much quotes it right, or has another version
 /// of the file.
-const MAX_LINES: usize = 400;
+const MAX_SEARCH_LINES: usize = 400;
 /// A place less like the search text than this isn't taken. It is what the alignments of other
 /// engines ask of a line or a place (zed 0.8 of the lines, Roo and gemini 0.9 of the characters);
 /// the changed lines must be equal in any case.
 pub(super) const MIN_SIMILARITY: f32 = 0.8;
 /// The next best place must be less like the search text by this.
-const MIN_LEAD: f32 = 0.1;
+const MIN_SIMILARITY_LEAD: f32 = 0.1;
 /// Lines less alike than this don't stand for each other.
 const MIN_LINE_SIMILARITY: f32 = 0.55;
 /// Two remarks stand for each other whatever their words.
@@ -47,23 +47,23 @@ const MAX_LINE_WEIGHT: usize = 60;
 const MAX_LINE_BYTES: usize = 300;
 /// Maximum number of compared pairs of bytes in all: some milliseconds. Where that isn't enough
 /// nothing is placed, because a better place may be among those that weren't compared.
-const MAX_WORK: usize = 1 << 19;
+const MAX_COMPARED_BYTE_PAIRS: usize = 1 << 19;
 /// Minimum cost of comparing two lines, in pairs of bytes.
-const MIN_WORK: usize = 100;
+const MIN_BYTE_PAIRS_PER_LINE: usize = 100;
 /// A word that the file has at most this often elsewhere tells one place from another.
 const MAX_DISTINCTIVE_OCCURRENCES: usize = 5;
 /// Maximum number of missing words searched elsewhere.
-const MAX_WORDS: usize = 16;
+const MAX_MISSING_WORDS: usize = 16;
 /// Maximum number of words searched in the region.
-const MAX_WORDS_HERE: usize = 2_000;
+const MAX_REGION_WORDS: usize = 2_000;
 
 /// The one place that is like enough, if nothing speaks against it.
-pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+pub(super) fn find_similar(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let wanted = SearchLines::of(hunk)?;
     let mut places: Vec<AlignedRegion> = Vec::new();
-    let mut work = MAX_WORK;
-    for start in wanted.starts(haystack) {
-        places.extend(wanted.align(haystack, start, &mut work));
+    let mut work = MAX_COMPARED_BYTE_PAIRS;
+    for start in wanted.candidate_starts(haystack) {
+        places.extend(wanted.align_from(haystack, start, &mut work));
     }
     if work == 0 {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Pl
     places.sort_by(|one, other| other.score.total_cmp(&one.score));
     let best = places.first().filter(|best| best.score >= MIN_SIMILARITY)?;
     let near: Vec<&AlignedRegion> =
-        places.iter().filter(|place| place.score > best.score - MIN_LEAD).collect();
+        places.iter().filter(|place| place.score > best.score - MIN_SIMILARITY_LEAD).collect();
     let mut spans: Vec<Range<usize>> = near.iter().map(|place| place.span(haystack, hunk)).collect();
     spans.sort_by_key(|span| span.start);
     let chosen = match tie_breaking::select_spans(haystack.text, spans, hunk, Strategy::Similarity) {
@@ -87,7 +87,7 @@ pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Pl
     }
     let found = Match { span: chosen, pairs: Some(place.pairs.clone()) };
     let matches = Matches { strategy: Strategy::Similarity, places: vec![found], hunk: *hunk };
-    match resolve::resolve(haystack.text, &matches) {
+    match resolve::resolve_matches(haystack.text, &matches) {
         // The nearest region tells more than that it isn't near enough.
         Err(Refusal::GuardedMismatch { .. }) => None,
         resolved => Some(resolved),
@@ -116,40 +116,40 @@ struct AlignedRegion {
 
 impl AlignedRegion {
     fn span(&self, haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Range<usize> {
-        haystack.span(self.start..self.end, hunk.search.ends_with('\n'))
+        haystack.bytes_of_lines(self.start..self.end, hunk.search.ends_with('\n'))
     }
 }
 
 impl<'a> SearchLines<'a> {
     fn of(hunk: &Hunk<'a>) -> Option<Self> {
-        let mut lines: Vec<&str> = segments(hunk.search).into_iter().map(|(line, _)| line).collect();
+        let mut lines: Vec<&str> = split_with_breaks(hunk.search).into_iter().map(|(line, _)| line).collect();
         if hunk.search.ends_with('\n') {
             lines.pop();
         }
         let first = lines.iter().position(|line| !line.trim().is_empty())?;
         let last = lines.iter().rposition(|line| !line.trim().is_empty())?;
         let count = lines.iter().filter(|line| !line.trim().is_empty()).count();
-        if hunk.all || count < MIN_LINES || lines.len() > MAX_LINES {
+        if hunk.all || count < MIN_LINES || lines.len() > MAX_SEARCH_LINES {
             return None;
         }
-        let keys = lines.iter().map(|line| bare_key(line)).collect();
+        let keys = lines.iter().map(|line| hash_without_blanks(line)).collect();
         let weights = lines.iter().map(|line| line_weight(line)).collect();
         let new: HashSet<&str> = hunk.replace.lines().map(str::trim).collect();
         let kept = lines.iter().map(|line| new.contains(line.trim())).collect();
         Some(Self { lines, keys, weights, kept, first, last })
     }
 
-    fn key(&self, index: usize) -> Option<u64> {
+    fn key_of_line(&self, index: usize) -> Option<u64> {
         self.keys.get(index).copied()
     }
 
     /// Returns the maximum shift of lines against each other.
-    fn band(&self) -> usize {
+    fn alignment_band(&self) -> usize {
         (self.lines.len() / 10).clamp(2, 20)
     }
 
     /// The lines that are the first one, those first around which most of the others are.
-    fn starts(&self, haystack: &Haystack<'_>) -> Vec<usize> {
+    fn candidate_starts(&self, haystack: &Haystack<'_>) -> Vec<usize> {
         let mut at: HashMap<u64, Vec<usize>> = HashMap::new();
         for (index, key) in self.keys.iter().enumerate().take(self.last + 1).skip(self.first) {
             if self.weights.get(index).is_some_and(|weight| *weight > 0.0) {
@@ -159,7 +159,7 @@ impl<'a> SearchLines<'a> {
         let mut hits: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut starts = Vec::new();
         for (index, key) in haystack.keys.iter().enumerate() {
-            if self.key(self.first) == Some(*key) {
+            if self.key_of_line(self.first) == Some(*key) {
                 starts.push(index);
             }
             if at.contains_key(key) {
@@ -181,7 +181,7 @@ impl<'a> SearchLines<'a> {
             }
         }
         votes.sort_unstable();
-        let band = self.band();
+        let band = self.alignment_band();
         let around = |start: usize| {
             votes.partition_point(|vote| *vote <= start + band)
                 - votes.partition_point(|vote| *vote + band < start)
@@ -197,46 +197,46 @@ impl<'a> SearchLines<'a> {
     }
 
     /// Aligns the search text with the lines from `start` on; its last line must be one of theirs.
-    fn align(&self, haystack: &Haystack<'_>, start: usize, work: &mut usize) -> Option<AlignedRegion> {
-        let (rows, band) = (self.last - self.first + 1, self.band());
+    fn align_from(&self, haystack: &Haystack<'_>, start: usize, work: &mut usize) -> Option<AlignedRegion> {
+        let (rows, band) = (self.last - self.first + 1, self.alignment_band());
         let width = 2 * band + 1;
         let total: f32 = self.weights.get(self.first..=self.last)?.iter().sum();
         // Cell (row, column): the best score where `row` wanted lines and `row + column - band` of
         // the file's are used.
         let mut scores = vec![vec![f32::NEG_INFINITY; width]; rows + 1];
-        let mut steps = vec![vec![Step::Start; width]; rows + 1];
+        let mut steps = vec![vec![AlignmentStep::Start; width]; rows + 1];
         *scores.first_mut()?.get_mut(band)? = 0.0;
         for row in 0..=rows {
             for column in 0..width {
                 let Some(used) = (row + column).checked_sub(band) else { continue };
-                let mut best = (f32::NEG_INFINITY, Step::Start);
+                let mut best = (f32::NEG_INFINITY, AlignmentStep::Start);
                 if row == 0 && used == 0 {
                     continue;
                 }
                 let get = |row: usize, column: usize| {
                     scores.get(row).and_then(|line| line.get(column)).copied().unwrap_or(f32::NEG_INFINITY)
                 };
-                let mut offer = |score: f32, step: Step| {
+                let mut offer = |score: f32, step: AlignmentStep| {
                     if score > best.0 {
                         best = (score, step);
                     }
                 };
                 if row > 0 && used > 0 && get(row - 1, column).is_finite() {
                     let (wanted, own) = (self.first + row - 1, start + used - 1);
-                    let like = self.similarity(haystack, wanted, own, work);
+                    let like = self.similarity_of_lines(haystack, wanted, own, work);
                     if like >= MIN_LINE_SIMILARITY {
                         let weight = self.weights.get(wanted).copied().unwrap_or_default();
-                        offer(get(row - 1, column) + like * weight, Step::Pair);
+                        offer(get(row - 1, column) + like * weight, AlignmentStep::Pair);
                     }
                 }
                 // The first and the last line are always paired.
                 if row > 1 && row < rows {
-                    offer(get(row - 1, column + 1), Step::Missing);
+                    offer(get(row - 1, column + 1), AlignmentStep::Missing);
                 }
                 if row > 0 && row < rows && used > 1 && column > 0 {
                     offer(
-                        get(row, column - 1) - extra_line_penalty(haystack.line(start + used - 1)),
-                        Step::Extra,
+                        get(row, column - 1) - extra_line_penalty(haystack.line_content(start + used - 1)),
+                        AlignmentStep::Extra,
                     );
                 }
                 if let (Some(score), Some(step)) = (
@@ -259,34 +259,45 @@ impl<'a> SearchLines<'a> {
             score(one).total_cmp(&score(other))
         })?;
         let score = last.get(column).copied().filter(|score| score.is_finite())?;
-        let pairs = self.trace(&steps, column, band)?;
+        let pairs = self.trace_pairs(&steps, column, band)?;
         let end = start + (rows + column).checked_sub(band)?;
         Some(AlignedRegion { start, end, score: score / total.max(1.0), pairs })
     }
 
     /// Returns the corresponding lines by tracing an alignment back from its end.
-    fn trace(&self, steps: &[Vec<Step>], mut column: usize, band: usize) -> Option<Vec<Option<usize>>> {
+    fn trace_pairs(
+        &self,
+        steps: &[Vec<AlignmentStep>],
+        mut column: usize,
+        band: usize,
+    ) -> Option<Vec<Option<usize>>> {
         let mut pairs = vec![None; self.lines.len()];
         let mut row = steps.len() - 1;
         while row > 0 {
             match steps.get(row)?.get(column)? {
-                Step::Start => return None,
-                Step::Pair => {
+                AlignmentStep::Start => return None,
+                AlignmentStep::Pair => {
                     *pairs.get_mut(self.first + row - 1)? = Some((row + column).checked_sub(band + 1)?);
                     row -= 1;
                 }
-                Step::Missing => {
+                AlignmentStep::Missing => {
                     row -= 1;
                     column += 1;
                 }
-                Step::Extra => column = column.checked_sub(1)?,
+                AlignmentStep::Extra => column = column.checked_sub(1)?,
             }
         }
         Some(pairs)
     }
 
     /// Returns the similarity of a search text's line and a file's line, from 0 to 1.
-    fn similarity(&self, haystack: &Haystack<'_>, wanted: usize, own: usize, work: &mut usize) -> f32 {
+    fn similarity_of_lines(
+        &self,
+        haystack: &Haystack<'_>,
+        wanted: usize,
+        own: usize,
+        work: &mut usize,
+    ) -> f32 {
         if own >= haystack.lines.len() {
             return 0.0;
         }
@@ -296,7 +307,8 @@ impl<'a> SearchLines<'a> {
         if wanted == self.first || wanted == self.last {
             return 0.0;
         }
-        let (one, other) = (self.lines.get(wanted).map_or("", |line| line.trim()), haystack.line(own).trim());
+        let (one, other) =
+            (self.lines.get(wanted).map_or("", |line| line.trim()), haystack.line_content(own).trim());
         if one.is_empty() || other.is_empty() {
             return 0.0;
         }
@@ -306,7 +318,7 @@ impl<'a> SearchLines<'a> {
             return like;
         }
         // In a line that stays, what a remark says doesn't tell where it is.
-        match (Ends::of(one).code.trim(), Ends::of(other).code.trim()) {
+        match (LineParts::split_line(one).code.trim(), LineParts::split_line(other).code.trim()) {
             ("", "") => like.max(COMMENT_SIMILARITY),
             (one, other) if one == other => like.max(SAME_CODE_SIMILARITY),
             _ => like,
@@ -321,36 +333,42 @@ impl<'a> SearchLines<'a> {
             let own = haystack.keys.get(place.start + (*at)?)?;
             (own != key).then_some((*line, *own))
         });
-        differing
-            .any(|(line, own)| artifacts::unescaped_readings(line).iter().any(|read| bare_key(read) == own))
+        differing.any(|(line, own)| {
+            artifacts::unescaped_readings(line).iter().any(|read| hash_without_blanks(read) == own)
+        })
     }
 
     /// Returns true if the search text has a word that is missing at the place and that the file
     /// has elsewhere, though seldom.
     fn has_word_from_elsewhere(&self, haystack: &Haystack<'_>, place: &AlignedRegion) -> bool {
-        let inside = haystack.text.get(haystack.span(place.start..place.end, false)).unwrap_or_default();
+        let inside =
+            haystack.text.get(haystack.bytes_of_lines(place.start..place.end, false)).unwrap_or_default();
         let differing =
             self.lines.iter().zip(&self.keys).zip(&place.pairs).filter(|((_, key), at)| {
                 at.is_none_or(|at| haystack.keys.get(place.start + at) != Some(*key))
             });
-        let differing =
-            differing.map(|((line, _), _)| *line).filter(|line| !Ends::of(line).code.trim().is_empty());
-        let missing = differing.flat_map(|line| words(Ends::of(line).code)).filter(|word| word.len() > 2);
-        missing.take(MAX_WORDS_HERE).filter(|word| count_words(inside, word, 1) == 0).take(MAX_WORDS).any(
-            |word| {
+        let differing = differing
+            .map(|((line, _), _)| *line)
+            .filter(|line| !LineParts::split_line(line).code.trim().is_empty());
+        let missing =
+            differing.flat_map(|line| words(LineParts::split_line(line).code)).filter(|word| word.len() > 2);
+        missing
+            .take(MAX_REGION_WORDS)
+            .filter(|word| count_words(inside, word, 1) == 0)
+            .take(MAX_MISSING_WORDS)
+            .any(|word| {
                 (1..=MAX_DISTINCTIVE_OCCURRENCES).contains(&count_words(
                     haystack.text,
                     word,
                     MAX_DISTINCTIVE_OCCURRENCES + 1,
                 ))
-            },
-        )
+            })
     }
 }
 
 /// The last step of an alignment at a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum AlignmentStep {
     Start,
     Pair,
     Missing,
@@ -366,7 +384,7 @@ fn line_weight(line: &str) -> f32 {
 /// Returns the penalty for a line that only the file has: a remark, which people add beside the
 /// code, less than code.
 fn extra_line_penalty(line: &str) -> f32 {
-    line_weight(line) / if Ends::of(line).code.trim().is_empty() { 4.0 } else { 2.0 }
+    line_weight(line) / if LineParts::split_line(line).code.trim().is_empty() { 4.0 } else { 2.0 }
 }
 
 /// Counts a word's whole occurrences in a text, up to a limit.
@@ -385,7 +403,7 @@ fn line_similarity(one: &str, other: &str, work: &mut usize) -> f32 {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let (one, other) =
         (one.get(..MAX_LINE_BYTES).unwrap_or(one), other.get(..MAX_LINE_BYTES).unwrap_or(other));
-    *work = work.saturating_sub(MIN_WORK);
+    *work = work.saturating_sub(MIN_BYTE_PAIRS_PER_LINE);
     let longest = one.len().max(other.len());
     let most = longest - ((longest as f32) * MIN_LINE_SIMILARITY) as usize;
     if one.len().abs_diff(other.len()) > most {
@@ -404,14 +422,14 @@ fn line_similarity(one: &str, other: &str, work: &mut usize) -> f32 {
         return 0.0;
     }
     *work -= cells;
-    let distance = strsim::generic_levenshtein(&Bytes(one), &Bytes(other));
+    let distance = strsim::generic_levenshtein(&ByteSequence(one), &ByteSequence(other));
     if distance > most { 0.0 } else { 1.0 - distance as f32 / longest.max(1) as f32 }
 }
 
 /// Bytes, as the distance wants them.
-struct Bytes<'a>(&'a [u8]);
+struct ByteSequence<'a>(&'a [u8]);
 
-impl<'b> IntoIterator for &Bytes<'b> {
+impl<'b> IntoIterator for &ByteSequence<'b> {
     type Item = &'b u8;
     type IntoIter = std::slice::Iter<'b, u8>;
 

@@ -7,7 +7,7 @@ use crate::place::{blank_edges, exact, insert, placeholders, resolve};
 
 /// Finds where a hunk goes by the strictest strategy that finds a place. `None` if no strategy
 /// does.
-pub(super) fn find(file: &IndexedText<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+pub(super) fn find_by_strategies(file: &IndexedText<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let text = file.text;
     let sizes = [
         ("file", text.len(), MAX_FILE_BYTES),
@@ -21,15 +21,16 @@ pub(super) fn find(file: &IndexedText<'_>, hunk: &Hunk<'_>) -> Option<Result<Pla
         return Some(Err(Refusal::NoChange));
     }
     if hunk.search.is_empty() {
-        return Some(insert::find(text, hunk));
+        return Some(insert::find_insertion(text, hunk));
     }
-    let remark =
-        (!hunk.allow.placeholders).then(|| placeholders::placeholder(hunk.search, hunk.replace)).flatten();
+    let remark = (!hunk.allow.placeholders)
+        .then(|| placeholders::find_placeholder(hunk.search, hunk.replace))
+        .flatten();
     if let Some(remark) = remark {
         return Some(Err(Refusal::Placeholder { remark: remark.to_owned() }));
     }
-    if let Some(matches) = exact::locate(text, hunk) {
-        return Some(resolve::resolve(text, &matches));
+    if let Some(matches) = exact::locate_exactly(text, hunk) {
+        return Some(resolve::resolve_matches(text, &matches));
     }
-    blank_edges::find_loosely(file.haystack(), hunk)
+    blank_edges::find_with_blank_edges(file.haystack(), hunk)
 }

@@ -6,13 +6,13 @@ use crate::lines::{line_at, lines_of};
 use crate::outcome::{Refusal, Strategy};
 use crate::place::explain;
 use crate::place::hunk::Hunk;
-use crate::place::normalize::Reading;
+use crate::place::normalize::LineReading;
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
-const CLEARLY_NEARER: u32 = 2;
+const MIN_DISTANCE_RATIO: u32 = 2;
 /// A shorter anchor must be a whole line; a longer one may be the beginning of one, as git cuts
 /// them.
-const DISTINCTIVE_ANCHOR: usize = 6;
+const MIN_PREFIX_ANCHOR_BYTES: usize = 6;
 
 /// Keeps all places, or the one that is meant.
 pub(super) fn select_spans(
@@ -33,11 +33,11 @@ pub(super) fn select_spans(
         lines.push(line);
     }
     let first_from = |from: usize| places.iter().find(|place| place.start >= from).cloned();
-    let anchor = (!hunk.anchors.is_empty()).then(|| last_anchor(text, hunk));
+    let anchor = (!hunk.anchors.is_empty()).then(|| offset_of_last_anchor(text, hunk));
     if let Some(place) = anchor.and_then(|anchor| first_from(anchor.ok()?)) {
         return Ok(vec![place]);
     }
-    if let Some(place) = hunk.near.and_then(|near| nearest(&places, &lines, near)) {
+    if let Some(place) = hunk.near.and_then(|near| nearest_place(&places, &lines, near)) {
         return Ok(vec![place]);
     }
     if let (true, Some(last)) = (hunk.at_end, places.last())
@@ -50,17 +50,17 @@ pub(super) fn select_spans(
     }
     match anchor {
         Some(Err(missing)) => Err(Refusal::NoAnchor { anchor: missing.to_owned() }),
-        _ => Err(explain::ambiguous(text, &places, strategy)),
+        _ => Err(explain::ambiguous_refusal(text, &places, strategy)),
     }
 }
 
 /// The place that is clearly nearer to a line than any other.
-fn nearest(places: &[Range<usize>], lines: &[u32], near: u32) -> Option<Range<usize>> {
+fn nearest_place(places: &[Range<usize>], lines: &[u32], near: u32) -> Option<Range<usize>> {
     let mut by_distance: Vec<(u32, &Range<usize>)> =
         lines.iter().map(|line| line.abs_diff(near)).zip(places).collect();
     by_distance.sort_by_key(|(distance, _)| *distance);
     match by_distance.as_slice() {
-        [(best, place), (next, _), ..] if *next >= best.saturating_mul(CLEARLY_NEARER).max(1) => {
+        [(best, place), (next, _), ..] if *next >= best.saturating_mul(MIN_DISTANCE_RATIO).max(1) => {
             Some((*place).clone())
         }
         _ => None,
@@ -69,18 +69,20 @@ fn nearest(places: &[Range<usize>], lines: &[u32], near: u32) -> Option<Range<us
 
 /// Returns the offset of a hunk's last anchor, each searched after the one before it; or the
 /// missing anchor.
-pub(super) fn last_anchor<'a>(text: &str, hunk: &Hunk<'a>) -> Result<usize, &'a str> {
+pub(super) fn offset_of_last_anchor<'a>(text: &str, hunk: &Hunk<'a>) -> Result<usize, &'a str> {
     let lines = lines_of(text);
-    let own = |index: usize| lines.get(index).and_then(|line| text.get(line.content())).unwrap_or_default();
-    let after = hunk.after.map_or(0, |after| lines.partition_point(|line| line.content().end < after));
+    let own =
+        |index: usize| lines.get(index).and_then(|line| text.get(line.content_range())).unwrap_or_default();
+    let after = hunk.after.map_or(0, |after| lines.partition_point(|line| line.content_range().end < after));
     let seek = |anchor: &str, from: usize| {
-        let short = anchor.trim().len() < DISTINCTIVE_ANCHOR;
-        let readings = [Reading::TrailingWhitespace, Reading::Indentation, Reading::InnerWhitespace];
+        let short = anchor.trim().len() < MIN_PREFIX_ANCHOR_BYTES;
+        let readings =
+            [LineReading::TrailingWhitespace, LineReading::Indentation, LineReading::InnerWhitespace];
         readings
             .into_iter()
             .find_map(|reading| {
-                let wanted = reading.normal(anchor);
-                (from..lines.len()).find(|index| reading.normal(own(*index)) == wanted)
+                let wanted = reading.normalize_line(anchor);
+                (from..lines.len()).find(|index| reading.normalize_line(own(*index)) == wanted)
             })
             .or_else(|| {
                 (from..lines.len()).find(|index| !short && own(*index).trim().starts_with(anchor.trim()))
@@ -94,7 +96,7 @@ pub(super) fn last_anchor<'a>(text: &str, hunk: &Hunk<'a>) -> Result<usize, &'a 
         from = here + 1;
     }
     match found.and_then(|index| lines.get(index)) {
-        Some(line) => Ok(line.content().start),
+        Some(line) => Ok(line.content_range().start),
         None => Err(""),
     }
 }

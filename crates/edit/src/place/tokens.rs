@@ -1,13 +1,13 @@
 //! The tokens of a line whose differences have a meaning and can't be ignored in a changed line.
 
-use crate::place::normalize::{Strings, squeeze};
+use crate::place::normalize::{StringBlanks, squeeze_blanks};
 
 /// A longer line is generated; what ends it is not told apart.
-const LONGEST_LINE: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// A line taken apart: its code, and what may follow that without changing what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ends<'a> {
+pub(crate) struct LineParts<'a> {
     /// The line without the rest.
     pub(crate) code: &'a str,
     /// A separator and a remark at the end, and the blanks before the remark.
@@ -16,15 +16,15 @@ pub(crate) struct Ends<'a> {
     pub(crate) blanks: &'a str,
 }
 
-impl<'a> Ends<'a> {
+impl<'a> LineParts<'a> {
     /// Takes a line apart.
-    pub(crate) fn of(line: &'a str) -> Self {
+    pub(crate) fn split_line(line: &'a str) -> Self {
         let trimmed = line.trim_end();
         let blanks = line.get(trimmed.len()..).unwrap_or_default();
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE_BYTES {
             return Self { code: trimmed, tail: "", blanks };
         }
-        let before = remark_at(trimmed).and_then(|at| trimmed.get(..at)).unwrap_or(trimmed);
+        let before = trailing_comment_offset(trimmed).and_then(|at| trimmed.get(..at)).unwrap_or(trimmed);
         let code = before.trim_end().trim_end_matches([',', ';']);
         // Of a line that is a remark as a whole the indentation is no part of that.
         let indent = || before.get(..before.len() - before.trim_start().len()).unwrap_or_default();
@@ -38,13 +38,13 @@ impl<'a> Ends<'a> {
     }
 
     /// The remark, if there is one.
-    fn remark(self) -> &'a str {
+    fn remark_text(self) -> &'a str {
         self.tail.trim_start_matches([',', ';']).trim_start()
     }
 }
 
 /// Returns the offset of a line's trailing comment, if the text certainly is one.
-fn remark_at(line: &str) -> Option<usize> {
+fn trailing_comment_offset(line: &str) -> Option<usize> {
     let indent = line.len() - line.trim_start().len();
     let body = line.get(indent..)?;
     let whole = ["//", "/*", "* ", "<!--", "# ", "-- "];
@@ -75,19 +75,19 @@ fn remark_at(line: &str) -> Option<usize> {
 
 /// Returns true if two lines mean the same: they differ in blanks outside of strings and in
 /// typography at most.
-pub(crate) fn same(one: &str, other: &str) -> bool {
-    one == other || squeeze(one, Strings::Strict) == squeeze(other, Strings::Strict)
+pub(crate) fn mean_the_same(one: &str, other: &str) -> bool {
+    one == other || squeeze_blanks(one, StringBlanks::Strict) == squeeze_blanks(other, StringBlanks::Strict)
 }
 
 /// Returns true if two lines do the same: a separator at the end, or the words of a remark, may
 /// differ too. Numbers in remarks count.
-pub(crate) fn same_but_for_remarks(one: &str, other: &str) -> bool {
-    if same(one, other) {
+pub(crate) fn mean_the_same_but_for_remarks(one: &str, other: &str) -> bool {
+    if mean_the_same(one, other) {
         return true;
     }
-    let (one, other) = (Ends::of(one), Ends::of(other));
+    let (one, other) = (LineParts::split_line(one), LineParts::split_line(other));
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-    same(one.code, other.code) && digits(one.remark()) == digits(other.remark())
+    mean_the_same(one.code, other.code) && digits(one.remark_text()) == digits(other.remark_text())
 }
 
 /// Returns true if a character belongs to a word or number.
@@ -114,7 +114,7 @@ mod tests {
             ("x = 1 # one way", "x = 1  # another way"),
         ];
         for (one, other) in same {
-            assert!(same_but_for_remarks(one, other), "{one} / {other}");
+            assert!(mean_the_same_but_for_remarks(one, other), "{one} / {other}");
         }
         let different = [
             ("x = 1", "x = 2"),
@@ -128,7 +128,7 @@ mod tests {
             ("// a", "a"),
         ];
         for (one, other) in different {
-            assert!(!same_but_for_remarks(one, other), "{one} / {other}");
+            assert!(!mean_the_same_but_for_remarks(one, other), "{one} / {other}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::hunk::Hunk;
 
 /// The pieces, if they change anything.
-pub(super) fn write(
+pub(super) fn to_placed(
     text: &str,
     pieces: Vec<(Range<usize>, String)>,
     strategy: Strategy,
@@ -35,7 +35,7 @@ pub(super) fn write(
 
 /// A replacement with the line breaks that all of the text's lines have, and a remark if that
 /// changed it. A text with none, or with both kinds, takes the replacement as it is.
-pub(super) fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str>, Option<&'static str>) {
+pub(super) fn with_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str>, Option<&'static str>) {
     if !replacement.contains('\n') {
         return (Cow::Borrowed(replacement), None);
     }
@@ -59,7 +59,7 @@ pub(super) fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str
 
 /// Widens a place whose whole lines a text format deletes by one line break: the one after it, or
 /// the one before where the file ends without.
-pub(super) fn take_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
+pub(super) fn take_line_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
     let before = text.get(..span.start).unwrap_or_default();
     let after = text.get(span.end..).unwrap_or_default();
     let opens = before.is_empty() || before.ends_with('\n');

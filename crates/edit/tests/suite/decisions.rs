@@ -25,15 +25,15 @@ fn tool(files: &[(&str, &str)], arguments: &str, partial: bool) -> Plan {
 
 /// The only file's new text.
 fn after(plan: &Plan) -> &str {
-    assert_eq!((plan.writes().len(), plan.failed.len()), (1, 0), "{plan:?}");
-    plan.writes()[0].after.as_deref().unwrap()
+    assert_eq!((plan.changes_to_write().len(), plan.failed.len()), (1, 0), "{plan:?}");
+    plan.changes_to_write()[0].after.as_deref().unwrap()
 }
 
 #[test]
 fn add_on_an_existing_file() {
     let refused = patch(&[("a.txt", "old\n")], "*** Add File: a.txt\n+new");
     assert_eq!(refused.failed[0].kind, "exists");
-    assert_eq!(refused.writes(), []);
+    assert_eq!(refused.changes_to_write(), []);
 }
 
 #[test]
@@ -82,17 +82,20 @@ fn one_edit_of_several_fails() {
         {"path": "a.txt", "old_string": "two", "new_string": "2"},
         {"path": "b.txt", "old_string": "nowhere to be found", "new_string": "x"}]}"#;
     let all = tool(&files, edits, false);
-    assert_eq!((all.writes().len(), all.failed.len()), (0, 1));
+    assert_eq!((all.changes_to_write().len(), all.failed.len()), (0, 1));
     let part = tool(&files, edits, true);
-    assert_eq!((part.writes().len(), part.failed.len()), (1, 1));
-    assert_eq!(part.writes()[0].after.as_deref(), Some("one\n2\n"));
+    assert_eq!((part.changes_to_write().len(), part.failed.len()), (1, 1));
+    assert_eq!(part.changes_to_write()[0].after.as_deref(), Some("one\n2\n"));
 }
 
 #[test]
 fn a_move_without_hunks() {
     let moved = patch(&[("a.txt", "kept\n")], "*** Update File: a.txt\n*** Move to: b.txt");
     assert_eq!(after(&moved), "kept\n");
-    assert_eq!((moved.writes()[0].kind, &moved.writes()[0].to), (ChangeKind::Rename, &Some(path("b.txt"))));
+    assert_eq!(
+        (moved.changes_to_write()[0].kind, &moved.changes_to_write()[0].to),
+        (ChangeKind::Rename, &Some(path("b.txt")))
+    );
     let taken = patch(&[("a.txt", "a\n"), ("b.txt", "b\n")], "*** Update File: a.txt\n*** Move to: b.txt");
     assert_eq!(taken.failed[0].kind, "exists");
 }
@@ -101,14 +104,14 @@ fn a_move_without_hunks() {
 fn emptying_a_file() {
     let emptied = patch(&[("a.txt", "one\n")], "*** Update File: a.txt\n@@\n-one");
     assert_eq!(after(&emptied), "");
-    assert_eq!(emptied.writes()[0].kind, ChangeKind::Modify);
+    assert_eq!(emptied.changes_to_write()[0].kind, ChangeKind::Modify);
 }
 
 #[test]
 fn two_sections_for_one_file() {
     let body = "*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: a.txt\n@@\n-two\n+2";
     let refused = patch(&[("a.txt", "one\ntwo\n")], body);
-    assert_eq!((refused.writes().len(), refused.failed[0].kind), (0, "malformed"));
+    assert_eq!((refused.changes_to_write().len(), refused.failed[0].kind), (0, "malformed"));
 }
 
 #[test]
@@ -121,5 +124,5 @@ fn carriage_returns_alone() {
     // Among others nobody can say how the new line ends.
     let some = [("a.txt", "one\r\ntwo\rthree\nfour\r\n")];
     let body = "*** Update File: a.txt\n@@\n one\n two\n-three\n+THREE\n four";
-    assert_eq!(patch(&some, body).writes(), []);
+    assert_eq!(patch(&some, body).changes_to_write(), []);
 }

@@ -21,10 +21,10 @@ fn after(format: Format, files: &[(&str, &str)], reply: &str) -> Result<Tree, Ve
     let mut files = tree(files);
     let plan = planned(format, &files, reply);
     if !plan.failed.is_empty() {
-        assert_eq!(plan.writes(), [], "nothing is written where something failed");
+        assert_eq!(plan.changes_to_write(), [], "nothing is written where something failed");
         return Err(plan.failed.iter().map(|failure| failure.kind).collect());
     }
-    for change in plan.writes() {
+    for change in plan.changes_to_write() {
         files.remove(&change.path);
         if let Some(after) = &change.after {
             files.insert(change.to.clone().unwrap_or_else(|| change.path.clone()), after.clone());
@@ -149,7 +149,7 @@ fn a_reply_that_was_cut_off_is_not_applied() {
     assert!(plan(cut, &options(&files), &files).failed[0].message.contains("ends inside"));
     let patch = "*** Begin Patch\n*** Update File: f.txt\n@@\n-a\n+A\n";
     let cut = Options { format: Some(Format::Patch), ..options(&files) };
-    assert!(plan(patch, &cut, &files).writes().is_empty());
+    assert!(plan(patch, &cut, &files).changes_to_write().is_empty());
     assert_eq!(plan(patch, &Options { cut_off: false, ..cut }, &files).failed, []);
 }
 

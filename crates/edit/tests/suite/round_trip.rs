@@ -38,7 +38,7 @@ fn applied(text: &str, format: Format, changes: &[FileChange]) -> BTreeMap<RelPa
     let options = Options { format: Some(format), allow, ..Options::default() };
     let plan = plan(text, &options, &files);
     assert_eq!(plan.failed, [], "{format}:\n{text}");
-    for change in plan.writes() {
+    for change in plan.changes_to_write() {
         files.remove(&change.path);
         if let Some(after) = &change.after {
             files.insert(change.to.clone().unwrap_or_else(|| change.path.clone()), after.clone());

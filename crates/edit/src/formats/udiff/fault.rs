@@ -4,8 +4,8 @@ use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::hunks;
 
 /// A fault of the section that it stands in.
-pub(super) type Fault = (ProblemKind, usize, String);
+pub(super) type SectionFault = (ProblemKind, usize, String);
 
-pub(super) fn to_problem((kind, line, message): Fault, subject: Option<&str>) -> BlockProblem {
-    hunks::problem(kind, line, subject, message)
+pub(super) fn to_problem((kind, line, message): SectionFault, subject: Option<&str>) -> BlockProblem {
+    hunks::patch_problem(kind, line, subject, message)
 }

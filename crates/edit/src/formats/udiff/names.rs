@@ -2,14 +2,14 @@
 
 /// A file that a header names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum HeaderName {
     /// `/dev/null`: there is none on this side.
     Null,
     /// Its path, with the prefix that it may have.
     Path(String),
 }
 
-impl Name {
+impl HeaderName {
     pub(super) fn path(&self) -> Option<&str> {
         match self {
             Self::Null => None,
@@ -19,13 +19,13 @@ impl Name {
 }
 
 /// The name after `---` or `+++`, without what follows it.
-pub(super) fn read(text: &str) -> Option<Name> {
+pub(super) fn parse_header_name(text: &str) -> Option<HeaderName> {
     let text = text.trim();
     let name = match text.strip_prefix('"') {
         Some(quoted) => unquote(quoted)?.0,
         None => {
             let name = text.split('\t').next().unwrap_or(text);
-            let name = without_time(name).trim_end();
+            let name = strip_timestamp(name).trim_end();
             name.strip_prefix('`').and_then(|inner| inner.strip_suffix('`')).unwrap_or(name).to_owned()
         }
     };
@@ -33,13 +33,13 @@ pub(super) fn read(text: &str) -> Option<Name> {
         // Rules and arrows made of the same characters are no names.
         "" => None,
         _ if name.chars().all(|c| matches!(c, '-' | '+' | '=' | '*')) => None,
-        "/dev/null" | "dev/null" | "a/dev/null" | "b/dev/null" => Some(Name::Null),
-        _ => Some(Name::Path(name)),
+        "/dev/null" | "dev/null" | "a/dev/null" | "b/dev/null" => Some(HeaderName::Null),
+        _ => Some(HeaderName::Path(name)),
     }
 }
 
 /// A name without the date that `diff` puts after it, where it is divided from it by a blank.
-fn without_time(name: &str) -> &str {
+fn strip_timestamp(name: &str) -> &str {
     let is_date = |text: &str| {
         let pattern = b"dddd-dd-dd";
         let bytes = text.as_bytes();
@@ -98,7 +98,7 @@ fn unquote(text: &str) -> Option<(String, &str)> {
 
 /// The two names after `diff --git`. Unquoted names with blanks can be told apart only where both
 /// are the same.
-pub(super) fn git_pair(text: &str) -> (Option<String>, Option<String>) {
+pub(super) fn parse_git_names(text: &str) -> (Option<String>, Option<String>) {
     if let Some(quoted) = text.strip_prefix('"') {
         let Some((old, rest)) = unquote(quoted) else { return (None, None) };
         let rest = rest.trim_start();
@@ -124,7 +124,7 @@ pub(super) fn git_pair(text: &str) -> (Option<String>, Option<String>) {
 }
 
 /// A name as `rename from` and its like give it: without prefix, perhaps quoted.
-pub(super) fn plain(text: &str) -> Option<String> {
+pub(super) fn parse_extended_name(text: &str) -> Option<String> {
     let text = text.trim();
     match text.strip_prefix('"') {
         Some(quoted) => unquote(quoted).map(|(name, _)| name),
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn names_table() {
-        let path = |name: &str| Some(Name::Path(name.to_owned()));
+        let path = |name: &str| Some(HeaderName::Path(name.to_owned()));
         let cases = [
             (" a/x.rs", path("a/x.rs")),
             (" x.rs\t2024-01-02 03:04:05.000 +0000", path("x.rs")),
             (" x y.rs 2024-01-02 03:04:05", path("x y.rs")),
             (" \"a/\\303\\244 b.txt\"", path("a/ä b.txt")),
             (" \"a/tab\\tq\\\"\"\t", path("a/tab\tq\"")),
-            (" /dev/null\t1970-01-01", Some(Name::Null)),
+            (" /dev/null\t1970-01-01", Some(HeaderName::Null)),
             ("a/file.txt", path("a/file.txt")),
             (" `src/x.rs`", path("src/x.rs")),
             ("", None),
@@ -153,7 +153,7 @@ mod tests {
             (" \"a/\\9", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(read(text), expected, "{text:?}");
+            assert_eq!(parse_header_name(text), expected, "{text:?}");
         }
     }
 
@@ -167,7 +167,7 @@ mod tests {
             ("a/plain \"b/t\\tb\"", "a/plain", "b/t\tb"),
         ];
         for (text, old, new) in cases {
-            assert_eq!(git_pair(text), (Some(old.to_owned()), Some(new.to_owned())), "{text:?}");
+            assert_eq!(parse_git_names(text), (Some(old.to_owned()), Some(new.to_owned())), "{text:?}");
         }
     }
 }

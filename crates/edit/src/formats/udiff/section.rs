@@ -6,16 +6,16 @@ use crate::edit::{Edit, EditOp, PatchHunk};
 use crate::formats::Source;
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::hunks;
-use crate::formats::udiff::fault::{Fault, to_problem};
-use crate::formats::udiff::names::{self, Name};
+use crate::formats::udiff::fault::{SectionFault, to_problem};
+use crate::formats::udiff::names::{self, HeaderName};
 
 /// The lines between a file's names, or its `diff --git`, and the next file.
 #[derive(Debug, Default)]
-pub(super) struct Section<'a> {
+pub(super) struct FileSection<'a> {
     /// The 0-based line where it begins.
     pub(super) line: usize,
-    pub(super) old: Option<Name>,
-    pub(super) new: Option<Name>,
+    pub(super) old: Option<HeaderName>,
+    pub(super) new: Option<HeaderName>,
     /// The names of `diff --git`, where there was one.
     pub(super) git: Option<(Option<String>, Option<String>)>,
     /// Each hunk that changes something, with the 0-based line after its header.
@@ -27,7 +27,7 @@ pub(super) struct Section<'a> {
     pub(super) whole: bool,
     /// The diff itself has CRLF line endings.
     pub(super) crlf: bool,
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<SectionFault>,
     renamed: (Option<&'a str>, Option<&'a str>),
     copied: (Option<&'a str>, Option<&'a str>),
     created: bool,
@@ -35,17 +35,17 @@ pub(super) struct Section<'a> {
     modes: Vec<&'a str>,
 }
 
-impl<'a> Section<'a> {
-    pub(super) fn at(line: usize) -> Self {
+impl<'a> FileSection<'a> {
+    pub(super) fn at_line(line: usize) -> Self {
         Self { line, ..Self::default() }
     }
 
-    pub(super) fn named(line: usize, old: Option<Name>, new: Option<Name>) -> Self {
+    pub(super) fn with_names(line: usize, old: Option<HeaderName>, new: Option<HeaderName>) -> Self {
         Self { line, old, new, ..Self::default() }
     }
 
     /// Takes a line of git's extended header; `false` where it isn't one.
-    pub(super) fn extend(&mut self, line: &'a str) -> bool {
+    pub(super) fn read_extended_header(&mut self, line: &'a str) -> bool {
         let words = [
             "old mode ",
             "new mode ",
@@ -81,45 +81,45 @@ impl<'a> Section<'a> {
     }
 
     /// Notes what is wrong; what was noted first counts.
-    pub(super) fn fault(&mut self, line: usize, message: String) {
+    pub(super) fn note_fault(&mut self, line: usize, message: String) {
         self.fault.get_or_insert((ProblemKind::Malformed, line, message));
     }
 
     /// A name to show for it.
     fn subject(&self) -> Option<&str> {
-        let named = [self.new.as_ref(), self.old.as_ref()].into_iter().flatten().find_map(Name::path);
+        let named = [self.new.as_ref(), self.old.as_ref()].into_iter().flatten().find_map(HeaderName::path);
         named.or_else(|| self.git.as_ref().and_then(|(old, new)| new.as_deref().or(old.as_deref())))
     }
 
     /// The edit.
-    pub(super) fn edit(mut self, source: &Source<'_>) -> Result<Edit, BlockProblem> {
+    pub(super) fn into_edit(mut self, source: &Source<'_>) -> Result<Edit, BlockProblem> {
         let subject = self.subject().map(str::to_owned);
         let made = match self.fault.take() {
             Some(fault) => Err(fault),
-            None => self.made(source),
+            None => self.make_edit(source),
         };
         made.map_err(|fault| to_problem(fault, subject.as_deref()))
     }
 
-    fn made(mut self, source: &Source<'_>) -> Result<Edit, Fault> {
+    fn make_edit(mut self, source: &Source<'_>) -> Result<Edit, SectionFault> {
         if let Some(mode) = self.modes.iter().find(|mode| mode.starts_with("12") || mode.starts_with("16")) {
-            return Err(
-                self.wrong(format!("mode {mode} is a link or a submodule, which only a command can change"))
-            );
+            return Err(self.fault_at_start(format!(
+                "mode {mode} is a link or a submodule, which only a command can change"
+            )));
         }
-        let creates = self.old == Some(Name::Null) || self.created;
-        let deletes = self.new == Some(Name::Null) || self.deleted;
+        let creates = self.old == Some(HeaderName::Null) || self.created;
+        let deletes = self.new == Some(HeaderName::Null) || self.deleted;
         if creates && deletes {
-            return Err(self.wrong("both of its sides are /dev/null".to_owned()));
+            return Err(self.fault_at_start("both of its sides are /dev/null".to_owned()));
         }
-        let path = self.path(source, deletes)?;
+        let path = self.resolve_path(source, deletes)?;
         let mut ops = Vec::new();
         if let (Some(from), Some(_)) = self.copied {
-            ops.push(self.copy(source, from)?);
+            ops.push(self.to_copied_content(source, from)?);
         }
-        let description = self.unset_mode();
+        let description = self.describe_unset_mode();
         if creates {
-            ops.push(self.create()?);
+            ops.push(self.take_created_content()?);
         } else {
             ops.extend(std::mem::take(&mut self.hunks).into_iter().map(|(_, hunk)| EditOp::Patch(hunk)));
         }
@@ -127,8 +127,8 @@ impl<'a> Section<'a> {
             ops.push(EditOp::Delete);
         }
         if let (Some(_), Some(to)) = self.renamed {
-            let to = names::plain(to).unwrap_or_default();
-            let to = RelPath::parse(&to).map_err(|error| self.at_path(error.to_string()))?;
+            let to = names::parse_extended_name(to).unwrap_or_default();
+            let to = RelPath::parse(&to).map_err(|error| self.fault_at_path(error.to_string()))?;
             ops.push(EditOp::Rename { to });
         }
         if ops.is_empty() {
@@ -139,77 +139,76 @@ impl<'a> Section<'a> {
                 }
                 (true, _) => "its hunks have no line with `+` or `-`, so they change nothing",
             };
-            return Err(self.wrong(message.to_owned()));
+            return Err(self.fault_at_start(message.to_owned()));
         }
         Ok(Edit { path, ops, description })
     }
 
     /// The file that it is about, as it is named before the edit.
-    fn path(&self, source: &Source<'_>, deletes: bool) -> Result<RelPath, Fault> {
+    fn resolve_path(&self, source: &Source<'_>, deletes: bool) -> Result<RelPath, SectionFault> {
         if let (Some(from), Some(_)) = self.renamed {
-            let from = names::plain(from).unwrap_or_default();
-            return RelPath::parse(&from).map_err(|error| self.at_path(error.to_string()));
+            let from = names::parse_extended_name(from).unwrap_or_default();
+            return RelPath::parse(&from).map_err(|error| self.fault_at_path(error.to_string()));
         }
         if let (Some(_), Some(to)) = self.copied {
-            let to = names::plain(to).unwrap_or_default();
-            return RelPath::parse(&to).map_err(|error| self.at_path(error.to_string()));
+            let to = names::parse_extended_name(to).unwrap_or_default();
+            return RelPath::parse(&to).map_err(|error| self.fault_at_path(error.to_string()));
         }
         let (git_old, git_new) = self.git.clone().unwrap_or_default();
-        let old = self.old.as_ref().and_then(Name::path).or(git_old.as_deref());
-        let new = self.new.as_ref().and_then(Name::path).or(git_new.as_deref());
+        let old = self.old.as_ref().and_then(HeaderName::path).or(git_old.as_deref());
+        let new = self.new.as_ref().and_then(HeaderName::path).or(git_new.as_deref());
         let names: Vec<&str> = if deletes { [old, None] } else { [new, old] }.into_iter().flatten().collect();
         if names.is_empty() {
             return match source.path {
                 Some(path) => Ok(path.clone()),
-                None => {
-                    Err(self.wrong("no file is named: begin with `--- a/PATH` and `+++ b/PATH`".to_owned()))
-                }
+                None => Err(self
+                    .fault_at_start("no file is named: begin with `--- a/PATH` and `+++ b/PATH`".to_owned())),
             };
         }
-        hunks::resolve(source, &names, true).map_err(|error| self.at_path(error))
+        hunks::resolve_path(source, &names, true).map_err(|error| self.fault_at_path(error))
     }
 
     /// A new file's content: every line of its hunks is added.
-    fn create(&mut self) -> Result<EditOp, Fault> {
+    fn take_created_content(&mut self) -> Result<EditOp, SectionFault> {
         let line_break = if self.crlf { "\r\n" } else { "\n" };
         let mut content = String::new();
         for (first, hunk) in &self.hunks {
             // The old side's `\ No newline` has nothing to say here.
-            let added = hunks::content(hunk, line_break).map_err(|nth| {
+            let added = hunks::created_content(hunk, line_break).map_err(|nth| {
                 let message = "a new file's lines all begin with `+`".to_owned();
                 (ProblemKind::Malformed, first + nth, message)
             })?;
             content.push_str(&added);
         }
         if self.hunks.is_empty() && !self.created {
-            return Err(
-                self.wrong("the new file has no lines; to create an empty file write it whole".to_owned())
-            );
+            return Err(self.fault_at_start(
+                "the new file has no lines; to create an empty file write it whole".to_owned(),
+            ));
         }
         Ok(EditOp::Create { content })
     }
 
-    fn copy(&self, source: &Source<'_>, from: &str) -> Result<EditOp, Fault> {
-        let from = names::plain(from).unwrap_or_default();
-        let from = RelPath::parse(&from).map_err(|error| self.at_path(error.to_string()))?;
+    fn to_copied_content(&self, source: &Source<'_>, from: &str) -> Result<EditOp, SectionFault> {
+        let from = names::parse_extended_name(from).unwrap_or_default();
+        let from = RelPath::parse(&from).map_err(|error| self.fault_at_path(error.to_string()))?;
         match source.files.text(&from) {
             Ok(Some(text)) => Ok(EditOp::Create { content: text.into_owned() }),
-            Ok(None) => Err(self.wrong(format!("it copies {from}, which does not exist"))),
-            Err(problem) => Err(self.wrong(format!("it copies {from}: {problem}"))),
+            Ok(None) => Err(self.fault_at_start(format!("it copies {from}, which does not exist"))),
+            Err(problem) => Err(self.fault_at_start(format!("it copies {from}: {problem}"))),
         }
     }
 
     /// Returns a message about a mode change that isn't made.
-    fn unset_mode(&self) -> Option<String> {
+    fn describe_unset_mode(&self) -> Option<String> {
         let changes = !self.hunks.is_empty() || self.renamed.1.is_some() || self.created;
         self.modes.first().filter(|_| changes).map(|mode| format!("the file's mode was not set to {mode}"))
     }
 
-    fn wrong(&self, message: String) -> Fault {
+    fn fault_at_start(&self, message: String) -> SectionFault {
         (ProblemKind::Malformed, self.line, message)
     }
 
-    fn at_path(&self, message: String) -> Fault {
+    fn fault_at_path(&self, message: String) -> SectionFault {
         (ProblemKind::Path, self.line, message)
     }
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use crate::formats::hunks::bare;
+use crate::formats::hunks::strip_carriage_return;
 
-const BEGIN: &str = "*** Begin Patch";
-const END: &str = "*** End Patch";
+const BEGIN_MARK: &str = "*** Begin Patch";
+const END_MARK: &str = "*** End Patch";
 
 /// A line that begins with `***` and means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub(super) enum Marker<'a> {
 impl Marker<'_> {
     /// Returns true if what came before it is over: another file, or something that can't belong to
     /// one.
-    pub(super) fn opens(&self) -> bool {
+    pub(super) fn ends_previous_section(&self) -> bool {
         !matches!(self, Self::Move(_) | Self::EndOfFile)
     }
 }
 
 /// Reads a mark. Outside of hunks blanks before it are overlooked; in a hunk they make it a line of
 /// context.
-pub(super) fn marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
+pub(super) fn parse_marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
     let text = if in_hunk { line.trim_end() } else { line.trim() };
     let words = text.strip_prefix("***")?.trim_start();
     let named = |what: &str| {
@@ -65,7 +65,7 @@ pub(super) fn marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
 
 /// The range of a patch among the reply's lines (0-based, ends excluded).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Body {
+pub(super) struct PatchRange {
     /// The line of its first mark.
     pub(super) from: usize,
     /// The first line inside.
@@ -82,16 +82,16 @@ pub(super) struct Body {
 
 /// The next patch at or after a line. `more`: it isn't the first, so that it has to have its
 /// opening mark.
-pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
+pub(super) fn find_next_patch(lines: &[&str], at: usize, more: bool) -> Option<PatchRange> {
     let rest = lines.get(at..)?;
-    let opener = rest.iter().position(|line| begins(line));
+    let opener = rest.iter().position(|line| begins_patch(line));
     let (from, start) = match opener {
         Some(found) => (at + found, at + found + 1),
         None if more => return None,
         None => {
             let named = |line: &&str| {
                 line.starts_with("***")
-                    && marker(line, true)
+                    && parse_marker(line, true)
                         .is_some_and(|m| matches!(m, Marker::Add(_) | Marker::Update(_) | Marker::Delete(_)))
             };
             let found = at + rest.iter().position(named)?;
@@ -99,12 +99,12 @@ pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
         }
     };
     let inside = lines.get(start..)?;
-    let flush = |line: &&str| line.starts_with('*') && ends(line);
-    let padded = |line: &&str| line.starts_with([' ', '\t']) && ends(line);
+    let flush = |line: &&str| line.starts_with('*') && ends_patch(line);
+    let padded = |line: &&str| line.starts_with([' ', '\t']) && ends_patch(line);
     let end = inside.iter().position(flush).or_else(|| inside.iter().rposition(padded));
     let crlf = lines.get(from).is_some_and(|line| line.ends_with('\r'));
     Some(match end {
-        Some(end) => Body { from, start, end: start + end, next: start + end + 1, closed: true, crlf },
+        Some(end) => PatchRange { from, start, end: start + end, next: start + end + 1, closed: true, crlf },
         None => {
             let fenced =
                 lines.get(..from).unwrap_or_default().iter().rev().find(|line| !line.trim().is_empty());
@@ -112,20 +112,20 @@ pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
             let heredoc =
                 lines.get(..=from).unwrap_or_default().iter().rev().take(2).any(|line| line.contains("<<"));
             let closes = |line: &&str| {
-                let line = bare(line).trim_end();
+                let line = strip_carriage_return(line).trim_end();
                 (fenced && line == "```") || (heredoc && matches!(line, "EOF" | "PATCH"))
             };
             let end = inside.iter().rposition(closes).unwrap_or(inside.len());
-            Body { from, start, end: start + end, next: start + end, closed: false, crlf }
+            PatchRange { from, start, end: start + end, next: start + end, closed: false, crlf }
         }
     })
 }
 
 /// The lines of a reply that has no envelope, without a fence around them.
-pub(super) fn whole(lines: &[&str]) -> Body {
+pub(super) fn whole_reply_range(lines: &[&str]) -> PatchRange {
     let fence = |line: &str| line.trim_start().starts_with("```");
     let first = lines.iter().position(|line| fence(line));
-    let last = lines.iter().rposition(|line| bare(line).trim() == "```");
+    let last = lines.iter().rposition(|line| strip_carriage_return(line).trim() == "```");
     let outside = |range: std::ops::Range<usize>| {
         lines.get(range).unwrap_or_default().iter().all(|line| !line.starts_with(['+', '-', '@']))
     };
@@ -138,13 +138,13 @@ pub(super) fn whole(lines: &[&str]) -> Body {
     let crlf = lines.get(start..end).unwrap_or_default();
     let crlf =
         !crlf.is_empty() && crlf.iter().rev().skip(1).all(|line| line.ends_with('\r')) && crlf.len() > 1;
-    Body { from: start, start, end, next: lines.len(), closed: true, crlf }
+    PatchRange { from: start, start, end, next: lines.len(), closed: true, crlf }
 }
 
 /// Returns true if a line opens a patch, perhaps behind the command that would apply it.
-fn begins(line: &str) -> bool {
+fn begins_patch(line: &str) -> bool {
     let text = line.trim();
-    match text.strip_suffix(BEGIN) {
+    match text.strip_suffix(BEGIN_MARK) {
         Some("") => true,
         Some(before) => before.trim_start().starts_with("apply_patch"),
         None => false,
@@ -152,24 +152,24 @@ fn begins(line: &str) -> bool {
 }
 
 /// Returns true if a line closes a patch, perhaps with what closes a command after it.
-fn ends(line: &str) -> bool {
+fn ends_patch(line: &str) -> bool {
     let text = line.trim();
-    text.starts_with(END) && text.trim_end_matches(['"', '\'', ')', ';', ' ']) == END
+    text.starts_with(END_MARK) && text.trim_end_matches(['"', '\'', ')', ';', ' ']) == END_MARK
 }
 
 /// A patch that came as a string of JSON, or with its line breaks escaped, as it was before that.
-pub(super) fn unescaped(reply: &str) -> Cow<'_, str> {
-    let Some(at) = memmem::find(reply.as_bytes(), BEGIN.as_bytes()) else { return Cow::Borrowed(reply) };
-    let after = reply.get(at + BEGIN.len()..).unwrap_or_default();
+pub(super) fn unescape_patch(reply: &str) -> Cow<'_, str> {
+    let Some(at) = memmem::find(reply.as_bytes(), BEGIN_MARK.as_bytes()) else { return Cow::Borrowed(reply) };
+    let after = reply.get(at + BEGIN_MARK.len()..).unwrap_or_default();
     if !after.starts_with("\\n") && !after.starts_with("\\r\\n") {
         return Cow::Borrowed(reply);
     }
-    let (body, rest) = match memmem::find(after.as_bytes(), END.as_bytes()) {
-        Some(end) => after.split_at(end + END.len()),
+    let (body, rest) = match memmem::find(after.as_bytes(), END_MARK.as_bytes()) {
+        Some(end) => after.split_at(end + END_MARK.len()),
         None => (after, ""),
     };
     let mut out = String::with_capacity(reply.len());
-    out.push_str(BEGIN);
+    out.push_str(BEGIN_MARK);
     let mut characters = body.chars();
     while let Some(character) = characters.next() {
         if character != '\\' {

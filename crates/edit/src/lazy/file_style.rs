@@ -2,25 +2,25 @@
 
 use journeyman_text_diff::{DiffOp, diff_within};
 
-use super::refusal::refuse;
-use crate::lines::{break_of, segments, split_indent};
+use super::refusal::refuse_rewrite;
+use crate::lines::{first_break_of, split_indent, split_with_breaks};
 use crate::outcome::Refusal;
-use crate::place::indent::{IndentMap, Styles};
+use crate::place::indent::{IndentMap, IndentStyles};
 
 /// Lines on both sides that are aligned to keep the file's own bytes of those that stay; of more,
 /// only the first and last ones.
-const MAX_ALIGNED: usize = 4_000;
+const MAX_ALIGNED_LINES: usize = 4_000;
 
 /// The style in which text is carried over into the file.
-pub(super) struct Fit {
+pub(super) struct FileStyle {
     indents: IndentMap,
     line_break: &'static str,
 }
 
-impl Fit {
+impl FileStyle {
     /// Learns from lines (new text's, file's) that are one.
     pub(super) fn new(lines: &[(&str, &str)], given: &str, file: &str) -> Self {
-        let styles = Styles::of(given.lines(), file);
+        let styles = IndentStyles::learn_styles(given.lines(), file);
         let mut lines = lines.to_vec();
         // Lines that are all outermost don't show how the two indent.
         let level = given
@@ -28,7 +28,7 @@ impl Fit {
             .map(|line| split_indent(line).0)
             .filter(|indent| !indent.is_empty())
             .min_by_key(|indent| indent.len());
-        let (one, other) = (format!("{}x", level.unwrap_or_default()), styles.unit() + "x");
+        let (one, other) = (format!("{}x", level.unwrap_or_default()), styles.indent_unit() + "x");
         let tabs = |line: &str| line.starts_with('\t');
         if level.is_some()
             && tabs(&one) != tabs(&other)
@@ -36,7 +36,10 @@ impl Fit {
         {
             lines.push((&one, &other));
         }
-        Self { indents: IndentMap::learn(lines.iter().copied(), &[], styles), line_break: break_of(file) }
+        Self {
+            indents: IndentMap::learn_map(lines.iter().copied(), &[], styles),
+            line_break: first_break_of(file),
+        }
     }
 
     pub(super) fn line_break(&self) -> &'static str {
@@ -44,16 +47,16 @@ impl Fit {
     }
 
     /// The file's indentation for one of the new text.
-    pub(super) fn indent(&self, given: &str) -> Result<String, Refusal> {
+    pub(super) fn file_indent(&self, given: &str) -> Result<String, Refusal> {
         self.indents
-            .carry(given, None)
-            .ok_or_else(|| refuse("its indentation doesn't fit the file's; indent it as the file is"))
+            .carry_indent(given, None)
+            .ok_or_else(|| refuse_rewrite("its indentation doesn't fit the file's; indent it as the file is"))
     }
 
     /// A new text whose first line begins within a line.
-    pub(super) fn rest(&self, text: &str) -> Result<String, Refusal> {
+    pub(super) fn reindent_following_lines(&self, text: &str) -> Result<String, Refusal> {
         let mut out = String::with_capacity(text.len());
-        for (at, (line, _)) in segments(text).into_iter().enumerate() {
+        for (at, (line, _)) in split_with_breaks(text).into_iter().enumerate() {
             if at == 0 {
                 out.push_str(line);
                 continue;
@@ -63,16 +66,16 @@ impl Fit {
             if rest.is_empty() {
                 continue;
             }
-            out.push_str(&self.indent(indent)?);
+            out.push_str(&self.file_indent(indent)?);
             out.push_str(rest);
         }
         Ok(out)
     }
 
     /// A new version of a text of the file: lines that stay are the file's own bytes.
-    pub(super) fn text(&self, was: &str, is: &str) -> Result<String, Refusal> {
-        let new = self.rest(is)?;
-        let (old_lines, new_lines) = (segments(was), segments(&new));
+    pub(super) fn rewrite_text(&self, was: &str, is: &str) -> Result<String, Refusal> {
+        let new = self.reindent_following_lines(is)?;
+        let (old_lines, new_lines) = (split_with_breaks(was), split_with_breaks(&new));
         let plain = |lines: &[(&str, &str)]| -> Vec<String> {
             lines.iter().map(|(line, _)| line.trim_end().to_owned()).collect()
         };
@@ -80,7 +83,7 @@ impl Fit {
         if old == fresh {
             return Ok(was.to_owned());
         }
-        let ops = diff_within(&old, &fresh, MAX_ALIGNED);
+        let ops = diff_within(&old, &fresh, MAX_ALIGNED_LINES);
         let mut lines: Vec<(&str, &str)> = Vec::with_capacity(fresh.len());
         for op in &ops {
             match *op {

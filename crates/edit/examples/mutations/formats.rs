@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::hunk::{Case, Dice, Task};
 
 /// The formats that quote a part of a file.
-pub(crate) const DOORS: [Format; 5] =
+pub(crate) const QUOTING_FORMATS: [Format; 5] =
     [Format::Tool, Format::Blocks, Format::Edit, Format::Patch, Format::Udiff];
 
 /// What an engine made of a case.
@@ -24,7 +24,7 @@ pub(crate) enum Answer {
 }
 
 /// How it was placed, and how long it took.
-pub(crate) struct Given {
+pub(crate) struct TimedAnswer {
     pub(crate) answer: Answer,
     pub(crate) strategy: Option<Strategy>,
     pub(crate) took: Duration,
@@ -76,11 +76,11 @@ pub(crate) fn cut_off(format: Format, task: &Task, case: &Case) -> Option<String
 }
 
 /// Gives a reply to the engine.
-pub(crate) fn ask(format: Format, path: &str, before: &str, reply: &str, cut_off: bool) -> Given {
+pub(crate) fn ask(format: Format, path: &str, before: &str, reply: &str, cut_off: bool) -> TimedAnswer {
     let begun = Instant::now();
     let asked = std::panic::catch_unwind(|| answer(format, path, before, reply, cut_off));
     let (answer, strategy) = asked.unwrap_or((Answer::Panicked, None));
-    Given { answer, strategy, took: begun.elapsed() }
+    TimedAnswer { answer, strategy, took: begun.elapsed() }
 }
 
 fn answer(
@@ -96,7 +96,7 @@ fn answer(
     if let Some(failure) = plan.failed.first() {
         return (Answer::Refused(failure.message.clone()), None);
     }
-    match plan.writes() {
+    match plan.changes_to_write() {
         [change] if change.path == path && change.to.is_none() => match &change.after {
             Some(after) => (Answer::Text(after.clone()), change.strategy()),
             None => (Answer::Text(String::new()), change.strategy()),

@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use journeyman_text_diff::{DiffOp, diff};
 
-use super::marker::{self, Remark};
-use super::refusal::refuse;
-use super::tree::Merged;
-use super::write::Fit;
+use super::file_style::FileStyle;
+use super::refusal::refuse_rewrite;
+use super::remark::{self, Remark};
+use super::tree_merge::MergedPieces;
 use crate::lines::{lines_of, split_indent};
-use crate::outcome::{Refusal, cut};
+use crate::outcome::{Refusal, truncate};
 
 /// Lines of both texts together that are compared one by one.
-const MAX_COMPARED: usize = 20_000;
+const MAX_COMPARED_LINES: usize = 20_000;
 /// Lines that may go at one place where nothing stands for them.
 const MAX_UNSHOWN_LINES: usize = 10;
 /// A line is a version of another where their letters are this much alike.
@@ -23,18 +23,18 @@ const MIN_SIMILARITY: f64 = 0.55;
 const MIN_REPEATED_PERCENT: usize = 60;
 
 /// A text in lines.
-struct Text<'t> {
+struct TextLines<'t> {
     lines: Vec<&'t str>,
     /// The range of each line with its line break.
     spans: Vec<Range<usize>>,
 }
 
-impl<'t> Text<'t> {
+impl<'t> TextLines<'t> {
     fn new(text: &'t str) -> Self {
         let lines = lines_of(text);
         Self {
-            spans: lines.iter().map(|line| line.content().start..line.next()).collect(),
-            lines: lines.iter().map(|line| text.get(line.content()).unwrap_or_default()).collect(),
+            spans: lines.iter().map(|line| line.content_range().start..line.next_start()).collect(),
+            lines: lines.iter().map(|line| text.get(line.content_range()).unwrap_or_default()).collect(),
         }
     }
 
@@ -52,36 +52,42 @@ impl<'t> Text<'t> {
 }
 
 /// The merge by lines.
-pub(super) fn merge(text: &str, content: &str) -> Result<Merged, Refusal> {
-    let (old, new) = (Text::new(text), Text::new(content));
-    if old.len() + new.len() > MAX_COMPARED {
-        return Err(refuse("the file is too long to merge a rewrite into without its syntax"));
+pub(super) fn merge_by_lines(text: &str, content: &str) -> Result<MergedPieces, Refusal> {
+    let (old, new) = (TextLines::new(text), TextLines::new(content));
+    if old.len() + new.len() > MAX_COMPARED_LINES {
+        return Err(refuse_rewrite("the file is too long to merge a rewrite into without its syntax"));
     }
     let known: std::collections::BTreeSet<&str> = old.lines.iter().map(|line| line.trim()).collect();
-    let remarks: Vec<Option<Remark>> =
-        new.lines.iter().map(|line| marker::of_line(line).filter(|_| !known.contains(line.trim()))).collect();
-    let lines = Lines { old, new, remarks };
-    let anchors =
-        if lines.remarks.iter().any(Option::is_some) { lines.anchors()? } else { lines.versions()? };
-    lines.pieces(&anchors, text, content)
+    let remarks: Vec<Option<Remark>> = new
+        .lines
+        .iter()
+        .map(|line| remark::remark_of_line(line).filter(|_| !known.contains(line.trim())))
+        .collect();
+    let lines = LineMerge { old, new, remarks };
+    let anchors = if lines.remarks.iter().any(Option::is_some) {
+        lines.pair_around_remarks()?
+    } else {
+        lines.pair_whole_versions()?
+    };
+    lines.merge_between_pairs(&anchors, text, content)
 }
 
-struct Lines<'t> {
-    old: Text<'t>,
-    new: Text<'t>,
+struct LineMerge<'t> {
+    old: TextLines<'t>,
+    new: TextLines<'t>,
     /// Of each new line.
     remarks: Vec<Option<Remark>>,
 }
 
-impl Lines<'_> {
-    fn remark(&self, at: usize) -> Option<Remark> {
+impl LineMerge<'_> {
+    fn remark_at(&self, at: usize) -> Option<Remark> {
         self.remarks.get(at).copied().flatten()
     }
 
     /// The pairs of lines (old, new) in a text without remarks: it has to be a version of the whole
     /// file, in which lines come or go, or change a little.
-    fn versions(&self) -> Result<Vec<(usize, usize)>, Refusal> {
-        let plain = |text: &Text<'_>| -> Vec<String> {
+    fn pair_whole_versions(&self) -> Result<Vec<(usize, usize)>, Refusal> {
+        let plain = |text: &TextLines<'_>| -> Vec<String> {
             text.lines.iter().map(|line| line.trim_end().to_owned()).collect()
         };
         let (old, new) = (plain(&self.old), plain(&self.new));
@@ -95,7 +101,7 @@ impl Lines<'_> {
         let total = (0..self.old.len()).filter(full).count();
         let repeated = pairs.iter().filter(|(at, _)| full(at)).count();
         if repeated * 100 < total * MIN_REPEATED_PERCENT {
-            return Err(refuse(
+            return Err(refuse_rewrite(
                 "it has no remark for what stays and repeats little of the file. Send the whole file as a rewrite, or put `... existing code ...` where lines stay",
             ));
         }
@@ -104,26 +110,26 @@ impl Lines<'_> {
 
     /// The pairs of lines (old, new) around remarks: lines that each text has once, what follows
     /// them directly, and what closes what they open.
-    fn anchors(&self) -> Result<Vec<(usize, usize)>, Refusal> {
-        let mut pairs = self.unique()?;
+    fn pair_around_remarks(&self) -> Result<Vec<(usize, usize)>, Refusal> {
+        let mut pairs = self.pair_unique_lines()?;
         loop {
             let count = pairs.len();
-            self.extend(&mut pairs);
-            self.close(&mut pairs);
+            self.extend_pairs(&mut pairs);
+            self.pair_closing_lines(&mut pairs);
             if pairs.len() == count {
                 break;
             }
         }
         if pairs.is_empty() {
-            return Err(refuse(
+            return Err(refuse_rewrite(
                 "no line beside its remarks is in the file, once. Repeat the line before and after each remark as it is in the file",
             ));
         }
         Ok(pairs)
     }
 
-    fn unique(&self) -> Result<Vec<(usize, usize)>, Refusal> {
-        let once = |text: &Text<'_>, skip: &dyn Fn(usize) -> bool| {
+    fn pair_unique_lines(&self) -> Result<Vec<(usize, usize)>, Refusal> {
+        let once = |text: &TextLines<'_>, skip: &dyn Fn(usize) -> bool| {
             let mut places: BTreeMap<String, Option<usize>> = BTreeMap::new();
             for at in (0..text.len()).filter(|at| !text.is_blank(*at) && !skip(*at)) {
                 let place = places.entry(text.line(at).trim().to_owned());
@@ -132,7 +138,7 @@ impl Lines<'_> {
             places
         };
         let old = once(&self.old, &|_| false);
-        let new = once(&self.new, &|at| self.remark(at).is_some());
+        let new = once(&self.new, &|at| self.remark_at(at).is_some());
         let mut pairs: Vec<(usize, usize)> =
             new.iter().filter_map(|(line, at)| Some(((*old.get(line)?)?, (*at)?))).collect();
         pairs.sort_unstable_by_key(|(_, new)| *new);
@@ -140,9 +146,9 @@ impl Lines<'_> {
             if let [(before, _), (after, _)] = two
                 && before >= after
             {
-                return Err(refuse(&format!(
+                return Err(refuse_rewrite(&format!(
                     "it has `{}` in another order than the file (line {}). Keep the file's order",
-                    cut(self.old.line(*after).trim(), 120),
+                    truncate(self.old.line(*after).trim(), 120),
                     after + 1
                 )));
             }
@@ -151,7 +157,7 @@ impl Lines<'_> {
     }
 
     /// Adds the equal lines directly after and before each pair.
-    fn extend(&self, pairs: &mut Vec<(usize, usize)>) {
+    fn extend_pairs(&self, pairs: &mut Vec<(usize, usize)>) {
         let mut found: Vec<(usize, usize)> = Vec::new();
         let bounds = |at: usize| {
             let before = at
@@ -164,25 +170,25 @@ impl Lines<'_> {
         for (nth, (old, new)) in pairs.iter().copied().enumerate() {
             let (before, after) = bounds(nth);
             let (mut i, mut j) = (old, new);
-            while i + 1 < after.0 && j + 1 < after.1 && self.same(i + 1, j + 1) {
+            while i + 1 < after.0 && j + 1 < after.1 && self.are_lines_equal(i + 1, j + 1) {
                 (i, j) = (i + 1, j + 1);
                 found.push((i, j));
             }
             let (mut i, mut j) = (old, new);
-            while i > before.0 && j > before.1 && self.same(i - 1, j - 1) {
+            while i > before.0 && j > before.1 && self.are_lines_equal(i - 1, j - 1) {
                 (i, j) = (i - 1, j - 1);
                 found.push((i, j));
             }
         }
-        self.add(pairs, found);
+        self.insert_fitting_pairs(pairs, found);
     }
 
-    fn same(&self, old: usize, new: usize) -> bool {
-        self.remark(new).is_none() && self.old.line(old).trim() == self.new.line(new).trim()
+    fn are_lines_equal(&self, old: usize, new: usize) -> bool {
+        self.remark_at(new).is_none() && self.old.line(old).trim() == self.new.line(new).trim()
     }
 
     /// Pairs that fit between those there are.
-    fn add(&self, pairs: &mut Vec<(usize, usize)>, mut found: Vec<(usize, usize)>) {
+    fn insert_fitting_pairs(&self, pairs: &mut Vec<(usize, usize)>, mut found: Vec<(usize, usize)>) {
         found.append(pairs);
         found.sort_unstable_by_key(|(old, new)| (*new, *old));
         found.dedup();
@@ -198,19 +204,19 @@ impl Lines<'_> {
 
     /// A line after a remark that is as far in as the pair before it closes what that opened: in
     /// the file it is the first line that is no further in.
-    fn close(&self, pairs: &mut Vec<(usize, usize)>) {
+    fn pair_closing_lines(&self, pairs: &mut Vec<(usize, usize)>) {
         let mut found = Vec::new();
         for (nth, (old, new)) in pairs.iter().copied().enumerate() {
             let next = pairs.get(nth + 1).copied().unwrap_or((self.old.len(), self.new.len()));
             let indent = split_indent(self.new.line(new)).0;
             let mut rest = (new + 1..next.1).filter(|at| !self.new.is_blank(*at));
-            let Some(first) = rest.next().filter(|at| self.remark(*at) == Some(Remark::Keep)) else {
+            let Some(first) = rest.next().filter(|at| self.remark_at(*at) == Some(Remark::Keep)) else {
                 continue;
             };
             // Nothing but remarks and what is further in may stand between.
             let closer = (first + 1..next.1).find(|at| {
                 !self.new.is_blank(*at)
-                    && self.remark(*at).is_none()
+                    && self.remark_at(*at).is_none()
                     && split_indent(self.new.line(*at)).0.len() <= indent.len()
             });
             let Some(closer) = closer.filter(|at| split_indent(self.new.line(*at)).0 == indent) else {
@@ -219,66 +225,73 @@ impl Lines<'_> {
             let own = split_indent(self.old.line(old)).0;
             let place = (old + 1..next.0)
                 .find(|at| !self.old.is_blank(*at) && split_indent(self.old.line(*at)).0.len() <= own.len());
-            if let Some(place) = place.filter(|place| self.same(*place, closer) && *place > old + 1) {
+            if let Some(place) =
+                place.filter(|place| self.are_lines_equal(*place, closer) && *place > old + 1)
+            {
                 found.push((place, closer));
             }
         }
-        self.add(pairs, found);
+        self.insert_fitting_pairs(pairs, found);
     }
 
     /// Returns the replacements between the pairs.
-    fn pieces(&self, anchors: &[(usize, usize)], text: &str, content: &str) -> Result<Merged, Refusal> {
+    fn merge_between_pairs(
+        &self,
+        anchors: &[(usize, usize)],
+        text: &str,
+        content: &str,
+    ) -> Result<MergedPieces, Refusal> {
         let lines: Vec<(&str, &str)> =
             anchors.iter().map(|(old, new)| (self.new.line(*new), self.old.line(*old))).collect();
-        let fit = Fit::new(&lines, content, text);
-        let mut merged = Merged { known: anchors.len(), ..Merged::default() };
+        let fit = FileStyle::new(&lines, content, text);
+        let mut merged = MergedPieces { known: anchors.len(), ..MergedPieces::default() };
         let (mut old, mut new) = (0, 0);
         for (nth, end) in anchors.iter().copied().map(Some).chain([None]).enumerate() {
             let (old_end, new_end) = end.unwrap_or((self.old.len(), self.new.len()));
             let edge = nth == 0 || end.is_none();
-            self.gap(old..old_end, new..new_end, edge, &fit, text, &mut merged)?;
+            self.merge_gap(old..old_end, new..new_end, edge, &fit, text, &mut merged)?;
             (old, new) = (old_end + 1, new_end + 1);
         }
         Ok(merged)
     }
 
-    fn gap(
+    fn merge_gap(
         &self,
         old: Range<usize>,
         new: Range<usize>,
         edge: bool,
-        fit: &Fit,
+        fit: &FileStyle,
         text: &str,
-        merged: &mut Merged,
+        merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
-        let remarks: Vec<usize> = new.clone().filter(|at| self.remark(*at).is_some()).collect();
+        let remarks: Vec<usize> = new.clone().filter(|at| self.remark_at(*at).is_some()).collect();
         let full_new: Vec<usize> =
-            new.clone().filter(|at| !self.new.is_blank(*at) && self.remark(*at).is_none()).collect();
+            new.clone().filter(|at| !self.new.is_blank(*at) && self.remark_at(*at).is_none()).collect();
         let full_old: Vec<usize> = old.clone().filter(|at| !self.old.is_blank(*at)).collect();
         let (Some(first), Some(last)) = (remarks.first().copied(), remarks.last().copied()) else {
-            return self.plain(old, new, &full_old, &full_new, edge, fit, text, merged);
+            return self.merge_gap_without_remark(old, new, &full_old, &full_new, edge, fit, text, merged);
         };
-        if remarks.iter().any(|at| self.remark(*at) == Some(Remark::Remove)) {
-            if remarks.iter().any(|at| self.remark(*at) == Some(Remark::Keep)) && !full_old.is_empty() {
-                return Err(self.unclear(&full_old, "a remark keeps it and another removes it"));
+        if remarks.iter().any(|at| self.remark_at(*at) == Some(Remark::Remove)) {
+            if remarks.iter().any(|at| self.remark_at(*at) == Some(Remark::Keep)) && !full_old.is_empty() {
+                return Err(self.unclear_refusal(&full_old, "a remark keeps it and another removes it"));
             }
             merged.removed += full_old.len();
-            let shown: Vec<usize> = new.filter(|at| self.remark(*at).is_none()).collect();
-            return self.put(old, &shown, fit, text, merged);
+            let shown: Vec<usize> = new.filter(|at| self.remark_at(*at).is_none()).collect();
+            return self.write_lines(old, &shown, fit, text, merged);
         }
         if full_new.iter().any(|at| (first..last).contains(at)) && !full_old.is_empty() {
-            return Err(self.unclear(
+            return Err(self.unclear_refusal(
                 &full_old,
                 "new text stands between two remarks for it, and could go anywhere in it",
             ));
         }
         let before: Vec<usize> = (new.start..first).collect();
-        let after: Vec<usize> = (first + 1..new.end).filter(|at| self.remark(*at).is_none()).collect();
+        let after: Vec<usize> = (first + 1..new.end).filter(|at| self.remark_at(*at).is_none()).collect();
         let new_text = |lines: &[usize]| lines.iter().any(|at| !self.new.is_blank(*at));
         for at in full_new.iter() {
             let near = self.max_similarity(&full_old, *at);
             if near >= 0.8 {
-                return Err(self.unclear(
+                return Err(self.unclear_refusal(
                     &full_old,
                     "the text beside the remark may be a new version of it, or come to it",
                 ));
@@ -290,7 +303,7 @@ impl Lines<'_> {
             while lines.last().is_some_and(|at| self.new.is_blank(*at)) && self.old.is_blank(old.start) {
                 lines.pop();
             }
-            self.put(old.start..old.start, &lines, fit, text, merged)?;
+            self.write_lines(old.start..old.start, &lines, fit, text, merged)?;
         }
         if new_text(&after) {
             let mut lines: &[usize] = &after;
@@ -301,23 +314,23 @@ impl Lines<'_> {
                 }
                 lines = rest;
             }
-            self.put(old.end..old.end, lines, fit, text, merged)?;
+            self.write_lines(old.end..old.end, lines, fit, text, merged)?;
         }
         Ok(())
     }
 
     /// A place without a remark.
     #[allow(clippy::too_many_arguments)]
-    fn plain(
+    fn merge_gap_without_remark(
         &self,
         old: Range<usize>,
         new: Range<usize>,
         full_old: &[usize],
         full_new: &[usize],
         edge: bool,
-        fit: &Fit,
+        fit: &FileStyle,
         text: &str,
-        merged: &mut Merged,
+        merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
         let remarked = self.remarks.iter().any(Option::is_some);
         if full_old.is_empty() && full_new.is_empty() {
@@ -330,11 +343,11 @@ impl Lines<'_> {
                 && full_new.iter().all(|at| self.max_similarity(full_old, *at) >= MIN_SIMILARITY);
             let evenly = full_old.len() <= full_new.len() + 2;
             if edge && remarked || full_old.len() > MAX_UNSHOWN_LINES || replaced && !(versions && evenly) {
-                return Err(self.unclear(full_old, "it is neither shown nor stood for by a remark"));
+                return Err(self.unclear_refusal(full_old, "it is neither shown nor stood for by a remark"));
             }
         }
         let shown: Vec<usize> = new.collect();
-        self.put(old, &shown, fit, text, merged)
+        self.write_lines(old, &shown, fit, text, merged)
     }
 
     /// Returns the highest similarity of a new line to some old lines.
@@ -346,13 +359,13 @@ impl Lines<'_> {
             .fold(0.0, f64::max)
     }
 
-    fn put(
+    fn write_lines(
         &self,
         old: Range<usize>,
         lines: &[usize],
-        fit: &Fit,
+        fit: &FileStyle,
         text: &str,
-        merged: &mut Merged,
+        merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
         let start = self.old.spans.get(old.start).map_or(text.len(), |span| span.start);
         let end = old
@@ -369,7 +382,7 @@ impl Lines<'_> {
                 out.push_str(fit.line_break());
             }
             let (indent, rest) = split_indent(self.new.line(*at));
-            out.push_str(&if rest.is_empty() { indent.to_owned() } else { fit.indent(indent)? });
+            out.push_str(&if rest.is_empty() { indent.to_owned() } else { fit.file_indent(indent)? });
             out.push_str(rest);
             if !open {
                 out.push_str(fit.line_break());
@@ -382,12 +395,12 @@ impl Lines<'_> {
         Ok(())
     }
 
-    fn unclear(&self, old: &[usize], why: &str) -> Refusal {
+    fn unclear_refusal(&self, old: &[usize], why: &str) -> Refusal {
         let at = old.first().copied().unwrap_or(0);
-        refuse(&format!(
+        refuse_rewrite(&format!(
             "it can't be told what becomes of `{}` (line {}): {why}. Put `... existing code ...` in a comment where lines stay, and \
              repeat the lines before and after it as they are in the file",
-            cut(self.old.line(at).trim(), 120),
+            truncate(self.old.line(at).trim(), 120),
             at + 1
         ))
     }

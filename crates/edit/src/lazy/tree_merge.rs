@@ -5,11 +5,11 @@ use std::ops::Range;
 use journeyman_syntax::Node;
 use journeyman_syntax::outline::is_attribute;
 
-use super::align::{MAX_DISSIMILARITY, MIN_SIMILARITY, align, max_similarity};
-use super::items::{Item, Side, has_remark, items, squeezed, trimmed};
-use super::marker::Remark;
-use super::refusal::refuse;
-use super::write::Fit;
+use super::align::{MAX_DISSIMILARITY, MIN_SIMILARITY, align_items, max_similarity};
+use super::file_style::FileStyle;
+use super::items::{ParsedSide, SyntaxItem, has_remark, items_of, squeeze_blanks, trimmed_range};
+use super::refusal::refuse_rewrite;
+use super::remark::Remark;
 use crate::lines::line_at;
 use crate::outcome::Refusal;
 
@@ -19,7 +19,7 @@ const MAX_UNSHOWN_LINES: usize = 10;
 
 /// The replacements in the old text so far.
 #[derive(Default)]
-pub(super) struct Merged {
+pub(super) struct MergedPieces {
     pub(super) pieces: Vec<(Range<usize>, String)>,
     /// Lines of the old text that a remark says to remove.
     pub(super) removed: usize,
@@ -33,9 +33,9 @@ pub(super) struct Merged {
 
 /// A merge of two syntax trees.
 #[derive(Clone, Copy)]
-pub(super) struct Merge<'s, 't> {
-    pub(super) old: &'s Side<'t>,
-    pub(super) new: &'s Side<'t>,
+pub(super) struct TreeMerge<'s, 't> {
+    pub(super) old: &'s ParsedSide<'t>,
+    pub(super) new: &'s ParsedSide<'t>,
     /// If true, the later of several equal alignments is taken.
     pub(super) late: bool,
     pub(super) file: &'s str,
@@ -43,21 +43,21 @@ pub(super) struct Merge<'s, 't> {
 
 /// Something of the merged list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unit {
+enum MergedUnit {
     Old(usize),
     Pair(usize, usize),
     New(usize),
 }
 
-impl Unit {
-    fn old(self) -> Option<usize> {
+impl MergedUnit {
+    fn old_index(self) -> Option<usize> {
         match self {
             Self::Old(at) | Self::Pair(at, _) => Some(at),
             Self::New(_) => None,
         }
     }
 
-    fn shown(self) -> Option<usize> {
+    fn new_index(self) -> Option<usize> {
         match self {
             Self::New(at) | Self::Pair(_, at) => Some(at),
             Self::Old(_) => None,
@@ -66,66 +66,66 @@ impl Unit {
 }
 
 /// Two lists of things that are one.
-struct Lists<'t> {
-    old: Vec<Item<'t>>,
-    new: Vec<Item<'t>>,
+struct PairedLists<'t> {
+    old: Vec<SyntaxItem<'t>>,
+    new: Vec<SyntaxItem<'t>>,
     /// The list is the file's own, or the inside of what holds a fragment.
     outermost: bool,
 }
 
 /// A place between two pairs.
-struct Gap {
+struct PairGap {
     old: Range<usize>,
     new: Range<usize>,
     first: bool,
     last: bool,
 }
 
-impl<'t> Merge<'_, 't> {
+impl<'t> TreeMerge<'_, 't> {
     /// Merges what two nodes consist of.
-    pub(super) fn nodes(
+    pub(super) fn merge_nodes(
         &self,
         old: Node<'t>,
         new: Node<'t>,
         outermost: bool,
-        merged: &mut Merged,
+        merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
-        let lists = Lists { old: items(self.old, old), new: items(self.new, new), outermost };
-        let pairs = align(self.old, &lists.old, self.new, &lists.new, self.late)
-            .ok_or_else(|| refuse("the file has too many parts to merge a rewrite into"))?;
+        let lists = PairedLists { old: items_of(self.old, old), new: items_of(self.new, new), outermost };
+        let pairs = align_items(self.old, &lists.old, self.new, &lists.new, self.late)
+            .ok_or_else(|| refuse_rewrite("the file has too many parts to merge a rewrite into"))?;
         merged.known +=
             pairs.iter().filter(|(_, at)| lists.new.get(*at).is_some_and(|item| !item.is_token())).count();
-        let units = self.units(&lists, &pairs, merged)?;
-        let fit = self.fit(&lists, &pairs, old, new);
-        self.write(&lists, &units, &fit, merged)?;
+        let units = self.merge_lists(&lists, &pairs, merged)?;
+        let fit = self.learn_fit(&lists, &pairs, old, new);
+        self.write_list(&lists, &units, &fit, merged)?;
         for (one, other) in pairs {
             let (Some(one), Some(other)) = (lists.old.get(one), lists.new.get(other)) else { continue };
-            self.pair(one, other, &fit, merged)?;
+            self.merge_pair(one, other, &fit, merged)?;
         }
         Ok(())
     }
 
     /// The merged list.
-    fn units(
+    fn merge_lists(
         &self,
-        lists: &Lists<'t>,
+        lists: &PairedLists<'t>,
         pairs: &[(usize, usize)],
-        merged: &mut Merged,
-    ) -> Result<Vec<Unit>, Refusal> {
+        merged: &mut MergedPieces,
+    ) -> Result<Vec<MergedUnit>, Refusal> {
         let mut units = Vec::with_capacity(lists.old.len() + lists.new.len());
         let (mut old, mut new) = (0, 0);
         let ends = pairs.iter().copied().map(Some).chain([None]);
         for end in ends {
             let (old_end, new_end) = end.unwrap_or((lists.old.len(), lists.new.len()));
-            let gap = Gap {
+            let gap = PairGap {
                 old: old..old_end,
                 new: new..new_end,
                 first: old == 0 && new == 0,
                 last: end.is_none(),
             };
-            self.gap(lists, &gap, &mut units, merged)?;
+            self.merge_gap(lists, &gap, &mut units, merged)?;
             if let Some((one, other)) = end {
-                units.push(Unit::Pair(one, other));
+                units.push(MergedUnit::Pair(one, other));
                 (old, new) = (one + 1, other + 1);
             }
         }
@@ -133,12 +133,12 @@ impl<'t> Merge<'_, 't> {
     }
 
     /// Decides what is kept and added between two pairs.
-    fn gap(
+    fn merge_gap(
         &self,
-        lists: &Lists<'t>,
-        gap: &Gap,
-        units: &mut Vec<Unit>,
-        merged: &mut Merged,
+        lists: &PairedLists<'t>,
+        gap: &PairGap,
+        units: &mut Vec<MergedUnit>,
+        merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
         let old = lists.old.get(gap.old.clone()).unwrap_or_default();
         let new = lists.new.get(gap.new.clone()).unwrap_or_default();
@@ -150,40 +150,40 @@ impl<'t> Merge<'_, 't> {
             .collect();
         let keeps = remarks.contains(&Remark::Keep);
         if keeps && remarks.contains(&Remark::Remove) && !old.is_empty() {
-            return Err(self.unclear(old, "a remark keeps it and another removes it"));
+            return Err(self.unclear_refusal(old, "a remark keeps it and another removes it"));
         }
         if remarks.is_empty() || !keeps {
-            if remarks.is_empty() && self.is_outside(lists, gap, old, &shown, merged)? {
+            if remarks.is_empty() && self.stays_outside_fragment(lists, gap, old, &shown, merged)? {
                 if gap.first {
-                    units.extend(gap.old.clone().map(Unit::Old));
-                    units.extend(shown.into_iter().map(Unit::New));
+                    units.extend(gap.old.clone().map(MergedUnit::Old));
+                    units.extend(shown.into_iter().map(MergedUnit::New));
                 } else {
-                    units.extend(shown.into_iter().map(Unit::New));
-                    units.extend(gap.old.clone().map(Unit::Old));
+                    units.extend(shown.into_iter().map(MergedUnit::New));
+                    units.extend(gap.old.clone().map(MergedUnit::Old));
                 }
                 return Ok(());
             }
             if !remarks.is_empty() {
-                merged.removed += old.iter().map(|item| self.lines(item)).sum::<usize>();
+                merged.removed += old.iter().map(|item| self.count_lines(item)).sum::<usize>();
             }
-            if shown.is_empty() && old.iter().all(Item::is_comment) && remarks.is_empty() {
-                units.extend(gap.old.clone().map(Unit::Old));
+            if shown.is_empty() && old.iter().all(SyntaxItem::is_comment) && remarks.is_empty() {
+                units.extend(gap.old.clone().map(MergedUnit::Old));
             }
-            units.extend(shown.into_iter().map(Unit::New));
+            units.extend(shown.into_iter().map(MergedUnit::New));
             return Ok(());
         }
-        self.around_remarks(lists, gap, &shown, units, merged)
+        self.merge_gap_with_remarks(lists, gap, &shown, units, merged)
     }
 
     /// A place with remarks that keep: what stands before the first of them comes first, what
     /// stands after the last comes last.
-    fn around_remarks(
+    fn merge_gap_with_remarks(
         &self,
-        lists: &Lists<'t>,
-        gap: &Gap,
+        lists: &PairedLists<'t>,
+        gap: &PairGap,
         shown: &[usize],
-        units: &mut Vec<Unit>,
-        merged: &mut Merged,
+        units: &mut Vec<MergedUnit>,
+        merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
         let old = lists.old.get(gap.old.clone()).unwrap_or_default();
         let is_remark = |at: &usize| lists.new.get(*at).is_some_and(|item| item.remark.is_some());
@@ -194,7 +194,7 @@ impl<'t> Merge<'_, 't> {
             if item.label.is_none() && !item.is_comment() {
                 let alike = max_similarity(self.old, old, self.new, item);
                 if (MAX_DISSIMILARITY..MIN_SIMILARITY).contains(&alike) {
-                    return Err(self.unclear(
+                    return Err(self.unclear_refusal(
                         old,
                         "the text beside the remark may be a new version of it, or come to it",
                     ));
@@ -203,34 +203,35 @@ impl<'t> Merge<'_, 't> {
         }
         let middle: Vec<usize> = shown.iter().copied().filter(|at| (first..last).contains(at)).collect();
         if !middle.is_empty() && !old.is_empty() {
-            let free = |item: &Item<'_>| item.definition || item.is_comment();
+            let free = |item: &SyntaxItem<'_>| item.definition || item.is_comment();
             let free_new = middle.iter().filter_map(|at| lists.new.get(*at)).all(free);
             if !free_new || !old.iter().all(free) {
-                return Err(self.unclear(
+                return Err(self.unclear_refusal(
                     old,
                     "new text stands between two remarks for it, and could go anywhere in it",
                 ));
             }
             merged.notes.push("what stood between two remarks was put after what they stand for".to_owned());
         }
-        units.extend(shown.iter().filter(|at| **at < first).map(|at| Unit::New(*at)));
-        units.extend(gap.old.clone().map(Unit::Old));
-        units.extend(shown.iter().filter(|at| **at > first).map(|at| Unit::New(*at)));
+        units.extend(shown.iter().filter(|at| **at < first).map(|at| MergedUnit::New(*at)));
+        units.extend(gap.old.clone().map(MergedUnit::Old));
+        units.extend(shown.iter().filter(|at| **at > first).map(|at| MergedUnit::New(*at)));
         Ok(())
     }
 
     /// Returns true if old things that the new text neither shows nor has a remark for lie outside
     /// of what it is about, and so stay. Where that can't be told, nothing is done.
-    fn is_outside(
+    fn stays_outside_fragment(
         &self,
-        lists: &Lists<'t>,
-        gap: &Gap,
-        old: &[Item<'t>],
+        lists: &PairedLists<'t>,
+        gap: &PairGap,
+        old: &[SyntaxItem<'t>],
         shown: &[usize],
-        merged: &mut Merged,
+        merged: &mut MergedPieces,
     ) -> Result<bool, Refusal> {
-        let definitions: Vec<&Item<'_>> = old.iter().filter(|item| item.definition).collect();
-        let lines: usize = old.iter().filter(|item| !item.is_comment()).map(|item| self.lines(item)).sum();
+        let definitions: Vec<&SyntaxItem<'_>> = old.iter().filter(|item| item.definition).collect();
+        let lines: usize =
+            old.iter().filter(|item| !item.is_comment()).map(|item| self.count_lines(item)).sum();
         if lines == 0 {
             return Ok(false);
         }
@@ -244,7 +245,8 @@ impl<'t> Merge<'_, 't> {
                 .and_then(|at| lists.old.get(at))
                 .is_some_and(|item| item.is_token() && gap.old.start <= 1);
         let closes = gap.last
-            || (gap.old.end + 1 == lists.old.len() && lists.old.get(gap.old.end).is_some_and(Item::is_token));
+            || (gap.old.end + 1 == lists.old.len()
+                && lists.old.get(gap.old.end).is_some_and(SyntaxItem::is_token));
         if lists.outermost && (opens || closes) && (!remarked || (gap.first && definitions.is_empty())) {
             merged.unmentioned.extend(definitions.iter().filter_map(|item| item.label.clone()));
             return Ok(true);
@@ -256,40 +258,46 @@ impl<'t> Merge<'_, 't> {
                 .any(|item| max_similarity(self.old, old, self.new, item) >= MIN_SIMILARITY);
         if definitions.is_empty() || renamed {
             if lines > MAX_UNSHOWN_LINES && lines > 2 * shown.len() && !renamed {
-                return Err(self.unclear(old, "it is neither shown nor stood for by a remark"));
+                return Err(self.unclear_refusal(old, "it is neither shown nor stood for by a remark"));
             }
             return Ok(false);
         }
         // All else is as it was: so this is what was meant.
-        if !remarked && shown.is_empty() && lists.outermost && self.repeats(lists) {
+        if !remarked && shown.is_empty() && lists.outermost && self.only_repeats(lists) {
             return Ok(false);
         }
-        Err(self.unclear(old, "it is neither shown nor stood for by a remark"))
+        Err(self.unclear_refusal(old, "it is neither shown nor stood for by a remark"))
     }
 
     /// Returns true if all that the new list shows is as it was.
-    fn repeats(&self, lists: &Lists<'t>) -> bool {
+    fn only_repeats(&self, lists: &PairedLists<'t>) -> bool {
         lists.new.iter().all(|item| {
-            let words = squeezed(self.new.of(trimmed(self.new, item.node)));
+            let words = squeeze_blanks(self.new.text_of(trimmed_range(self.new, item.node)));
             lists.old.iter().any(|old| {
                 old.node.kind_id() == item.node.kind_id()
-                    && squeezed(self.old.of(trimmed(self.old, old.node))) == words
+                    && squeeze_blanks(self.old.text_of(trimmed_range(self.old, old.node))) == words
             })
         })
     }
 
     /// Two things that are one: nothing to do, a new version, or something in it.
-    fn pair(&self, old: &Item<'t>, new: &Item<'t>, fit: &Fit, merged: &mut Merged) -> Result<(), Refusal> {
+    fn merge_pair(
+        &self,
+        old: &SyntaxItem<'t>,
+        new: &SyntaxItem<'t>,
+        fit: &FileStyle,
+        merged: &mut MergedPieces,
+    ) -> Result<(), Refusal> {
         if new.is_token() {
             return Ok(());
         }
-        self.lead(old, new, fit, merged)?;
+        self.merge_lead(old, new, fit, merged)?;
         if has_remark(self.new, new.node) {
-            return self.nodes(old.node, new.node, false, merged);
+            return self.merge_nodes(old.node, new.node, false, merged);
         }
-        let (old_range, new_range) = (trimmed(self.old, old.node), trimmed(self.new, new.node));
-        let (was, is) = (self.old.of(old_range.clone()), self.new.of(new_range));
-        let text = fit.text(was, is)?;
+        let (old_range, new_range) = (trimmed_range(self.old, old.node), trimmed_range(self.new, new.node));
+        let (was, is) = (self.old.text_of(old_range.clone()), self.new.text_of(new_range));
+        let text = fit.rewrite_text(was, is)?;
         if text != was {
             merged.pieces.push((old_range, text));
         }
@@ -298,19 +306,25 @@ impl<'t> Merge<'_, 't> {
 
     /// The comments and attributes before a thing: the new ones, if there are any. Attributes that
     /// they leave out stay.
-    fn lead(&self, old: &Item<'t>, new: &Item<'t>, fit: &Fit, merged: &mut Merged) -> Result<(), Refusal> {
+    fn merge_lead(
+        &self,
+        old: &SyntaxItem<'t>,
+        new: &SyntaxItem<'t>,
+        fit: &FileStyle,
+        merged: &mut MergedPieces,
+    ) -> Result<(), Refusal> {
         let range = old.start..old.node.start_byte();
-        let (was, is) = (self.old.of(range.clone()), self.new.of(new.start..new.node.start_byte()));
-        if is.trim().is_empty() || squeezed(was) == squeezed(is) {
+        let (was, is) = (self.old.text_of(range.clone()), self.new.text_of(new.start..new.node.start_byte()));
+        if is.trim().is_empty() || squeeze_blanks(was) == squeeze_blanks(is) {
             return Ok(());
         }
-        let mut text = fit.text(was.trim_end(), is.trim_end())?;
+        let mut text = fit.rewrite_text(was.trim_end(), is.trim_end())?;
         let blanks = if is.contains('\n') {
-            fit.line_break().to_owned() + first_indent(self.old, old.node.start_byte())
+            fit.line_break().to_owned() + indent_of_line_at(self.old, old.node.start_byte())
         } else {
             " ".to_owned()
         };
-        let attributes = |item: &Item<'t>| {
+        let attributes = |item: &SyntaxItem<'t>| {
             let mut found = Vec::new();
             let mut at = item.node.prev_sibling();
             while let Some(before) = at.filter(|before| before.start_byte() >= item.start) {
@@ -322,7 +336,7 @@ impl<'t> Merge<'_, 't> {
         if attributes(new).is_empty() {
             for attribute in attributes(old).into_iter().rev() {
                 text.push_str(&blanks);
-                text.push_str(self.old.of(trimmed(self.old, attribute)));
+                text.push_str(self.old.text_of(trimmed_range(self.old, attribute)));
             }
         }
         merged.pieces.push((range, text + &blanks));
@@ -330,31 +344,37 @@ impl<'t> Merge<'_, 't> {
     }
 
     /// Returns the style in which text of the new list is written in the file.
-    fn fit(&self, lists: &Lists<'t>, pairs: &[(usize, usize)], old: Node<'t>, new: Node<'t>) -> Fit {
+    fn learn_fit(
+        &self,
+        lists: &PairedLists<'t>,
+        pairs: &[(usize, usize)],
+        old: Node<'t>,
+        new: Node<'t>,
+    ) -> FileStyle {
         let mut lines: Vec<(&str, &str)> =
-            vec![(first_line(self.new, new.start_byte()), first_line(self.old, old.start_byte()))];
+            vec![(line_up_to(self.new, new.start_byte()), line_up_to(self.old, old.start_byte()))];
         for (one, other) in pairs {
             let (Some(one), Some(other)) = (lists.old.get(*one), lists.new.get(*other)) else { continue };
             let both =
-                (first_line(self.new, other.node.start_byte()), first_line(self.old, one.node.start_byte()));
-            let opens = |side: &Side<'_>, at: usize| {
-                side.of(0..at).rsplit('\n').next().is_some_and(|before| before.trim().is_empty())
+                (line_up_to(self.new, other.node.start_byte()), line_up_to(self.old, one.node.start_byte()));
+            let opens = |side: &ParsedSide<'_>, at: usize| {
+                side.text_of(0..at).rsplit('\n').next().is_some_and(|before| before.trim().is_empty())
             };
             if opens(self.new, other.node.start_byte()) && opens(self.old, one.node.start_byte()) {
                 lines.push(both);
             }
         }
-        Fit::new(&lines, self.new.text, self.file)
+        FileStyle::new(&lines, self.new.text, self.file)
     }
 
     /// Writes the list: what lies between two things of the old text that stay beside each other
     /// isn't touched.
-    fn write(
+    fn write_list(
         &self,
-        lists: &Lists<'t>,
-        units: &[Unit],
-        fit: &Fit,
-        merged: &mut Merged,
+        lists: &PairedLists<'t>,
+        units: &[MergedUnit],
+        fit: &FileStyle,
+        merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
         let commas = lists.old.iter().chain(&lists.new).filter(|item| item.separator.is_some()).count() > 0
             && lists
@@ -362,10 +382,10 @@ impl<'t> Merge<'_, 't> {
                 .iter()
                 .map(|item| (self.old, item))
                 .chain(lists.new.iter().map(|item| (self.new, item)))
-                .all(|(side, item)| item.separator.clone().is_none_or(|range| side.of(range) == ","));
-        let separated = |unit: Unit, next: Option<Unit>| -> Option<bool> {
-            let is_list = |unit: Unit| {
-                self.item(lists, unit).is_some_and(|item| !item.is_token() && !item.is_comment())
+                .all(|(side, item)| item.separator.clone().is_none_or(|range| side.text_of(range) == ","));
+        let separated = |unit: MergedUnit, next: Option<MergedUnit>| -> Option<bool> {
+            let is_list = |unit: MergedUnit| {
+                self.item_of(lists, unit).is_some_and(|item| !item.is_token() && !item.is_comment())
             };
             let followed = next.filter(|next| is_list(*next));
             // The last one keeps what the file's last one had.
@@ -377,20 +397,20 @@ impl<'t> Merge<'_, 't> {
                 .is_some_and(|item| item.separator.is_some());
             (commas && is_list(unit)).then(|| followed.is_some() || trailing)
         };
-        let mut before: Option<Unit> = None;
-        let mut run: Vec<Unit> = Vec::new();
+        let mut before: Option<MergedUnit> = None;
+        let mut run: Vec<MergedUnit> = Vec::new();
         for (at, unit) in units.iter().copied().enumerate() {
-            if unit.old().is_none() {
+            if unit.old_index().is_none() {
                 run.push(unit);
                 continue;
             }
-            self.between(lists, before, &run, Some(unit), &separated, fit, merged)?;
+            self.write_between(lists, before, &run, Some(unit), &separated, fit, merged)?;
             run.clear();
             before = Some(unit);
-            let item = unit.old().and_then(|at| lists.old.get(at));
+            let item = unit.old_index().and_then(|at| lists.old.get(at));
             let wanted = separated(unit, units.get(at + 1).copied());
             if let (Some(item), Some(wanted)) = (item, wanted) {
-                let end = trimmed(self.old, item.node).end;
+                let end = trimmed_range(self.old, item.node).end;
                 match (&item.separator, wanted) {
                     (None, true) => merged.pieces.push((end..end, ",".to_owned())),
                     (Some(range), false) => merged.pieces.push((range.clone(), String::new())),
@@ -398,29 +418,30 @@ impl<'t> Merge<'_, 't> {
                 }
             }
         }
-        self.between(lists, before, &run, None, &separated, fit, merged)
+        self.write_between(lists, before, &run, None, &separated, fit, merged)
     }
 
-    fn item<'a>(&self, lists: &'a Lists<'t>, unit: Unit) -> Option<&'a Item<'t>> {
+    fn item_of<'a>(&self, lists: &'a PairedLists<'t>, unit: MergedUnit) -> Option<&'a SyntaxItem<'t>> {
         match unit {
-            Unit::Old(at) | Unit::Pair(at, _) => lists.old.get(at),
-            Unit::New(at) => lists.new.get(at),
+            MergedUnit::Old(at) | MergedUnit::Pair(at, _) => lists.old.get(at),
+            MergedUnit::New(at) => lists.new.get(at),
         }
     }
 
     /// Writes new things between two old ones, and takes away what lay there.
     #[allow(clippy::too_many_arguments)]
-    fn between(
+    fn write_between(
         &self,
-        lists: &Lists<'t>,
-        before: Option<Unit>,
-        run: &[Unit],
-        after: Option<Unit>,
-        separated: &dyn Fn(Unit, Option<Unit>) -> Option<bool>,
-        fit: &Fit,
-        merged: &mut Merged,
+        lists: &PairedLists<'t>,
+        before: Option<MergedUnit>,
+        run: &[MergedUnit],
+        after: Option<MergedUnit>,
+        separated: &dyn Fn(MergedUnit, Option<MergedUnit>) -> Option<bool>,
+        fit: &FileStyle,
+        merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
-        let neighbours = match (before.and_then(Unit::old), after.and_then(Unit::old)) {
+        let neighbours = match (before.and_then(MergedUnit::old_index), after.and_then(MergedUnit::old_index))
+        {
             (Some(one), Some(other)) => one + 1 == other,
             (None, Some(other)) => other == 0,
             (Some(one), None) => one + 1 == lists.old.len(),
@@ -429,52 +450,62 @@ impl<'t> Merge<'_, 't> {
         if run.is_empty() && neighbours {
             return Ok(());
         }
-        let start = before.and_then(Unit::old).and_then(|at| lists.old.get(at)).map(|item| item.end);
-        let end = after.and_then(Unit::old).and_then(|at| lists.old.get(at)).map(|item| item.start);
+        let start =
+            before.and_then(MergedUnit::old_index).and_then(|at| lists.old.get(at)).map(|item| item.end);
+        let end =
+            after.and_then(MergedUnit::old_index).and_then(|at| lists.old.get(at)).map(|item| item.start);
         let edges =
             (lists.old.first().map_or(0, |item| item.start), lists.old.last().map_or(0, |item| item.end));
         let range = start.unwrap_or(edges.0)..end.unwrap_or(edges.1);
         let mut out = String::new();
         let mut last = before;
         for (at, unit) in run.iter().copied().enumerate() {
-            let Some(item) = self.item(lists, unit) else { continue };
-            let indent = first_indent(self.new, item.start);
+            let Some(item) = self.item_of(lists, unit) else { continue };
+            let indent = indent_of_line_at(self.new, item.start);
             if last.is_some() {
-                out.push_str(&self.space(lists, last, unit, fit, indent)?);
+                out.push_str(&self.space_between(lists, last, unit, fit, indent)?);
             }
             let following = run.get(at + 1).copied().or(after);
-            let own = self.written(item, separated(unit, following));
-            out.push_str(&fit.rest(&own)?);
+            let own = self.text_with_separator(item, separated(unit, following));
+            out.push_str(&fit.reindent_following_lines(&own)?);
             last = Some(unit);
         }
         match after {
             Some(unit) if last.is_some() => {
-                out.push_str(&self.space(lists, last, unit, fit, self.old_indent(lists, unit))?)
+                out.push_str(&self.space_between(lists, last, unit, fit, self.old_indent_of(lists, unit))?)
             }
             _ => {}
         }
-        if self.old.of(range.clone()) != out {
+        if self.old.text_of(range.clone()) != out {
             merged.pieces.push((range, out));
         }
         Ok(())
     }
 
-    fn old_indent(&self, lists: &Lists<'t>, unit: Unit) -> &'t str {
-        unit.old().and_then(|at| lists.old.get(at)).map_or("", |item| first_indent(self.old, item.start))
+    fn old_indent_of(&self, lists: &PairedLists<'t>, unit: MergedUnit) -> &'t str {
+        unit.old_index()
+            .and_then(|at| lists.old.get(at))
+            .map_or("", |item| indent_of_line_at(self.old, item.start))
     }
 
-    fn adjacent(&self, before: Option<Unit>, after: Unit) -> bool {
-        matches!((before.and_then(Unit::shown), after.shown()), (Some(one), Some(other)) if one + 1 == other)
+    fn are_adjacent(&self, before: Option<MergedUnit>, after: MergedUnit) -> bool {
+        matches!((before.and_then(MergedUnit::new_index), after.new_index()), (Some(one), Some(other)) if one + 1 == other)
     }
 
     /// The text of a new thing, with a comma or without.
-    fn written(&self, item: &Item<'t>, separated: Option<bool>) -> String {
-        let own = self.new.of(item.start..item.end);
-        let end = trimmed(self.new, item.node).end;
+    fn text_with_separator(&self, item: &SyntaxItem<'t>, separated: Option<bool>) -> String {
+        let own = self.new.text_of(item.start..item.end);
+        let end = trimmed_range(self.new, item.node).end;
         match (&item.separator, separated) {
-            (None, Some(true)) => format!("{},{}", self.new.of(item.start..end), self.new.of(end..item.end)),
+            (None, Some(true)) => {
+                format!("{},{}", self.new.text_of(item.start..end), self.new.text_of(end..item.end))
+            }
             (Some(comma), Some(false)) => {
-                format!("{}{}", self.new.of(item.start..comma.start), self.new.of(comma.end..item.end))
+                format!(
+                    "{}{}",
+                    self.new.text_of(item.start..comma.start),
+                    self.new.text_of(comma.end..item.end)
+                )
             }
             _ => own.to_owned(),
         }
@@ -482,25 +513,25 @@ impl<'t> Merge<'_, 't> {
 
     /// The blanks between two things of which one is new, or between two that had others between
     /// them.
-    fn space(
+    fn space_between(
         &self,
-        lists: &Lists<'t>,
-        before: Option<Unit>,
-        after: Unit,
-        fit: &Fit,
+        lists: &PairedLists<'t>,
+        before: Option<MergedUnit>,
+        after: MergedUnit,
+        fit: &FileStyle,
         indent: &str,
     ) -> Result<String, Refusal> {
-        let gap = |side: &Side<'t>, list: &[Item<'_>], at: usize| {
+        let gap = |side: &ParsedSide<'t>, list: &[SyntaxItem<'_>], at: usize| {
             let to = list.get(at).map_or(0, |item| item.start);
             let from = at.checked_sub(1).and_then(|before| list.get(before)).map_or(0, |item| item.end);
-            side.of(from.min(to)..to)
+            side.text_of(from.min(to)..to)
         };
-        let (text, is_new) = match (after, before.and_then(Unit::shown)) {
+        let (text, is_new) = match (after, before.and_then(MergedUnit::new_index)) {
             // As the new text has it after what stands before it there, if only a remark.
-            (Unit::New(at) | Unit::Pair(_, at), _) => (gap(self.new, &lists.new, at), true),
+            (MergedUnit::New(at) | MergedUnit::Pair(_, at), _) => (gap(self.new, &lists.new, at), true),
             // An old thing that a remark kept, after a new one: as it stood after its neighbour.
-            (Unit::Old(0), Some(new)) => (gap(self.new, &lists.new, new + 1), true),
-            (Unit::Old(at), _) => (gap(self.old, &lists.old, at), false),
+            (MergedUnit::Old(0), Some(new)) => (gap(self.new, &lists.new, new + 1), true),
+            (MergedUnit::Old(at), _) => (gap(self.old, &lists.old, at), false),
         };
         let mut breaks = text.matches('\n').count();
         if is_new && breaks == 1 && self.wants_blank_line(lists, before, after) {
@@ -509,42 +540,49 @@ impl<'t> Merge<'_, 't> {
         if breaks == 0 {
             return Ok(text.to_owned());
         }
-        let own = if after.old().is_some() { indent.to_owned() } else { fit.indent(indent)? };
+        let own = if after.old_index().is_some() { indent.to_owned() } else { fit.file_indent(indent)? };
         Ok(fit.line_break().repeat(breaks) + &own)
     }
 
     /// Returns true if definitions here are divided by blank lines, and both sides are such.
-    fn wants_blank_line(&self, lists: &Lists<'t>, before: Option<Unit>, after: Unit) -> bool {
-        let long = |item: &Item<'_>, side: &Side<'_>| {
-            item.definition && side.of(item.start..item.end).contains('\n')
+    fn wants_blank_line(
+        &self,
+        lists: &PairedLists<'t>,
+        before: Option<MergedUnit>,
+        after: MergedUnit,
+    ) -> bool {
+        let long = |item: &SyntaxItem<'_>, side: &ParsedSide<'_>| {
+            item.definition && side.text_of(item.start..item.end).contains('\n')
         };
-        let is_long = |unit: Unit| match unit {
-            Unit::Old(at) | Unit::Pair(at, _) => lists.old.get(at).is_some_and(|item| long(item, self.old)),
-            Unit::New(at) => lists.new.get(at).is_some_and(|item| long(item, self.new)),
+        let is_long = |unit: MergedUnit| match unit {
+            MergedUnit::Old(at) | MergedUnit::Pair(at, _) => {
+                lists.old.get(at).is_some_and(|item| long(item, self.old))
+            }
+            MergedUnit::New(at) => lists.new.get(at).is_some_and(|item| long(item, self.new)),
         };
         let both = before.is_some_and(is_long) && is_long(after);
         // If the new text has both side by side, its spacing is taken.
-        both && !before.is_some_and(|before| self.adjacent(Some(before), after))
+        both && !before.is_some_and(|before| self.are_adjacent(Some(before), after))
             && lists.old.windows(2).any(|two| {
                 let [one, other] = two else { return false };
                 long(one, self.old)
                     && long(other, self.old)
-                    && self.old.of(one.end..other.start).matches('\n').count() > 1
+                    && self.old.text_of(one.end..other.start).matches('\n').count() > 1
             })
     }
 
     /// Lines of an old thing.
-    fn lines(&self, item: &Item<'_>) -> usize {
-        self.old.of(item.start..item.end).lines().filter(|line| !line.trim().is_empty()).count()
+    fn count_lines(&self, item: &SyntaxItem<'_>) -> usize {
+        self.old.text_of(item.start..item.end).lines().filter(|line| !line.trim().is_empty()).count()
     }
 
-    fn unclear(&self, old: &[Item<'t>], why: &str) -> Refusal {
+    fn unclear_refusal(&self, old: &[SyntaxItem<'t>], why: &str) -> Refusal {
         let first = old.iter().find(|item| item.definition).or(old.first());
-        let Some(item) = first else { return refuse(why) };
+        let Some(item) = first else { return refuse_rewrite(why) };
         let line = line_at(self.old.text, item.node.start_byte());
-        let own = self.old.of(item.node.byte_range()).lines().next().unwrap_or_default().trim();
-        let own = crate::outcome::cut(own, 120);
-        refuse(&format!(
+        let own = self.old.text_of(item.node.byte_range()).lines().next().unwrap_or_default().trim();
+        let own = crate::outcome::truncate(own, 120);
+        refuse_rewrite(&format!(
             "it can't be told what becomes of `{own}` (line {line}): {why}. Put `... existing code ...` in a comment where it stays, or \
              show it as it will be; to take it away, put `... removed code ...` in its place"
         ))
@@ -552,12 +590,12 @@ impl<'t> Merge<'_, 't> {
 }
 
 /// The line that a place is in, from its beginning.
-fn first_line<'t>(side: &Side<'t>, at: usize) -> &'t str {
-    let start = side.of(0..at).rfind('\n').map_or(0, |end| end + 1);
+fn line_up_to<'t>(side: &ParsedSide<'t>, at: usize) -> &'t str {
+    let start = side.text_of(0..at).rfind('\n').map_or(0, |end| end + 1);
     side.text.get(start..).unwrap_or_default().lines().next().unwrap_or_default()
 }
 
 /// The blanks that the line of a place begins with.
-fn first_indent<'t>(side: &Side<'t>, at: usize) -> &'t str {
-    crate::lines::split_indent(first_line(side, at)).0
+fn indent_of_line_at<'t>(side: &ParsedSide<'t>, at: usize) -> &'t str {
+    crate::lines::split_indent(line_up_to(side, at)).0
 }

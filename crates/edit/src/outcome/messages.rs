@@ -4,26 +4,26 @@ use std::fmt;
 use std::fmt::Write as _;
 
 use crate::outcome::{
-    Attempt, Candidate, Fate, MAX_FEEDBACK_BYTES, MAX_LINES_NAMED, Refusal, Spot, Strategy, cut,
+    Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_LINES_NAMED, OtherEdits, Refusal, Spot, Strategy, truncate,
 };
 
 /// The file's own lines are repeated to be copied up to this size, in bytes; of more only the
 /// numbers are given.
-const COPIED_BYTES: usize = 600;
+const MAX_COPIED_BYTES: usize = 600;
 /// Maximum bytes of the strategies' reasons.
-const REASON_BYTES: usize = 500;
+const MAX_REASON_BYTES: usize = 500;
 /// Maximum bytes of either side of a conflict.
-const SIDE_BYTES: usize = 700;
+const MAX_CONFLICT_SIDE_BYTES: usize = 700;
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words(Fate::Nothing, MAX_FEEDBACK_BYTES))
+        f.write_str(&self.to_message(OtherEdits::Nothing, MAX_FEEDBACK_BYTES))
     }
 }
 
 impl Refusal {
     /// The refusal in words, in at most `limit` bytes.
-    pub(crate) fn words(&self, fate: Fate, limit: usize) -> String {
+    pub(crate) fn to_message(&self, fate: OtherEdits, limit: usize) -> String {
         let mut out = String::new();
         // Writing to a string doesn't fail.
         let written = match self {
@@ -33,26 +33,26 @@ impl Refusal {
                  likely made before. {fate} Don't send it again; read the file if in doubt."
             ),
             Self::NotFound { closest: Some(near), attempts, .. } => {
-                out = not_found(near, attempts, fate, limit);
+                out = describe_not_found(near, attempts, fate, limit);
                 Ok(())
             }
-            Self::NotFound { closest: None, attempts, .. } => nowhere(&mut out, attempts, fate),
+            Self::NotFound { closest: None, attempts, .. } => write_nowhere(&mut out, attempts, fate),
             Self::Ambiguous { lines, strategy, spots } => {
-                ambiguous(&mut out, lines, *strategy, spots, fate, limit)
+                write_ambiguous(&mut out, lines, *strategy, spots, fate, limit)
             }
             Self::Symbol { symbol, candidates, ambiguous } => {
-                no_symbol(&mut out, symbol, candidates, *ambiguous, fate)
+                write_no_symbol(&mut out, symbol, candidates, *ambiguous, fate)
             }
-            Self::Conflict { line, theirs, ours } => conflict(&mut out, *line, theirs, ours, fate),
-            other => other.in_a_sentence(&mut out, fate),
+            Self::Conflict { line, theirs, ours } => write_conflict(&mut out, *line, theirs, ours, fate),
+            other => other.write_sentence(&mut out, fate),
         };
         debug_assert!(written.is_ok());
-        out.truncate(cut(&out, limit).len());
+        out.truncate(truncate(&out, limit).len());
         out
     }
 
     /// The refusals that need no more than a sentence.
-    fn in_a_sentence(&self, out: &mut String, fate: Fate) -> fmt::Result {
+    fn write_sentence(&self, out: &mut String, fate: OtherEdits) -> fmt::Result {
         match self {
             Self::EmptySearch => write!(
                 out,
@@ -68,13 +68,13 @@ impl Refusal {
                 out,
                 "The nearest place, line {line}, differs from the search text in a way that may have a meaning: {}. \
                  {fate} Read the file around line {line} and copy the search text exactly.",
-                cut(difference, REASON_BYTES)
+                truncate(difference, MAX_REASON_BYTES)
             ),
             Self::Placeholder { remark } => write!(
                 out,
                 "The replacement has a remark in place of code (`{}`), which would delete that code. {fate} Send the \
                  whole new text, or a smaller search text with only the lines that change.",
-                cut(remark, 200),
+                truncate(remark, 200),
             ),
             Self::Overlap { with, line } => {
                 write!(out, "It changes what edit {with} changes too (line {line}). {fate} Send one edit for both.")
@@ -83,7 +83,7 @@ impl Refusal {
                 out,
                 "The line `{}`, which the hunk says stands before it, is not in the file where it should be. {fate} \
                  Copy such a line from the file, or leave it out and give more context lines.",
-                cut(anchor, 200),
+                truncate(anchor, 200),
             ),
             Self::SpanTooLarge { line, lines, searched } => write!(
                 out,
@@ -95,10 +95,10 @@ impl Refusal {
                 "The file parses now and wouldn't after the edit: {} at line {line}. The place was found by \
                  {strategy}, so it may be the wrong one. {fate} Read the file and send the edit again with the search \
                  text copied from it.",
-                cut(message, REASON_BYTES)
+                truncate(message, MAX_REASON_BYTES)
             ),
             Self::Malformed { message } => {
-                let message = cut(message.trim_end_matches('.'), 4 * REASON_BYTES);
+                let message = truncate(message.trim_end_matches('.'), 4 * MAX_REASON_BYTES);
                 write!(out, "{message}. {fate}")
             }
             Self::TooLarge { what, bytes, limit } => write!(
@@ -113,21 +113,21 @@ impl Refusal {
 
 /// The nearest region, what differs there, why no step took it, and the lines to copy. What isn't
 /// needed to repair the edit goes first where there is no room.
-fn not_found(near: &Candidate, attempts: &[Attempt], fate: Fate, limit: usize) -> String {
+fn describe_not_found(near: &Candidate, attempts: &[Attempt], fate: OtherEdits, limit: usize) -> String {
     let count = near.text.split('\n').count();
     let last = near.line.saturating_add(u32::try_from(count).unwrap_or(u32::MAX).saturating_sub(1));
     let whole = near.text.len() < MAX_FEEDBACK_BYTES;
-    let region = if whole { lines_of(near.line, last) } else { format!("line {} and on", near.line) };
+    let region = if whole { name_lines(near.line, last) } else { format!("line {} and on", near.line) };
     let alike = (near.similarity * 100.0).floor();
     let head = format!("The search text was not found. {fate} Nearest: {region}, {alike:.0} % alike.\n");
-    let why = reasons(attempts);
+    let why = join_reasons(attempts);
     let shown = format!(
         "Line by line (`-` your search text, `+` the file; · is a space, → a tab where only blanks differ):\n{}\n",
         near.excerpt
     );
     let advice = "Send the edit again with the search text copied from the file's own lines";
-    let copy = if whole && near.text.len() <= COPIED_BYTES {
-        format!("{advice}:\n{}", fenced(&near.text))
+    let copy = if whole && near.text.len() <= MAX_COPIED_BYTES {
+        format!("{advice}:\n{}", fence_text(&near.text))
     } else {
         format!("{advice}: {region}, or fewer of them that occur once.")
     };
@@ -139,22 +139,22 @@ fn not_found(near: &Candidate, attempts: &[Attempt], fate: Fate, limit: usize) -
     chosen.map_or_else(|| format!("{head}{short}"), <[&str]>::concat)
 }
 
-fn nowhere(out: &mut String, attempts: &[Attempt], fate: Fate) -> fmt::Result {
+fn write_nowhere(out: &mut String, attempts: &[Attempt], fate: OtherEdits) -> fmt::Result {
     write!(out, "The search text was not found, and nothing in the file is like it. {fate}")?;
     if !attempts.is_empty() {
-        write!(out, "\n{}", reasons(attempts))?;
+        write!(out, "\n{}", join_reasons(attempts))?;
     } else {
         out.push(' ');
     }
     out.write_str("Check the path, read the file, and copy the search text from it.")
 }
 
-fn reasons(attempts: &[Attempt]) -> String {
+fn join_reasons(attempts: &[Attempt]) -> String {
     let mut out = String::new();
     for Attempt { steps, why } in attempts {
         let names: Vec<String> = steps.iter().map(ToString::to_string).collect();
         let row = format!("- {}: {why}\n", names.join(", "));
-        if out.len() + row.len() > REASON_BYTES {
+        if out.len() + row.len() > MAX_REASON_BYTES {
             break;
         }
         out.push_str(&row);
@@ -162,16 +162,16 @@ fn reasons(attempts: &[Attempt]) -> String {
     if out.is_empty() { out } else { format!("Why no step placed it:\n{out}") }
 }
 
-fn ambiguous(
+fn write_ambiguous(
     out: &mut String,
     lines: &[u32],
     strategy: Strategy,
     spots: &[Spot],
-    fate: Fate,
+    fate: OtherEdits,
     limit: usize,
 ) -> fmt::Result {
     write!(out, "The search text occurs {} times, at lines ", lines.len())?;
-    write_lines(out, lines)?;
+    list_line_numbers(out, lines)?;
     if strategy != Strategy::Exact {
         write!(out, " (no exact match; found by {strategy})")?;
     }
@@ -179,7 +179,7 @@ fn ambiguous(
     let advice = "Add lines before or after it, copied from the file, until only the place you mean fits, or ask for all \
                   places to be replaced.";
     for spot in spots {
-        let mut row = format!("- {}", lines_of(spot.first, spot.last));
+        let mut row = format!("- {}", name_lines(spot.first, spot.last));
         if let Some((line, text)) = &spot.within {
             write!(row, ", inside `{text}` (line {line})")?;
         }
@@ -200,25 +200,25 @@ fn ambiguous(
     out.write_str(advice)
 }
 
-fn conflict(out: &mut String, line: u32, theirs: &str, ours: &str, fate: Fate) -> fmt::Result {
+fn write_conflict(out: &mut String, line: u32, theirs: &str, ours: &str, fate: OtherEdits) -> fmt::Result {
     write!(
         out,
         "The file changed since you were shown it, in the lines that the edit changes. {fate} From line {line} the file \
          has now:\n{}\nYour edit would have made of what was there:\n{}\nRead the file there and send the edit for what \
          it has now.",
-        fenced(cut(theirs, SIDE_BYTES)),
-        fenced(cut(ours, SIDE_BYTES)),
+        fence_text(truncate(theirs, MAX_CONFLICT_SIDE_BYTES)),
+        fence_text(truncate(ours, MAX_CONFLICT_SIDE_BYTES)),
     )
 }
 
-fn no_symbol(
+fn write_no_symbol(
     out: &mut String,
     symbol: &str,
     candidates: &[(String, u32)],
     ambiguous: bool,
-    fate: Fate,
+    fate: OtherEdits,
 ) -> fmt::Result {
-    let symbol = cut(symbol, 200);
+    let symbol = truncate(symbol, 200);
     if ambiguous {
         write!(out, "More than one symbol is called `{symbol}`")?;
     } else {
@@ -230,25 +230,25 @@ fn no_symbol(
             (0, false) => "; it has ",
             _ => ", ",
         };
-        write!(out, "{before}`{}` (line {line})", cut(path, 120))?;
+        write!(out, "{before}`{}` (line {line})", truncate(path, 120))?;
     }
     write!(out, ". {fate} Name it by its whole path, parts divided by `.`.")
 }
 
 /// Some lines between fences that they don't hold themselves, as far as there is one.
-pub(crate) fn fenced(text: &str) -> String {
+pub(crate) fn fence_text(text: &str) -> String {
     let fences = ["```", "````", "`````", "~~~", "~~~~~"];
     let fence = fences.into_iter().find(|fence| !text.contains(fence)).unwrap_or("``````");
     format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
 /// Some lines by their numbers.
-pub(crate) fn lines_of(first: u32, last: u32) -> String {
+pub(crate) fn name_lines(first: u32, last: u32) -> String {
     if first >= last { format!("line {first}") } else { format!("lines {first}–{last}") }
 }
 
 /// Lists line numbers as people do: `1, 3 and 7`, with a bound.
-fn write_lines(out: &mut String, lines: &[u32]) -> fmt::Result {
+fn list_line_numbers(out: &mut String, lines: &[u32]) -> fmt::Result {
     let named = lines.get(..MAX_LINES_NAMED).unwrap_or(lines);
     for (nth, line) in named.iter().enumerate() {
         match nth {

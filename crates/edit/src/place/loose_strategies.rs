@@ -10,11 +10,12 @@ pub(super) fn find_loosely(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<R
     if hunk.search.trim().is_empty() {
         return None;
     }
-    if let Some(matches) = normalized::locate(haystack, hunk).or_else(|| line_breaks::locate(haystack, hunk))
+    if let Some(matches) = normalized::locate_normalized(haystack, hunk)
+        .or_else(|| line_breaks::locate_by_tokens(haystack, hunk))
     {
-        return Some(resolve::resolve(haystack.text, &matches));
+        return Some(resolve::resolve_matches(haystack.text, &matches));
     }
-    artifacts::find(haystack, hunk)
-        .or_else(|| elision::find(haystack, hunk))
-        .or_else(|| similar_lines::find(haystack, hunk))
+    artifacts::find_cleaned(haystack, hunk)
+        .or_else(|| elision::find_with_gaps(haystack, hunk))
+        .or_else(|| similar_lines::find_similar(haystack, hunk))
 }

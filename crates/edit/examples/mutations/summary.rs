@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::damage::WAYS;
-use crate::doors::Answer;
+use crate::formats::Answer;
 use crate::hunk::{Case, Task};
 
 /// The row for replies that the token limit ended.
@@ -74,9 +74,9 @@ impl Counts {
 
 /// Counts by damage and by format.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(BTreeMap<(String, String), Counts>);
+pub(crate) struct Summary(BTreeMap<(String, String), Counts>);
 
-impl Tally {
+impl Summary {
     pub(crate) fn add(&mut self, damage: &str, format: &str, verdict: Verdict) {
         self.0.entry((damage.to_owned(), format.to_owned())).or_default().add(verdict);
     }

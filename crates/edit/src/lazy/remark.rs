@@ -10,14 +10,14 @@ pub(crate) enum Remark {
 }
 
 /// Remarks are short; what is longer is prose.
-const LONGEST: usize = 120;
+const MAX_REMARK_BYTES: usize = 120;
 /// Openers of comments in common languages.
-const OPENERS: [&str; 14] =
+const COMMENT_OPENERS: [&str; 14] =
     ["{/*", "<!--", "///", "//", "/**", "/*", "##", "#", "--[[", "--", "(*", ";;", ";", "%"];
 /// Closers of comments.
-const CLOSERS: [&str; 6] = ["*/}", "*/", "-->", "--]]", "]]", "*)"];
+const COMMENT_CLOSERS: [&str; 6] = ["*/}", "*/", "-->", "--]]", "]]", "*)"];
 /// With dots at an edge, one of these words makes a remark of a comment.
-const DOTTED: [&str; 26] = [
+const WORDS_BESIDE_DOTS: [&str; 26] = [
     "existing",
     "rest",
     "unchanged",
@@ -46,7 +46,7 @@ const DOTTED: [&str; 26] = [
     "continues",
 ];
 /// Without dots it takes one of these phrases, at the beginning of the comment …
-const OPENING: [&str; 18] = [
+const OPENING_PHRASES: [&str; 18] = [
     "existing code",
     "existing imports",
     "existing methods",
@@ -67,7 +67,7 @@ const OPENING: [&str; 18] = [
     "code omitted",
 ];
 /// … or at its end.
-const CLOSING: [&str; 12] = [
+const CLOSING_PHRASES: [&str; 12] = [
     "unchanged",
     "remains the same",
     "remain the same",
@@ -82,11 +82,11 @@ const CLOSING: [&str; 12] = [
     "no changes",
 ];
 /// Without dots, the whole of it.
-const WHOLE: [&str; 5] = ["same", "unchanged", "no change", "snip", "etc"];
+const WHOLE_PHRASES: [&str; 5] = ["same", "unchanged", "no change", "snip", "etc"];
 /// Words for removal.
-const REMOVED: [&str; 3] = ["removed", "deleted", "remove"];
+const REMOVAL_WORDS: [&str; 3] = ["removed", "deleted", "remove"];
 /// Words that may follow a word for removal.
-const GONE: [&str; 16] = [
+const REMOVED_THINGS: [&str; 16] = [
     "code",
     "line",
     "lines",
@@ -106,36 +106,37 @@ const GONE: [&str; 16] = [
 ];
 
 /// Returns the meaning of a line that is only a remark.
-pub(crate) fn of_line(line: &str) -> Option<Remark> {
+pub(crate) fn remark_of_line(line: &str) -> Option<Remark> {
     let line = line.trim();
-    if line.is_empty() || line.len() > LONGEST {
+    if line.is_empty() || line.len() > MAX_REMARK_BYTES {
         return None;
     }
-    match OPENERS.iter().find_map(|opener| line.strip_prefix(opener)) {
-        Some(rest) => {
-            of_words(CLOSERS.iter().find_map(|closer| rest.strip_suffix(closer)).unwrap_or(rest), true)
-        }
+    match COMMENT_OPENERS.iter().find_map(|opener| line.strip_prefix(opener)) {
+        Some(rest) => remark_of_words(
+            COMMENT_CLOSERS.iter().find_map(|closer| rest.strip_suffix(closer)).unwrap_or(rest),
+            true,
+        ),
         // Without a comment it takes dots, and words.
         None => (line.starts_with("...")
             || line.starts_with('…')
             || line.starts_with("[...")
             || line.starts_with("(..."))
-        .then(|| of_words(line, false))
+        .then(|| remark_of_words(line, false))
         .flatten(),
     }
 }
 
 /// The first line of a result that is a remark and wasn't there before, or a stand-in for one.
-pub(crate) fn first(result: &str, text: &str) -> Option<String> {
+pub(crate) fn first_new_remark(result: &str, text: &str) -> Option<String> {
     if result.contains("__jm_remark_") && !text.contains("__jm_remark_") {
         return Some("a remark where code is expected".to_owned());
     }
-    let known = |line: &&str| of_line(line) == Some(Remark::Keep) && !text.contains(line.trim());
+    let known = |line: &&str| remark_of_line(line) == Some(Remark::Keep) && !text.contains(line.trim());
     result.lines().find(known).map(|line| line.trim().to_owned())
 }
 
 /// Returns the meaning of a comment's words.
-fn of_words(comment: &str, commented: bool) -> Option<Remark> {
+fn remark_of_words(comment: &str, commented: bool) -> Option<Remark> {
     let comment = comment
         .trim()
         .trim_matches(['[', ']', '(', ')', '{', '}', '<', '>', '*', '-', '=', '#', '/', ' '])
@@ -160,15 +161,15 @@ fn of_words(comment: &str, commented: bool) -> Option<Remark> {
         return None;
     }
     let kept = if opens && closes {
-        commented || DOTTED.iter().any(&has)
+        commented || WORDS_BESIDE_DOTS.iter().any(&has)
     } else if opens || closes {
-        DOTTED.iter().any(has) && said.split_whitespace().count() <= 8
+        WORDS_BESIDE_DOTS.iter().any(has) && said.split_whitespace().count() <= 8
     } else {
         commented
             && said.split_whitespace().count() <= 8
-            && (OPENING.iter().any(|phrase| starts_with_words(said, phrase))
-                || CLOSING.iter().any(|phrase| said.ends_with(phrase))
-                || WHOLE.contains(&said))
+            && (OPENING_PHRASES.iter().any(|phrase| starts_with_words(said, phrase))
+                || CLOSING_PHRASES.iter().any(|phrase| said.ends_with(phrase))
+                || WHOLE_PHRASES.contains(&said))
     };
     kept.then_some(Remark::Keep)
 }
@@ -177,10 +178,10 @@ fn is_removal(said: &str) -> bool {
     let mut words = said.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let Some(first) = words.next() else { return false };
     let rest: Vec<&str> = words.collect();
-    let ends = rest.last().is_none_or(|last| GONE.contains(last) || matches!(*last, "here"));
+    let ends = rest.last().is_none_or(|last| REMOVED_THINGS.contains(last) || matches!(*last, "here"));
     // `removed the validation code`, not `remove the lock before the code runs`
-    (REMOVED.contains(&first) && (first != "remove") && ends && rest.len() <= 5)
-        || (GONE.contains(&first)
+    (REMOVAL_WORDS.contains(&first) && (first != "remove") && ends && rest.len() <= 5)
+        || (REMOVED_THINGS.contains(&first)
             && rest.last().is_some_and(|last| matches!(*last, "removed" | "deleted"))
             && rest.len() <= 3)
 }
@@ -241,7 +242,7 @@ mod tests {
             ("//", None),
         ];
         for (line, expected) in cases {
-            assert_eq!(of_line(line), expected, "{line:?}");
+            assert_eq!(remark_of_line(line), expected, "{line:?}");
         }
     }
 }
