@@ -9,6 +9,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 /// architectural change.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("root-fs", &[]),
+    ("ignore-rules", &["root-fs"]),
     ("testkit", &[]),
     ("text-diff", &[]),
     ("protocol", &[]),
@@ -19,8 +20,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sandbox", &["protocol"]),
     ("model", &["protocol"]),
     ("git", &["root-fs", "protocol", "sandbox"]),
-    ("workspace", &["root-fs", "text-diff", "protocol", "store", "sandbox", "git"]),
-    ("index", &["root-fs", "protocol", "syntax", "policy", "git"]),
+    ("workspace", &["root-fs", "ignore-rules", "text-diff", "protocol", "store", "sandbox", "git"]),
+    ("index", &["root-fs", "ignore-rules", "protocol", "syntax", "policy", "git"]),
     ("context", &["protocol", "syntax", "index", "workspace"]),
     ("verify", &["protocol", "policy", "sandbox", "workspace", "index"]),
     ("tools", &["root-fs", "protocol", "edit", "policy", "sandbox", "git", "index", "workspace"]),

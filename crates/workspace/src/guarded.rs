@@ -214,7 +214,7 @@ impl GuardedPath {
         let above = FileStat::of(&fstat(&parent).ok()?).ino;
         let stat = statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let seen = FileStat::of(&stat);
-        if repository && seen.is_dir() && crate::rules::is_git(path.file_name()) {
+        if repository && seen.is_dir() && journeyman_ignore_rules::is_git(path.file_name()) {
             // Told from others by its identity; its contents change with every commit.
             return None;
         }

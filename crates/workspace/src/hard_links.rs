@@ -23,9 +23,9 @@ use crate::limits::MAX_DEPTH;
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::tree::Tree;
-use crate::tool_directories::holds_packages;
 use crate::walk::plan::{WalkPlan, no_siblings};
 use crate::walk::walk;
+use journeyman_ignore_rules::tool_directories::holds_packages;
 
 /// Names that change when a package manager has worked in such a directory.
 const PACKAGE_MARKERS: [&[u8]; 4] = [b".modules.yaml", b".package-lock.json", b".pnpm", b"lib"];

@@ -21,14 +21,14 @@ use crate::files::stat::{FileStat, file_clock, is_settled};
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
 use crate::mutex::lock;
 use crate::project::Project;
-use crate::rules::{is_git, is_tagged_cache};
 use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
-use crate::tool_directories::{holds_packages, is_made_again};
 use crate::transaction::sibling::is_sibling;
 use crate::walk::plan::ListedDir;
+use journeyman_ignore_rules::tool_directories::{holds_packages, is_made_again};
+use journeyman_ignore_rules::{is_git, is_tagged_cache};
 
 pub(crate) mod since;
 

@@ -77,7 +77,6 @@ mod repositories;
 mod rules;
 mod snapshot;
 mod state;
-mod tool_directories;
 mod transaction;
 mod undo;
 mod walk;

@@ -54,7 +54,7 @@ pub const JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
 /// asks about, and few enough for one short line.
 pub(crate) const MAX_DROPPED_SESSIONS: usize = 64;
 /// An ignore file larger than this is not read: the largest published collections have 20 KiB.
-pub const IGNORE_FILE_BYTES: u64 = 256 * 1024;
+pub const IGNORE_FILE_BYTES: u64 = journeyman_ignore_rules::MAX_RULE_BYTES;
 /// As many links are followed on one path as the kernel follows.
 pub(crate) const MAX_LINKS: usize = 40;
 /// A file larger than this isn't compared line by line in a diff: it would be neither read nor

@@ -18,12 +18,12 @@ use crate::files::directory::{copy, delete};
 use crate::files::root_dir::Links;
 use crate::files::stat::{FileStat, mode_of};
 use crate::project::Project;
-use crate::rules::is_git;
 use crate::state::lock::{make_private_dir, state_error};
 use crate::walk::names::repositories_in;
 use crate::walk::plan::WalkPlan;
 use crate::walk::walk;
 use crate::workspace::Workspace;
+use journeyman_ignore_rules::is_git;
 
 /// The permissions of the owner of an open directory.
 const OWNER_PERMISSIONS: u32 = 0o700;

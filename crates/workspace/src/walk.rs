@@ -92,7 +92,7 @@ fn rules_above(
             let seen = FileStat::of(&statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
             seen.is_file().then_some((name, seen))
         });
-        layers = RuleLayer::new(path, files.collect(), layers);
+        layers = Some(RuleLayer::new(path, files.collect(), layers));
     }
     Ok(layers)
 }

@@ -1,14 +1,15 @@
 //! Walking a tree in parallel: every directory is opened beneath the root, through no link.
 
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use journeyman_ignore_rules::{ParsedRules, RuleLayer, is_git, is_ignored, is_tagged_cache};
 use journeyman_protocol::RelPath;
 use journeyman_root_fs::{Links, open_beneath, open_root};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 
-use super::rules::{GIT, Rules, is_ignored};
+use super::rules::{add_rules, rules_above};
 use crate::analysis::Stamp;
 
 /// Maximum number of listed files, which bounds the cost of a huge tree.
@@ -17,6 +18,9 @@ pub const MAX_FILES: usize = 1_000_000;
 pub const MAX_DIRECTORIES: usize = 1_000_000;
 /// Maximum entries of one directory that are looked at.
 const MAX_ENTRIES: usize = MAX_FILES + MAX_DIRECTORIES;
+
+/// The file by which a directory is tagged as a cache.
+const CACHE_TAG_FILE: &[u8] = b"CACHEDIR.TAG";
 
 /// A listed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +35,7 @@ pub struct Listed {
 #[derive(Debug)]
 pub(super) struct Walk {
     root: OwnedFd,
-    place: PathBuf,
-    above: Option<Arc<Rules>>,
+    above: Option<Arc<RuleLayer>>,
 }
 
 /// Maximum numbers of files and directories to return.
@@ -58,7 +61,7 @@ pub(super) struct WalkResult {
 #[derive(Debug)]
 struct PendingDirectory {
     path: Vec<u8>,
-    rules: Option<Arc<Rules>>,
+    rules: Option<Arc<RuleLayer>>,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ struct WalkState {
 impl Walk {
     /// Opens a tree.
     pub(super) fn new(root: &Path) -> std::io::Result<Self> {
-        Ok(Self { root: open_root(root)?, place: root.to_owned(), above: Rules::above(root) })
+        Ok(Self { root: open_root(root)?, above: rules_above(root) })
     }
 
     /// Finds what ignore rules let be seen.
@@ -132,12 +135,14 @@ impl Walk {
             }
             entries.push((entry.file_name().to_bytes().to_vec(), entry.file_type()));
         }
-        let has = |name: &str| entries.iter().any(|(entry, _)| entry == name.as_bytes());
-        let outer = directory.rules.clone();
-        let rules = Rules::enter(outer, (self.root.as_fd(), &self.place), &directory.path, has);
+        let has = |name: &[u8]| entries.iter().any(|(entry, _)| entry == name);
+        if !directory.path.is_empty() && has(CACHE_TAG_FILE) && is_tagged_cache(opened.as_fd()) {
+            return Some((Vec::new(), found));
+        }
+        let rules = add_rules(directory.rules.clone(), opened.as_fd(), &directory.path, has);
         let mut inner = Vec::new();
         for (name, kind) in entries {
-            if [b".".as_slice(), b"..", GIT.as_bytes()].contains(&name.as_slice()) {
+            if [b".".as_slice(), b".."].contains(&name.as_slice()) || is_git(&name) {
                 continue;
             }
             let stat = || statat(&opened, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).ok();
@@ -148,7 +153,8 @@ impl Walk {
             };
             let is_wanted = kind == FileType::Directory || (kind == FileType::RegularFile && with_files);
             let path = beneath(&directory.path, &name);
-            if !is_wanted || is_ignored(rules.as_ref(), &path, kind == FileType::Directory) {
+            let is_directory = kind == FileType::Directory;
+            if !is_wanted || is_ignored(&ParsedRules, rules.as_ref(), &path, &name, is_directory) {
                 continue;
             }
             if kind == FileType::Directory {
@@ -160,23 +166,29 @@ impl Walk {
         Some((inner, found))
     }
 
-    /// Returns true if no rule leaves out a file, or a directory on the way to it.
+    /// Returns true if the list has a file of this path, if it is there: neither it nor a directory on
+    /// the way to it is ignored.
     pub(super) fn shows(&self, path: &RelPath) -> bool {
         let path = path.as_bytes();
-        let (mut rules, mut directory) = (self.above.clone(), 0);
+        let (mut rules, mut begin) = (self.above.clone(), 0_usize);
         loop {
-            let inside = path.get(..directory).unwrap_or_default();
-            rules = Rules::enter(rules, (self.root.as_fd(), &self.place), inside, |_| true);
-            let begin = if directory == 0 { 0 } else { directory + 1 };
+            let directory = path.get(..begin.saturating_sub(1)).unwrap_or_default();
+            let at = if directory.is_empty() { b"." } else { directory };
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let Ok(opened) = open_beneath(self.root.as_fd(), at, flags, Links::Refuse) else { return false };
+            if begin > 0 && is_tagged_cache(opened.as_fd()) {
+                return false;
+            }
+            rules = add_rules(rules, opened.as_fd(), directory, |_| true);
             let rest = path.get(begin..).unwrap_or_default();
             let end = rest.iter().position(|&byte| byte == b'/').map(|end| begin + end);
             let next = path.get(..end.unwrap_or(path.len())).unwrap_or(path);
-            let is_git = next.get(begin..) == Some(GIT.as_bytes());
-            if is_git || is_ignored(rules.as_ref(), next, end.is_some()) {
+            let name = next.get(begin..).unwrap_or_default();
+            if is_git(name) || is_ignored(&ParsedRules, rules.as_ref(), next, name, end.is_some()) {
                 return false;
             }
             match end {
-                Some(end) => directory = end,
+                Some(end) => begin = end + 1,
                 None => return true,
             }
         }
@@ -235,35 +247,33 @@ fn beneath(directory: &[u8], name: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::io::Write as _;
     use std::os::unix::ffi::OsStrExt as _;
+    use std::path::PathBuf;
+    use std::process::{Command, Stdio};
 
-    use ignore::WalkBuilder;
     use proptest::prelude::*;
 
     use super::*;
     use crate::source::{IGNORE_FILE, Source as _, WorkTree};
 
     const DIRECTORIES: [&str; 7] = ["", "a", "b", "a/a", "a/b", "b/a", "a/b/c"];
-    const RULE_FILES: [&str; 4] = [".gitignore", ".ignore", IGNORE_FILE, ".git/info/exclude"];
+    /// A later one of a directory counts more.
+    const RULE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
     const FILES: [&str; 4] = ["x", "y.rs", "a.log", ".dot"];
 
-    /// Returns what the `ignore` crate's own walk finds: files, and directories beneath the root.
-    fn expected(root: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
-        let mut walk = WalkBuilder::new(root);
-        walk.hidden(false).follow_links(false).git_global(false).require_git(false);
-        walk.add_custom_ignore_filename(IGNORE_FILE).filter_entry(|entry| entry.file_name() != GIT);
-        let (mut files, mut directories) = (BTreeSet::new(), BTreeSet::new());
-        for entry in walk.build() {
-            let entry = entry.unwrap();
-            let kind = entry.file_type().unwrap();
-            if kind.is_file() {
-                files.insert(entry.path().strip_prefix(root).unwrap().to_owned());
-            } else if kind.is_dir() {
-                directories.insert(entry.path().to_owned());
-            }
-        }
-        (files, directories)
+    /// Returns the paths that git ignores in a repository at `root`.
+    fn ignored_by_git(root: &Path, paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+        let mut git = Command::new("git");
+        git.args(["-c", "core.excludesFile=", "check-ignore", "--no-index", "-z", "--stdin"]);
+        git.current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = git.spawn().unwrap();
+        let text: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
+        child.stdin.take().unwrap().write_all(&text.join(&0)).unwrap();
+        let output = child.wait_with_output().unwrap().stdout;
+        let ignored = output.split(|&byte| byte == 0).filter(|path| !path.is_empty());
+        ignored.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path))).collect()
     }
 
     fn rule() -> impl Strategy<Value = String> {
@@ -277,48 +287,97 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        /// Git knows no `.ignore` files: it gets their rules behind those of the `.gitignore` beside.
         #[test]
-        fn ignore_rules_mean_what_they_mean_to_the_ignore_crate(
-            rules in prop::collection::vec(
-                (prop::sample::select(&DIRECTORIES), prop::sample::select(&RULE_FILES), prop::collection::vec(rule(), 1..5)),
+        fn ignore_rules_mean_what_they_mean_to_git(
+            rules in prop::collection::btree_map(
+                (prop::sample::select(&DIRECTORIES), prop::sample::select(&[0, 1, 2])),
+                prop::collection::vec(rule(), 1..5),
                 0..7,
             ),
+            excluded in prop::collection::vec(rule(), 0..2),
             root in prop::sample::select(vec!["", "a", "a/b"]),
             threads in 1..4_usize,
         ) {
             let kept = tempfile::tempdir().unwrap();
+            let (ours, gits) = (kept.path().join("ours"), kept.path().join("git"));
+            let mut paths: BTreeSet<PathBuf> = BTreeSet::new();
             for directory in DIRECTORIES {
-                std::fs::create_dir_all(kept.path().join(directory)).unwrap();
-                for file in FILES {
-                    std::fs::write(kept.path().join(directory).join(file), "").unwrap();
+                for tree in [&ours, &gits] {
+                    std::fs::create_dir_all(tree.join(directory)).unwrap();
                 }
-            }
-            for (directory, file, lines) in rules {
-                let path = kept.path().join(directory).join(file);
-                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                std::fs::write(path, lines.join("\n")).unwrap();
-            }
-            let root = kept.path().join(root);
-            let (files, directories) = expected(&root);
-            let tree = WorkTree::new(&root, threads);
-            let listed: BTreeSet<PathBuf> =
-                tree.list().unwrap().files.iter().map(|file| file.path.as_path().to_owned()).collect();
-            prop_assert_eq!(&listed, &files);
-            let found: BTreeSet<PathBuf> =
-                tree.directories().iter().map(|path| path.components().collect()).collect();
-            prop_assert_eq!(found, directories);
-            // Asked for by itself, a file is seen or left out as in the list.
-            for directory in DIRECTORIES {
+                paths.extend(Some(PathBuf::from(directory)).filter(|_| !directory.is_empty()));
                 for file in FILES {
-                    let path = Path::new(directory).join(file);
-                    if root.join(&path).is_file() {
-                        let seen = tree.stamp(&RelPath::parse(path.as_os_str().as_bytes()).unwrap());
-                        prop_assert_eq!(seen.is_some(), files.contains(&path), "{:?}", path);
+                    paths.insert(Path::new(directory).join(file));
+                    for tree in [&ours, &gits] {
+                        std::fs::write(tree.join(directory).join(file), "").unwrap();
                     }
                 }
             }
+            let mut combined: BTreeMap<&str, String> = BTreeMap::new();
+            for ((directory, file), lines) in &rules {
+                let path = Path::new(directory).join(RULE_FILES[*file]);
+                std::fs::write(ours.join(&path), lines.join("\n")).unwrap();
+                paths.insert(path);
+                *combined.entry(directory).or_default() += &format!("{}\n", lines.join("\n"));
+            }
+            for (directory, text) in combined {
+                std::fs::write(gits.join(directory).join(".gitignore"), text).unwrap();
+            }
+            std::fs::create_dir_all(ours.join(".git/info")).unwrap();
+            Command::new("git").args(["init", "-q"]).arg(&gits).status().unwrap();
+            std::fs::create_dir_all(gits.join(".git/info")).unwrap();
+            for tree in [&ours, &gits] {
+                std::fs::write(tree.join(".git/info/exclude"), excluded.join("\n")).unwrap();
+            }
+            let ignored = ignored_by_git(&gits, &paths);
+            // What is in an ignored directory is no project of its own to git.
+            prop_assume!(!ignored.contains(Path::new(root)));
+            let inside = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
+            let shown: BTreeSet<PathBuf> = paths.difference(&ignored).filter_map(inside).collect();
+            let is_file = |path: &&PathBuf| ours.join(root).join(path).is_file();
+            let (files, mut directories): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =
+                shown.iter().cloned().partition(|path| is_file(&path));
+            directories.insert(PathBuf::new());
+            let tree = WorkTree::new(&ours.join(root), threads);
+            let listed: BTreeSet<PathBuf> =
+                tree.list().unwrap().files.iter().map(|file| file.path.as_path().to_owned()).collect();
+            prop_assert_eq!(&listed, &files);
+            let top = ours.join(root);
+            let found: BTreeSet<PathBuf> =
+                tree.directories().iter().map(|path| path.strip_prefix(&top).unwrap().to_owned()).collect();
+            prop_assert_eq!(found, directories);
+            // Asked for by itself, a file is seen or left out as in the list.
+            for path in paths.iter().filter_map(inside).filter(|path| is_file(&path)) {
+                let seen = tree.stamp(&RelPath::parse(path.as_os_str().as_bytes()).unwrap());
+                prop_assert_eq!(seen.is_some(), files.contains(&path), "{:?}", path);
+            }
         }
+    }
+
+    #[test]
+    fn directories_that_tools_make_are_left_out_without_a_rule() {
+        let kept = tempfile::tempdir().unwrap();
+        let at = |path: &str| kept.path().join(path);
+        for directory in ["node_modules/m", "cache/deep", "src"] {
+            std::fs::create_dir_all(at(directory)).unwrap();
+            std::fs::write(at(directory).join("x"), "").unwrap();
+        }
+        std::fs::write(at("cache/CACHEDIR.TAG"), "Signature: 8a477f597d28d172789f06886806bc55\n").unwrap();
+        let tree = WorkTree::new(kept.path(), 1);
+        let listed = || -> Vec<String> {
+            tree.list().unwrap().files.iter().map(|file| file.path.to_string()).collect()
+        };
+        assert_eq!(listed(), ["src/x"]);
+        for (path, is_seen) in [("node_modules/m/x", false), ("cache/deep/x", false), ("src/x", true)] {
+            assert_eq!(tree.stamp(&RelPath::parse(path).unwrap()).is_some(), is_seen, "{path}");
+        }
+        std::fs::write(at(".gitignore"), "!node_modules\n").unwrap();
+        let tree = WorkTree::new(kept.path(), 1);
+        let paths: Vec<String> =
+            tree.list().unwrap().files.iter().map(|file| file.path.to_string()).collect();
+        assert!(paths.contains(&"node_modules/m/x".to_owned()), "{paths:?}");
     }
 
     #[test]

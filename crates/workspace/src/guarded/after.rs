@@ -294,7 +294,7 @@ impl GuardedCheck<'_> {
         }
         let is_part = |name: &[u8]| {
             crate::guarded::OBEYED_IN_BARE.iter().any(|part| part.as_bytes() == name)
-                || crate::rules::is_git(name)
+                || journeyman_ignore_rules::is_git(name)
         };
         let repository = is_part(path.file_name())
             || self.look.bare.iter().any(|dir| *dir == Some(path.clone()) || *dir == path.parent());

@@ -20,12 +20,13 @@ use crate::files::root_dir::{Links, RootDir};
 use crate::files::stat::{FileStat, file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
 use crate::project::Project;
-use crate::rules::{RuleCache, RuleLayer, RuleSource, is_ignored};
+use crate::rules::{RuleCache, RuleLayer};
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::tree::Tree;
-use crate::tool_directories::is_no_project;
 use crate::walk::names::DirNames;
 use crate::walk::visit::{RULE_FILES, device_of};
+use journeyman_ignore_rules::tool_directories::is_no_project;
+use journeyman_ignore_rules::{RuleSource, is_ignored};
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
 const MAX_NAMES: usize = 8_000_000;
@@ -304,7 +305,7 @@ impl<'a> BuildProducts<'a> {
             let files: Vec<_> =
                 RULE_FILES.into_iter().filter_map(|name| stat_rule_file(open.as_fd(), name)).collect();
             if !files.is_empty() {
-                layers = RuleLayer::new(above, files, layers);
+                layers = Some(RuleLayer::new(above, files, layers));
             }
             let path = dir.get(..cut).unwrap_or_default();
             let is_known = self.tree.as_ref().is_some_and(|tree| {
@@ -324,7 +325,7 @@ fn stat_rule_file(dir: BorrowedFd<'_>, name: &'static [u8]) -> Option<(&'static 
     seen.is_file().then_some((name, seen))
 }
 
-impl RuleSource for BuildProducts<'_> {
+impl RuleSource<FileStat> for BuildProducts<'_> {
     fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;

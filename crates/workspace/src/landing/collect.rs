@@ -19,13 +19,13 @@ use crate::landing::large_files::LargeFiles;
 use crate::landing::refusals::LandingFilter;
 use crate::landing::verdict::is_same;
 use crate::landing::{Landings, contested, stored};
-use crate::rules::is_git;
 use crate::snapshot::compare::{dir_records, drop_rule_changes};
 use crate::snapshot::differences::{Difference, diff_trees, directories_only_in};
 use crate::snapshot::entry::{FileKind, FileState, TreeEntry};
 use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
+use journeyman_ignore_rules::is_git;
 
 impl Landings<'_> {
     /// Returns the changes in a copy of this tree. Ignored files count where an edit, not a

@@ -12,12 +12,12 @@ use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, Landing, OnC
 use crate::landing::collect::find_renames;
 use crate::landing::plan::{ExtraOperations, LandingPlanner};
 use crate::landing::verdict::is_same;
-use crate::rules::is_git;
 use crate::snapshot::capture::ContentMode;
 use crate::snapshot::compare::drop_rule_changes;
 use crate::snapshot::differences::{Difference, diff_trees, kind_of};
 use crate::transaction::operation::ChangeIntent;
 use crate::workspace::Workspace;
+use journeyman_ignore_rules::is_git;
 
 impl Workspace {
     /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What

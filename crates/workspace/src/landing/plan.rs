@@ -24,11 +24,11 @@ use crate::landing::verdict::{
     ContentSource, CurrentFile, FileMerger, LandingConflict, LandingVerdict, MergeSides, is_beyond_undo,
 };
 use crate::limits::MAX_DEPTH;
-use crate::rules::is_git;
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe_file;
 use crate::transaction::operation::Operation;
 use crate::workspace::Workspace;
+use journeyman_ignore_rules::is_git;
 
 /// Bytes that the journal takes for one file of a change besides its names: two states with a hash
 /// each.

@@ -10,8 +10,8 @@ use journeyman_protocol::{ContentHash, SessionId};
 use crate::error::WorkspaceError;
 use crate::landing::changes::CopyChanges;
 use crate::landing::line_file::{CHANGES_FILE, parse_line, read_from, write_to};
-use crate::rules::is_git;
 use crate::state::lock::state_error;
+use journeyman_ignore_rules::is_git;
 
 pub(crate) fn write(dir: &Path, changes: &CopyChanges) -> Result<(), WorkspaceError> {
     write_to(dir, CHANGES_FILE, changes)

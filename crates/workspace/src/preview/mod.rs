@@ -25,12 +25,12 @@ use crate::files::root_dir::RootDir;
 use crate::landing::changes::{CopyChanges, LandOptions};
 use crate::landing::verdict::is_beyond_undo;
 use crate::preview::uncovered::{DestructiveChange, UncoveredChanges};
-use crate::rules::is_git;
 use crate::snapshot::capture::ContentMode;
 use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::OwnedLockGuard;
 use crate::workspace::Workspace;
+use journeyman_ignore_rules::is_git;
 
 pub(crate) mod carry;
 pub(crate) mod fingerprint;

@@ -25,11 +25,11 @@ use crate::preview::fingerprint::TreeFingerprint;
 use crate::preview::uncovered::{
     DirTotals, JOURNALED_FILES, UncoveredChange, UncoveredChanges, UncoveredKind,
 };
-use crate::rules::{is_git, is_tagged_cache};
 use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
-use crate::tool_directories::is_skipped;
 use crate::workspace::Workspace;
+use journeyman_ignore_rules::tool_directories::is_skipped;
+use journeyman_ignore_rules::{is_git, is_tagged_cache};
 
 /// The kernel's marks on a layer.
 const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";

@@ -11,12 +11,13 @@ use crate::files::root_dir::{Links, RootDir, read_up_to};
 use crate::journal::history::History;
 use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord};
 use crate::limits::IGNORE_FILE_BYTES;
-use crate::rules::{FixedRules, RULE_FILES, RuleCache, is_rule_file};
+use crate::rules::{FixedRules, RuleCache};
 use crate::snapshot::differences::{Difference, kind_of};
 use crate::snapshot::entry::WalkedDir;
 use crate::snapshot::entry::{EntryContent, FileKind, FileState};
 use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
+use journeyman_ignore_rules::{RULE_FILES, is_rule_file};
 
 /// The input of a comparison.
 #[derive(Clone, Copy)]

@@ -12,12 +12,12 @@ use crate::files::paths::is_beneath;
 use crate::files::root_dir::{FinalLink, Links, RootDir, read_up_to};
 use crate::files::stat::FileStat;
 use crate::limits::{Limits, MAX_CHANGES};
-use crate::rules::is_git;
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe_file;
 use crate::transaction::moves::actual_state;
 use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::transaction::staging::executable_mode;
+use journeyman_ignore_rules::is_git;
 
 /// The state of a file after the changes so far.
 #[derive(Debug)]

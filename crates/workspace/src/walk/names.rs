@@ -7,8 +7,6 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::rules;
-
 /// Directory entries are fetched in pieces of this size: more than most directories have.
 const ENTRY_BYTES: usize = 16 * 1024;
 
@@ -89,7 +87,7 @@ impl DirNames {
     }
 
     fn add(&mut self, name: &[u8], kind: FileType) {
-        if rules::is_git(name) {
+        if journeyman_ignore_rules::is_git(name) {
             self.repositories.push(name.to_vec());
             return;
         }

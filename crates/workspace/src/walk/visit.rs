@@ -15,14 +15,14 @@ use crate::error::may_pass;
 use crate::files::root_dir::Links;
 use crate::files::stat::{FileStat, is_settled};
 use crate::limits::MAX_DEPTH;
-use crate::rules;
-use crate::rules::{RuleLayer, RuleSource, is_ignored};
+use crate::rules::RuleLayer;
 use crate::snapshot::index::EntryRef;
 use crate::walk::known::LastTree;
 use crate::walk::names::{DirNames, compare_paths};
 use crate::walk::plan::ListedDir;
 use crate::walk::shared::WalkState;
 use crate::walk::visited::{DirTask, VisitedContent, VisitedDir, VisitedItem};
+use journeyman_ignore_rules::{RuleSource, is_ignored};
 
 /// So often a directory is listed in which something is another kind of thing at each look.
 const MAX_LISTINGS: usize = 8;
@@ -56,7 +56,7 @@ struct DirReader<'a> {
     permissions: u32,
 }
 
-impl RuleSource for WalkState<'_> {
+impl RuleSource<FileStat> for WalkState<'_> {
     fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
         let Ok(opened) =
@@ -103,7 +103,7 @@ impl WalkState<'_> {
             }
             let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
             let may_be_cache = finds.names.tagged && task.depth > 0 && !self.plan.include_ignored;
-            if may_be_cache && !known() && rules::is_tagged_cache(dir) {
+            if may_be_cache && !known() && journeyman_ignore_rules::is_tagged_cache(dir) {
                 // Nothing of it counts, but that there are repositories right in it.
                 note_repositories(task, finds);
                 return (VisitedContent::Nothing, None);
@@ -204,7 +204,7 @@ impl WalkState<'_> {
         let files = || rules.iter().filter(|(_, seen)| seen.is_file()).copied();
         let outer = task.layers.clone();
         let layers = if files().next().is_some() {
-            RuleLayer::new(&task.path, files().collect(), outer)
+            Some(RuleLayer::new(&task.path, files().collect(), outer))
         } else {
             outer
         };

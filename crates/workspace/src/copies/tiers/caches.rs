@@ -11,10 +11,10 @@ use crate::copies::tiers::file::is_directory;
 use crate::error::WorkspaceError;
 use crate::files::root_dir::{Links, RootDir};
 use crate::limits::MAX_CACHES;
-use crate::rules::is_git;
 use crate::snapshot::capture::ContentMode;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
+use journeyman_ignore_rules::is_git;
 
 /// The topmost directories that aren't part of the tree as it is now, sorted.
 pub(crate) fn cache_directories(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceError> {

@@ -107,29 +107,33 @@ fn has_meaning(name: &[u8], meaning: Meaning) -> bool {
 }
 
 /// Returns true if a directory of this name is skipped, whether or not rules ignore it.
-pub(crate) fn is_skipped(name: &[u8]) -> bool {
+#[must_use]
+pub fn is_skipped(name: &[u8]) -> bool {
     has_meaning(name, Skipped)
 }
 
 /// Returns the names of directories that are skipped.
-pub(crate) fn skipped_names() -> impl Iterator<Item = &'static [u8]> {
+pub fn skipped_names() -> impl Iterator<Item = &'static [u8]> {
     DIRECTORIES.iter().filter(|(_, meanings)| meanings.contains(&Skipped)).map(|(name, _)| *name)
 }
 
 /// Returns true if package managers fill directories of this name.
-pub(crate) fn holds_packages(name: &[u8]) -> bool {
+#[must_use]
+pub fn holds_packages(name: &[u8]) -> bool {
     has_meaning(name, Packages)
 }
 
 /// Returns true if nobody opens a directory of this name as a project, in any letter case, where
 /// rules ignore it.
-pub(crate) fn is_no_project(name: &[u8]) -> bool {
+#[must_use]
+pub fn is_no_project(name: &[u8]) -> bool {
     let mut named = DIRECTORIES.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
     named.any(|(_, meanings)| meanings.contains(&NoProject))
 }
 
 /// Returns true if tools make an ignored file or directory of this name again.
-pub(crate) fn is_made_again(name: &[u8]) -> bool {
+#[must_use]
+pub fn is_made_again(name: &[u8]) -> bool {
     is_skipped(name)
         || has_meaning(name, Build)
         || name.starts_with(b"cmake-build-")

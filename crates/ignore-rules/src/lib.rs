@@ -1,0 +1,253 @@
+//! Which files of a project are ignored.
+//!
+//! The rules are git's, and they hold outside of git repositories too: `.gitignore` files, with an
+//! `.ignore` file beside one counting more, and the repository's `info/exclude`. A rule of a directory
+//! counts more than one of a directory above it. Where the project's root lies inside a repository,
+//! the rules of the directories above it hold as well, up to the repository's top. The rules of the
+//! user's own configuration (`core.excludesFile`) aren't read: the files that only they ignore are
+//! looked at.
+//!
+//! Beside the rules, names and tags count: directories of some [names](tool_directories) are skipped
+//! unless a rule says otherwise with `!`, and so are directories [tagged](is_tagged_cache) as caches.
+//! A directory named `.git` is never looked at.
+//!
+//! This crate decides; walking a tree is its users' work: `workspace` walks to record the state of a
+//! tree, `index` to list the files that it reads. Every file is read within bounds, through no link.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use journeyman_root_fs::{Links, open_regular, open_root, read_path, read_up_to};
+use rustix::fs::Stat;
+
+pub mod tool_directories;
+
+/// Files that hold ignore rules; the later one of a directory counts more.
+pub const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
+/// Maximum bytes of a rule file; a longer one has no rules. The largest published collections have
+/// 20 KiB.
+pub const MAX_RULE_BYTES: u64 = 256 * 1024;
+/// Maximum bytes of a file that holds one path.
+const MAX_POINTER_BYTES: u64 = 8 * 1024;
+/// Maximum directories above a root that are looked at for the top of a repository.
+const MAX_ABOVE: usize = 256;
+/// The first bytes of a cache directory's tag, by the Cache Directory Tagging Specification.
+const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
+
+/// Returns true if `name` is that of git's own directory (or, in a submodule or linked work tree,
+/// file), in any letter case: some file systems don't tell cases apart.
+#[must_use]
+pub fn is_git(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b".git")
+}
+
+/// Returns true if `name` is that of a file which holds ignore rules.
+#[must_use]
+pub fn is_rule_file(name: &[u8]) -> bool {
+    RULE_FILES.contains(&name)
+}
+
+/// Returns true if `dir`, which holds a file named `CACHEDIR.TAG`, is tagged as a cache by it.
+#[must_use]
+pub fn is_tagged_cache(dir: BorrowedFd<'_>) -> bool {
+    let Ok((file, stat)) = open_regular(dir, b"CACHEDIR.TAG", Links::Refuse) else { return false };
+    read_rules(&file, size_of(&stat)).starts_with(CACHE_TAG)
+}
+
+/// Reads an open rule file of `size` bytes; nothing if it can't be read or is too long.
+#[must_use]
+pub fn read_rules(file: &OwnedFd, size: u64) -> Vec<u8> {
+    read_up_to(file, size, MAX_RULE_BYTES).ok().flatten().unwrap_or_default()
+}
+
+/// Reads the rule file `name` of a directory; nothing if there is none.
+#[must_use]
+pub fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
+    let opened = open_regular(dir, name, Links::Refuse);
+    opened.map(|(file, stat)| read_rules(&file, size_of(&stat))).unwrap_or_default()
+}
+
+fn size_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or_default()
+}
+
+/// Parses the rule files of one directory, the ones that count more later.
+pub fn parse_rules<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Arc<Gitignore> {
+    let mut builder = GitignoreBuilder::new("");
+    for text in texts {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        for line in text.split(|&byte| byte == b'\n') {
+            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+            // A line that is no pattern is skipped, as git skips it.
+            drop(builder.add_line(None, &line));
+        }
+    }
+    Arc::new(builder.build().unwrap_or_else(|_| Gitignore::empty()))
+}
+
+/// The rules of one directory, and through `outer` those of the directories above it. `S` tells one
+/// state of a rule file from another.
+#[derive(Debug)]
+pub struct RuleLayer<S = ()> {
+    /// Parsed when the first path is matched: most directories have no path that has to be.
+    matcher: OnceLock<Arc<Gitignore>>,
+    /// The directory's path.
+    dir: Vec<u8>,
+    /// Its rule files as they were seen when the directory was read.
+    files: Vec<(&'static [u8], S)>,
+    position: Position,
+    outer: Option<Arc<Self>>,
+}
+
+/// The position of a rule's directory, from which its patterns are matched.
+#[derive(Debug)]
+enum Position {
+    /// Beneath the project's root; so many bytes of a path from the root lead into it.
+    Beneath(usize),
+    /// Above the project's root, to which this path leads.
+    Above(Vec<u8>),
+}
+
+impl<S> RuleLayer<S> {
+    /// Adds the rules of the directory at `dir`, which holds these rule files. They are loaded when
+    /// they are needed first.
+    pub fn new(dir: &[u8], files: Vec<(&'static [u8], S)>, outer: Option<Arc<Self>>) -> Arc<Self> {
+        let (matcher, dir, position) = (OnceLock::new(), dir.to_vec(), Position::beneath(dir));
+        Arc::new(Self { matcher, dir, files, position, outer })
+    }
+
+    /// Adds the parsed rules of the directory at `dir`, if there are any.
+    pub fn from_parsed(matcher: Arc<Gitignore>, dir: &[u8], outer: Option<Arc<Self>>) -> Option<Arc<Self>> {
+        Self::layered(matcher, dir, Position::beneath(dir), outer)
+    }
+
+    fn layered(
+        matcher: Arc<Gitignore>,
+        dir: &[u8],
+        position: Position,
+        outer: Option<Arc<Self>>,
+    ) -> Option<Arc<Self>> {
+        if matcher.is_empty() {
+            return outer;
+        }
+        let (matcher, dir, files) = (OnceLock::from(matcher), dir.to_vec(), Vec::new());
+        Some(Arc::new(Self { matcher, dir, files, position, outer }))
+    }
+}
+
+impl Position {
+    fn beneath(dir: &[u8]) -> Self {
+        Self::Beneath(if dir.is_empty() { 0 } else { dir.len() + 1 })
+    }
+}
+
+/// The source of rules that aren't parsed yet.
+pub trait RuleSource<S> {
+    /// Loads the rules of the directory `dir` from its rule files.
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], S)]) -> Arc<Gitignore>;
+}
+
+/// The source of rules that are all parsed already.
+#[derive(Debug, Clone, Copy)]
+pub struct ParsedRules;
+
+impl<S> RuleSource<S> for ParsedRules {
+    fn load(&self, _dir: &[u8], _files: &[(&'static [u8], S)]) -> Arc<Gitignore> {
+        Arc::new(Gitignore::empty())
+    }
+}
+
+/// Returns true if the file or directory at `path` is ignored, given that no directory above it is.
+/// `path` begins at the project's root, and `name` is its last component.
+pub fn is_ignored<S>(
+    source: &impl RuleSource<S>,
+    layers: Option<&Arc<RuleLayer<S>>>,
+    path: &[u8],
+    name: &[u8],
+    is_dir: bool,
+) -> bool {
+    let mut next = layers;
+    while let Some(layer) = next {
+        let matcher = layer.matcher.get_or_init(|| source.load(&layer.dir, &layer.files));
+        let verdict = match &layer.position {
+            Position::Beneath(lead) => match_path(matcher, path.get(*lead..).unwrap_or(path), is_dir),
+            Position::Above(lead) => match_path(matcher, &[lead, path].concat(), is_dir),
+        };
+        match verdict {
+            Match::Ignore(()) => return true,
+            Match::Whitelist(()) => return false,
+            Match::None => next = layer.outer.as_ref(),
+        }
+    }
+    is_dir && tool_directories::is_skipped(name)
+}
+
+fn match_path(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
+    matcher.matched(OsStr::from_bytes(path), is_dir).map(|_| ())
+}
+
+/// Reads the rules that hold in the project at `root` and come from outside of its own rule files:
+/// the repository's exclude file and, where the root lies inside the repository, the files `names` of
+/// the directories above it. `visit` gets the texts that were read.
+pub fn outside_rules<S>(
+    root: &Path,
+    names: &[&[u8]],
+    mut visit: impl FnMut(&[u8]),
+) -> Option<Arc<RuleLayer<S>>> {
+    // Without following `..` by name: a root that is a link has the parents of its target.
+    let root = std::fs::canonicalize(root).ok()?;
+    let top = root.ancestors().take(MAX_ABOVE).find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
+    let excluded = exclude_file(top).and_then(|file| read_path(&file, MAX_RULE_BYTES).ok().flatten());
+    let excluded = excluded.unwrap_or_default();
+    visit(&excluded);
+    let mut layers = above(None, &[excluded], top, &root);
+    let mut dirs: Vec<&Path> = root.ancestors().skip(1).take_while(|dir| dir.starts_with(top)).collect();
+    dirs.reverse();
+    for dir in dirs {
+        let opened = open_root(dir).ok();
+        let read = |name: &&[u8]| {
+            opened.as_ref().map(|opened| read_rule_file(opened.as_fd(), name)).unwrap_or_default()
+        };
+        let texts: Vec<Vec<u8>> = names.iter().map(read).collect();
+        texts.iter().for_each(|text| visit(text));
+        layers = above(layers, &texts, dir, &root);
+    }
+    layers
+}
+
+/// Adds rules of `dir`, which is `root` or above it.
+fn above<S>(
+    outer: Option<Arc<RuleLayer<S>>>,
+    texts: &[Vec<u8>],
+    dir: &Path,
+    root: &Path,
+) -> Option<Arc<RuleLayer<S>>> {
+    let mut lead = root.strip_prefix(dir).unwrap_or(Path::new("")).as_os_str().as_bytes().to_vec();
+    if !lead.is_empty() {
+        lead.push(b'/');
+    }
+    let matcher = parse_rules(texts.iter().map(Vec::as_slice));
+    RuleLayer::layered(matcher, b"", Position::Above(lead), outer)
+}
+
+/// Returns the exclude file of the repository whose top is `top`. A linked work tree has that of its
+/// main one.
+fn exclude_file(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
+    if std::fs::metadata(&git).ok()?.is_dir() {
+        return Some(git.join("info/exclude"));
+    }
+    let pointer = read_path(&git, MAX_POINTER_BYTES).ok().flatten()?;
+    let git_directory = top.join(path_in(pointer.strip_prefix(b"gitdir: ")?));
+    let common = read_path(&git_directory.join("commondir"), MAX_POINTER_BYTES).ok().flatten()?;
+    Some(git_directory.join(path_in(&common)).join("info/exclude"))
+}
+
+fn path_in(text: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(text.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or(text)))
+}
