@@ -26,7 +26,8 @@ enum State {
 /// Linear in the input; cleaning twice changes nothing.
 ///
 /// ```
-/// assert_eq!(journeyman_sandbox::clean(b"\x1b[31mred\x1b[0m 10%\r 20%\r\ndone\0\xff\n"), " 20%\ndone\u{fffd}\n");
+/// let output = b"\x1b[31mred\x1b[0m 10%\r 20%\r\ndone\0\xff\n";
+/// assert_eq!(journeyman_sandbox::clean(output), " 20%\ndone\u{fffd}\n");
 /// ```
 #[must_use]
 pub fn clean(bytes: &[u8]) -> String {

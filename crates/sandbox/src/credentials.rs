@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::request::Request;
+use journeyman_protocol::RelPath;
+
 use crate::view::View;
 
 /// Longer settings aren't looked through: they are hidden whole.
@@ -23,10 +24,14 @@ const BLANK: &[u8] = b"***";
 /// Stands for settings that are hidden whole.
 const HIDDEN: &[u8] = b"# hidden from commands: longer than can be searched for credentials\n";
 
-/// Returns the settings of the request's repositories that hold credentials, each with its text
-/// without them.
-pub(crate) fn blanked(request: &Request, root: &Path, view: &View) -> Vec<(PathBuf, CString)> {
-    let git = request.protected.iter().filter(|path| path.file_name().eq_ignore_ascii_case(b".git"));
+/// Returns the git settings beneath the root's protected paths that hold credentials, each with its
+/// text without them.
+pub(crate) fn settings_without_credentials(
+    protected: &[RelPath],
+    root: &Path,
+    view: &View,
+) -> Vec<(PathBuf, CString)> {
+    let git = protected.iter().filter(|path| path.file_name().eq_ignore_ascii_case(b".git"));
     let mut all = Vec::new();
     for directory in git.map(|path| root.join(path.as_path())).filter(|path| view.is_dir(path)) {
         let modules = directory.join("modules");

@@ -58,6 +58,7 @@ mod repositories;
 mod request;
 mod run;
 mod sandbox;
+mod settings;
 mod spill;
 mod syscalls;
 mod toolchain;
@@ -86,7 +87,8 @@ pub use progress::Progress;
 pub use repositories::Repositories;
 pub use request::{Limits, Live, Request, Spill, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};
-pub use sandbox::{Sandbox, SandboxSettings};
+pub use sandbox::Sandbox;
+pub use settings::SandboxSettings;
 pub use toolchain::{HostEnvironment, Toolchains, toolchains};
 
 /// Turns this process into the sandbox helper if it was started as one; returns at once if not.

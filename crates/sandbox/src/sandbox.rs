@@ -1,7 +1,6 @@
 //! Picking a back-end, and running requests through it.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use journeyman_protocol::{Enforcement, SandboxNeeds, SandboxTier};
 use tokio::sync::OnceCell;
@@ -13,68 +12,24 @@ use crate::overlay_test::OverlayTest;
 use crate::request::Request;
 use crate::run::Running;
 use crate::unconfined::Unconfined;
-use crate::{Mounted, OverlayPlan, SandboxError, Upstream};
-
-/// The settings of a [`Sandbox`].
-#[derive(Debug, Clone)]
-pub struct SandboxSettings {
-    /// Back-ends that may be used, in this order: for each command the first that works and meets
-    /// the command's needs. [`SandboxTier::Namespaces`] and [`SandboxTier::Bubblewrap`] by default,
-    /// which give the same; others only if they are here.
-    pub allow: Vec<SandboxTier>,
-    /// The program that becomes the helper; this program itself by default. It must call
-    /// [`run_helper_if_asked`](crate::run_helper_if_asked) first.
-    pub helper: Option<PathBuf>,
-    /// A file, outside any project, where the result of the test is kept until the next boot, so
-    /// that a new process needn't repeat it.
-    pub cache: Option<PathBuf>,
-    /// True if back-ends other than [`SandboxTier::Namespaces`] may run commands while this program
-    /// is root.
-    pub allow_root: bool,
-    /// The settings of containers, for [`SandboxTier::Container`].
-    #[cfg(feature = "containers")]
-    pub container: Option<crate::ContainerSettings>,
-    /// Directories where programs of the system are looked for, such as `bwrap`. What others than
-    /// root or this user can change there isn't used.
-    pub programs: Vec<PathBuf>,
-    /// The way out of the proxy of a command with [`Network::Filtered`]; the system's by default.
-    pub upstream: Option<Arc<dyn Upstream>>,
-}
-
-/// The directories where distributions put `bwrap`.
-const PROGRAMS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
-
-impl Default for SandboxSettings {
-    fn default() -> Self {
-        Self {
-            allow: vec![SandboxTier::Namespaces, SandboxTier::Bubblewrap],
-            helper: None,
-            cache: None,
-            allow_root: false,
-            #[cfg(feature = "containers")]
-            container: None,
-            programs: PROGRAMS.map(PathBuf::from).to_vec(),
-            upstream: None,
-        }
-    }
-}
+use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 
 /// Runs commands. Making one does nothing yet; the first command, or
 /// [`enforcement`](Self::enforcement), tests the back-ends.
 #[derive(Debug)]
 pub struct Sandbox {
     settings: SandboxSettings,
-    slots: Vec<Slot>,
+    slots: Vec<BackendSlot>,
 }
 
 /// A back-end, and what it was seen to enforce once it worked.
 #[derive(Debug)]
-struct Slot {
+struct BackendSlot {
     backend: Box<dyn Backend>,
     seen: OnceCell<Enforcement>,
 }
 
-impl Slot {
+impl BackendSlot {
     async fn enforcement(&self, settings: &SandboxSettings) -> Result<&Enforcement, SandboxError> {
         let tier = self.backend.tier();
         if tier != SandboxTier::Namespaces && !settings.allow_root && is_root() {
@@ -100,7 +55,7 @@ impl Sandbox {
     #[must_use]
     pub fn new(settings: SandboxSettings) -> Self {
         let slots = settings.allow.iter().map(|tier| backend(*tier, &settings));
-        let slots = slots.map(|backend| Slot { backend, seen: OnceCell::new() }).collect();
+        let slots = slots.map(|backend| BackendSlot { backend, seen: OnceCell::new() }).collect();
         Self { settings, slots }
     }
 

@@ -93,12 +93,11 @@ pub(crate) fn spawn(
     if let Some(reader) = merged {
         child.stdout = Some(reader);
     }
-    let group = Group(child.id());
+    let group = ProcessGroup(child.id());
     let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
     collector.spill(spilling);
-    let stop = CancellationToken::new();
-    let ends = StopTokens { cancel, dropped: stop.clone() };
-    let watcher = watch(child, group, request.stdin, request.limits, ends, collector, begun);
+    let stop = cancel.child_token();
+    let watcher = watch(child, group, request.stdin, request.limits, stop.clone(), collector, begun);
     let watcher = async move {
         let completed = watcher.await.map(|completed| Completed { enforcement, ..completed });
         drop(kept);
@@ -139,15 +138,10 @@ fn directory(request: &Request) -> Result<PathBuf, SandboxError> {
     Ok(found)
 }
 
-struct StopTokens {
-    cancel: CancellationToken,
-    dropped: CancellationToken,
-}
-
 /// The process group; killed when dropped, so that nothing of it survives the watcher.
-struct Group(Option<u32>);
+struct ProcessGroup(Option<u32>);
 
-impl Group {
+impl ProcessGroup {
     fn kill(&self) {
         if let Some(pid) = self.0.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
             // Fails only where the group is gone already, which is what is wanted.
@@ -156,7 +150,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }
@@ -164,10 +158,10 @@ impl Drop for Group {
 
 async fn watch(
     mut child: Child,
-    group: Group,
+    group: ProcessGroup,
     stdin: Stdin,
     limits: Limits,
-    ends: StopTokens,
+    stop: CancellationToken,
     mut collector: Collector,
     begun: Instant,
 ) -> Result<Completed, SandboxError> {
@@ -203,8 +197,7 @@ async fn watch(
                 group.kill();
             }
             () = &mut deadline, if outcome.is_none() => { outcome = Some(Outcome::TimedOut); group.kill(); }
-            () = ends.cancel.cancelled(), if outcome.is_none() => { outcome = Some(Outcome::Cancelled); group.kill(); }
-            () = ends.dropped.cancelled(), if outcome.is_none() => { outcome = Some(Outcome::Cancelled); group.kill(); }
+            () = stop.cancelled(), if outcome.is_none() => { outcome = Some(Outcome::Cancelled); group.kill(); }
             () = until(linger) => break,
         }
         if outcome.is_none() && collector.is_flooded() {

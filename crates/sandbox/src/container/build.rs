@@ -3,8 +3,7 @@
 use bollard::query_parameters::BuildImageOptionsBuilder;
 use futures_util::StreamExt as _;
 
-use super::client::{Daemon, setup, shown, status};
-use super::image;
+use super::client::{Daemon, missing_image, setup, shown, status};
 use super::recipe::{Build, Make, Recipe};
 use crate::Progress;
 use crate::SandboxError;
@@ -32,7 +31,7 @@ pub(super) async fn ensure(
     }
     for base in &build.bases {
         if !is_there(daemon, base).await? {
-            return Err(image::missing(daemon, base));
+            return Err(missing_image(daemon, base));
         }
     }
     let tell = |line: &str| {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bollard::errors::Error as ApiError;
+use bollard::query_parameters::RemoveContainerOptionsBuilder;
 use bollard::{API_DEFAULT_VERSION, Docker};
 
 use super::ContainerSettings;
@@ -17,7 +18,7 @@ const ANSWER_SECONDS: u64 = 60;
 /// Bytes of a daemon's message that are shown.
 const MESSAGE_BYTES: usize = 600;
 /// Creating and removing a container on a machine under strain.
-pub(super) const DAEMON_TIMEOUT: Duration = Duration::from_secs(60);
+const DAEMON_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A daemon that answers, and what matters about it.
 #[derive(Debug, Clone)]
@@ -140,5 +141,35 @@ pub(super) fn setup(what: &str, error: &ApiError) -> SandboxError {
     SandboxError::Unavailable {
         reason: format!("{what}: {}", message(error)),
         fix: "Look at the daemon's log, or use another back-end".to_owned(),
+    }
+}
+
+/// Removes a container with all its processes, and waits until it is gone.
+pub(super) async fn remove_container(docker: &Docker, id: &str) -> Result<(), ApiError> {
+    let begun = tokio::time::Instant::now();
+    loop {
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        match docker.remove_container(id, Some(options)).await {
+            Ok(()) => return Ok(()),
+            Err(error) => match status(&error) {
+                Some(404) => return Ok(()),
+                // It is being removed already; that is done when it isn't found.
+                Some(409) if begun.elapsed() < DAEMON_TIMEOUT => {
+                    tokio::time::sleep(Duration::from_millis(10)).await
+                }
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+/// Returns the error for an image that isn't on the machine, with advice.
+pub(super) fn missing_image(daemon: &Daemon, name: &str) -> SandboxError {
+    let program = if daemon.podman { "podman" } else { "docker" };
+    SandboxError::Unavailable {
+        reason: format!(
+            "the image `{name}` isn't on this machine, and none is fetched without being asked for"
+        ),
+        fix: format!("Fetch it with `{program} pull {name}`, or name another in sandbox.container.image"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::client::{Daemon, setup, status};
+use super::client::{Daemon, missing_image, setup, status};
 use super::plan::text_of;
 use super::{ContainerImage, ContainerSettings, build};
 use crate::SandboxError;
@@ -49,7 +49,7 @@ impl Image {
         let found = daemon.docker.inspect_image(&name).await;
         let found = match found {
             Ok(found) => found,
-            Err(error) if status(&error) == Some(404) => return Err(missing(daemon, &name)),
+            Err(error) if status(&error) == Some(404) => return Err(missing_image(daemon, &name)),
             Err(error) => return Err(setup("looking for the image", &error)),
         };
         let config = found.config.unwrap_or_default();
@@ -101,16 +101,5 @@ impl Image {
             }
         }
         all.join(":")
-    }
-}
-
-/// Returns the error for an image that isn't on the machine, with advice.
-pub(super) fn missing(daemon: &Daemon, name: &str) -> SandboxError {
-    let program = if daemon.podman { "podman" } else { "docker" };
-    SandboxError::Unavailable {
-        reason: format!(
-            "the image `{name}` isn't on this machine, and none is fetched without being asked for"
-        ),
-        fix: format!("Fetch it with `{program} pull {name}`, or name another in sandbox.container.image"),
     }
 }

@@ -19,19 +19,20 @@ mod pool;
 mod probe;
 mod recipe;
 mod seccomp;
+mod settings;
 mod tree;
 mod warm;
 mod watch;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use journeyman_protocol::{Enforcement, SandboxTier};
+use journeyman_protocol::{Enforcement, SandboxNeeds, SandboxTier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 pub use recipe::{Recipe, RecipeError, RecipeSource, recipe};
+pub use settings::{ContainerImage, ContainerSettings};
 pub use tree::TreeError;
 
 use crate::backend::{Backend, Boxed};
@@ -44,41 +45,8 @@ use client::Daemon;
 use image::Image;
 use plan::{Agent, text_of};
 use pool::Pool;
-use warm::{Warm, remove};
-
-/// One read of a command's output.
-const READ: usize = crate::capture::READ_BYTES;
-
-/// The settings of containers.
-#[derive(Debug, Clone, Default)]
-pub struct ContainerSettings {
-    /// The daemon's socket; by default `/var/run/docker.sock`, else the user's own of Docker or
-    /// Podman.
-    pub socket: Option<PathBuf>,
-    /// The image that commands run in.
-    pub image: ContainerImage,
-    /// True if variables that the image sets hold where a request sets none, and the directories of
-    /// its `PATH` come after the request's. Otherwise the environment is the request's alone.
-    pub image_environment: bool,
-    /// Processors that the commands of one container may use together; by default all.
-    pub cpus: Option<f64>,
-    /// Told what is going on while an image is built, a line at a time.
-    pub progress: Option<crate::Progress>,
-}
-
-/// The image that commands run in. It needs `/bin/sh`, `ls` and `cat`.
-#[derive(Debug, Clone, Default)]
-pub enum ContainerImage {
-    /// Nobody said.
-    #[default]
-    None,
-    /// One that is on this machine, by its name.
-    Named(String),
-    /// One that is built as the project says. Building runs the project's code, with the network
-    /// and the rights of a build: only where the user trusts this version of it
-    /// ([`Recipe::digest`]).
-    Built(Box<Recipe>),
-}
+use probe::EscapeTest;
+use warm::Warm;
 
 /// The back-end, with what it keeps between commands. Dropped, its containers end.
 #[derive(Debug)]
@@ -146,9 +114,8 @@ impl Container {
         };
         let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
         collector.spill(request.spill.as_ref().map(Spilling::begin).transpose()?);
-        let stop = CancellationToken::new();
-        let ends = watch::StopTokens { cancel, dropped: stop.clone() };
-        let job = watch::Job {
+        let stop = cancel.child_token();
+        let job = watch::ContainerJob {
             argv,
             env,
             cwd,
@@ -161,7 +128,7 @@ impl Container {
             witness,
         };
         let pool = Arc::clone(&self.pool);
-        Ok(Running::watch(live, stop, watch::run(warm, job, collector, ends, pool)))
+        Ok(Running::watch(live, stop.clone(), watch::run(warm, job, collector, stop, pool)))
     }
 }
 
@@ -173,7 +140,10 @@ impl Backend for Container {
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async move {
             let ready = self.ready().await?;
-            probe::probe(self, ready).await
+            let test = EscapeTest::prepare(&ready.daemon)?;
+            let nothing = Enforcement::from_needs(SandboxTier::Container, SandboxNeeds::NONE);
+            let running = self.start(test.request()?, nothing, CancellationToken::new()).await?;
+            test.judge(&running.wait().await?, &ready.daemon)
         })
     }
 

@@ -12,7 +12,7 @@ use bollard::errors::Error as ApiError;
 use bollard::models::ContainerSummaryStateEnum;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 
-use super::remove;
+use super::client::remove_container;
 
 /// The label that all of ours have.
 pub(super) const LABEL: &str = "journeyman.owner";
@@ -90,7 +90,7 @@ pub(super) async fn sweep(docker: &Docker) -> Result<usize, ApiError> {
         let running = container.state == Some(ContainerSummaryStateEnum::RUNNING);
         let gone = label.and_then(|label| Owner::parse(label)).is_some_and(|owner| owner.is_gone(running));
         if let (true, Some(id)) = (gone, &container.id) {
-            remove(docker, id).await?;
+            remove_container(docker, id).await?;
             removed += 1;
         }
     }

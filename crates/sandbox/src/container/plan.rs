@@ -23,7 +23,7 @@ const HOME_SHARE: u64 = 3;
 
 /// The contents of a path inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ContainerMount {
     /// The host's file or directory, told by device and inode besides, because a name may come to
     /// stand for another.
     Bind { source: String, identity: (u64, u64), read_only: bool },
@@ -35,9 +35,9 @@ pub(super) enum Place {
 
 /// A container's make, by which one that is warm is found again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct ContainerPlan {
     /// By path inside; parents sort before what lies in them.
-    pub(super) places: BTreeMap<String, Place>,
+    pub(super) places: BTreeMap<String, ContainerMount>,
     /// User and group of commands.
     pub(super) owner: (u32, u32),
     /// True if there is a network.
@@ -57,7 +57,11 @@ pub(super) struct Agent {
 }
 
 /// Plans a container, and where in it the command starts.
-pub(super) fn plan(request: &Request, agent: Agent, memory: u64) -> Result<(Plan, String), SandboxError> {
+pub(super) fn plan(
+    request: &Request,
+    agent: Agent,
+    memory: u64,
+) -> Result<(ContainerPlan, String), SandboxError> {
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
     let root = own("the project's root", &request.root, &View::default(), home)?;
     let copy = match &request.base {
@@ -120,7 +124,7 @@ pub(super) fn plan(request: &Request, agent: Agent, memory: u64) -> Result<(Plan
     }
     let cwd = text(&cwd)?;
     let limits = limits(request)?;
-    let plan = Plan {
+    let plan = ContainerPlan {
         places: places.places,
         owner,
         network: request.network != Network::Off,
@@ -170,19 +174,19 @@ struct Places<'a> {
     view: &'a View,
     /// The root, and the copy that is shown there.
     copied: Option<(PathBuf, PathBuf)>,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, ContainerMount>,
 }
 
 impl Places<'_> {
     /// Adds private directories for temporary files and the home; nothing of the real ones.
     fn scratch(&mut self, home: Option<&Path>, bytes: u64) -> Result<(), SandboxError> {
         for (at, share) in SCRATCH {
-            self.places.insert(at.to_owned(), Place::Scratch { bytes: bytes / 8 * share });
+            self.places.insert(at.to_owned(), ContainerMount::Scratch { bytes: bytes / 8 * share });
         }
         let reserved =
             |home: &Path| RESERVED.iter().take(RESERVED_WHOLE).any(|beneath| home.starts_with(beneath));
         if let Some(home) = home.filter(|home| home.parent().is_some() && !reserved(home)) {
-            self.places.insert(text(home)?, Place::Scratch { bytes: bytes / 8 * HOME_SHARE });
+            self.places.insert(text(home)?, ContainerMount::Scratch { bytes: bytes / 8 * HOME_SHARE });
         }
         Ok(())
     }
@@ -200,7 +204,8 @@ impl Places<'_> {
         if found.is_symlink() {
             return Err(refused(path, "a link has taken this path's place meanwhile"));
         }
-        let place = Place::Bind { source: text(&source)?, identity: (found.dev(), found.ino()), read_only };
+        let place =
+            ContainerMount::Bind { source: text(&source)?, identity: (found.dev(), found.ino()), read_only };
         self.places.insert(text(path)?, place);
         Ok(())
     }
@@ -211,7 +216,7 @@ impl Places<'_> {
             return Ok(());
         }
         let place = if found.is_dir() {
-            Place::Hidden
+            ContainerMount::Hidden
         } else {
             let null = std::fs::symlink_metadata("/dev/null").map_err(|source| SandboxError::Path {
                 what: "what masks a file",
@@ -219,7 +224,7 @@ impl Places<'_> {
                 source,
             })?;
             let identity = (null.dev(), null.ino());
-            Place::Bind { source: "/dev/null".to_owned(), identity, read_only: true }
+            ContainerMount::Bind { source: "/dev/null".to_owned(), identity, read_only: true }
         };
         self.places.insert(text(path)?, place);
         Ok(())
@@ -231,17 +236,17 @@ impl Places<'_> {
 }
 
 /// Returns true if the host's files are at a path.
-fn shows(places: &BTreeMap<String, Place>, path: &Path) -> bool {
+fn shows(places: &BTreeMap<String, ContainerMount>, path: &Path) -> bool {
     let covers = path.ancestors().find_map(|above| places.get(above.to_str()?));
-    matches!(covers, Some(Place::Bind { .. }))
+    matches!(covers, Some(ContainerMount::Bind { .. }))
 }
 
-impl Plan {
+impl ContainerPlan {
     /// Returns true if a command sees a directory of the host's, by its own name or another.
     pub(super) fn shows(&self, path: &Path) -> bool {
-        let by_source = |place: &Place| match place {
-            Place::Bind { source, .. } => path.starts_with(source),
-            Place::Scratch { .. } | Place::Hidden => false,
+        let by_source = |place: &ContainerMount| match place {
+            ContainerMount::Bind { source, .. } => path.starts_with(source),
+            ContainerMount::Scratch { .. } | ContainerMount::Hidden => false,
         };
         shows(&self.places, path) || self.places.values().any(by_source)
     }
@@ -249,7 +254,7 @@ impl Plan {
     /// Returns the private directories, each with the names that are in it from the beginning: what
     /// is mounted beneath.
     pub(super) fn scratch(&self) -> Vec<&str> {
-        let is_scratch = |place: &Place| matches!(place, Place::Scratch { .. });
+        let is_scratch = |place: &ContainerMount| matches!(place, ContainerMount::Scratch { .. });
         let mut all: Vec<&str> =
             self.places.iter().filter(|(_, place)| is_scratch(place)).map(|(at, _)| at.as_str()).collect();
         all.extend(["/dev/shm", "/dev/mqueue"]);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::plan::Plan;
+use super::plan::ContainerPlan;
 use super::warm::Warm;
 
 /// Containers that wait, each with its memory for `/tmp`: the kinds that a session alternates
@@ -13,18 +13,18 @@ const MAX_WAITING: usize = 3;
 
 /// Containers that nothing runs in. Dropped, they end.
 #[derive(Debug, Default)]
-pub(super) struct Pool(Mutex<Vec<Waiting>>);
+pub(super) struct Pool(Mutex<Vec<PooledContainer>>);
 
 /// One that is being looked over, and then free; nothing comes where it isn't as new.
 #[derive(Debug)]
-struct Waiting {
-    plan: Plan,
+struct PooledContainer {
+    plan: ContainerPlan,
     warm: oneshot::Receiver<Warm>,
 }
 
 impl Pool {
     /// Takes one of just this make, if there is one.
-    pub(super) async fn take(&self, plan: &Plan) -> Option<Warm> {
+    pub(super) async fn take(&self, plan: &ContainerPlan) -> Option<Warm> {
         loop {
             let found = {
                 let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl Pool {
     /// waits.
     pub(super) fn give(self: &Arc<Self>, warm: Warm) {
         let (sender, receiver) = oneshot::channel();
-        let waiting = Waiting { plan: warm.plan.clone(), warm: receiver };
+        let waiting = PooledContainer { plan: warm.plan.clone(), warm: receiver };
         let too_many = {
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             all.push(waiting);

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use journeyman_protocol::{Enforcement, RelPath, SandboxNeeds, SandboxTier};
-use tokio_util::sync::CancellationToken;
 
 use super::client::Daemon;
-use super::{Container, Ready};
 use crate::SandboxError;
 use crate::request::Request;
 use crate::run::{Completed, Outcome};
@@ -23,7 +21,7 @@ const NOBODY: u32 = 65_534;
 /// The attempts. Each line of output names an escape, as in [`ESCAPES`]. An attempt whose program
 /// the image lacks (`unshare`, `nc`) can't be made; the kernel's own report on privileges and
 /// interfaces is read besides.
-const TRY: &str = r#"P=$1 O=$2 PORT=$3 AGENT=$4 TOKEN=$5 SOCK=$6 NET=$7
+const ESCAPE_SCRIPT: &str = r#"P=$1 O=$2 PORT=$3 AGENT=$4 TOKEN=$5 SOCK=$6 NET=$7
 opens() { ( : >>"$1" ) 2>/dev/null; }
 read -r seen <"$P/token"; [ "$seen" = "$TOKEN" ] || echo unseen
 opens "$P/new" || echo unwritable
@@ -67,69 +65,88 @@ const ESCAPES: [(&str, &str); 11] = [
     ("interface", "a network interface besides loopback was there"),
 ];
 
-/// The canaries' cage: a project, a file beside it, a masked file and a protected directory in it.
-struct CanaryProject(PathBuf);
+/// The directory of a test: a project, a file beside it, a masked file and a protected directory in
+/// it. Removed when dropped.
+struct TestDirectory(PathBuf);
 
-impl CanaryProject {
-    fn make(token: &str) -> io::Result<Self> {
+impl TestDirectory {
+    fn create(token: &str) -> io::Result<Self> {
         let unique = format!("jm-canary-{}-{token}", std::process::id());
-        let cage = Self(Path::new("/tmp").join(unique));
-        fs::create_dir(&cage.0)?;
-        rustix::fs::chmod(&cage.0, rustix::fs::Mode::from_raw_mode(0o711))?;
-        let project = cage.0.join("project");
+        let created = Self(Path::new("/tmp").join(unique));
+        fs::create_dir(&created.0)?;
+        rustix::fs::chmod(&created.0, rustix::fs::Mode::from_raw_mode(0o711))?;
+        let project = created.0.join("project");
         for directory in [&project, &project.join("protected")] {
             fs::create_dir(directory)?;
             if rustix::process::geteuid().is_root() {
                 std::os::unix::fs::chown(directory, Some(NOBODY), Some(NOBODY))?;
             }
         }
-        fs::write(cage.0.join("outside"), "secret\n")?;
+        fs::write(created.0.join("outside"), "secret\n")?;
         fs::write(project.join("masked"), "secret\n")?;
         fs::write(project.join("token"), format!("{token}\n"))?;
-        Ok(cage)
+        Ok(created)
     }
 }
 
-impl Drop for CanaryProject {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         // Under a temporary directory; what can't be removed holds nothing.
         fs::remove_dir_all(&self.0).ok();
     }
 }
 
-/// Runs the script, and says what is enforced.
-pub(super) async fn probe(container: &Container, ready: &Ready) -> Result<Enforcement, SandboxError> {
-    let unable = |source| SandboxError::Path {
-        what: "preparing the container's test in",
-        path: "/tmp".into(),
-        source,
-    };
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let token = format!("{:x}{:x}", now.tv_sec, now.tv_nsec);
-    let cage = CanaryProject::make(&token).map_err(unable)?;
-    // Bound and listening through the run; that nobody gets through to it is what is tested.
-    let server = TcpListener::bind(("127.0.0.1", 0)).map_err(unable)?;
-    let port = server.local_addr().map_err(unable)?.port();
-    let project = cage.0.join("project");
-    let mut argv = ["/bin/sh", "-c", TRY, "canary"].map(str::to_owned).to_vec();
-    argv.extend([
-        project.display().to_string(),
-        cage.0.join("outside").display().to_string(),
-        port.to_string(),
-        std::process::id().to_string(),
-        token,
-        ready.daemon.socket.display().to_string(),
-        "off".to_owned(),
-    ]);
-    let mut request = Request::program(&project, argv.into_iter().map(Into::into).collect());
-    request.protected = RelPath::parse("protected").into_iter().collect();
-    request.masked = vec![project.join("masked")];
-    request.limits.wall = PROBE_TIMEOUT;
-    let nothing = Enforcement::from_needs(SandboxTier::Container, SandboxNeeds::NONE);
-    let running = container.start(request, nothing, CancellationToken::new()).await?;
-    let completed = running.wait().await?;
-    let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret\n";
-    judge(&completed, written, &ready.daemon)
+/// A script to run in a container, which tries to escape from it.
+pub(super) struct EscapeTest {
+    directory: TestDirectory,
+    /// Listens on the host's loopback throughout the test; the script must not reach it.
+    server: TcpListener,
+    token: String,
+    /// The daemon's socket, which the script must not see.
+    socket: PathBuf,
+}
+
+impl EscapeTest {
+    /// Creates the files of the test and its server.
+    pub(super) fn prepare(daemon: &Daemon) -> Result<Self, SandboxError> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let token = format!("{:x}{:x}", now.tv_sec, now.tv_nsec);
+        let directory = TestDirectory::create(&token).map_err(unprepared)?;
+        let server = TcpListener::bind(("127.0.0.1", 0)).map_err(unprepared)?;
+        Ok(Self { directory, server, token, socket: daemon.socket.clone() })
+    }
+
+    /// Returns the request that runs the script.
+    pub(super) fn request(&self) -> Result<Request, SandboxError> {
+        let port = self.server.local_addr().map_err(unprepared)?.port();
+        let project = self.directory.0.join("project");
+        let mut argv = ["/bin/sh", "-c", ESCAPE_SCRIPT, "canary"].map(str::to_owned).to_vec();
+        argv.extend([
+            project.display().to_string(),
+            self.directory.0.join("outside").display().to_string(),
+            port.to_string(),
+            std::process::id().to_string(),
+            self.token.clone(),
+            self.socket.display().to_string(),
+            "off".to_owned(),
+        ]);
+        let mut request = Request::program(&project, argv.into_iter().map(Into::into).collect());
+        request.protected = RelPath::parse("protected").into_iter().collect();
+        request.masked = vec![project.join("masked")];
+        request.limits.wall = PROBE_TIMEOUT;
+        Ok(request)
+    }
+
+    /// Returns what a container enforces, from the script's output and the files that it was to
+    /// leave alone.
+    pub(super) fn judge(&self, completed: &Completed, daemon: &Daemon) -> Result<Enforcement, SandboxError> {
+        let outside = fs::read(self.directory.0.join("outside")).map_err(unprepared)?;
+        judge(completed, outside != b"secret\n", daemon)
+    }
+}
+
+fn unprepared(source: io::Error) -> SandboxError {
+    SandboxError::Path { what: "preparing the container's test in", path: "/tmp".into(), source }
 }
 
 fn judge(completed: &Completed, outside_changed: bool, daemon: &Daemon) -> Result<Enforcement, SandboxError> {

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_protocol::{ContentHash, RelPath};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use serde_json::{Map, Value};
 
 use super::dockerfile;
-use super::tree::{self, TreeError};
+use super::tree::{self, TreeError, open_beneath};
 
 /// A longer `devcontainer.json` or Dockerfile isn't one that a person wrote.
 const MAX_FILE: u64 = 256 * 1024;
@@ -240,7 +240,7 @@ fn first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, St
 
 /// Reads a short file beneath the root, without links on the way.
 fn read(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
-    let file = beneath(root, name, OFlags::RDONLY | OFlags::NONBLOCK)?;
+    let file = open_beneath(root, name, OFlags::RDONLY | OFlags::NONBLOCK)?;
     let found = rustix::fs::fstat(&file)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("it is no file"));
@@ -251,13 +251,6 @@ fn read(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
         return Err(io::Error::other("it is longer than 256 KiB"));
     }
     String::from_utf8(text).map_err(|_| io::Error::other("it isn't text"))
-}
-
-/// Opens what is at a path beneath a directory.
-pub(super) fn beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
-    let name = if name.is_empty() { "." } else { name };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(rustix::fs::openat2(root, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
 }
 
 fn devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, RecipeError> {
@@ -363,7 +356,7 @@ fn build(
     let bases = dockerfile::bases(&text, &arguments)
         .map_err(|problem| RecipeError::Invalid { file: dockerfile.to_owned(), problem })?;
     let error = |source| RecipeError::Context { file: file.to_owned(), source };
-    let context = beneath(root, context, OFlags::RDONLY | OFlags::DIRECTORY)
+    let context = open_beneath(root, context, OFlags::RDONLY | OFlags::DIRECTORY)
         .map_err(|source| error(TreeError::Read { path: PathBuf::from(context), source }))?;
     // By a name of our own: the Dockerfile may lie outside of what the build is given.
     let name = ".journeyman.Dockerfile".to_owned();

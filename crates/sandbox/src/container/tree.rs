@@ -6,10 +6,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, Dir, FileType, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
 use tar::EntryType;
-
-use super::recipe::beneath;
 
 /// Bytes of all files: an image's sources, not its data. All of it is in memory at once.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -31,7 +29,7 @@ pub enum TreeError {
     /// Something of it can't be read.
     #[error("`{}`: {source}", path.display())]
     Read {
-        /// What.
+        /// The path.
         path: PathBuf,
         /// The system's error.
         #[source]
@@ -45,13 +43,20 @@ pub enum TreeError {
     Pattern(usize),
 }
 
+/// Opens the file at a path beneath a directory, with no link on the way.
+pub(super) fn open_beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+    let name = if name.is_empty() { "." } else { name };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(root, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+}
+
 /// Returns the archive of a directory, with a file besides. The same tree gives the same bytes.
 pub(super) fn archive(directory: BorrowedFd<'_>, besides: (&str, &str)) -> Result<Vec<u8>, TreeError> {
     let ignored = Ignored::read(directory)?;
     let mut walk = Walk { ignored: &ignored, files: BTreeMap::new(), seen: 0, bytes: 0 };
     walk.directory(directory, &mut Vec::new())?;
     let (name, text) = besides;
-    let special = Entry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: text.into() };
+    let special = TreeEntry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: text.into() };
     let mut out = tar::Builder::new(Vec::new());
     append(&mut out, name.as_bytes(), &special)?;
     for (path, entry) in walk.files.iter().filter(|(path, _)| *path != name.as_bytes()) {
@@ -60,7 +65,7 @@ pub(super) fn archive(directory: BorrowedFd<'_>, besides: (&str, &str)) -> Resul
     out.into_inner().map_err(|source| TreeError::Read { path: name.into(), source })
 }
 
-struct Entry {
+struct TreeEntry {
     kind: EntryType,
     mode: u32,
     link: Vec<u8>,
@@ -70,7 +75,7 @@ struct Entry {
 /// A walk over a directory, and what it found.
 struct Walk<'a> {
     ignored: &'a Ignored,
-    files: BTreeMap<Vec<u8>, Entry>,
+    files: BTreeMap<Vec<u8>, TreeEntry>,
     seen: usize,
     bytes: usize,
 }
@@ -107,7 +112,7 @@ impl Walk<'_> {
         let found = found.map_err(|errno| unread(path, errno))?;
         let out = self.ignored.covers(path);
         let mut entry =
-            Entry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: Vec::new() };
+            TreeEntry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: Vec::new() };
         match FileType::from_raw_mode(found.st_mode) {
             // What is left out may have something beneath that isn't.
             FileType::Directory if !out || self.ignored.has_exceptions() && !never(path) => {
@@ -162,7 +167,7 @@ fn open(
 }
 
 /// Appends an entry, with GNU's extension for names that are longer than the format has room for.
-fn append(out: &mut tar::Builder<Vec<u8>>, path: &[u8], entry: &Entry) -> Result<(), TreeError> {
+fn append(out: &mut tar::Builder<Vec<u8>>, path: &[u8], entry: &TreeEntry) -> Result<(), TreeError> {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(entry.kind);
     header.set_mode(entry.mode);
@@ -192,7 +197,7 @@ struct Ignored(Vec<(bool, Vec<Vec<u8>>)>);
 impl Ignored {
     fn read(directory: BorrowedFd<'_>) -> Result<Self, TreeError> {
         let error = |source| TreeError::Read { path: ".dockerignore".into(), source };
-        let file = match beneath(directory, ".dockerignore", OFlags::RDONLY | OFlags::NONBLOCK) {
+        let file = match open_beneath(directory, ".dockerignore", OFlags::RDONLY | OFlags::NONBLOCK) {
             Ok(file) => file,
             Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Self(Vec::new())),
             Err(source) => return Err(error(source)),

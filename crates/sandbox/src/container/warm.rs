@@ -15,17 +15,17 @@ use bollard::models::{
     MountType, ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
 };
 use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, CreateContainerOptions, InspectContainerOptions,
-    RemoveContainerOptionsBuilder, StartContainerOptions, TopOptionsBuilder,
+    AttachContainerOptionsBuilder, CreateContainerOptions, InspectContainerOptions, StartContainerOptions,
+    TopOptionsBuilder,
 };
 use futures_util::{Stream, StreamExt as _};
 use tokio::io::AsyncWrite;
 
-use super::client::{DAEMON_TIMEOUT, Daemon, setup, status};
+use super::client::{Daemon, remove_container, setup};
 use super::counters::Counters;
 use super::image::Image;
 use super::owner::{LABEL, Owner};
-use super::plan::{Place, Plan};
+use super::plan::{ContainerMount, ContainerPlan};
 use super::seccomp;
 use crate::SandboxError;
 
@@ -63,7 +63,7 @@ pub(super) type Input = Pin<Box<dyn AsyncWrite + Send>>;
 pub(super) struct Warm {
     pub(super) daemon: Daemon,
     pub(super) id: String,
-    pub(super) plan: Plan,
+    pub(super) plan: ContainerPlan,
     pub(super) counters: Counters,
     /// The number of the container's own processes.
     own: u64,
@@ -84,7 +84,7 @@ impl Warm {
     pub(super) async fn make(
         daemon: &Daemon,
         image: &Image,
-        plan: Plan,
+        plan: ContainerPlan,
         cpus: Option<f64>,
     ) -> Result<Self, SandboxError> {
         let docker = &daemon.docker;
@@ -128,8 +128,8 @@ impl Warm {
             .places
             .iter()
             .filter_map(|(at, place)| match place {
-                Place::Bind { identity, .. } => Some((at, identity.1)),
-                Place::Scratch { .. } | Place::Hidden => None,
+                ContainerMount::Bind { identity, .. } => Some((at, identity.1)),
+                ContainerMount::Scratch { .. } | ContainerMount::Hidden => None,
             })
             .collect();
         let mut command = self.look_command();
@@ -212,7 +212,7 @@ impl Warm {
         let options = bollard::exec::StartExecOptions {
             detach: false,
             tty: terminal,
-            output_capacity: Some(super::READ),
+            output_capacity: Some(crate::capture::READ_BYTES),
         };
         match self.daemon.docker.start_exec(&id, Some(options)).await? {
             StartExecResults::Attached { output, input } => Ok((id, output, input)),
@@ -247,7 +247,7 @@ impl Warm {
 
     /// Ends it, and waits until nothing of it is left.
     pub(super) async fn end(self) -> Result<(), ApiError> {
-        remove(&self.daemon.docker, &self.id).await
+        remove_container(&self.daemon.docker, &self.id).await
     }
 }
 
@@ -277,45 +277,26 @@ impl Drop for Unfinished {
         if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
             let docker = self.docker.clone();
             // One that was started ends by itself besides; this is for one that wasn't.
-            runtime.spawn(async move { remove(&docker, &id).await.ok() });
+            runtime.spawn(async move { remove_container(&docker, &id).await.ok() });
         }
     }
 }
 
-/// Removes a container with all its processes, and waits until it is gone.
-pub(super) async fn remove(docker: &Docker, id: &str) -> Result<(), ApiError> {
-    let begun = tokio::time::Instant::now();
-    loop {
-        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-        match docker.remove_container(id, Some(options)).await {
-            Ok(()) => return Ok(()),
-            Err(error) => match status(&error) {
-                Some(404) => return Ok(()),
-                // It is being removed already; that is done when it isn't found.
-                Some(409) if begun.elapsed() < DAEMON_TIMEOUT => {
-                    tokio::time::sleep(Duration::from_millis(10)).await
-                }
-                _ => return Err(error),
-            },
-        }
-    }
-}
-
-fn body(daemon: &Daemon, image: &Image, plan: &Plan, cpus: Option<f64>) -> ContainerCreateBody {
+fn body(daemon: &Daemon, image: &Image, plan: &ContainerPlan, cpus: Option<f64>) -> ContainerCreateBody {
     let mut mounts = Vec::with_capacity(plan.places.len());
     let mut tmpfs = HashMap::new();
     let (user, group) = plan.owner;
     for (at, place) in &plan.places {
         match place {
-            Place::Bind { source, read_only, .. } => mounts.push(bind(source, at, *read_only)),
-            Place::Scratch { bytes } => {
+            ContainerMount::Bind { source, read_only, .. } => mounts.push(bind(source, at, *read_only)),
+            ContainerMount::Scratch { bytes } => {
                 let mode = if at.starts_with("/tmp") || at.starts_with("/var/tmp") { "1777" } else { "0700" };
                 // Its group is root's unless said otherwise; builds run programs that they put
                 // there.
                 let options = format!("rw,exec,nosuid,nodev,size={bytes},mode={mode},uid={user},gid={group}");
                 tmpfs.insert(at.clone(), options);
             }
-            Place::Hidden => mounts.push(hidden(at)),
+            ContainerMount::Hidden => mounts.push(hidden(at)),
         }
     }
     // A volume of the image's would be a directory on disk that commands could fill and leave
@@ -376,7 +357,7 @@ fn body(daemon: &Daemon, image: &Image, plan: &Plan, cpus: Option<f64>) -> Conta
     }
 }
 
-fn network(plan: &Plan) -> &'static str {
+fn network(plan: &ContainerPlan) -> &'static str {
     if plan.network { "bridge" } else { "none" }
 }
 
@@ -408,7 +389,7 @@ fn hidden(at: &str) -> Mount {
 
 /// Sees that the daemon took every setting: some are dropped with nothing but a warning where the
 /// kernel lacks them.
-fn verify(found: &ContainerInspectResponse, plan: &Plan) -> Result<(), SandboxError> {
+fn verify(found: &ContainerInspectResponse, plan: &ContainerPlan) -> Result<(), SandboxError> {
     let host = found.host_config.clone().unwrap_or_default();
     let dropped = host.cap_drop.unwrap_or_default();
     let options = host.security_opt.unwrap_or_default();

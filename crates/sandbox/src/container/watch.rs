@@ -43,7 +43,7 @@ const KILLED: i64 = 128 + 9;
 const END_OF_FILE: u8 = 4;
 
 /// A command to run, without its container.
-pub(super) struct Job {
+pub(super) struct ContainerJob {
     pub(super) argv: Vec<String>,
     pub(super) env: Vec<String>,
     pub(super) cwd: String,
@@ -58,13 +58,8 @@ pub(super) struct Job {
     pub(super) witness: Option<std::fs::File>,
 }
 
-pub(super) struct StopTokens {
-    pub(super) cancel: CancellationToken,
-    pub(super) dropped: CancellationToken,
-}
-
 /// The end of the command itself.
-struct Ended {
+struct CommandEnd {
     outcome: Outcome,
     /// Its streams ended by themselves.
     complete: bool,
@@ -73,16 +68,16 @@ struct Ended {
 /// Runs a command to its end. When it returns, no process of the command is left.
 pub(super) async fn run(
     warm: Warm,
-    mut job: Job,
+    mut job: ContainerJob,
     mut collector: Collector,
-    ends: StopTokens,
+    stop: CancellationToken,
     pool: std::sync::Arc<Pool>,
 ) -> Result<Completed, SandboxError> {
     let witness = job.witness.take();
     let before = warm.counters.used();
     let ended = tokio::select! {
         biased;
-        outcome = stopped(&job, &ends) => Ok(Ended { outcome, complete: false }),
+        outcome = stopped(&job, &stop) => Ok(CommandEnd { outcome, complete: false }),
         ended = follow(&warm, &job, &mut collector) => ended,
     };
     let used = warm.counters.used();
@@ -139,19 +134,18 @@ fn unrun(outcome: Outcome, text: &str) -> Outcome {
 }
 
 /// Waits for a reason to kill the command, and returns it.
-async fn stopped(job: &Job, ends: &StopTokens) -> Outcome {
+async fn stopped(job: &ContainerJob, stop: &CancellationToken) -> Outcome {
     let deadline = tokio::time::sleep_until((job.begun + job.limits.wall).into());
     tokio::select! {
         () = deadline => Outcome::TimedOut,
-        () = ends.cancel.cancelled() => Outcome::Cancelled,
-        () = ends.dropped.cancelled() => Outcome::Cancelled,
+        () = stop.cancelled() => Outcome::Cancelled,
         () = filled(job) => Outcome::DiskLimit,
     }
 }
 
 /// Waits until the file system has filled by as much as the command may write. Others' writes
 /// count, too, because they can't be told apart.
-async fn filled(job: &Job) {
+async fn filled(job: &ContainerJob) {
     let free = || {
         let found = rustix::fs::statvfs(&job.disk).ok()?;
         Some(found.f_bavail.saturating_mul(found.f_frsize))
@@ -167,7 +161,7 @@ async fn filled(job: &Job) {
 }
 
 /// Starts the command and takes in what it says, until it ended or flooded or its memory ran out.
-async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<Ended, ApiError> {
+async fn follow(warm: &Warm, job: &ContainerJob, collector: &mut Collector) -> Result<CommandEnd, ApiError> {
     let exhausted = warm.counters.used().exhausted;
     let mut events = Box::pin(events(warm));
     let terminal = match job.streams {
@@ -191,14 +185,14 @@ async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<End
                 Some(piece) => {
                     take(collector, piece);
                     if collector.is_flooded() {
-                        return Ok(Ended { outcome: Outcome::OutputLimit, complete: false });
+                        return Ok(CommandEnd { outcome: Outcome::OutputLimit, complete: false });
                     }
                 }
                 None => open = false,
             },
             event = events.next(), if listening => match event {
                 Some(Ok(event)) if is_exhausted(&event) => {
-                    return Ok(Ended { outcome: Outcome::MemoryLimit, complete: false });
+                    return Ok(CommandEnd { outcome: Outcome::MemoryLimit, complete: false });
                 }
                 Some(Ok(event)) => if let Some(ended) = exit_of(&event, &id) {
                     code = Some(ended);
@@ -216,7 +210,7 @@ async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<End
         None => exit_code(warm, &id).await?,
     };
     if warm.counters.used().exhausted > exhausted || code == KILLED && exhausted_soon(&mut events).await {
-        return Ok(Ended { outcome: Outcome::MemoryLimit, complete: false });
+        return Ok(CommandEnd { outcome: Outcome::MemoryLimit, complete: false });
     }
     let cpu = job.limits.cpu.is_some() && matches!(code, 137 | 152);
     let outcome = match code {
@@ -225,7 +219,7 @@ async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<End
         code if code > 128 && code < 128 + 65 => Outcome::Signaled(i32::try_from(code - 128).unwrap_or(0)),
         code => Outcome::Exited(i32::try_from(code).unwrap_or(-1)),
     };
-    Ok(Ended { outcome, complete: !open })
+    Ok(CommandEnd { outcome, complete: !open })
 }
 
 /// Takes the next piece once a reader who wants all of them has room for it.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::wire::Stage;
+use super::messages::Stage;
 
 /// Ubuntu's way: its profile lets `bwrap` make user namespaces and takes capabilities from what
 /// runs in them. Never the switch that turns the protection off for everybody.
@@ -31,7 +31,7 @@ const UNKNOWN: &str =
 
 /// The settings of this system that matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct System {
+struct SystemState {
     /// AppArmor keeps user namespaces from programs without a profile.
     apparmor: bool,
     /// Debian's own switch is off.
@@ -41,7 +41,7 @@ struct System {
     container: bool,
 }
 
-impl System {
+impl SystemState {
     fn look() -> Self {
         let is = |path: &str, wanted: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == wanted);
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -64,10 +64,10 @@ fn root_is_layered(mounts: &str) -> bool {
 
 /// Returns the advice. `said` is the output of a program that failed, if any.
 pub(super) fn advice(failure: Option<(Stage, Errno)>, said: &str) -> &'static str {
-    advise(failure, said, System::look())
+    advise(failure, said, SystemState::look())
 }
 
-fn advise(failure: Option<(Stage, Errno)>, said: &str, system: System) -> &'static str {
+fn advise(failure: Option<(Stage, Errno)>, said: &str, system: SystemState) -> &'static str {
     let Some((stage, errno)) = failure else { return UNKNOWN };
     let namespaces = matches!(stage, Stage::Namespaces | Stage::Identity | Stage::Root | Stage::Bubblewrap);
     let mounts = matches!(stage, Stage::Step | Stage::Enter);
@@ -95,11 +95,11 @@ mod tests {
 
     #[test]
     fn every_cause_has_its_remedy() {
-        let plain = System::default();
-        let ubuntu = System { apparmor: true, ..plain };
-        let debian = System { turned_off: true, ..plain };
-        let none = System { none_allowed: true, ..plain };
-        let container = System { container: true, ..plain };
+        let plain = SystemState::default();
+        let ubuntu = SystemState { apparmor: true, ..plain };
+        let debian = SystemState { turned_off: true, ..plain };
+        let none = SystemState { none_allowed: true, ..plain };
+        let container = SystemState { container: true, ..plain };
         let bwrap = Stage::Bubblewrap;
         let uid_map = "bwrap: setting up uid map: Permission denied";
         let no_permissions =

@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
+use super::messages::Excess;
+use super::policy::Policy;
+use super::steps::{Access, Step};
 use super::sys;
-use super::wire::{Access, Excess, Policy, Step};
 
 /// Between two looks. A process can't touch much more than 100 MB in that time.
 const EVERY: Duration = Duration::from_millis(50);

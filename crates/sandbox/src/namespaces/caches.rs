@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use journeyman_protocol::RelPath;
 use rustix::fs::AtFlags;
 
-use super::mount_caches;
+use super::mount::mount_caches;
 use crate::request::Request;
 use crate::{Base, Mounted, SandboxError, SandboxSettings};
 

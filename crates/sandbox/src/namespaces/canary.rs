@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::Pid;
 
+use super::policy::Canary;
 use super::sys;
-use super::wire::Canary;
 
 /// One bit for each way out, with what it means. [`NESTED`] is told, not fatal.
 pub(super) const ESCAPES: [(i32, &str); 12] = [

@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 
-use super::wire::{Reader, Writer};
+use super::c_string::c_string;
+use super::files::write_file;
+use super::framing::{FrameReader, FrameWriter};
 use crate::SandboxError;
 
 /// The prefix of every group's name; the owner's process id, its start and a number follow.
@@ -30,7 +32,7 @@ const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
 /// The way in which a command enters a group, by absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Group<T> {
+pub(super) enum CgroupEntry<T> {
     /// The helper puts itself into it, alone, before it makes anything else. Version 1 alone: it
     /// takes the caller's own thread without waiting until no process of the machine can be
     /// forking, which for another process takes up to tens of milliseconds.
@@ -39,14 +41,14 @@ pub(super) enum Group<T> {
     Join { file: T },
 }
 
-impl<T> Group<T> {
+impl<T> CgroupEntry<T> {
     pub(super) fn is_joined(&self) -> bool {
         matches!(self, Self::Join { .. })
     }
 }
 
-impl Group<CString> {
-    pub(super) fn write(&self, out: &mut Writer) {
+impl CgroupEntry<CString> {
+    pub(super) fn write(&self, out: &mut FrameWriter) {
         let (kind, path) = match self {
             Self::Enter { file } => (0, file),
             Self::Join { file } => (1, file),
@@ -56,8 +58,8 @@ impl Group<CString> {
     }
 }
 
-impl<'a> Group<&'a CStr> {
-    pub(super) fn read(from: &mut Reader<'a>) -> Option<Self> {
+impl<'a> CgroupEntry<&'a CStr> {
+    pub(super) fn read(from: &mut FrameReader<'a>) -> Option<Self> {
         let (kind, file) = (from.u32()?, from.text()?);
         match kind {
             0 => Some(Self::Enter { file }),
@@ -69,7 +71,7 @@ impl<'a> Group<&'a CStr> {
 
 /// The resource that a group bounds, and the files by which it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CgroupKind {
     /// Version 1, memory.
     Memory,
     /// Version 1, processes.
@@ -80,10 +82,10 @@ enum Kind {
 
 /// The directories where groups can be made.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cgroups(Arc<OnceLock<Vec<(PathBuf, Kind)>>>);
+pub(super) struct Cgroups(Arc<OnceLock<Vec<(PathBuf, CgroupKind)>>>);
 
 impl Cgroups {
-    fn places(&self) -> &[(PathBuf, Kind)] {
+    fn places(&self) -> &[(PathBuf, CgroupKind)] {
         self.0.get_or_init(|| {
             let read = |file| fs::read_to_string(file).unwrap_or_default();
             let known = places(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
@@ -93,8 +95,9 @@ impl Cgroups {
 
     /// Returns whether memory is bounded by groups, and whether processes are.
     pub(super) fn bounds(&self) -> (bool, bool) {
-        let has = |kind| self.places().iter().any(|(_, found)| *found == kind || *found == Kind::Unified);
-        (has(Kind::Memory), has(Kind::Pids))
+        let has =
+            |kind| self.places().iter().any(|(_, found)| *found == kind || *found == CgroupKind::Unified);
+        (has(CgroupKind::Memory), has(CgroupKind::Pids))
     }
 
     /// Groups for one command. None of them is made yet.
@@ -110,14 +113,14 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> SandboxError {
 }
 
 fn text(path: &Path) -> Result<CString, SandboxError> {
-    super::plan::c_string(path.as_os_str())
+    c_string(path.as_os_str())
 }
 
 /// The groups of one command. Removed when dropped, by which time nothing may be left in them;
 /// blocks for some milliseconds at most.
 #[derive(Debug)]
 pub(super) struct Lease {
-    groups: Vec<(PathBuf, Kind)>,
+    groups: Vec<(PathBuf, CgroupKind)>,
     made: bool,
 }
 
@@ -150,15 +153,15 @@ impl Lease {
                 written.map_err(failed(&file))
             };
             match kind {
-                Kind::Memory => {
+                CgroupKind::Memory => {
                     set("memory.limit_in_bytes", &memory)?;
                     if rustix::system::sysinfo().totalswap > 0 {
                         // Not on every kernel: without, what is swapped out isn't counted.
                         set("memory.memsw.limit_in_bytes", &memory).ok();
                     }
                 }
-                Kind::Pids => set("pids.max", &processes)?,
-                Kind::Unified => {
+                CgroupKind::Pids => set("pids.max", &processes)?,
+                CgroupKind::Unified => {
                     set("memory.max", &memory)?;
                     set("memory.swap.max", "0").ok();
                     set("pids.max", &processes)?;
@@ -169,11 +172,13 @@ impl Lease {
     }
 
     /// Returns the groups that the helper must enter or join.
-    pub(super) fn ways(&self) -> Result<Vec<Group<CString>>, SandboxError> {
-        let way = |(directory, kind): &(PathBuf, Kind)| {
+    pub(super) fn entries(&self) -> Result<Vec<CgroupEntry<CString>>, SandboxError> {
+        let way = |(directory, kind): &(PathBuf, CgroupKind)| {
             Ok(match kind {
-                Kind::Memory | Kind::Pids => Group::Enter { file: text(&directory.join("tasks"))? },
-                Kind::Unified => Group::Join { file: text(&directory.join("cgroup.procs"))? },
+                CgroupKind::Memory | CgroupKind::Pids => {
+                    CgroupEntry::Enter { file: text(&directory.join("tasks"))? }
+                }
+                CgroupKind::Unified => CgroupEntry::Join { file: text(&directory.join("cgroup.procs"))? },
             })
         };
         self.groups.iter().map(way).collect()
@@ -183,9 +188,9 @@ impl Lease {
     pub(super) fn ran_out_of_memory(&self) -> bool {
         self.groups.iter().any(|(directory, kind)| {
             let file = match kind {
-                Kind::Memory => "memory.oom_control",
-                Kind::Unified => "memory.events",
-                Kind::Pids => return false,
+                CgroupKind::Memory => "memory.oom_control",
+                CgroupKind::Unified => "memory.events",
+                CgroupKind::Pids => return false,
             };
             let text = fs::read_to_string(directory.join(file)).unwrap_or_default();
             text.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
@@ -233,7 +238,7 @@ fn began(process: u32) -> Option<u64> {
 
 /// Returns true if a group with its bounds can be made there. Removes groups of dead owners on the
 /// way.
-fn works(place: &Path, kind: Kind) -> bool {
+fn works(place: &Path, kind: CgroupKind) -> bool {
     sweep(place);
     let trial = place.join(name());
     if fs::create_dir(&trial).is_err() {
@@ -241,9 +246,9 @@ fn works(place: &Path, kind: Kind) -> bool {
     }
     let has = |file| fs::exists(trial.join(file)).unwrap_or(false);
     let bounds = match kind {
-        Kind::Memory => has("memory.limit_in_bytes"),
-        Kind::Pids => has("pids.max"),
-        Kind::Unified => has("memory.max") && has("pids.max"),
+        CgroupKind::Memory => has("memory.limit_in_bytes"),
+        CgroupKind::Pids => has("pids.max"),
+        CgroupKind::Unified => has("memory.max") && has("pids.max"),
     };
     fs::remove_dir(&trial).is_ok() && bounds
 }
@@ -272,7 +277,7 @@ fn lives(name: &str) -> bool {
 }
 
 /// Returns this process's own groups, from the mounts and the list of groups.
-fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, Kind)> {
+fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, CgroupKind)> {
     // ID:CONTROLLERS:PATH, where version 2 has neither number nor controllers.
     let own = |controller: &str| {
         groups.lines().find_map(|line| {
@@ -291,9 +296,9 @@ fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, Kind)> {
         let (kind, options) = (after.next().unwrap_or_default(), after.nth(1).unwrap_or_default());
         let has = |option| options.split(',').any(|found| found == option);
         let (path, kind) = match kind {
-            "cgroup" if has("memory") => (own("memory"), Kind::Memory),
-            "cgroup" if has("pids") => (own("pids"), Kind::Pids),
-            "cgroup2" => (own(""), Kind::Unified),
+            "cgroup" if has("memory") => (own("memory"), CgroupKind::Memory),
+            "cgroup" if has("pids") => (own("pids"), CgroupKind::Pids),
+            "cgroup2" => (own(""), CgroupKind::Unified),
             _ => continue,
         };
         // What is mounted may be a part that this process isn't in.
@@ -309,10 +314,10 @@ fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, Kind)> {
 }
 
 /// Enters the groups that this process, which has one thread, can enter by itself.
-pub(super) fn enter(groups: &[Group<&CStr>]) -> Result<(), Errno> {
+pub(super) fn enter(groups: &[CgroupEntry<&CStr>]) -> Result<(), Errno> {
     for group in groups {
-        if let Group::Enter { file } = group {
-            write(file, b"0")?;
+        if let CgroupEntry::Enter { file } = group {
+            write_file(file, b"0")?;
         }
     }
     Ok(())
@@ -320,9 +325,9 @@ pub(super) fn enter(groups: &[Group<&CStr>]) -> Result<(), Errno> {
 
 /// Joins the other groups for another process. Shares its memory with that process, so it neither
 /// allocates nor uses `errno`.
-pub(super) fn join(groups: &[Group<&CStr>], process: u32) -> Result<(), Errno> {
+pub(super) fn join(groups: &[CgroupEntry<&CStr>], process: u32) -> Result<(), Errno> {
     for group in groups {
-        let Group::Join { file } = group else { continue };
+        let CgroupEntry::Join { file } = group else { continue };
         // Ten digits are the most that 32 bits have.
         let mut digits = [b'0'; 10];
         let mut rest = process;
@@ -332,14 +337,9 @@ pub(super) fn join(groups: &[Group<&CStr>], process: u32) -> Result<(), Errno> {
         }
         // With a nought before it, it would be an octal number.
         let first = digits.iter().position(|digit| *digit != b'0').unwrap_or(0);
-        write(file, digits.get(first..).unwrap_or_default())?;
+        write_file(file, digits.get(first..).unwrap_or_default())?;
     }
     Ok(())
-}
-
-fn write(file: &CStr, text: &[u8]) -> Result<(), Errno> {
-    let file = rustix::fs::openat(CWD, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::io::write(file, text).map(drop)
 }
 
 #[cfg(test)]
@@ -353,17 +353,17 @@ mod tests {
                      32 20 0:27 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids\n";
         let groups = "8:pids:/\n4:memory:/a/b\n0::/\n";
         let expected = [
-            (PathBuf::from("/sys/fs/cgroup/memory/a/b"), Kind::Memory),
-            (PathBuf::from("/sys/fs/cgroup/pids"), Kind::Pids),
+            (PathBuf::from("/sys/fs/cgroup/memory/a/b"), CgroupKind::Memory),
+            (PathBuf::from("/sys/fs/cgroup/pids"), CgroupKind::Pids),
         ];
         assert_eq!(places(first, groups), expected);
         let second = "29 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
         let unified = |path: &str| places(second, &format!("0::{path}\n"));
-        assert_eq!(unified("/user.slice/x"), [("/sys/fs/cgroup/user.slice/x".into(), Kind::Unified)]);
+        assert_eq!(unified("/user.slice/x"), [("/sys/fs/cgroup/user.slice/x".into(), CgroupKind::Unified)]);
         // A process outside of what this namespace shows.
         assert_eq!(unified("/../other"), []);
         let part = "29 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
-        assert_eq!(places(part, "0::/docker/abc/x\n"), [("/sys/fs/cgroup/x".into(), Kind::Unified)]);
+        assert_eq!(places(part, "0::/docker/abc/x\n"), [("/sys/fs/cgroup/x".into(), CgroupKind::Unified)]);
         assert_eq!(places(part, "0::/elsewhere\n"), []);
         assert_eq!(places("nonsense - \n", "::\n"), []);
     }

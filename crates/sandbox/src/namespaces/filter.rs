@@ -54,9 +54,9 @@ struct Instruction {
 }
 
 #[derive(Clone, Default, PartialEq, Eq)]
-struct Program(Vec<Instruction>);
+struct FilterProgram(Vec<Instruction>);
 
-impl Program {
+impl FilterProgram {
     fn push(&mut self, code: u16, value: u32, then: u8, otherwise: u8) {
         self.0.push(Instruction { code, then, otherwise, value });
     }
@@ -117,7 +117,7 @@ impl Confinement {
 /// written for.
 pub(super) fn build(confinement: Confinement) -> Option<Vec<u8>> {
     let architecture = ARCHITECTURE?;
-    let mut program = Program::default();
+    let mut program = FilterProgram::default();
     program.load(ARCH);
     program.push(EQUAL, architecture, 1, 0);
     // Foreign ABIs (32-bit programs) would need a list of their own.
@@ -128,10 +128,10 @@ pub(super) fn build(confinement: Confinement) -> Option<Vec<u8>> {
 }
 
 /// Returns call numbers with the block that applies from each until the next.
-fn ranges(confinement: Confinement) -> Vec<(u32, Program)> {
-    let allow = Program(vec![Instruction { code: RETURN, then: 0, otherwise: 0, value: ALLOW }]);
+fn ranges(confinement: Confinement) -> Vec<(u32, FilterProgram)> {
+    let allow = FilterProgram(vec![Instruction { code: RETURN, then: 0, otherwise: 0, value: ALLOW }]);
     let rows = CALLS.iter().filter(|call| call.applies_to(confinement.tier()));
-    let mut judged: Vec<(u32, Program)> =
+    let mut judged: Vec<(u32, FilterProgram)> =
         rows.filter_map(|call| Some((u32::try_from(call.number).ok()?, block(call, confinement)))).collect();
     judged.sort_unstable_by_key(|(number, _)| *number);
     let mut ranges = vec![(0, allow.clone())];
@@ -141,7 +141,7 @@ fn ranges(confinement: Confinement) -> Vec<(u32, Program)> {
         ranges.push((number, block));
         ranges.push((number + 1, allow.clone()));
     }
-    let mut foreign = Program::default();
+    let mut foreign = FilterProgram::default();
     foreign.finish(fail(libc::ENOSYS));
     ranges.push((X32, foreign));
     ranges.dedup_by(|later, earlier| later.1 == earlier.1);
@@ -150,13 +150,13 @@ fn ranges(confinement: Confinement) -> Vec<(u32, Program)> {
 
 /// Writes a tree of comparisons. The kernel runs the filter once for each call number when it is
 /// installed, so a list of comparisons would cost a tenth of a millisecond a command.
-fn decide(ranges: &[(u32, Program)]) -> Program {
+fn decide(ranges: &[(u32, FilterProgram)]) -> FilterProgram {
     let (low, high) = ranges.split_at(ranges.len() / 2);
     let (Some(_), Some((border, _))) = (low.first(), high.first()) else {
         return high.first().map(|(_, block)| block.clone()).unwrap_or_default();
     };
     let (mut low, mut high) = (decide(low), decide(high));
-    let mut program = Program::default();
+    let mut program = FilterProgram::default();
     match u8::try_from(low.0.len()) {
         Ok(distance) => program.push(AT_LEAST, *border, distance, 0),
         // Conditional jumps reach 255 instructions.
@@ -171,8 +171,8 @@ fn decide(ranges: &[(u32, Program)]) -> Program {
 }
 
 /// Returns the instructions that judge one call.
-fn block(call: &Call, confinement: Confinement) -> Program {
-    let mut block = Program::default();
+fn block(call: &Call, confinement: Confinement) -> FilterProgram {
+    let mut block = FilterProgram::default();
     match call.rule {
         Rule::Fail(error) => block.finish(fail(error)),
         Rule::Only { argument, value, error } => {
@@ -202,7 +202,7 @@ fn block(call: &Call, confinement: Confinement) -> Program {
 }
 
 /// Ends with `EPERM` if the argument has one of the bits, else with the action.
-fn without(block: &mut Program, argument: u32, bits: u32, action: u32) {
+fn without(block: &mut FilterProgram, argument: u32, bits: u32, action: u32) {
     block.load(low_word(argument));
     block.finish_if(ANY_BIT, bits, fail(libc::EPERM));
     block.finish(action);
@@ -210,7 +210,7 @@ fn without(block: &mut Program, argument: u32, bits: u32, action: u32) {
 
 /// Lets a priority be set of a single process: never of a group or a user, which the supervisor
 /// belongs to, nor of the supervisor itself.
-fn priority(block: &mut Program, single: u32, confinement: Confinement) {
+fn priority(block: &mut FilterProgram, single: u32, confinement: Confinement) {
     block.load(low_word(0));
     block.push(EQUAL, single, 1, 0);
     block.finish(fail(libc::EPERM));
@@ -225,7 +225,7 @@ fn priority(block: &mut Program, single: u32, confinement: Confinement) {
 }
 
 /// Lets sockets of these families be made; of netlink only the routes, which `getifaddrs` reads.
-fn sockets(block: &mut Program, confinement: Confinement) {
+fn sockets(block: &mut FilterProgram, confinement: Confinement) {
     let family = fail(libc::EAFNOSUPPORT);
     block.load(low_word(0));
     match confinement {
@@ -248,7 +248,7 @@ fn sockets(block: &mut Program, confinement: Confinement) {
 
 /// Lets every `ioctl` pass but those that type into terminals, and those that change files'
 /// attributes where only Landlock protects files.
-fn commands(block: &mut Program, confinement: Confinement) {
+fn commands(block: &mut FilterProgram, confinement: Confinement) {
     block.load(low_word(1));
     if confinement != Confinement::Namespaces {
         ATTRIBUTE_CHANGES.iter().for_each(|command| block.finish_if(EQUAL, *command, fail(libc::ENOTSUP)));

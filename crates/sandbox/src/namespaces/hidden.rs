@@ -47,10 +47,10 @@ const OTHERS_ENTER: u32 = 0o5;
 /// needn't check some two hundred files again. They are searched anew when an entry of a directory
 /// came, went or was renamed.
 #[derive(Debug, Default)]
-pub(crate) struct HiddenFiles(Mutex<Option<Remembered>>);
+pub(crate) struct HiddenFiles(Mutex<Option<CachedScan>>);
 
 #[derive(Debug)]
-struct Remembered {
+struct CachedScan {
     uid: u32,
     changed: Vec<Option<SystemTime>>,
     hidden: Vec<PathBuf>,
@@ -70,7 +70,7 @@ impl HiddenFiles {
             return known.hidden.clone();
         }
         let hidden = hidden(base, uid);
-        *remembered = Some(Remembered { uid, changed, hidden: hidden.clone() });
+        *remembered = Some(CachedScan { uid, changed, hidden: hidden.clone() });
         hidden
     }
 }

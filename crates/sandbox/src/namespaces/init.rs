@@ -20,12 +20,17 @@ use rustix::thread::{
 };
 
 use super::bounds::Bounds;
-use super::cgroups::Group;
+use super::cgroups::CgroupEntry;
+use super::files::{lock_witness, open_witness, receive_input, write_file};
+use super::framing::{HEADER_BYTES, body_length, read_exact};
+use super::messages::{HelperMessage, Stage};
+use super::policy::Policy;
+use super::ready::MAX_WAIT;
 use super::restrict::{self, Grant, Tcp};
-use super::root::{Builder, copy, enter, new_root};
+use super::root::{RootBuilder, copy, enter, new_root};
+use super::steps::Step;
 use super::sys::{self, CStringArray};
-use super::wire::{self, HEADER, HelperMessage, Policy, Stage, Step, body_length};
-use super::{bounds, bubblewrap, canary, cgroups, landlock_only, mounter, pass, terminal};
+use super::{bounds, canary, cgroups, pass, policy, terminal};
 
 /// The resources of a policy's limits, in its order.
 pub(super) const RESOURCES: [Resource; 6] =
@@ -34,8 +39,6 @@ pub(super) const RESOURCES: [Resource; 6] =
 /// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's
 /// own kernel.
 const WAITING: i32 = 128;
-/// One read of standard input on its way to the command.
-const INPUT_CHUNK: usize = 64 * 1024;
 
 /// A failed set-up: the stage, the step's number, the error.
 pub(super) struct SetupFailure(pub(super) Stage, pub(super) u32, pub(super) Errno);
@@ -50,27 +53,14 @@ impl<T> AtStage<T> for Result<T, Errno> {
     }
 }
 
-/// Does the helper's whole work; never returns.
-pub(super) fn run() -> ! {
-    if std::env::args_os().nth(2).is_some_and(|argument| argument == super::INSIDE_ARGUMENT) {
-        bubblewrap::run_inner();
-    }
-    // What leaked into this process mustn't stay open in the sandbox.
-    sys::close_from(3).ok();
-    let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { sys::exit(125) };
-    let argument = std::env::args_os().nth(2);
-    let waits = argument.as_ref().is_some_and(|argument| argument == super::WAIT_ARGUMENT);
-    match argument {
-        Some(argument) if argument == super::MOUNT_ARGUMENT => mounter::run(&control),
-        Some(argument) if argument == super::LANDLOCK_ARGUMENT => landlock_only::run_supervisor(&control),
-        Some(argument) if argument == super::BUBBLEWRAP_ARGUMENT => bubblewrap::run_outer(&control),
-        _ => {}
-    }
-    report_failure(&control, prepare(&control, waits));
+/// Prepares a sandbox and becomes its pid 1; never returns. With `waits`, namespaces are made before
+/// the policy comes.
+pub(super) fn run(control: &OwnedFd, waits: bool) -> ! {
+    report_failure(control, prepare(control, waits));
     sys::exit(125)
 }
 
-/// Tells of what failed, if anything did.
+/// Sends the failure to the agent, if there is one.
 pub(super) fn report_failure(control: &OwnedFd, result: Result<(), SetupFailure>) {
     if let Err(SetupFailure(stage, index, errno)) = result {
         send_message(control, HelperMessage::Failed { stage, index, errno: errno.raw_os_error() });
@@ -96,8 +86,7 @@ fn wait(control: &OwnedFd) -> Result<(), SetupFailure> {
     map_one(uid.as_raw(), gid.as_raw()).at_stage(Stage::Identity)?;
     loopback().at_stage(Stage::Loopback)?;
     send_message(control, HelperMessage::Waiting);
-    let max_wait =
-        Timespec::try_from(super::ready::MAX_WAIT).map_err(|_| Errno::INVAL).at_stage(Stage::Policy)?;
+    let max_wait = Timespec::try_from(MAX_WAIT).map_err(|_| Errno::INVAL).at_stage(Stage::Policy)?;
     loop {
         match poll(&mut [PollFd::new(control, PollFlags::IN)], Some(&max_wait)) {
             Ok(0) => sys::exit(0),
@@ -120,10 +109,10 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
     if waits {
         wait(control)?;
     }
-    let mut header = [0; HEADER];
+    let mut header = [0; HEADER_BYTES];
     let mut passed = Vec::new();
     pass::receive_exact(control, &mut header, &mut passed).at_stage(Stage::Policy)?;
-    let length = body_length(wire::MAGIC, &header).ok_or(SetupFailure(Stage::Policy, 0, Errno::PROTO))?;
+    let length = body_length(policy::MAGIC, &header).ok_or(SetupFailure(Stage::Policy, 0, Errno::PROTO))?;
     let mut body = vec![0; length];
     read_exact(control, &mut body).at_stage(Stage::Policy)?;
     let policy = Policy::decode(&body).ok_or(SetupFailure(Stage::Policy, 1, Errno::PROTO))?;
@@ -135,17 +124,17 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
     // can't come to any more.
     let _witness = match (policy.witness, waits.then(|| passed.pop()).flatten()) {
         (Some(_), Some(file)) => Some(lock_witness(file)),
-        (path, _) => path.map(witness),
+        (path, _) => path.map(open_witness),
     }
     .transpose()
     .at_stage(Stage::Witness)?;
-    let stdin = input(control, policy.stdin).at_stage(Stage::Input)?;
+    let stdin = receive_input(control, policy.stdin).at_stage(Stage::Input)?;
     merge(&policy).at_stage(Stage::Supervise)?;
     let _lock = if policy.joins { Some(join(passed).at_stage(Stage::Join)?) } else { None };
     let network = if policy.own_network { EARLY } else { EARLY & !libc::CLONE_NEWNET };
     let namespaces = if waits { LATE } else { LATE | network };
     cgroups::enter(&policy.groups).at_stage(Stage::Groups)?;
-    let gate = if policy.groups.iter().any(Group::is_joined) {
+    let gate = if policy.groups.iter().any(CgroupEntry::is_joined) {
         Some(eventfd(0, EventfdFlags::CLOEXEC).at_stage(Stage::Groups)?)
     } else {
         None
@@ -190,61 +179,9 @@ fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
     Ok(lock)
 }
 
-/// Locks the file that says that the command lives. Whoever took it exclusively, or away, counts on
-/// there being no command.
-pub(super) fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    lock_witness(rustix::fs::open(path, flags, Mode::empty())?)
-}
-
-fn lock_witness(file: OwnedFd) -> Result<OwnedFd, Errno> {
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)?;
-    if rustix::fs::fstat(&file)?.st_nlink == 0 { Err(Errno::STALE) } else { Ok(file) }
-}
-
 /// Makes standard error what standard output is, where that was asked for.
 pub(super) fn merge(policy: &Policy<&CStr>) -> Result<(), Errno> {
     if policy.merged { rustix::stdio::dup2_stderr(rustix::stdio::stdout()) } else { Ok(()) }
-}
-
-pub(super) fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), Errno> {
-    while !buffer.is_empty() {
-        match rustix::io::retry_on_intr(|| rustix::io::read(&from, &mut *buffer))? {
-            0 => return Err(Errno::PIPE),
-            count => buffer = buffer.get_mut(count..).ok_or(Errno::IO)?,
-        }
-    }
-    Ok(())
-}
-
-/// Reads a whole frame with these first bytes, header included.
-pub(super) fn read_frame(control: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
-    let mut header = [0; HEADER];
-    read_exact(control, &mut header)?;
-    let mut bytes = header.to_vec();
-    bytes.resize(HEADER + body_length(magic, &header).ok_or(Errno::PROTO)?, 0);
-    read_exact(control, bytes.get_mut(HEADER..).ok_or(Errno::PROTO)?)?;
-    Ok(bytes)
-}
-
-/// Reads standard input into a file in memory, open for reading from its beginning.
-pub(super) fn input(control: &OwnedFd, length: Option<u64>) -> Result<Option<OwnedFd>, Errno> {
-    let Some(mut left) = length else { return Ok(None) };
-    let file = rustix::fs::memfd_create(c"stdin", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut buffer = vec![0; INPUT_CHUNK];
-    while left > 0 {
-        let wanted = usize::try_from(left).unwrap_or(INPUT_CHUNK).min(INPUT_CHUNK);
-        let part = buffer.get_mut(..wanted).ok_or(Errno::IO)?;
-        let count = rustix::io::retry_on_intr(|| rustix::io::read(control, &mut *part))?;
-        let mut rest = part.get(..count).filter(|got| !got.is_empty()).ok_or(Errno::PIPE)?;
-        left -= count as u64;
-        while !rest.is_empty() {
-            let written = rustix::io::write(&file, rest)?;
-            rest = rest.get(written..).ok_or(Errno::IO)?;
-        }
-    }
-    rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
-    Ok(Some(file))
 }
 
 /// Pid 1.
@@ -270,7 +207,7 @@ impl Init<'_> {
         rustix::mount::mount_change(c"/", private).at_stage(Stage::Root)?;
         let base = self.policy.joins.then(|| copy(CWD, c".", true, 0)).transpose().at_stage(Stage::Join)?;
         let root = new_root(self.policy.scratch_bytes).at_stage(Stage::Root)?;
-        let mut builder = Builder::new(&root, base, self.policy.pid_max);
+        let mut builder = RootBuilder::new(&root, base, self.policy.pid_max);
         for (index, step) in (0..).zip(&self.policy.steps) {
             builder.step(step).map_err(|errno| SetupFailure(Stage::Step, index, errno))?;
         }
@@ -501,11 +438,6 @@ pub(super) fn map_one(uid: u32, gid: u32) -> Result<(), Errno> {
     write_file(c"/proc/self/setgroups", b"deny")?;
     write_file(c"/proc/self/uid_map", format!("{uid} {uid} 1").as_bytes())?;
     write_file(c"/proc/self/gid_map", format!("{gid} {gid} 1").as_bytes())
-}
-
-pub(super) fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
-    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::io::write(file, text).map(drop)
 }
 
 fn loopback() -> Result<(), Errno> {

@@ -16,11 +16,12 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::advice::advice;
-use super::mounter::{LAYERS, MAPPED};
-use super::order::{Cache, Layers, MountOrder};
-use super::plan::{c_string, copy_of};
-use super::wire::{HelperMessage, MESSAGE_BYTES, Stage};
-use super::{HELPER_ARGUMENT, MOUNT_ARGUMENT, is_helper, pass};
+use super::c_string::c_string;
+use super::helper_arguments::{HELPER_ARGUMENT, MOUNT_ARGUMENT, is_helper};
+use super::messages::{HelperMessage, MESSAGE_BYTES, Stage};
+use super::order::{Cache, LAYER_NAMES, Layers, MAPPED, MountOrder};
+use super::pass;
+use super::plan::copy_of;
 use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 
 /// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
@@ -37,7 +38,8 @@ const MAX_CACHES: usize = 64;
 /// Mounts an overlay over its lower directory.
 pub(crate) fn mount(settings: &SandboxSettings, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
     let [lower, upper, work] = [&plan.lower, &plan.upper, &plan.work];
-    let [lower, upper, work] = [real(LAYERS[0], lower)?, real(LAYERS[1], upper)?, real(LAYERS[2], work)?];
+    let [lower, upper, work] =
+        [real(LAYER_NAMES[0], lower)?, real(LAYER_NAMES[1], upper)?, real(LAYER_NAMES[2], work)?];
     apart(&lower, [&upper, &work])?;
     if upper.starts_with(&work) || work.starts_with(&upper) {
         return Err(SandboxError::Refused(format!(
@@ -212,9 +214,9 @@ fn same(file: &str) -> Option<String> {
 
 /// A helper that is killed and reaped whatever happens; it ends by itself once it has done its
 /// work.
-struct Helper(Child);
+struct MountHelper(Child);
 
-impl Drop for Helper {
+impl Drop for MountHelper {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -241,7 +243,7 @@ fn perform(
     command.arg(HELPER_ARGUMENT).arg(MOUNT_ARGUMENT).env_clear();
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
-    let helper = Helper(command.spawn().map_err(start)?);
+    let helper = MountHelper(command.spawn().map_err(start)?);
     // It holds the helper's end of the socket; as long as it lives, the socket has no end.
     drop(command);
     match converse(&control, &helper, &bytes) {
@@ -262,7 +264,7 @@ enum Handshake {
 
 fn converse(
     control: &UnixStream,
-    helper: &Helper,
+    helper: &MountHelper,
     bytes: &[u8],
 ) -> Result<Result<Descriptors, MountFailure>, Handshake> {
     let mut passed = Vec::with_capacity(pass::MAX_DESCRIPTORS);
@@ -323,7 +325,7 @@ impl MountFailure {
             (Stage::Layer, errno) => {
                 let index = self.index as usize;
                 let path = [&plan.lower, &plan.upper, &plan.work].get(index).copied().unwrap_or(&plan.lower);
-                let what = LAYERS.get(index).copied().unwrap_or_default();
+                let what = LAYER_NAMES.get(index).copied().unwrap_or_default();
                 SandboxError::Path { what, path: path.clone(), source: errno.into() }
             }
             (Stage::Attributes, errno @ (Errno::NOTSUP | Errno::PERM)) => unavailable(

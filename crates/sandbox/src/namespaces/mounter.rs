@@ -9,18 +9,13 @@ use rustix::fs::{Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::MountPropagationFlags;
 
-use super::init::{AtStage, SetupFailure, map_one, read_exact, read_frame, report_failure, send_message};
-use super::order::{Cache, Layers, MAGIC, MountOrder};
+use super::framing::{HEADER_BYTES, read_exact, read_frame};
+use super::init::{AtStage, SetupFailure, map_one, report_failure, send_message};
+use super::messages::{HelperMessage, Stage};
+use super::order::{Cache, Layers, MAGIC, MAPPED, MountOrder};
 use super::overlay::{Durability, cover, overlay};
 use super::root::{RDONLY_NOSUID_NODEV, copy};
-use super::wire::{HEADER, HelperMessage, Stage};
 use super::{outer_helper, pass, sys};
-
-/// The agent's answer after the namespaces were made, if it mapped the users.
-pub(super) const MAPPED: u8 = 1;
-
-/// Of a layer, in the order that failures number them.
-pub(super) const LAYERS: [&str; 3] = ["the lower layer", "the upper layer", "the overlay's work directory"];
 
 /// An attribute that overlays are full of, tried before one is mounted: without, it works only
 /// half.
@@ -35,7 +30,7 @@ pub(super) fn run(control: &OwnedFd) -> ! {
 fn mount(control: &OwnedFd) -> Result<(), SetupFailure> {
     send_message(control, HelperMessage::Hello);
     let order = read_frame(control, MAGIC).at_stage(Stage::Policy)?;
-    let order = order.get(HEADER..).and_then(MountOrder::decode).ok_or_else(outer_helper::malformed)?;
+    let order = order.get(HEADER_BYTES..).and_then(MountOrder::decode).ok_or_else(outer_helper::malformed)?;
     sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).at_stage(Stage::Namespaces)?;
     identity(control, &order).at_stage(Stage::Identity)?;
     // Nothing of this shows outside; but what is unmounted outside doesn't stay mounted here.

@@ -2,10 +2,17 @@
 
 use std::ffi::{CStr, CString};
 
-use super::wire::{MAX_POLICY, Reader, Writer, framed};
+use super::framing::{FrameReader, FrameWriter, MAX_BODY_BYTES};
 
 /// First bytes of an order; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMO1";
+
+/// The agent's answer after the namespaces were made, if it mapped the users.
+pub(super) const MAPPED: u8 = 1;
+
+/// The names of an overlay's layers, in the order that failures number them.
+pub(super) const LAYER_NAMES: [&str; 3] =
+    ["the lower layer", "the upper layer", "the overlay's work directory"];
 
 /// A user and a mount namespace to make, and what to mount in it. Paths are absolute where nothing
 /// else is said.
@@ -42,7 +49,7 @@ pub(super) struct Cache<T> {
 impl MountOrder<CString> {
     /// Returns the order as bytes, header included; `None` if it is longer than can be sent.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
-        let mut out = Writer::new(MAGIC);
+        let mut out = FrameWriter::new(MAGIC);
         out.u32(self.uid);
         out.u32(self.gid);
         out.u32(u32::from(self.maps));
@@ -54,12 +61,12 @@ impl MountOrder<CString> {
             out.text(&cache.place);
             layers_out(&mut out, cache.layers.as_ref());
         }
-        let bytes = framed(out);
-        (bytes.len() <= MAX_POLICY).then_some(bytes)
+        let bytes = out.finish();
+        (bytes.len() <= MAX_BODY_BYTES).then_some(bytes)
     }
 }
 
-fn layers_out(out: &mut Writer, layers: Option<&Layers<CString>>) {
+fn layers_out(out: &mut FrameWriter, layers: Option<&Layers<CString>>) {
     out.count(layers.iter().len());
     if let Some(layers) = layers {
         out.text(&layers.upper);
@@ -70,7 +77,7 @@ fn layers_out(out: &mut Writer, layers: Option<&Layers<CString>>) {
 impl<'a> MountOrder<&'a CStr> {
     /// Reads a body; `None` if it is cut or malformed.
     pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
-        let mut from = Reader::new(body);
+        let mut from = FrameReader::new(body);
         let order = Self {
             uid: from.u32()?,
             gid: from.u32()?,
@@ -85,13 +92,13 @@ impl<'a> MountOrder<&'a CStr> {
     }
 }
 
-fn layers<'a>(from: &mut Reader<'a>) -> Option<Layers<&'a CStr>> {
+fn layers<'a>(from: &mut FrameReader<'a>) -> Option<Layers<&'a CStr>> {
     Some(Layers { upper: from.text()?, work: from.text()? })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::{HEADER, body_length};
+    use super::super::framing::{HEADER_BYTES, body_length};
     use super::*;
 
     #[test]
@@ -112,7 +119,7 @@ mod tests {
         for overlay in [layers(), None] {
             let order = MountOrder { overlay, ..order.clone() };
             let bytes = order.encode().unwrap();
-            let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
+            let (header, body) = bytes.split_first_chunk::<HEADER_BYTES>().unwrap();
             assert_eq!(body_length(MAGIC, header), Some(body.len()));
             assert_eq!(format!("{:?}", MountOrder::decode(body).unwrap()), format!("{order:?}"));
             for cut in 0..body.len() {

@@ -7,9 +7,12 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::cgroups;
-use super::init::{AtStage as _, SetupFailure, input, merge, read_frame, send_message, witness};
+use super::files::{open_witness, receive_input};
+use super::framing::read_frame;
+use super::init::{AtStage as _, SetupFailure, merge, send_message};
+use super::messages::{HelperMessage, Stage};
+use super::policy::{self, Policy};
 use super::sys;
-use super::wire::{self, HelperMessage, Policy, Stage};
 
 /// The frames that such a helper received.
 pub(super) struct ReceivedOrder {
@@ -31,7 +34,7 @@ pub(super) fn receive_order(control: &OwnedFd, magic: [u8; 4]) -> Result<Receive
     send_message(control, HelperMessage::Hello);
     let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at_stage(Stage::Supervise)?;
     let order = read_frame(control, magic).at_stage(Stage::Policy)?;
-    let policy = read_frame(control, wire::MAGIC).at_stage(Stage::Policy)?;
+    let policy = read_frame(control, policy::MAGIC).at_stage(Stage::Policy)?;
     Ok(ReceivedOrder { signals, order, policy })
 }
 
@@ -47,8 +50,8 @@ pub(super) fn announce_start(control: &OwnedFd, policy: &Policy<&CStr>) -> Resul
     cgroups::enter(&policy.groups).at_stage(Stage::Groups)?;
     cgroups::join(&policy.groups, std::process::id()).at_stage(Stage::Groups)?;
     merge(policy).at_stage(Stage::Supervise)?;
-    let witness = policy.witness.map(witness).transpose().at_stage(Stage::Witness)?;
-    let stdin = input(control, policy.stdin).at_stage(Stage::Input)?;
+    let witness = policy.witness.map(open_witness).transpose().at_stage(Stage::Witness)?;
+    let stdin = receive_input(control, policy.stdin).at_stage(Stage::Input)?;
     if rustix::process::geteuid().is_root() {
         rustix::thread::set_thread_groups(&[]).at_stage(Stage::Identity)?;
     }

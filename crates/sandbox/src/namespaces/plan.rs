@@ -7,9 +7,10 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use super::c_string::c_string;
 use super::hidden::{self, HiddenFiles};
-use super::wire::{Access, Step};
-use crate::credentials::blanked;
+use super::steps::{Access, Step};
+use crate::credentials::settings_without_credentials;
 use crate::request::{Request, Streams, WriteMode};
 use crate::spill::check_hidden;
 use crate::toolchain::{SYSTEM, is_above};
@@ -83,7 +84,7 @@ impl Mount {
 
 /// The steps, and where the command starts.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct RootPlan {
     pub(super) steps: Vec<Step<CString>>,
     pub(super) cwd: CString,
 }
@@ -94,8 +95,8 @@ pub(super) fn plan(
     joined: Option<&Mounted>,
     uid: u32,
     memory: &HiddenFiles,
-) -> Result<Plan, SandboxError> {
-    let mut builder = Builder::default();
+) -> Result<RootPlan, SandboxError> {
+    let mut builder = PlanBuilder::default();
     builder.system(&request.network)?;
     if matches!(request.streams, Streams::Terminal { .. }) {
         // The terminal that whoever opens it is controlled by: the command's own, as its session
@@ -130,12 +131,12 @@ pub(super) fn plan(
     sockets.retain(|socket| !masked.iter().any(|hidden| socket.starts_with(hidden)));
     masked.extend(sockets);
     let cwd = c_string(cwd.as_os_str())?;
-    let blanked = blanked(request, &root, &builder.view);
-    Ok(Plan { steps: builder.steps(&protected, &masked, &blanked)?, cwd })
+    let blanked = settings_without_credentials(&request.protected, &root, &builder.view);
+    Ok(RootPlan { steps: builder.steps(&protected, &masked, &blanked)?, cwd })
 }
 
 #[derive(Default)]
-struct Builder {
+struct PlanBuilder {
     mounts: BTreeMap<PathBuf, Mount>,
     links: BTreeMap<PathBuf, PathBuf>,
     /// The host, and once the root is known, the base in its place.
@@ -146,7 +147,7 @@ struct Builder {
     joined: bool,
 }
 
-impl Builder {
+impl PlanBuilder {
     fn mount(&mut self, at: PathBuf, mount: Mount) {
         let stands = self.mounts.entry(at).or_insert(mount);
         *stands = match (*stands, mount) {
@@ -554,12 +555,6 @@ pub(crate) fn masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, San
 /// Returns an absolute path as the helper names it, from its new root.
 fn inside(path: &Path) -> Result<CString, SandboxError> {
     c_string(path.strip_prefix("/").unwrap_or(path).as_os_str())
-}
-
-/// Converts text for the kernel.
-pub(super) fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
-    CString::new(text.as_bytes())
-        .map_err(|_| SandboxError::Refused(format!("`{}` has a NUL byte", text.display())))
 }
 
 fn refused(path: &Path, reason: &str) -> SandboxError {

@@ -7,20 +7,18 @@ use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use journeyman_protocol::{Enforcement, RelPath, SandboxNeeds, SandboxTier};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use super::advice::advice;
+use super::c_string::c_string;
 use super::canary::{BEYOND_LANDLOCK, ESCAPES, METADATA, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
 use super::filter::Confinement;
-use super::plan::c_string;
-use super::watch::{Observation, StopTokens, Watcher};
-use super::wire::Canary;
-use super::{Job, filter, hidden, restrict, start};
-use crate::capture::Collector;
+use super::policy::Canary;
+use super::watch::{Observation, Watcher};
+use super::{filter, hidden, restrict};
 use crate::request::Request;
 use crate::run::Outcome;
 use crate::{Network, SandboxError, SandboxSettings};
@@ -75,7 +73,7 @@ pub(super) async fn probe(
     let enforcement = run(probed, start).await?;
     if let (Some(file), Some(key)) = (&file, key) {
         // Only time is lost where it can't be written.
-        remember(file, &Remembered { key, enforcement: enforcement.clone() }).ok();
+        remember(file, &CachedResult { key, enforcement: enforcement.clone() }).ok();
     }
     Ok(enforcement)
 }
@@ -154,7 +152,7 @@ fn release() -> String {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Remembered {
+struct CachedResult {
     key: Key,
     enforcement: Enforcement,
 }
@@ -165,11 +163,11 @@ fn recall(file: &Path, key: &Key) -> Option<Enforcement> {
     if fs::metadata(file).ok()?.len() > MAX_CACHE {
         return None;
     }
-    let remembered: Remembered = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let remembered: CachedResult = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     (remembered.key == *key).then_some(remembered.enforcement)
 }
 
-fn remember(file: &Path, what: &Remembered) -> io::Result<()> {
+fn remember(file: &Path, what: &CachedResult) -> io::Result<()> {
     let text = serde_json::to_vec(what)?;
     let mut draft = file.as_os_str().to_owned();
     draft.push(format!(".{}", std::process::id()));
@@ -233,13 +231,6 @@ async fn run(
     let seen = start(request, canary)?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
     judge(probed, &seen, written)
-}
-
-/// Starts a job that nobody but this program may end, and whose output nobody wants.
-pub(super) fn watched(settings: &SandboxSettings, mut job: Job) -> Result<Watcher, SandboxError> {
-    let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
-    let ends = StopTokens { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
-    Watcher::new(start(settings, &mut job)?, job, collector, ends, Instant::now())
 }
 
 fn judge(probed: &Probed, seen: &Observation, outside_changed: bool) -> Result<Enforcement, SandboxError> {

@@ -18,24 +18,25 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::wire::{HelperMessage, MESSAGE_BYTES};
-use super::{HELPER_ARGUMENT, WAIT_ARGUMENT, pass};
+use super::helper_arguments::{HELPER_ARGUMENT, WAIT_ARGUMENT};
+use super::messages::{HelperMessage, MESSAGE_BYTES};
+use super::pass;
 use crate::{SandboxError, SandboxSettings};
 
 /// Maximum time that a helper waits for a command; longer than a model takes to answer.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(180);
 /// Maximum age of a helper that is given a command: so much younger that the helper can't be about
 /// to end.
-const FRESH: Duration = Duration::from_secs(120);
+const MAX_AGE: Duration = Duration::from_secs(120);
 /// So many commands of a sandbox suggest that there will be another one; a program that runs a
 /// single one needs none.
-const ENOUGH: u32 = 2;
+const MIN_COMMANDS: u32 = 2;
 /// Maximum bytes that wait in the pipe of standard output, in the kernel, until they are read.
 const PIPE_BYTES: usize = 256 * 1024;
 
 /// A helper, with the agent's ends of what connects them.
 #[derive(Debug)]
-pub(super) struct Helper {
+pub(super) struct HelperProcess {
     pub(super) child: Child,
     pub(super) program: PathBuf,
     pub(super) control: UnixStream,
@@ -45,12 +46,12 @@ pub(super) struct Helper {
 
 /// A helper that was told nothing yet. Dropped, it is killed and reaped.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    helper: Option<Helper>,
+pub(super) struct WaitingHelper {
+    helper: Option<HelperProcess>,
     since: Instant,
 }
 
-impl Waiting {
+impl WaitingHelper {
     /// Starts one, with this second argument.
     pub(super) fn start(settings: &SandboxSettings, argument: Option<&str>) -> Result<Self, SandboxError> {
         let program = settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
@@ -68,16 +69,16 @@ impl Waiting {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(out).stderr(err);
         let child = command.spawn().map_err(error)?;
-        let helper = Helper { child, program, control, stdout: stdout.into(), stderr: stderr.into() };
+        let helper = HelperProcess { child, program, control, stdout: stdout.into(), stderr: stderr.into() };
         Ok(Self { helper: Some(helper), since: Instant::now() })
     }
 
     /// Sends the beginning of its policy, and descriptors with it; how many bytes went.
-    pub(super) fn tell(
+    pub(super) fn send_policy(
         mut self,
         policy: &[u8],
         passed: &[BorrowedFd<'_>],
-    ) -> Result<(Helper, usize), SandboxError> {
+    ) -> Result<(HelperProcess, usize), SandboxError> {
         let helper = self.helper.take().ok_or(SandboxError::Abandoned)?;
         match pass::send(&helper.control, policy, passed) {
             Ok(sent) => Ok((helper, sent)),
@@ -110,11 +111,11 @@ impl Waiting {
             Ok(_) | Err(_) => return false,
         };
         let expected = [HelperMessage::Hello.encode(), HelperMessage::Waiting.encode()].concat();
-        self.since.elapsed() < FRESH && said.get(..count).is_some_and(|said| expected.starts_with(said))
+        self.since.elapsed() < MAX_AGE && said.get(..count).is_some_and(|said| expected.starts_with(said))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingHelper {
     fn drop(&mut self) {
         if let Some(mut helper) = self.helper.take() {
             // It may have ended by itself. It does nothing that takes long to interrupt.
@@ -126,19 +127,19 @@ impl Drop for Waiting {
 
 /// The helper that waits for the next command of a sandbox.
 #[derive(Debug, Default)]
-pub(super) struct ReadyHelper(Arc<Mutex<Slot>>);
+pub(super) struct ReadyHelper(Arc<Mutex<HelperSlot>>);
 
 #[derive(Debug, Default)]
-struct Slot {
+struct HelperSlot {
     /// Commands so far.
     commands: u32,
-    waiting: Option<Waiting>,
+    waiting: Option<WaitingHelper>,
 }
 
 impl ReadyHelper {
     /// Takes the waiting helper for a command that begins. A helper that has failed, or is too old,
     /// is ended.
-    pub(super) fn take(&self) -> Option<Waiting> {
+    pub(super) fn take(&self) -> Option<WaitingHelper> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slot.commands = slot.commands.saturating_add(1);
         let taken = slot.waiting.take();
@@ -154,7 +155,7 @@ impl ReadyHelper {
 
 /// Has a helper started for the next command.
 pub(super) struct NextHelper {
-    slot: Weak<Mutex<Slot>>,
+    slot: Weak<Mutex<HelperSlot>>,
     settings: SandboxSettings,
 }
 
@@ -163,12 +164,12 @@ impl NextHelper {
     pub(super) fn start(self) {
         drop(tokio::task::spawn_blocking(move || {
             let Some(slot) = self.slot.upgrade() else { return };
-            let wanted = |slot: &Slot| slot.commands >= ENOUGH && slot.waiting.is_none();
+            let wanted = |slot: &HelperSlot| slot.commands >= MIN_COMMANDS && slot.waiting.is_none();
             if !wanted(&slot.lock().unwrap_or_else(PoisonError::into_inner)) {
                 return;
             }
             // Where none can be started, the next command says why.
-            let Ok(started) = Waiting::start(&self.settings, Some(WAIT_ARGUMENT)) else { return };
+            let Ok(started) = WaitingHelper::start(&self.settings, Some(WAIT_ARGUMENT)) else { return };
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
             if wanted(&slot) {
                 slot.waiting = Some(started);

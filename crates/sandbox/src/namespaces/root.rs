@@ -9,10 +9,10 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
 
-use super::init::write_file;
+use super::files::write_file;
 use super::overlay::{Durability, cover, overlay};
+use super::steps::{Access, Step};
 use super::sys;
-use super::wire::{Access, Step};
 
 /// Holds what the private directories and layers are made of; nobody inside may enter it.
 const STORE: &CStr = c".sandbox";
@@ -51,14 +51,14 @@ pub(super) fn enter(root: &OwnedFd) -> Result<(), Errno> {
 }
 
 /// Carries out the steps.
-pub(super) struct Builder<'a> {
+pub(super) struct RootBuilder<'a> {
     root: &'a OwnedFd,
     base: Option<OwnedFd>,
     pid_max: u32,
     stores: u32,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> RootBuilder<'a> {
     pub(super) fn new(root: &'a OwnedFd, base: Option<OwnedFd>, pid_max: u32) -> Self {
         Self { root, base, pid_max, stores: 0 }
     }

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::wire::Usage;
+use super::messages::Usage;
 use crate::run::ResourceUsage;
 
 /// Enough for the set-up, whose deepest calls need a few kilobytes; untouched pages cost nothing.

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
+use super::messages::HelperMessage;
 use super::pass;
-use super::wire::HelperMessage;
 
 /// The end of the file, as it is typed: the usual `VEOF`.
 const END: u8 = 4;

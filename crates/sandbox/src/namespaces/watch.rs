@@ -14,10 +14,13 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
+use super::c_string::display_path;
 use super::cgroups::Lease;
-use super::ready::Helper;
-use super::wire::{Excess, HelperMessage, MESSAGE_BYTES, Stage, Step, Usage};
-use super::{Job, Started, pass, shown, sys};
+use super::job::{Job, Started};
+use super::messages::{Excess, HelperMessage, MESSAGE_BYTES, Stage, Usage};
+use super::ready::HelperProcess;
+use super::steps::Step;
+use super::{pass, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::network::{Connection, Serving};
 use crate::run::{Completed, Outcome, ResourceUsage};
@@ -38,12 +41,6 @@ const GROUP_LOOKS: Duration = Duration::from_millis(50);
 
 /// Full reads in a row, before anything else is looked at again: what fits into the pipe.
 const READS_AT_ONCE: usize = 8;
-
-/// The two ways a caller ends a command.
-pub(super) struct StopTokens {
-    pub(super) cancel: CancellationToken,
-    pub(super) dropped: CancellationToken,
-}
 
 /// All that was seen of a command.
 pub(super) struct Observation {
@@ -256,7 +253,7 @@ pub(super) struct Watcher {
     stderr: Pipe,
     typing: Typing,
     collector: Collector,
-    ends: StopTokens,
+    stop: CancellationToken,
     begun: Instant,
     greeted: bool,
     outcome: Option<Outcome>,
@@ -289,11 +286,11 @@ impl Watcher {
         started: Started,
         mut job: Job,
         collector: Collector,
-        ends: StopTokens,
+        stop: CancellationToken,
         begun: Instant,
     ) -> Result<Self, SandboxError> {
         let Started { helper, unsent } = started;
-        let Helper { child: helper, program, control, stdout, stderr } = helper;
+        let HelperProcess { child: helper, program, control, stdout, stderr } = helper;
         let processes = Processes {
             helper,
             init: None,
@@ -318,7 +315,7 @@ impl Watcher {
             stderr: Pipe::new(stderr).map_err(&error)?,
             typing: Typing(None),
             collector,
-            ends,
+            stop,
             begun,
             greeted: false,
             outcome: None,
@@ -351,8 +348,7 @@ impl Watcher {
                 usage = self.processes.ended() => WatchEvent::Ended(usage.map_err(supervise("waiting for the command"))?),
                 () = &mut deadline, if running => WatchEvent::Stop(Outcome::TimedOut),
                 _ = looks.tick(), if running && grouped => WatchEvent::Look,
-                () = self.ends.cancel.cancelled(), if running => WatchEvent::Stop(Outcome::Cancelled),
-                () = self.ends.dropped.cancelled(), if running => WatchEvent::Stop(Outcome::Cancelled),
+                () = self.stop.cancelled(), if running => WatchEvent::Stop(Outcome::Cancelled),
                 () = tokio::time::sleep_until(hello), if !self.greeted => WatchEvent::NoHello,
                 () = until(self.killed) => WatchEvent::GiveUp,
             };
@@ -650,25 +646,25 @@ fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
     let index = index as usize;
     let step = || {
         Some(match job.plan.steps.get(index)? {
-            Step::Directory { path } => format!("making the directory /{}", shown(path)),
-            Step::File { path } => format!("making the file /{}", shown(path)),
-            Step::Link { path, .. } => format!("making the link /{}", shown(path)),
-            Step::Bind { path, .. } | Step::Base { path, .. } => format!("mounting /{}", shown(path)),
-            Step::Scratch { path, .. } => format!("making the private directory /{}", shown(path)),
-            Step::Layer { path, .. } => format!("layering /{}", shown(path)),
-            Step::Proc { path } | Step::Terminals { path } => format!("mounting /{}", shown(path)),
-            Step::Guard { path } => format!("protecting /{}", shown(path)),
-            Step::Mask { path, .. } => format!("masking /{}", shown(path)),
+            Step::Directory { path } => format!("making the directory /{}", display_path(path)),
+            Step::File { path } => format!("making the file /{}", display_path(path)),
+            Step::Link { path, .. } => format!("making the link /{}", display_path(path)),
+            Step::Bind { path, .. } | Step::Base { path, .. } => format!("mounting /{}", display_path(path)),
+            Step::Scratch { path, .. } => format!("making the private directory /{}", display_path(path)),
+            Step::Layer { path, .. } => format!("layering /{}", display_path(path)),
+            Step::Proc { path } | Step::Terminals { path } => format!("mounting /{}", display_path(path)),
+            Step::Guard { path } => format!("protecting /{}", display_path(path)),
+            Step::Mask { path, .. } => format!("masking /{}", display_path(path)),
         })
     };
     let what = match stage {
         Stage::Step => step(),
-        Stage::Directory => Some(format!("{} {}", stage.name(), shown(&job.plan.cwd))),
+        Stage::Directory => Some(format!("{} {}", stage.name(), display_path(&job.plan.cwd))),
         Stage::Execute => job.candidates.get(index).map(|program| match errno {
             Errno::NOENT => {
-                format!("{} {}", stage.name(), program_name(job).unwrap_or_else(|| shown(program)))
+                format!("{} {}", stage.name(), program_name(job).unwrap_or_else(|| display_path(program)))
             }
-            _ => format!("{} {}", stage.name(), shown(program)),
+            _ => format!("{} {}", stage.name(), display_path(program)),
         }),
         _ => None,
     };
@@ -677,6 +673,6 @@ fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
 
 /// Returns the program's name if it was searched in several directories and found in none.
 fn program_name(job: &Job) -> Option<String> {
-    let path = shown(job.candidates.first()?);
+    let path = display_path(job.candidates.first()?);
     (job.candidates.len() > 1).then(|| path.rsplit('/').next().unwrap_or_default().to_owned())
 }

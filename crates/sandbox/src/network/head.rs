@@ -52,12 +52,12 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Scan, Refusal> {
     Ok(Scan::More)
 }
 
-/// The target of a request.
+/// The route of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place<'a> {
-    /// It is to the proxy, and says where it wants to go.
+pub(super) enum RequestRoute<'a> {
+    /// To the proxy, with the target in the head.
     Proxy,
-    /// It comes through a tunnel to this host.
+    /// Through a tunnel to this target.
     Tunnel(&'a Target),
 }
 
@@ -86,7 +86,7 @@ pub(super) enum Body {
 pub(super) type RefusedTarget = (String, u16, Refusal);
 
 /// Reads a head, the empty line included.
-pub(super) fn parse(head: &[u8], place: Place<'_>) -> Result<Head, RefusedTarget> {
+pub(super) fn parse(head: &[u8], place: RequestRoute<'_>) -> Result<Head, RefusedTarget> {
     let mut lines = head.strip_suffix(b"\r\n\r\n").unwrap_or(head).split(|b| *b == b'\n');
     let mut lines = std::iter::from_fn(|| lines.next().map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
     let line = lines.next().unwrap_or_default();
@@ -102,7 +102,7 @@ pub(super) fn parse(head: &[u8], place: Place<'_>) -> Result<Head, RefusedTarget
     let fields = fields(lines).map_err(asked)?;
     let host = only(&fields, "host").map_err(asked)?;
     if *method == "CONNECT" {
-        let Place::Proxy = place else {
+        let RequestRoute::Proxy = place else {
             return Err(asked(Refusal::Malformed("there is no proxy within a tunnel")));
         };
         let target = Target::parse(target, None).map_err(asked)?;
@@ -110,8 +110,8 @@ pub(super) fn parse(head: &[u8], place: Place<'_>) -> Result<Head, RefusedTarget
         return if meant { Ok(Head::Connect(target)) } else { Err(differs(target)) };
     }
     let (target, path) = match place {
-        Place::Proxy => absolute(target).map_err(asked)?,
-        Place::Tunnel(through) => {
+        RequestRoute::Proxy => absolute(target).map_err(asked)?,
+        RequestRoute::Tunnel(through) => {
             let (target, path) = if target.starts_with('/') || *target == "*" {
                 (through.clone(), (*target).to_owned())
             } else {

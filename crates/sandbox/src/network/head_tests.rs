@@ -7,7 +7,7 @@ fn target(host: &str, port: u16) -> Target {
 }
 
 fn why(text: &str) -> Result<Head, &'static str> {
-    parse(text.as_bytes(), Place::Proxy).map_err(|(_, _, refusal)| refusal.why())
+    parse(text.as_bytes(), RequestRoute::Proxy).map_err(|(_, _, refusal)| refusal.why())
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn requests_that_can_be_read_in_two_ways_are_refused() {
 #[test]
 fn within_a_tunnel_the_host_stays() {
     let through = target("a.test", 80);
-    let may = |head: &str| parse(head.as_bytes(), Place::Tunnel(&through)).is_ok();
+    let may = |head: &str| parse(head.as_bytes(), RequestRoute::Tunnel(&through)).is_ok();
     assert!(may("GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n"));
     assert!(may("OPTIONS * HTTP/1.1\r\nHost: a.test:80\r\n\r\n"));
     assert!(may("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n"));
@@ -171,10 +171,10 @@ proptest! {
     fn any_head_is_judged(text in "[ -~]{0,60}", fields in proptest::collection::vec("[!-~]{0,12}[: ]{0,2}[ -~]{0,20}", 0..6)) {
         for line in [text.clone(), format!("GET http://{text} HTTP/1.1"), format!("CONNECT {text} HTTP/1.1")] {
             let head = format!("{line}\r\n{}\r\n\r\n", fields.join("\r\n"));
-            if let Ok(Head::Request { rewritten, target, .. }) = parse(head.as_bytes(), Place::Proxy) {
+            if let Ok(Head::Request { rewritten, target, .. }) = parse(head.as_bytes(), RequestRoute::Proxy) {
                 // Whatever was sent, one head goes on, and it says where to.
                 prop_assert_eq!(scan(&rewritten), Ok(Scan::End(rewritten.len())));
-                let again = parse(&rewritten, Place::Tunnel(&target));
+                let again = parse(&rewritten, RequestRoute::Tunnel(&target));
                 prop_assert!(matches!(&again, Ok(Head::Request { target: to, .. }) if *to == target), "{again:?}");
             }
         }
@@ -189,7 +189,7 @@ proptest! {
                 decided => { prop_assert_eq!(decided, whole); break; }
             }
         }
-        parse(&bytes, Place::Proxy).ok();
+        parse(&bytes, RequestRoute::Proxy).ok();
     }
 
     #[test]

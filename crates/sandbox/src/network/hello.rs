@@ -37,7 +37,7 @@ struct Broken;
 /// Returns the body of the first handshake message, which may be spread over several records;
 /// `None` where it is cut.
 fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
-    let mut from = Reader(bytes);
+    let mut from = HelloReader(bytes);
     let mut handshake = Vec::new();
     loop {
         if let Some(([kind, a, b, c], body)) = handshake.split_first_chunk() {
@@ -78,7 +78,7 @@ fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
 
 /// Returns the host that a hello names, if it names one; `None` where the message isn't a hello.
 fn server_name(body: &[u8]) -> Option<Option<String>> {
-    let mut from = Reader(body);
+    let mut from = HelloReader(body);
     // Version and random, session, cipher suites, compression methods.
     from.take(2 + 32)?;
     let length = usize::from(*from.take(1)?.first()?);
@@ -91,7 +91,7 @@ fn server_name(body: &[u8]) -> Option<Option<String>> {
         return Some(None);
     }
     let length = from.u16()?;
-    let mut extensions = Reader(from.take(length)?);
+    let mut extensions = HelloReader(from.take(length)?);
     if !from.0.is_empty() {
         return None;
     }
@@ -113,9 +113,9 @@ fn server_name(body: &[u8]) -> Option<Option<String>> {
 
 /// Returns the one name of the extension.
 fn named(extension: &[u8]) -> Option<String> {
-    let mut from = Reader(extension);
+    let mut from = HelloReader(extension);
     let length = from.u16()?;
-    let mut list = Reader(from.take(length)?);
+    let mut list = HelloReader(from.take(length)?);
     let [0] = *list.take(1)? else { return None };
     let length = list.u16()?;
     let name = list.take(length)?;
@@ -123,9 +123,9 @@ fn named(extension: &[u8]) -> Option<String> {
     alone.then(|| String::from_utf8_lossy(name).into_owned())
 }
 
-struct Reader<'a>(&'a [u8]);
+struct HelloReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> HelloReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

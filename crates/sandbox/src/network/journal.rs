@@ -39,8 +39,8 @@ impl Journal {
     }
 
     /// Records a connection that is let through, when the result is dropped.
-    pub(super) fn through(&self, host: &str, port: u16) -> Entry {
-        Entry {
+    pub(super) fn through(&self, host: &str, port: u16) -> JournalEntry {
+        JournalEntry {
             journal: self.clone(),
             host: host.to_owned(),
             port,
@@ -107,7 +107,7 @@ enum End {
 
 /// A connection that is open. What passes is counted when it has been handed over.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct JournalEntry {
     journal: Journal,
     host: String,
     port: u16,
@@ -116,7 +116,7 @@ pub(super) struct Entry {
     end: Mutex<End>,
 }
 
-impl Entry {
+impl JournalEntry {
     /// Records that the connection failed.
     pub(super) fn failed(&self, why: &'static str) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Failed(why);
@@ -133,7 +133,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for JournalEntry {
     fn drop(&mut self) {
         let end = std::mem::replace(self.end.get_mut().unwrap_or_else(PoisonError::into_inner), End::Open);
         let (failed, denied) = match end {

@@ -15,12 +15,12 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::address;
-use super::head::{self, Body, Chunks, Head, Place, Scan};
+use super::head::{self, Body, Chunks, Head, RequestRoute, Scan};
 use super::hello::{self, Hello};
-use super::journal::{Entry, Journal};
+use super::journal::{Journal, JournalEntry};
 use super::socks::{self, Code, Parsed};
 use super::target::{HTTP_PORT, Refusal, Target, shown};
-use super::upstream::{System, Upstream};
+use super::upstream::{SystemUpstream, Upstream};
 use super::{Connection, Network, NetworkRules};
 use crate::denial::Denial;
 
@@ -35,7 +35,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits of a proxy.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct ProxyLimits {
     /// Connections at once; more wait.
     clients: usize,
     /// Until it is said where to go.
@@ -52,7 +52,7 @@ struct Bounds {
     lingering: Duration,
 }
 
-impl Default for Bounds {
+impl Default for ProxyLimits {
     fn default() -> Self {
         Self {
             // Package managers open some twenty. Each takes two descriptors of the program that
@@ -74,7 +74,7 @@ impl Default for Bounds {
 pub(crate) struct Proxy {
     rules: Arc<NetworkRules>,
     upstream: Arc<dyn Upstream>,
-    bounds: Bounds,
+    bounds: ProxyLimits,
 }
 
 impl Proxy {
@@ -91,8 +91,8 @@ impl Proxy {
     fn new(rules: Arc<NetworkRules>, upstream: Option<Arc<dyn Upstream>>) -> Self {
         Self {
             rules,
-            upstream: upstream.unwrap_or_else(|| Arc::new(System::new())),
-            bounds: Bounds::default(),
+            upstream: upstream.unwrap_or_else(|| Arc::new(SystemUpstream::new())),
+            bounds: ProxyLimits::default(),
         }
     }
 
@@ -157,7 +157,7 @@ async fn take(desk: Arc<ProxyState>, listener: TcpListener, stop: CancellationTo
 struct ProxyState {
     rules: Arc<NetworkRules>,
     upstream: Arc<dyn Upstream>,
-    bounds: Bounds,
+    bounds: ProxyLimits,
     journal: Journal,
 }
 
@@ -286,7 +286,7 @@ impl ProxyState {
         }
         match client.unread.first() {
             Some(&socks::VERSION) => self.socks(client).await,
-            Some(b'A'..=b'Z') => Ok(match self.head(client, Place::Proxy).await? {
+            Some(b'A'..=b'Z') => Ok(match self.head(client, RequestRoute::Proxy).await? {
                 Ok(Some(head)) => Ok(ClientRequest::Http(head)),
                 Ok(None) => Ok(ClientRequest::Nothing),
                 Err(trouble) => Err(trouble.answer()),
@@ -302,7 +302,7 @@ impl ProxyState {
     async fn head(
         &self,
         client: &mut Client,
-        place: Place<'_>,
+        place: RequestRoute<'_>,
     ) -> io::Result<Result<Option<Head>, ConnectFailure>> {
         let length = loop {
             match head::scan(&client.unread) {
@@ -368,7 +368,7 @@ impl ProxyState {
 
     /// Opens a connection, if the rules let it through: the name is judged before anything is
     /// resolved; it is resolved once, and the connection goes to what was judged then.
-    async fn open(&self, target: &Target) -> Result<(Entry, TcpStream), ConnectFailure> {
+    async fn open(&self, target: &Target) -> Result<(JournalEntry, TcpStream), ConnectFailure> {
         let Target { host, port } = target;
         target.check(&self.rules).map_err(|refusal| {
             self.journal.denied(host.clone(), *port, refusal.why());
@@ -409,12 +409,12 @@ impl ProxyState {
         &self,
         mut client: Client,
         server: TcpStream,
-        entry: &Entry,
+        entry: &JournalEntry,
         target: &Target,
     ) -> io::Result<()> {
         let first = self.bounds.first;
         if target.port == HTTP_PORT {
-            let head = timeout(first, self.head(&mut client, Place::Tunnel(target))).await;
+            let head = timeout(first, self.head(&mut client, RequestRoute::Tunnel(target))).await;
             return match head.unwrap_or(Ok(Ok(None)))? {
                 Ok(Some(Head::Request { rewritten, body, .. })) => {
                     self.exchange(client, server, entry, &rewritten, body).await
@@ -470,7 +470,7 @@ impl ProxyState {
         &self,
         client: Client,
         server: TcpStream,
-        entry: &Entry,
+        entry: &JournalEntry,
         head: &[u8],
         body: Body,
     ) -> io::Result<()> {
@@ -497,7 +497,7 @@ impl ProxyState {
     }
 
     /// Ends when nothing passed for a while.
-    async fn idle(&self, entry: &Entry) {
+    async fn idle(&self, entry: &JournalEntry) {
         let mut before = entry.total();
         loop {
             tokio::time::sleep(self.bounds.idle).await;

@@ -45,7 +45,7 @@ struct Bench {
 }
 
 impl Bench {
-    async fn new(bounds: Bounds) -> Self {
+    async fn new(bounds: ProxyLimits) -> Self {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = listener.local_addr().unwrap();
@@ -104,7 +104,7 @@ fn test<F: Future>(test: F) -> F::Output {
 #[test]
 fn a_tunnel_carries_bytes_both_ways_and_counts_them() {
     test(async {
-        let bench = Bench::new(Bounds::default()).await;
+        let bench = Bench::new(ProxyLimits::default()).await;
         let (mut client, mut server) = bench.tunnel(443).await;
         let hello = hello(Some("Allowed.test"));
         client.write_all(&hello).await.unwrap();
@@ -145,7 +145,7 @@ fn a_tunnel_carries_bytes_both_ways_and_counts_them() {
 #[test]
 fn what_may_not_be_is_refused_before_anything_is_resolved() {
     test(async {
-        let bench = Bench::new(Bounds::default()).await;
+        let bench = Bench::new(ProxyLimits::default()).await;
         for (ask, status) in [
             ("CONNECT other.test:443 HTTP/1.1", 403),
             ("CONNECT allowed.test:22 HTTP/1.1", 403),
@@ -175,7 +175,7 @@ fn what_may_not_be_is_refused_before_anything_is_resolved() {
 #[test]
 fn a_name_that_leads_inside_is_refused() {
     test(async {
-        let bench = Bench::new(Bounds::default()).await;
+        let bench = Bench::new(ProxyLimits::default()).await;
         for (name, status) in [
             ("private.test", 403),
             ("metadata.test", 403),
@@ -197,7 +197,7 @@ fn a_name_that_leads_inside_is_refused() {
 #[test]
 fn tls_has_to_name_the_host_that_was_asked_for() {
     test(async {
-        let bench = Bench::new(Bounds::default()).await;
+        let bench = Bench::new(ProxyLimits::default()).await;
         for bytes in
             [hello(Some("other.test")), b"SSH-2.0-x\r\n".to_vec(), b"GET / HTTP/1.1\r\n\r\n".to_vec()]
         {
@@ -227,7 +227,7 @@ fn tls_has_to_name_the_host_that_was_asked_for() {
 #[test]
 fn one_request_goes_on_and_nothing_behind_it() {
     test(async {
-        let bench = Bench::new(Bounds::default()).await;
+        let bench = Bench::new(ProxyLimits::default()).await;
         let smuggled = "GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n";
         for (fields, body) in
             [("Content-Length: 5", "hello"), ("Transfer-Encoding: chunked", "5\r\nhello\r\n0\r\n\r\n")]
@@ -259,7 +259,7 @@ fn one_request_goes_on_and_nothing_behind_it() {
 #[test]
 fn a_tunnel_to_port_80_keeps_its_host() {
     test(async {
-        let bench = Bench::new(Bounds::default()).await;
+        let bench = Bench::new(ProxyLimits::default()).await;
         let (mut client, mut server) = bench.tunnel(80).await;
         client.write_all(b"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n").await.unwrap();
         let mut got = Vec::new();
@@ -279,7 +279,7 @@ fn a_tunnel_to_port_80_keeps_its_host() {
 #[test]
 fn socks_takes_names_and_no_addresses() {
     test(async {
-        let bench = Bench::new(Bounds::default()).await;
+        let bench = Bench::new(ProxyLimits::default()).await;
         let name = b"\x05\x01\x00\x05\x01\x00\x03\x0callowed.test\x01\xbb";
         let mut client = bench.client().await;
         for byte in name {
@@ -310,13 +310,13 @@ fn socks_takes_names_and_no_addresses() {
 fn whoever_is_silent_is_let_go() {
     test(async {
         let short = Duration::from_millis(30);
-        let bounds = Bounds {
+        let bounds = ProxyLimits {
             clients: 2,
             asking: short,
             resolving: short,
             first: short,
             idle: short,
-            ..Bounds::default()
+            ..ProxyLimits::default()
         };
         let bench = Bench::new(bounds).await;
         // More than may be at once, one after the other: the last ones wait until the first were
@@ -347,7 +347,7 @@ fn whoever_is_silent_is_let_go() {
 #[test]
 fn everything_closes_with_the_proxy() {
     test(async {
-        let bench = Bench::new(Bounds::default()).await;
+        let bench = Bench::new(ProxyLimits::default()).await;
         let (mut client, mut server) = bench.tunnel(443).await;
         let hello = hello(Some("allowed.test"));
         client.write_all(&hello).await.unwrap();
@@ -368,7 +368,7 @@ proptest! {
         start in proptest::sample::select(vec![&b""[..], b"CONNECT ", b"GET http://", b"\x05\x01\x00\x05\x01\x00\x03"]),
     ) {
         test(async {
-            let bounds = Bounds { lingering: Duration::from_millis(5), ..Bounds::default() };
+            let bounds = ProxyLimits { lingering: Duration::from_millis(5), ..ProxyLimits::default() };
             let bench = Bench::new(bounds).await;
             let mut client = bench.client().await;
             client.write_all(&[start, &bytes].concat()).await.unwrap();

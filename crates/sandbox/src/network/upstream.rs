@@ -31,17 +31,17 @@ const RESOLVERS: usize = 8;
 
 /// The system's.
 #[derive(Debug)]
-pub(super) struct System {
+pub(super) struct SystemUpstream {
     turns: std::sync::Arc<tokio::sync::Semaphore>,
 }
 
-impl System {
+impl SystemUpstream {
     pub(super) fn new() -> Self {
         Self { turns: std::sync::Arc::new(tokio::sync::Semaphore::new(RESOLVERS)) }
     }
 }
 
-impl Upstream for System {
+impl Upstream for SystemUpstream {
     fn resolve<'a>(&'a self, host: &'a str) -> UpstreamFuture<'a, Vec<IpAddr>> {
         use std::net::ToSocketAddrs as _;
         Box::pin(async move {

@@ -4,7 +4,8 @@
 use std::ffi::CString;
 use std::path::Path;
 
-use super::super::wire::{Access, Step};
+use super::super::c_string::display_path;
+use super::super::steps::{Access, Step};
 use crate::SandboxError;
 
 /// The helper's path inside. Nobody may list its directory.
@@ -34,11 +35,11 @@ pub(super) struct Check<T> {
     pub(super) path: T,
     /// Absolute, on the host, without links.
     pub(super) source: T,
-    pub(super) kind: Kind,
+    pub(super) kind: CheckKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CheckKind {
     /// The very file, and nobody may change it.
     ReadOnly,
     /// The very file.
@@ -47,7 +48,7 @@ pub(super) enum Kind {
     Hidden,
 }
 
-impl Kind {
+impl CheckKind {
     pub(super) fn from_number(number: u32) -> Option<Self> {
         [Self::ReadOnly, Self::Writable, Self::Hidden].into_iter().find(|kind| *kind as u32 == number)
     }
@@ -64,7 +65,7 @@ pub(super) fn arguments(
     scratch_bytes: u64,
 ) -> Result<Arguments, SandboxError> {
     let scratches = steps.iter().filter(|step| matches!(step, Step::Scratch { .. })).count();
-    let mut out = Writer {
+    let mut out = ArgumentWriter {
         out: Arguments::default(),
         binds: Vec::new(),
         share: scratch_bytes / 2 / (scratches.max(2) as u64 - 1),
@@ -97,7 +98,7 @@ pub(super) fn arguments(
     Ok(out.out)
 }
 
-struct Writer {
+struct ArgumentWriter {
     out: Arguments,
     /// Places and what of the host is there, in order.
     binds: Vec<(Vec<u8>, Vec<u8>)>,
@@ -107,7 +108,7 @@ struct Writer {
     devices: bool,
 }
 
-impl Writer {
+impl ArgumentWriter {
     fn words(&mut self, words: &[&str]) -> Result<(), SandboxError> {
         for word in words {
             self.out.list.push(c(word.as_bytes())?);
@@ -136,16 +137,16 @@ impl Writer {
             }
             Step::Bind { path, source, access } => {
                 let (option, kind) = match access {
-                    Access::Writable => ("--bind", Kind::Writable),
-                    _ => ("--ro-bind", Kind::ReadOnly),
+                    Access::Writable => ("--bind", CheckKind::Writable),
+                    _ => ("--ro-bind", CheckKind::ReadOnly),
                 };
                 self.bind(option, path, source, kind)
             }
             // Layers that are thrown away are beyond it.
-            Step::Layer { path, source } => self.bind("--ro-bind", path, source, Kind::ReadOnly),
+            Step::Layer { path, source } => self.bind("--ro-bind", path, source, CheckKind::ReadOnly),
             Step::Base { path, .. } => Err(SandboxError::Refused(format!(
                 "the copy at `{}` is mounted in namespaces of its own, which bubblewrap can't join",
-                super::super::shown(path)
+                display_path(path)
             ))),
             Step::Scratch { path, mode } => {
                 let size = if path.as_bytes() == b"tmp" { self.temporary } else { self.share };
@@ -162,7 +163,7 @@ impl Writer {
             }
             Step::Guard { path } => {
                 let source = self.source(path)?;
-                self.bind("--ro-bind", path, &source, Kind::ReadOnly)
+                self.bind("--ro-bind", path, &source, CheckKind::ReadOnly)
             }
             Step::Mask { path, directory, text } => self.mask(path, *directory, text),
         }
@@ -186,7 +187,7 @@ impl Writer {
         option: &str,
         path: &CString,
         source: &CString,
-        kind: Kind,
+        kind: CheckKind,
     ) -> Result<(), SandboxError> {
         self.words(&[option])?;
         self.out.list.push(source.clone());
@@ -196,7 +197,7 @@ impl Writer {
     }
 
     /// Records the file that must be at a path; a later one replaces it.
-    fn check(&mut self, path: &CString, source: &CString, kind: Kind) -> Result<(), SandboxError> {
+    fn check(&mut self, path: &CString, source: &CString, kind: CheckKind) -> Result<(), SandboxError> {
         let path = absolute(path)?;
         self.out.checks.retain(|check| check.path != path);
         self.out.checks.push(Check { path, source: source.clone(), kind });
@@ -233,7 +234,7 @@ impl Writer {
             self.words(&["--perms", "0444", "--ro-bind-data", &descriptor])?;
             self.place(path)?;
         }
-        self.check(path, &source, Kind::Hidden)
+        self.check(path, &source, CheckKind::Hidden)
     }
 }
 
@@ -321,10 +322,10 @@ mod tests {
         assert_eq!(
             all.checks,
             [
-                check("/w", "/copies/1", Kind::Writable),
-                check("/w/.git", "/copies/1/.git", Kind::ReadOnly),
-                check("/w/key", "/copies/1/key", Kind::Hidden),
-                check("/w2/key", "/w2/key", Kind::Hidden),
+                check("/w", "/copies/1", CheckKind::Writable),
+                check("/w/.git", "/copies/1/.git", CheckKind::ReadOnly),
+                check("/w/key", "/copies/1/key", CheckKind::Hidden),
+                check("/w2/key", "/w2/key", CheckKind::Hidden),
             ]
         );
         assert_eq!(all.texts.len(), 2);
@@ -360,7 +361,7 @@ mod tests {
             bind("w/env", "/w/env", Access::ReadOnly),
             Step::Mask { path: text("w/env"), directory: false, text: text("") },
         ];
-        let kinds: Vec<Kind> = told(&steps).1.checks.iter().map(|check| check.kind).collect();
-        assert_eq!(kinds, [Kind::Writable, Kind::Hidden]);
+        let kinds: Vec<CheckKind> = told(&steps).1.checks.iter().map(|check| check.kind).collect();
+        assert_eq!(kinds, [CheckKind::Writable, CheckKind::Hidden]);
     }
 }

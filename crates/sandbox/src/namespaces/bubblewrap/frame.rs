@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, CString};
 
-use super::super::wire::{Reader, Writer, framed};
-use super::arguments::{Arguments, Check, Kind};
+use super::super::framing::{FrameReader, FrameWriter};
+use super::arguments::{Arguments, Check, CheckKind};
 
 /// First bytes of an order to `bwrap`; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMB2";
@@ -19,7 +19,7 @@ pub(super) struct OuterOrder<'a> {
 
 /// Returns the order as bytes, header included.
 pub(super) fn encode(program: &CString, arguments: &Arguments) -> Vec<u8> {
-    let mut out = Writer::new(MAGIC);
+    let mut out = FrameWriter::new(MAGIC);
     out.text(program);
     out.count(arguments.list.len());
     arguments.list.iter().for_each(|argument| out.text(argument));
@@ -31,19 +31,19 @@ pub(super) fn encode(program: &CString, arguments: &Arguments) -> Vec<u8> {
         out.text(&check.path);
         out.text(&check.source);
     }
-    framed(out)
+    out.finish()
 }
 
 impl<'a> OuterOrder<'a> {
     /// Reads a body; `None` if it is cut or malformed.
     pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
-        let mut from = Reader::new(body);
+        let mut from = FrameReader::new(body);
         let order = Self {
             program: from.text()?,
-            arguments: from.list(Reader::text)?,
-            texts: from.list(Reader::text)?,
+            arguments: from.list(FrameReader::text)?,
+            texts: from.list(FrameReader::text)?,
             checks: from.list(|from| {
-                let kind = Kind::from_number(from.u32()?)?;
+                let kind = CheckKind::from_number(from.u32()?)?;
                 Some(Check { kind, path: from.text()?, source: from.text()? })
             })?,
         };
@@ -55,14 +55,14 @@ impl<'a> OuterOrder<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Expected<T> {
     pub(super) path: T,
-    pub(super) kind: Kind,
+    pub(super) kind: CheckKind,
     /// Device and inode of the host's.
     pub(super) identity: (u64, u64),
 }
 
 /// Encodes the files that the inner helper must find, header included.
 pub(super) fn encode_expected(all: &[Expected<CString>]) -> Vec<u8> {
-    let mut out = Writer::new(MAGIC);
+    let mut out = FrameWriter::new(MAGIC);
     out.count(all.len());
     for Expected { path, kind, identity } in all {
         out.u32(*kind as u32);
@@ -70,13 +70,13 @@ pub(super) fn encode_expected(all: &[Expected<CString>]) -> Vec<u8> {
         out.u64(identity.1);
         out.text(path);
     }
-    framed(out)
+    out.finish()
 }
 
 pub(super) fn decode_expected(body: &[u8]) -> Option<Vec<Expected<&CStr>>> {
-    let mut from = Reader::new(body);
+    let mut from = FrameReader::new(body);
     let all = from.list(|from| {
-        let kind = Kind::from_number(from.u32()?)?;
+        let kind = CheckKind::from_number(from.u32()?)?;
         let identity = (from.u64()?, from.u64()?);
         Some(Expected { path: from.text()?, kind, identity })
     })?;
@@ -85,7 +85,7 @@ pub(super) fn decode_expected(body: &[u8]) -> Option<Vec<Expected<&CStr>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::wire::{HEADER, body_length};
+    use super::super::super::framing::{HEADER_BYTES, body_length};
     use super::*;
 
     fn c(text: &str) -> CString {
@@ -97,24 +97,24 @@ mod tests {
         let arguments = Arguments {
             list: vec![c("--dir"), c("/w")],
             texts: vec![c(""), c("[x]\n")],
-            checks: vec![Check { path: c("/w"), source: c("/copies/w"), kind: Kind::Writable }],
+            checks: vec![Check { path: c("/w"), source: c("/copies/w"), kind: CheckKind::Writable }],
         };
         let bytes = encode(&c("/usr/bin/bwrap"), &arguments);
-        let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
+        let (header, body) = bytes.split_first_chunk::<HEADER_BYTES>().unwrap();
         assert_eq!(body_length(MAGIC, header), Some(body.len()));
         let order = OuterOrder::decode(body).unwrap();
         assert_eq!(order.program, c"/usr/bin/bwrap");
         assert_eq!(order.arguments, [c"--dir", c"/w"]);
-        assert_eq!(order.checks, [Check { path: c"/w", source: c"/copies/w", kind: Kind::Writable }]);
+        assert_eq!(order.checks, [Check { path: c"/w", source: c"/copies/w", kind: CheckKind::Writable }]);
         assert_eq!(order.texts, [c"", c"[x]\n"]);
         assert!((0..body.len()).all(|cut| OuterOrder::decode(&body[..cut]).is_none()));
     }
 
     #[test]
     fn expectations_survive_the_wire_and_no_cut_of_them_does() {
-        let (kind, identity) = (Kind::Hidden, (1, u64::MAX));
+        let (kind, identity) = (CheckKind::Hidden, (1, u64::MAX));
         let bytes = encode_expected(&[Expected { path: c("/w"), kind, identity }]);
-        let body = &bytes[HEADER..];
+        let body = &bytes[HEADER_BYTES..];
         let expected = Expected { path: c"/w", kind, identity };
         assert_eq!(decode_expected(body).unwrap(), [expected]);
         assert!((0..body.len()).all(|cut| decode_expected(&body[..cut]).is_none()));

@@ -8,12 +8,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, StatVfsMountFlags};
 use rustix::io::Errno;
 
-use super::super::init::{AtStage as _, Init, SetupFailure, read_exact, send_message};
+use super::super::files::open_without_links;
+use super::super::framing::{HEADER_BYTES, body_length, read_exact};
+use super::super::init::{AtStage as _, Init, SetupFailure, send_message};
+use super::super::messages::{HelperMessage, Stage};
+use super::super::policy::{self, Policy};
 use super::super::sys;
-use super::super::wire::{self, HEADER, HelperMessage, Policy, Stage, body_length};
-use super::arguments::Kind;
+use super::arguments::CheckKind;
 use super::frame::{self, Expected};
-use super::outer::{CONTROL, INPUT, POLICY, READY, STDERR, STDOUT, open_plainly};
+use super::outer::{CONTROL, INPUT, POLICY, READY, STDERR, STDOUT};
 
 /// Does the inner helper's whole work; never returns.
 pub(crate) fn run() -> ! {
@@ -36,7 +39,7 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
     rustix::stdio::dup2_stdout(out.ok_or_else(missing(Stage::Supervise))?).at_stage(Stage::Supervise)?;
     rustix::stdio::dup2_stderr(err.ok_or_else(missing(Stage::Supervise))?).at_stage(Stage::Supervise)?;
     let expected = section(&told, frame::MAGIC).at_stage(Stage::Policy)?;
-    let policy = section(&told, wire::MAGIC).at_stage(Stage::Policy)?;
+    let policy = section(&told, policy::MAGIC).at_stage(Stage::Policy)?;
     drop(told);
     let malformed = || SetupFailure(Stage::Policy, 1, Errno::PROTO);
     for expected in frame::decode_expected(&expected).ok_or_else(malformed)? {
@@ -54,7 +57,7 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
 }
 
 fn section(from: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
-    let mut header = [0; HEADER];
+    let mut header = [0; HEADER_BYTES];
     read_exact(from, &mut header)?;
     let mut body = vec![0; body_length(magic, &header).ok_or(Errno::PROTO)?];
     read_exact(from, &mut body)?;
@@ -63,17 +66,17 @@ fn section(from: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
 
 /// Checks that the file at a path is the one that was to be mounted there.
 fn check(expected: &Expected<&CStr>) -> Result<(), Errno> {
-    let place = match open_plainly(expected.path) {
+    let place = match open_without_links(expected.path) {
         Ok(place) => place,
-        Err(Errno::NOENT) if expected.kind == Kind::Hidden => return Ok(()),
+        Err(Errno::NOENT) if expected.kind == CheckKind::Hidden => return Ok(()),
         Err(errno) => return Err(errno),
     };
     let found = rustix::fs::fstat(&place)?;
     let same = (found.st_dev, found.st_ino) == expected.identity;
     let holds = match expected.kind {
-        Kind::Writable => same,
-        Kind::ReadOnly => same && is_read_only(&place)?,
-        Kind::Hidden => !same && is_read_only(&place)?,
+        CheckKind::Writable => same,
+        CheckKind::ReadOnly => same && is_read_only(&place)?,
+        CheckKind::Hidden => !same && is_read_only(&place)?,
     };
     if holds { Ok(()) } else { Err(Errno::STALE) }
 }

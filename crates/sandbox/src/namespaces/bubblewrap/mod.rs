@@ -7,8 +7,8 @@
 //! filter, and runs the command as back-end 1's does. All is told over descriptors, nothing on a
 //! command line.
 //!
-//! What `bwrap` can't: layers that take writes. Layered directories are read-only, caches of copies
-//! are left out, and a copy that is mounted is refused. [`program`] says which `bwrap` is used.
+//! `bwrap` has no layers that take writes: layered directories are read-only, caches of copies are
+//! left out, and a copy that is mounted is refused. [`program`] finds the `bwrap` to use.
 
 mod arguments;
 mod frame;
@@ -24,17 +24,20 @@ use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use inner::run as run_inner;
-pub(super) use outer::{open_plainly, run as run_outer};
+pub(super) use outer::run as run_outer;
 
-use super::plan::c_string;
+use super::c_string::c_string;
+use super::helper_arguments::BUBBLEWRAP_ARGUMENT;
+use super::job::{HostCache, Job, WatchedProcess, prepare_job};
+use super::launch::{Launched, launch, launch_unattended};
+use super::messages::Stage;
+use super::policy::Canary;
 use super::probe::{self, Probed};
-use super::wire::{Canary, Stage};
-use super::{BUBBLEWRAP_ARGUMENT, HostCache, Job, Launched, WatchedProcess, launch, prepare};
 use crate::backend::{Backend, Boxed};
 use crate::request::{Request, WriteMode};
 use crate::run::{Outcome, Running};
 use crate::{Base, Network, SandboxError, SandboxSettings};
-use program::Program;
+use program::BwrapProgram;
 
 /// The guarantee that it lacks.
 const GAP: &str = "layered directories, such as build caches, are read-only";
@@ -51,7 +54,7 @@ impl Bubblewrap {
         Self { settings, known: HostCache::default() }
     }
 
-    fn program(&self) -> Result<Program, SandboxError> {
+    fn program(&self) -> Result<BwrapProgram, SandboxError> {
         program::find(&self.settings.programs, rustix::process::geteuid().as_raw())
     }
 
@@ -71,7 +74,7 @@ impl Bubblewrap {
         let within = bwrap.lies_in(&writable);
         let helper = self.helper()?;
         let (own_network, scratch) = (request.network != Network::Host, request.limits.scratch_bytes);
-        let mut job = prepare(&self.settings, request, None, canary, &self.known)?;
+        let mut job = prepare_job(&self.settings, request, None, canary, &self.known)?;
         if within {
             return Err(SandboxError::Refused(format!(
                 "`{}` lies where the command may write, so it can't be what confines it",
@@ -105,7 +108,7 @@ impl Bubblewrap {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let job = self.job(request, None)?;
-        let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
+        let Launched { watcher, live, stop } = launch(&self.settings, job, &cancel, begun)?;
         let completed = async move {
             let seen = watcher.run().await?;
             let failed = seen.failure.is_some_and(|(stage, _)| stage == Stage::Bubblewrap);
@@ -134,7 +137,7 @@ impl Backend for Bubblewrap {
                 gaps: vec![GAP.to_owned()],
                 groups: self.known.groups.bounds(),
             };
-            let start = |request, canary| probe::watched(&self.settings, self.job(request, Some(canary))?);
+            let start = |request, canary| launch_unattended(&self.settings, self.job(request, Some(canary))?);
             probe::probe(&self.settings, &probed, start).await
         })
     }

@@ -9,16 +9,19 @@ use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
+use super::super::files::{memory_file, open_without_links};
+use super::super::framing::HEADER_BYTES;
+use super::super::helper_arguments::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
 use super::super::init::{AtStage as _, SetupFailure, report_failure};
+use super::super::messages::Stage;
 use super::super::outer_helper::{self, HeldFiles, ReceivedOrder};
+use super::super::policy::Policy;
 use super::super::sys::{self, CStringArray};
-use super::super::wire::{HEADER, Policy, Stage};
-use super::super::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
-use super::arguments::{FIRST_TEXT, INSIDE, Kind};
+use super::arguments::{CheckKind, FIRST_TEXT, INSIDE};
 use super::frame::{self, Expected, OuterOrder};
 
 /// Descriptors of the inner helper. What of the agent's this process inherited is closed, so that
@@ -49,14 +52,15 @@ pub(crate) fn run(control: &OwnedFd) -> ! {
 fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
     let ReceivedOrder { signals, order, policy: policy_bytes } =
         outer_helper::receive_order(control, frame::MAGIC)?;
-    let order = order.get(HEADER..).and_then(OuterOrder::decode).ok_or_else(outer_helper::malformed)?;
-    let policy = policy_bytes.get(HEADER..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
+    let order = order.get(HEADER_BYTES..).and_then(OuterOrder::decode).ok_or_else(outer_helper::malformed)?;
+    let policy =
+        policy_bytes.get(HEADER_BYTES..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
     let HeldFiles { witness, stdin } = outer_helper::announce_start(control, &policy)?;
     rustix::process::chdir(c"/").at_stage(Stage::Root)?;
     let expected = frame::encode_expected(&look(&order)?);
-    let told = memory(&[&expected, &policy_bytes]).at_stage(Stage::Policy)?;
+    let told = memory_file(&[&expected, &policy_bytes]).at_stage(Stage::Policy)?;
     let arguments = joined(&order.arguments);
-    let arguments = memory(&[&arguments]).at_stage(Stage::Policy)?;
+    let arguments = memory_file(&[&arguments]).at_stage(Stage::Policy)?;
     let null = || rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let null = null().at_stage(Stage::Input)?;
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
@@ -99,11 +103,11 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
 fn look(order: &OuterOrder<'_>) -> Result<Vec<Expected<CString>>, SetupFailure> {
     let mut expected = Vec::with_capacity(order.checks.len());
     for check in &order.checks {
-        let found = open_plainly(check.source).and_then(|file| rustix::fs::fstat(&file));
+        let found = open_without_links(check.source).and_then(|file| rustix::fs::fstat(&file));
         let identity = match found {
             Ok(stat) => (stat.st_dev, stat.st_ino),
             // Nothing to hide any more; whatever takes its place is another file.
-            Err(Errno::NOENT) if check.kind == Kind::Hidden => (0, 0),
+            Err(Errno::NOENT) if check.kind == CheckKind::Hidden => (0, 0),
             Err(errno) => return Err(SetupFailure(Stage::Root, 0, errno)),
         };
         expected.push(Expected { path: check.path.to_owned(), kind: check.kind, identity });
@@ -111,30 +115,9 @@ fn look(order: &OuterOrder<'_>) -> Result<Vec<Expected<CString>>, SetupFailure> 
     Ok(expected)
 }
 
-/// A place to look at, with no link on the way.
-pub(in super::super) fn open_plainly(path: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    rustix::io::retry_on_intr(|| rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve))
-}
-
 /// Joins the arguments as `--args` wants them: each ends in NUL; the program follows.
 fn joined(arguments: &[&CStr]) -> Vec<u8> {
     arguments.iter().flat_map(|argument| argument.to_bytes_with_nul()).copied().collect()
-}
-
-/// Returns a file in memory that can be read from its beginning.
-fn memory(parts: &[&[u8]]) -> Result<OwnedFd, Errno> {
-    let file = rustix::fs::memfd_create(c"order", rustix::fs::MemfdFlags::CLOEXEC)?;
-    for part in parts {
-        let mut rest = *part;
-        while !rest.is_empty() {
-            let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
-            rest = rest.get(written..).ok_or(Errno::IO)?;
-        }
-    }
-    rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
-    Ok(file)
 }
 
 /// Descriptors with the numbers that are told to `bwrap` and the inner helper.
@@ -163,7 +146,7 @@ impl<'a> NumberedDescriptors<'a> {
         let err = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), STDERR.cast_signed())?;
         all.push(at(err, STDERR)?);
         for (number, text) in (FIRST_TEXT..).zip(self.texts) {
-            let written = (!text.is_empty()).then(|| memory(&[text.to_bytes()])).transpose()?;
+            let written = (!text.is_empty()).then(|| memory_file(&[text.to_bytes()])).transpose()?;
             let file = written.as_ref().unwrap_or(null);
             all.push(at(rustix::io::fcntl_dupfd_cloexec(file, number.cast_signed())?, number)?);
         }

@@ -14,19 +14,19 @@ const OTHERS_WRITE: u32 = 0o022;
 
 /// The `bwrap` to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Program {
+pub(super) struct BwrapProgram {
     /// Absolute, without links.
     pub(super) path: PathBuf,
     pub(super) identity: Identity,
 }
 
 /// Returns the first `bwrap` in these directories that can be trusted.
-pub(super) fn find(directories: &[PathBuf], uid: u32) -> Result<Program, SandboxError> {
+pub(super) fn find(directories: &[PathBuf], uid: u32) -> Result<BwrapProgram, SandboxError> {
     let mut distrusted = None;
     for directory in directories.iter().filter(|directory| directory.is_absolute()) {
         let Ok(path) = directory.join("bwrap").canonicalize() else { continue };
         match look(&path, uid) {
-            Ok(identity) => return Ok(Program { path, identity }),
+            Ok(identity) => return Ok(BwrapProgram { path, identity }),
             Err(reason) => drop(distrusted.get_or_insert(format!("`{}` {reason}", path.display()))),
         }
     }
@@ -57,7 +57,7 @@ fn look(path: &Path, uid: u32) -> Result<Identity, String> {
     Ok((found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
 }
 
-impl Program {
+impl BwrapProgram {
     /// Returns true if a command that may write to these paths could replace the program.
     pub(super) fn lies_in(&self, writable: &[&Path]) -> bool {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -99,7 +99,7 @@ mod tests {
             std::os::unix::fs::chown(good.join("bwrap"), Some(1000), None).unwrap();
             assert!(find(std::slice::from_ref(&good), 0).unwrap_err().to_string().contains("another user"));
         }
-        let found = Program { path: real, identity: Default::default() };
+        let found = BwrapProgram { path: real, identity: Default::default() };
         assert!(found.lies_in(&[&good]) && found.lies_in(&[place.path()]) && !found.lies_in(&[&open]));
     }
 }

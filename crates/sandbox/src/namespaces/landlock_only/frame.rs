@@ -2,11 +2,14 @@
 
 use std::ffi::{CStr, CString};
 
+use super::super::framing::{FrameReader, FrameWriter};
 use super::super::restrict::Grant;
-use super::super::wire::{Reader, Writer, framed};
 
 /// First bytes of an order to the supervisor; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JML2";
+
+/// The name of the home directory in a private directory.
+pub(super) const HOME_NAME: &str = "home";
 
 /// The supervisor's work before the command starts.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ const GRANTS: [Grant; 3] = [Grant::Read, Grant::Write, Grant::List];
 impl SupervisorOrder<CString> {
     /// Returns the order as bytes, header included.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::new(MAGIC);
+        let mut out = FrameWriter::new(MAGIC);
         [&self.private, &self.home, &self.cwd].into_iter().for_each(|text| out.text(text));
         out.count(self.grants.len());
         for (path, grant) in &self.grants {
@@ -40,14 +43,14 @@ impl SupervisorOrder<CString> {
         out.count(usize::from(self.notify));
         out.count(self.filter.len());
         out.raw(&self.filter);
-        framed(out)
+        out.finish()
     }
 }
 
 impl<'a> SupervisorOrder<&'a CStr> {
     /// Reads a body; `None` if it is cut or malformed.
     pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
-        let mut from = Reader::new(body);
+        let mut from = FrameReader::new(body);
         let order = Self {
             private: from.text()?,
             home: from.text()?,
@@ -68,7 +71,7 @@ impl<'a> SupervisorOrder<&'a CStr> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::wire::{HEADER, body_length};
+    use super::super::super::framing::{HEADER_BYTES, body_length};
     use super::*;
 
     #[test]
@@ -78,7 +81,7 @@ mod tests {
         let (private, home, cwd) = (c("/tmp/x"), c("HOME=/tmp/x/home"), c("/w"));
         let order = SupervisorOrder { private, home, cwd, grants, filter: vec![7; 16], notify: true };
         let bytes = order.encode();
-        let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
+        let (header, body) = bytes.split_first_chunk::<HEADER_BYTES>().unwrap();
         assert_eq!(body_length(MAGIC, header), Some(body.len()));
         assert_eq!(format!("{:?}", SupervisorOrder::decode(body).unwrap()), format!("{order:?}"));
         assert!((0..body.len()).all(|cut| SupervisorOrder::decode(&body[..cut]).is_none()));

@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::super::plan::c_string;
+use super::super::c_string::c_string;
 use super::super::restrict::Grant;
-use super::super::wire::{Access, Step};
+use super::super::steps::{Access, Step};
 use crate::SandboxError;
 
 /// Rules of one command. A directory with something hidden in it takes one for each of its entries.

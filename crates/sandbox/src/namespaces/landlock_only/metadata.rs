@@ -129,14 +129,14 @@ enum Change {
 }
 
 /// The file that a call names.
-enum Target {
+enum ChangedFile {
     /// An open file of the caller's.
     Open(i32),
     /// A path from a directory of the caller's, or from its working directory (`None`).
     Path { directory: Option<i32>, path: Vec<u8>, follow: bool },
 }
 
-impl Target {
+impl ChangedFile {
     /// Opens the file for nothing but naming it.
     fn open(&self, thread: u32) -> Result<OwnedFd, Errno> {
         match self {
@@ -241,14 +241,14 @@ pub(super) fn is_place(granted: BorrowedFd<'_>) -> bool {
 }
 
 /// Reads a call's arguments, and what they point to.
-fn read_arguments(call: &HeldCall) -> Result<(Target, Change), Errno> {
+fn read_arguments(call: &HeldCall) -> Result<(ChangedFile, Change), Errno> {
     let [first, second, third, fourth, fifth, _] = call.arguments;
     let memory = Memory { thread: call.thread };
     let at_first = descriptor(first);
     match call.number {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_chmod => Ok((memory.target(libc::AT_FDCWD, first, 0)?, mode(second))),
-        libc::SYS_fchmod => Ok((Target::Open(at_first), mode(second))),
+        libc::SYS_fchmod => Ok((ChangedFile::Open(at_first), mode(second))),
         libc::SYS_fchmodat => Ok((memory.target(at_first, second, 0)?, mode(third))),
         FCHMODAT2 => Ok((memory.target(at_first, second, fourth)?, mode(third))),
         #[cfg(target_arch = "x86_64")]
@@ -258,7 +258,7 @@ fn read_arguments(call: &HeldCall) -> Result<(Target, Change), Errno> {
             let flags = u64::from(libc::AT_SYMLINK_NOFOLLOW.cast_unsigned());
             Ok((memory.target(libc::AT_FDCWD, first, flags)?, owner(second, third)))
         }
-        libc::SYS_fchown => Ok((Target::Open(at_first), owner(second, third))),
+        libc::SYS_fchown => Ok((ChangedFile::Open(at_first), owner(second, third))),
         libc::SYS_fchownat => Ok((memory.target(at_first, second, fifth)?, owner(third, fourth))),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_utime => {
@@ -318,7 +318,7 @@ struct Memory {
 
 impl Memory {
     /// Reads a path, and how the call takes it.
-    fn target(&self, directory: i32, path: u64, flags: u64) -> Result<Target, Errno> {
+    fn target(&self, directory: i32, path: u64, flags: u64) -> Result<ChangedFile, Errno> {
         let known = libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH;
         let flags = descriptor(flags);
         if flags & !known != 0 {
@@ -329,14 +329,14 @@ impl Memory {
             return Err(Errno::NOENT);
         }
         let directory = (directory != libc::AT_FDCWD).then_some(directory);
-        Ok(Target::Path { directory, path, follow: flags & libc::AT_SYMLINK_NOFOLLOW == 0 })
+        Ok(ChangedFile::Path { directory, path, follow: flags & libc::AT_SYMLINK_NOFOLLOW == 0 })
     }
 
     /// Reads a target as [`target`](Self::target) does, for calls that take no path for the open
     /// file itself.
-    fn times_target(&self, directory: i32, path: u64, flags: u64) -> Result<Target, Errno> {
+    fn times_target(&self, directory: i32, path: u64, flags: u64) -> Result<ChangedFile, Errno> {
         match (path, flags) {
-            (0, 0) => Ok(Target::Open(directory)),
+            (0, 0) => Ok(ChangedFile::Open(directory)),
             (0, _) => Err(Errno::INVAL),
             _ => self.target(directory, path, flags),
         }

@@ -33,18 +33,20 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use supervisor::run as run_supervisor;
 
+use super::c_string::c_string;
 use super::filter::{self, Confinement};
-use super::plan::c_string;
+use super::helper_arguments::LANDLOCK_ARGUMENT;
+use super::job::{HostCache, Job, WatchedProcess, prepare_job};
+use super::launch::{Launched, launch, launch_unattended};
+use super::policy::Canary;
 use super::probe::{self, METADATA_GAP, Probed};
 use super::restrict;
 use super::watch::Watcher;
-use super::wire::Canary;
-use super::{HostCache, Job, LANDLOCK_ARGUMENT, Launched, WatchedProcess, launch, prepare};
 use crate::backend::{Backend, Boxed};
 use crate::request::{Request, Streams, WriteMode};
 use crate::run::Running;
 use crate::{Base, Network, SandboxError, SandboxSettings};
-use frame::SupervisorOrder;
+use frame::{HOME_NAME, SupervisorOrder};
 use snapshot::Snapshot;
 
 /// The version that has scopes (Linux 6.12): before it a command could kill whatever the user runs,
@@ -52,8 +54,6 @@ use snapshot::Snapshot;
 const MIN_LANDLOCK_VERSION: u32 = 6;
 /// The parent of private directories: every system has it, and empties it some time.
 const TEMPORARY: &str = "/tmp";
-/// The home in a private directory.
-const HOME: &str = "home";
 /// Variables that name the directory for what is temporary.
 const TEMPORARY_VARIABLES: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
@@ -126,7 +126,7 @@ impl LandlockOnly {
         request.limits.processes = request.limits.processes.saturating_add(u64::from(notify));
         let (writes, protected) = (request.write == WriteMode::Direct, request.protected.clone());
         let root = request.root.clone();
-        let mut job = prepare(&self.settings, request, None, canary, &self.known)?;
+        let mut job = prepare_job(&self.settings, request, None, canary, &self.known)?;
         let granted = grants::grants(&job.plan.steps)?;
         let root = granted.on_host(&root.canonicalize().unwrap_or(root));
         let mut kept = granted.kept.clone();
@@ -138,7 +138,7 @@ impl LandlockOnly {
         kept.dedup();
         let cwd = granted.on_host(Path::new(OsStr::from_bytes(job.plan.cwd.as_bytes())));
         let mut home = std::ffi::OsString::from("HOME=");
-        home.push(private.join(HOME));
+        home.push(private.join(HOME_NAME));
         let order = SupervisorOrder {
             private: c_string(private.as_os_str())?,
             home: c_string(&home)?,
@@ -164,7 +164,7 @@ impl LandlockOnly {
         let notify = !enforcement.gaps.iter().any(|gap| gap == METADATA_GAP);
         let Prepared { job, kept, root } = self.job(request, None, notify)?;
         let before = take_snapshot(&kept).await?;
-        let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
+        let Launched { watcher, live, stop } = launch(&self.settings, job, &cancel, begun)?;
         let completed = async move {
             let mut completed = watcher.run().await?.completed(enforcement);
             completed.denials.extend(before.changes(&take_snapshot(&kept).await?, &root));
@@ -193,7 +193,7 @@ impl LandlockOnly {
         request.masked = vec![listed.join("masked")];
         request.read_only.push(listed);
         request.network = Network::Off;
-        probe::watched(&self.settings, self.job(request, Some(canary), notify)?.job)
+        launch_unattended(&self.settings, self.job(request, Some(canary), notify)?.job)
     }
 }
 

@@ -18,13 +18,15 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
-use super::super::bubblewrap::open_plainly;
 use super::super::canary;
+use super::super::files::open_without_links;
+use super::super::framing::HEADER_BYTES;
 use super::super::init::{AtStage as _, Init, SetupFailure, drop_privileges, report_failure, send_message};
+use super::super::messages::{HelperMessage, Stage};
 use super::super::outer_helper::{self, HeldFiles, ReceivedOrder};
+use super::super::policy::Policy;
 use super::super::restrict::{self, Grant, Tcp};
 use super::super::sys::{self, CStringArray};
-use super::super::wire::{HEADER, HelperMessage, Policy, Stage};
 use super::frame::{self, SupervisorOrder};
 use super::metadata::{MetadataThread, is_place};
 
@@ -44,8 +46,9 @@ pub(in super::super) fn run(control: &OwnedFd) -> ! {
 
 fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
     let ReceivedOrder { signals, order, policy } = outer_helper::receive_order(control, frame::MAGIC)?;
-    let order = order.get(HEADER..).and_then(SupervisorOrder::decode).ok_or_else(outer_helper::malformed)?;
-    let policy = policy.get(HEADER..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
+    let order =
+        order.get(HEADER_BYTES..).and_then(SupervisorOrder::decode).ok_or_else(outer_helper::malformed)?;
+    let policy = policy.get(HEADER_BYTES..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at_stage(Stage::Supervise)?;
     // Nothing leaves this process but by the witness.
     let HeldFiles { witness: _witness, stdin } = outer_helper::announce_start(control, &policy)?;
@@ -65,7 +68,7 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
     let ended = outcome?;
     swept.at_stage(Stage::Watch)?;
     match ended {
-        Ended::Command(status) => {
+        EndReason::Command(status) => {
             let usage = sys::usage_so_far();
             if let Some(code) = status.exit_status() {
                 send_message(control, HelperMessage::Exited { code, usage });
@@ -73,7 +76,7 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
                 send_message(control, HelperMessage::Signaled { signal, usage });
             }
         }
-        Ended::StopRequested => {}
+        EndReason::StopRequested => {}
     }
     sys::exit(0)
 }
@@ -85,7 +88,7 @@ impl<'a> Private<'a> {
     fn make(path: &'a CStr) -> Result<Self, Errno> {
         rustix::fs::mkdir(path, Mode::RWXU)?;
         let private = Self(Path::new(OsStr::from_bytes(path.to_bytes())));
-        rustix::fs::mkdir(private.0.join(super::HOME), Mode::RWXU)?;
+        rustix::fs::mkdir(private.0.join(frame::HOME_NAME), Mode::RWXU)?;
         Ok(private)
     }
 }
@@ -98,7 +101,7 @@ impl Drop for Private<'_> {
     }
 }
 
-enum Ended {
+enum EndReason {
     Command(WaitStatus),
     /// The agent said so, or is gone.
     StopRequested,
@@ -112,7 +115,7 @@ fn oversee(
     metadata: Option<&MetadataThread>,
     signals: &OwnedFd,
     command: &mut Option<Pid>,
-) -> Result<Ended, SetupFailure> {
+) -> Result<EndReason, SetupFailure> {
     let policy = init.policy;
     let is_home = |variable: &CStr| variable.to_bytes().starts_with(b"HOME=");
     let env = policy.env.iter().map(|one| if is_home(one) { order.home } else { *one });
@@ -146,7 +149,7 @@ fn oversee(
     sys::close_standard();
     *command = Some(pid);
     let ended = wait(init.control, signals, pid).at_stage(Stage::Watch)?;
-    if matches!(ended, Ended::Command(_)) {
+    if matches!(ended, EndReason::Command(_)) {
         *command = None;
     }
     Ok(ended)
@@ -170,7 +173,7 @@ fn open(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
     let private = (order.private, Grant::Write);
     let mut all = Vec::with_capacity(order.grants.len() + 1);
     for (path, grant) in order.grants.iter().copied().chain([private]) {
-        let place = match open_plainly(path) {
+        let place = match open_without_links(path) {
             Ok(place) => place,
             // It is gone, or nobody's to look at: it grants nothing.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => continue,
@@ -217,11 +220,11 @@ fn unprivileged() -> Result<(), Errno> {
 }
 
 /// Reaps until the command ends, or is to end.
-fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<Ended, Errno> {
+fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<EndReason, Errno> {
     loop {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == command => return Ok(Ended::Command(status)),
+                Ok(Some((pid, status))) if pid == command => return Ok(EndReason::Command(status)),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) | Err(Errno::CHILD) => break,
                 Err(errno) => return Err(errno),
@@ -234,7 +237,7 @@ fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<Ended, Err
         }
         let [_, agent] = &ready;
         if !agent.revents().is_empty() || sys::read_signals(signals).contains(&libc::SIGTERM) {
-            return Ok(Ended::StopRequested);
+            return Ok(EndReason::StopRequested);
         }
     }
 }

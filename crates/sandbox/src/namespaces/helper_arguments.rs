@@ -1,0 +1,19 @@
+//! The arguments by which this program, started again, knows that it is a helper, and of which kind.
+
+/// The first argument of a helper. Long enough that no user types it.
+pub(super) const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
+/// The second argument of a helper that makes what namespaces it can before it knows its command.
+pub(super) const WAIT_ARGUMENT: &str = "wait";
+/// The second argument of a helper that mounts.
+pub(super) const MOUNT_ARGUMENT: &str = "mount";
+/// The second argument of a helper that starts `bwrap`.
+pub(super) const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
+/// The second argument of a helper that confines by Landlock alone.
+pub(super) const LANDLOCK_ARGUMENT: &str = "landlock";
+/// The second argument of a helper that `bwrap` starts.
+pub(super) const INSIDE_ARGUMENT: &str = "inside";
+
+/// Returns true if this process was started as a helper.
+pub(super) fn is_helper() -> bool {
+    std::env::args_os().nth(1).is_some_and(|argument| argument == HELPER_ARGUMENT)
+}

@@ -1,0 +1,238 @@
+//! The policy that the agent sends to a helper, and its encoding.
+
+use std::ffi::{CStr, CString};
+
+use super::cgroups::CgroupEntry;
+use super::framing::{FrameReader, FrameWriter};
+use super::steps::Step;
+use super::terminal::Size;
+
+/// First bytes of a policy; the last digit is the format's version.
+pub(super) const MAGIC: [u8; 4] = *b"JMS5";
+/// A canary run tries to get out instead of running a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Canary<T> {
+    /// A port on the host's loopback where the agent listens.
+    pub(super) port: u16,
+    /// A process outside: the agent.
+    pub(super) agent: u32,
+    /// A file of the host that isn't mounted.
+    pub(super) outside: T,
+    /// A masked file.
+    pub(super) masked: T,
+    /// A file in a protected directory, to create.
+    pub(super) protected: T,
+    /// A file in the writable root, to create: that must work.
+    pub(super) inside: T,
+}
+
+/// All the helper has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Policy<T> {
+    pub(super) own_network: bool,
+    /// The port of the listener on the sandbox's own loopback that is passed out; 0 for none.
+    pub(super) listen: u16,
+    /// Descriptors of a base come along, whose namespaces are joined first.
+    pub(super) joins: bool,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) scratch_bytes: u64,
+    /// Written to the namespace's `kernel.pid_max`, where 0 doesn't mean `leave it`.
+    pub(super) pid_max: u32,
+    /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
+    pub(super) limits: Vec<Option<u64>>,
+    /// Bytes of memory of the whole tree.
+    pub(super) memory: Option<u64>,
+    /// Processor time of the whole tree, in microseconds.
+    pub(super) cpu: Option<u64>,
+    /// Bytes that each writable file system may lose; a quarter of what is free by default.
+    pub(super) disk: Option<u64>,
+    /// Standard error is what standard output is.
+    pub(super) merged: bool,
+    /// Control groups of the command's own.
+    pub(super) groups: Vec<CgroupEntry<T>>,
+    /// The version of Landlock that must be enforced whole; 0 where there is none.
+    pub(super) landlock: u32,
+    pub(super) filter: Vec<u8>,
+    pub(super) steps: Vec<Step<T>>,
+    pub(super) cwd: T,
+    pub(super) candidates: Vec<T>,
+    pub(super) argv: Vec<T>,
+    pub(super) env: Vec<T>,
+    /// Bytes of standard input that follow the policy; `None` is `/dev/null`.
+    pub(super) stdin: Option<u64>,
+    /// A terminal of its own in place of what standard input, output and error are.
+    pub(super) terminal: Option<Size>,
+    /// A file to keep locked for as long as anything of the command lives.
+    pub(super) witness: Option<T>,
+    pub(super) canary: Option<Canary<T>>,
+}
+
+impl Policy<CString> {
+    /// Returns the policy as bytes, header included.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = FrameWriter::new(MAGIC);
+        out.u32(u32::from(self.own_network));
+        out.u32(u32::from(self.listen));
+        out.u32(u32::from(self.joins));
+        out.u32(self.uid);
+        out.u32(self.gid);
+        out.u64(self.scratch_bytes);
+        out.u32(self.pid_max);
+        out.count(self.limits.len());
+        self.limits.iter().for_each(|limit| out.option(*limit));
+        [self.memory, self.cpu, self.disk].into_iter().for_each(|limit| out.option(limit));
+        out.u32(u32::from(self.merged));
+        out.count(self.groups.len());
+        self.groups.iter().for_each(|group| group.write(&mut out));
+        out.u32(self.landlock);
+        out.count(self.filter.len());
+        out.raw(&self.filter);
+        out.count(self.steps.len());
+        self.steps.iter().for_each(|step| step.write(&mut out));
+        out.text(&self.cwd);
+        for list in [&self.candidates, &self.argv, &self.env] {
+            out.count(list.len());
+            list.iter().for_each(|text| out.text(text));
+        }
+        out.option(self.stdin);
+        out.option(self.terminal.map(Size::number));
+        out.count(self.witness.iter().len());
+        self.witness.iter().for_each(|path| out.text(path));
+        out.u32(u32::from(self.canary.is_some()));
+        if let Some(canary) = &self.canary {
+            out.u32(u32::from(canary.port));
+            out.u32(canary.agent);
+            let paths = [&canary.outside, &canary.masked, &canary.protected, &canary.inside];
+            paths.into_iter().for_each(|path| out.text(path));
+        }
+        out.finish()
+    }
+}
+
+impl<'a> Policy<&'a CStr> {
+    /// Reads a body; `None` if it is cut or malformed.
+    pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
+        let mut from = FrameReader::new(body);
+        let policy = Self {
+            own_network: from.u32()? != 0,
+            listen: u16::try_from(from.u32()?).ok()?,
+            joins: from.u32()? != 0,
+            uid: from.u32()?,
+            gid: from.u32()?,
+            scratch_bytes: from.u64()?,
+            pid_max: from.u32()?,
+            limits: from.list(FrameReader::option)?,
+            memory: from.option()?,
+            cpu: from.option()?,
+            disk: from.option()?,
+            merged: from.u32()? != 0,
+            groups: from.list(CgroupEntry::read)?,
+            landlock: from.u32()?,
+            filter: {
+                let length = from.u32()? as usize;
+                from.bytes(length)?.to_vec()
+            },
+            steps: from.list(Step::read)?,
+            cwd: from.text()?,
+            candidates: from.list(FrameReader::text)?,
+            argv: from.list(FrameReader::text)?,
+            env: from.list(FrameReader::text)?,
+            stdin: from.option()?,
+            terminal: match from.option()? {
+                None => None,
+                Some(size) => Some(Size::from_number(size)?),
+            },
+            witness: from.list(FrameReader::text)?.pop(),
+            canary: match from.u32()? {
+                0 => None,
+                _ => Some(Canary {
+                    port: u16::try_from(from.u32()?).ok()?,
+                    agent: from.u32()?,
+                    outside: from.text()?,
+                    masked: from.text()?,
+                    protected: from.text()?,
+                    inside: from.text()?,
+                }),
+            },
+        };
+        from.is_empty().then_some(policy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::framing::{HEADER_BYTES, body_length};
+    use super::super::steps::Access;
+    use super::*;
+
+    fn c(text: &str) -> CString {
+        CString::new(text).unwrap()
+    }
+
+    fn policy() -> Policy<CString> {
+        let steps = vec![
+            Step::Directory { path: c("a") },
+            Step::File { path: c("b") },
+            Step::Link { path: c("bin"), target: c("usr/bin") },
+            Step::Bind { path: c("usr"), source: c("/usr"), access: Access::ReadOnly },
+            Step::Bind { path: c("dev/null"), source: c("/dev/null"), access: Access::Device },
+            Step::Scratch { path: c("tmp"), mode: 0o1777 },
+            Step::Layer { path: c("l"), source: c("/l") },
+            Step::Proc { path: c("proc") },
+            Step::Terminals { path: c("dev/pts") },
+            Step::Guard { path: c("w/.git") },
+            Step::Mask { path: c("w/secret"), directory: true, text: c("") },
+            Step::Mask { path: c("w/settings"), directory: false, text: c("[x]\n") },
+            Step::Base { path: c("w"), access: Access::Writable },
+        ];
+        Policy {
+            own_network: true,
+            listen: 3128,
+            joins: true,
+            uid: 1,
+            gid: 2,
+            scratch_bytes: 3,
+            pid_max: 4,
+            limits: vec![None, Some(5)],
+            memory: Some(9),
+            cpu: None,
+            disk: Some(10),
+            merged: true,
+            groups: vec![
+                CgroupEntry::Enter { file: c("/g/tasks") },
+                CgroupEntry::Join { file: c("/g/procs") },
+            ],
+            landlock: 7,
+            filter: vec![6; 8],
+            steps,
+            cwd: c("/w"),
+            candidates: vec![c("/bin/sh")],
+            argv: vec![c("sh"), c("")],
+            env: vec![c("A=b")],
+            stdin: Some(7),
+            terminal: Some(Size { columns: 11, rows: 12 }),
+            witness: Some(c("/state/witness")),
+            canary: Some(Canary {
+                port: 8,
+                agent: 9,
+                outside: c("o"),
+                masked: c("m"),
+                protected: c("p"),
+                inside: c("i"),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_policy_survives_the_wire_and_no_cut_of_it_does() {
+        let bytes = policy().encode();
+        let (header, body) = bytes.split_first_chunk::<HEADER_BYTES>().unwrap();
+        assert_eq!(body_length(MAGIC, header), Some(body.len()));
+        let decoded = Policy::decode(body).unwrap();
+        assert_eq!(format!("{decoded:?}"), format!("{:?}", policy()));
+        for cut in 0..body.len() {
+            assert!(Policy::decode(&body[..cut]).is_none(), "cut at {cut}");
+        }
+    }
+}
