@@ -1,6 +1,6 @@
 //! Runs a command confined in the current directory: `cargo run --example confined -- 'make test'`.
-//! With `--bench N`, the median start-up of `/bin/true` over N runs, plain and confined. With `--flood`, what a command
-//! that writes as fast as it can costs this process.
+//! With `--bench N`, the median start-up of `/bin/true` over N runs, plain and confined. With
+//! `--flood`, what a command that writes as fast as it can costs this process.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! What a command in a container costs: the first, which makes one, and those in one that is warm.
 //!
-//! `cargo run --release -p journeyman-sandbox --example container_cost -- SOCKET IMAGE PROJECT`, where the project isn't root's.
+//! `cargo run --release -p journeyman-sandbox --example container_cost -- SOCKET IMAGE PROJECT`,
+//! where the project isn't root's.
 
 #[cfg(feature = "containers")]
 #[tokio::main(flavor = "current_thread")]

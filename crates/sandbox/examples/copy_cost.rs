@@ -1,5 +1,5 @@
-//! What a copy by overlay costs: mounting it, closing it, a command in it, and reading many files through it, each
-//! beside a bare measure of the same run.
+//! What a copy by overlay costs: mounting it, closing it, a command in it, and reading many files
+//! through it, each beside a bare measure of the same run.
 //!
 //! `cargo run --release -p journeyman-sandbox --example copy_cost [DIRECTORY]`
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints figures")]

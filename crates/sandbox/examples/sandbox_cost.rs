@@ -1,7 +1,9 @@
-//! What the sandbox costs, beside bare measures of the same run: `cargo xtask bench sandbox` runs every case.
+//! What the sandbox costs, beside bare measures of the same run: `cargo xtask bench sandbox` runs
+//! every case.
 //!
-//! `sandbox_cost start|overlay|tiers|metadata|flood`. Fails where a bound is missed. Times are of whole commands, from the
-//! request to the known end; plain and confined ones take turns, so that a noisy machine disturbs both alike.
+//! `sandbox_cost start|overlay|tiers|metadata|flood`. Fails where a bound is missed. Times are of
+//! whole commands, from the request to the known end; plain and confined ones take turns, so that a
+//! noisy machine disturbs both alike.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -44,12 +46,14 @@ mod linux {
     const BESIDE: f64 = 2.0;
     /// and these in a copy by overlay, which is mounted for it.
     const OVERLAY: f64 = 6.0;
-    /// The agent's own processor time and memory while a command floods its output, until it is killed.
+    /// The agent's own processor time and memory while a command floods its output, until it is
+    /// killed.
     const FLOOD_MS: f64 = 100.0;
     const FLOOD_KIB: u64 = 1024;
     const FLOODS: usize = 5;
 
-    /// The argument that turns this program into a command that changes modes, of this file, so often.
+    /// The argument that turns this program into a command that changes modes, of this file, so
+    /// often.
     const CHANGE_MODES: &str = "change-modes";
     const CHANGED: &str = "changed";
     const CHANGES: u32 = 20_000;
@@ -143,7 +147,8 @@ mod linux {
             for _ in 0..RUNS {
                 bare.push(plain());
                 inside.push(confined(&one, request(root, SandboxTier::Namespaces)).await);
-                // Commands of an agent don't follow each other without a pause: a model, a check or a user is between.
+                // Commands of an agent don't follow each other without a pause: a model, a check or
+                // a user is between.
                 tokio::time::sleep(PAUSE).await;
             }
             for _ in 0..RUNS {

@@ -29,7 +29,8 @@ pub struct SandboxSettings {
     /// Directories where programs of the system are looked for, such as `bwrap`. What others than
     /// root or this user can change there isn't used.
     pub programs: Vec<PathBuf>,
-    /// The way out of the proxy of a command with [`Network::Filtered`](crate::Network::Filtered); the system's by default.
+    /// The way out of the proxy of a command with [`Network::Filtered`](crate::Network::Filtered);
+    /// the system's by default.
     pub upstream: Option<Arc<dyn Upstream>>,
 }
 

@@ -30,8 +30,8 @@ pub enum ContainerImage {
     None,
     /// An image that is on this machine, by its name.
     Named(String),
-    /// An image that is built as the project says. Building runs the project's code, with the network
-    /// and the rights of a build: only where the user trusts this version of it
+    /// An image that is built as the project says. Building runs the project's code, with the
+    /// network and the rights of a build: only where the user trusts this version of it
     /// ([`Recipe::digest`]).
     Built(Box<Recipe>),
 }

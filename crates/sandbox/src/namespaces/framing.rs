@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 
-/// Maximum bytes of a body. A policy is a few kilobytes, plus arguments and environment, which Linux
-/// bounds at a few megabytes.
+/// Maximum bytes of a body. A policy is a few kilobytes, plus arguments and environment, which
+/// Linux bounds at a few megabytes.
 pub(super) const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
 pub(super) const HEADER_BYTES: usize = 8;

@@ -1,4 +1,5 @@
-//! The arguments by which this program, started again, knows that it is a helper, and of which kind.
+//! The arguments by which this program, started again, knows that it is a helper, and of which
+//! kind.
 
 /// The first argument of a helper. Long enough that no user types it.
 pub(super) const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";

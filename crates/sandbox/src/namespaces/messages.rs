@@ -126,7 +126,8 @@ pub(super) enum HelperMessage {
     Unshared,
     /// Descriptors of the root and of the two namespaces come with this.
     Mounted,
-    /// The listener that [`Policy::listen`](super::policy::Policy::listen) asks for comes with this.
+    /// The listener that [`Policy::listen`](super::policy::Policy::listen) asks for comes with
+    /// this.
     Listening,
     /// The outer side of the command's terminal comes with this.
     Terminal,

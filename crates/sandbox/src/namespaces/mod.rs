@@ -1,13 +1,13 @@
 //! Back-end 1: the program's own namespaces.
 //!
-//! The agent plans the root ([`plan`]), starts the helper ([`launch`]) by `posix_spawn` (never a fork
-//! of the agent, which may be large), and watches the command ([`watch`]). The helper ([`init`])
-//! follows the policy ([`policy`]) and becomes pid 1. [`probe`] runs the helper once with canaries in
-//! place of a command. [`ready`] keeps a helper for the next command.
+//! The agent plans the root ([`plan`]), starts the helper ([`launch`]) by `posix_spawn` (never a
+//! fork of the agent, which may be large), and watches the command ([`watch`]). The helper
+//! ([`init`]) follows the policy ([`policy`]) and becomes pid 1. [`probe`] runs the helper once
+//! with canaries in place of a command. [`ready`] keeps a helper for the next command.
 //!
-//! Another helper ([`mounter`]) makes namespaces without processes and mounts in them what a command
-//! is to see at its root ([`mount`] starts this helper, [`order`] is its order). The first helper
-//! joins these namespaces, if there are any, before it makes its own.
+//! Another helper ([`mounter`]) makes namespaces without processes and mounts in them what a
+//! command is to see at its root ([`mount`] starts this helper, [`order`] is its order). The first
+//! helper joins these namespaces, if there are any, before it makes its own.
 
 mod advice;
 mod bounds;

@@ -1,5 +1,5 @@
-//! The agent: a process of its own with a secret, a key, a terminal and descriptors that somebody forgot to close.
-//! It runs the attacker as one command in the sandbox and says what came of it.
+//! The agent: a process of its own with a secret, a key, a terminal and descriptors that somebody
+//! forgot to close. It runs the attacker as one command in the sandbox and says what came of it.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,8 @@ pub(crate) struct Order {
 
 pub(crate) fn run() {
     let mut order: Order = serde_json::from_str(&std::env::var(ORDER).unwrap()).unwrap();
-    // A session keyring of its own (`KEYCTL_JOIN_SESSION_KEYRING`), so that nobody else's is touched.
+    // A session keyring of its own (`KEYCTL_JOIN_SESSION_KEYRING`), so that nobody else's is
+    // touched.
     let has_keys = sys::call(libc::SYS_keyctl, [1, 0, 0, 0, 0]).and_then(|_| add_key(c"jm-canary")).is_ok();
     let secret = String::from("in memory");
     order.scene.agent = std::process::id().cast_signed();

@@ -1,9 +1,10 @@
-//! Ways out of the sandbox, each tried for real, against every back-end, as root and as an ordinary user; what is
-//! expected of each is in `table.rs`.
+//! Ways out of the sandbox, each tried for real, against every back-end, as root and as an ordinary
+//! user; what is expected of each is in `table.rs`.
 //!
-//! The program is everything at once: the host, which makes a place and looks for traces afterwards; the agent, a
-//! process of its own that runs one command; and the command, which attacks. Every attempt is also made without a
-//! sandbox by an ordinary user, where it has to work: one that can't work shows nothing.
+//! The program is everything at once: the host, which makes a place and looks for traces
+//! afterwards; the agent, a process of its own that runs one command; and the command, which
+//! attacks. Every attempt is also made without a sandbox by an ordinary user, where it has to work:
+//! one that can't work shows nothing.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -270,7 +270,8 @@ fn give(path: &Path, id: u32) {
     std::os::unix::fs::lchown(path, Some(id), Some(id)).unwrap();
 }
 
-/// This program, where the user may run it, and theirs: nothing but the sandbox keeps them from changing it.
+/// This program, where the user may run it, and theirs: nothing but the sandbox keeps them from
+/// changing it.
 fn program(user: User) -> PathBuf {
     static PROGRAMS: OnceLock<[tempfile::TempDir; 2]> = OnceLock::new();
     let [root, ordinary] = PROGRAMS.get_or_init(|| {

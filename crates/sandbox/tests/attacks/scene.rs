@@ -44,7 +44,8 @@ pub(crate) struct Scene {
     pub(crate) shared: PathBuf,
     /// Which back-end it is.
     pub(crate) tier: SandboxTier,
-    /// Whether anything confines the attacker. What would reach beyond this machine is tried only then.
+    /// Whether anything confines the attacker. What would reach beyond this machine is tried only
+    /// then.
     pub(crate) confined: bool,
 }
 
@@ -75,7 +76,8 @@ impl Ways {
         }
     }
 
-    /// A call that must not even reach the kernel's code behind it: complaints about arguments come from there.
+    /// A call that must not even reach the kernel's code behind it: complaints about arguments come
+    /// from there.
     pub(crate) fn reached<T>(&mut self, way: &str, result: io::Result<T>) {
         let refusals = [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::EAFNOSUPPORT, libc::EPROTONOSUPPORT];
         match result {

@@ -1,5 +1,5 @@
-//! System calls that no safe interface has, because nobody should make them. The attempts are about what the kernel
-//! answers, so they are made raw.
+//! System calls that no safe interface has, because nobody should make them. The attempts are about
+//! what the kernel answers, so they are made raw.
 #![allow(unsafe_code, reason = "attempts to get out are made of calls that have no safe form")]
 
 use std::ffi::{c_int, c_long, c_void};
@@ -11,8 +11,9 @@ use std::process::Command;
 /// A system call by number. Pointers among the arguments are to live memory of the caller's.
 pub(crate) fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> io::Result<usize> {
     let at = |place: usize| arguments.get(place).copied().unwrap_or_default();
-    // SAFETY: every caller passes numbers, or addresses of memory that lives until the call returns and is as large as
-    // the kernel expects; none of the calls changes memory that Rust thinks constant.
+    // SAFETY: every caller passes numbers, or addresses of memory that lives until the call returns
+    // and is as large as the kernel expects; none of the calls changes memory that Rust thinks
+    // constant.
     let result = unsafe { libc::syscall(number, at(0), at(1), at(2), at(3), at(4), at(5)) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result.cast_unsigned() as usize) }
 }
@@ -30,7 +31,8 @@ pub(crate) fn fork_by(number: c_long, arguments: [usize; 2]) -> io::Result<bool>
     Ok(true)
 }
 
-/// Something tried in a process of its own, which leads neither a session nor a group. This program has one thread.
+/// Something tried in a process of its own, which leads neither a session nor a group. This program
+/// has one thread.
 pub(crate) fn in_child(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     // SAFETY: no other thread holds a lock that the child would wait for.
     let child = unsafe { libc::fork() };
@@ -129,14 +131,15 @@ pub(crate) fn run_written_code() -> io::Result<i32> {
     Ok(function())
 }
 
-/// `socket(AF_VSOCK)` by the 32-bit way into the kernel, which has numbers of its own. `None` where the processor has
-/// no such way.
+/// `socket(AF_VSOCK)` by the 32-bit way into the kernel, which has numbers of its own. `None` where
+/// the processor has no such way.
 pub(crate) fn foreign_vsock() -> Option<isize> {
     #[cfg(target_arch = "x86_64")]
     {
         let result: i32;
-        // SAFETY: the gate preserves everything but rax (older kernels clear r8 to r11); rbx, which the compiler keeps
-        // for itself, is put back. The call makes a descriptor and touches no memory.
+        // SAFETY: the gate preserves everything but rax (older kernels clear r8 to r11); rbx, which
+        // the compiler keeps for itself, is put back. The call makes a descriptor and touches no
+        // memory.
         unsafe {
             std::arch::asm!(
                 "xchg rbx, {family}",
@@ -155,7 +158,8 @@ pub(crate) fn foreign_vsock() -> Option<isize> {
     None
 }
 
-/// Makes a process the leader of a session at a terminal, with two descriptors that were never marked to be closed.
+/// Makes a process the leader of a session at a terminal, with two descriptors that were never
+/// marked to be closed.
 pub(crate) fn leave_open(command: &mut Command, file: RawFd, directory: RawFd, terminal: RawFd) {
     // SAFETY: between fork and exec only system calls are made.
     unsafe {

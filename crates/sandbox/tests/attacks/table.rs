@@ -1,4 +1,5 @@
-//! The table of attempts: what each tries, and what is expected of it where. `Held` everywhere, but for what is named.
+//! The table of attempts: what each tries, and what is expected of it where. `Held` everywhere, but
+//! for what is named.
 
 use journeyman_protocol::SandboxTier;
 
@@ -191,7 +192,8 @@ pub(crate) const ROWS: &[Row] = &[
     row(78, "whether a key is there", files::existence).but(NO_RIGHT),
     row(79, "signal the agent otherwise", processes::signal_otherwise),
     refused(80, "the clock and the host's name", kernel::clock_and_name),
-    // Rows 81 to 114 are in tests of their own; `attacks_bounds.rs` has the list. These are tried as the above.
+    // Rows 81 to 114 are in tests of their own; `attacks_bounds.rs` has the list. These are tried
+    // as the above.
     row(110, "files in the host's /tmp", inside::hosts_tmp),
     row(115, "a set-user-ID file in the project", inside::set_user_id),
     row(120, "a socket in a directory that is shown", network::shown_socket).but(SHOWN),

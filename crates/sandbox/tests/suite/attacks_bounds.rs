@@ -1,5 +1,5 @@
-//! Ways to outlive, outgrow or outwit a command's bounds, and what must work all the same: the rows of the attack table
-//! from 81 on. Rows 1 to 80 and 110 are tried by `attacks/`. Every row's test:
+//! Ways to outlive, outgrow or outwit a command's bounds, and what must work all the same: the rows
+//! of the attack table from 81 on. Rows 1 to 80 and 110 are tried by `attacks/`. Every row's test:
 //!
 //! | row | what | test |
 //! |---|---|---|
@@ -246,7 +246,8 @@ fn of_a_flood_the_head_the_tail_and_the_count_are_right() {
     // What was written last may be no whole line, but nothing before it is missing.
     let (whole, rest) = tail.rsplit_once('\n').unwrap();
     let ends = total / 10;
-    // Of the half that is kept the beginning isn't shown, up to a line's end: it may be a part of a line.
+    // Of the half that is kept the beginning isn't shown, up to a line's end: it may be a part of a
+    // line.
     let lines = (32 * 1024 - 1 - total % 10) / 10;
     assert_eq!(numbers(whole), (ends - lines..ends).collect::<Vec<_>>());
     assert_eq!((rest.len() as u64, completed.combined.total_bytes), (total % 10, total));

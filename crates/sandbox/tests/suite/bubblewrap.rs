@@ -260,7 +260,8 @@ fn a_bwrap_that_a_command_could_replace_is_not_used() {
     let real = real.into_iter().find(|path| path.exists()).unwrap();
     copy_program(&real, &planted.join("bwrap"));
     let sandbox = Sandbox::new(SandboxSettings { programs: vec![planted], ..settings() });
-    // Temporary directories may be written by everybody, but only what is one's own can be replaced there.
+    // Temporary directories may be written by everybody, but only what is one's own can be replaced
+    // there.
     let error = block_on(sandbox.spawn(shell(project.path(), "true"), CancellationToken::new()))
         .map(drop)
         .unwrap_err();

@@ -1,5 +1,6 @@
-//! What projects are built and tested with works in the sandbox, without a network. (`git commit` does not, by design:
-//! commits are made outside, with the person's consent; `crates/git/tests/repository/commits.rs` shows those.)
+//! What projects are built and tested with works in the sandbox, without a network. (`git commit`
+//! does not, by design: commits are made outside, with the person's consent;
+//! `crates/git/tests/repository/commits.rs` shows those.)
 
 use crate::common;
 use journeyman_testkit::has_program;

@@ -1,4 +1,5 @@
-//! Which back-end takes a command: the first that works and gives what is needed, and never one that wasn't allowed.
+//! Which back-end takes a command: the first that works and gives what is needed, and never one
+//! that wasn't allowed.
 
 use crate::common;
 use journeyman_testkit::{again_arguments, has_program, skip, test_path, write_program};
@@ -152,7 +153,8 @@ fn where_namespaces_fail_the_next_allowed_takes_it_if_it_gives_enough() {
     assert_eq!(ran(with(&both), SandboxTier::Landlock.max_needs()).unwrap(), SandboxTier::Landlock);
 }
 
-/// Not a test by itself: what [`a_system_without_user_namespaces_is_not_claimed_to_confine`] runs there.
+/// Not a test by itself: what [`a_system_without_user_namespaces_is_not_claimed_to_confine`] runs
+/// there.
 #[test]
 #[ignore = "run by another test"]
 fn without_user_namespaces() {
@@ -162,8 +164,8 @@ fn without_user_namespaces() {
     for words in ["`namespaces`", "max_user_namespaces"] {
         assert!(error.to_string().contains(words), "{error}");
     }
-    // What was remembered of a system that had them isn't believed where they are gone, for nothing is claimed that
-    // isn't tried: the first command says so.
+    // What was remembered of a system that had them isn't believed where they are gone, for nothing
+    // is claimed that isn't tried: the first command says so.
     for (tier, seen) in block_on(Sandbox::new(with(&[ns, bwrap])).survey()) {
         assert!(matches!(seen, Err(SandboxError::Unavailable { .. })), "{tier}: {seen:?}");
     }

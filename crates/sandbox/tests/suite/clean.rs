@@ -120,7 +120,8 @@ proptest! {
 
     #[test]
     fn it_is_linear_in_size(piece in hostile()) {
-        // Sixteen times the input in at most sixteen times the output, plus what a joined seam may add.
+        // Sixteen times the input in at most sixteen times the output, plus what a joined seam may
+        // add.
         let once = clean(&piece).len();
         let many = clean(&piece.repeat(16)).len();
         prop_assert!(many <= 16 * (once + piece.len()));

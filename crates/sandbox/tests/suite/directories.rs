@@ -82,7 +82,8 @@ fn caches_of_the_real_root_are_seen_in_a_copy_and_built_on() {
         "cat target/debug/built; ls target src/deep/out",
     ));
     assert_eq!(second, "built\nmore\nsrc/deep/out:\n\ntarget:\ndebug\nrelease\n");
-    // A command may start in one, may not remove it, and one that removes all else leaves the real one alone.
+    // A command may start in one, may not remove it, and one that removes all else leaves the real
+    // one alone.
     let mut request =
         in_copy(&place, &caches, "cat built; cd ../..; rm -rf .[!.]* * 2>/dev/null; ls -A; ls target");
     request.cwd = place.root().join("target/debug");
@@ -93,7 +94,8 @@ fn caches_of_the_real_root_are_seen_in_a_copy_and_built_on() {
     assert_eq!(fs::read_dir(copy.join("target")).unwrap().count(), 0);
 }
 
-/// The output of a command with caches that can be written; `None` where the kernel has no overlays.
+/// The output of a command with caches that can be written; `None` where the kernel has no
+/// overlays.
 fn caching(request: Request) -> Option<String> {
     let Some(Base::Directory { path, .. }) = &request.base else { panic!("no copy") };
     let probe = sandbox().can_mount(path.parent().unwrap());

@@ -1,4 +1,5 @@
-//! Git in the sandbox: what a repository's settings name isn't run, and what projects do with git works.
+//! Git in the sandbox: what a repository's settings name isn't run, and what projects do with git
+//! works.
 
 use journeyman_testkit::has_program;
 

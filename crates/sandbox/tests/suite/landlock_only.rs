@@ -1,4 +1,5 @@
-//! Back-end 3: what Landlock and a system-call filter hold without namespaces, and what they don't and say so.
+//! Back-end 3: what Landlock and a system-call filter hold without namespaces, and what they don't
+//! and say so.
 
 use crate::common;
 use journeyman_testkit::{again, eventually, has_program, skip};

@@ -1,5 +1,6 @@
-//! Whatever ends a command: no process of it is left, no mount, no control group. The commands are the worst that there
-//! are: they leave their session, double-fork, and go on forking and ending, so that no list of them is ever current.
+//! Whatever ends a command: no process of it is left, no mount, no control group. The commands are
+//! the worst that there are: they leave their session, double-fork, and go on forking and ending,
+//! so that no list of them is ever current.
 //!
 //! `JM_SOAK_RUNS` says how many commands are run in all; a few dozen by default.
 
@@ -25,7 +26,8 @@ fn runs() -> usize {
 
 /// A tree of processes that never is the same twice. It says so when it is under way.
 fn hoppers(marker: &str) -> String {
-    // Each is a process of its own for a moment only: it starts the next, which leaves its session, and ends.
+    // Each is a process of its own for a moment only: it starts the next, which leaves its session,
+    // and ends.
     let hop = format!(
         "hop() {{ trap \"\" TERM HUP INT; (setsid sh -c \"$0\" \"$0\" &) ; exit 0; }}; sleep 0.005; hop # {marker}"
     );

@@ -1,4 +1,5 @@
-//! Bounds of a command's whole tree: memory, processor time, disk, processes; and that nothing of them stays.
+//! Bounds of a command's whole tree: memory, processor time, disk, processes; and that nothing of
+//! them stays.
 
 use crate::common;
 use journeyman_testkit::{again, eventually, has_program};

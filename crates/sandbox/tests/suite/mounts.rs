@@ -217,7 +217,8 @@ fn inode_numbers_stay_when_files_are_changed_and_those_of_directories_beyond_the
     place.run(&mounted, "echo x >> file; chmod 600 src/main; touch src/deep/new src/new");
     assert_eq!(numbers(&mounted), before);
     drop(mounted);
-    // A changed file's is its own from then on: the kernel finds the old one by privileges that nobody has here.
+    // A changed file's is its own from then on: the kernel finds the old one by privileges that
+    // nobody has here.
     let mounted = place.mount("copy").unwrap();
     assert_eq!(numbers(&mounted)[..3], before[..3]);
 }
@@ -434,7 +435,8 @@ fn mounts_of(directory: &Path) -> usize {
     lists.filter(|list| list.contains(&point)).count()
 }
 
-/// Whether the kernel itself has no mount of the upper layer any more, whoever's: asked for, it refuses a second.
+/// Whether the kernel itself has no mount of the upper layer any more, whoever's: asked for, it
+/// refuses a second.
 fn is_free(plan: &OverlayPlan) -> bool {
     let options = format!(
         "index=on,lowerdir={},upperdir={},workdir={}",
@@ -480,7 +482,8 @@ fn files_of_others_met_by_an_ordinary_user() {
     let plan = OverlayPlan { lower: lower.clone(), ..place.plan("copy") };
     let Ok(mounted) = sandbox().mount(&plan) else { return drop(place.mount("trial")) };
     let mounted = Arc::new(mounted);
-    // The kernel's word for an owner that the mount has no number for: the file can't be made anew as theirs.
+    // The kernel's word for an owner that the mount has no number for: the file can't be made anew
+    // as theirs.
     const OVERFLOW: i32 = 75;
     for name in ["open", "group"] {
         let append = || fs::OpenOptions::new().append(true).open(inside(&mounted, name));

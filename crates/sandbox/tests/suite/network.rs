@@ -1,5 +1,6 @@
-//! A network of some hosts alone, with real clients in the real sandbox. The world outside is servers on loopback,
-//! which the tests' own resolver and connector lead to: no test needs a network, or reaches one.
+//! A network of some hosts alone, with real clients in the real sandbox. The world outside is
+//! servers on loopback, which the tests' own resolver and connector lead to: no test needs a
+//! network, or reaches one.
 
 use crate::common;
 use journeyman_testkit::has_program;

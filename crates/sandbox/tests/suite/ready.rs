@@ -1,5 +1,5 @@
-//! The helper that waits for the next command: from the second command on, for one command, no longer than its sandbox
-//! and its agent.
+//! The helper that waits for the next command: from the second command on, for one command, no
+//! longer than its sandbox and its agent.
 
 use crate::common;
 use journeyman_testkit::{again, eventually, has_program};
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 /// The command line of a helper that makes its namespaces before it knows its command.
 const HELPER: &str = "__jm-sandbox-helper\0wait";
 
-/// The helpers of an agent that wait. What has become pid 1 of a sandbox isn't called so only as long as the command
-/// takes to begin and end.
+/// The helpers of an agent that wait. What has become pid 1 of a sandbox isn't called so only as
+/// long as the command takes to begin and end.
 fn waiting(agent: u32) -> Vec<Pid> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let helpers = entries.filter_map(|entry| {

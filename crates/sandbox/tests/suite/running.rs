@@ -124,7 +124,8 @@ fn the_environment_is_exact_and_signals_are_usual() {
     assert_eq!(run(request).stdout.text, "A=1\nB=two words\n");
     let status = run(Request::shell(project.path(), "grep -E '^Sig(Blk|Ign):' /proc/self/status"));
     for line in status.stdout.text.lines() {
-        // Signals 32 on are libc's and the real-time ones; a parent may have them ignored, nobody minds.
+        // Signals 32 on are libc's and the real-time ones; a parent may have them ignored, nobody
+        // minds.
         let set = u64::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap();
         assert_eq!(set & 0x7fff_ffff, 0, "{line}");
     }
@@ -253,7 +254,8 @@ fn read_only_is() {
     assert!(!project.path().join("new").exists());
 }
 
-/// What the mounts alone would let a command do: a device 0:0 marks a removed file to every overlay.
+/// What the mounts alone would let a command do: a device 0:0 marks a removed file to every
+/// overlay.
 #[test]
 fn landlock_lies_beneath_the_mounts() {
     let project = project();

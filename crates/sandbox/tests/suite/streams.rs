@@ -37,7 +37,8 @@ fn all_of_the_output_goes_to_a_file_that_the_command_never_sees() {
         let mode = std::fs::metadata(place.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    // One that is there is neither overwritten nor followed, and one that the command would see is refused.
+    // One that is there is neither overwritten nor followed, and one that the command would see is
+    // refused.
     let mut request = Request::shell(project.path(), "true");
     request.spill = spill("all", 10);
     assert!(refusal(request.clone()).contains("File exists"));

@@ -1,4 +1,5 @@
-//! What of the host a command is shown: found by what exists, never the home itself, never a secret.
+//! What of the host a command is shown: found by what exists, never the home itself, never a
+//! secret.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -111,7 +112,8 @@ fn directories_of_path() {
         ["project/bin", "tools/bin", "home", "home/bin", "home/.cargo/bin", "/usr/bin", "gone", "tools/bin"];
     host.vars = vec![("PATH", format!("relative::{}", host.path(&entries)))];
     let found = host.find();
-    // Neither the home, nor what is gone, nor what another mount shows; the project's own come last.
+    // Neither the home, nor what is gone, nor what another mount shows; the project's own come
+    // last.
     assert_eq!(found.read_only, [host.at("home/.cargo"), host.at("tools/bin"), host.at("home/bin")]);
     assert_eq!(found.masked, [host.at("tools/bin/.npmrc")]);
     let expected = ["tools/bin", "home", "home/bin", "home/.cargo/bin", "/usr/bin", "gone", "project/bin"];

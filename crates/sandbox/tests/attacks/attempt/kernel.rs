@@ -119,7 +119,8 @@ pub(crate) fn privileges(scene: &Scene) -> Verdict {
     ways.seen("set-user-ID programs raise", field("NoNewPrivs:").as_deref() != Some("1"));
     let ordinary = scene.tier == SandboxTier::Landlock && !rustix::process::geteuid().is_root();
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
-        // Outside of a user namespace only root may empty this one; without new privileges it gives an ordinary user nothing.
+        // Outside of a user namespace only root may empty this one; without new privileges it gives
+        // an ordinary user nothing.
         if set == "CapBnd:" && ordinary {
             continue;
         }
@@ -143,7 +144,8 @@ pub(crate) fn bpf(_: &Scene) -> Verdict {
 }
 
 pub(crate) fn performance_events(_: &Scene) -> Verdict {
-    // `struct perf_event_attr`, first version: software, its size, the processor's clock, without the kernel.
+    // `struct perf_event_attr`, first version: software, its size, the processor's clock, without
+    // the kernel.
     let mut attributes = [0u64; 8];
     attributes[0] = 1 | (64 << 32);
     attributes[5] = 1 << 5 | 1 << 6;
@@ -205,10 +207,12 @@ pub(crate) fn file_events(_: &Scene) -> Verdict {
     ways.verdict()
 }
 
-/// Nothing is changed even where it works: the clock is given the tick it has, the name a length that no name has.
+/// Nothing is changed even where it works: the clock is given the tick it has, the name a length
+/// that no name has.
 pub(crate) fn clock_and_name(_: &Scene) -> Verdict {
     let mut ways = Ways::default();
-    // `struct timex` is smaller than this; `ADJ_TICK`, and 10 ms, at the places of `modes` and `tick`.
+    // `struct timex` is smaller than this; `ADJ_TICK`, and 10 ms, at the places of `modes` and
+    // `tick`.
     let mut read = [0u64; 64];
     let now = sys::call(libc::SYS_adjtimex, [read.as_mut_ptr().addr()]);
     read[0] = 0x4000;

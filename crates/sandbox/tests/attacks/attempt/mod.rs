@@ -1,4 +1,5 @@
-//! The attempts, by what they go for. Each is made from inside; the host looks for traces afterwards.
+//! The attempts, by what they go for. Each is made from inside; the host looks for traces
+//! afterwards.
 
 pub(crate) mod files;
 pub(crate) mod inside;

@@ -168,7 +168,8 @@ pub(crate) fn netlink(scene: &Scene) -> Verdict {
 /// The numbers of all links but the first, which is the loopback's in every namespace.
 fn other_interfaces() -> io::Result<()> {
     let socket = rustix::net::socket(AddressFamily::NETLINK, SocketType::RAW, None)?;
-    // `struct nlmsghdr` (32 bytes with the body, RTM_GETLINK, request and dump) and an empty `struct ifinfomsg`.
+    // `struct nlmsghdr` (32 bytes with the body, RTM_GETLINK, request and dump) and an empty
+    // `struct ifinfomsg`.
     let mut request = [0u8; 32];
     let head = [32u32.to_ne_bytes(), [18, 0, 1, 3], 1u32.to_ne_bytes()].concat();
     request[..head.len()].copy_from_slice(&head);

@@ -146,8 +146,8 @@ pub(crate) fn enter_namespace(scene: &Scene) -> Verdict {
     ways.verdict()
 }
 
-/// Of a program that is being run the kernel says so (`ETXTBSY`) before it has asked everybody whether it may be
-/// changed; so a copy of it that rests beside it is tried, too.
+/// Of a program that is being run the kernel says so (`ETXTBSY`) before it has asked everybody
+/// whether it may be changed; so a copy of it that rests beside it is tried, too.
 pub(crate) fn agents_program(scene: &Scene) -> Verdict {
     let mut ways = Ways::default();
     let resting = scene.program.with_file_name("resting");

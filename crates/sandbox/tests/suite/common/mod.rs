@@ -1,5 +1,5 @@
-//! What the sandbox's tests share: a sandbox with the stand-alone helper, a temporary project, the rule for
-//! missing tools, and running a test binary again as an unprivileged user.
+//! What the sandbox's tests share: a sandbox with the stand-alone helper, a temporary project, the
+//! rule for missing tools, and running a test binary again as an unprivileged user.
 
 pub(crate) mod place;
 pub(crate) mod world;
@@ -82,7 +82,8 @@ pub(crate) fn again_unprivileged(module: &str) {
     assert!(!summary.contains(" 0 passed"), "{summary}");
 }
 
-/// Runs this binary as `nobody`, in a directory of theirs that was prepared as root. `None` where that can't be.
+/// Runs this binary as `nobody`, in a directory of theirs that was prepared as root. `None` where
+/// that can't be.
 pub(crate) fn as_nobody(arguments: &[&str], prepare: impl FnOnce(&Path)) -> Option<Output> {
     if std::env::var_os(HELPER_VARIABLE).is_some() {
         return None;

@@ -8,7 +8,8 @@ use journeyman_sandbox::{ContainerImage, Progress, RecipeSource, Sandbox, contai
 use crate::common::block_on;
 use crate::container::support::{Place, place, run, text};
 
-/// Runs a command in the image that the project describes; what it said, and what was told meanwhile.
+/// Runs a command in the image that the project describes; what it said, and what was told
+/// meanwhile.
 fn in_image(place: &Place, source: &RecipeSource, command: &str) -> (Result<String, String>, Vec<String>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let mut settings = place.settings();

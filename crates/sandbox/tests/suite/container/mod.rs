@@ -1,5 +1,5 @@
-//! Commands in containers of a real daemon, which `.ci/docker_image.sh` starts. Without one, each test says that it is
-//! skipped, and fails where nothing may be.
+//! Commands in containers of a real daemon, which `.ci/docker_image.sh` starts. Without one, each
+//! test says that it is skipped, and fails where nothing may be.
 
 mod support;
 
