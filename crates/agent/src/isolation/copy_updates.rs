@@ -162,8 +162,8 @@ mod tests {
         let hash = |text: &str| Some(journeyman_protocol::ContentHash::of(text.as_bytes()));
         test.cx.copy = Some(copy);
         let mut updates = CopyUpdates::default();
-        updates.announce(&test.cx);
-        updates.announce(&test.cx);
+        updates.announce(&test.cx).await.unwrap();
+        updates.announce(&test.cx).await.unwrap();
         test.write("a.rs", "two\n");
         let seen = Seen::default();
         assert_eq!(updates.refresh(&mut test.cx, &seen, true).await.unwrap(), CopyState::AsItWas);
