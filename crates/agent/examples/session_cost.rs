@@ -301,7 +301,7 @@ impl Bench {
             policy: Policy::default(),
             redactor: Arc::clone(&self.redactor),
             hooks: Hooks::default(),
-            clock: Arc::new(|| UnixMillis(1_700_000_000_000)),
+            clock: journeyman_agent::Clock::new(|| UnixMillis(1_700_000_000_000)),
             programs: Arc::new(|_: &str| false),
             holder: "bench".to_owned(),
         }

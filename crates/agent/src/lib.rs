@@ -31,7 +31,7 @@ mod agents;
 mod approval;
 mod blocking;
 mod calls;
-mod clock;
+mod durations;
 mod error;
 pub mod hooks;
 pub mod isolation;
@@ -57,9 +57,9 @@ pub use journeyman_verify as verify;
 pub use journeyman_workspace as workspace;
 
 pub use agents::{pool, room};
-pub use clock::Clock;
 pub use error::AgentError;
 pub use isolation::candidates;
+pub use journeyman_protocol::Clock;
 pub use session::handle::{SessionHandle, resume, start};
 pub use session::parts::{ProgramCheck, SessionParts};
 pub use session::settings::{

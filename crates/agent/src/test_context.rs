@@ -76,18 +76,17 @@ impl TestContext {
         let session = SessionId::new(NOW, 7);
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         store.create(&session, "/", "", NOW).await.unwrap();
-        let clock: Arc<dyn crate::Clock> = Arc::new(|| NOW);
+        let clock = crate::Clock::new(|| NOW);
         let log = Log::new(
             Arc::clone(&store),
             session.clone(),
             Seq::START,
-            Arc::clone(&clock),
+            clock.clone(),
             Arc::clone(&redactor),
             LogBounds::default(),
         );
         let shared = Arc::new(SessionShared::new(VecDeque::new(), MessageId(0)));
-        let lease =
-            Lease::new(Arc::clone(&store), session.clone(), "the test".to_owned(), Arc::clone(&clock));
+        let lease = Lease::new(Arc::clone(&store), session.clone(), "the test".to_owned(), clock.clone());
         lease.take().await.unwrap();
         let inbox = Inbox::new(
             log.clone(),

@@ -133,7 +133,7 @@ impl SessionBuilder {
         sandbox: Arc<Sandbox> => parts.sandbox);
     part!(
         /// Sets the clock.
-        clock: Arc<dyn Clock> => parts.clock);
+        clock: Clock => parts.clock);
     part!(
         /// Sets the index of the project.
         index: Arc<SharedIndex> => index);
@@ -206,7 +206,7 @@ impl SessionBuilder {
             (None, None) => Arc::new(StateDirs::open(&environment)?),
         };
         let config = &self.settings.config;
-        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(now));
+        let clock = self.parts.clock.clone().unwrap_or_else(|| Clock::new(now));
         let connected = match self.connected {
             Some(connected) => connected,
             None => connect(config, &environment, &Cassette::default(), clock)?,

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_model::{
-    Clock as ModelClock, Deadlines, Effort, Endpoint, HttpTransport, Model, Price, Provider, ProxySettings,
-    Recorder, Replayer, RetryPolicy, ScriptedModel, Secret, Thinking, Wire, builtin_price, builtin_providers,
-    connect_with,
+    Deadlines, Effort, Endpoint, HttpTransport, Model, Price, Provider, ProxySettings, Recorder, Replayer,
+    RetryPolicy, ScriptedModel, Secret, Thinking, Wire, builtin_price, builtin_providers, connect_with,
 };
 use strsim::damerau_levenshtein;
 
@@ -77,7 +76,7 @@ pub fn connect(
     config: &Config,
     environment: &Environment,
     cassette: &Cassette,
-    clock: Arc<dyn Clock>,
+    clock: Clock,
 ) -> Result<Connected, ConfigError> {
     let named = config.model.clone();
     if let Some(script) = named.as_deref().and_then(|name| name.strip_prefix("scripted/")) {
@@ -149,7 +148,7 @@ fn custom_client(
     environment: &Environment,
     base_url: &str,
     cassette: &Cassette,
-    clock: &Arc<dyn Clock>,
+    clock: &Clock,
 ) -> Result<Connected, ConfigError> {
     let missing = |what: &str| ConfigError::Model(format!("--base-url needs {what}"));
     let wire = config.wire.as_deref().and_then(|word| word.parse::<Wire>().ok());
@@ -175,16 +174,12 @@ fn make_client(
     settings: Option<&ProviderConfig>,
     environment: &Environment,
     cassette: &Cassette,
-    clock: &Arc<dyn Clock>,
+    clock: &Clock,
 ) -> Result<Connected, ConfigError> {
     apply_settings(&mut endpoint, settings, environment);
     let seed = clock.now();
-    let clock = Arc::clone(clock);
-    endpoint.retry = RetryPolicy {
-        seed: seed.0,
-        clock: Some(ModelClock::new(move || clock.now())),
-        ..RetryPolicy::default()
-    };
+    let clock = clock.clone();
+    endpoint.retry = RetryPolicy { seed: seed.0, clock: Some(clock), ..RetryPolicy::default() };
     let mut secrets: Vec<String> = endpoint.headers.values().cloned().collect();
     secrets.extend(endpoint.key.as_ref().map(|key| key.reveal().to_owned()));
     let tool_calling = endpoint.tools;

@@ -37,7 +37,7 @@ impl PreparedRun {
         let settings = resolve_settings(environment, root, options, earlier, prompts)?;
         let cassette =
             Cassette { record: options.record.clone(), replay: options.replay.clone(), day: now().to_date() };
-        let connected = connect(&settings.config, environment, &cassette, Arc::new(now))?;
+        let connected = connect(&settings.config, environment, &cassette, journeyman_agent::Clock::new(now))?;
         let approver = if prompts.is_some() { Approver::Handle } else { Approver::Nobody };
         Ok(Self { settings, approver, connected })
     }

@@ -36,7 +36,7 @@ pub struct ProjectContext {
     /// Commits with the user's git.
     pub committer: Committer,
     pub(crate) sandbox: Arc<Sandbox>,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: Clock,
     pub(crate) toolchains: Arc<Toolchains>,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) programs: Arc<ProgramCheck>,
@@ -52,7 +52,7 @@ pub(crate) struct ProjectParts {
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) workspace: Option<Arc<Workspace>>,
     pub(crate) sandbox: Option<Arc<Sandbox>>,
-    pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) clock: Option<Clock>,
 }
 
 impl ProjectContext {
@@ -121,7 +121,7 @@ impl ProjectContext {
             git,
             committer,
             sandbox,
-            clock: parts.clock.unwrap_or_else(|| Arc::new(now)),
+            clock: parts.clock.unwrap_or_else(|| Clock::new(now)),
             toolchains,
             embedder: configured_embedder(environment, &redactor),
             redactor,
@@ -160,7 +160,7 @@ impl ProjectContext {
     pub fn land_context(&self, checks: Checks) -> LandContext {
         LandContext {
             store: Arc::clone(&self.store),
-            clock: Arc::clone(&self.clock),
+            clock: self.clock.clone(),
             redactor: Arc::clone(&self.redactor),
             holder: self.holder.clone(),
             isolation: self.isolation(),

@@ -42,7 +42,9 @@ pub async fn fork_session(
         Some((name, Err(_))) => ForkPoint::Snapshot(name.to_owned()),
     };
     let id = new_session_id();
-    let at = fork(&*state.store, &parent, &point, &id, &now).await.map_err(as_usage)?;
+    let at = fork(&*state.store, &parent, &point, &id, &journeyman_agent::Clock::new(now))
+        .await
+        .map_err(as_usage)?;
     Ok(ForkedSession { id, parent, at })
 }
 
@@ -58,7 +60,7 @@ pub async fn name_snapshot(
 ) -> Result<(SessionId, Seq), HostError> {
     let session = find_session(state, environment, word).await?.id;
     let claim = SessionClaim::take(state, &session, "snapshot").await?;
-    let named = snapshot(&*state.store, &session, name, &now).await;
+    let named = snapshot(&*state.store, &session, name, &journeyman_agent::Clock::new(now)).await;
     claim.release().await;
     Ok((session, named.map_err(as_usage)?))
 }

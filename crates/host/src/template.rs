@@ -63,7 +63,7 @@ impl SessionTemplate {
             policy: self.policy.clone(),
             redactor: Arc::clone(&project.redactor),
             hooks: self.hooks.clone(),
-            clock: Arc::clone(&project.clock),
+            clock: project.clock.clone(),
             programs: Arc::clone(&project.programs),
             holder: project.holder.clone(),
         }

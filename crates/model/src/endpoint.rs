@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_protocol::UnixMillis;
+use journeyman_protocol::Clock;
 
 use crate::Wire;
 
@@ -58,30 +58,6 @@ impl Default for Deadlines {
             idle: Duration::from_secs(120),
             total: Duration::from_secs(3600),
         }
-    }
-}
-
-/// A source of the time of day, which the surface provides.
-#[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
-
-impl Clock {
-    /// Creates a clock that calls `now`.
-    #[must_use]
-    pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    /// Returns the current time.
-    #[must_use]
-    pub fn now(&self) -> UnixMillis {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clock")
     }
 }
 

@@ -51,7 +51,7 @@ pub use cassette::{Recorder, RecordingTransport, Replayer};
 pub use client::{HttpModel, connect, connect_with};
 pub use delta::{Delta, DeltaStream, Model, Reply};
 pub use embeddings::{Embeddings, MAX_TEXTS};
-pub use endpoint::{Clock, Deadlines, Endpoint, ProxySettings, RetryPolicy, Secret};
+pub use endpoint::{Deadlines, Endpoint, ProxySettings, RetryPolicy, Secret};
 pub use error::{Deadline, ModelError};
 pub use price::{Price, builtin_price};
 pub use provider::{Provider, builtin_providers, similar_names};

@@ -11,7 +11,7 @@
 //!   [`Evidence`]).
 //!
 //! The crate does no I/O, depends on no other crate of the workspace, and reads no clock: times are
-//! passed in as [`UnixMillis`]. All types that are stored or sent implement serde's traits and have
+//! passed in as [`UnixMillis`], or by a [`Clock`] of the caller's. All types that are stored or sent implement serde's traits and have
 //! a JSON Schema.
 //!
 //! ```
@@ -26,6 +26,7 @@
 
 mod call;
 mod check;
+mod clock;
 mod copy;
 mod enforcement;
 mod event;
@@ -41,6 +42,7 @@ mod usage;
 
 pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
 pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
+pub use clock::Clock;
 pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, UnavailableTier};
 pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};
 pub use event::{

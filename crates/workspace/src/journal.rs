@@ -21,8 +21,8 @@ use crate::journal::reading::{JournalTail, ReadLines, is_gone, read_lines};
 use crate::journal::record::{ChangeRecord, CheckpointRecord, DroppedLines, JournalLine};
 use crate::journal::undone::undone_in;
 use crate::limits::MAX_DROPPED_SESSIONS;
-use crate::options::Clock;
 use crate::state::lock::{make_private_dir, own_file, replace_durably, state_error, sync_above};
+use journeyman_protocol::Clock;
 
 pub(crate) mod history;
 pub(crate) mod line_format;

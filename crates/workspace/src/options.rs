@@ -1,10 +1,9 @@
 //! The options that a workspace is opened with.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use journeyman_protocol::{GuardRules, UnixMillis};
+use journeyman_protocol::{Clock, GuardRules};
 use journeyman_store::Blobs;
 
 use crate::limits::Limits;
@@ -53,26 +52,5 @@ impl Options {
     /// Returns the directory to which things that a command made are moved.
     pub(crate) fn removed_dir_path(&self) -> PathBuf {
         self.removed_dir.clone().unwrap_or_else(|| self.state_dir.join("removed"))
-    }
-}
-
-/// The time, passed in.
-#[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
-
-impl Clock {
-    /// A clock that asks `now`.
-    pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    pub(crate) fn now(&self) -> UnixMillis {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clock")
     }
 }

@@ -18,7 +18,7 @@ use super::judgement::{ApprovedCall, Authorization, JudgedCall, PermissionQuesti
 use crate::AgentError;
 use crate::calls::finished::FinishedCall;
 use crate::calls::settle::settle;
-use crate::clock::seconds;
+use crate::durations::seconds;
 use crate::session::context::Context;
 use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
 use crate::session::task_end::TaskEnd;

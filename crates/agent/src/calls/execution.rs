@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::finished::FinishedCall;
-use crate::clock::seconds;
+use crate::durations::seconds;
 use crate::transcript::log::LiveSink;
 use crate::transcript::stream_redactor::StreamRedactor;
 

@@ -114,7 +114,7 @@ impl CandidateOptions<'_> {
         let at = parent.at();
         let store = &*self.context.store;
         for (number, child) in (1..).zip(&self.candidates) {
-            fork::candidate(store, &self.parent, at, child, number, &*self.context.clock).await?;
+            fork::candidate(store, &self.parent, at, child, number, &self.context.clock).await?;
         }
         parent.session.cx.transcript.emit(Event::CandidatesStarted { sessions: self.candidates.clone() });
         parent.session.cx.transcript.flush().await?;
@@ -253,7 +253,7 @@ impl ParentSession {
     ) -> Result<Self, AgentError> {
         let id = run.parent.clone();
         let lease =
-            Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
+            Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
         let first = vec![Record::Candidates(run)];
         let Assembled { session, lease, .. } = assemble(parts, settings, id, State::default(), lease, first);
         let mut parent = Self { session, lease };

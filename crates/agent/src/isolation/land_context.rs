@@ -21,7 +21,7 @@ pub struct LandContext {
     /// The store of the logs.
     pub store: Arc<dyn Store>,
     /// The time.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Clock,
     /// Redacts secrets that must never be shown or stored.
     pub redactor: Arc<Redactor>,
     /// The name of the landing process for people, such as `jm land, process 123`.

@@ -46,7 +46,7 @@ pub(super) struct LandingSession<'a> {
 impl<'a> LandingSession<'a> {
     pub(super) async fn open(context: &'a LandContext, session: &'a SessionId) -> Result<Self, AgentError> {
         let LandContext { store, clock, holder, .. } = context;
-        let lease = Lease::new(Arc::clone(store), session.clone(), holder.clone(), Arc::clone(clock));
+        let lease = Lease::new(Arc::clone(store), session.clone(), holder.clone(), clock.clone());
         lease.take().await?;
         let found = store.find(session.as_str()).await.map_err(AgentError::from);
         let summary = found.map(|found| found.into_iter().find(|found| found.id == *session));
@@ -511,7 +511,7 @@ impl<'a> LandingSession<'a> {
             Arc::clone(store),
             self.session.clone(),
             last,
-            Arc::clone(clock),
+            clock.clone(),
             Arc::clone(redactor),
             bounds,
         );

@@ -22,17 +22,12 @@ pub(crate) struct Lease {
     store: Arc<dyn Store>,
     session: SessionId,
     holder: String,
-    clock: Arc<dyn Clock>,
+    clock: Clock,
     taken: AtomicBool,
 }
 
 impl Lease {
-    pub(crate) fn new(
-        store: Arc<dyn Store>,
-        session: SessionId,
-        holder: String,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, session: SessionId, holder: String, clock: Clock) -> Self {
         Self { store, session, holder, clock, taken: AtomicBool::new(false) }
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn assemble(
         Arc::clone(&parts.store),
         id.clone(),
         state.last,
-        Arc::clone(&parts.clock),
+        parts.clock.clone(),
         Arc::clone(&parts.redactor),
         LogBounds::default(),
     );
@@ -74,7 +74,7 @@ pub(crate) fn assemble(
     ));
     let todos = todo_list(&settings, &parts.clock, &state);
     let schedule = Arc::new(Schedule::new(state.books.step));
-    let (clock, redactor) = (Arc::clone(&parts.clock), Arc::clone(&parts.redactor));
+    let (clock, redactor) = (parts.clock.clone(), Arc::clone(&parts.redactor));
     let transcript = Transcript::new(state, log.clone(), clock, redactor, Arc::clone(&shared));
     let safe = transcript.safe_place();
     let shared = SharedParts { shared, inbox, todos, schedule };
@@ -92,8 +92,8 @@ fn setting(parts: &SessionParts, settings: &RunSettings) -> Setting {
     }
 }
 
-fn todo_list(settings: &RunSettings, clock: &Arc<dyn Clock>, state: &State) -> Arc<Todos> {
-    let clock = Arc::clone(clock);
+fn todo_list(settings: &RunSettings, clock: &Clock, state: &State) -> Arc<Todos> {
+    let clock = clock.clone();
     let todos = if settings.todos.is_some() { Todos::new(clock) } else { Todos::disabled(clock) };
     todos.restore(state.todos.clone());
     Arc::new(todos)

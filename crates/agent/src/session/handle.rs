@@ -54,8 +54,7 @@ struct HandleInner {
 /// Must be called within a Tokio runtime.
 #[must_use]
 pub fn start(parts: SessionParts, settings: RunSettings, id: SessionId) -> SessionHandle {
-    let lease =
-        Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
+    let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
     let assembled = assemble(parts, settings, id, State::default(), lease, Vec::new());
     open(assembled, actor::SessionOpening::Fresh)
 }
@@ -73,8 +72,7 @@ pub async fn resume(
     id: SessionId,
     cut_off: CutOffPolicy,
 ) -> Result<SessionHandle, AgentError> {
-    let lease =
-        Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
+    let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
     lease.take().await?;
     let state = match State::load(&*parts.store, &id).await {
         Ok(state) => state,

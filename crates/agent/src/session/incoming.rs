@@ -65,7 +65,7 @@ mod tests {
     use crate::transcript::record::QueuedMessage;
 
     async fn take(test: &mut TestContext, hooks: &mut HookDispatch, which: QueuedSelection) -> bool {
-        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let mut incoming = IncomingMessages {
             cx: &mut test.cx,

@@ -140,7 +140,7 @@ mod tests {
     use crate::test_context::{TestContext, user_message};
 
     async fn open(test: &mut TestContext, hooks: Hooks) -> Result<(), AgentError> {
-        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut opening = TaskOpening {
             cx: &mut test.cx,
             requests: &RequestBuilder::new(Arc::new(Registry::rooted(&test.root)), true),

@@ -42,7 +42,7 @@ pub struct SessionParts {
     /// Hooks that observe and may intervene.
     pub hooks: Hooks,
     /// The clock.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Clock,
     /// Looks up installed programs.
     pub programs: Arc<ProgramCheck>,
     /// A description of the process that holds the session, such as `jm run, process 123`.

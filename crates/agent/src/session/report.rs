@@ -219,7 +219,7 @@ mod tests {
     use crate::test_context::{SECRET, TestContext, call};
 
     async fn finish(test: &mut TestContext, outcome: RunOutcome) -> RunReport {
-        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
         let mut verification = Verification::new(Arc::new(|_: &str| false));

@@ -253,7 +253,7 @@ mod tests {
         let mut registry = Registry::rooted(&test.root);
         registry.add(Box::new(tool));
         let registry = Arc::new(registry);
-        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut step = Step {
             cx: &mut test.cx,
             checkpoints: &mut test.checkpoints,

@@ -8,7 +8,7 @@ use super::exchange::ReplyProgress;
 use super::stages::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
-use crate::clock::seconds;
+use crate::durations::seconds;
 
 impl Session {
     /// Runs one task to its end.

@@ -138,7 +138,7 @@ mod tests {
     async fn verify(test: &mut TestContext, checks: Checks) -> Option<TaskEnd> {
         test.set_rules("[[rule]]\ncommand = ['true']\ndecision = 'allow'\n[[rule]]\ncommand = ['false']\ndecision = 'allow'\n");
         test.cx.settings.checks = checks;
-        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
         let mut verification = Verification::new(Arc::new(|_: &str| false));

@@ -210,7 +210,7 @@ mod tests {
     use todos::TodoDraft;
 
     fn supervision(remind_every: u32) -> Supervision {
-        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         Supervision::new(todos, Arc::new(Schedule::default()), remind_every)
     }
 
@@ -242,7 +242,7 @@ mod tests {
     async fn scheduled_tasks_run_at_their_step() {
         let mut test = TestContext::new(&[]).await;
         let supervision_schedule = Arc::new(Schedule::default());
-        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::clone(&supervision_schedule), 0);
         let two = std::num::NonZeroU64::new(2).unwrap();
         supervision_schedule.every("look", two, Job::Reminder("look at the goal".to_owned())).unwrap();

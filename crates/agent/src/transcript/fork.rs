@@ -35,7 +35,7 @@ pub async fn fork(
     parent: &SessionId,
     point: &ForkPoint,
     child: &SessionId,
-    clock: &dyn Clock,
+    clock: &Clock,
 ) -> Result<Seq, AgentError> {
     let until = match point {
         ForkPoint::End => Seq(u64::MAX),
@@ -92,7 +92,7 @@ pub(crate) async fn candidate(
     at: Seq,
     child: &SessionId,
     number: u32,
-    clock: &dyn Clock,
+    clock: &Clock,
 ) -> Result<(), AgentError> {
     let records = [Record::Forked { parent: parent.clone(), at }, Record::Candidate { number }];
     begin(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
@@ -109,7 +109,7 @@ pub async fn snapshot(
     store: &dyn Store,
     session: &SessionId,
     name: &str,
-    clock: &dyn Clock,
+    clock: &Clock,
 ) -> Result<Seq, AgentError> {
     check_name(name)?;
     let state = State::load(store, session).await?;

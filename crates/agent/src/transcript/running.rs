@@ -46,7 +46,7 @@ impl SafePosition {
 pub(crate) struct Transcript {
     state: State,
     log: Log,
-    clock: Arc<dyn Clock>,
+    clock: Clock,
     redactor: Arc<Redactor>,
     shared: Arc<SessionShared>,
     safe: Arc<SafePosition>,
@@ -73,7 +73,7 @@ impl Transcript {
     pub(crate) fn new(
         state: State,
         log: Log,
-        clock: Arc<dyn Clock>,
+        clock: Clock,
         redactor: Arc<Redactor>,
         shared: Arc<SessionShared>,
     ) -> Self {

@@ -16,8 +16,8 @@ use crate::copies::location::{CopyDir, copies_in};
 use crate::error::WorkspaceError;
 use crate::journal::reading::{JournalTail, is_gone, read_lines, to_bytes};
 use crate::journal::record::JournalLine;
-use crate::options::Clock;
 use crate::state::lock::{FileLock, make_private_dir, replace_durably, state_error, sync_above};
+use journeyman_protocol::Clock;
 
 /// The directory of damaged files in a project's state directory.
 const DAMAGED_DIR: &str = "damaged";

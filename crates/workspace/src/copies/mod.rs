@@ -108,7 +108,7 @@ impl Copies<'_> {
                 .options
                 .clock
                 .as_ref()
-                .map_or(UnixMillis(0), crate::options::Clock::now);
+                .map_or(UnixMillis(0), journeyman_protocol::Clock::now);
             let info = CopyInfo { session: session.clone(), tier: *tier, created, base, holder: None };
             let record = CopyRecord::new(info, made.beside);
             let opened = self.open_as_copy(made.base.clone(), place)?;

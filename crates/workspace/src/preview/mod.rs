@@ -124,8 +124,13 @@ impl Previews<'_> {
             // The next one sweeps what can't be taken away now.
             let _next_time = place.remove();
         })?;
-        let created =
-            self.workspace.project.options.clock.as_ref().map_or(UnixMillis(0), crate::options::Clock::now);
+        let created = self
+            .workspace
+            .project
+            .options
+            .clock
+            .as_ref()
+            .map_or(UnixMillis(0), journeyman_protocol::Clock::now);
         let info = CopyInfo { session: id, tier: Tier::Overlay, created, base, holder: None };
         Ok(OverlayRun { workspace: Arc::new(workspace), info, beside, tree, place, _held: held })
     }

@@ -13,7 +13,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use journeyman_protocol::Todo;
 use tokio::sync::Notify;
@@ -35,7 +35,7 @@ pub struct TodoChange {
 
 /// The list that a session, its tools and its handle share.
 pub struct Todos {
-    clock: Arc<dyn Clock>,
+    clock: Clock,
     changed: Notify,
     inner: Mutex<TodosInner>,
 }
@@ -49,17 +49,17 @@ struct TodosInner {
 impl Todos {
     /// Creates an empty list that takes its times from `clock`.
     #[must_use]
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
+    pub fn new(clock: Clock) -> Self {
         Self::with(clock, true)
     }
 
     /// Creates a disabled list, which refuses every change with [`TodoError::Disabled`].
     #[must_use]
-    pub fn disabled(clock: Arc<dyn Clock>) -> Self {
+    pub fn disabled(clock: Clock) -> Self {
         Self::with(clock, false)
     }
 
-    fn with(clock: Arc<dyn Clock>, enabled: bool) -> Self {
+    fn with(clock: Clock, enabled: bool) -> Self {
         Self {
             clock,
             changed: Notify::new(),

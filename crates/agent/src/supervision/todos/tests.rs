@@ -1,5 +1,6 @@
 //! The list's rules, its reminders and its tools.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use journeyman_protocol::{ResultPart, TodoReminderReason, TodoStatus, UnixMillis};
@@ -11,7 +12,7 @@ use super::*;
 
 fn todos() -> Arc<Todos> {
     let ticks = AtomicU64::new(0);
-    Arc::new(Todos::new(Arc::new(move || UnixMillis(ticks.fetch_add(1, Ordering::SeqCst)))))
+    Arc::new(Todos::new(crate::Clock::new(move || UnixMillis(ticks.fetch_add(1, Ordering::SeqCst)))))
 }
 
 fn draft(id: &str, title: &str, status: TodoStatus) -> TodoDraft {
@@ -126,7 +127,7 @@ fn the_words_of_reminders() {
 /// Case 23: without a list every change is refused.
 #[test]
 fn case_23_a_session_without_todos_says_so() {
-    let list = Todos::disabled(Arc::new(|| UnixMillis(0)));
+    let list = Todos::disabled(crate::Clock::new(|| UnixMillis(0)));
     let one = || draft("a", "first", Pending);
     assert!(!list.is_enabled());
     for refused in [list.set(vec![one()]), list.merge(vec![one()]), list.update(one()), list.delete("a")] {

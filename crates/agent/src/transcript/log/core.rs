@@ -44,7 +44,7 @@ impl From<Record> for LogEntry {
 pub(super) struct LogCore {
     pub(super) store: Arc<dyn Store>,
     pub(super) session: SessionId,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(super) clock: Clock,
     pub(super) redactor: Arc<Redactor>,
     /// Locked while an append runs.
     pub(super) writer: tokio::sync::Mutex<WriterState>,

@@ -70,7 +70,7 @@ impl Log {
         store: Arc<dyn Store>,
         session: SessionId,
         last: Seq,
-        clock: Arc<dyn Clock>,
+        clock: Clock,
         redactor: Arc<Redactor>,
         bounds: LogBounds,
     ) -> Self {

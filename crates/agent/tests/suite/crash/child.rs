@@ -223,9 +223,9 @@ async fn work(plan: &Plan) -> Said {
 }
 
 /// The system's time; a day less from a certain look on.
-fn clock(fault: Fault) -> Arc<dyn journeyman_agent::Clock> {
+fn clock(fault: Fault) -> journeyman_agent::Clock {
     let looks = AtomicUsize::new(0);
-    Arc::new(move || {
+    journeyman_agent::Clock::new(move || {
         let look = looks.fetch_add(1, Ordering::SeqCst);
         let jumped = matches!(fault, Fault::Clock { at } if look >= at);
         UnixMillis(now().0 - if jumped { 24 * 60 * 60 * 1_000 } else { 0 })

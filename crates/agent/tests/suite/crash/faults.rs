@@ -199,7 +199,7 @@ fn a_second_process_is_refused() {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let refused = runtime.block_on(async {
-        let clock = std::sync::Arc::new(now);
+        let clock = journeyman_agent::Clock::new(now);
         let place = &scene.place;
         let parts = place.parts(place.log(), place.workspace(None), std::sync::Arc::new(Script), clock);
         resume(parts, settings(), session(), CutOffPolicy::Continue).await.err()

@@ -196,7 +196,7 @@ pub(crate) fn examine(place: &Place, tree: &BTreeMap<String, String>) -> Vec<Str
             .read(&session(), journeyman_protocol::Seq::START, usize::MAX)
             .await
             .unwrap_or_default();
-        let clock = std::sync::Arc::new(now);
+        let clock = journeyman_agent::Clock::new(now);
         let parts = place.parts(place.log(), place.workspace(None), std::sync::Arc::new(Script), clock);
         match resume(parts, settings(), session(), CutOffPolicy::Continue).await {
             Ok(handle) => {

@@ -54,7 +54,7 @@ impl Place {
         store: Arc<dyn Store>,
         workspace: Arc<Workspace>,
         model: Arc<dyn Model>,
-        clock: Arc<dyn journeyman_agent::Clock>,
+        clock: journeyman_agent::Clock,
     ) -> SessionParts {
         let host = HostEnvironment {
             vars: std::env::vars_os().collect(),

@@ -354,7 +354,7 @@ fn parts(
     for does in Does::ALL {
         registry.add(Box::new(Waits { does, gates: gates.clone() }));
     }
-    let clock = Arc::clone(clock);
+    let clock = clock.clone();
     SessionParts {
         store: Arc::new(Gated::new(Arc::clone(store) as Arc<dyn Store>, held)),
         model: Arc::new(Told { gates: gates.clone(), deaf: setting.deaf }),
@@ -368,7 +368,7 @@ fn parts(
         policy: Policy::default(),
         redactor: Arc::new(Redactor::new(Vec::<String>::new())),
         hooks: Hooks::default(),
-        clock: Arc::new(move || UnixMillis(clock.load(Ordering::SeqCst))),
+        clock: journeyman_agent::Clock::new(move || UnixMillis(clock.load(Ordering::SeqCst))),
         programs: Arc::new(|_: &str| false),
         holder: "the test".to_owned(),
     }

@@ -41,7 +41,7 @@ fn context(bench: &Bench, checks: Checks) -> LandContext {
     let parts = bench.parts(&Told::new([]));
     LandContext {
         store: Arc::clone(&bench.log) as Arc<dyn Store>,
-        clock: Arc::new(|| NOW),
+        clock: journeyman_agent::Clock::new(|| NOW),
         redactor: Arc::new(Redactor::default()),
         holder: "the test's other hand".to_owned(),
         isolation: Isolation {

@@ -33,7 +33,9 @@ async fn in_the_middle_of_a_task() {
     bench.log.executing("c1").await;
     session.handle.send_as(MessageKind::System, "for the parent").await.unwrap();
     let before = bench.log.entries();
-    let at = fork(&*bench.log, &id(), &ForkPoint::End, &child(8), &|| NOW).await.unwrap();
+    let at = fork(&*bench.log, &id(), &ForkPoint::End, &child(8), &journeyman_agent::Clock::new(|| NOW))
+        .await
+        .unwrap();
     assert!(at < before.last().unwrap().seq, "the last place at which no call was open");
     assert_eq!(bench.log.entries(), before);
 
@@ -66,7 +68,14 @@ async fn at_every_place_of_a_log() {
     let entries = bench.log.entries();
     let mut places = Vec::new();
     for (number, entry) in (100..).zip(&entries) {
-        let forked = fork(&*bench.log, &id(), &ForkPoint::Seq(entry.seq), &child(number), &|| NOW).await;
+        let forked = fork(
+            &*bench.log,
+            &id(),
+            &ForkPoint::Seq(entry.seq),
+            &child(number),
+            &journeyman_agent::Clock::new(|| NOW),
+        )
+        .await;
         let at = match forked {
             Ok(at) => at,
             Err(AgentError::NothingToFork { .. }) if places.is_empty() => continue,
@@ -91,23 +100,31 @@ async fn of_a_fork() {
     let session = bench.start(&Told::new([says("one")]), settings());
     session.handle.send("first").await.unwrap();
     session.handle.finished().await.unwrap();
-    fork(&*bench.log, &id(), &ForkPoint::End, &child(8), &|| NOW).await.unwrap();
-    fork(&*bench.log, &child(8), &ForkPoint::End, &child(9), &|| NOW).await.unwrap();
+    fork(&*bench.log, &id(), &ForkPoint::End, &child(8), &journeyman_agent::Clock::new(|| NOW))
+        .await
+        .unwrap();
+    fork(&*bench.log, &child(8), &ForkPoint::End, &child(9), &journeyman_agent::Clock::new(|| NOW))
+        .await
+        .unwrap();
     let state = State::load(&*bench.log, &child(9)).await.unwrap();
     assert_eq!(state.lineage, [id(), child(8)]);
     assert_eq!(state.messages, bench.state().await.messages);
-    let taken = fork(&*bench.log, &id(), &ForkPoint::End, &child(9), &|| NOW).await;
+    let taken =
+        fork(&*bench.log, &id(), &ForkPoint::End, &child(9), &journeyman_agent::Clock::new(|| NOW)).await;
     assert!(matches!(taken, Err(AgentError::Store(_))), "{taken:?}");
 }
 
 async fn of_nothing() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([says("one")]);
-    let unknown = fork(&*bench.log, &id(), &ForkPoint::End, &child(8), &|| NOW).await;
+    let unknown =
+        fork(&*bench.log, &id(), &ForkPoint::End, &child(8), &journeyman_agent::Clock::new(|| NOW)).await;
     assert!(matches!(unknown, Err(AgentError::Store(_))), "{unknown:?}");
     let session = bench.start(&told, settings());
     session.handle.send("first").await.unwrap();
     session.handle.finished().await.unwrap();
-    let early = fork(&*bench.log, &id(), &ForkPoint::Seq(Seq(1)), &child(8), &|| NOW).await;
+    let early =
+        fork(&*bench.log, &id(), &ForkPoint::Seq(Seq(1)), &child(8), &journeyman_agent::Clock::new(|| NOW))
+            .await;
     assert!(matches!(early, Err(AgentError::NothingToFork { .. })), "{early:?}");
 }

@@ -164,7 +164,7 @@ async fn a_call_ends_in_one_piece() {
         }
         NOW
     };
-    let parts = SessionParts { clock: Arc::new(sends), ..bench.parts(&told) };
+    let parts = SessionParts { clock: journeyman_agent::Clock::new(sends), ..bench.parts(&told) };
     let session = start(parts, RunSettings { max_turns: 2, ..auto() }, id());
     *handle.lock().unwrap() = Some(session.clone());
     session.send("do it").await.unwrap();
@@ -497,7 +497,7 @@ async fn a_fork_begins_with_no_permissions() {
     )
     .await;
     let child = SessionId::new(NOW, 8);
-    fork(&*bench.log, &id(), &ForkPoint::End, &child, &|| NOW).await.unwrap();
+    fork(&*bench.log, &id(), &ForkPoint::End, &child, &journeyman_agent::Clock::new(|| NOW)).await.unwrap();
     let allowed = |id| {
         let log = Arc::clone(&bench.log);
         async move { State::load(&*log, &id).await.unwrap().allowed.len() }

@@ -34,7 +34,7 @@ fn session() -> SessionId {
 fn log_over(store: Arc<dyn Store>, last: Seq, bounds: LogBounds) -> Log {
     // Made once: it takes longer than most of these tests.
     static REDACTOR: LazyLock<Arc<Redactor>> = LazyLock::new(|| Arc::new(Redactor::new([SECRET.to_owned()])));
-    Log::new(store, session(), last, Arc::new(|| UnixMillis(7)), Arc::clone(&REDACTOR), bounds)
+    Log::new(store, session(), last, crate::Clock::new(|| UnixMillis(7)), Arc::clone(&REDACTOR), bounds)
 }
 
 impl Bench {

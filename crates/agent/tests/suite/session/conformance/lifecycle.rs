@@ -122,7 +122,10 @@ async fn case_06_a_fork_has_the_history_and_leaves_its_parent_alone() {
     let before = bench.log.entries();
     let child = SessionId::new(NOW, 8);
     let point = ForkPoint::Snapshot("here".to_owned());
-    assert_eq!(fork(&*bench.log, &id(), &point, &child, &|| NOW).await.unwrap(), place);
+    assert_eq!(
+        fork(&*bench.log, &id(), &point, &child, &journeyman_agent::Clock::new(|| NOW)).await.unwrap(),
+        place
+    );
     let state = State::load(&*bench.log, &child).await.unwrap();
     assert_eq!(state.lineage, [id()]);
     assert_eq!(state.books.step, 1);
@@ -137,7 +140,14 @@ async fn case_06_a_fork_has_the_history_and_leaves_its_parent_alone() {
     // Nor does the parent reach the child.
     assert_eq!(ask(&session, "third").await, "three");
     assert_eq!(said(&told, 2)[1..], ["one", "second", "two", "third"]);
-    let unknown = fork(&*bench.log, &id(), &ForkPoint::Snapshot("there".to_owned()), &child, &|| NOW).await;
+    let unknown = fork(
+        &*bench.log,
+        &id(),
+        &ForkPoint::Snapshot("there".to_owned()),
+        &child,
+        &journeyman_agent::Clock::new(|| NOW),
+    )
+    .await;
     let text = unknown.unwrap_err().to_string();
     assert_eq!(text, "there is no snapshot `there`; there are: here");
 }

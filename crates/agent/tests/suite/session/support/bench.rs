@@ -149,7 +149,7 @@ impl Bench {
             policy: self.policy.clone(),
             redactor,
             hooks: self.hooks.clone(),
-            clock: Arc::new(|| NOW),
+            clock: journeyman_agent::Clock::new(|| NOW),
             programs: Arc::new(|_: &str| false),
             holder: "the test".to_owned(),
         }

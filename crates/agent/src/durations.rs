@@ -1,0 +1,12 @@
+//! Durations as people read them.
+
+use std::time::Duration;
+
+/// Writes a duration for people: whole seconds, or milliseconds below ten seconds.
+pub(crate) fn seconds(duration: Duration) -> String {
+    if duration < Duration::from_secs(10) {
+        format!("{} ms", duration.as_millis())
+    } else {
+        format!("{} s", duration.as_secs())
+    }
+}
