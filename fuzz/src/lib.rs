@@ -1,7 +1,8 @@
 //! What the targets share: inputs taken apart, and what has to hold whatever comes in.
 //!
-//! An input is some bytes of switches, then texts divided by the unit separator (0x1f), which is no character of source
-//! code. Texts may be repeated by a switch, so that what takes more than linear time shows in short inputs.
+//! An input is some bytes of switches, then texts divided by the unit separator (0x1f), which is no
+//! character of source code. Texts may be repeated by a switch, so that what takes more than linear
+//! time shows in short inputs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +16,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// What any input may take, in processor time, with checks and instrumentation on.
 const BASE_TIME: Duration = Duration::from_millis(300);
-/// What every byte may take beyond that: far above what linear code needs, far below what quadratic code does.
+/// What every byte may take beyond that: far above what linear code needs, far below what quadratic
+/// code does.
 const TIME_A_BYTE: Duration = Duration::from_micros(4);
 /// Repeating goes up to this size, in bytes.
 const MAX_REPEATED: usize = 192 << 10;
@@ -86,8 +88,8 @@ pub fn path(name: &str) -> RelPath {
     RelPath::parse(name).expect("a plain path")
 }
 
-/// What holds for a hunk that found its place: its pieces are in the text, in order, and change it. That bytes outside of
-/// them stay is how they are written.
+/// What holds for a hunk that found its place: its pieces are in the text, in order, and change it.
+/// That bytes outside of them stay is how they are written.
 pub fn check_placed(text: &str, placed: &Placed) {
     let mut done = 0;
     for (span, _) in &placed.pieces {

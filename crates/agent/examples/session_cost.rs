@@ -1,8 +1,9 @@
-//! What a session costs against a model that answers at once: `cargo run --release -p journeyman-agent --example
-//! session_cost -- turns|memory|idle|many|open|streamed [DIR]`, or all of them by `cargo xtask bench session`.
+//! What a session costs against a model that answers at once: `cargo run --release -p
+//! journeyman-agent --example session_cost -- turns|memory|idle|many|open|streamed [DIR]`, or all
+//! of them by `cargo xtask bench session`.
 //!
-//! Each is run in a process of its own, so that memory is its own. `DIR` is where the log is made and removed again;
-//! the temporary directory if not given.
+//! Each is run in a process of its own, so that memory is its own. `DIR` is where the log is made
+//! and removed again; the temporary directory if not given.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -159,7 +160,8 @@ async fn many(bench: &Bench) {
     println!("    p99 is {:.2} times the median (asked: below 5)", at(0.99) / at(0.5));
 }
 
-/// A session of more than 100,000 entries, opened again; and a turn in it beside one in an empty one.
+/// A session of more than 100,000 entries, opened again; and a turn in it beside one in an empty
+/// one.
 async fn open(bench: &Bench) {
     let store = bench.sqlite();
     let model = Arc::new(Instantly::new(LONG, ""));

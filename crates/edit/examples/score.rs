@@ -1,10 +1,12 @@
-//! Applies exported cases: `score.py export | cargo run --release --example score [-- --normalised] > results.jsonl`.
+//! Applies exported cases: `score.py export | cargo run --release --example score [-- --normalised]
+//! > results.jsonl`.
 //!
-//! Reads one JSON case a line (`id`, `format`, `files_before`, `edit_text`, `edits`, `target`, …) and writes one result a
-//! line (`id` with `files` or `error`), for `score.py grade`. A case is read from its raw text as the named format, the
-//! way `jm apply --format F --path TARGET` does; with `--normalised`, search/replace cases are given as the tool's
-//! arguments instead, which leaves the parser out. With `--requests` nothing is applied: each line is what to give to
-//! `jm apply` (`id`, `format`, `path`, `reply`, `files`).
+//! Reads one JSON case a line (`id`, `format`, `files_before`, `edit_text`, `edits`, `target`, …)
+//! and writes one result a line (`id` with `files` or `error`), for `score.py grade`. A case is
+//! read from its raw text as the named format, the way `jm apply --format F --path TARGET` does;
+//! with `--normalised`, search/replace cases are given as the tool's arguments instead, which
+//! leaves the parser out. With `--requests` nothing is applied: each line is what to give to `jm
+//! apply` (`id`, `format`, `path`, `reply`, `files`).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};

@@ -1,18 +1,19 @@
 //! Which files of a project are ignored.
 //!
 //! The rules are git's, and they hold outside of git repositories too: `.gitignore` files, with an
-//! `.ignore` file beside one counting more, and the repository's `info/exclude`. A rule of a directory
-//! counts more than one of a directory above it. Where the project's root lies inside a repository,
-//! the rules of the directories above it hold as well, up to the repository's top. The rules of the
-//! user's own configuration (`core.excludesFile`) aren't read: the files that only they ignore are
-//! looked at.
+//! `.ignore` file beside one counting more, and the repository's `info/exclude`. A rule of a
+//! directory counts more than one of a directory above it. Where the project's root lies inside a
+//! repository, the rules of the directories above it hold as well, up to the repository's top. The
+//! rules of the user's own configuration (`core.excludesFile`) aren't read: the files that only
+//! they ignore are looked at.
 //!
-//! Beside the rules, names and tags count: directories of some [names](tool_directories) are skipped
-//! unless a rule says otherwise with `!`, and so are directories [tagged](is_tagged_cache) as caches.
-//! A directory named `.git` is never looked at.
+//! Beside the rules, names and tags count: directories of some [names](tool_directories) are
+//! skipped unless a rule says otherwise with `!`, and so are directories [tagged](is_tagged_cache)
+//! as caches. A directory named `.git` is never looked at.
 //!
-//! This crate decides; walking a tree is its users' work: `workspace` walks to record the state of a
-//! tree, `index` to list the files that it reads. Every file is read within bounds, through no link.
+//! This crate decides; walking a tree is its users' work: `workspace` walks to record the state of
+//! a tree, `index` to list the files that it reads. Every file is read within bounds, through no
+//! link.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -192,8 +193,8 @@ fn match_path(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
 }
 
 /// Reads the rules that hold in the project at `root` and come from outside of its own rule files:
-/// the repository's exclude file and, where the root lies inside the repository, the files `names` of
-/// the directories above it. `visit` gets the texts that were read.
+/// the repository's exclude file and, where the root lies inside the repository, the files `names`
+/// of the directories above it. `visit` gets the texts that were read.
 pub fn outside_rules<S>(
     root: &Path,
     names: &[&[u8]],
@@ -235,8 +236,8 @@ fn above<S>(
     RuleLayer::layered(matcher, b"", Position::Above(lead), outer)
 }
 
-/// Returns the exclude file of the repository whose top is `top`. A linked work tree has that of its
-/// main one.
+/// Returns the exclude file of the repository whose top is `top`. A linked work tree has that of
+/// its main one.
 fn exclude_file(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if std::fs::metadata(&git).ok()?.is_dir() {

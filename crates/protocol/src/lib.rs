@@ -11,8 +11,8 @@
 //!   [`Evidence`]).
 //!
 //! The crate does no I/O, depends on no other crate of the workspace, and reads no clock: times are
-//! passed in as [`UnixMillis`], or by a [`Clock`] of the caller's. All types that are stored or sent implement serde's traits and have
-//! a JSON Schema.
+//! passed in as [`UnixMillis`], or by a [`Clock`] of the caller's. All types that are stored or
+//! sent implement serde's traits and have a JSON Schema.
 //!
 //! ```
 //! use journeyman_protocol::{Block, Message, RelPath, Role};

@@ -1,12 +1,14 @@
 //! Real hunks, damaged as models damage them: `cargo xtask bench edit` runs it.
 //!
-//! - `mutations cases N REST… < pairs` reads files before and after a commit, a JSON object a line (`repo`, `commit`, `path`,
-//!   `before`, `after`), takes a hunk from each until it has N of a repository, damages it in every way, and writes a task
-//!   a line.
-//! - `mutations run WRONG < tasks` gives every task to this crate's engine in every format and prints the tables. Each wrong
-//!   write is a JSON line of the file WRONG. It ends with 1 where there are more than the bound.
-//! - `mutations grade NAME TASKS WRONG < answers` holds another engine's answers against the tasks: for each task a line
-//!   `{"id", "answers": [{"text"} | {"error"}]}`, an answer for each of the task's cases, `null` where it can't be asked.
+//! - `mutations cases N REST… < pairs` reads files before and after a commit, a JSON object a line
+//!   (`repo`, `commit`, `path`, `before`, `after`), takes a hunk from each until it has N of a
+//!   repository, damages it in every way, and writes a task a line.
+//! - `mutations run WRONG < tasks` gives every task to this crate's engine in every format and
+//!   prints the tables. Each wrong write is a JSON line of the file WRONG. It ends with 1 where
+//!   there are more than the bound.
+//! - `mutations grade NAME TASKS WRONG < answers` holds another engine's answers against the tasks:
+//!   for each task a line `{"id", "answers": [{"text"} | {"error"}]}`, an answer for each of the
+//!   task's cases, `null` where it can't be asked.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

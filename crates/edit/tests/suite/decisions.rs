@@ -1,4 +1,5 @@
-//! The questions that engines answer differently, answered as docs/edits.md says: one test each, under the name in its table.
+//! The questions that engines answer differently, answered as docs/edits.md says: one test each,
+//! under the name in its table.
 
 use std::collections::BTreeMap;
 

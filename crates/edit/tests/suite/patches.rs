@@ -334,7 +334,8 @@ fn a_forgotten_plus_is_put_back_and_two_escaped_tabs_are_tabs() {
         "*** Update File: f.txt\n@@\n-world\n+def greet():\n    print(1)\n\n+    print(2)\n*** End Patch\n";
     let expected = "hello\ndef greet():\n    print(1)\n\n    print(2)\n";
     let done = text(Format::Patch, "hello\nworld\n", patch);
-    // The line begins with a blank, so that it could be context: it isn't in the file, and nothing is guessed.
+    // The line begins with a blank, so that it could be context: it isn't in the file, and nothing
+    // is guessed.
     assert!(done.is_err() || done.as_deref() == Ok(expected), "{done:?}");
     let patch = "*** Update File: f.txt\n@@\n-world\n+one\ntwo\n+three\n*** End Patch\n";
     assert_eq!(text(Format::Patch, "hello\nworld\n", patch).as_deref(), Ok("hello\none\ntwo\nthree\n"));
@@ -344,7 +345,8 @@ fn a_forgotten_plus_is_put_back_and_two_escaped_tabs_are_tabs() {
 
 #[test]
 fn only_changed_lines_are_touched() {
-    // The kept lines' blanks, line endings and quotes stay; the new line is the model's to the byte.
+    // The kept lines' blanks, line endings and quotes stay; the new line is the model's to the
+    // byte.
     let file = "\u{feff}say \u{201c}hi\u{201d}\r\n\tkeep  \r\nold\r\nlast";
     let patch = "*** Update File: f.txt\n@@\n say \"hi\"\n \tkeep\n-old\n+new  \n last\n*** End Patch\n";
     let expected = "\u{feff}say \u{201c}hi\u{201d}\r\n\tkeep  \r\nnew  \r\nlast";

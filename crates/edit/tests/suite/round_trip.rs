@@ -197,8 +197,8 @@ fn pair() -> impl Strategy<Value = (String, String)> {
     prop_oneof![3 => edited, 1 => (text(), text())]
 }
 
-/// 256 cases here; `PROPTEST_CASES` asks for more. One drawn change in a hundred changes nothing, which is no reason to stop a
-/// long run.
+/// 256 cases here; `PROPTEST_CASES` asks for more. One drawn change in a hundred changes nothing,
+/// which is no reason to stop a long run.
 fn config() -> ProptestConfig {
     ProptestConfig { max_global_rejects: u32::MAX, ..ProptestConfig::default() }
 }

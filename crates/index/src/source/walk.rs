@@ -166,8 +166,8 @@ impl Walk {
         Some((inner, found))
     }
 
-    /// Returns true if the list has a file of this path, if it is there: neither it nor a directory on
-    /// the way to it is ignored.
+    /// Returns true if the list has a file of this path, if it is there: neither it nor a directory
+    /// on the way to it is ignored.
     pub(super) fn shows(&self, path: &RelPath) -> bool {
         let path = path.as_bytes();
         let (mut rules, mut begin) = (self.above.clone(), 0_usize);
@@ -288,7 +288,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-        /// Git knows no `.ignore` files: it gets their rules behind those of the `.gitignore` beside.
+        /// Git knows no `.ignore` files: it gets their rules behind those of the `.gitignore`
+        /// beside.
         #[test]
         fn ignore_rules_mean_what_they_mean_to_git(
             rules in prop::collection::btree_map(

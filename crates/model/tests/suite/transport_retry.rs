@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 use journeyman_model::{
-    Clock, Delta, Endpoint, HttpModel, HttpRequest, HttpResponse, ModelError, Secret, Transport, Wire,
-    connect, connect_with,
+    Delta, Endpoint, HttpModel, HttpRequest, HttpResponse, ModelError, Secret, Transport, Wire, connect,
+    connect_with,
 };
 use journeyman_protocol::UnixMillis;
 use loopback::{
@@ -101,7 +101,7 @@ type Answer = (u16, Headers, String);
 struct Canned(Mutex<Vec<Answer>>);
 
 impl Canned {
-    fn model(answers: &[Answer], clock: Option<Clock>) -> HttpModel {
+    fn model(answers: &[Answer], clock: Option<journeyman_protocol::Clock>) -> HttpModel {
         let mut endpoint = Endpoint::new("test", Wire::Chat, "http://model.test");
         endpoint.retry.clock = clock;
         let answers = answers.iter().rev().cloned().collect();
@@ -138,7 +138,7 @@ async fn waits_are_as_long_as_they_say() {
     ];
     for (headers, now, expected) in cases {
         let answers = [(503, headers, "{}".to_owned()), (200, &[][..], [FIRST, REST].concat())];
-        let model = Canned::model(&answers, now.map(|now| Clock::new(move || now)));
+        let model = Canned::model(&answers, now.map(|now| journeyman_protocol::Clock::new(move || now)));
         let before = tokio::time::Instant::now();
         let (deltas, error) = drain(&model).await;
         assert_eq!(error, None);

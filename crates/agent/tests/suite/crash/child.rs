@@ -232,7 +232,8 @@ fn clock(fault: Fault) -> journeyman_agent::Clock {
     })
 }
 
-/// Begins the task, or goes on with it. Where it fails, and `heal` says that it makes sense, it is taken up again.
+/// Begins the task, or goes on with it. Where it fails, and `heal` says that it makes sense, it is
+/// taken up again.
 async fn to_its_end(
     place: &Place,
     store: &dyn Store,

@@ -1,4 +1,5 @@
-//! What else can go wrong: a disk that is full, fails or can't be written, a clock that jumps, a second process.
+//! What else can go wrong: a disk that is full, fails or can't be written, a clock that jumps, a
+//! second process.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -23,7 +24,8 @@ blocking_cases![
     a_second_process_is_refused,
 ];
 
-/// The writes of the suite from which on something fails: in the first steps, in the midst, at the end.
+/// The writes of the suite from which on something fails: in the first steps, in the midst, at the
+/// end.
 const FROM: [usize; 6] = [4, 9, 16, 27, 38, 52];
 /// No wait for another process takes this long.
 const HANGS: Duration = Duration::from_secs(60);
@@ -101,7 +103,8 @@ fn a_disk_that_is_really_full() {
 /// Runs a child whose log lies on a disk of 4 MiB; the error is what is missing for that.
 fn on_a_small_disk(log: &Path, plan: &Plan) -> Result<(), String> {
     let script = "mount -t tmpfs -o size=4m disk \"$1\" || exit 77; shift; exec \"$@\"";
-    // Root needs no namespace of users, and anybody else must stay who they are: the sandbox maps them once more.
+    // Root needs no namespace of users, and anybody else must stay who they are: the sandbox maps
+    // them once more.
     let flags: &[&str] = match rustix::process::geteuid().is_root() {
         true => &["--mount"],
         false => &["--user", "--map-current-user", "--keep-caps", "--mount"],
@@ -124,7 +127,8 @@ fn on_a_small_disk(log: &Path, plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// From some write on every flush fails, for good: the process can only give up. Another one goes on.
+/// From some write on every flush fails, for good: the process can only give up. Another one goes
+/// on.
 fn a_disk_that_fails_to_flush() {
     let found = each(&FROM, |from| {
         let mut scene = Scene::new();
@@ -188,7 +192,8 @@ fn a_clock_that_jumps_back() {
     none_wrong(found);
 }
 
-/// While one process has the session another one is refused, and told who has it. The first isn't disturbed.
+/// While one process has the session another one is refused, and told who has it. The first isn't
+/// disturbed.
 fn a_second_process_is_refused() {
     let scene = Scene::new();
     let mut child = spawn(&Plan { hold_at: Some(20), ..plan(&scene.place.0, Kill::Never) });

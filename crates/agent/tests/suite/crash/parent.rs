@@ -146,7 +146,8 @@ pub(crate) fn reference() -> &'static Reference {
     })
 }
 
-/// Cuts a task off as told, one child after the other, then lets it come to its end; gives what is wrong then.
+/// Cuts a task off as told, one child after the other, then lets it come to its end; gives what is
+/// wrong then.
 pub(crate) fn cut_off(ends: &[End]) -> Vec<String> {
     let reference = reference();
     let mut scene = Scene::new();

@@ -1,4 +1,5 @@
-//! Where a task's files, its log and its state lie: one directory, used by one child after the other.
+//! Where a task's files, its log and its state lie: one directory, used by one child after the
+//! other.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;

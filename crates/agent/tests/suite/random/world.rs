@@ -25,7 +25,8 @@ use crate::random::doubles::{Does, Held, Told, Waits};
 use crate::random::gates::{Gates, Who};
 use crate::random::watch::{Log, Watcher};
 
-/// So many simulated milliseconds pass with each step: less than any time that means something to a session.
+/// So many simulated milliseconds pass with each step: less than any time that means something to a
+/// session.
 const TICK: Duration = Duration::from_millis(1);
 /// How long a question waits in the runs that have such a limit.
 pub(crate) const APPROVAL: Duration = Duration::from_secs(30);

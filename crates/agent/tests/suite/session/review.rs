@@ -1,4 +1,5 @@
-//! Promises that were broken once: what a crash, a change of settings or an odd moment leaves behind.
+//! Promises that were broken once: what a crash, a change of settings or an odd moment leaves
+//! behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -141,8 +142,9 @@ impl Tool for Arms {
     }
 }
 
-/// Somebody sends a message, and so writes the log, at every moment of a call's end. Were the end on disk without
-/// the result, a crash there would run the call twice; the bench looks at every append.
+/// Somebody sends a message, and so writes the log, at every moment of a call's end. Were the end
+/// on disk without the result, a crash there would run the call twice; the bench looks at every
+/// append.
 async fn a_call_ends_in_one_piece() {
     let armed = Arc::new(AtomicBool::new(false));
     let bench = Bench::new(&[]).with_tool(Arms(Arc::clone(&armed)));
@@ -231,7 +233,8 @@ async fn a_persons_yes_outlives_a_crash() {
     assert_eq!(bench.file("a.txt").as_deref(), Some("a\n"));
 }
 
-/// The task before it was stopped in the middle of its calls. The model must not go on with that one.
+/// The task before it was stopped in the middle of its calls. The model must not go on with that
+/// one.
 async fn a_task_cut_off_before_its_first_word_is_begun_again() {
     let mut bench = Bench::new(&[]);
     let write = call("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }));

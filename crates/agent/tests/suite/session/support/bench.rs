@@ -181,7 +181,8 @@ impl Bench {
         Ok(self.shown_by(resume(self.parts(model), settings, id, cut_off).await?))
     }
 
-    /// The log as a crash at this moment leaves it: whatever still runs writes to another one from here on.
+    /// The log as a crash at this moment leaves it: whatever still runs writes to another one from
+    /// here on.
     pub(crate) async fn crash(&mut self) {
         self.crash_after(usize::MAX).await;
     }
