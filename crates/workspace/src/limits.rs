@@ -64,7 +64,8 @@ pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// bytes of them in all: as much as the blobs of a project may have.
 pub(crate) const LARGE_BYTES: u64 = 1024 * 1024 * 1024;
 /// A glob may have so many bytes. The matcher turns each into an expression that it takes apart by
-/// recursion, so that what it may hold is bounded before it sees it; a path name's usual bound is 255.
+/// recursion, so that what it may hold is bounded before it sees it; a path name's usual bound is
+/// 255.
 pub const GLOB_BYTES: usize = 1_000;
 /// And so many `{`, each of which nests or multiplies what follows.
 pub const GLOB_BRACES: usize = 32;
