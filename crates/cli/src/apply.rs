@@ -8,15 +8,15 @@ use journeyman_edit::{Allow, ChangeKind, FileChange, Format, Options, Plan};
 use journeyman_host::HostError;
 use journeyman_host::apply::{PlacedReply, path_in_project, placed_lines, plan_to_json};
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
+use journeyman_host::input::read_bytes;
 use journeyman_host::state::project_root;
 use journeyman_workspace::unified_diff;
 
 use crate::args::ProjectArgs;
 use crate::color::{self, Paint};
-use crate::input::read_bytes;
 use crate::runtime::open_state;
 use crate::summary;
-use crate::text::printable;
 
 /// Maximum size of a reply, in bytes: far more than the output limit of any model.
 const MAX_REPLY_BYTES: u64 = 16 << 20;

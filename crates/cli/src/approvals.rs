@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use journeyman_agent::PermissionAnswer;
 use journeyman_host::approvals::{Answered, ApprovalQueue, ApprovalRequest, NoAnswer, Reply};
+use journeyman_host::format::printable;
 use journeyman_protocol::{CallId, Event};
 use tokio::sync::mpsc;
 
 use crate::color::{self, Paint};
 use crate::prompt;
-use crate::text::printable;
 
 /// The open requests, and the keyboard that answers them.
 pub(crate) struct Approvals {

@@ -568,24 +568,3 @@ pub(crate) fn completions(shell: clap_complete::Shell) {
     clap_complete::generate(shell, &mut Cli::command(), "jm", &mut script);
     crate::output::write(&String::from_utf8_lossy(&script));
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        command().debug_assert();
-    }
-
-    #[test]
-    fn each_command_is_in_one_group() {
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
-        grouped.sort_unstable();
-        let mut all: Vec<String> =
-            Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-        all.push("help".to_owned());
-        all.sort();
-        assert_eq!(grouped, all);
-    }
-}

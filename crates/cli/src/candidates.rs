@@ -8,6 +8,7 @@ use journeyman_host::candidates::{
     CandidateChoice, best_verified, compare_candidates, land_candidate, no_candidates_error, run_candidates,
 };
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::sessions::{find_session, newest_with_candidates};
 use journeyman_host::state::StateDirs;
 use journeyman_host::{Context as _, HostError, SessionTemplate};
@@ -19,7 +20,6 @@ use crate::args::CandidatesArgs;
 use crate::display::{Display, OutputFormat};
 use crate::render::Renderer;
 use crate::runtime::{open_state, stoppable};
-use crate::text::printable;
 use crate::{color, output, prompt, summary};
 
 /// Runs the candidates of a task, and offers the best.

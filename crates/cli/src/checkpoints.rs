@@ -2,6 +2,7 @@
 
 use journeyman_host::checkpoints::{Comparison, MAX_DIFF_BYTES, checkpoint_to_json};
 use journeyman_host::config::Environment;
+use journeyman_host::format::{format_binary_size, printable};
 use journeyman_host::state::{format_minute, project_root};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::FileChangeKind;
@@ -12,7 +13,6 @@ use crate::color::{self, Paint};
 use crate::output;
 use crate::runtime::open_state;
 use crate::summary;
-use crate::text::printable;
 
 /// Columns of `+` and `-` for the file with the most changed lines.
 const MAX_BAR_COLUMNS: usize = 40;
@@ -66,17 +66,7 @@ fn format_storage(storage: Storage, limit: usize, count: usize) -> String {
     let more =
         if count > limit { format!("; {} older ones with --limit", count - limit) } else { String::new() };
     let over = if bytes > limit_bytes { ": the newest alone take more than that" } else { "" };
-    format!("kept for undo: {} of {}{over}{more}", format_size(bytes), format_size(limit_bytes))
-}
-
-fn format_size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    for (unit, name) in UNITS {
-        if bytes >= unit {
-            return format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit);
-        }
-    }
-    format!("{bytes} bytes")
+    format!("kept for undo: {} of {}{over}{more}", format_binary_size(bytes), format_binary_size(limit_bytes))
 }
 
 pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, HostError> {

@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal as _;
 
+use journeyman_host::styled_text::{Style, StyledLine};
+
 /// Paints text for one stream, or leaves it as it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
@@ -27,6 +29,23 @@ fn wanted() -> bool {
 impl Paint {
     fn sgr(self, code: &str, text: &str) -> String {
         if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// Paints the parts of a line by their meanings.
+    pub(crate) fn line(self, line: &StyledLine) -> String {
+        line.spans.iter().map(|(style, text)| self.styled(*style, text)).collect()
+    }
+
+    fn styled(self, style: Style, text: &str) -> String {
+        match style {
+            Style::Plain => text.to_owned(),
+            Style::Strong => self.bold(text),
+            Style::Good => self.green(text),
+            Style::Bad => self.red(text),
+            Style::Warning => self.yellow(text),
+            Style::Accent => self.cyan(text),
+            Style::Dim => self.dim(text),
+        }
     }
 
     pub(crate) fn red(self, text: &str) -> String {

@@ -1,21 +1,12 @@
-//! Errors as they are printed, and their exit codes.
+//! Errors as they are printed.
 
 use std::io::Write as _;
 
 use journeyman_host::HostError;
+use journeyman_host::format::printable;
 use journeyman_policy::secrets::Redactor;
 
 use crate::color;
-use crate::text::printable;
-
-/// Returns the exit code of a command that ended without a result of its own.
-pub(crate) fn exit_code(error: &HostError) -> u8 {
-    match error {
-        HostError::Usage(_) => 2,
-        HostError::NeedsPerson(_) => 6,
-        HostError::Failed { .. } => 1,
-    }
-}
 
 /// Prints an error to standard error.
 pub(crate) fn print_error(error: &HostError) {

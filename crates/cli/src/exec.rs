@@ -10,12 +10,12 @@ mod report;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest, DID_NOT_RUN};
+use journeyman_host::input::read_bytes;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::color;
 use crate::errors::{print_error, shown_error};
-use crate::input::read_bytes;
 use crate::runtime::{open_state, stoppable};
 use output::CommandOutput;
 

@@ -1,8 +1,7 @@
-//! Texts that the user gives: arguments, files and standard input, each up to a limit.
-
-use std::io::Read;
+//! Texts that the user gives as arguments or on standard input.
 
 use journeyman_host::HostError;
+use journeyman_host::input::read_text;
 
 /// Maximum size of a task or a message, in bytes: more than the window of any model.
 pub(crate) const MAX_TASK_BYTES: u64 = 4 * 1024 * 1024;
@@ -13,35 +12,4 @@ pub(crate) fn read_argument(what: &str, argument: &str) -> Result<String, HostEr
         "-" => read_text(what, std::io::stdin(), "standard input", MAX_TASK_BYTES),
         text => Ok(text.to_owned()),
     }
-}
-
-/// Reads a text of at most `max_bytes`. Errors name `what` is read, and the `source`.
-pub(crate) fn read_text(
-    what: &str,
-    from: impl Read,
-    source: &str,
-    max_bytes: u64,
-) -> Result<String, HostError> {
-    let bytes = read_bytes(what, from, source, max_bytes)?;
-    String::from_utf8(bytes)
-        .map_err(|_| HostError::usage(format_args!("the {what} from {source} is not UTF-8 text")))
-}
-
-/// Reads at most `max_bytes`. Errors name `what` is read, and the `source`.
-pub(crate) fn read_bytes(
-    what: &str,
-    from: impl Read,
-    source: &str,
-    max_bytes: u64,
-) -> Result<Vec<u8>, HostError> {
-    let mut bytes = Vec::new();
-    from.take(max_bytes + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| HostError::usage(format_args!("cannot read the {what} from {source}: {error}")))?;
-    if bytes.len() as u64 > max_bytes {
-        return Err(HostError::usage(format_args!(
-            "the {what} from {source} is longer than {max_bytes} bytes"
-        )));
-    }
-    Ok(bytes)
 }

@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use journeyman_agent::isolation::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 use journeyman_host::candidates::find_kept_candidates;
 use journeyman_host::config::Environment;
+use journeyman_host::format::{printable, quantity};
 use journeyman_host::landing::{
     Discarded, discard_work, find_discardable, find_kept_work, land_with_prompts, land_work,
     open_land_context,
@@ -18,7 +19,6 @@ use crate::display::is_attended;
 use crate::prompt::{self, TerminalPrompts};
 use crate::runtime::open_state;
 use crate::runtime::stoppable;
-use crate::text::{printable, quantity};
 use crate::{color, output, summary};
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {

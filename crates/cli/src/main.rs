@@ -22,9 +22,6 @@ mod input;
 mod land;
 mod policy;
 mod prompt;
-#[cfg(test)]
-#[path = "../tests/unit/reference.rs"]
-mod reference;
 mod render;
 mod resume;
 mod run;
@@ -32,8 +29,10 @@ mod runtime;
 mod sessions;
 mod show;
 mod summary;
-mod text;
 mod undo;
+#[cfg(test)]
+#[path = "../tests/unit/mod.rs"]
+mod unit;
 
 use std::process::ExitCode;
 
@@ -41,7 +40,7 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 
 use crate::args::{Cli, Command};
-use crate::errors::{exit_code, print_error};
+use crate::errors::print_error;
 use crate::runtime::block_on;
 
 fn main() -> ExitCode {
@@ -55,7 +54,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             print_error(&error);
-            ExitCode::from(exit_code(&error))
+            ExitCode::from(error.exit_code())
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
+use journeyman_host::format::{printable, quantity};
 use journeyman_host::policy_check::{
     CallDescription, FIXED_RULES, FailedCase, MODE_EFFECTS, PolicyAnswer, PolicyOverview, PolicyQuery,
     check_cases, decision_name, judge_call,
@@ -14,7 +15,6 @@ use crate::args::{PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestA
 use crate::color::{self, Paint};
 use crate::output::print_json_line;
 use crate::runtime::open_state;
-use crate::text::{printable, quantity};
 
 /// The exit code for a call that a person has to permit.
 const EXIT_ASK: u8 = 6;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use journeyman_git::CommitRefusal;
 use journeyman_host::approvals::format_commit_question;
+use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError, Prompts};
 use journeyman_protocol::SessionId;
 
 use crate::color::{self, Paint};
-use crate::text::printable;
 
 /// The controlling terminal.
 const TERMINAL: &str = "/dev/tty";

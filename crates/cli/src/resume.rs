@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::resume::{Resumption, find_resumable, wait_until_reopened};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
@@ -17,7 +18,6 @@ use crate::input::read_argument;
 use crate::render::Renderer;
 use crate::run::{print_warnings, prompts_for, watch_and_deliver};
 use crate::runtime::open_state;
-use crate::text::printable;
 use crate::{candidates, color};
 
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, HostError> {

@@ -6,6 +6,8 @@ use std::pin::Pin;
 
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
+use journeyman_host::input::read_text;
 use journeyman_host::sessions::new_session_id;
 use journeyman_host::state::project_root;
 use journeyman_host::{
@@ -17,11 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::approvals::Approvals;
 use crate::args::{RunArgs, RunOptions};
 use crate::display::{Display, OutputFormat};
-use crate::input::{MAX_TASK_BYTES, read_argument, read_text};
+use crate::input::{MAX_TASK_BYTES, read_argument};
 use crate::prompt::TerminalPrompts;
 use crate::render::Renderer;
 use crate::runtime::{INTERRUPTED, Signals, open_state, stoppable};
-use crate::text::printable;
 use crate::{candidates, color};
 
 pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, HostError> {

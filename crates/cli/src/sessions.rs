@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::session_commands::{
     delete_session, find_deletable, fork_session, import_session, name_snapshot,
 };
@@ -15,7 +16,6 @@ use journeyman_store::ImportAs;
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
 use crate::output::print_json_line;
 use crate::runtime::open_state;
-use crate::text::printable;
 use crate::{color, prompt};
 
 pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {

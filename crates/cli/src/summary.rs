@@ -2,11 +2,17 @@
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
-    FileConflict, GuardViolation, RelPath, RunOutcome, RunReport, SessionId, Usage,
+    FileConflict, GuardViolation, RelPath, RunOutcome, RunReport, SessionId,
 };
 
+use journeyman_host::format::{describe_usage, format_seconds, printable, quantity};
+
 use crate::color::Paint;
-use crate::text::{printable, quantity, seconds};
+
+/// Maximum number of forbidden changes that are listed; `--json` has all.
+const MAX_LISTED_VIOLATIONS: usize = 20;
+/// Maximum number of files that are listed as running code.
+const MAX_LISTED_FILES: usize = 10;
 
 /// Tells if the model's words were streamed before the same reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +61,7 @@ pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> Stri
         &format!(
             "{} · {} · session {}",
             turns(report),
-            tokens(&report.usage, report.cost_usd),
+            describe_usage(&report.usage, report.cost_usd),
             report.session
         ),
     );
@@ -71,31 +77,25 @@ pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> Stri
 
 /// Lists changes by commands that no command may make, a line each with what became of them.
 pub(crate) fn violations(violations: &[GuardViolation], paint: Paint) -> String {
-    /// Lines that are read; `--json` has all.
-    const MOST_NAMED: usize = 20;
-    let mut out = String::new();
-    for one in violations.iter().take(MOST_NAMED) {
-        let text = printable(&one);
-        push(&mut out, &format!("{} {text}", paint.red("not a command's to do:")));
-    }
-    if let Some(more) = violations.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-        push(&mut out, &format!("{} {more} more", paint.red("not a command's to do:")));
-    }
-    out
+    let lines: Vec<String> = violations.iter().map(printable).collect();
+    list(&paint.red("not a command's to do:"), &lines, MAX_LISTED_VIOLATIONS, "more")
 }
 
-/// Which of some files run code outside of any sandbox at the next build, a line each; empty where
-/// none does.
+/// Lists the files that run code outside of any sandbox at the next build; empty where none does.
 pub(crate) fn runs_code<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Paint) -> String {
-    /// Lines that are read; of more than these a number says enough.
-    const MOST_NAMED: usize = 10;
-    let found: Vec<_> = paths.filter_map(|path| Some((path, journeyman_policy::runs_code(path)?))).collect();
+    let describe = |path| Some(format!("{path}: {}", journeyman_policy::runs_code(path)?));
+    let lines: Vec<String> = paths.filter_map(describe).collect();
+    list(&paint.yellow("runs code on your machine:"), &lines, MAX_LISTED_FILES, "more files")
+}
+
+/// Lists at most `max` items, each after `head`, and says how many more there are.
+fn list(head: &str, items: &[String], max: usize, more: &str) -> String {
     let mut out = String::new();
-    for (path, how) in found.iter().take(MOST_NAMED) {
-        push(&mut out, &format!("{} {path}: {how}", paint.yellow("runs code on your machine:")));
+    for item in items.iter().take(max) {
+        push(&mut out, &format!("{head} {item}"));
     }
-    if let Some(more) = found.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-        push(&mut out, &format!("{} {more} more files", paint.yellow("runs code on your machine:")));
+    if items.len() > max {
+        push(&mut out, &format!("{head} {} {more}", items.len() - max));
     }
     out
 }
@@ -112,7 +112,7 @@ pub(crate) fn diff(diff: &str, paint: Paint) -> String {
 
 /// One check and its result.
 pub(crate) fn evidence(evidence: &Evidence, paint: Paint) -> String {
-    let took = seconds(evidence.duration_ms);
+    let took = format_seconds(evidence.duration_ms);
     let result = match &evidence.outcome {
         CheckOutcome::Passed => paint.green("passed"),
         CheckOutcome::Failed { reason, .. } => paint.red(&format!("failed ({})", printable(&reason))),
@@ -217,45 +217,5 @@ fn turns(report: &RunReport) -> String {
     match report.iterations {
         0 => turns,
         rounds => format!("{turns}, {} of feedback", quantity(rounds, "round")),
-    }
-}
-
-/// Tokens and cost, as `1,234 in (1,000 cached), 56 out, $0.0123`.
-pub(crate) fn tokens(usage: &Usage, cost: Option<f64>) -> String {
-    let cached = match usage.cache_read.0 {
-        0 => String::new(),
-        read => format!(" ({} cached)", grouped(read)),
-    };
-    let cost = cost.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
-    format!("{} tokens in{cached}, {} out, {cost}", grouped(usage.total_input().0), grouped(usage.output.0))
-}
-
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use journeyman_protocol::Tokens;
-
-    #[test]
-    fn tokens_are_grouped_and_the_cost_is_honest() {
-        let usage = Usage {
-            input: Tokens(1_234_567),
-            cache_read: Tokens(1_000),
-            output: Tokens(12),
-            ..Usage::default()
-        };
-        assert_eq!(tokens(&usage, None), "1,235,567 tokens in (1,000 cached), 12 out, cost unknown");
-        assert_eq!(tokens(&Usage::default(), Some(0.5)), "0 tokens in, 0 out, $0.5000");
     }
 }

@@ -2,6 +2,7 @@
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
+use journeyman_host::format::quantity;
 use journeyman_host::undo::{self, Undone};
 use journeyman_protocol::FileChangeKind;
 use journeyman_workspace::CheckpointId;
@@ -9,7 +10,6 @@ use journeyman_workspace::CheckpointId;
 use crate::args::{RedoArgs, UndoArgs};
 use crate::color;
 use crate::runtime::open_state;
-use crate::text::quantity;
 
 pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;

@@ -39,6 +39,16 @@ impl HostError {
         Self::NeedsPerson(message.to_string())
     }
 
+    /// Returns the exit code of a program that ends with this error.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::NeedsPerson(_) => 6,
+            Self::Failed { .. } => 1,
+        }
+    }
+
     /// Makes an error from a message alone.
     #[must_use]
     pub fn failed(message: impl fmt::Display) -> Self {

@@ -3,12 +3,12 @@
 use std::io::Write as _;
 
 use journeyman_host::exec::{CommandReport, describe_connection};
+use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{FileChange, FileChangeKind};
 
 use super::args::ExecArgs;
 use crate::color;
-use crate::text::printable;
 
 /// Maximum number of lines of one kind that are printed for people; `--json` has all.
 const MAX_LINES: usize = 40;

@@ -3,13 +3,13 @@
 
 use clap::Args;
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::index::{CodeGraph, Dependencies, DependencyPath, cycles_to_json, find_cycles};
-use journeyman_index::graph::Direction;
+use journeyman_index::graph::{Cycle, Direction};
 
-use super::open::{open_graph, parse_limit};
+use super::open::{open_graph, parse_limit, print_answer, print_left_out};
 use crate::args::AnswerArgs;
 use crate::color;
-use crate::text::printable;
 use journeyman_host::HostError;
 
 /// Maximum number of files of a cycle that are shown besides the shortest one.
@@ -43,21 +43,22 @@ pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Hos
     let known = open_graph(environment, &args.answer)?;
     let start = args.path.as_deref().map(|path| known.find_file(path)).transpose()?;
     if args.cycles {
-        return Ok(print_cycles(&known, start, args));
+        let cycles = find_cycles(&known, start);
+        let to_json = || cycles_to_json(&known, &cycles, args.limit);
+        let print = || print_cycles(&known, &cycles, args.limit);
+        return print_answer(&args.answer, cycles.is_empty(), to_json, print);
     }
     let Some(start) = start else { return Err(HostError::usage("name a file")) };
     if let Some(other) = &args.path_to {
         let other = known.find_file(other)?;
-        return Ok(print_path(&known, start, other, args.answer.json));
+        let found = DependencyPath::find(&known, start, other);
+        let print = || print_path(&known, start, other, &found);
+        return print_answer(&args.answer, found.files.is_none(), || found.to_json(&known), print);
     }
     let direction = if args.reverse { Direction::Dependents } else { Direction::Dependencies };
     let found = Dependencies::find(&known, start, direction, args.depth);
-    if args.answer.json {
-        outln!("{}", found.to_json(&known, args.limit));
-    } else {
-        print_files(&known, &found, args.limit);
-    }
-    Ok(u8::from(found.is_empty()))
+    let print = || print_files(&known, &found, args.limit);
+    print_answer(&args.answer, found.is_empty(), || found.to_json(&known, args.limit), print)
 }
 
 fn print_files(known: &CodeGraph, found: &Dependencies, limit: usize) {
@@ -88,42 +89,25 @@ fn print_files(known: &CodeGraph, found: &Dependencies, limit: usize) {
     }
 }
 
-fn print_path(known: &CodeGraph, from: u32, to: u32, as_json: bool) -> u8 {
-    let found = DependencyPath::find(known, from, to);
-    if as_json {
-        outln!("{}", found.to_json(known));
-        return u8::from(found.files.is_none());
-    }
-    let Some(files) = found.files else {
-        errln!("neither of {} and {} depends on the other", known.path(from), known.path(to));
-        return 1;
+fn print_path(known: &CodeGraph, from: u32, to: u32, found: &DependencyPath) {
+    let Some(files) = &found.files else {
+        return errln!("neither of {} and {} depends on the other", known.path(from), known.path(to));
     };
     if found.is_reversed {
         errln!("note: it is the other way round: {} depends on {}", known.path(to), known.path(from));
     }
     let paint = color::stdout();
-    let mut last: Option<u32> = None;
-    for file in files {
-        match last {
-            None => outln!("{}", paint.bold(&known.path(file))),
-            Some(before) => {
-                let words = known.describe_edge(before, file);
-                outln!("  → {}  {}", paint.bold(&known.path(file)), paint.dim(&words));
-            }
-        }
-        last = Some(file);
+    let Some((first, others)) = files.split_first() else { return };
+    outln!("{}", paint.bold(&known.path(*first)));
+    for (from, to) in files.iter().zip(others) {
+        let words = known.describe_edge(*from, *to);
+        outln!("  → {}  {}", paint.bold(&known.path(*to)), paint.dim(&words));
     }
-    0
 }
 
-fn print_cycles(known: &CodeGraph, start: Option<u32>, args: &DepsArgs) -> u8 {
-    let cycles = find_cycles(known, start);
-    if args.answer.json {
-        outln!("{}", cycles_to_json(known, &cycles, args.limit));
-        return u8::from(cycles.is_empty());
-    }
+fn print_cycles(known: &CodeGraph, cycles: &[Cycle], limit: usize) {
     let paint = color::stdout();
-    for cycle in cycles.iter().take(args.limit) {
+    for cycle in cycles.iter().take(limit) {
         let round: Vec<String> = cycle.round.iter().map(|file| known.path(*file)).collect();
         outln!("{} {}", paint.bold(&format!("{} files:", cycle.files.len())), round.join(" → "));
         let others: Vec<&u32> = cycle.files.iter().filter(|file| !cycle.round.contains(file)).collect();
@@ -134,12 +118,8 @@ fn print_cycles(known: &CodeGraph, start: Option<u32>, args: &DepsArgs) -> u8 {
             outln!("  … and {} more", others.len() - MAX_SHOWN_CYCLE_FILES);
         }
     }
-    let more = cycles.len().saturating_sub(args.limit);
-    if more > 0 {
-        errln!("{more} more; --limit shows them");
-    }
+    print_left_out(cycles.len().saturating_sub(limit));
     if cycles.is_empty() {
         errln!("no files import each other in a circle");
     }
-    u8::from(cycles.is_empty())
 }

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::index::{ChangeSet, CodeGraph, Impact};
 
-use super::open::{open_graph, parse_limit};
+use super::open::{open_graph, parse_limit, print_answer};
 use crate::args::AnswerArgs;
 use crate::color;
-use crate::text::printable;
 use journeyman_host::HostError;
 
 /// Maximum number of files of a dependency path that are shown.
@@ -42,12 +42,8 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     if impact.reach.by_files {
         errln!("note: too much hangs on it to go from symbol to symbol; it is told from file to file");
     }
-    if args.answer.json {
-        outln!("{}", impact.to_json(&known, args.limit));
-    } else {
-        print(&known, &impact, args.limit);
-    }
-    Ok(u8::from(impact.is_empty()))
+    let print = || print(&known, &impact, args.limit);
+    print_answer(&args.answer, impact.is_empty(), || impact.to_json(&known, args.limit), print)
 }
 
 fn print(known: &CodeGraph, impact: &Impact, limit: usize) {

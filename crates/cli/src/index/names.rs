@@ -2,14 +2,14 @@
 
 use clap::Args;
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::index::{CodeIndex, FileSymbols, References, no_symbols_reason, shown_path};
 use journeyman_index::Snapshot;
 use journeyman_protocol::RelPath;
 
-use super::open::{open_index, parse_limit};
+use super::open::{open_index, parse_limit, print_answer, print_left_out};
 use crate::args::AnswerArgs;
 use crate::color;
-use crate::text::printable;
 use journeyman_host::HostError;
 
 /// Maximum number of links that are shown beside a symbol.
@@ -41,10 +41,11 @@ pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u
     let index = open_index(environment, &args.answer)?;
     let file = index.find_file(&args.path)?;
     let found = FileSymbols::find(&index.snapshot, file);
-    if args.answer.json {
-        outln!("{}", found.to_json());
-        return Ok(u8::from(found.symbols.is_empty()));
-    }
+    let print = || print_symbols(&found, no_symbols_reason(&index.snapshot, file));
+    print_answer(&args.answer, found.symbols.is_empty(), || found.to_json(), print)
+}
+
+fn print_symbols(found: &FileSymbols, no_symbols_reason: &str) {
     let paint = color::stdout();
     for symbol in &found.symbols {
         let shown = printable(&symbol.signature);
@@ -61,9 +62,8 @@ pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u
         outln!("{number} {}{:<11} {shown}{links}", "  ".repeat(symbol.depth), symbol.kind);
     }
     if found.symbols.is_empty() {
-        errln!("{} defines nothing: {}", printable(&found.path), no_symbols_reason(&index.snapshot, file));
+        errln!("{} defines nothing: {no_symbols_reason}", printable(&found.path));
     }
-    Ok(u8::from(found.symbols.is_empty()))
 }
 
 pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, HostError> {
@@ -74,10 +74,11 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Hos
     }
     let CodeIndex { snapshot, .. } = open_index(environment, &args.answer)?;
     let found = References::find(&snapshot, name, scope, args.docs, args.limit);
-    if args.answer.json {
-        outln!("{}", found.to_json(&snapshot));
-        return Ok(u8::from(found.is_empty()));
-    }
+    let print = || print_references(&found, &snapshot, &args.symbol);
+    print_answer(&args.answer, found.is_empty(), || found.to_json(&snapshot), print)
+}
+
+fn print_references(found: &References, snapshot: &Snapshot, symbol: &str) {
     let paint = color::stdout();
     for (path, line, kind, scope) in &found.defined {
         let place = format!("{path}:{line}");
@@ -89,23 +90,16 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Hos
         outln!("{}", format!("{path}:{line}  {}", paint.dim(&inside)).trim_end());
     }
     for place in &found.documented {
-        let at = format!("{}:{}", shown_path(&snapshot, place.file), place.first_line);
+        let at = format!("{}:{}", shown_path(snapshot, place.file), place.first_line);
         outln!(
             "{at}  {}",
             paint.dim(&format!("says: {}", printable(&place.headings.join(" › ")))).trim_end()
         );
     }
-    if found.more > 0 {
-        errln!("{} more; --limit shows them", found.more);
-    }
+    print_left_out(found.more);
     if found.is_empty() {
-        errln!(
-            "{} is neither defined nor used here{}",
-            printable(&args.symbol),
-            hint(&snapshot, &args.symbol)
-        );
+        errln!("{} is neither defined nor used here{}", printable(&symbol), hint(snapshot, symbol));
     }
-    Ok(u8::from(found.is_empty()))
 }
 
 /// Says what else a name may mean that nothing has.

@@ -4,6 +4,7 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::index::{CodeGraph, CodeIndex};
 use journeyman_index::store::Progress;
+use serde_json::Value;
 
 use super::progress::{ProgressLine, clear_line};
 use crate::args::AnswerArgs;
@@ -36,6 +37,28 @@ pub(super) fn read_query(argument: &str) -> Result<String, HostError> {
         return Err(HostError::usage("the query is empty"));
     }
     Ok(text)
+}
+
+/// Prints an answer, as JSON if the flags say so. Returns the exit code: 1 for an empty answer.
+pub(super) fn print_answer(
+    args: &AnswerArgs,
+    is_empty: bool,
+    to_json: impl FnOnce() -> Value,
+    print: impl FnOnce(),
+) -> Result<u8, HostError> {
+    if args.json {
+        outln!("{}", to_json());
+    } else {
+        print();
+    }
+    Ok(u8::from(is_empty))
+}
+
+/// Says how many results the limit left out.
+pub(super) fn print_left_out(more: usize) {
+    if more > 0 {
+        errln!("{more} more; --limit shows them");
+    }
 }
 
 /// Parses a number of results, at least one.

@@ -3,16 +3,16 @@
 use clap::{Args, ValueEnum};
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::index::{SearchKind, SearchOptions, SearchResults, shown_path};
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason};
 use journeyman_index::project::Line;
 use journeyman_index::query::{Answer, Passage, full_name};
 
-use super::open::{open_index, parse_limit, read_query};
+use super::open::{open_index, parse_limit, print_answer, read_query};
 use crate::args::AnswerArgs;
 use crate::color;
-use crate::text::printable;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum KindArg {
@@ -62,19 +62,17 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     };
     let found = SearchResults::find(&index, &options)?;
     let snapshot = &index.snapshot;
-    if args.answer.json {
-        outln!("{}", found.to_json(snapshot));
-        return Ok(u8::from(found.is_empty()));
-    }
-    match &found {
-        SearchResults::Ranked(answer) => print(answer, snapshot, args.explain),
-        SearchResults::Sections(sections) => print_sections(sections, snapshot),
-        SearchResults::Lines(lines, has_more) => print_lines(lines, *has_more, snapshot),
-    }
-    if found.is_empty() {
-        errln!("nothing was found");
-    }
-    Ok(u8::from(found.is_empty()))
+    let print = || {
+        match &found {
+            SearchResults::Ranked(answer) => print_ranked(answer, snapshot, args.explain),
+            SearchResults::Sections(sections) => print_sections(sections, snapshot),
+            SearchResults::Lines(lines, has_more) => print_lines(lines, *has_more, snapshot),
+        }
+        if found.is_empty() {
+            errln!("nothing was found");
+        }
+    };
+    print_answer(&args.answer, found.is_empty(), || found.to_json(snapshot), print)
 }
 
 fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
@@ -101,7 +99,7 @@ fn print_lines(lines: &[Line], has_more: bool, snapshot: &Snapshot) {
     }
 }
 
-fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
+fn print_ranked(answer: &Answer, snapshot: &Snapshot, explain: bool) {
     let paint = color::stdout();
     for definition in &answer.definitions {
         let place = format!("{}:{}", shown_path(snapshot, definition.file), definition.name_line);

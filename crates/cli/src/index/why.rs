@@ -2,13 +2,13 @@
 
 use clap::Args;
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::index::Explanation;
 use journeyman_index::query::MAX_LIMIT;
 
-use super::open::{open_graph, read_query};
+use super::open::{open_graph, print_answer, read_query};
 use crate::args::AnswerArgs;
 use crate::color;
-use crate::text::printable;
 use journeyman_host::HostError;
 
 #[derive(Debug, Args)]
@@ -30,12 +30,7 @@ pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, HostE
     let node = known.find_file(&args.file)?;
     let near = args.near.as_deref().map(|near| known.find_file(near)).transpose()?;
     let found = Explanation::find(&known, node, &text, near);
-    if args.answer.json {
-        outln!("{}", found.to_json());
-    } else {
-        print(&found);
-    }
-    Ok(u8::from(found.hit.is_none()))
+    print_answer(&args.answer, found.hit.is_none(), || found.to_json(), || print(&found))
 }
 
 /// Prints what speaks for a file.

@@ -1,0 +1,21 @@
+//! The definition of the command line.
+
+use clap::CommandFactory as _;
+
+use crate::args::{Cli, GROUPS, command};
+
+#[test]
+fn the_command_line_is_consistent() {
+    command().debug_assert();
+}
+
+#[test]
+fn each_command_is_in_one_group() {
+    let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+    grouped.sort_unstable();
+    let mut all: Vec<String> =
+        Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    all.push("help".to_owned());
+    all.sort();
+    assert_eq!(grouped, all);
+}

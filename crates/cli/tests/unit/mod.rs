@@ -1,0 +1,4 @@
+//! Tests of this program's own parts.
+
+mod flags;
+mod reference;

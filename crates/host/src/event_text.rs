@@ -1,0 +1,257 @@
+//! The events of a session in words. Texts from outside are cleaned of control sequences.
+
+use std::fmt::Display;
+
+use journeyman_protocol::{
+    CallState, CheckOutcome, Diagnostic, ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict,
+    RelPath, ReminderCategory, ResumeStrategy, Todo, TodoStatus, UnavailableTier,
+};
+
+use crate::format::{format_seconds, preview, printable, quantity};
+use crate::styled_text::{Style, StyledLine};
+
+/// Maximum number of lines about one list: paths, conflicts, a tool's result.
+const MAX_LISTED: usize = 4;
+
+/// Describes an event, in no lines if there is nothing to say. What a model writes, questions about
+/// tool calls and their answers are not described: each surface shows them in its own way.
+#[must_use]
+pub fn describe_event(event: &Event) -> Vec<StyledLine> {
+    match event {
+        Event::RunStarted { model, mode, .. } => {
+            vec![heading("journeyman", format!("{model}  mode {mode}"))]
+        }
+        Event::ContextPacked { tokens, files_listed, instructions, files } => {
+            let names: Vec<String> = instructions.iter().chain(files).map(ToString::to_string).collect();
+            let with = if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) };
+            let files = quantity(files_listed, "file");
+            vec![dim(format!("context: about {tokens} tokens, {files} listed{with}"))]
+        }
+        Event::Retry { attempt, of, wait_ms, reason } => {
+            let wait = format_seconds(*wait_ms);
+            vec![note(printable(&format_args!("{reason}; attempt {attempt} of {of} in {wait}")))]
+        }
+        Event::VerifyStarted { checks, round } => {
+            let list = preview(checks.join(" · "));
+            vec![StyledLine::new(Style::Strong, "verifying").with_text(format!(" round {round}: {list}"))]
+        }
+        Event::CheckStarted { command, .. } => vec![dim(format!("  $ {}", preview(command)))],
+        Event::CheckResult { evidence } => describe_evidence(evidence),
+        Event::VerifyFinished { fed_back: true, .. } => vec![note("  the failures go back to the model")],
+        Event::Warning { message } => vec![note(printable(&message))],
+        Event::Error { severity, message, .. } => vec![describe_problem(*severity, message)],
+        Event::StorageFailure { message, waiting } => {
+            let text = format!("the session log takes nothing ({message}); {waiting} entries wait");
+            vec![note(printable(&text))]
+        }
+        Event::AgentResumed { strategy, interrupted, changed } => {
+            describe_reopening(*strategy, interrupted.len(), changed)
+        }
+        Event::ToolStart { .. }
+        | Event::ToolEnd { .. }
+        | Event::FileEdited { .. }
+        | Event::FileChanged { .. }
+        | Event::GuardViolated { .. }
+        | Event::TodoChanged { .. }
+        | Event::ReminderSent { .. } => describe_step(event),
+        // The others are for audits, or repeat another event.
+        other => describe_copy(other),
+    }
+}
+
+/// Describes an event about a step, and about what changed meanwhile.
+fn describe_step(event: &Event) -> Vec<StyledLine> {
+    match event {
+        Event::ToolStart { summary, .. } => {
+            vec![StyledLine::new(Style::Accent, "●").with_text(format!(" {}", preview(summary)))]
+        }
+        Event::ToolEnd { state, preview, .. } => describe_tool_end(*state, preview),
+        Event::FileEdited { change, .. } => vec![indented(Style::Good, "✎", format!(" {}", change.path))],
+        Event::FileChanged { change } => {
+            let how = match change.kind {
+                FileChangeKind::Added => "added",
+                FileChangeKind::Modified => "changed",
+                FileChangeKind::Deleted => "removed",
+            };
+            vec![note(format!("  {} was {how} by somebody else; the model is told", change.path))]
+        }
+        Event::GuardViolated { violations, .. } => {
+            list_some(violations, |violation| describe_problem(ErrorSeverity::Error, violation))
+        }
+        Event::TodoChanged { current, .. } => vec![describe_todos(current)],
+        Event::ReminderSent { category: ReminderCategory::Progress, .. } => {
+            vec![note("  the run goes in circles; the model is told")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Describes an event about the copy that a session works in, or about what became of its work.
+fn describe_copy(event: &Event) -> Vec<StyledLine> {
+    match event {
+        Event::Isolated { tier, unavailable, reopened } => {
+            let again = if *reopened { ", opened again" } else { "" };
+            let text = format!("works in a copy of the project ({tier}{again})");
+            let others = unavailable
+                .iter()
+                .map(|UnavailableTier { tier, reason }| dim(preview(format_args!("  no {tier}: {reason}"))));
+            std::iter::once(heading("isolated", text)).chain(others).collect()
+        }
+        Event::CopyRefreshed { taken, merged, conflicts } => {
+            let lists = [
+                (taken, "taken over from your files"),
+                (merged, "merged with your own changes"),
+                (conflicts, "doesn't go together with your own changes"),
+            ];
+            let describe = |(paths, how): (&Vec<RelPath>, &str)| {
+                list_some(paths, |path| note(format!("  {path}: {how}; the model is told")))
+            };
+            lists.into_iter().flat_map(describe).collect()
+        }
+        Event::Landed { changes, copy: Some(copy) } => {
+            let merged = match copy.merged.len() {
+                0 => String::new(),
+                some => format!(", {some} of them merged with your own changes"),
+            };
+            let files = quantity(changes.len(), "file");
+            vec![StyledLine::new(Style::Good, "landed").with_text(format!("  {files}{merged}"))]
+        }
+        Event::CopyKept { reason, conflicts } => {
+            let conflicts = conflicts.iter().take(MAX_LISTED);
+            let conflicts = conflicts
+                .map(|FileConflict { path, reason }| note(preview(format_args!("  {path}: {reason}"))));
+            let kept = note(preview(format_args!("kept in its copy: {reason}")));
+            std::iter::once(kept).chain(conflicts).collect()
+        }
+        Event::CopyDiscarded { files: 0 } => vec![dim("nothing was changed in the copy; it is gone")],
+        Event::CopyDiscarded { files } => vec![note(format!("discarded, with {files} changed files"))],
+        Event::Committed { commit } => {
+            let on = commit.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+            let short = commit.id.get(..10).unwrap_or(&commit.id);
+            let text = preview(format_args!("{short}{on}: {}", commit.subject));
+            vec![StyledLine::new(Style::Good, "committed").with_text(format!("  {text}"))]
+        }
+        Event::CandidatesStarted { sessions } => {
+            vec![heading("candidates", format!("{} sessions, each in a copy", sessions.len()))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn describe_problem(severity: ErrorSeverity, message: &dyn Display) -> StyledLine {
+    let message = printable(&message);
+    match severity {
+        ErrorSeverity::Error => StyledLine::new(Style::Bad, "error:").with_text(format!(" {message}")),
+        ErrorSeverity::Warn => StyledLine::new(Style::Warning, "warning:").with_text(format!(" {message}")),
+        ErrorSeverity::Info => note(message),
+    }
+}
+
+fn describe_reopening(strategy: ResumeStrategy, interrupted: usize, changed: &[String]) -> Vec<StyledLine> {
+    let how = match interrupted {
+        0 => "its task was cut off; no call was running".to_owned(),
+        1 => "its task was cut off, and one call with it".to_owned(),
+        many => format!("its task was cut off, and {many} calls with it"),
+    };
+    let opened = (strategy == ResumeStrategy::Crash).then(|| heading("opened again", how));
+    let changed = changed.iter().map(|what| note(format!("  other than before: {}", printable(&what))));
+    opened.into_iter().chain(changed).collect()
+}
+
+/// Describes the progress of the todo list, and the item in work.
+fn describe_todos(todos: &[Todo]) -> StyledLine {
+    let done = todos.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
+    let now = todos.iter().find(|todo| todo.status == TodoStatus::InProgress);
+    let now = now.map(|todo| format!(": {}", todo.title)).unwrap_or_default();
+    let text = match todos.len() {
+        0 => "todos: none".to_owned(),
+        all => format!("todos: {done} of {all} done{now}"),
+    };
+    dim(format!("  {}", preview(text)))
+}
+
+fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
+    let mark = match state {
+        CallState::Completed => return Vec::new(),
+        CallState::Denied => "denied",
+        CallState::Interrupted => "cut off",
+        _ => "failed",
+    };
+    let text = printable(&result);
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).take(MAX_LISTED);
+    let lines = lines.map(|line| dim(format!("    {}", preview(line))));
+    std::iter::once(indented(Style::Bad, mark, "")).chain(lines).collect()
+}
+
+fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
+    let (command, took) = (printable(&evidence.command), format_seconds(evidence.duration_ms));
+    match &evidence.outcome {
+        CheckOutcome::Passed => vec![indented(Style::Good, "✓", format!(" {command} ({took})"))],
+        CheckOutcome::Failed { reason, .. } => {
+            let failed = indented(Style::Bad, "✗", format!(" {command}: {} ({took})", printable(&reason)));
+            let diagnostics = evidence.diagnostics.iter().take(MAX_LISTED).map(describe_diagnostic);
+            std::iter::once(failed).chain(diagnostics).collect()
+        }
+        CheckOutcome::NotRun { reason } => {
+            vec![indented(Style::Warning, "–", format!(" {command}: not run: {}", printable(&reason)))]
+        }
+    }
+}
+
+fn describe_diagnostic(diagnostic: &Diagnostic) -> StyledLine {
+    let place = diagnostic.path.as_ref().map(|path| match diagnostic.line {
+        Some(line) => format!("{path}:{line}: "),
+        None => format!("{path}: "),
+    });
+    let text = preview(format_args!("{}{}", place.unwrap_or_default(), diagnostic.message));
+    dim(format!("    {text}"))
+}
+
+/// Describes the first items of a list, and says how many more there are.
+fn list_some<T>(items: &[T], describe: impl FnMut(&T) -> StyledLine) -> Vec<StyledLine> {
+    let more = items.len().checked_sub(MAX_LISTED).filter(|more| *more > 0);
+    let more = more.map(|more| note(format!("  … and {more} more")));
+    items.iter().take(MAX_LISTED).map(describe).chain(more).collect()
+}
+
+fn heading(label: &str, text: String) -> StyledLine {
+    StyledLine::new(Style::Strong, label).with_text(format!("  {text}"))
+}
+
+fn indented(style: Style, mark: &str, text: impl Into<String>) -> StyledLine {
+    StyledLine::new(Style::Plain, "  ").with(style, mark).with_text(text)
+}
+
+fn note(text: impl Into<String>) -> StyledLine {
+    StyledLine::new(Style::Warning, text)
+}
+
+fn dim(text: impl Into<String>) -> StyledLine {
+    StyledLine::new(Style::Dim, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn describe(event: &Event) -> Vec<String> {
+        describe_event(event).iter().map(StyledLine::to_text).collect()
+    }
+
+    #[test]
+    fn events_are_described_in_words() {
+        let text = "one\u{1b}[31m\ntwo".to_owned();
+        assert_eq!(describe(&Event::Warning { message: text.clone() }), ["one\ntwo"]);
+        let failed = describe_tool_end(CallState::Failed, &text);
+        let failed: Vec<String> = failed.iter().map(StyledLine::to_text).collect();
+        assert_eq!(failed, ["  failed", "    one", "    two"]);
+        assert_eq!(describe(&Event::CopyDiscarded { files: 2 }), ["discarded, with 2 changed files"]);
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let listed = list_some(&[1, 2, 3, 4, 5, 6], |number: &i32| note(number.to_string()));
+        let listed: Vec<String> = listed.iter().map(StyledLine::to_text).collect();
+        assert_eq!(listed, ["1", "2", "3", "4", "  … and 2 more"]);
+    }
+}

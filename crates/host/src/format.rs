@@ -1,0 +1,121 @@
+//! Values as people read them.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use journeyman_protocol::Usage;
+use journeyman_sandbox::clean;
+
+/// Maximum number of characters of a preview.
+const MAX_PREVIEW_CHARS: usize = 160;
+
+/// Formats a value without control sequences: names, messages and outputs come from others.
+#[must_use]
+pub fn printable(value: &(impl Display + ?Sized)) -> String {
+    clean(value.to_string().as_bytes())
+}
+
+/// Returns the first line of a text, without control sequences and bounded.
+#[must_use]
+pub fn preview(text: impl Display) -> String {
+    let text = printable(&text);
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let has_more = lines.next().is_some();
+    match first.char_indices().nth(MAX_PREVIEW_CHARS) {
+        Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),
+        None if has_more => format!("{first} …"),
+        None => first.to_owned(),
+    }
+}
+
+/// Formats a number with its noun: `1 file`, `3 files`.
+#[must_use]
+pub fn quantity(number: impl Display, noun: &str) -> String {
+    let number = number.to_string();
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Formats a duration as seconds with a tenth: `0.4 s`.
+#[must_use]
+pub fn format_seconds(milliseconds: u64) -> String {
+    format!("{:.1} s", Duration::from_millis(milliseconds).as_secs_f64())
+}
+
+/// Formats a number of bytes with a tenth of a binary unit: `1.5 MiB`.
+#[must_use]
+pub fn format_binary_size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    for (unit, name) in UNITS {
+        if bytes >= unit {
+            return format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit);
+        }
+    }
+    format!("{bytes} bytes")
+}
+
+/// Describes tokens and cost: `1,234 tokens in (1,000 cached), 56 out, $0.0123`.
+#[must_use]
+pub fn describe_usage(usage: &Usage, cost_usd: Option<f64>) -> String {
+    let cached = match usage.cache_read.0 {
+        0 => String::new(),
+        read => format!(" ({} cached)", format_number(read)),
+    };
+    let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
+    let (input, output) = (format_number(usage.total_input().0), format_number(usage.output.0));
+    format!("{input} tokens in{cached}, {output} out, {cost}")
+}
+
+/// Formats tokens or other large numbers with commas: `1,234,567`.
+#[must_use]
+pub fn format_number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use journeyman_protocol::Tokens;
+
+    #[test]
+    fn an_unknown_cost_is_said() {
+        let usage = Usage {
+            input: Tokens(1_234_567),
+            cache_read: Tokens(1_000),
+            output: Tokens(12),
+            ..Usage::default()
+        };
+        let described = "1,235,567 tokens in (1,000 cached), 12 out, cost unknown";
+        assert_eq!(describe_usage(&usage, None), described);
+        assert_eq!(describe_usage(&Usage::default(), Some(0.5)), "0 tokens in, 0 out, $0.5000");
+    }
+
+    #[test]
+    fn numbers_and_sizes() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(format_number), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 1023, 1536, 5 << 30].map(format_binary_size),
+            ["0 bytes", "1023 bytes", "1.5 KiB", "5.0 GiB"]
+        );
+        assert_eq!([quantity(0, "file"), quantity(1, "file")], ["0 files", "1 file"]);
+    }
+
+    #[test]
+    fn a_preview_is_one_bounded_line_without_control_sequences() {
+        assert_eq!(preview("one\u{1b}[31m\ntwo"), "one …");
+        let longest = "x".repeat(MAX_PREVIEW_CHARS);
+        assert_eq!(
+            [preview(&longest), preview(format!("{longest}x"))],
+            [longest.clone(), format!("{longest}…")]
+        );
+    }
+}

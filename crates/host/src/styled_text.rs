@@ -1,0 +1,54 @@
+//! Lines of text whose parts have a meaning that a surface may show by a colour.
+
+/// The meaning of a part of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Nothing in particular.
+    Plain,
+    /// A heading, or the result.
+    Strong,
+    /// A success.
+    Good,
+    /// A failure.
+    Bad,
+    /// Something that a person should know.
+    Warning,
+    /// The beginning of an action.
+    Accent,
+    /// A detail.
+    Dim,
+}
+
+/// A line of text in parts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StyledLine {
+    /// The parts, each with its meaning.
+    pub spans: Vec<(Style, String)>,
+}
+
+impl StyledLine {
+    /// Makes a line of one part.
+    #[must_use]
+    pub fn new(style: Style, text: impl Into<String>) -> Self {
+        Self { spans: vec![(style, text.into())] }
+    }
+
+    /// Adds a part.
+    #[must_use]
+    pub fn with(mut self, style: Style, text: impl Into<String>) -> Self {
+        self.spans.push((style, text.into()));
+        self
+    }
+
+    /// Adds a part without a meaning.
+    #[must_use]
+    pub fn with_text(self, text: impl Into<String>) -> Self {
+        self.with(Style::Plain, text)
+    }
+
+    /// Returns the text without its meanings.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        self.spans.iter().map(|(_, text)| text.as_str()).collect()
+    }
+}
