@@ -25,14 +25,14 @@ const MAX_REPLY_BYTES: u64 = 16 << 20;
 struct FormatArg(Option<Format>);
 
 /// The names of the formats, and `auto`.
-fn formats() -> impl TypedValueParser<Value = FormatArg> {
+fn parse_format() -> impl TypedValueParser<Value = FormatArg> {
     let names = std::iter::once("auto").chain(Format::ALL.into_iter().map(Format::name));
     PossibleValuesParser::new(names).map(|name| FormatArg(name.parse().ok()))
 }
 
 /// Edits that are refused unless they are allowed by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Allowed {
+pub(crate) enum AllowedRisk {
     /// A changed line's names, numbers, operators or strings differ from the search text's
     Differences,
     /// Remarks stand in for code in the new text
@@ -46,7 +46,7 @@ pub(crate) enum Allowed {
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
     /// The format of the edits
-    #[arg(long, value_parser = formats(), default_value = "auto", value_name = "FORMAT", hide_possible_values = true)]
+    #[arg(long, value_parser = parse_format(), default_value = "auto", value_name = "FORMAT", hide_possible_values = true)]
     format: FormatArg,
     /// The file that is meant where the reply names none
     #[arg(long, value_name = "PATH")]
@@ -64,7 +64,7 @@ pub(crate) struct ApplyArgs {
     cut_off: bool,
     /// Allow what is refused otherwise
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
-    allow: Vec<Allowed>,
+    allow: Vec<AllowedRisk>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -83,17 +83,17 @@ pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, H
         partial: args.partial,
         cut_off: args.cut_off,
         allow: Allow {
-            differences: allows(Allowed::Differences),
-            placeholders: allows(Allowed::Placeholders),
-            spans: allows(Allowed::Spans),
-            broken_syntax: allows(Allowed::BrokenSyntax),
+            differences: allows(AllowedRisk::Differences),
+            placeholders: allows(AllowedRisk::Placeholders),
+            spans: allows(AllowedRisk::Spans),
+            broken_syntax: allows(AllowedRisk::BrokenSyntax),
         },
     };
     let placed = PlacedReply::new(&workspace, &reply, &options);
     if !args.dry_run {
         placed.write()?;
     }
-    print(args, &placed.plan);
+    print_plan(args, &placed.plan);
     Ok(placed.exit_code())
 }
 
@@ -111,7 +111,7 @@ fn read_reply() -> Result<String, HostError> {
     })
 }
 
-fn print(args: &ApplyArgs, plan: &Plan) {
+fn print_plan(args: &ApplyArgs, plan: &Plan) {
     if args.json {
         outln!("{}", plan_to_json(plan));
         return;
@@ -121,7 +121,7 @@ fn print(args: &ApplyArgs, plan: &Plan) {
         if args.dry_run {
             print_diff(change, paint);
         } else {
-            outln!("{}", change_line(change, paint));
+            outln!("{}", describe_change(change, paint));
         }
         for note in change.notes.iter().filter_map(|note| note.note.as_deref()) {
             errln!("  {}", printable(&note));
@@ -148,7 +148,7 @@ fn print(args: &ApplyArgs, plan: &Plan) {
     }
 }
 
-fn change_line(change: &FileChange, paint: Paint) -> String {
+fn describe_change(change: &FileChange, paint: Paint) -> String {
     let path = printable(&change.path);
     let what = match change.kind {
         ChangeKind::Create => paint.green("created"),
@@ -174,6 +174,6 @@ fn print_diff(change: &FileChange, paint: Paint) {
     let bytes = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
     let diff = unified_diff(&change.path, bytes(&change.before).as_deref(), bytes(&change.after).as_deref());
     for line in printable(&diff).lines() {
-        outln!("{}", summary::colored(line, paint));
+        outln!("{}", summary::paint_diff_line(line, paint));
     }
 }

@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use journeyman_agent::PermissionAnswer;
-use journeyman_host::approvals::{Answered, ApprovalQueue, ApprovalRequest, NoAnswer, Reply};
+use journeyman_host::approvals::{
+    AnsweredRequest, ApprovalQueue, ApprovalReply, ApprovalRequest, InvalidAnswer,
+};
 use journeyman_host::format::printable;
 use journeyman_protocol::{CallId, Event};
 use tokio::sync::mpsc;
@@ -44,25 +46,25 @@ impl Approvals {
             if self.shown.is_none() {
                 // A line that was typed for an earlier request is no answer to this one.
                 self.keyboard.drop_line();
-                match show(paint, request) {
+                match show_request(paint, request) {
                     Some(refusal) => break refusal.into(),
                     None => self.shown = Some(request.call.clone()),
                 }
             }
             let Ok(line) = self.keyboard.next_line().await else {
-                break Reply::from(PermissionAnswer::Deny {
+                break ApprovalReply::from(PermissionAnswer::Deny {
                     note: Some("the terminal could not be read".to_owned()),
                 });
             };
             match request.parse_answer(&line) {
                 Ok(reply) => break reply,
-                Err(NoAnswer::NoRule) => errln!("  {}", paint.yellow("this is asked about every time")),
-                Err(NoAnswer::Empty) => {}
+                Err(InvalidAnswer::NoRule) => errln!("  {}", paint.yellow("this is asked about every time")),
+                Err(InvalidAnswer::Empty) => {}
             }
             show_choices(paint, request);
         };
         self.shown = None;
-        let Some(Answered { call, answer, written }) = self.queue.answer_first(reply) else {
+        let Some(AnsweredRequest { call, answer, written }) = self.queue.answer_first(reply) else {
             return std::future::pending().await;
         };
         match written {
@@ -79,8 +81,8 @@ impl Approvals {
 
 /// Shows a call and the possible answers. Returns the answer to a call that is too long for anybody
 /// to read.
-fn show(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAnswer> {
-    let whole = match request.arguments() {
+fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAnswer> {
+    let whole = match request.full_arguments() {
         Ok(whole) => whole,
         Err(refusal) => return Some(refusal),
     };

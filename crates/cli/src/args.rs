@@ -13,7 +13,7 @@ pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplai
 pub(crate) use project::{AnswerArgs, ProjectArgs};
 
 /// The commands of `jm --help`, by what they are for.
-pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
+pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 5] = [
     ("Work", &["run", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
     ("Sessions", &["sessions", "show", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
@@ -437,7 +437,7 @@ pub(crate) struct SnapshotArgs {
 
 /// The format that a session is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum FormatArg {
     Jsonl,
     Anthropic,
     Openai,
@@ -449,8 +449,8 @@ pub(crate) struct ExportArgs {
     /// The session's id, or its beginning; `last` is this directory's newest
     pub(crate) session: String,
     /// The format of the file
-    #[arg(long, value_enum, default_value_t = Format::Jsonl, hide_possible_values = true)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = FormatArg::Jsonl, hide_possible_values = true)]
+    pub(crate) format: FormatArg,
     /// A new file for it, readable by you alone [built-in: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -531,12 +531,12 @@ pub(crate) struct ConfigArgs {
 }
 
 /// Returns the command line's definition, with its commands in groups.
-pub(crate) fn command() -> clap::Command {
+pub(crate) fn build_command() -> clap::Command {
     let mut command = Cli::command();
     // The definition has its `help` command only once it is built.
     command.build();
     let mut groups = String::new();
-    for (title, names) in GROUPS {
+    for (title, names) in COMMAND_GROUPS {
         groups.push_str(&format!("\n{title}:\n"));
         for name in names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
@@ -551,20 +551,20 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Parses the command line.
-pub(crate) fn parse() -> Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&command().try_get_matches()?)
+pub(crate) fn parse_arguments() -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&build_command().try_get_matches()?)
 }
 
 /// Prints what clap has to say; a usage error is exit code 2, help and version are 0.
-pub(crate) fn explain(error: &clap::Error) -> ExitCode {
+pub(crate) fn print_parse_error(error: &clap::Error) -> ExitCode {
     // Nothing can be done about a closed stream here.
     error.print().ok();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// Prints a completion script.
-pub(crate) fn completions(shell: clap_complete::Shell) {
+pub(crate) fn print_completions(shell: clap_complete::Shell) {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "jm", &mut script);
-    crate::output::write(&String::from_utf8_lossy(&script));
+    crate::output::write_stdout(&String::from_utf8_lossy(&script));
 }

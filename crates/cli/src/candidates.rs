@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::CandidatesArgs;
 use crate::display::{Display, OutputFormat};
 use crate::render::Renderer;
-use crate::runtime::{open_state, stoppable};
+use crate::runtime::{open_state, run_until_stopped};
 use crate::{color, output, prompt, summary};
 
 /// Runs the candidates of a task, and offers the best.
@@ -31,17 +31,17 @@ pub(crate) async fn run(
     display: Display,
 ) -> Result<u8, HostError> {
     let stop = CancellationToken::new();
-    let mut screen = Screen::new(display, count);
+    let mut screen = CandidateScreen::new(display, count);
     let show = |event: CandidateEvent| screen.show(&event);
-    let ran = stoppable(run_candidates(&template, task, count, land, &stop, show), &stop).await?;
+    let ran = run_until_stopped(run_candidates(&template, task, count, land, &stop, show), &stop).await?;
     screen.failed.map_or(Ok(()), Err)?;
     let mut finish = ran?;
     let parent = finish.parent.clone();
-    let picked = pick(&finish.candidates, land, display)?;
+    let picked = pick_candidate(&finish.candidates, land, display)?;
     if let (Some(wish), Some(picked)) = (template.delivery.landing(), picked) {
         let stop = CancellationToken::new();
         let landing = land_candidate(&template, &mut finish, &picked, wish, &stop);
-        let landed = stoppable(landing, &stop).await??;
+        let landed = run_until_stopped(landing, &stop).await??;
         display.show_late_events(&landed.events)?;
         let others = finish.report.candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
         if landed.end == LandOutcome::Landed && others && display.output == OutputFormat::Text {
@@ -55,7 +55,7 @@ pub(crate) async fn run(
 
 /// Returns the candidate that is landed now: the best if a flag says so, or whichever the person at
 /// the terminal picks.
-fn pick(
+fn pick_candidate(
     candidates: &[CandidateReport],
     land: bool,
     display: Display,
@@ -67,12 +67,12 @@ fn pick(
     if !has_kept || !display.is_interactive() {
         return Ok(None);
     }
-    err!("\n{}", summary::candidates(candidates, color::stderr()));
+    err!("\n{}", summary::format_candidates(candidates, color::stderr()));
     let Some(choice) = CandidateChoice::new(candidates) else { return Ok(None) };
     let number = choice.proposed.number;
     let question = format!("Land candidate {number}? [y]es, [n]o, or another one's number: ");
     loop {
-        match choice.parse_answer(&prompt::ask(&question).context("asking")?) {
+        match choice.parse_answer(&prompt::ask_line(&question).context("asking")?) {
             Ok(picked) => return Ok(picked.cloned()),
             Err(answers) => errln!("{answers}"),
         }
@@ -80,18 +80,18 @@ fn pick(
 }
 
 /// Shows the events of several sessions, each line with the session's number.
-struct Screen {
+struct CandidateScreen {
     display: Display,
     parent: Renderer,
     renderers: Vec<Renderer>,
     failed: Option<HostError>,
 }
 
-impl Screen {
+impl CandidateScreen {
     fn new(display: Display, count: u32) -> Self {
         let paint = color::stderr();
         let quiet = display.is_quiet;
-        let renderers = (1..=count).map(|number| Renderer::numbered(paint, quiet, number)).collect();
+        let renderers = (1..=count).map(|number| Renderer::with_number(paint, quiet, number)).collect();
         Self { display, parent: Renderer::new(paint, quiet), renderers, failed: None }
     }
 
@@ -109,7 +109,7 @@ impl Screen {
             }
         };
         if let Some(renderer) = renderer {
-            renderer.show(&envelope.event);
+            renderer.show_event(&envelope.event);
         }
     }
 }
@@ -131,7 +131,7 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
     }
     let title = printable(&session.title);
     outln!("{}", color::stdout().bold(&title));
-    output::write(&summary::candidates(&all, color::stdout()));
+    output::write_stdout(&summary::format_candidates(&all, color::stdout()));
     if all.iter().any(|candidate| candidate.state == CopyState::Kept) {
         outln!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
@@ -152,6 +152,6 @@ pub(crate) async fn refuse_resume(
         "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
          finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
          all: jm discard --all {parent}",
-        summary::candidates(&all, color::stderr())
+        summary::format_candidates(&all, color::stderr())
     )))
 }

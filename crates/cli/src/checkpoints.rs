@@ -81,14 +81,14 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Hos
     let diff = compared.diff;
     let paint = color::stdout();
     if args.stat {
-        output::write(&format_stat(&diff, paint));
+        output::write_stdout(&format_stat(&diff, paint));
     } else {
         for line in printable(&diff.text).lines() {
-            outln!("{}", summary::colored(line, paint));
+            outln!("{}", summary::paint_diff_line(line, paint));
         }
     }
     let changed = diff.files.iter().map(|file| &file.path);
-    err!("{}", summary::runs_code(changed, color::stderr()));
+    err!("{}", summary::list_executed_files(changed, color::stderr()));
     for path in &diff.lost {
         errln!("{path}: a content of it isn't kept any more or is damaged, so that it is only named");
     }

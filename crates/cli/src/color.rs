@@ -12,31 +12,31 @@ pub(crate) struct Paint {
 
 /// For standard error.
 pub(crate) fn stderr() -> Paint {
-    Paint { on: std::io::stderr().is_terminal() && wanted() }
+    Paint { on: std::io::stderr().is_terminal() && is_color_wanted() }
 }
 
 /// For standard output.
 pub(crate) fn stdout() -> Paint {
-    Paint { on: std::io::stdout().is_terminal() && wanted() }
+    Paint { on: std::io::stdout().is_terminal() && is_color_wanted() }
 }
 
 /// <https://no-color.org>: any value that isn't empty says no. A dumb terminal can't.
-fn wanted() -> bool {
+fn is_color_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 impl Paint {
-    fn sgr(self, code: &str, text: &str) -> String {
+    fn wrap_in_sgr(self, code: &str, text: &str) -> String {
         if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     /// Paints the parts of a line by their meanings.
-    pub(crate) fn line(self, line: &StyledLine) -> String {
-        line.spans.iter().map(|(style, text)| self.styled(*style, text)).collect()
+    pub(crate) fn paint_line(self, line: &StyledLine) -> String {
+        line.spans.iter().map(|(style, text)| self.paint_span(*style, text)).collect()
     }
 
-    fn styled(self, style: Style, text: &str) -> String {
+    fn paint_span(self, style: Style, text: &str) -> String {
         match style {
             Style::Plain => text.to_owned(),
             Style::Strong => self.bold(text),
@@ -49,26 +49,26 @@ impl Paint {
     }
 
     pub(crate) fn red(self, text: &str) -> String {
-        self.sgr("31", text)
+        self.wrap_in_sgr("31", text)
     }
 
     pub(crate) fn green(self, text: &str) -> String {
-        self.sgr("32", text)
+        self.wrap_in_sgr("32", text)
     }
 
     pub(crate) fn yellow(self, text: &str) -> String {
-        self.sgr("33", text)
+        self.wrap_in_sgr("33", text)
     }
 
     pub(crate) fn cyan(self, text: &str) -> String {
-        self.sgr("36", text)
+        self.wrap_in_sgr("36", text)
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
-        self.sgr("1", text)
+        self.wrap_in_sgr("1", text)
     }
 
     pub(crate) fn dim(self, text: &str) -> String {
-        self.sgr("2", text)
+        self.wrap_in_sgr("2", text)
     }
 }

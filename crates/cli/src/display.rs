@@ -31,7 +31,7 @@ pub(crate) struct Display {
 }
 
 impl Display {
-    pub(crate) fn of(options: &RunOptions) -> Self {
+    pub(crate) fn from_options(options: &RunOptions) -> Self {
         let output = match (options.json, options.stream_json) {
             (true, _) => OutputFormat::Json,
             (_, true) => OutputFormat::StreamJson,
@@ -51,7 +51,7 @@ impl Display {
             OutputFormat::Text => {
                 let both = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
                 let streamed = if both && !self.is_quiet { Streamed::Yes } else { Streamed::No };
-                output::write(&summary::text(report, streamed, color::stdout()));
+                output::write_stdout(&summary::format_report(report, streamed, color::stdout()));
             }
             OutputFormat::Json => print_json_line(report)?,
             OutputFormat::StreamJson => {}
@@ -64,7 +64,7 @@ impl Display {
         let mut renderer = Renderer::new(color::stderr(), self.is_quiet);
         for envelope in events {
             self.stream_event(envelope)?;
-            renderer.show(&envelope.event);
+            renderer.show_event(&envelope.event);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ const EXIT_DAMAGED: u8 = 8;
 pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, HostError> {
     let progress = |line: &str| errln!("{line}");
     if args.repair {
-        let report = |line: &str| output::write(&format!("{line}\n"));
+        let report = |line: &str| output::write_stdout(&format!("{line}\n"));
         examination::repair_state(environment, report, progress).await?;
         return Ok(0);
     }

@@ -9,14 +9,14 @@ mod report;
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest, DID_NOT_RUN};
+use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest, EXIT_DID_NOT_RUN};
 use journeyman_host::input::read_bytes;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::color;
-use crate::errors::{print_error, shown_error};
-use crate::runtime::{open_state, stoppable};
+use crate::output::{print_error, shown_error};
+use crate::runtime::{open_state, run_until_stopped};
 use output::CommandOutput;
 
 pub(crate) use args::ExecArgs;
@@ -27,22 +27,25 @@ const MAX_INPUT_BYTES: u64 = 256 * 1024 * 1024;
 const DEFAULT_TERMINAL: (u16, u16) = (80, 24);
 
 pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Result<u8, HostError> {
-    match run(environment, &args).await {
+    match run_command(environment, &args).await {
         // 1 is what many commands end with by themselves.
         Err(failure @ HostError::Failed { .. }) => {
             if args.json {
                 let error = shown_error(&failure);
-                outln!("{}", json!({ "exit_code": DID_NOT_RUN, "outcome": "setup_failed", "error": error }));
+                outln!(
+                    "{}",
+                    json!({ "exit_code": EXIT_DID_NOT_RUN, "outcome": "setup_failed", "error": error })
+                );
             }
             print_error(&failure);
-            Ok(DID_NOT_RUN)
+            Ok(EXIT_DID_NOT_RUN)
         }
         other => other,
     }
 }
 
-async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError> {
-    let request = CommandRequest::new(environment, options(args)?)?;
+async fn run_command(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError> {
+    let request = CommandRequest::new(environment, command_options(args)?)?;
     let command = request.open(&*open_state(environment)?)?;
     if !args.quiet {
         for note in command.sandbox_notes().await {
@@ -51,14 +54,14 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError
     }
     let stop = CancellationToken::new();
     let mut output = CommandOutput::new(args);
-    let running = command.run(&stop, async |chunk| output.take(chunk).await);
-    let report = stoppable(running, &stop).await??;
-    output.end().await.ok();
+    let running = command.run(&stop, async |chunk| output.write_chunk(chunk).await);
+    let report = run_until_stopped(running, &stop).await??;
+    output.finish().await.ok();
     report::print(&report, args)?;
     Ok(report.code)
 }
 
-fn options(args: &ExecArgs) -> Result<CommandOptions, HostError> {
+fn command_options(args: &ExecArgs) -> Result<CommandOptions, HostError> {
     let stdin = match args.stdin {
         true => Some(read_bytes("input", std::io::stdin(), "standard input", MAX_INPUT_BYTES)?),
         false => None,

@@ -7,7 +7,7 @@ use journeyman_host::candidates::find_kept_candidates;
 use journeyman_host::config::Environment;
 use journeyman_host::format::{printable, quantity};
 use journeyman_host::landing::{
-    Discarded, discard_work, find_discardable, find_kept_work, land_with_prompts, land_work,
+    DiscardResult, discard_work, find_discardable, find_kept_work, land_with_prompts, land_work,
     open_land_context,
 };
 use journeyman_host::{Context as _, DeliveryOptions, HostError, Prompts};
@@ -18,7 +18,7 @@ use crate::args::{DiscardArgs, LandArgs, OnConflictArg};
 use crate::display::is_attended;
 use crate::prompt::{self, TerminalPrompts};
 use crate::runtime::open_state;
-use crate::runtime::stoppable;
+use crate::runtime::run_until_stopped;
 use crate::{color, output, summary};
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
@@ -49,13 +49,13 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     let stop = CancellationToken::new();
     let report = if !args.json && std::io::stdin().is_terminal() {
         let landing = land_with_prompts(&context, session, wish, &TerminalPrompts, &stop);
-        let Some(report) = stoppable(landing, &stop).await?? else {
+        let Some(report) = run_until_stopped(landing, &stop).await?? else {
             errln!("nothing was landed");
             return Ok(1);
         };
         report
     } else {
-        stoppable(land_work(&context, session, &wish, &stop), &stop).await??
+        run_until_stopped(land_work(&context, session, &wish, &stop), &stop).await??
     };
     if args.json {
         let mut object = serde_json::to_value(&report).context("the report")?;
@@ -64,20 +64,23 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         }
         outln!("{object}");
     } else {
-        print(&report);
+        print_report(&report);
     }
     Ok(report.exit_code())
 }
 
 /// Says how landing ended.
-fn print(report: &LandReport) {
+fn print_report(report: &LandReport) {
     let paint = color::stdout();
     if !report.diff.is_empty() {
-        output::write(&summary::diff(&report.diff, paint));
+        output::write_stdout(&summary::format_diff(&report.diff, paint));
     }
-    output::write(&summary::runs_code(report.changes.iter().map(|change| &change.path), paint));
+    output::write_stdout(&summary::list_executed_files(
+        report.changes.iter().map(|change| &change.path),
+        paint,
+    ));
     for evidence in &report.evidence {
-        outln!("{}", summary::evidence(evidence, paint));
+        outln!("{}", summary::format_evidence(evidence, paint));
     }
     let line = printable(&report.summary);
     let line = match report.end {
@@ -86,7 +89,12 @@ fn print(report: &LandReport) {
         _ => paint.yellow(&line),
     };
     outln!("{}", paint.bold(&line));
-    output::write(&summary::whereabouts(&report.session, Some(&report.copy), report.commit.as_ref(), paint));
+    output::write_stdout(&summary::format_location(
+        &report.session,
+        Some(&report.copy),
+        report.commit.as_ref(),
+        paint,
+    ));
     match report.end {
         LandOutcome::Unverified => {
             outln!("land it all the same with: jm land {} --unverified", report.session)
@@ -126,8 +134,8 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
     for work in all {
         let session = &work.session;
         match discard_work(environment, &dirs, &work, prompts).await? {
-            Discarded::Orphan => outln!("discarded the copy of {session}, a session that is gone"),
-            Discarded::Files(files) => {
+            DiscardResult::Orphan => outln!("discarded the copy of {session}, a session that is gone"),
+            DiscardResult::Files(files) => {
                 outln!("discarded {} of session {session}", quantity(files, "changed file"));
             }
         }

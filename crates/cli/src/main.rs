@@ -14,7 +14,6 @@ mod config;
 mod demo;
 mod display;
 mod doctor;
-mod errors;
 mod exec;
 mod export;
 mod index;
@@ -40,15 +39,15 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 
 use crate::args::{Cli, Command};
-use crate::errors::print_error;
+use crate::output::print_error;
 use crate::runtime::block_on;
 
 fn main() -> ExitCode {
     // Has to come first: a sandboxed command begins as a second run of this program.
     journeyman_sandbox::run_helper_if_asked();
-    let cli = match args::parse() {
+    let cli = match args::parse_arguments() {
         Ok(cli) => cli,
-        Err(error) => return args::explain(&error),
+        Err(error) => return args::print_parse_error(&error),
     };
     match dispatch(cli) {
         Ok(code) => ExitCode::from(code),
@@ -93,7 +92,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Policy(args) => block_on(policy::policy(&environment, args.command)),
         Command::Config(args) => config::print(&environment, &args),
         Command::Completions { shell } => {
-            args::completions(shell);
+            args::print_completions(shell);
             Ok(0)
         }
     }

@@ -2,12 +2,16 @@
 
 use std::io::Write as _;
 
+use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError};
+use journeyman_policy::secrets::Redactor;
+
+use crate::color;
 
 /// Prints a line of the result as `println!` does, without its panic where nobody reads any more
 /// (`jm show | head`).
 macro_rules! outln {
-    ($($part:tt)*) => { $crate::output::write(&format!("{}\n", format_args!($($part)*))) };
+    ($($part:tt)*) => { $crate::output::write_stdout(&format!("{}\n", format_args!($($part)*))) };
 }
 
 /// Prints a line for people to standard error as `eprintln!` does, without its panic.
@@ -28,12 +32,12 @@ pub(crate) fn write_stderr(text: &str) {
 
 /// Writes a text to standard output. A reader that went away has what it wanted; any other failure
 /// ends the command.
-pub(crate) fn write(text: &str) {
-    write_bytes(text.as_bytes());
+pub(crate) fn write_stdout(text: &str) {
+    write_stdout_bytes(text.as_bytes());
 }
 
-/// Writes bytes as [`write()`] does.
-pub(crate) fn write_bytes(bytes: &[u8]) {
+/// Writes bytes as [`write_stdout`] does.
+pub(crate) fn write_stdout_bytes(bytes: &[u8]) {
     if let Err(error) = try_write(bytes) {
         errln!("error: standard output: {error}");
         std::process::exit(1);
@@ -55,4 +59,17 @@ fn try_write(bytes: &[u8]) -> std::io::Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
+}
+
+/// Prints an error to standard error.
+pub(crate) fn print_error(error: &HostError) {
+    let text = shown_error(error);
+    errln!("{}: {text}", color::stderr().red("error"));
+}
+
+/// Returns an error's text without control sequences and secrets: it may quote files and
+/// configuration of the project.
+pub(crate) fn shown_error(error: &HostError) -> String {
+    let text = printable(&error);
+    Redactor::default().redact(&text).into_owned()
 }

@@ -59,7 +59,7 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
     })
 }
 
-fn painted(paint: Paint, decision: Decision) -> String {
+fn format_decision(paint: Paint, decision: Decision) -> String {
     let word = format!("{:<5}", decision_name(decision));
     match decision {
         Decision::Allow => paint.green(&word),
@@ -98,7 +98,7 @@ fn print_answer(answer: &PolicyAnswer) {
             paint.dim(&format!("level {}: {}", part.level, line(&part.reason)))
         );
         for (id, decision) in &part.rules {
-            outln!("    {} {}", painted(paint, *decision), line(&id.to_string()));
+            outln!("    {} {}", format_decision(paint, *decision), line(&id.to_string()));
         }
     }
     if !is_understood {
@@ -106,7 +106,7 @@ fn print_answer(answer: &PolicyAnswer) {
     }
     outln!("\n{}", paint.bold("what a mode decides"));
     for (mode, verdict) in verdicts {
-        outln!("  {:<5} {} {}", mode.name(), painted(paint, verdict.decision), line(&verdict.reason));
+        outln!("  {:<5} {} {}", mode.name(), format_decision(paint, verdict.decision), line(&verdict.reason));
         for rule in &verdict.rules {
             outln!("              {}", paint.dim(&line(rule)));
         }
@@ -138,7 +138,7 @@ fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, Ho
             let why = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let text = printable(&format_args!("{rule}{called}{why}")).replace('\n', "\n        ");
             let line = paint.dim(&format!("line {}", id.line));
-            outln!("    {} {text} {line}", painted(paint, rule.decision));
+            outln!("    {} {text} {line}", format_decision(paint, rule.decision));
         }
     }
     Ok(0)

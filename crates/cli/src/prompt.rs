@@ -12,7 +12,7 @@ use journeyman_protocol::SessionId;
 use crate::color::{self, Paint};
 
 /// The controlling terminal.
-const TERMINAL: &str = "/dev/tty";
+const TERMINAL_PATH: &str = "/dev/tty";
 
 /// Questions to the person at the terminal, before and after a session.
 pub(crate) struct TerminalPrompts;
@@ -51,7 +51,7 @@ pub(crate) fn show_quoted(paint: Paint, text: &str) {
 
 /// Drops lines that were typed before the question could be read: they are no answers to it.
 pub(crate) fn drop_typed_lines() {
-    if let Ok(terminal) = std::fs::File::open(TERMINAL) {
+    if let Ok(terminal) = std::fs::File::open(TERMINAL_PATH) {
         // Whoever reads from the terminal notices when it is gone.
         rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush).ok();
     }
@@ -72,18 +72,18 @@ pub(crate) fn confirm_removal(question: &str, verb: &str, done: &str) -> Result<
 
 /// Asks a question; any answer but yes means no.
 pub(crate) fn confirm(question: &str) -> io::Result<bool> {
-    Ok(matches!(ask(question)?.trim(), "y" | "Y" | "yes"))
+    Ok(matches!(ask_line(question)?.trim(), "y" | "Y" | "yes"))
 }
 
 /// Asks, and returns the line that is typed.
-pub(crate) fn ask(question: &str) -> io::Result<String> {
-    std::fs::OpenOptions::new().write(true).open(TERMINAL)?.write_all(question.as_bytes())?;
+pub(crate) fn ask_line(question: &str) -> io::Result<String> {
+    std::fs::OpenOptions::new().write(true).open(TERMINAL_PATH)?.write_all(question.as_bytes())?;
     read_line()
 }
 
 /// Reads a line from the terminal itself, never from standard input.
 pub(crate) fn read_line() -> io::Result<String> {
-    let terminal = std::fs::File::open(TERMINAL)?;
+    let terminal = std::fs::File::open(TERMINAL_PATH)?;
     let mut line = String::new();
     // Bounded: a gigabyte pasted into a question is no answer.
     let read = std::io::BufReader::new(std::io::Read::take(&terminal, 64 * 1024)).read_line(&mut line)?;

@@ -22,56 +22,63 @@ enum Stream {
 pub(crate) struct Renderer {
     paint: Paint,
     stream: Stream,
-    mid_line: bool,
-    streamed: bool,
+    is_mid_line: bool,
+    has_streamed: bool,
     /// The prefix of each line where several sessions are shown; nothing is streamed then.
     prefix: Option<String>,
     /// Summaries of the calls that await a decision.
-    asked: HashMap<CallId, String>,
+    pending_calls: HashMap<CallId, String>,
 }
 
 impl Renderer {
     pub(crate) fn new(paint: Paint, quiet: bool) -> Self {
         let stream = if quiet { Stream::Nowhere } else { Stream::Stderr };
-        Self { paint, stream, mid_line: false, streamed: false, prefix: None, asked: HashMap::new() }
+        Self {
+            paint,
+            stream,
+            is_mid_line: false,
+            has_streamed: false,
+            prefix: None,
+            pending_calls: HashMap::new(),
+        }
     }
 
     /// Makes the renderer of one of several sessions that are shown together.
-    pub(crate) fn numbered(paint: Paint, quiet: bool, number: u32) -> Self {
+    pub(crate) fn with_number(paint: Paint, quiet: bool, number: u32) -> Self {
         Self { prefix: Some(paint.dim(&format!("[{number}] "))), ..Self::new(paint, quiet) }
     }
 
     /// Makes a renderer for `jm show`, where the events are the result.
-    pub(crate) fn to_stdout(paint: Paint) -> Self {
+    pub(crate) fn for_stdout(paint: Paint) -> Self {
         Self { stream: Stream::Stdout, ..Self::new(paint, false) }
     }
 
     /// Shows a line of our own.
-    pub(crate) fn note(&mut self, text: &str) {
+    pub(crate) fn show_note(&mut self, text: &str) {
         self.write_line(&StyledLine::new(Style::Warning, text));
     }
 
     /// Closes an open line.
-    pub(crate) fn end(&mut self) {
-        if self.mid_line {
+    pub(crate) fn end_line(&mut self) {
+        if self.is_mid_line {
             self.write("\n");
         }
     }
 
     /// Shows an event.
-    pub(crate) fn show(&mut self, event: &Event) {
+    pub(crate) fn show_event(&mut self, event: &Event) {
         match event {
-            Event::TurnStarted { .. } => self.streamed = false,
+            Event::TurnStarted { .. } => self.has_streamed = false,
             Event::TextDelta { text, .. } => {
-                self.streamed = true;
+                self.has_streamed = true;
                 self.write_text(&printable(text));
             }
             Event::ThinkingDelta { text, .. } => self.write_text(&self.paint.dim(&printable(text))),
             Event::TurnFinished { text, .. } => {
-                if !self.streamed && !text.trim().is_empty() {
+                if !self.has_streamed && !text.trim().is_empty() {
                     self.write_text(&printable(text));
                 }
-                self.end();
+                self.end_line();
             }
             Event::Done { report } if self.prefix.is_some() => {
                 self.write_line(&StyledLine::new(Style::Plain, printable(&report.summary)));
@@ -82,10 +89,10 @@ impl Renderer {
                 if self.stream == Stream::Stdout {
                     self.write_decision(Style::Warning, "asked:", &summary);
                 }
-                self.asked.insert(call.clone(), summary);
+                self.pending_calls.insert(call.clone(), summary);
             }
             Event::PermissionDecided { call, allowed, by, note } => {
-                let summary = self.asked.remove(call).unwrap_or_default();
+                let summary = self.pending_calls.remove(call).unwrap_or_default();
                 // Where it was asked, the person has just said so.
                 if self.stream == Stream::Stdout || by == "timeout" {
                     let (style, decision) =
@@ -105,9 +112,9 @@ impl Renderer {
     }
 
     fn write_line(&mut self, line: &StyledLine) {
-        self.end();
+        self.end_line();
         let prefix = self.prefix.as_deref().unwrap_or_default();
-        self.write(&format!("{prefix}{}\n", self.paint.line(line)));
+        self.write(&format!("{prefix}{}\n", self.paint.paint_line(line)));
     }
 
     fn write_text(&mut self, text: &str) {
@@ -121,7 +128,7 @@ impl Renderer {
         if text.is_empty() {
             return;
         }
-        self.mid_line = !text.ends_with('\n');
+        self.is_mid_line = !text.ends_with('\n');
         // Progress that nobody can see any more must not stop the work.
         match self.stream {
             Stream::Stderr => std::io::stderr().write_all(text.as_bytes()).ok(),

@@ -91,11 +91,11 @@ async fn resume_claimed(
             session.send(message).await?;
         }
         None if args.close && (!resumption.has_waiting_message || !resumption.is_task_open) => {
-            return close(&session, events, options.quiet).await;
+            return close_task(&session, events, options.quiet).await;
         }
         None => {}
     }
-    let display = Display::of(options);
+    let display = Display::from_options(options);
     let report = watch_and_deliver(&template, session, events, display).await?;
     let code = display.print_report(&report)?;
     if let Some(parent) = resumption.candidate_of.filter(|_| display.output == OutputFormat::Text) {
@@ -105,12 +105,12 @@ async fn resume_claimed(
 }
 
 /// Shows a session until the task that was cut off is closed.
-async fn close(session: &SessionHandle, mut events: Subscription, quiet: bool) -> Result<u8, HostError> {
+async fn close_task(session: &SessionHandle, mut events: Subscription, quiet: bool) -> Result<u8, HostError> {
     let mut renderer = Renderer::new(color::stderr(), quiet);
-    let closed = wait_until_reopened(&mut events, &mut |event: &Event| renderer.show(event)).await;
+    let closed = wait_until_reopened(&mut events, &mut |event: &Event| renderer.show_event(event)).await;
     session.close().await;
     closed?;
-    renderer.note(&format!(
+    renderer.show_note(&format!(
         "its task is closed; to go on with the session: jm resume {} \"MESSAGE\"",
         session.id()
     ));

@@ -7,11 +7,12 @@ use std::pin::Pin;
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::input::read_text;
+use journeyman_host::input::read_text_file;
 use journeyman_host::sessions::new_session_id;
 use journeyman_host::state::project_root;
 use journeyman_host::{
-    Delivery, HostError, Input, PreparedRun, Prompts, SessionTemplate, Surface, Workplace, watch_session,
+    Delivery, HostError, PreparedRun, Prompts, SessionTemplate, Surface, SurfaceInput, Workplace,
+    watch_session,
 };
 use journeyman_protocol::{Envelope, RunReport};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,7 @@ use crate::display::{Display, OutputFormat};
 use crate::input::{MAX_TASK_BYTES, read_argument};
 use crate::prompt::TerminalPrompts;
 use crate::render::Renderer;
-use crate::runtime::{INTERRUPTED, Signals, open_state, stoppable};
+use crate::runtime::{EXIT_INTERRUPTED, Signals, open_state, run_until_stopped};
 use crate::{candidates, color};
 
 pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, HostError> {
@@ -36,10 +37,10 @@ pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result
         // Several sessions at once can't ask.
         prepared.approver = Approver::Nobody;
     }
-    let workplace = Workplace::of(&prepared.settings);
+    let workplace = Workplace::from_settings(&prepared.settings);
     let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
     let task = read_task(environment, &args)?;
-    let display = Display::of(options);
+    let display = Display::from_options(options);
     print_warnings(&prepared);
     let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
     if let Some(count) = args.candidates {
@@ -52,7 +53,7 @@ pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result
 /// Returns the prompts of a person who is at the terminal and didn't ask for output that a program
 /// reads.
 pub(crate) fn prompts_for(options: &RunOptions) -> Option<&'static dyn Prompts> {
-    Display::of(options).is_interactive().then_some(&TerminalPrompts as &dyn Prompts)
+    Display::from_options(options).is_interactive().then_some(&TerminalPrompts as &dyn Prompts)
 }
 
 pub(crate) fn print_warnings(prepared: &PreparedRun) {
@@ -65,14 +66,7 @@ pub(crate) fn print_warnings(prepared: &PreparedRun) {
 fn read_task(environment: &Environment, args: &RunArgs) -> Result<String, HostError> {
     let text = match (&args.task, &args.file) {
         (Some(task), _) => read_argument("task", task)?,
-        (None, Some(path)) => {
-            let path = environment.cwd.join(path);
-            let shown = path.display().to_string();
-            let file = std::fs::File::open(&path).map_err(|error| {
-                HostError::usage(format_args!("cannot read the task from {shown}: {error}"))
-            })?;
-            read_text("task", file, &shown, MAX_TASK_BYTES)?
-        }
+        (None, Some(path)) => read_text_file("task", &environment.cwd.join(path), MAX_TASK_BYTES)?,
         (None, None) => String::new(),
     };
     if text.trim().is_empty() {
@@ -103,19 +97,19 @@ pub(crate) async fn watch_and_deliver(
 ) -> Result<RunReport, HostError> {
     let mut terminal = Terminal::new(display, template.config_dir.clone())?;
     // First of all: probing the sandbox for the notes may take a moment.
-    template.project.sandbox_notes().await.iter().for_each(|note| terminal.renderer.note(note));
+    template.project.sandbox_notes().await.iter().for_each(|note| terminal.renderer.show_note(note));
     let watched = watch_session(&session, &mut events, &mut terminal).await;
-    terminal.renderer.end();
+    terminal.renderer.end_line();
     tokio::select! {
         biased;
         // Also after a failure: background commands end, and other processes may have the session.
         () = session.close() => {}
-        () = terminal.signals.next() => std::process::exit(INTERRUPTED),
+        () = terminal.signals.next() => std::process::exit(EXIT_INTERRUPTED),
     }
     drop(session);
     let stop = CancellationToken::new();
     let prompts = template.is_attended().then_some(&TerminalPrompts as &dyn Prompts);
-    let delivered = stoppable(template.deliver(&watched?, prompts, &stop), &stop).await??;
+    let delivered = run_until_stopped(template.deliver(&watched?, prompts, &stop), &stop).await??;
     display.show_late_events(&delivered.events)?;
     if let Some(failure) = delivered.failure.filter(|_| display.output == OutputFormat::StreamJson) {
         let text = printable(&failure);
@@ -148,14 +142,14 @@ impl Terminal {
 impl Surface for Terminal {
     fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
         self.display.stream_event(envelope)?;
-        self.renderer.show(&envelope.event);
+        self.renderer.show_event(&envelope.event);
         if self.approvals.handle_event(&envelope.event) {
-            self.renderer.end();
+            self.renderer.end_line();
         }
         Ok(())
     }
 
-    fn next_input(&mut self) -> Pin<Box<dyn Future<Output = Input> + '_>> {
+    fn next_input(&mut self) -> Pin<Box<dyn Future<Output = SurfaceInput> + '_>> {
         Box::pin(async move {
             tokio::select! {
                 biased;
@@ -163,13 +157,13 @@ impl Surface for Terminal {
                     // The first stops cleanly, the second at once: the kernel then ends what runs
                     // in the sandbox.
                     if self.is_stopping {
-                        std::process::exit(INTERRUPTED);
+                        std::process::exit(EXIT_INTERRUPTED);
                     }
                     self.is_stopping = true;
-                    self.renderer.note("stopping… (Ctrl-C again stops at once)");
-                    Input::Interrupt
+                    self.renderer.show_note("stopping… (Ctrl-C again stops at once)");
+                    SurfaceInput::Interrupt
                 }
-                (call, answer) = self.approvals.next_answer() => Input::Answer(call, answer),
+                (call, answer) = self.approvals.next_answer() => SurfaceInput::Answer(call, answer),
             }
         })
     }

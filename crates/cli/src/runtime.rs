@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 /// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
 const MAX_BLOCKING_THREADS: usize = 3;
 /// The exit code of an interrupted command.
-pub(crate) const INTERRUPTED: i32 = 130;
+pub(crate) const EXIT_INTERRUPTED: i32 = 130;
 
 /// Opens the state directory; images of containers report their progress to standard error.
 pub(crate) fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
@@ -57,7 +57,7 @@ impl Signals {
 }
 
 /// Waits for work that can be stopped: the first Ctrl-C stops cleanly, the second at once.
-pub(crate) async fn stoppable<T>(
+pub(crate) async fn run_until_stopped<T>(
     work: impl Future<Output = T>,
     stop: &CancellationToken,
 ) -> Result<T, HostError> {
@@ -68,7 +68,7 @@ pub(crate) async fn stoppable<T>(
             biased;
             () = signals.next() => {
                 if stop.is_cancelled() {
-                    std::process::exit(INTERRUPTED);
+                    std::process::exit(EXIT_INTERRUPTED);
                 }
                 stop.cancel();
             }

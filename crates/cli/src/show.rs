@@ -24,7 +24,7 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
     } else {
         read_events(&dirs, &session.id, Seq::START, &mut show).await?;
     }
-    printer.renderer.end();
+    printer.renderer.end_line();
     if !printer.json && !printer.ended {
         print_state(&session.id, session_state(&dirs, &session).await?);
     }
@@ -40,27 +40,27 @@ struct EventPrinter {
 
 impl EventPrinter {
     fn new(json: bool) -> Self {
-        Self { json, renderer: Renderer::to_stdout(color::stdout()), ended: false }
+        Self { json, renderer: Renderer::for_stdout(color::stdout()), ended: false }
     }
 
     fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
         if self.json {
             return print_json_line(envelope);
         }
-        self.renderer.show(&envelope.event);
+        self.renderer.show_event(&envelope.event);
         match &envelope.event {
             Event::RunStarted { task, .. } => {
                 self.ended = false;
-                self.renderer.note(&printable(&format_args!("task: {task}")));
+                self.renderer.show_note(&printable(&format_args!("task: {task}")));
             }
             Event::AgentResumed { .. } => self.ended = false,
             Event::Done { report } => {
                 self.ended = true;
-                self.renderer.end();
+                self.renderer.end_line();
                 // Where its work is now is said by what follows.
                 let report = RunReport { copy: None, ..(**report).clone() };
-                let text = summary::text(&report, Streamed::Yes, color::stdout());
-                output::write(&format!("\n{text}"));
+                let text = summary::format_report(&report, Streamed::Yes, color::stdout());
+                output::write_stdout(&format!("\n{text}"));
             }
             _ => {}
         }

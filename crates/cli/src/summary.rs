@@ -5,7 +5,8 @@ use journeyman_protocol::{
     FileConflict, GuardViolation, RelPath, RunOutcome, RunReport, SessionId,
 };
 
-use journeyman_host::format::{describe_usage, format_seconds, printable, quantity};
+use journeyman_host::format::{describe_usage, format_seconds, outcome_name, printable, quantity};
+use journeyman_host::resume::is_settled;
 
 use crate::color::Paint;
 
@@ -22,14 +23,14 @@ pub(crate) enum Streamed {
 }
 
 /// The diff, what was run and with what result, tokens and cost, how to undo.
-pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> String {
+pub(crate) fn format_report(report: &RunReport, streamed: Streamed, paint: Paint) -> String {
     let mut out = String::new();
     if streamed == Streamed::No && report.changes.is_empty() && !report.text.trim().is_empty() {
-        push(&mut out, printable(&report.text.trim()).as_str());
-        push(&mut out, "");
+        push_line(&mut out, printable(&report.text.trim()).as_str());
+        push_line(&mut out, "");
     }
     if !report.diff.is_empty() {
-        out.push_str(&diff(&report.diff, paint));
+        out.push_str(&format_diff(&report.diff, paint));
     }
     for change in report.changes.iter().filter(|_| report.diff.is_empty()) {
         let kind = match change.kind {
@@ -37,17 +38,17 @@ pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> Stri
             FileChangeKind::Modified => "modified",
             FileChangeKind::Deleted => "deleted",
         };
-        push(&mut out, &format!("{kind} {}", change.path));
+        push_line(&mut out, &format!("{kind} {}", change.path));
     }
-    out.push_str(&runs_code(report.changes.iter().map(|change| &change.path), paint));
-    out.push_str(&violations(&report.violations, paint));
+    out.push_str(&list_executed_files(report.changes.iter().map(|change| &change.path), paint));
+    out.push_str(&format_violations(&report.violations, paint));
     for one in &report.evidence {
-        push(&mut out, &evidence(one, paint));
+        push_line(&mut out, &format_evidence(one, paint));
     }
     if !report.candidates.is_empty() {
-        push(&mut out, "");
-        out.push_str(&candidates(&report.candidates, paint));
-        push(&mut out, "");
+        push_line(&mut out, "");
+        out.push_str(&format_candidates(&report.candidates, paint));
+        push_line(&mut out, "");
     }
     let summary = printable(&report.summary);
     let head = match report.outcome {
@@ -55,63 +56,63 @@ pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> Stri
         RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict => paint.yellow(&summary),
         _ => paint.red(&summary),
     };
-    push(&mut out, &paint.bold(&head));
-    push(
+    push_line(&mut out, &paint.bold(&head));
+    push_line(
         &mut out,
         &format!(
             "{} · {} · session {}",
-            turns(report),
+            format_turns(report),
             describe_usage(&report.usage, report.cost_usd),
             report.session
         ),
     );
-    out.push_str(&whereabouts(&report.session, report.copy.as_ref(), report.commit.as_ref(), paint));
-    if !is_done(report.outcome) {
-        push(&mut out, &format!("go on with: jm resume {} \"go on\"", report.session));
+    out.push_str(&format_location(&report.session, report.copy.as_ref(), report.commit.as_ref(), paint));
+    if !is_settled(report.outcome) {
+        push_line(&mut out, &format!("go on with: jm resume {} \"go on\"", report.session));
     }
     if let Some(undo) = &report.undo {
-        push(&mut out, &format!("take it back with: {undo}"));
+        push_line(&mut out, &format!("take it back with: {undo}"));
     }
     out
 }
 
 /// Lists changes by commands that no command may make, a line each with what became of them.
-pub(crate) fn violations(violations: &[GuardViolation], paint: Paint) -> String {
+pub(crate) fn format_violations(violations: &[GuardViolation], paint: Paint) -> String {
     let lines: Vec<String> = violations.iter().map(printable).collect();
-    list(&paint.red("not a command's to do:"), &lines, MAX_LISTED_VIOLATIONS, "more")
+    format_list(&paint.red("not a command's to do:"), &lines, MAX_LISTED_VIOLATIONS, "more")
 }
 
 /// Lists the files that run code outside of any sandbox at the next build; empty where none does.
-pub(crate) fn runs_code<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Paint) -> String {
+pub(crate) fn list_executed_files<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Paint) -> String {
     let describe = |path| Some(format!("{path}: {}", journeyman_policy::runs_code(path)?));
     let lines: Vec<String> = paths.filter_map(describe).collect();
-    list(&paint.yellow("runs code on your machine:"), &lines, MAX_LISTED_FILES, "more files")
+    format_list(&paint.yellow("runs code on your machine:"), &lines, MAX_LISTED_FILES, "more files")
 }
 
 /// Lists at most `max` items, each after `head`, and says how many more there are.
-fn list(head: &str, items: &[String], max: usize, more: &str) -> String {
+fn format_list(head: &str, items: &[String], max: usize, more: &str) -> String {
     let mut out = String::new();
     for item in items.iter().take(max) {
-        push(&mut out, &format!("{head} {item}"));
+        push_line(&mut out, &format!("{head} {item}"));
     }
     if items.len() > max {
-        push(&mut out, &format!("{head} {} {more}", items.len() - max));
+        push_line(&mut out, &format!("{head} {} {more}", items.len() - max));
     }
     out
 }
 
 /// A diff in colour, with an empty line after it.
-pub(crate) fn diff(diff: &str, paint: Paint) -> String {
+pub(crate) fn format_diff(diff: &str, paint: Paint) -> String {
     let mut out = String::new();
     for line in printable(&diff).lines() {
-        push(&mut out, &colored(line, paint));
+        push_line(&mut out, &paint_diff_line(line, paint));
     }
-    push(&mut out, "");
+    push_line(&mut out, "");
     out
 }
 
 /// One check and its result.
-pub(crate) fn evidence(evidence: &Evidence, paint: Paint) -> String {
+pub(crate) fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
     let took = format_seconds(evidence.duration_ms);
     let result = match &evidence.outcome {
         CheckOutcome::Passed => paint.green("passed"),
@@ -122,7 +123,7 @@ pub(crate) fn evidence(evidence: &Evidence, paint: Paint) -> String {
 }
 
 /// Where the work of a session is, and what can be done with it.
-pub(crate) fn whereabouts(
+pub(crate) fn format_location(
     session: &SessionId,
     copy: Option<&CopyReport>,
     commit: Option<&CommitReport>,
@@ -134,35 +135,35 @@ pub(crate) fn whereabouts(
         if !named.is_empty() {
             let how =
                 if *state == CopyState::Landed { "merged with your own changes" } else { "to be merged" };
-            push(&mut out, &format!("{how}: {}", named.join(", ")));
+            push_line(&mut out, &format!("{how}: {}", named.join(", ")));
         }
         for FileConflict { path, reason } in conflicts {
-            push(&mut out, &format!("{} {path}: {}", paint.red("conflict"), printable(&reason)));
+            push_line(&mut out, &format!("{} {path}: {}", paint.red("conflict"), printable(&reason)));
         }
         if *state == CopyState::Kept {
-            push(&mut out, &format!("kept in its copy ({tier}); your files are as they were"));
-            push(&mut out, &format!("look at it with: jm land {session} --dry-run"));
-            push(&mut out, &format!("land it with: jm land {session}, drop it with: jm discard {session}"));
+            push_line(&mut out, &format!("kept in its copy ({tier}); your files are as they were"));
+            push_line(&mut out, &format!("look at it with: jm land {session} --dry-run"));
+            push_line(
+                &mut out,
+                &format!("land it with: jm land {session}, drop it with: jm discard {session}"),
+            );
         }
     }
     if let Some(CommitReport { id, branch, subject }) = commit {
         let on = branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         let short = id.get(..10).unwrap_or(id);
-        push(&mut out, &printable(&format_args!("committed {short}{on}: {subject}")));
+        push_line(&mut out, &printable(&format_args!("committed {short}{on}: {subject}")));
     }
     out
 }
 
 /// Candidates as a table, a line each.
-pub(crate) fn candidates(all: &[CandidateReport], paint: Paint) -> String {
+pub(crate) fn format_candidates(all: &[CandidateReport], paint: Paint) -> String {
     let mut out = String::new();
     for candidate in all {
         let outcome = match candidate.outcome {
             Some(RunOutcome::Verified) => paint.green("verified"),
-            Some(outcome) => {
-                let word = serde_json::to_value(outcome).unwrap_or_default();
-                paint.yellow(&word.as_str().unwrap_or_default().replace('_', " "))
-            }
+            Some(outcome) => paint.yellow(&outcome_name(outcome)),
             None => paint.yellow("cut off"),
         };
         let state = match candidate.state {
@@ -176,31 +177,21 @@ pub(crate) fn candidates(all: &[CandidateReport], paint: Paint) -> String {
         let line = format!(
             "[{number}]  {session}  {outcome}  +{added} −{removed} in {files}  {turns}{cost}  {state}"
         );
-        push(&mut out, &line);
+        push_line(&mut out, &line);
         if candidate.outcome != Some(RunOutcome::Verified) {
-            push(&mut out, &paint.dim(&format!("     {}", printable(&candidate.summary))));
+            push_line(&mut out, &paint.dim(&format!("     {}", printable(&candidate.summary))));
         }
     }
     out
 }
 
-/// Returns true if the task came to an end of its own.
-fn is_done(outcome: RunOutcome) -> bool {
-    match outcome {
-        RunOutcome::Verified | RunOutcome::ChecksFail | RunOutcome::Unverified | RunOutcome::Conflict => true,
-        RunOutcome::Error | RunOutcome::Limit | RunOutcome::PermissionNeeded | RunOutcome::Interrupted => {
-            false
-        }
-    }
-}
-
-fn push(out: &mut String, line: &str) {
+fn push_line(out: &mut String, line: &str) {
     out.push_str(line);
     out.push('\n');
 }
 
 /// A line of a diff in its colour.
-pub(crate) fn colored(line: &str, paint: Paint) -> String {
+pub(crate) fn paint_diff_line(line: &str, paint: Paint) -> String {
     match line.as_bytes().first() {
         _ if line.starts_with("+++") || line.starts_with("---") || line.starts_with("diff ") => {
             paint.bold(line)
@@ -212,7 +203,7 @@ pub(crate) fn colored(line: &str, paint: Paint) -> String {
     }
 }
 
-fn turns(report: &RunReport) -> String {
+fn format_turns(report: &RunReport) -> String {
     let turns = quantity(report.turns, "turn");
     match report.iterations {
         0 => turns,

@@ -3,7 +3,7 @@
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::quantity;
-use journeyman_host::undo::{self, Undone};
+use journeyman_host::undo::{self, UndoResult};
 use journeyman_protocol::FileChangeKind;
 use journeyman_workspace::CheckpointId;
 
@@ -17,16 +17,16 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
     if let Some(number) = args.to {
         let checkpoint = CheckpointId(number);
         let undone = undo::undo_to(environment, &dirs, checkpoint, directory).await?;
-        return Ok(print(&undone, UndoCommand::UndoTo(checkpoint)));
+        return Ok(print_undone(&undone, UndoCommand::UndoTo(checkpoint)));
     }
     let undone = undo::undo_session(environment, &dirs, args.session.as_deref(), directory).await?;
-    Ok(print(&undone, UndoCommand::Undo))
+    Ok(print_undone(&undone, UndoCommand::Undo))
 }
 
 pub(crate) async fn redo(environment: &Environment, args: &RedoArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let redone = undo::redo(environment, &dirs, args.directory.as_deref()).await?;
-    Ok(print(&redone, UndoCommand::Redo))
+    Ok(print_undone(&redone, UndoCommand::Redo))
 }
 
 /// The command whose result is printed.
@@ -37,7 +37,7 @@ enum UndoCommand {
     Redo,
 }
 
-fn print(Undone { report, steps, violations }: &Undone, kind: UndoCommand) -> u8 {
+fn print_undone(UndoResult { report, steps, violations }: &UndoResult, kind: UndoCommand) -> u8 {
     let paint = color::stdout();
     for violation in violations {
         outln!("a command that was cut off did what it may not: {violation}");

@@ -20,12 +20,12 @@ use crate::{Context as _, HostError};
 /// Maximum number of files that are searched for a text that isn't where it should be.
 const MAX_SEARCHED_FILES: usize = 20_000;
 /// The label of the checkpoint before a reply is applied.
-const LABEL: &str = "before jm apply";
+const CHECKPOINT_LABEL: &str = "before jm apply";
 
 /// The edits of a reply, placed in a project.
 pub struct PlacedReply<'a> {
     workspace: &'a Workspace,
-    tree: Tree<'a>,
+    tree: CachedTree<'a>,
     /// The changes, and the edits that have no place.
     pub plan: Plan,
 }
@@ -35,7 +35,7 @@ impl<'a> PlacedReply<'a> {
     /// refused.
     #[must_use]
     pub fn new(workspace: &'a Workspace, reply: &str, options: &Options) -> Self {
-        let tree = Tree { workspace, read: RefCell::default() };
+        let tree = CachedTree { workspace, read: RefCell::default() };
         let mut plan = plan(reply, options, &tree);
         refuse_guarded(&mut plan);
         Self { workspace, tree, plan }
@@ -47,7 +47,7 @@ impl<'a> PlacedReply<'a> {
     /// [`HostError::Failed`] where a file changed meanwhile or can't be written; nothing is written
     /// then.
     pub fn write(&self) -> Result<(), HostError> {
-        write(self.workspace, &self.tree, &self.plan)
+        write_plan(self.workspace, &self.tree, &self.plan)
     }
 
     /// Returns the exit code: 0 for applied or nothing to do, 1 for refused, 3 for partly refused.
@@ -73,13 +73,13 @@ pub fn path_in_project(given: &str, root: &Path) -> Result<RelPath, HostError> {
 }
 
 /// The project's files, each read once.
-struct Tree<'a> {
+struct CachedTree<'a> {
     workspace: &'a Workspace,
     read: RefCell<HashMap<RelPath, Option<FileContent>>>,
 }
 
-impl Tree<'_> {
-    fn content(&self, path: &RelPath) -> Result<Option<FileContent>, WorkspaceError> {
+impl CachedTree<'_> {
+    fn read_content(&self, path: &RelPath) -> Result<Option<FileContent>, WorkspaceError> {
         if let Some(known) = self.read.borrow().get(path) {
             return Ok(known.clone());
         }
@@ -93,9 +93,9 @@ impl Tree<'_> {
     }
 }
 
-impl Files for Tree<'_> {
+impl Files for CachedTree<'_> {
     fn text(&self, path: &RelPath) -> Result<Option<Cow<'_, str>>, FileProblem> {
-        match self.content(path) {
+        match self.read_content(path) {
             Ok(None) => Ok(None),
             Ok(Some(content)) => match content.text() {
                 Some(text) => Ok(Some(Cow::Owned(text.to_owned()))),
@@ -129,10 +129,10 @@ fn refuse_guarded(plan: &mut Plan) {
 }
 
 /// Writes all of it in one step.
-fn write(workspace: &Workspace, files: &Tree<'_>, plan: &Plan) -> Result<(), HostError> {
+fn write_plan(workspace: &Workspace, files: &CachedTree<'_>, plan: &Plan) -> Result<(), HostError> {
     let mut changes = Vec::new();
     for change in plan.changes_to_write() {
-        let old = files.content(&change.path).context("a file")?;
+        let old = files.read_content(&change.path).context("a file")?;
         let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
         let path = change.path.clone();
         let Some(after) = &change.after else {
@@ -156,7 +156,7 @@ fn write(workspace: &Workspace, files: &Tree<'_>, plan: &Plan) -> Result<(), Hos
         return Ok(());
     }
     let session = new_session_id();
-    workspace.checkpoint(&session, LABEL).context("keeping the state before")?;
+    workspace.checkpoint(&session, CHECKPOINT_LABEL).context("keeping the state before")?;
     workspace.apply(ChangeSet { call: None, session, changes }).context("nothing was written")?;
     Ok(())
 }

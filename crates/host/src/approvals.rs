@@ -34,7 +34,7 @@ pub struct ApprovalRequest {
 
 /// An answer, and how long the rule that it makes holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct ApprovalReply {
     /// The answer.
     pub answer: PermissionAnswer,
     /// The scope of the rule of [`PermissionAnswer::AllowRule`].
@@ -52,14 +52,14 @@ pub enum RuleScope {
 
 /// The reason why a line is no answer; the question has to be asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoAnswer {
+pub enum InvalidAnswer {
     /// The line is empty.
     Empty,
     /// The line allows a rule, and none was offered.
     NoRule,
 }
 
-impl From<PermissionAnswer> for Reply {
+impl From<PermissionAnswer> for ApprovalReply {
     fn from(answer: PermissionAnswer) -> Self {
         Self { answer, scope: RuleScope::Session }
     }
@@ -71,7 +71,7 @@ impl ApprovalRequest {
     ///
     /// # Errors
     /// The answer to a call that is too long for anybody to read.
-    pub fn arguments(&self) -> Result<String, PermissionAnswer> {
+    pub fn full_arguments(&self) -> Result<String, PermissionAnswer> {
         let whole = format_arguments(&self.input);
         if whole.len() <= MAX_SHOWN_BYTES {
             return Ok(whole);
@@ -87,8 +87,8 @@ impl ApprovalRequest {
     /// line, which denies the call.
     ///
     /// # Errors
-    /// [`NoAnswer`] where the question has to be asked again.
-    pub fn parse_answer(&self, line: &str) -> Result<Reply, NoAnswer> {
+    /// [`InvalidAnswer`] where the question has to be asked again.
+    pub fn parse_answer(&self, line: &str) -> Result<ApprovalReply, InvalidAnswer> {
         let line = line.trim();
         let (word, rest) = match line.find(|c: char| !c.is_alphanumeric()) {
             Some(end) => line.split_at(end),
@@ -99,15 +99,15 @@ impl ApprovalRequest {
         let note = (!note.is_empty()).then(|| note.to_owned());
         let word = word.to_lowercase();
         match word.as_str() {
-            "" if rest.is_empty() => Err(NoAnswer::Empty),
+            "" if rest.is_empty() => Err(InvalidAnswer::Empty),
             "y" | "yes" => Ok(PermissionAnswer::Allow { note }.into()),
             // "A better way is ..." and "always use ..." allow nothing.
             "a" | "always" | "f" | "forever" if rest.is_empty() || marked => {
                 if self.rules.is_none() {
-                    return Err(NoAnswer::NoRule);
+                    return Err(InvalidAnswer::NoRule);
                 }
                 let scope = if word.starts_with('f') { RuleScope::Forever } else { RuleScope::Session };
-                Ok(Reply { answer: PermissionAnswer::AllowRule { note }, scope })
+                Ok(ApprovalReply { answer: PermissionAnswer::AllowRule { note }, scope })
             }
             "n" | "no" => Ok(PermissionAnswer::Deny { note }.into()),
             _ => Ok(PermissionAnswer::Deny { note: Some(line.to_owned()) }.into()),
@@ -149,7 +149,7 @@ pub struct ApprovalQueue {
 
 /// An answered request.
 #[derive(Debug)]
-pub struct Answered {
+pub struct AnsweredRequest {
     /// The call.
     pub call: CallId,
     /// The answer, for [`SessionHandle::decide`](journeyman_agent::SessionHandle::decide).
@@ -195,9 +195,9 @@ impl ApprovalQueue {
     }
 
     /// Answers the first request; `None` where there is none.
-    pub fn answer_first(&mut self, reply: Reply) -> Option<Answered> {
+    pub fn answer_first(&mut self, reply: ApprovalReply) -> Option<AnsweredRequest> {
         let ApprovalRequest { call, rules, .. } = self.open.pop_front()?;
-        let Reply { answer, scope } = reply;
+        let ApprovalReply { answer, scope } = reply;
         let mut written = None;
         if matches!(answer, PermissionAnswer::AllowRule { .. }) {
             // The session decides the same requests by the new rule; they must not be asked again
@@ -207,7 +207,7 @@ impl ApprovalQueue {
                 written = Some(keep_rules(dir, rules, &now().to_date()));
             }
         }
-        Some(Answered { call, answer, written })
+        Some(AnsweredRequest { call, answer, written })
     }
 }
 
@@ -234,8 +234,8 @@ mod tests {
     fn a_line_is_parsed_as_an_answer_and_a_note() {
         let note = |text: &str| Some(text.to_owned());
         let cases = [
-            ("", Err(NoAnswer::Empty)),
-            ("  ", Err(NoAnswer::Empty)),
+            ("", Err(InvalidAnswer::Empty)),
+            ("  ", Err(InvalidAnswer::Empty)),
             ("y", Ok(PermissionAnswer::allow())),
             (" YES ", Ok(PermissionAnswer::allow())),
             ("yes, but keep the old one", Ok(PermissionAnswer::Allow { note: note("but keep the old one") })),
@@ -256,14 +256,15 @@ mod tests {
             ("?", Ok(PermissionAnswer::Deny { note: note("?") })),
         ];
         for (line, expected) in cases {
-            assert_eq!(request(Some(RULE)).parse_answer(line), expected.map(Reply::from), "{line:?}");
+            assert_eq!(request(Some(RULE)).parse_answer(line), expected.map(ApprovalReply::from), "{line:?}");
         }
         for (line, note) in [("f", None), ("Forever: it is quick", note("it is quick"))] {
-            let expected = Reply { answer: PermissionAnswer::AllowRule { note }, scope: RuleScope::Forever };
+            let expected =
+                ApprovalReply { answer: PermissionAnswer::AllowRule { note }, scope: RuleScope::Forever };
             assert_eq!(request(Some(RULE)).parse_answer(line), Ok(expected), "{line:?}");
         }
         for line in ["f", "a"] {
-            assert_eq!(request(None).parse_answer(line), Err(NoAnswer::NoRule), "no rule was offered");
+            assert_eq!(request(None).parse_answer(line), Err(InvalidAnswer::NoRule), "no rule was offered");
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Environment, load_policy};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
-use crate::models::{Cassette, Connected, connect, thinking};
+use crate::models::{Cassette, ConnectedModel, connect, thinking};
 use crate::project::{ProjectContext, ProjectParts};
 use crate::sessions::{holder_name, new_session_id};
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
@@ -61,7 +61,7 @@ pub struct SessionBuilder {
     settings: ResolvedSettings,
     state: Option<Arc<StateDirs>>,
     state_dir: Option<PathBuf>,
-    connected: Option<Connected>,
+    connected: Option<ConnectedModel>,
     parts: ProjectParts,
     index: Option<Arc<SharedIndex>>,
     policy: Option<Policy>,
@@ -124,7 +124,7 @@ impl SessionBuilder {
         store: Arc<dyn Store> => parts.store);
     part!(
         /// Sets the model's client, its price and its secrets.
-        connected: Connected => connected);
+        connected: ConnectedModel => connected);
     part!(
         /// Sets the project's files.
         workspace: Arc<Workspace> => parts.workspace);
@@ -157,7 +157,7 @@ impl SessionBuilder {
     #[must_use]
     pub fn model(self, model: impl Model + 'static) -> Self {
         let name = model.name();
-        self.connected(Connected::from_model(Arc::new(model), name))
+        self.connected(ConnectedModel::from_model(Arc::new(model), name))
     }
 
     /// Sets the tools that the model may call; each session gets tools of its own.
@@ -219,7 +219,7 @@ impl SessionBuilder {
         }
         let delivery = match self.delivery {
             Some(delivery) => delivery,
-            None => Delivery::new(&DeliveryOptions::default(), Workplace::of(&self.settings))?,
+            None => Delivery::new(&DeliveryOptions::default(), Workplace::from_settings(&self.settings))?,
         };
         let policy = match self.policy {
             Some(policy) => policy,
@@ -233,7 +233,7 @@ impl SessionBuilder {
             .hooks
             .unwrap_or_else(|| configured_hooks(HooksBuilder::new(), config, &environment, &root).build());
         let holder = self.holder.unwrap_or_else(|| holder_name("library"));
-        let Connected { model, secrets, .. } = connected;
+        let ConnectedModel { model, secrets, .. } = connected;
         let project =
             ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
         let tools = self.tools.unwrap_or_else(|| Arc::new(move || Registry::rooted(&root)));
@@ -277,7 +277,7 @@ impl SessionBuilder {
 
 fn run_settings(
     config: &Config,
-    connected: &Connected,
+    connected: &ConnectedModel,
     approver: Approver,
     checks: Checks,
 ) -> Result<RunSettings, HostError> {

@@ -34,7 +34,7 @@ pub async fn run_candidates(
     (settings.asked.isolate, settings.asked.keep) = (Some(true), true);
     let race = CandidateOptions {
         context: &context,
-        parts: &|| template.parts(),
+        parts: &|| template.session_parts(),
         settings,
         parent: new_session_id(),
         candidates: (0..count).map(|_| new_session_id()).collect(),

@@ -27,7 +27,7 @@ pub enum Workplace {
 impl Workplace {
     /// Returns where a session works unless its user says otherwise.
     #[must_use]
-    pub fn of(settings: &ResolvedSettings) -> Self {
+    pub fn from_settings(settings: &ResolvedSettings) -> Self {
         match settings.asked.isolate.or(settings.config.isolate) {
             Some(true) => Self::Copy,
             _ => Self::Project,
@@ -85,7 +85,7 @@ pub struct Delivery {
 
 /// A delivered run.
 #[derive(Debug)]
-pub struct Delivered {
+pub struct DeliveredRun {
     /// The report, with what became of the work.
     pub report: RunReport,
     /// Events that were written into the session's log after its end.
@@ -135,7 +135,7 @@ impl Delivery {
     ///
     /// # Errors
     /// [`HostError::Usage`] for options that contradict each other or the earlier ones.
-    pub fn again(
+    pub fn for_resumed(
         options: &DeliveryOptions,
         workplace: Workplace,
         asked: &StartOptions,

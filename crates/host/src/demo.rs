@@ -9,7 +9,7 @@ use journeyman_protocol::{Mode, SandboxNeeds};
 use crate::config::{Config, Environment};
 use crate::sessions::holder_name;
 use crate::state::StateDirs;
-use crate::{Connected, Context as _, HostError, ResolvedSettings, SessionBuilder, SessionTemplate};
+use crate::{ConnectedModel, Context as _, HostError, ResolvedSettings, SessionBuilder, SessionTemplate};
 
 /// The task of the demo.
 pub const DEMO_TASK: &str =
@@ -93,7 +93,7 @@ impl DemoProject {
         let model = ScriptedModel::parse(MODEL_SCRIPT).context("the demo's script")?;
         let name = model.name();
         let connected =
-            Connected { price: Some(Price::FREE), ..Connected::from_model(Arc::new(model), name) };
+            ConnectedModel { price: Some(Price::FREE), ..ConnectedModel::from_model(Arc::new(model), name) };
         let config = Config { mode: Some(Mode::Auto), ..Config::default() };
         SessionBuilder::new(&self.root)
             .environment(environment.clone())

@@ -44,7 +44,7 @@ const MIN_TEXT_BYTES: usize = 256;
 ///
 /// # Errors
 /// [`ConfigError::Model`] where the model can't be loaded or found.
-pub fn vectorer(
+pub fn load_vectorer(
     config: &Config,
     environment: &Environment,
     redactor: Arc<Redactor>,
@@ -74,7 +74,8 @@ pub fn vectorer(
         None => {
             let (endpoint, model) = crate::models::embedding_endpoint(config, environment, name)
                 .map_err(|error| refused(error.to_string()))?;
-            let secrets = config.redacted().filter_map(|name| environment.var(name)).map(str::to_owned);
+            let secrets =
+                config.redacted_variables().filter_map(|name| environment.var(name)).map(str::to_owned);
             let key = endpoint.key.as_ref().map(|key| key.reveal().to_owned());
             let redactors = [redactor, Arc::new(Redactor::new(secrets.chain(key)))];
             let prefix = |prefix: &Option<String>| prefix.clone().unwrap_or_default();

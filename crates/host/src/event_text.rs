@@ -19,30 +19,32 @@ const MAX_LISTED: usize = 4;
 pub fn describe_event(event: &Event) -> Vec<StyledLine> {
     match event {
         Event::RunStarted { model, mode, .. } => {
-            vec![heading("journeyman", format!("{model}  mode {mode}"))]
+            vec![heading_line("journeyman", format!("{model}  mode {mode}"))]
         }
         Event::ContextPacked { tokens, files_listed, instructions, files } => {
             let names: Vec<String> = instructions.iter().chain(files).map(ToString::to_string).collect();
             let with = if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) };
             let files = quantity(files_listed, "file");
-            vec![dim(format!("context: about {tokens} tokens, {files} listed{with}"))]
+            vec![dim_line(format!("context: about {tokens} tokens, {files} listed{with}"))]
         }
         Event::Retry { attempt, of, wait_ms, reason } => {
             let wait = format_seconds(*wait_ms);
-            vec![note(printable(&format_args!("{reason}; attempt {attempt} of {of} in {wait}")))]
+            vec![note_line(printable(&format_args!("{reason}; attempt {attempt} of {of} in {wait}")))]
         }
         Event::VerifyStarted { checks, round } => {
             let list = preview(checks.join(" · "));
             vec![StyledLine::new(Style::Strong, "verifying").with_text(format!(" round {round}: {list}"))]
         }
-        Event::CheckStarted { command, .. } => vec![dim(format!("  $ {}", preview(command)))],
+        Event::CheckStarted { command, .. } => vec![dim_line(format!("  $ {}", preview(command)))],
         Event::CheckResult { evidence } => describe_evidence(evidence),
-        Event::VerifyFinished { fed_back: true, .. } => vec![note("  the failures go back to the model")],
-        Event::Warning { message } => vec![note(printable(&message))],
+        Event::VerifyFinished { fed_back: true, .. } => {
+            vec![note_line("  the failures go back to the model")]
+        }
+        Event::Warning { message } => vec![note_line(printable(&message))],
         Event::Error { severity, message, .. } => vec![describe_problem(*severity, message)],
         Event::StorageFailure { message, waiting } => {
             let text = format!("the session log takes nothing ({message}); {waiting} entries wait");
-            vec![note(printable(&text))]
+            vec![note_line(printable(&text))]
         }
         Event::AgentResumed { strategy, interrupted, changed } => {
             describe_reopening(*strategy, interrupted.len(), changed)
@@ -66,21 +68,21 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
             vec![StyledLine::new(Style::Accent, "●").with_text(format!(" {}", preview(summary)))]
         }
         Event::ToolEnd { state, preview, .. } => describe_tool_end(*state, preview),
-        Event::FileEdited { change, .. } => vec![indented(Style::Good, "✎", format!(" {}", change.path))],
+        Event::FileEdited { change, .. } => vec![marked_line(Style::Good, "✎", format!(" {}", change.path))],
         Event::FileChanged { change } => {
             let how = match change.kind {
                 FileChangeKind::Added => "added",
                 FileChangeKind::Modified => "changed",
                 FileChangeKind::Deleted => "removed",
             };
-            vec![note(format!("  {} was {how} by somebody else; the model is told", change.path))]
+            vec![note_line(format!("  {} was {how} by somebody else; the model is told", change.path))]
         }
         Event::GuardViolated { violations, .. } => {
             list_some(violations, |violation| describe_problem(ErrorSeverity::Error, violation))
         }
         Event::TodoChanged { current, .. } => vec![describe_todos(current)],
         Event::ReminderSent { category: ReminderCategory::Progress, .. } => {
-            vec![note("  the run goes in circles; the model is told")]
+            vec![note_line("  the run goes in circles; the model is told")]
         }
         _ => Vec::new(),
     }
@@ -92,10 +94,10 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
         Event::Isolated { tier, unavailable, reopened } => {
             let again = if *reopened { ", opened again" } else { "" };
             let text = format!("works in a copy of the project ({tier}{again})");
-            let others = unavailable
-                .iter()
-                .map(|UnavailableTier { tier, reason }| dim(preview(format_args!("  no {tier}: {reason}"))));
-            std::iter::once(heading("isolated", text)).chain(others).collect()
+            let others = unavailable.iter().map(|UnavailableTier { tier, reason }| {
+                dim_line(preview(format_args!("  no {tier}: {reason}")))
+            });
+            std::iter::once(heading_line("isolated", text)).chain(others).collect()
         }
         Event::CopyRefreshed { taken, merged, conflicts } => {
             let lists = [
@@ -104,7 +106,7 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
                 (conflicts, "doesn't go together with your own changes"),
             ];
             let describe = |(paths, how): (&Vec<RelPath>, &str)| {
-                list_some(paths, |path| note(format!("  {path}: {how}; the model is told")))
+                list_some(paths, |path| note_line(format!("  {path}: {how}; the model is told")))
             };
             lists.into_iter().flat_map(describe).collect()
         }
@@ -119,12 +121,12 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
         Event::CopyKept { reason, conflicts } => {
             let conflicts = conflicts.iter().take(MAX_LISTED);
             let conflicts = conflicts
-                .map(|FileConflict { path, reason }| note(preview(format_args!("  {path}: {reason}"))));
-            let kept = note(preview(format_args!("kept in its copy: {reason}")));
+                .map(|FileConflict { path, reason }| note_line(preview(format_args!("  {path}: {reason}"))));
+            let kept = note_line(preview(format_args!("kept in its copy: {reason}")));
             std::iter::once(kept).chain(conflicts).collect()
         }
-        Event::CopyDiscarded { files: 0 } => vec![dim("nothing was changed in the copy; it is gone")],
-        Event::CopyDiscarded { files } => vec![note(format!("discarded, with {files} changed files"))],
+        Event::CopyDiscarded { files: 0 } => vec![dim_line("nothing was changed in the copy; it is gone")],
+        Event::CopyDiscarded { files } => vec![note_line(format!("discarded, with {files} changed files"))],
         Event::Committed { commit } => {
             let on = commit.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
             let short = commit.id.get(..10).unwrap_or(&commit.id);
@@ -132,7 +134,7 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
             vec![StyledLine::new(Style::Good, "committed").with_text(format!("  {text}"))]
         }
         Event::CandidatesStarted { sessions } => {
-            vec![heading("candidates", format!("{} sessions, each in a copy", sessions.len()))]
+            vec![heading_line("candidates", format!("{} sessions, each in a copy", sessions.len()))]
         }
         _ => Vec::new(),
     }
@@ -143,7 +145,7 @@ fn describe_problem(severity: ErrorSeverity, message: &dyn Display) -> StyledLin
     match severity {
         ErrorSeverity::Error => StyledLine::new(Style::Bad, "error:").with_text(format!(" {message}")),
         ErrorSeverity::Warn => StyledLine::new(Style::Warning, "warning:").with_text(format!(" {message}")),
-        ErrorSeverity::Info => note(message),
+        ErrorSeverity::Info => note_line(message),
     }
 }
 
@@ -153,8 +155,8 @@ fn describe_reopening(strategy: ResumeStrategy, interrupted: usize, changed: &[S
         1 => "its task was cut off, and one call with it".to_owned(),
         many => format!("its task was cut off, and {many} calls with it"),
     };
-    let opened = (strategy == ResumeStrategy::Crash).then(|| heading("opened again", how));
-    let changed = changed.iter().map(|what| note(format!("  other than before: {}", printable(&what))));
+    let opened = (strategy == ResumeStrategy::Crash).then(|| heading_line("opened again", how));
+    let changed = changed.iter().map(|what| note_line(format!("  other than before: {}", printable(&what))));
     opened.into_iter().chain(changed).collect()
 }
 
@@ -167,7 +169,7 @@ fn describe_todos(todos: &[Todo]) -> StyledLine {
         0 => "todos: none".to_owned(),
         all => format!("todos: {done} of {all} done{now}"),
     };
-    dim(format!("  {}", preview(text)))
+    dim_line(format!("  {}", preview(text)))
 }
 
 fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
@@ -179,21 +181,21 @@ fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
     };
     let text = printable(&result);
     let lines = text.lines().filter(|line| !line.trim().is_empty()).take(MAX_LISTED);
-    let lines = lines.map(|line| dim(format!("    {}", preview(line))));
-    std::iter::once(indented(Style::Bad, mark, "")).chain(lines).collect()
+    let lines = lines.map(|line| dim_line(format!("    {}", preview(line))));
+    std::iter::once(marked_line(Style::Bad, mark, "")).chain(lines).collect()
 }
 
 fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
     let (command, took) = (printable(&evidence.command), format_seconds(evidence.duration_ms));
     match &evidence.outcome {
-        CheckOutcome::Passed => vec![indented(Style::Good, "✓", format!(" {command} ({took})"))],
+        CheckOutcome::Passed => vec![marked_line(Style::Good, "✓", format!(" {command} ({took})"))],
         CheckOutcome::Failed { reason, .. } => {
-            let failed = indented(Style::Bad, "✗", format!(" {command}: {} ({took})", printable(&reason)));
+            let failed = marked_line(Style::Bad, "✗", format!(" {command}: {} ({took})", printable(&reason)));
             let diagnostics = evidence.diagnostics.iter().take(MAX_LISTED).map(describe_diagnostic);
             std::iter::once(failed).chain(diagnostics).collect()
         }
         CheckOutcome::NotRun { reason } => {
-            vec![indented(Style::Warning, "–", format!(" {command}: not run: {}", printable(&reason)))]
+            vec![marked_line(Style::Warning, "–", format!(" {command}: not run: {}", printable(&reason)))]
         }
     }
 }
@@ -204,29 +206,29 @@ fn describe_diagnostic(diagnostic: &Diagnostic) -> StyledLine {
         None => format!("{path}: "),
     });
     let text = preview(format_args!("{}{}", place.unwrap_or_default(), diagnostic.message));
-    dim(format!("    {text}"))
+    dim_line(format!("    {text}"))
 }
 
 /// Describes the first items of a list, and says how many more there are.
 fn list_some<T>(items: &[T], describe: impl FnMut(&T) -> StyledLine) -> Vec<StyledLine> {
     let more = items.len().checked_sub(MAX_LISTED).filter(|more| *more > 0);
-    let more = more.map(|more| note(format!("  … and {more} more")));
+    let more = more.map(|more| note_line(format!("  … and {more} more")));
     items.iter().take(MAX_LISTED).map(describe).chain(more).collect()
 }
 
-fn heading(label: &str, text: String) -> StyledLine {
+fn heading_line(label: &str, text: String) -> StyledLine {
     StyledLine::new(Style::Strong, label).with_text(format!("  {text}"))
 }
 
-fn indented(style: Style, mark: &str, text: impl Into<String>) -> StyledLine {
+fn marked_line(style: Style, mark: &str, text: impl Into<String>) -> StyledLine {
     StyledLine::new(Style::Plain, "  ").with(style, mark).with_text(text)
 }
 
-fn note(text: impl Into<String>) -> StyledLine {
+fn note_line(text: impl Into<String>) -> StyledLine {
     StyledLine::new(Style::Warning, text)
 }
 
-fn dim(text: impl Into<String>) -> StyledLine {
+fn dim_line(text: impl Into<String>) -> StyledLine {
     StyledLine::new(Style::Dim, text)
 }
 
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn long_lists_are_cut() {
-        let listed = list_some(&[1, 2, 3, 4, 5, 6], |number: &i32| note(number.to_string()));
+        let listed = list_some(&[1, 2, 3, 4, 5, 6], |number: &i32| note_line(number.to_string()));
         let listed: Vec<String> = listed.iter().map(StyledLine::to_text).collect();
         assert_eq!(listed, ["1", "2", "3", "4", "  … and 2 more"]);
     }

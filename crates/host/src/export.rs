@@ -99,7 +99,7 @@ fn format_conversation(
     let wire = match format {
         ConversationFormat::Openai => Wire::Chat,
         ConversationFormat::Anthropic => Wire::Anthropic,
-        ConversationFormat::Markdown => return Ok(markdown(session, &state)),
+        ConversationFormat::Markdown => return Ok(format_markdown(session, &state)),
     };
     let model = state.setting.map(|setting| setting.model).unwrap_or_default();
     let model = model.split_once('/').map(|(_, model)| model.to_owned()).unwrap_or(model);
@@ -140,7 +140,7 @@ fn remove_cache_marks(value: &mut Value) {
     }
 }
 
-fn markdown(session: &SessionSummary, state: &State) -> String {
+fn format_markdown(session: &SessionSummary, state: &State) -> String {
     let mut out = format!("# {}\n\n", one_line(&session.title));
     let model = state.setting.as_ref().map(|setting| setting.model.as_str()).unwrap_or_default();
     // Writing to a string can't fail.
@@ -170,31 +170,33 @@ fn markdown(session: &SessionSummary, state: &State) -> String {
 
 fn push_block(block: &Block, out: &mut String) {
     match block {
-        Block::Text { text } => push(out, clean(text.trim().as_bytes()).as_str()),
+        Block::Text { text } => push_paragraph(out, clean(text.trim().as_bytes()).as_str()),
         Block::Thinking { text, .. } if !text.trim().is_empty() => {
             let quoted: Vec<String> =
                 clean(text.trim().as_bytes()).lines().map(|line| format!("> {line}")).collect();
-            push(out, &quoted.join("\n"));
+            push_paragraph(out, &quoted.join("\n"));
         }
         Block::Thinking { .. } => {}
-        Block::Image(image) => push(out, &format!("*(an image, {})*", image.media_type)),
+        Block::Image(image) => push_paragraph(out, &format!("*(an image, {})*", image.media_type)),
         Block::ToolUse(call) => {
-            push(out, &format!("**{}**", call.name));
-            push(out, &fence("json", &format!("{:#}", call.input)));
+            push_paragraph(out, &format!("**{}**", call.name));
+            push_paragraph(out, &format_code_block("json", &format!("{:#}", call.input)));
         }
         Block::ToolResult { content, is_error, .. } => {
-            push(out, if *is_error { "*failed:*" } else { "*result:*" });
+            push_paragraph(out, if *is_error { "*failed:*" } else { "*result:*" });
             for part in content {
                 match part {
-                    ResultPart::Text { text } => push(out, &fence("", text)),
-                    ResultPart::Image(image) => push(out, &format!("*(an image, {})*", image.media_type)),
+                    ResultPart::Text { text } => push_paragraph(out, &format_code_block("", text)),
+                    ResultPart::Image(image) => {
+                        push_paragraph(out, &format!("*(an image, {})*", image.media_type))
+                    }
                 }
             }
         }
     }
 }
 
-fn push(out: &mut String, text: &str) {
+fn push_paragraph(out: &mut String, text: &str) {
     out.push('\n');
     out.push_str(text);
     out.push('\n');
@@ -205,7 +207,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Fences a block of text with a fence that is longer than any in the text.
-fn fence(language: &str, text: &str) -> String {
+fn format_code_block(language: &str, text: &str) -> String {
     let text = clean(text.as_bytes());
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use journeyman_protocol::Usage;
+use journeyman_protocol::{RunOutcome, Usage};
 use journeyman_sandbox::clean;
 
 /// Maximum number of characters of a preview.
@@ -53,6 +53,13 @@ pub fn format_binary_size(bytes: u64) -> String {
         }
     }
     format!("{bytes} bytes")
+}
+
+/// Returns the name of an outcome with spaces: `checks fail`.
+#[must_use]
+pub fn outcome_name(outcome: RunOutcome) -> String {
+    let name = serde_json::to_value(outcome).unwrap_or_default();
+    name.as_str().unwrap_or_default().replace('_', " ")
 }
 
 /// Describes tokens and cost: `1,234 tokens in (1,000 cached), 56 out, $0.0123`.

@@ -1,8 +1,21 @@
 //! Texts and bytes that a user gives, each up to a limit.
 
+use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 use crate::HostError;
+
+/// Reads a file as a text of at most `max_bytes`. Errors name `what` is read.
+///
+/// # Errors
+/// [`HostError::Usage`] where the file can't be read, is longer, or is no UTF-8 text.
+pub fn read_text_file(what: &str, path: &Path, max_bytes: u64) -> Result<String, HostError> {
+    let shown = path.display();
+    let file = File::open(path)
+        .map_err(|error| HostError::usage(format_args!("cannot read the {what} from {shown}: {error}")))?;
+    read_text(what, file, &shown.to_string(), max_bytes)
+}
 
 /// Reads a text of at most `max_bytes`. Errors name `what` is read, and the `source`.
 ///

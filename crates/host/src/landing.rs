@@ -163,7 +163,7 @@ pub async fn land_work(
 
 /// The work that was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Discarded {
+pub enum DiscardResult {
     /// This number of changed files.
     Files(u64),
     /// The copy of a session that isn't in the log any more.
@@ -198,15 +198,15 @@ pub async fn discard_work(
     state: &StateDirs,
     work: &KeptWork,
     prompts: Option<&dyn Prompts>,
-) -> Result<Discarded, HostError> {
+) -> Result<DiscardResult, HostError> {
     let context = open_land_context(environment, state, work, false, "discard", prompts).await?;
     match copies::discard(&context, &work.session).await {
         Err(AgentError::Store(StoreError::UnknownSession { .. })) => {
             let workspace = state.open_workspace(&project_root(environment, Some(&work.root))?)?;
             workspace.copies().discard(&work.session).context("removing the copy")?;
-            Ok(Discarded::Orphan)
+            Ok(DiscardResult::Orphan)
         }
-        discarded => Ok(Discarded::Files(discarded.map_err(as_usage)?)),
+        discarded => Ok(DiscardResult::Files(discarded.map_err(as_usage)?)),
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! The modules that aren't needed for a run serve single commands of every surface: [`sessions`]
 //! finds sessions, [`landing`], [`undo`] and [`resume`] decide about their work, and so on.
+//! [`event_text`] has the words for a session's events, and [`mod@format`] those for single values.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), journeyman_host::HostError> {
@@ -67,15 +68,15 @@ pub mod undo;
 pub use journeyman_agent as agent;
 
 pub use builder::SessionBuilder;
-pub use delivery::{Delivered, Delivery, DeliveryOptions, Workplace};
+pub use delivery::{DeliveredRun, Delivery, DeliveryOptions, Workplace};
 pub use error::{Context, HostError};
 pub use hooks::configured_hooks;
-pub use models::{Cassette, Connected, connect, providers, thinking};
+pub use models::{Cassette, ConnectedModel, connect, providers, thinking};
 pub use prepare::PreparedRun;
 pub use project::{ProjectContext, configured_secrets};
 pub use prompts::Prompts;
 pub use settings::{
     ADMIN_CONFIG, ADMIN_POLICY, EarlierRun, ResolvedSettings, RunOptions, load_trusted, resolve_settings,
 };
-pub use surface::{Input, Surface, watch_session};
+pub use surface::{Surface, SurfaceInput, watch_session};
 pub use template::SessionTemplate;

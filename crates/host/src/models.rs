@@ -24,7 +24,7 @@ const DEFAULT_MODELS: [(&str, &str); 4] = [
 pub(crate) const CUSTOM_KEY: &str = "JM_API_KEY";
 
 /// A model, ready to be asked.
-pub struct Connected {
+pub struct ConnectedModel {
     /// The client.
     pub model: Arc<dyn Model>,
     /// `provider/name`.
@@ -41,7 +41,7 @@ pub struct Connected {
     pub is_recorded: bool,
 }
 
-impl Connected {
+impl ConnectedModel {
     /// Wraps a client whose price isn't known, such as a program's own or a scripted one.
     #[must_use]
     pub fn from_model(model: Arc<dyn Model>, name: String) -> Self {
@@ -77,7 +77,7 @@ pub fn connect(
     environment: &Environment,
     cassette: &Cassette,
     clock: Clock,
-) -> Result<Connected, ConfigError> {
+) -> Result<ConnectedModel, ConfigError> {
     let named = config.model.clone();
     if let Some(script) = named.as_deref().and_then(|name| name.strip_prefix("scripted/")) {
         return load_script(&environment.cwd.join(script));
@@ -137,10 +137,10 @@ pub fn thinking(config: &Config) -> Option<Thinking> {
     }
 }
 
-fn load_script(path: &Path) -> Result<Connected, ConfigError> {
+fn load_script(path: &Path) -> Result<ConnectedModel, ConfigError> {
     let model = ScriptedModel::load(path).map_err(|error| ConfigError::Model(error.to_string()))?;
     let name = model.name();
-    Ok(Connected { price: Some(Price::FREE), ..Connected::from_model(Arc::new(model), name) })
+    Ok(ConnectedModel { price: Some(Price::FREE), ..ConnectedModel::from_model(Arc::new(model), name) })
 }
 
 fn custom_client(
@@ -149,7 +149,7 @@ fn custom_client(
     base_url: &str,
     cassette: &Cassette,
     clock: &Clock,
-) -> Result<Connected, ConfigError> {
+) -> Result<ConnectedModel, ConfigError> {
     let missing = |what: &str| ConfigError::Model(format!("--base-url needs {what}"));
     let wire = config.wire.as_deref().and_then(|word| word.parse::<Wire>().ok());
     let wire =
@@ -175,7 +175,7 @@ fn make_client(
     environment: &Environment,
     cassette: &Cassette,
     clock: &Clock,
-) -> Result<Connected, ConfigError> {
+) -> Result<ConnectedModel, ConfigError> {
     apply_settings(&mut endpoint, settings, environment);
     let seed = clock.now();
     let clock = clock.clone();
@@ -200,7 +200,7 @@ fn make_client(
     }
     .map_err(refused)?;
     let is_recorded = cassette.record.is_some() || cassette.replay.is_some();
-    Ok(Connected {
+    Ok(ConnectedModel {
         name: client.name(),
         model: Arc::new(client),
         price,
@@ -213,7 +213,7 @@ fn make_client(
 
 /// Applies the environment's proxies and a provider's settings to an endpoint.
 fn apply_settings(endpoint: &mut Endpoint, settings: Option<&ProviderConfig>, environment: &Environment) {
-    endpoint.proxy = proxies(environment);
+    endpoint.proxy = proxy_settings(environment);
     let Some(settings) = settings else { return };
     if let Some(calls) = settings.tool_calling {
         endpoint.tools = calls;
@@ -223,10 +223,10 @@ fn apply_settings(endpoint: &mut Endpoint, settings: Option<&ProviderConfig>, en
         endpoint.proxy.http = Some(proxy.clone());
         endpoint.proxy.https = Some(proxy.clone());
     }
-    endpoint.deadlines = deadlines(&settings.timeouts);
+    endpoint.deadlines = build_deadlines(&settings.timeouts);
 }
 
-fn deadlines(timeouts: &[Option<std::time::Duration>; 4]) -> Deadlines {
+fn build_deadlines(timeouts: &[Option<std::time::Duration>; 4]) -> Deadlines {
     let standard = Deadlines::default();
     let [connect, first_byte, idle, total] = *timeouts;
     Deadlines {
@@ -238,7 +238,7 @@ fn deadlines(timeouts: &[Option<std::time::Duration>; 4]) -> Deadlines {
 }
 
 /// Returns the proxies of the environment; lower-case names win, as in curl.
-fn proxies(environment: &Environment) -> ProxySettings {
+fn proxy_settings(environment: &Environment) -> ProxySettings {
     let var =
         |low: &str, high: &str| environment.var(low).or_else(|| environment.var(high)).map(str::to_owned);
     let all = || var("all_proxy", "ALL_PROXY");

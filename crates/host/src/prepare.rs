@@ -6,7 +6,7 @@ use std::sync::Arc;
 use journeyman_agent::Approver;
 
 use crate::config::Environment;
-use crate::models::{Cassette, Connected, connect};
+use crate::models::{Cassette, ConnectedModel, connect};
 use crate::sessions::holder_name;
 use crate::settings::{EarlierRun, ResolvedSettings, RunOptions, resolve_settings};
 use crate::state::{StateDirs, now};
@@ -18,7 +18,7 @@ pub struct PreparedRun {
     pub settings: ResolvedSettings,
     /// The person or program that answers questions about tool calls.
     pub approver: Approver,
-    connected: Connected,
+    connected: ConnectedModel,
 }
 
 impl PreparedRun {

@@ -17,7 +17,7 @@ use journeyman_tools::{FindVectorer, SharedIndex};
 use journeyman_workspace::{Tier, Workspace};
 
 use crate::config::{Config, Environment, load_own};
-use crate::embeddings::vectorer;
+use crate::embeddings::load_vectorer;
 use crate::settings::ADMIN_CONFIG;
 use crate::state::{StateDirs, now};
 use crate::{HostError, models, sandboxes};
@@ -179,7 +179,8 @@ impl ProjectContext {
 /// Returns the variables that a commit's hooks see: those that nothing calls secret.
 fn public_variables(environment: &Environment, config: &Config) -> BTreeMap<OsString, OsString> {
     let keys = models::providers(config).into_iter().flat_map(|provider| provider.key_env);
-    let hidden: BTreeSet<OsString> = keys.chain(config.redacted().cloned()).map(OsString::from).collect();
+    let hidden: BTreeSet<OsString> =
+        keys.chain(config.redacted_variables().cloned()).map(OsString::from).collect();
     let mut vars = environment.vars.clone();
     vars.retain(|name, _| !hidden.contains(name) && !is_secret_name(&name.to_string_lossy()));
     vars
@@ -192,7 +193,7 @@ fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> A
     Arc::new(move || {
         let config =
             load_own(&environment, Some(Path::new(ADMIN_CONFIG))).map_err(|error| error.to_string())?;
-        vectorer(&config, &environment, Arc::clone(&redactor)).map_err(|error| error.to_string())
+        load_vectorer(&config, &environment, Arc::clone(&redactor)).map_err(|error| error.to_string())
     })
 }
 
@@ -201,6 +202,6 @@ fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> A
 #[must_use]
 pub fn configured_secrets(environment: &Environment, config: &Config) -> Vec<String> {
     let keys = models::providers(config).into_iter().flat_map(|provider| provider.key_env);
-    let names = keys.chain(config.redacted().cloned());
+    let names = keys.chain(config.redacted_variables().cloned());
     names.filter_map(|name| environment.var(&name).map(str::to_owned)).collect()
 }

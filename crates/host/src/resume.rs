@@ -8,6 +8,7 @@ use journeyman_store::{SessionSummary, Store as _};
 
 use crate::config::Environment;
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
+use crate::format::outcome_name;
 use crate::sessions::{STATUS_IMPORTED, find_session};
 use crate::settings::{EarlierRun, ResolvedSettings};
 use crate::state::{StateDirs, project_root};
@@ -115,9 +116,8 @@ impl Resumption {
             return Ok(());
         }
         let id = &self.session;
-        let word = self.outcome.and_then(|outcome| serde_json::to_value(outcome).ok());
-        let ended = match word.as_ref().and_then(|word| word.as_str()) {
-            Some(word) => format!("its last task ended ({})", word.replace('_', " ")),
+        let ended = match self.outcome {
+            Some(outcome) => format!("its last task ended ({})", outcome_name(outcome)),
             None => "no task of its was begun".to_owned(),
         };
         let copy = match self.has_copy {
@@ -147,9 +147,9 @@ impl Resumption {
         let keeps = asked.keep || self.candidate_of.is_some();
         let workplace = match self.has_copy || self.candidate_of.is_some() {
             true => Workplace::Copy,
-            false => Workplace::of(settings),
+            false => Workplace::from_settings(settings),
         };
-        let delivery = Delivery::again(options, workplace, &asked, keeps, land)?;
+        let delivery = Delivery::for_resumed(options, workplace, &asked, keeps, land)?;
         if self.has_copy && delivery.workplace() == Workplace::Project {
             let id = &self.session;
             return Err(HostError::usage(format_args!(
@@ -158,6 +158,18 @@ impl Resumption {
             )));
         }
         Ok(delivery)
+    }
+}
+
+/// Returns true if a task with this outcome came to an end of its own, so that nothing is to be
+/// resumed.
+#[must_use]
+pub fn is_settled(outcome: RunOutcome) -> bool {
+    match outcome {
+        RunOutcome::Verified | RunOutcome::ChecksFail | RunOutcome::Unverified | RunOutcome::Conflict => true,
+        RunOutcome::Error | RunOutcome::Limit | RunOutcome::PermissionNeeded | RunOutcome::Interrupted => {
+            false
+        }
     }
 }
 

@@ -93,14 +93,14 @@ fn describe_gaps(enforced: &Result<Enforcement, SandboxError>) -> Option<String>
     if !enforcement.layers.is_empty() {
         write!(line, " ({})", enforcement.layers.join(", ")).ok();
     }
-    write!(line, ". Not enforced: {}", unenforced(enforcement).join(", ")).ok();
+    write!(line, ". Not enforced: {}", list_unenforced(enforcement).join(", ")).ok();
     line.push_str("; each command is asked about. `jm doctor` says more");
     Some(line)
 }
 
 /// Returns each protection with its name, its meaning, and true if it is enforced.
 #[must_use]
-pub fn protections(enforcement: &Enforcement) -> [(&'static str, &'static str, bool); 8] {
+pub fn list_protections(enforcement: &Enforcement) -> [(&'static str, &'static str, bool); 8] {
     [
         ("writes_confined", "nothing outside the project can be changed", enforcement.writes_confined),
         ("reads_confined", "the home directory and other projects can't be read", enforcement.reads_confined),
@@ -123,7 +123,7 @@ pub fn protections(enforcement: &Enforcement) -> [(&'static str, &'static str, b
 
 /// Returns the protections that aren't enforced, in words.
 #[must_use]
-pub fn unenforced(enforcement: &Enforcement) -> Vec<&'static str> {
+pub fn list_unenforced(enforcement: &Enforcement) -> Vec<&'static str> {
     let words = [
         (enforcement.writes_confined, "writes outside the project"),
         (enforcement.reads_confined, "reading the home directory"),

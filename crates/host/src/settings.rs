@@ -6,7 +6,7 @@ use journeyman_agent::{Checks, StartOptions};
 use journeyman_protocol::Mode;
 use toml::Value;
 
-use crate::config::{Config, ConfigError, Environment, Flag, Loaded, TrustStore, Trusted, load};
+use crate::config::{Config, ConfigError, Environment, Flag, LoadedConfig, TrustStore, Trusted, load};
 use crate::{Context as _, HostError, Prompts};
 
 /// The administrator's configuration.
@@ -14,7 +14,7 @@ pub const ADMIN_CONFIG: &str = "/etc/journeyman/config.toml";
 /// The administrator's rules.
 pub const ADMIN_POLICY: &str = "/etc/journeyman/policy.toml";
 /// The source of options that come from [`EarlierRun`], for errors.
-const EARLIER: &str = "the session as it was";
+const EARLIER_RUN_SOURCE: &str = "the session as it was";
 /// The prefix of the name of a model that was named by its address alone.
 const CUSTOM_PREFIX: &str = "custom/";
 
@@ -101,7 +101,7 @@ pub fn resolve_settings(
     let asked = merge_asked(options, earlier)?;
     let flags = config_flags(options, earlier, &asked);
     #[cfg_attr(not(feature = "containers"), allow(unused_mut))]
-    let Loaded { mut config, warnings, .. } =
+    let LoadedConfig { mut config, warnings, .. } =
         load_with_trust(environment, root, &flags, options.trust_project, prompts)?;
     #[cfg(feature = "containers")]
     crate::containers::load_image_recipe(&mut config, environment, root, options.trust_project, prompts)?;
@@ -123,7 +123,7 @@ fn load_with_trust(
     flags: &[Flag],
     trust_project: bool,
     prompts: Option<&dyn Prompts>,
-) -> Result<Loaded, HostError> {
+) -> Result<LoadedConfig, HostError> {
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
     let admin = Some(Path::new(ADMIN_CONFIG));
     let load_remembered = |store: &Option<TrustStore>| match store {
@@ -183,7 +183,7 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
     };
     let model =
         earlier.map(|earlier| earlier.model.strip_prefix(CUSTOM_PREFIX).unwrap_or(&earlier.model).to_owned());
-    let source = |flag, given: &Option<String>| if given.is_some() { flag } else { EARLIER };
+    let source = |flag, given: &Option<String>| if given.is_some() { flag } else { EARLIER_RUN_SOURCE };
     add_text(source("--model", &options.model), "model", options.model.as_ref().or(model.as_ref()));
     add_text(source("--base-url", &options.base_url), "base_url", asked.base_url.as_ref());
     add_text(source("--wire", &options.wire), "wire", asked.wire.as_ref());

@@ -12,7 +12,7 @@ use crate::HostError;
 
 /// Input of a person at a surface to a running session.
 #[derive(Debug)]
-pub enum Input {
+pub enum SurfaceInput {
     /// The answer to a question about a tool call.
     Answer(CallId, PermissionAnswer),
     /// The request to stop.
@@ -29,7 +29,7 @@ pub trait Surface {
 
     /// Waits for the person's next input. The future can be dropped and asked for again; it never
     /// ends on a surface without a person.
-    fn next_input(&mut self) -> Pin<Box<dyn Future<Output = Input> + '_>> {
+    fn next_input(&mut self) -> Pin<Box<dyn Future<Output = SurfaceInput> + '_>> {
         Box::pin(std::future::pending())
     }
 }
@@ -58,8 +58,8 @@ pub async fn watch_session(
         tokio::select! {
             biased;
             input = surface.next_input() => match input {
-                Input::Answer(call, answer) => { session.decide(&call, answer); }
-                Input::Interrupt => {
+                SurfaceInput::Answer(call, answer) => { session.decide(&call, answer); }
+                SurfaceInput::Interrupt => {
                     is_stopping = true;
                     session.interrupt();
                 }

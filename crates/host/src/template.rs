@@ -14,7 +14,7 @@ use journeyman_protocol::{CopyState, RelPath, RunOutcome, RunReport, SessionId};
 use journeyman_tools::{Registry, SharedIndex};
 use tokio_util::sync::CancellationToken;
 
-use crate::delivery::{Delivered, Delivery, Workplace, confirm_outside_hooks};
+use crate::delivery::{DeliveredRun, Delivery, Workplace, confirm_outside_hooks};
 use crate::project::ProjectContext;
 use crate::surface::check_log_exists;
 use crate::{Context as _, HostError, Prompts};
@@ -49,7 +49,7 @@ impl SessionTemplate {
 
     /// Returns the parts of one session that works in the project itself.
     #[must_use]
-    pub fn parts(&self) -> SessionParts {
+    pub fn session_parts(&self) -> SessionParts {
         let project = &self.project;
         SessionParts {
             store: Arc::clone(&project.store),
@@ -126,11 +126,11 @@ impl SessionTemplate {
             }
         }
         match self.delivery.workplace {
-            Workplace::Project => Ok(self.parts()),
+            Workplace::Project => Ok(self.session_parts()),
             Workplace::Copy => {
                 let (isolation, session) = (project.isolation(), session.clone());
                 let entered = tokio::task::spawn_blocking(move || isolation.enter(&session)).await;
-                Ok(self.parts().within(entered.context("copying the project")??))
+                Ok(self.session_parts().within(entered.context("copying the project")??))
             }
         }
     }
@@ -146,7 +146,7 @@ impl SessionTemplate {
         report: &Arc<RunReport>,
         prompts: Option<&dyn Prompts>,
         stop: &CancellationToken,
-    ) -> Result<Delivered, HostError> {
+    ) -> Result<DeliveredRun, HostError> {
         check_log_exists(&*self.project.store, report).await?;
         let mut report = (**report).clone();
         let context = self.project.land_context(self.settings.checks.clone());
@@ -163,13 +163,13 @@ impl SessionTemplate {
             (Workplace::Project, None) => Ok(Vec::new()),
         };
         match delivered {
-            Ok(events) => Ok(Delivered { report, events, failure: None }),
+            Ok(events) => Ok(DeliveredRun { report, events, failure: None }),
             // The run is over and its work is in the copy: the report has to say so.
             Err(error) if report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept) => {
                 report.outcome = RunOutcome::Error;
                 report.exit_code = report.outcome.exit_code();
                 report.summary = format!("{}; not landed: {error}", report.summary);
-                Ok(Delivered { report, events: Vec::new(), failure: Some(error) })
+                Ok(DeliveredRun { report, events: Vec::new(), failure: Some(error) })
             }
             Err(error) => Err(error.into()),
         }

@@ -17,7 +17,7 @@ const MAX_SEARCHED: usize = 100;
 
 /// Files that were taken back or changed again.
 #[derive(Debug)]
-pub struct Undone {
+pub struct UndoResult {
     /// The files, and what could not be taken back.
     pub report: UndoReport,
     /// The number of steps of the opposite command that lead back.
@@ -37,7 +37,7 @@ pub async fn undo_session(
     state: &StateDirs,
     word: Option<&str>,
     directory: Option<&Path>,
-) -> Result<Undone, HostError> {
+) -> Result<UndoResult, HostError> {
     let (session, root) = match word {
         None => {
             let root = project_root(environment, directory)?;
@@ -57,7 +57,7 @@ pub async fn undo_session(
     let is_named = word.is_some();
     let Some(session) = session.filter(|session| is_named || !has_later_change(&workspace, session)) else {
         // The journal also has the changes of `jm apply`, under an id of its own.
-        return undo_target(&workspace, UndoTarget::LastRun, Recovered::default());
+        return undo_target(&workspace, UndoTarget::LastRun, RecoveredCalls::default());
     };
     if !is_named {
         check_not_in_copy(&workspace, &session.id)?;
@@ -79,13 +79,13 @@ pub async fn undo_to(
     state: &StateDirs,
     checkpoint: CheckpointId,
     directory: Option<&Path>,
-) -> Result<Undone, HostError> {
+) -> Result<UndoResult, HostError> {
     let (workspace, sessions) = open_project(environment, state, directory).await?;
     let claims = SessionClaim::take_all(state, &sessions, "undo").await?;
     let undone = async {
-        let mut recovered = Recovered::default();
+        let mut recovered = RecoveredCalls::default();
         for session in &sessions {
-            recovered.add(recover_session(state, &workspace, &session.id).await?);
+            recovered.merge(recover_session(state, &workspace, &session.id).await?);
         }
         undo_target(&workspace, UndoTarget::To(checkpoint), recovered)
     };
@@ -102,12 +102,12 @@ pub async fn redo(
     environment: &Environment,
     state: &StateDirs,
     directory: Option<&Path>,
-) -> Result<Undone, HostError> {
+) -> Result<UndoResult, HostError> {
     let (workspace, sessions) = open_project(environment, state, directory).await?;
     let claims = SessionClaim::take_all(state, &sessions, "redo").await?;
     let redone = workspace.redo();
     SessionClaim::release_all(claims).await;
-    Ok(Undone { report: redone.context("redo")?, steps: 1, violations: Vec::new() })
+    Ok(UndoResult { report: redone.context("redo")?, steps: 1, violations: Vec::new() })
 }
 
 async fn open_project(
@@ -147,7 +147,7 @@ async fn undo_claimed(
     workspace: &Workspace,
     session: &SessionId,
     is_named: bool,
-) -> Result<Undone, HostError> {
+) -> Result<UndoResult, HostError> {
     let recovered = recover_session(state, workspace, session).await?;
     // Calls that the newest session left half done go back first, whatever was done before them.
     let target = if is_named || !recovered.restored.is_empty() {
@@ -166,7 +166,7 @@ async fn undo_claimed(
 
 /// The result of settling calls that were cut off.
 #[derive(Default)]
-struct Recovered {
+struct RecoveredCalls {
     restored: Vec<FileChange>,
     /// The number of calls of which something was put back, each by a step of its own.
     steps: usize,
@@ -175,8 +175,8 @@ struct Recovered {
     violations: Vec<GuardViolation>,
 }
 
-impl Recovered {
-    fn add(&mut self, other: Self) {
+impl RecoveredCalls {
+    fn merge(&mut self, other: Self) {
         self.restored.extend(other.restored);
         self.steps += other.steps;
         self.left.extend(other.left);
@@ -190,8 +190,8 @@ async fn recover_session(
     state: &StateDirs,
     workspace: &Workspace,
     session: &SessionId,
-) -> Result<Recovered, HostError> {
-    let mut recovered = Recovered { sessions: vec![session.clone()], ..Recovered::default() };
+) -> Result<RecoveredCalls, HostError> {
+    let mut recovered = RecoveredCalls { sessions: vec![session.clone()], ..RecoveredCalls::default() };
     let calls = workspace.recovery().cut_off_calls(session).context("what the session left half done")?;
     let log = State::load(&*state.store, session).await?;
     if log.task.as_ref().is_some_and(|task| task.checking) {
@@ -216,7 +216,11 @@ async fn recover_session(
     Ok(recovered)
 }
 
-fn undo_target(workspace: &Workspace, target: UndoTarget, recovered: Recovered) -> Result<Undone, HostError> {
+fn undo_target(
+    workspace: &Workspace,
+    target: UndoTarget,
+    recovered: RecoveredCalls,
+) -> Result<UndoResult, HostError> {
     let mut report = match workspace.undo(target) {
         // Everything went back already, with the calls that were cut off.
         Err(WorkspaceError::NothingToUndo { .. } | WorkspaceError::NothingSince { .. })
@@ -243,5 +247,5 @@ fn undo_target(workspace: &Workspace, target: UndoTarget, recovered: Recovered) 
             report.conflicts.push((path, reason));
         }
     }
-    Ok(Undone { report, steps, violations: recovered.violations })
+    Ok(UndoResult { report, steps, violations: recovered.violations })
 }

@@ -3,7 +3,7 @@
 use journeyman_host::doctor::{
     CopiesReport, Examination, KeyReport, SandboxSurvey, StoredState, TierProbe, TierReport, one_line,
 };
-use journeyman_host::sandboxes::protections;
+use journeyman_host::sandboxes::list_protections;
 
 use crate::color::{self, Paint};
 
@@ -13,7 +13,7 @@ pub(super) fn print(found: &Examination) {
     let directory = found.state.directory.as_deref().unwrap_or_default();
     match &found.state.problem {
         Some(problem) => outln!("{} sessions: {directory} {problem}", paint.red("✗")),
-        None => outln!("{} sessions are kept in {directory}", mark(paint, true)),
+        None => outln!("{} sessions are kept in {directory}", format_mark(paint, true)),
     }
     print_stored(paint, &found.stored);
 
@@ -25,7 +25,12 @@ pub(super) fn print(found: &Examination) {
 
     outln!("\n{}", paint.bold("programs"));
     for program in &found.programs {
-        outln!("  {} {:<9} {}", mark(paint, program.installed), program.name, paint.dim(program.purpose));
+        outln!(
+            "  {} {:<9} {}",
+            format_mark(paint, program.installed),
+            program.name,
+            paint.dim(program.purpose)
+        );
     }
 
     outln!("\n{}", paint.bold("keys (names only)"));
@@ -35,11 +40,11 @@ pub(super) fn print(found: &Examination) {
             (false, true) => (false, paint.dim(&format!("set {}", variables.join(" or ")))),
             (false, false) => (true, format!("{} is set", set.join(" or "))),
         };
-        outln!("  {} {provider:<11} {text}", mark(paint, is_set));
+        outln!("  {} {provider:<11} {text}", format_mark(paint, is_set));
     }
 }
 
-fn mark(paint: Paint, is_good: bool) -> String {
+fn format_mark(paint: Paint, is_good: bool) -> String {
     if is_good { paint.green("✓") } else { paint.yellow("–") }
 }
 
@@ -74,8 +79,8 @@ fn print_sandbox(paint: Paint, survey: &SandboxSurvey) {
         let layers: Vec<String> = layers.collect();
         let layers = if layers.is_empty() { String::new() } else { format!(" ({})", layers.join(", ")) };
         outln!("  tier: {tier}{layers}");
-        for (_, meaning, holds) in protections(enforcement) {
-            outln!("  {} {meaning}", mark(paint, holds));
+        for (_, meaning, holds) in list_protections(enforcement) {
+            outln!("  {} {meaning}", format_mark(paint, holds));
         }
         for gap in &enforcement.gaps {
             outln!("  {} {gap}", paint.yellow("note:"));
@@ -94,7 +99,7 @@ fn print_tier(paint: Paint, report: &TierReport) {
         (TierProbe::Works { .. }, Some(needs)) => format!("works; needs {needs}"),
         (TierProbe::Works { .. }, None) => "works; a stronger one, or one you prefer, is used".to_owned(),
     };
-    outln!("  {} {tier:<11} {state}", mark(paint, *works));
+    outln!("  {} {tier:<11} {state}", format_mark(paint, *works));
     match probe {
         TierProbe::Fails { fix: Some(fix), .. } if !fix.is_empty() => {
             outln!("      {} {fix}", paint.dim("fix:"));
@@ -113,9 +118,9 @@ fn print_copies(paint: Paint, copies: &CopiesReport) {
     for tier in &copies.tiers {
         match &tier.problem {
             Some(problem) => {
-                outln!("  {} {:<9} {}", mark(paint, false), tier.tier, paint.dim(problem));
+                outln!("  {} {:<9} {}", format_mark(paint, false), tier.tier, paint.dim(problem));
             }
-            None => outln!("  {} {}", mark(paint, true), tier.tier),
+            None => outln!("  {} {}", format_mark(paint, true), tier.tier),
         }
     }
     for copy in &copies.kept {

@@ -11,59 +11,59 @@ const MAX_LINE_BYTES: usize = 8 * 1024;
 
 /// Both outputs. A terminal gets whole lines, cleaned; everything else gets the bytes.
 pub(super) struct CommandOutput {
-    stdout: Sink,
-    stderr: Sink,
+    stdout: OutputSink,
+    stderr: OutputSink,
 }
 
-struct Sink {
+struct OutputSink {
     stream: Stream,
-    shown: Shown,
+    shown: OutputForm,
     /// The beginning of a line, where lines are cleaned.
     line: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum OutputForm {
     Bytes,
     Cleaned,
     /// The report has the output.
-    Nothing,
+    Hidden,
 }
 
 impl CommandOutput {
     pub(super) fn new(args: &ExecArgs) -> Self {
         let shown = |terminal: bool| match terminal {
-            _ if args.json => Shown::Nothing,
-            true if !args.raw => Shown::Cleaned,
-            _ => Shown::Bytes,
+            _ if args.json => OutputForm::Hidden,
+            true if !args.raw => OutputForm::Cleaned,
+            _ => OutputForm::Bytes,
         };
-        let sink = |stream, terminal| Sink { stream, shown: shown(terminal), line: Vec::new() };
+        let sink = |stream, terminal| OutputSink { stream, shown: shown(terminal), line: Vec::new() };
         Self {
             stdout: sink(Stream::Stdout, io::stdout().is_terminal()),
             stderr: sink(Stream::Stderr, io::stderr().is_terminal()),
         }
     }
 
-    pub(super) async fn take(&mut self, chunk: OutputChunk) -> io::Result<()> {
+    pub(super) async fn write_chunk(&mut self, chunk: OutputChunk) -> io::Result<()> {
         let sink = if chunk.stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
         match sink.shown {
-            Shown::Nothing => Ok(()),
-            Shown::Bytes => write(chunk.stream, chunk.bytes).await,
-            Shown::Cleaned => {
+            OutputForm::Hidden => Ok(()),
+            OutputForm::Bytes => write_stream(chunk.stream, chunk.bytes).await,
+            OutputForm::Cleaned => {
                 sink.line.extend_from_slice(&chunk.bytes);
                 let whole = sink.line.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
                 let ready = if sink.line.len() - whole > MAX_LINE_BYTES { sink.line.len() } else { whole };
                 let lines: Vec<u8> = sink.line.drain(..ready).collect();
-                write(chunk.stream, clean(&lines).into_bytes()).await
+                write_stream(chunk.stream, clean(&lines).into_bytes()).await
             }
         }
     }
 
     /// Shows lines that have no end.
-    pub(super) async fn end(self) -> io::Result<()> {
+    pub(super) async fn finish(self) -> io::Result<()> {
         for sink in [self.stdout, self.stderr] {
             if !sink.line.is_empty() {
-                write(sink.stream, clean(&sink.line).into_bytes()).await?;
+                write_stream(sink.stream, clean(&sink.line).into_bytes()).await?;
             }
         }
         Ok(())
@@ -71,7 +71,7 @@ impl CommandOutput {
 }
 
 /// Writes on another thread: where nobody reads, the command's time limit still holds.
-async fn write(stream: Stream, bytes: Vec<u8>) -> io::Result<()> {
+async fn write_stream(stream: Stream, bytes: Vec<u8>) -> io::Result<()> {
     let written = tokio::task::spawn_blocking(move || {
         let all = |out: &mut dyn io::Write| out.write_all(&bytes).and_then(|()| out.flush());
         match stream {

@@ -51,7 +51,7 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, H
     let snapshot = project.index().snapshot();
     let summary = IndexSummary::new(&project, &snapshot, report, took);
     let held = open_embedded(environment, &project, print_note)?;
-    let embedded = held.as_ref().map_or(Ok(true), |held| embed(held, &project, &snapshot))?;
+    let embedded = held.as_ref().map_or(Ok(true), |held| embed_chunks(held, &project, &snapshot))?;
     if args.json {
         outln!("{}", summary.to_json(held.map(|held| held.to_json(&snapshot))));
     } else {
@@ -59,13 +59,13 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, H
             Some(held) => held.describe(&snapshot),
             None => "no vectors (index.vectors)".to_owned(),
         };
-        print(&summary, args.stats.then_some(&vectors));
+        print_summary(&summary, args.stats.then_some(&vectors));
     }
     Ok(u8::from(!embedded))
 }
 
 /// Prints the result of the update; with `vectors` also the size and the parts of the index.
-fn print(summary: &IndexSummary, vectors: Option<&String>) {
+fn print_summary(summary: &IndexSummary, vectors: Option<&String>) {
     let IndexSummary { totals, report, took, directory, languages } = summary;
     let unreadable = match report.unreadable {
         0 => String::new(),
@@ -90,7 +90,7 @@ fn print(summary: &IndexSummary, vectors: Option<&String>) {
 }
 
 /// Embeds the chunks that have no vector yet, and shows progress if that takes a while.
-fn embed(held: &EmbeddedIndex, project: &Project, snapshot: &Snapshot) -> Result<bool, HostError> {
+fn embed_chunks(held: &EmbeddedIndex, project: &Project, snapshot: &Snapshot) -> Result<bool, HostError> {
     let line = ProgressLine::new("embedding");
     let progress = |progress: EmbeddingProgress| line.update(progress.done, progress.of);
     let embedded = held.embed_missing(project, snapshot, &progress, print_note);

@@ -65,7 +65,7 @@ fn print_files(known: &CodeGraph, found: &Dependencies, limit: usize) {
     let paint = color::stdout();
     for file in found.reach.files.iter().take(limit) {
         let indent = "  ".repeat(file.distance.saturating_sub(1).min(20) as usize);
-        let (from, to) = found.edge(file);
+        let (from, to) = found.edge_to(file);
         let mut words = known.describe_edge(from, to);
         if file.distance > 1 {
             words = format!("by {}  {words}", known.path(file.from));

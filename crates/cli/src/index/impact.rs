@@ -47,7 +47,7 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
 }
 
 fn print(known: &CodeGraph, impact: &Impact, limit: usize) {
-    for path in impact.unneeded(known) {
+    for path in impact.unneeded_paths(known) {
         errln!("note: {} is gone; nothing here needed it", printable(&path));
     }
     let paint = color::stdout();

@@ -98,12 +98,16 @@ fn print_references(found: &References, snapshot: &Snapshot, symbol: &str) {
     }
     print_left_out(found.more);
     if found.is_empty() {
-        errln!("{} is neither defined nor used here{}", printable(&symbol), hint(snapshot, symbol));
+        errln!(
+            "{} is neither defined nor used here{}",
+            printable(&symbol),
+            suggest_commands(snapshot, symbol)
+        );
     }
 }
 
 /// Says what else a name may mean that nothing has.
-fn hint(snapshot: &Snapshot, name: &str) -> &'static str {
+fn suggest_commands(snapshot: &Snapshot, name: &str) -> &'static str {
     match RelPath::parse(name).ok().and_then(|path| snapshot.find(&path)) {
         Some(_) => "; it is a file: jm symbols tells what it defines, jm deps --reverse who needs it",
         None => "",

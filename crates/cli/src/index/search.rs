@@ -114,7 +114,7 @@ fn print_ranked(answer: &Answer, snapshot: &Snapshot, explain: bool) {
             paint.dim(&format!("{:.2}", hit.score))
         );
         for passage in &hit.passages {
-            outln!("    {}", shown(passage));
+            outln!("    {}", format_passage(passage));
         }
         if explain {
             let told = hit.why.iter().map(|why| format!("{} {:.0}%", why.signal.name(), why.share * 100.0));
@@ -123,7 +123,7 @@ fn print_ranked(answer: &Answer, snapshot: &Snapshot, explain: bool) {
     }
 }
 
-fn shown(passage: &Passage) -> String {
+fn format_passage(passage: &Passage) -> String {
     let last = passage.first_line + passage.lines.saturating_sub(1);
     let symbol = passage.symbol.as_deref().unwrap_or_default();
     format!("{}-{last}  {}", passage.first_line, printable(&symbol)).trim_end().to_owned()

@@ -2,16 +2,16 @@
 
 use clap::CommandFactory as _;
 
-use crate::args::{Cli, GROUPS, command};
+use crate::args::{COMMAND_GROUPS, Cli, build_command};
 
 #[test]
 fn the_command_line_is_consistent() {
-    command().debug_assert();
+    build_command().debug_assert();
 }
 
 #[test]
 fn each_command_is_in_one_group() {
-    let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+    let mut grouped: Vec<&str> = COMMAND_GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
     grouped.sort_unstable();
     let mut all: Vec<String> =
         Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();

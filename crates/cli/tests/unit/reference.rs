@@ -44,10 +44,10 @@ fn cell(text: &str) -> String {
 
 #[test]
 fn commands_page_is_current() {
-    let mut command = args::command();
+    let mut command = args::build_command();
     command.build();
     let mut page = String::new();
-    for (title, names) in args::GROUPS {
+    for (title, names) in args::COMMAND_GROUPS {
         page.push_str(&format!("## {title}\n\n"));
         for name in names.iter().filter(|name| **name != "help") {
             let found = command.find_subcommand_mut(name).unwrap();

@@ -39,17 +39,17 @@ impl Environment {
     /// Returns `$XDG_CONFIG_HOME/journeyman`, or `~/.config/journeyman`.
     #[must_use]
     pub fn config_dir(&self) -> Option<PathBuf> {
-        self.xdg("XDG_CONFIG_HOME", ".config")
+        self.xdg_dir("XDG_CONFIG_HOME", ".config")
     }
 
     /// Returns `$XDG_STATE_HOME/journeyman`, or `~/.local/state/journeyman`.
     #[must_use]
     pub fn state_dir(&self) -> Option<PathBuf> {
-        self.xdg("XDG_STATE_HOME", ".local/state")
+        self.xdg_dir("XDG_STATE_HOME", ".local/state")
     }
 
     /// Returns a directory of the base directory specification, which ignores a relative value.
-    fn xdg(&self, name: &str, fallback: &str) -> Option<PathBuf> {
+    fn xdg_dir(&self, name: &str, fallback: &str) -> Option<PathBuf> {
         let set = self.var(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = set.or_else(|| self.home.as_ref().map(|home| home.join(fallback)))?;
         Some(base.join("journeyman"))

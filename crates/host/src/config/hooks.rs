@@ -32,19 +32,19 @@ pub(super) struct EventHooks {
 ///
 /// # Errors
 /// What is wrong with it and what is right. A wrong name comes first.
-pub(super) fn check(name: &str, value: &Value) -> Result<(), Problem> {
-    read(name, value).map(drop)
+pub(super) fn check_hooks(name: &str, value: &Value) -> Result<(), HookTableError> {
+    parse_hooks(name, value).map(drop)
 }
 
 /// An error in a table of hooks.
-pub(super) enum Problem {
+pub(super) enum HookTableError {
     /// The event doesn't exist.
     Event(Option<&'static str>),
     /// A field of the table is wrong.
     Value(String),
 }
 
-impl From<String> for Problem {
+impl From<String> for HookTableError {
     fn from(problem: String) -> Self {
         Self::Value(problem)
     }
@@ -52,12 +52,12 @@ impl From<String> for Problem {
 
 /// Returns all hooks of the merged settings, which have been checked, and warnings about hooks that
 /// never run.
-pub(super) fn commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>) {
+pub(super) fn hook_commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>) {
     let mut all = EventHooks::default();
     for (path, setting) in settings {
         if let [first, name] = path.as_slice()
             && first == "hooks"
-            && let Ok(found) = read(name, &setting.value)
+            && let Ok(found) = parse_hooks(name, &setting.value)
         {
             all.commands.extend(found.commands);
             all.warnings.extend(found.warnings.into_iter().map(|text| format!("{}: {text}", setting.source)));
@@ -68,7 +68,7 @@ pub(super) fn commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>) {
 
 /// Hashes what trust in a file covers: its text, and the scripts of the project that its hooks run.
 pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> ContentHash {
-    let (commands, _) = commands(layer);
+    let (commands, _) = hook_commands(layer);
     let mut all = text.to_owned();
     for (path, hash) in commands.iter().flat_map(|hook| script_hashes(&hook.command, root)) {
         all.push_str(&format!("\n{hash} {}", path.display()));
@@ -76,23 +76,23 @@ pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> Conte
     ContentHash::of(all.as_bytes())
 }
 
-fn read(name: &str, value: &Value) -> Result<EventHooks, Problem> {
+fn parse_hooks(name: &str, value: &Value) -> Result<EventHooks, HookTableError> {
     let (event, dialect, results) = match EventName::of(name) {
         EventName::Known(event, dialect, results) => (event, dialect, results),
         EventName::ClaudeCodeOnly => {
             let warning = format!("hooks.{name} never runs: there is no such event here");
             return Ok(EventHooks { commands: Vec::new(), warnings: vec![warning] });
         }
-        EventName::Unknown(nearest) => return Err(Problem::Event(nearest)),
+        EventName::Unknown(nearest) => return Err(HookTableError::Event(nearest)),
     };
     let mut found = EventHooks::default();
-    for group in tables(value, "takes tables: [[hooks.EVENT]] with `matcher` and `hooks`")? {
+    for group in expect_tables(value, "takes tables: [[hooks.EVENT]] with `matcher` and `hooks`")? {
         let mut matcher = Matcher::everything();
         let mut hooks = None;
         for (field, value) in group {
             match field.as_str() {
-                "matcher" => matcher = Matcher::new(text(field, value)?)?,
-                "hooks" => hooks = Some(tables(value, "has a `hooks` that isn't a list of tables")?),
+                "matcher" => matcher = Matcher::new(expect_text(field, value)?)?,
+                "hooks" => hooks = Some(expect_tables(value, "has a `hooks` that isn't a list of tables")?),
                 "description" => {}
                 other => return Err(unknown_field(other, &["matcher", "hooks"]).into()),
             }
@@ -116,14 +116,17 @@ fn read(name: &str, value: &Value) -> Result<EventHooks, Problem> {
         }
     }
     if found.commands.len() > MAX_HOOKS {
-        return Err(Problem::Value(format!("has {} hooks; at most {MAX_HOOKS}", found.commands.len())));
+        return Err(HookTableError::Value(format!(
+            "has {} hooks; at most {MAX_HOOKS}",
+            found.commands.len()
+        )));
     }
     Ok(found)
 }
 
 /// Parses one hook; `None` for a kind that isn't run here.
 fn parse_hook(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<HookCommand>, String> {
-    let kind = hook.get("type").map_or(Ok("command"), |value| text("type", value))?;
+    let kind = hook.get("type").map_or(Ok("command"), |value| expect_text("type", value))?;
     if CLAUDE_CODE_TYPES.contains(&kind) {
         return Ok(None);
     }
@@ -135,7 +138,7 @@ fn parse_hook(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<H
     for (field, value) in hook {
         match field.as_str() {
             "type" => {}
-            "command" => command = Some(text(field, value)?).filter(|it| !it.trim().is_empty()),
+            "command" => command = Some(expect_text(field, value)?).filter(|it| !it.trim().is_empty()),
             "timeout" => {
                 read.timeout = duration_from_value(value)
                     .ok_or_else(|| format!("has a `timeout` of {value}; it takes seconds, more than 0"))?;
@@ -173,11 +176,11 @@ fn parse_hook(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<H
 
 /// Parses `true` for the machine's network, or a list of hosts and registries.
 fn parse_network(value: &Value) -> Result<Network, String> {
-    const TAKES: &str = "it takes true, false, or a list of hosts and registries";
+    const EXPECTED_VALUE: &str = "it takes true, false, or a list of hosts and registries";
     if let Some(all) = value.as_bool() {
         return Ok(if all { Network::Host } else { Network::Off });
     }
-    let wrong = || format!("has a `network` of {value}; {TAKES}");
+    let wrong = || format!("has a `network` of {value}; {EXPECTED_VALUE}");
     let mut rules = NetworkRules::default();
     for item in value.as_array().ok_or_else(wrong)? {
         let given = item.as_str().ok_or_else(wrong)?;
@@ -193,18 +196,18 @@ fn parse_network(value: &Value) -> Result<Network, String> {
 fn parse_paths(field: &str, value: &Value) -> Result<Vec<PathBuf>, String> {
     let wrong = || format!("has a `{field}` of {value}; it takes a list of paths that begin with / or ~/");
     let items = value.as_array().ok_or_else(wrong)?;
-    let path = |item: &Value| text(field, item).ok().map(PathBuf::from);
+    let path = |item: &Value| expect_text(field, item).ok().map(PathBuf::from);
     let found: Option<Vec<PathBuf>> = items.iter().map(path).collect();
     let plain = |path: &PathBuf| path.is_absolute() || path.starts_with("~");
     found.filter(|all| all.iter().all(plain)).ok_or_else(wrong)
 }
 
-fn tables<'a>(value: &'a Value, otherwise: &str) -> Result<Vec<&'a toml::Table>, String> {
+fn expect_tables<'a>(value: &'a Value, otherwise: &str) -> Result<Vec<&'a toml::Table>, String> {
     let tables = value.as_array().map(|items| items.iter().map(Value::as_table).collect::<Option<Vec<_>>>());
     tables.flatten().ok_or_else(|| otherwise.to_owned())
 }
 
-fn text<'a>(field: &str, value: &'a Value) -> Result<&'a str, String> {
+fn expect_text<'a>(field: &str, value: &'a Value) -> Result<&'a str, String> {
     let text = value.as_str().ok_or_else(|| format!("has a `{field}` that isn't text"))?;
     let broken = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if text.contains(broken) { Err(format!("has control characters in `{field}`")) } else { Ok(text) }

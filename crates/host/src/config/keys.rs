@@ -2,7 +2,7 @@
 
 /// The kind of value that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum KeyKind {
     /// Text.
     Text,
     /// A whole number, 1 or more.
@@ -23,7 +23,7 @@ pub enum Kind {
     Hooks,
 }
 
-impl Kind {
+impl KeyKind {
     /// Describes the values of the kind, for error messages and documentation.
     #[must_use]
     pub fn describe(self) -> String {
@@ -60,7 +60,7 @@ pub struct Key {
     /// The dotted name; `*` stands for any one word.
     pub name: &'static str,
     /// The kind of its value.
-    pub kind: Kind,
+    pub kind: KeyKind,
     /// The use that a project may make of the key.
     pub project: ProjectMay,
     /// The environment variable that sets the key.
@@ -69,13 +69,13 @@ pub struct Key {
     pub help: &'static str,
 }
 
-const WIRES: &[&str] = &["anthropic", "responses", "chat", "gemini"];
-const SANDBOXES: &[&str] = &["namespaces", "bubblewrap", "container", "landlock", "none"];
-const EFFORTS: &[&str] = &["low", "medium", "high"];
+const WIRE_NAMES: &[&str] = &["anthropic", "responses", "chat", "gemini"];
+const SANDBOX_NAMES: &[&str] = &["namespaces", "bubblewrap", "container", "landlock", "none"];
+const EFFORT_NAMES: &[&str] = &["low", "medium", "high"];
 
 const fn key(
     name: &'static str,
-    kind: Kind,
+    kind: KeyKind,
     project: ProjectMay,
     variable: Option<&'static str>,
     help: &'static str,
@@ -85,344 +85,350 @@ const fn key(
 
 /// Every configuration key.
 pub const KEYS: &[Key] = &[
-    key("model", Kind::Text, ProjectMay::SetIfTrusted, Some("JM_MODEL"), "the model, as provider/name"),
+    key("model", KeyKind::Text, ProjectMay::SetIfTrusted, Some("JM_MODEL"), "the model, as provider/name"),
     key(
         "base_url",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::SetIfTrusted,
         Some("JM_BASE_URL"),
         "an endpoint without any provider; goes with wire",
     ),
     key(
         "wire",
-        Kind::OneOf(WIRES),
+        KeyKind::OneOf(WIRE_NAMES),
         ProjectMay::SetIfTrusted,
         Some("JM_WIRE"),
         "the protocol that base_url speaks",
     ),
     key(
         "mode",
-        Kind::Mode,
+        KeyKind::Mode,
         ProjectMay::Narrow,
         Some("JM_MODE"),
         "the permission mode: what is allowed without asking",
     ),
     key(
         "max_turns",
-        Kind::Count,
+        KeyKind::Count,
         ProjectMay::Narrow,
         Some("JM_MAX_TURNS"),
         "model requests before a run stops",
     ),
     key(
         "max_iterations",
-        Kind::Count,
+        KeyKind::Count,
         ProjectMay::Narrow,
         Some("JM_MAX_ITERATIONS"),
         "rounds of failed checks that go back to the model",
     ),
-    key("timeout", Kind::Duration, ProjectMay::Narrow, Some("JM_TIMEOUT"), "wall time before a run stops"),
-    key("budget_usd", Kind::Number, ProjectMay::Narrow, Some("JM_BUDGET"), "US dollars before a run stops"),
+    key("timeout", KeyKind::Duration, ProjectMay::Narrow, Some("JM_TIMEOUT"), "wall time before a run stops"),
+    key(
+        "budget_usd",
+        KeyKind::Number,
+        ProjectMay::Narrow,
+        Some("JM_BUDGET"),
+        "US dollars before a run stops",
+    ),
     key(
         "checks",
-        Kind::List,
+        KeyKind::List,
         ProjectMay::SetIfTrusted,
         None,
         "shell commands that verify a change, in place of those found",
     ),
     key(
         "isolate",
-        Kind::Switch,
+        KeyKind::Switch,
         ProjectMay::Narrow,
         Some("JM_ISOLATE"),
         "true to work in a copy of the project, which is landed when it is verified; a project may only turn it on",
     ),
     key(
         "isolation",
-        Kind::List,
+        KeyKind::List,
         ProjectMay::Nothing,
         None,
         "the ways of copying the project to try, in this order: overlay, reflink, worktree, copy; unset, all of them",
     ),
     key(
         "hooks.*",
-        Kind::Hooks,
+        KeyKind::Hooks,
         ProjectMay::SetIfTrusted,
         None,
         "your own programs that run at events; see docs/hooks.md",
     ),
     key(
         "instructions",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::Set,
         None,
         "instructions for the model besides the project's own files",
     ),
     key(
         "context_tokens",
-        Kind::Count,
+        KeyKind::Count,
         ProjectMay::Set,
         Some("JM_CONTEXT_TOKENS"),
         "maximum size of the first context, in tokens",
     ),
     key(
         "max_output_tokens",
-        Kind::Count,
+        KeyKind::Count,
         ProjectMay::Set,
         Some("JM_MAX_OUTPUT_TOKENS"),
         "output limit of one reply",
     ),
     key(
         "session.approval_timeout",
-        Kind::Duration,
+        KeyKind::Duration,
         ProjectMay::Narrow,
         Some("JM_APPROVAL_TIMEOUT"),
         "time after which an unanswered question counts as denied; unset, never",
     ),
     key(
         "tools.concurrency",
-        Kind::Count,
+        KeyKind::Count,
         ProjectMay::Narrow,
         Some("JM_TOOLS_CONCURRENCY"),
         "tool calls that run at once",
     ),
     key(
         "tools.timeout",
-        Kind::Duration,
+        KeyKind::Duration,
         ProjectMay::Narrow,
         Some("JM_TOOLS_TIMEOUT"),
         "timeout of a tool call; commands have their own limit, which the model sets",
     ),
     key(
         "todos.enabled",
-        Kind::Switch,
+        KeyKind::Switch,
         ProjectMay::Set,
         Some("JM_TODOS"),
         "true for the model to keep a list of what it has to do",
     ),
     key(
         "todos.remind_every",
-        Kind::Count,
+        KeyKind::Count,
         ProjectMay::Set,
         None,
         "steps with open todos and no change of the list before the model is reminded",
     ),
     key(
         "loop_guard",
-        Kind::Switch,
+        KeyKind::Switch,
         ProjectMay::Nothing,
         Some("JM_LOOP_GUARD"),
         "true to warn a run that makes no progress twice and then stop it",
     ),
     key(
         "index.vectors",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::Nothing,
         Some("JM_INDEX_VECTORS"),
         "the model that vectors of the code are made with: model2vec:DIRECTORY, or provider/name; unset, none are",
     ),
     key(
         "index.vectors_weight",
-        Kind::Number,
+        KeyKind::Number,
         ProjectMay::Nothing,
         None,
         "the weight of vectors in a search, where words have the weight 1; 0.2 by default",
     ),
     key(
         "index.vectors_timeout",
-        Kind::Duration,
+        KeyKind::Duration,
         ProjectMay::Nothing,
         None,
         "time that a query waits for its own vector before it is answered without; 2 s by default",
     ),
     key(
         "index.vectors_query_prefix",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::Nothing,
         None,
         "the text that the model wants before a query, such as \"search_query: \"",
     ),
     key(
         "index.vectors_document_prefix",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::Nothing,
         None,
         "the text that the model wants before a text that is searched, such as \"search_document: \"",
     ),
-    key("temperature", Kind::Number, ProjectMay::Set, Some("JM_TEMPERATURE"), "sampling temperature"),
-    key("top_p", Kind::Number, ProjectMay::Set, Some("JM_TOP_P"), "nucleus sampling"),
+    key("temperature", KeyKind::Number, ProjectMay::Set, Some("JM_TEMPERATURE"), "sampling temperature"),
+    key("top_p", KeyKind::Number, ProjectMay::Set, Some("JM_TOP_P"), "nucleus sampling"),
     key(
         "thinking_tokens",
-        Kind::Count,
+        KeyKind::Count,
         ProjectMay::Set,
         Some("JM_THINKING_TOKENS"),
         "maximum length of the model's thinking, in tokens",
     ),
     key(
         "effort",
-        Kind::OneOf(EFFORTS),
+        KeyKind::OneOf(EFFORT_NAMES),
         ProjectMay::Set,
         Some("JM_EFFORT"),
         "the effort of the model's thinking, for models that take a word",
     ),
     key(
         "secrets",
-        Kind::List,
+        KeyKind::List,
         ProjectMay::Set,
         None,
         "environment variables whose values are never shown, kept or sent",
     ),
     key(
         "sandbox.allow",
-        Kind::List,
+        KeyKind::List,
         ProjectMay::Nothing,
         None,
         "weaker sandboxes that may run commands (container, landlock, none); \"none\" runs them with your rights",
     ),
     key(
         "sandbox.prefer",
-        Kind::OneOf(SANDBOXES),
+        KeyKind::OneOf(SANDBOX_NAMES),
         ProjectMay::Nothing,
         None,
         "the sandbox that is tried first, where it is allowed",
     ),
     key(
         "sandbox.allow_root",
-        Kind::Switch,
+        KeyKind::Switch,
         ProjectMay::Nothing,
         None,
         "true to let sandboxes other than \"namespaces\" run root's commands",
     ),
     key(
         "sandbox.container.image",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::Nothing,
         None,
         "the image on this machine that commands in containers run in",
     ),
     key(
         "sandbox.container.project",
-        Kind::OneOf(super::container::PROJECT),
+        KeyKind::OneOf(super::container::PROJECT),
         ProjectMay::Nothing,
         None,
         "run commands in an image that the project describes, once you trust it",
     ),
     key(
         "sandbox.container.dockerfile",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::Nothing,
         None,
         "the project's Dockerfile that describes it, from the root",
     ),
     key(
         "sandbox.container.socket",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::Nothing,
         None,
         "the socket of Docker or Podman; else DOCKER_HOST, else the usual ones",
     ),
     key(
         "sandbox.container.image_environment",
-        Kind::Switch,
+        KeyKind::Switch,
         ProjectMay::Nothing,
         None,
         "true to add the image's own variables and directories of PATH",
     ),
     key(
         "sandbox.container.cpus",
-        Kind::Number,
+        KeyKind::Number,
         ProjectMay::Nothing,
         None,
         "processors that commands in one container use together; all by default",
     ),
     key(
         "providers.*.wire",
-        Kind::OneOf(WIRES),
+        KeyKind::OneOf(WIRE_NAMES),
         ProjectMay::SetIfTrusted,
         None,
         "the protocol the provider speaks",
     ),
-    key("providers.*.base_url", Kind::Text, ProjectMay::SetIfTrusted, None, "the address of the provider"),
+    key("providers.*.base_url", KeyKind::Text, ProjectMay::SetIfTrusted, None, "the address of the provider"),
     key(
         "providers.*.key_env",
-        Kind::List,
+        KeyKind::List,
         ProjectMay::SetIfTrusted,
         None,
         "environment variables that may hold its key, first set wins",
     ),
     key(
         "providers.*.tool_calling",
-        Kind::Switch,
+        KeyKind::Switch,
         ProjectMay::SetIfTrusted,
         None,
         "true if its models call tools; otherwise the text protocol is used",
     ),
     key(
         "providers.*.headers.*",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::SetIfTrusted,
         None,
         "a further header of each request",
     ),
     key(
         "providers.*.proxy",
-        Kind::Text,
+        KeyKind::Text,
         ProjectMay::SetIfTrusted,
         None,
         "a proxy in place of HTTPS_PROXY and HTTP_PROXY",
     ),
     key(
         "providers.*.connect_timeout",
-        Kind::Duration,
+        KeyKind::Duration,
         ProjectMay::SetIfTrusted,
         None,
         "timeout for connecting",
     ),
     key(
         "providers.*.first_byte_timeout",
-        Kind::Duration,
+        KeyKind::Duration,
         ProjectMay::SetIfTrusted,
         None,
         "timeout for the first byte of a reply",
     ),
     key(
         "providers.*.idle_timeout",
-        Kind::Duration,
+        KeyKind::Duration,
         ProjectMay::SetIfTrusted,
         None,
         "timeout for a pause within a reply",
     ),
     key(
         "providers.*.total_timeout",
-        Kind::Duration,
+        KeyKind::Duration,
         ProjectMay::SetIfTrusted,
         None,
         "timeout for a whole reply",
     ),
     key(
         "providers.*.models.*.input",
-        Kind::Number,
+        KeyKind::Number,
         ProjectMay::Nothing,
         None,
         "US dollars for a million input tokens",
     ),
     key(
         "providers.*.models.*.output",
-        Kind::Number,
+        KeyKind::Number,
         ProjectMay::Nothing,
         None,
         "US dollars for a million output tokens",
     ),
     key(
         "providers.*.models.*.cache_read",
-        Kind::Number,
+        KeyKind::Number,
         ProjectMay::Nothing,
         None,
         "US dollars for a million tokens read from the cache",
     ),
     key(
         "providers.*.models.*.cache_write",
-        Kind::Number,
+        KeyKind::Number,
         ProjectMay::Nothing,
         None,
         "US dollars for a million tokens written into the cache",
@@ -431,7 +437,7 @@ pub const KEYS: &[Key] = &[
 
 /// Returns the key that a dotted path names.
 #[must_use]
-pub(super) fn find(path: &[String]) -> Option<&'static Key> {
+pub(super) fn find_key(path: &[String]) -> Option<&'static Key> {
     KEYS.iter().find(|key| is_match(key.name, path))
 }
 
@@ -446,7 +452,7 @@ pub(super) fn is_table(path: &[String]) -> bool {
 
 /// Returns the known key nearest to a dotted path, for "did you mean".
 #[must_use]
-pub(super) fn nearest(path: &[String]) -> Option<String> {
+pub(super) fn nearest_key(path: &[String]) -> Option<String> {
     let given = path.join(".");
     KEYS.iter()
         .map(|key| fill_wildcards(key.name, path))

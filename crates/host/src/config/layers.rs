@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::duration::duration_from_value;
 use super::files::{PROJECT_DIR, read_file, read_project};
-use super::keys::{self, KEYS, Key, Kind, ProjectMay};
+use super::keys::{self, KEYS, Key, KeyKind, ProjectMay};
 use super::setting::{Layer, Setting, Source, split_key};
 use super::trust::Trusted;
 use super::{Config, ConfigError, Environment, hooks};
@@ -29,7 +29,7 @@ pub struct Flag {
 
 /// The merged configuration.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The typed values.
     pub config: Config,
     /// The effective settings with their sources, sorted by key.
@@ -49,7 +49,7 @@ pub fn load(
     flags: &[Flag],
     trust: Trusted<'_>,
     admin: Option<&Path>,
-) -> Result<Loaded, ConfigError> {
+) -> Result<LoadedConfig, ConfigError> {
     let mut settings = load_user_layer(environment)?;
     let path = root.join(PROJECT_DIR).join(PROJECT_FILE);
     if let Some(text) = read_project(root, PROJECT_FILE)? {
@@ -64,8 +64,8 @@ pub fn load(
     {
         merge_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
     }
-    let (_, warnings) = hooks::commands(&settings);
-    Ok(Loaded { config: Config::from_settings(&settings)?, settings, warnings })
+    let (_, warnings) = hooks::hook_commands(&settings);
+    Ok(LoadedConfig { config: Config::from_settings(&settings)?, settings, warnings })
 }
 
 /// Loads the configuration without the project's layer: only the user and the administrator decide
@@ -140,7 +140,7 @@ fn collect_settings(
                 problem: "has control characters in its name".to_owned(),
             });
         }
-        match (value.get_ref(), keys::find(path)) {
+        match (value.get_ref(), keys::find_key(path)) {
             (inner, Some(key)) => {
                 let value = check_setting(key, path, inner, origin)?;
                 layer.insert(path.clone(), Setting { value, source: source.clone() });
@@ -149,7 +149,7 @@ fn collect_settings(
                 collect_settings(text, source, path, inner, layer)?
             }
             _ => {
-                let nearest = keys::nearest(path);
+                let nearest = keys::nearest_key(path);
                 return Err(ConfigError::UnknownKey { origin, key: path.join("."), nearest });
             }
         }
@@ -166,18 +166,18 @@ fn check_setting(
     origin: String,
 ) -> Result<Value, ConfigError> {
     let name = path.join(".");
-    let problem = if key.kind == Kind::Hooks {
+    let problem = if key.kind == KeyKind::Hooks {
         let value = match convert_with_tables(value) {
             Ok(value) => value,
             Err(problem) => return Err(ConfigError::Value { origin, key: name, problem }),
         };
-        match hooks::check(path.last().map_or("", String::as_str), &value) {
+        match hooks::check_hooks(path.last().map_or("", String::as_str), &value) {
             Ok(()) => return Ok(value),
-            Err(hooks::Problem::Event(nearest)) => {
+            Err(hooks::HookTableError::Event(nearest)) => {
                 let nearest = nearest.map(|event| format!("hooks.{event}"));
                 return Err(ConfigError::UnknownKey { origin, key: name, nearest });
             }
-            Err(hooks::Problem::Value(problem)) => problem,
+            Err(hooks::HookTableError::Value(problem)) => problem,
         }
     } else {
         let checked = convert_plain(value).and_then(|value| check_kind(key.kind, value));
@@ -252,23 +252,23 @@ fn convert_plain(value: &DeValue<'_>) -> Result<Value, String> {
 }
 
 /// Checks a value against its kind; durations become whole seconds as a float.
-fn check_kind(kind: Kind, value: Value) -> Result<Value, String> {
+fn check_kind(kind: KeyKind, value: Value) -> Result<Value, String> {
     let wrong = |value: &Value| format!("is {value}, but takes {}", kind.describe());
     let fits = match (kind, &value) {
-        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => true,
-        (Kind::Count, Value::Integer(number)) => *number >= 1 && u32::try_from(*number).is_ok(),
-        (Kind::Number, Value::Integer(number)) => *number >= 0,
-        (Kind::Number, Value::Float(number)) => number.is_finite() && *number >= 0.0,
-        (Kind::Mode, Value::String(word)) => word.parse::<PermissionMode>().is_ok(),
-        (Kind::OneOf(words), Value::String(word)) => words.contains(&word.as_str()),
-        (Kind::List, Value::Array(items)) => items.iter().all(Value::is_str),
-        (Kind::Duration, _) => {
+        (KeyKind::Text, Value::String(_)) | (KeyKind::Switch, Value::Boolean(_)) => true,
+        (KeyKind::Count, Value::Integer(number)) => *number >= 1 && u32::try_from(*number).is_ok(),
+        (KeyKind::Number, Value::Integer(number)) => *number >= 0,
+        (KeyKind::Number, Value::Float(number)) => number.is_finite() && *number >= 0.0,
+        (KeyKind::Mode, Value::String(word)) => word.parse::<PermissionMode>().is_ok(),
+        (KeyKind::OneOf(words), Value::String(word)) => words.contains(&word.as_str()),
+        (KeyKind::List, Value::Array(items)) => items.iter().all(Value::is_str),
+        (KeyKind::Duration, _) => {
             return duration_from_value(&value)
                 .map(|d| Value::Float(d.as_secs_f64()))
                 .ok_or_else(|| wrong(&value));
         }
         // Only a file sets them, and checks them in a way of its own.
-        (Kind::Hooks, _) => false,
+        (KeyKind::Hooks, _) => false,
         _ => false,
     };
     if fits { Ok(value) } else { Err(wrong(&value)) }
@@ -292,14 +292,16 @@ fn load_variables(environment: &Environment) -> Result<Layer, ConfigError> {
 /// Parses the text of an environment variable as a key's kind.
 fn parse_variable(key: &Key, text: &str) -> Result<Value, String> {
     let value = match key.kind {
-        Kind::Count => text.parse().map(Value::Integer).ok(),
-        Kind::Number => text.parse().map(Value::Float).ok(),
-        Kind::Switch => text.parse().map(Value::Boolean).ok(),
-        Kind::Text | Kind::Duration | Kind::Mode | Kind::OneOf(_) => Some(Value::String(text.to_owned())),
-        Kind::List => {
+        KeyKind::Count => text.parse().map(Value::Integer).ok(),
+        KeyKind::Number => text.parse().map(Value::Float).ok(),
+        KeyKind::Switch => text.parse().map(Value::Boolean).ok(),
+        KeyKind::Text | KeyKind::Duration | KeyKind::Mode | KeyKind::OneOf(_) => {
+            Some(Value::String(text.to_owned()))
+        }
+        KeyKind::List => {
             Some(Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect()))
         }
-        Kind::Hooks => None,
+        KeyKind::Hooks => None,
     };
     value
         .ok_or_else(|| format!("is \"{text}\", but takes {}", key.kind.describe()))
@@ -310,11 +312,11 @@ fn check_flags(flags: &[Flag]) -> Result<Layer, ConfigError> {
     let mut layer = Layer::new();
     for flag in flags {
         let path = split_key(flag.key);
-        let Some(key) = keys::find(&path) else {
+        let Some(key) = keys::find_key(&path) else {
             return Err(ConfigError::UnknownKey {
                 origin: flag.flag.to_owned(),
                 key: flag.key.to_owned(),
-                nearest: keys::nearest(&path),
+                nearest: keys::nearest_key(&path),
             });
         };
         let value = check_kind(key.kind, flag.value.clone()).map_err(|problem| ConfigError::Value {
@@ -335,16 +337,16 @@ fn merge_project(
     hash: ContentHash,
     trust: Trusted<'_>,
 ) -> Result<(), ConfigError> {
-    let needing = project
-        .iter()
-        .filter(|(parts, _)| keys::find(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted));
+    let needing = project.iter().filter(|(parts, _)| {
+        keys::find_key(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted)
+    });
     let (needing, values): (Vec<String>, Vec<String>) =
         needing.map(|(parts, setting)| (parts.join("."), setting.value.to_string())).unzip();
     if !needing.is_empty() && !trust.is_covering(path, &hash) {
         return Err(ConfigError::Untrusted { path: path.to_owned(), keys: needing, values, hash });
     }
     for (parts, setting) in project {
-        let Some(key) = keys::find(&parts) else { continue };
+        let Some(key) = keys::find_key(&parts) else { continue };
         let current = settings.get(&parts);
         match key.project {
             ProjectMay::Nothing => {
@@ -376,9 +378,9 @@ fn merge_project(
             }
             ProjectMay::Set | ProjectMay::SetIfTrusted => {
                 // Both lists hold: a project must not take the user's hooks off.
-                let users = current.filter(|_| key.kind == Kind::Hooks);
+                let users = current.filter(|_| key.kind == KeyKind::Hooks);
                 let value =
-                    users.map_or(setting.value.clone(), |users| concatenate(&users.value, &setting.value));
+                    users.map_or(setting.value.clone(), |users| concat_lists(&users.value, &setting.value));
                 settings.insert(parts, Setting { value, ..setting });
             }
         }
@@ -415,12 +417,12 @@ fn is_wider(given: &Value, allowed: &Value) -> bool {
         (Value::String(given), Value::String(allowed)) => {
             given.parse::<PermissionMode>().ok() > allowed.parse::<PermissionMode>().ok()
         }
-        _ => number(given) > number(allowed),
+        _ => number_from_value(given) > number_from_value(allowed),
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^32")]
-fn number(value: &Value) -> Option<f64> {
+fn number_from_value(value: &Value) -> Option<f64> {
     match value {
         Value::Integer(number) => Some(*number as f64),
         Value::Float(number) => Some(*number),
@@ -432,12 +434,12 @@ fn number(value: &Value) -> Option<f64> {
 /// otherwise.
 fn merge_admin(settings: &mut Layer, admin: Layer) {
     for (parts, setting) in admin {
-        let narrows = keys::find(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);
+        let narrows = keys::find_key(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);
         let forbids = parts.first().is_some_and(|first| first == "sandbox");
-        let hooks = keys::find(&parts).is_some_and(|key| key.kind == Kind::Hooks);
+        let hooks = keys::find_key(&parts).is_some_and(|key| key.kind == KeyKind::Hooks);
         if let Some(current) = settings.get(&parts).filter(|_| hooks) {
             // Hooks deny: those of the administrator come first, and nobody takes them off.
-            let value = concatenate(&setting.value, &current.value);
+            let value = concat_lists(&setting.value, &current.value);
             settings.insert(parts, Setting { value, ..setting });
             continue;
         }
@@ -451,7 +453,7 @@ fn merge_admin(settings: &mut Layer, admin: Layer) {
     }
 }
 
-fn concatenate(one: &Value, other: &Value) -> Value {
+fn concat_lists(one: &Value, other: &Value) -> Value {
     let items = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut all = items(one);
     all.extend(items(other));

@@ -4,7 +4,7 @@
 //! Every key is a row of [`KEYS`]: its kind, what it means, and what a project may do with it. A
 //! layer is checked against the table before it is merged, so an unknown key, a value of the wrong
 //! kind or a project that widens a permission is an error that names the file and the line.
-//! [`Config`] is the typed result, and [`Loaded::settings`] has the source of each value.
+//! [`Config`] is the typed result, and [`LoadedConfig::settings`] has the source of each value.
 //!
 //! [`load_policy`] reads the rules, which are in files beside these.
 
@@ -26,8 +26,8 @@ pub use duration::parse_duration;
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use files::{MAX_CONFIG_BYTES, config_files};
-pub use keys::{KEYS, Key, Kind, ProjectMay};
-pub use layers::{Flag, Loaded, load, load_own};
+pub use keys::{KEYS, Key, KeyKind, ProjectMay};
+pub use layers::{Flag, LoadedConfig, load, load_own};
 pub use policy::{LoadedPolicy, PolicyFile, keep_rules, load_policy};
 pub use setting::{Layer, Setting, Source, format_key, format_value};
 pub use trust::{TrustStore, Trusted};

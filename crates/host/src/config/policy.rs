@@ -15,7 +15,7 @@ use super::files::{PROJECT_DIR, read_file, read_project};
 use super::{Environment, Source};
 
 /// The name of a file of rules.
-const FILE: &str = "policy.toml";
+const POLICY_FILE: &str = "policy.toml";
 
 /// A file that may have rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,17 +55,17 @@ pub fn load_policy(
     admin: Option<&Path>,
     registered_tools: &[&str],
 ) -> Result<LoadedPolicy, ConfigError> {
-    let user = environment.config_dir().map(|dir| dir.join(FILE));
+    let user = environment.config_dir().map(|dir| dir.join(POLICY_FILE));
     let mut places = vec![(Layer::Admin, admin.map(Path::to_owned)), (Layer::User, user)];
     let projects: Vec<&Path> = dirs_of_repository(root);
-    places.extend(projects.iter().map(|dir| (Layer::Project, Some(dir.join(PROJECT_DIR).join(FILE)))));
+    places.extend(projects.iter().map(|dir| (Layer::Project, Some(dir.join(PROJECT_DIR).join(POLICY_FILE)))));
     let mut projects = projects.into_iter();
     let mut loaded = LoadedPolicy { policy: Policy::default(), files: Vec::new() };
     for (layer, path) in places {
         let Some(path) = path else { continue };
         let text = match layer {
             Layer::Project => match projects.next() {
-                Some(dir) => read_project(dir, FILE)?,
+                Some(dir) => read_project(dir, POLICY_FILE)?,
                 None => None,
             },
             Layer::Admin | Layer::User | Layer::Session => read_file(&path)?,
@@ -100,7 +100,7 @@ fn dirs_of_repository(root: &Path) -> Vec<&Path> {
 /// # Errors
 /// [`ConfigError`] where the file can't be read or written, or couldn't be read any more.
 pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, ConfigError> {
-    let place = dir.join(FILE);
+    let place = dir.join(POLICY_FILE);
     let unwritable = |source| ConfigError::Unwritable { path: place.clone(), source };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritable)?;
     // Two sessions may be answered at once. The lock goes with the descriptor.
@@ -123,12 +123,12 @@ pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     let when: String = when.chars().filter(|c| !c.is_control()).collect();
     text.push_str(&format!("# Allowed \"forever\" on {when}.\n{}", new.join("\n")));
     Rules::parse_with_tools(&text, Layer::User, &shown, &|_| true)?;
-    replace(&path, &text).map_err(unwritable)?;
+    replace_file(&path, &text).map_err(unwritable)?;
     Ok(place)
 }
 
 /// Puts a new text in a file's place, durably and in one step.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
     let mode = std::fs::metadata(path).map_or(0o600, |meta| meta.permissions().mode() & 0o777);
     let beside = path.with_extension(format!("toml.jm-{}", std::process::id()));
     let written = (|| {

@@ -139,7 +139,7 @@ pub struct PriceConfig {
 
 impl Config {
     /// Returns the names of all variables whose values are redacted.
-    pub fn redacted(&self) -> impl Iterator<Item = &String> {
+    pub fn redacted_variables(&self) -> impl Iterator<Item = &String> {
         self.secrets.iter().chain(&self.project_secrets)
     }
 
@@ -167,8 +167,8 @@ impl Config {
             max_turns: count("max_turns"),
             max_iterations: count("max_iterations"),
             timeout: get("timeout").and_then(duration_from_value),
-            budget_usd: get("budget_usd").and_then(number),
-            checks: get("checks").map(list),
+            budget_usd: get("budget_usd").and_then(number_from_value),
+            checks: get("checks").map(strings_from_value),
             isolate: get("isolate").and_then(Value::as_bool),
             isolation: isolation_tiers(settings)?,
             instructions: text("instructions"),
@@ -184,30 +184,30 @@ impl Config {
             todos: get("todos.enabled").and_then(Value::as_bool),
             todos_remind_every: count("todos.remind_every"),
             loop_guard: get("loop_guard").and_then(Value::as_bool),
-            temperature: get("temperature").and_then(number),
-            top_p: get("top_p").and_then(number),
+            temperature: get("temperature").and_then(number_from_value),
+            top_p: get("top_p").and_then(number_from_value),
             thinking_tokens: count("thinking_tokens"),
             effort: text("effort"),
             vectors: VectorsConfig {
                 model: text("index.vectors"),
-                weight: get("index.vectors_weight").and_then(number),
+                weight: get("index.vectors_weight").and_then(number_from_value),
                 timeout: get("index.vectors_timeout").and_then(duration_from_value),
                 query_prefix: text("index.vectors_query_prefix"),
                 document_prefix: text("index.vectors_document_prefix"),
             },
-            secrets: get("secrets").map(list).unwrap_or_default(),
+            secrets: get("secrets").map(strings_from_value).unwrap_or_default(),
             project_secrets: settings
                 .get(&project_secrets_key())
-                .map(|setting| list(&setting.value))
+                .map(|setting| strings_from_value(&setting.value))
                 .unwrap_or_default(),
-            sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
+            sandbox_allow: get("sandbox.allow").map(strings_from_value).unwrap_or_default(),
             container: super::ContainerConfig::from_settings(get).map_err(|(key, problem)| {
                 let source = settings.get(&split_key(key)).map(|setting| setting.source.to_string());
                 ConfigError::Value { origin: source.unwrap_or_default(), key: key.to_owned(), problem }
             })?,
             sandbox_prefer: text("sandbox.prefer"),
             sandbox_allow_root: get("sandbox.allow_root").and_then(Value::as_bool).unwrap_or_default(),
-            hooks: super::hooks::commands(settings).0,
+            hooks: super::hooks::hook_commands(settings).0,
             providers: BTreeMap::new(),
         };
         for (path, setting) in settings {
@@ -215,7 +215,7 @@ impl Config {
                 && first == "providers"
             {
                 let provider = config.providers.entry(provider.clone()).or_default();
-                provider.set(rest, &setting.value);
+                provider.set_field(rest, &setting.value);
             }
         }
         Ok(config)
@@ -231,7 +231,10 @@ fn isolation_tiers(settings: &Layer) -> Result<Vec<Tier>, ConfigError> {
         key: "isolation".to_owned(),
         problem: format!("has `{name}`; there are overlay, reflink, worktree and copy"),
     };
-    list(&setting.value).into_iter().map(|name| known(&name).ok_or_else(|| unknown(name))).collect()
+    strings_from_value(&setting.value)
+        .into_iter()
+        .map(|name| known(&name).ok_or_else(|| unknown(name)))
+        .collect()
 }
 
 /// Returns the key of the project's instructions among the settings, beside the user's.
@@ -245,13 +248,13 @@ pub(super) fn project_secrets_key() -> Vec<String> {
 }
 
 impl ProviderConfig {
-    fn set(&mut self, path: &[String], value: &Value) {
+    fn set_field(&mut self, path: &[String], value: &Value) {
         let words: Vec<&str> = path.iter().map(String::as_str).collect();
         let text = || value.as_str().map(str::to_owned);
         match words.as_slice() {
             ["wire"] => self.wire = text(),
             ["base_url"] => self.base_url = text(),
-            ["key_env"] => self.key_env = Some(list(value)),
+            ["key_env"] => self.key_env = Some(strings_from_value(value)),
             ["tool_calling"] => self.tool_calling = value.as_bool(),
             ["proxy"] => self.proxy = text(),
             ["headers", name] => {
@@ -263,7 +266,7 @@ impl ProviderConfig {
             ["total_timeout"] => self.timeouts[3] = duration_from_value(value),
             ["models", model, kind] => {
                 let price = self.prices.entry((*model).to_owned()).or_default();
-                let dollars = number(value);
+                let dollars = number_from_value(value);
                 match *kind {
                     "input" => price.input = dollars.unwrap_or_default(),
                     "output" => price.output = dollars.unwrap_or_default(),
@@ -277,11 +280,11 @@ impl ProviderConfig {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "prices and temperatures are small")]
-fn number(value: &Value) -> Option<f64> {
+fn number_from_value(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
 }
 
-fn list(value: &Value) -> Vec<String> {
+fn strings_from_value(value: &Value) -> Vec<String> {
     let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -52,13 +52,13 @@ pub fn probe_copy_tiers(
     config: &Config,
 ) -> Result<Vec<CopyTier>, HostError> {
     let place = dirs.dir.join(format!("copy-probe-{}", std::process::id()));
-    let probed = probe(environment, dirs, config, &place);
+    let probed = probe_in(environment, dirs, config, &place);
     // A directory that can't be removed names itself a probe.
     std::fs::remove_dir_all(&place).ok();
     probed
 }
 
-fn probe(
+fn probe_in(
     environment: &Environment,
     dirs: &StateDirs,
     config: &Config,
@@ -97,10 +97,10 @@ fn probe(
 #[must_use]
 pub fn list_copies(state_dir: &Path) -> Vec<StoredCopy> {
     let mut all = Vec::new();
-    for project in subdirectories(&state_dir.join("projects")) {
+    for project in list_subdirectories(&state_dir.join("projects")) {
         // Copies that can't be read are reported as damage.
         let landed = landed_copies(&project).unwrap_or_default();
-        for copy in subdirectories(&project.join("work")) {
+        for copy in list_subdirectories(&project.join("work")) {
             let session = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let landed = landed.iter().any(|landed| landed.as_str() == session);
             let (directory, bytes) = (copy.display().to_string(), size_on_disk(&copy));
@@ -110,7 +110,7 @@ pub fn list_copies(state_dir: &Path) -> Vec<StoredCopy> {
     all
 }
 
-fn subdirectories(of: &Path) -> Vec<std::path::PathBuf> {
+fn list_subdirectories(of: &Path) -> Vec<std::path::PathBuf> {
     let Ok(entries) = std::fs::read_dir(of) else { return Vec::new() };
     let directories =
         entries.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

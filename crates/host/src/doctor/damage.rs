@@ -62,7 +62,7 @@ async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<StoredState, Ho
         }
     }
     let (blobs, mut missing, mut checkpoints) = (open_blobs(state_dir)?, 0, 0);
-    let mut ticker = Ticker::new("contents", progress);
+    let mut ticker = ProgressTicker::new("contents", progress);
     let mut count = |verified| ticker.count(verified);
     let mut checkup = Checkup::new(&blobs, &mut count);
     for project in projects_in(state_dir).context("the projects")? {
@@ -111,7 +111,7 @@ pub async fn repair_state(
         report(&format!("the damaged log is now {}", repaired.aside.display()));
     }
     let blobs = open_blobs(&state_dir)?;
-    let mut ticker = Ticker::new("contents", progress);
+    let mut ticker = ProgressTicker::new("contents", progress);
     let mut count = |verified| ticker.count(verified);
     let mut checkup = Checkup::new(&blobs, &mut count);
     for project in projects_in(&state_dir).context("the projects")? {
@@ -149,7 +149,7 @@ fn as_usage(error: StoreError) -> HostError {
 /// file for itself.
 async fn check_log(log: &Path, progress: fn(&str)) -> Result<Vec<String>, HostError> {
     let store = SqliteStore::open(log).context("the session log")?;
-    let mut ticker = Ticker::new("entries", progress);
+    let mut ticker = ProgressTicker::new("entries", progress);
     match store
         .check_with(move |verified, _| ticker.count(usize::try_from(verified).unwrap_or(usize::MAX)))
         .await
@@ -170,13 +170,13 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// Reports the progress of a long verification now and then.
-struct Ticker {
+struct ProgressTicker {
     what: &'static str,
     progress: fn(&str),
     last: Instant,
 }
 
-impl Ticker {
+impl ProgressTicker {
     fn new(what: &'static str, progress: fn(&str)) -> Self {
         Self { what, progress, last: Instant::now() }
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::HostError;
 use crate::config::Config;
-use crate::sandboxes::{self, SANDBOX_TIERS, protections, unenforced};
+use crate::sandboxes::{self, SANDBOX_TIERS, list_protections, list_unenforced};
 use crate::state::StateDirs;
 
 /// The sandboxes of this machine.
@@ -105,10 +105,10 @@ fn report_tier(
     let works = seen.is_ok();
     let probe = match seen {
         Ok(enforcement) => {
-            let held = protections(&enforcement).into_iter().filter(|(_, _, holds)| *holds);
+            let held = list_protections(&enforcement).into_iter().filter(|(_, _, holds)| *holds);
             TierProbe::Works {
                 enforced: held.map(|(_, what, _)| what).collect(),
-                not_enforced: unenforced(&enforcement),
+                not_enforced: list_unenforced(&enforcement),
                 layers: enforcement.layers,
                 gaps: enforcement.gaps,
             }

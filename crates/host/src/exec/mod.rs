@@ -5,5 +5,5 @@ mod report;
 mod request;
 
 pub use project::{CommandAccess, CommandEffect};
-pub use report::{CommandReport, DID_NOT_RUN, INTERRUPTED, UNREAD, describe_connection};
+pub use report::{CommandReport, EXIT_DID_NOT_RUN, EXIT_INTERRUPTED, EXIT_UNREAD, describe_connection};
 pub use request::{CommandOptions, CommandRequest, OpenCommand};

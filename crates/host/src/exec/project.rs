@@ -60,7 +60,7 @@ pub struct CommandEffect {
 struct CommandState(PathBuf);
 
 impl CommandState {
-    fn make(dirs: &StateDirs) -> Result<Self, HostError> {
+    fn create(dirs: &StateDirs) -> Result<Self, HostError> {
         let all = dirs.dir.join("exec");
         sweep_killed(&all);
         let path = all.join(format!("{}-{:x}", std::process::id(), fastrand::u64(..)));
@@ -99,7 +99,7 @@ impl CommandProject {
         tiers: &[Tier],
     ) -> Result<Self, HostError> {
         let (overlay, read_only) = (access == CommandAccess::Overlay, access == CommandAccess::ReadOnly);
-        let state = CommandState::make(dirs)?;
+        let state = CommandState::create(dirs)?;
         let blobs =
             Arc::new(Blobs::open(&state.0.join("blobs"), MAX_KEPT_BYTES).context("a place for contents")?);
         let options = Options {
@@ -129,18 +129,18 @@ impl CommandProject {
     }
 
     /// Returns the tree that the command sees in place of the project, if there is one.
-    pub(super) fn base(&self) -> Option<Base> {
+    pub(super) fn base_tree(&self) -> Option<Base> {
         self.copy.as_ref().and_then(|(_, copy)| copy.workspace().base())
     }
 
     /// Returns the paths that the command may not change.
-    pub(super) fn protected(&self) -> &[RelPath] {
+    pub(super) fn protected_paths(&self) -> &[RelPath] {
         self.guard.as_ref().map_or(&[], GuardedState::protected)
     }
 
     /// Returns the paths that are read-only because writing there would change files outside of the
     /// project.
-    pub(super) fn linked(&self) -> &[RelPath] {
+    pub(super) fn linked_paths(&self) -> &[RelPath] {
         &self.linked
     }
 

@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use super::project::{CommandAccess, CommandEffect};
 
 // Exit codes besides the command's own, as `timeout` and shells use them.
-const LIMIT: u8 = 123;
-const TIMED_OUT: u8 = 124;
+const EXIT_LIMIT: u8 = 123;
+const EXIT_TIMED_OUT: u8 = 124;
 /// The exit code of a command that could not be started.
-pub const DID_NOT_RUN: u8 = 125;
-const NOT_EXECUTABLE: u8 = 126;
-const NOT_THERE: u8 = 127;
+pub const EXIT_DID_NOT_RUN: u8 = 125;
+const EXIT_NOT_EXECUTABLE: u8 = 126;
+const EXIT_NOT_THERE: u8 = 127;
 /// The exit code of an interrupted command.
-pub const INTERRUPTED: u8 = 130;
+pub const EXIT_INTERRUPTED: u8 = 130;
 /// The exit code of a command whose output nobody reads any more.
-pub const UNREAD: u8 = 141;
-const SIGNALLED: u8 = 128;
+pub const EXIT_UNREAD: u8 = 141;
+const EXIT_SIGNAL_BASE: u8 = 128;
 
 /// The report of a command that has ended.
 pub struct CommandReport {
@@ -197,13 +197,13 @@ fn format_bytes(count: u64) -> String {
 pub(super) fn exit_code(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::Exited(code) => u8::try_from(*code & 0xff).unwrap_or(1),
-        Outcome::Signaled(signal) => SIGNALLED.saturating_add(u8::try_from(*signal).unwrap_or(0)),
-        Outcome::TimedOut => TIMED_OUT,
-        Outcome::Cancelled => INTERRUPTED,
-        Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => LIMIT,
-        Outcome::SetupFailed(reason) if !reason.starts_with("executing ") => DID_NOT_RUN,
-        Outcome::SetupFailed(reason) if reason.contains("No such file") => NOT_THERE,
-        Outcome::SetupFailed(_) => NOT_EXECUTABLE,
+        Outcome::Signaled(signal) => EXIT_SIGNAL_BASE.saturating_add(u8::try_from(*signal).unwrap_or(0)),
+        Outcome::TimedOut => EXIT_TIMED_OUT,
+        Outcome::Cancelled => EXIT_INTERRUPTED,
+        Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => EXIT_LIMIT,
+        Outcome::SetupFailed(reason) if !reason.starts_with("executing ") => EXIT_DID_NOT_RUN,
+        Outcome::SetupFailed(reason) if reason.contains("No such file") => EXIT_NOT_THERE,
+        Outcome::SetupFailed(_) => EXIT_NOT_EXECUTABLE,
     }
 }
 

@@ -15,7 +15,7 @@ use journeyman_workspace::Tier;
 use tokio_util::sync::CancellationToken;
 
 use super::project::{CommandAccess, CommandProject};
-use super::report::{CommandReport, UNREAD, exit_code};
+use super::report::{CommandReport, EXIT_UNREAD, exit_code};
 use crate::config::{Config, Environment, parse_duration};
 use crate::state::{StateDirs, project_root};
 use crate::{Context as _, HostError, load_trusted, sandboxes};
@@ -105,7 +105,7 @@ impl CommandRequest {
             let (name, value) = parse_variable(environment, variable)?;
             request.env.insert(name, value);
         }
-        request.limits = limits(&options)?;
+        request.limits = build_limits(&options)?;
         request.stdin = options.stdin.map_or(Stdin::Null, Stdin::Bytes);
         request.live = if options.captures_output { Live::Lossy } else { Live::Whole };
         if let Some((columns, rows)) = options.terminal {
@@ -122,9 +122,9 @@ impl CommandRequest {
         let sandbox = Arc::new(state.sandbox(&self.config)?);
         let tiers: &[Tier] = &self.config.isolation;
         let project = CommandProject::open(state, &self.request.root, &sandbox, self.access, tiers)?;
-        self.request.base = project.base();
-        self.request.protected.extend(project.protected().iter().cloned());
-        self.request.linked = project.linked().to_vec();
+        self.request.base = project.base_tree();
+        self.request.protected.extend(project.protected_paths().iter().cloned());
+        self.request.linked = project.linked_paths().to_vec();
         let Self { request, access, writable, .. } = self;
         Ok(OpenCommand { sandbox, project, request, access, writable })
     }
@@ -196,14 +196,14 @@ impl OpenCommand {
     /// output was read to the end.
     fn close(self, completed: Completed, is_read: bool) -> Result<CommandReport, HostError> {
         let effect = self.project.close(completed.enforcement.protected_kept)?;
-        let code = if is_read { exit_code(&completed.outcome) } else { UNREAD };
+        let code = if is_read { exit_code(&completed.outcome) } else { EXIT_UNREAD };
         let Request { root, network, .. } = self.request;
         let (access, writable) = (self.access, self.writable);
         Ok(CommandReport { completed, effect, code, root, access, network, writable })
     }
 }
 
-fn limits(options: &CommandOptions) -> Result<Limits, HostError> {
+fn build_limits(options: &CommandOptions) -> Result<Limits, HostError> {
     let mut limits =
         Limits { wall: DEFAULT_WALL_TIME, output_bytes: MAX_KEPT_OUTPUT_BYTES, ..Limits::default() };
     if !options.captures_output {

@@ -46,7 +46,7 @@ impl Dependencies {
 
     /// Returns the edge by which a file was reached: the file that depends, and what it depends on.
     #[must_use]
-    pub fn edge(&self, found: &Reached) -> (u32, u32) {
+    pub fn edge_to(&self, found: &Reached) -> (u32, u32) {
         match self.direction {
             Direction::Dependents => (found.file, found.from),
             Direction::Dependencies | Direction::Both => (found.from, found.file),
@@ -57,7 +57,7 @@ impl Dependencies {
     #[must_use]
     pub fn to_json(&self, known: &CodeGraph, limit: usize) -> Value {
         let files = self.reach.files.iter().take(limit).map(|found| {
-            let (from, to) = self.edge(found);
+            let (from, to) = self.edge_to(found);
             json!({
                 "path": known.graph.path(found.file), "distance": found.distance,
                 "from": known.graph.path(found.from), "why": known.edge_to_json(from, to),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::open::{CodeIndex, index_threads};
 use crate::config::{Environment, load_own};
-use crate::embeddings::{Vectorer, vectorer};
+use crate::embeddings::{Vectorer, load_vectorer};
 use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets};
 
 /// An embedding model with its stored vectors.
@@ -32,7 +32,7 @@ pub fn open_embedded(
 ) -> Result<Option<EmbeddedIndex>, HostError> {
     let config = load_own(environment, Some(Path::new(ADMIN_CONFIG)))?;
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
-    let Some(model) = vectorer(&config, environment, redactor)? else { return Ok(None) };
+    let Some(model) = load_vectorer(&config, environment, redactor)? else { return Ok(None) };
     let vectors = Vectors::open(project.index().directory(), &*model.embedder).context("the vectors")?;
     if let Some(why) = vectors.damage_report() {
         note(&format!("note: {why}"));
@@ -103,7 +103,7 @@ impl EmbeddedIndex {
     }
 
     /// Returns the chunks that are like a query, and the weight of that likeness.
-    fn similar(&self, snapshot: &Snapshot, query: &str) -> Result<(Similar, f32), EmbedError> {
+    fn find_similar_chunks(&self, snapshot: &Snapshot, query: &str) -> Result<(Similar, f32), EmbedError> {
         let view = self.vectors.view(snapshot);
         Ok((self.model.similar(&view, query, &AtomicBool::new(false))?, self.model.weight))
     }
@@ -115,7 +115,8 @@ pub(super) fn find_similar(index: &CodeIndex, query: &str) -> Option<(Similar, f
     let CodeIndex { project, snapshot, environment, note, .. } = index;
     let held = open_embedded(environment, project, *note).map_err(|error| error.to_string());
     let found = held.and_then(|held| {
-        held.map(|held| held.similar(snapshot, query).map_err(|error| error.to_string())).transpose()
+        held.map(|held| held.find_similar_chunks(snapshot, query).map_err(|error| error.to_string()))
+            .transpose()
     });
     found.unwrap_or_else(|error| {
         note(&format!("note: vectors don't count this time: {error}"));

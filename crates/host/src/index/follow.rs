@@ -6,10 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use journeyman_index::Project;
 use journeyman_index::store::{Options, Report};
 use journeyman_index::watch::{WatchEvent, follow};
+use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
 use super::open::index_threads;
 use crate::{Context as _, HostError};
+
+/// Maximum number of paths of an update that are named.
+const MAX_NAMED_PATHS: usize = 5;
 
 /// Brings the index up to date whenever files change, until `stop` ends. What is under way then is
 /// stored first, so that no file is read again.
@@ -54,4 +58,24 @@ pub fn watch_event_to_json(event: &WatchEvent<'_>) -> Value {
         WatchEvent::Refreshed(why, report) => with(json!({"event": "refreshed", "why": why}), report),
         WatchEvent::Failed(error) => json!({"event": "failed", "error": error.to_string()}),
     }
+}
+
+/// Describes an event in one line.
+#[must_use]
+pub fn describe_watch_event(event: &WatchEvent<'_>) -> String {
+    let did = |report: &Report| format!("{} read, {} gone", report.read, report.gone);
+    match event {
+        WatchEvent::Watching(directories) => format!("watching {directories} directories; Ctrl-C ends it"),
+        WatchEvent::Polling(why) => format!("looking at all files now and then: {why}; Ctrl-C ends it"),
+        WatchEvent::Updated(paths, report) => format!("{}: {}", list_paths(paths), did(report)),
+        WatchEvent::Refreshed(why, report) => format!("all files, because of {why}: {}", did(report)),
+        WatchEvent::Failed(error) => format!("failed, and is tried again: {error}"),
+    }
+}
+
+fn list_paths(paths: &[RelPath]) -> String {
+    let names: Vec<String> = paths.iter().take(MAX_NAMED_PATHS).map(ToString::to_string).collect();
+    let more = paths.len().saturating_sub(names.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
 }

@@ -50,7 +50,7 @@ impl CodeGraph {
 
     /// Returns the present text of a file.
     #[must_use]
-    pub fn text(&self, file: u32) -> Option<String> {
+    pub fn read_text(&self, file: u32) -> Option<String> {
         self.index.project.text(&RelPath::parse(self.graph.path(file)).ok()?)
     }
 
@@ -155,7 +155,7 @@ fn parse_changed(known: &CodeGraph, path: &str) -> Result<Changed, HostError> {
         return Ok(Changed::from(known.find_file(path)?));
     };
     let file = known.find_file(&bare)?;
-    let count = known.text(file).map_or(0, |text| text.lines().count());
+    let count = known.read_text(file).map_or(0, |text| text.lines().count());
     if from == 0 || from > to || to as usize > count {
         let shown = clean(bare.as_bytes());
         return Err(HostError::usage(format_args!("{shown} has the lines 1 to {count}, not {from} to {to}")));
@@ -166,7 +166,7 @@ fn parse_changed(known: &CodeGraph, path: &str) -> Result<Changed, HostError> {
 /// Returns the part of a file that differs from its earlier text; `None` stands for the whole file.
 fn changed_part(known: &CodeGraph, file: u32, before: &str) -> Option<ChangedPart> {
     let language = known.graph.node(file)?.language?;
-    ChangedPart::between(language, before, &known.text(file)?)
+    ChangedPart::between(language, before, &known.read_text(file)?)
 }
 
 fn diff_work_tree(git: &Git) -> Result<WorkTreeDiff, HostError> {

@@ -44,7 +44,7 @@ impl Impact {
     }
 
     /// Returns the paths of files that are gone and that no file needed.
-    pub fn unneeded<'a>(&'a self, known: &'a CodeGraph) -> impl Iterator<Item = &'a String> {
+    pub fn unneeded_paths<'a>(&'a self, known: &'a CodeGraph) -> impl Iterator<Item = &'a String> {
         let is_needed =
             |path: &str| self.reach.files.iter().any(|found| known.graph.path(found.from) == path);
         self.gone.iter().filter(move |path| !is_needed(path))

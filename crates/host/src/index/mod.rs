@@ -16,7 +16,7 @@ mod symbols;
 pub use dependencies::{Dependencies, DependencyPath, cycles_to_json, find_cycles};
 pub use embedded::{EmbeddedIndex, open_embedded};
 pub use explain::{Explanation, SignalStrength};
-pub use follow::{follow_files, watch_event_to_json};
+pub use follow::{describe_watch_event, follow_files, watch_event_to_json};
 pub use graph::{ChangeSet, CodeGraph};
 pub use impact::Impact;
 pub use map::ProjectMap;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use journeyman_host::config::ConfigError;
-use journeyman_host::config::{Environment, Flag, KEYS, Loaded, Source, TrustStore, Trusted, load};
+use journeyman_host::config::{Environment, Flag, KEYS, LoadedConfig, Source, TrustStore, Trusted, load};
 use journeyman_protocol::Mode;
 use tempfile::TempDir;
 use toml::Value;
@@ -53,7 +53,7 @@ impl Machine {
         self.place.path().join(path)
     }
 
-    fn load(&self, flags: &[Flag], trust: Trusted<'_>) -> Result<Loaded, ConfigError> {
+    fn load(&self, flags: &[Flag], trust: Trusted<'_>) -> Result<LoadedConfig, ConfigError> {
         let environment =
             Environment { vars: self.vars.clone(), home: None, cwd: self.place.path().to_owned() };
         load(&environment, &self.path("project"), flags, trust, Some(&self.path("admin.toml")))
@@ -69,7 +69,7 @@ fn flag(flag: &'static str, key: &'static str, value: impl Into<Value>) -> Flag 
     Flag { flag, key, value: value.into() }
 }
 
-fn source(loaded: &Loaded, key: &str) -> Source {
+fn source(loaded: &LoadedConfig, key: &str) -> Source {
     let path: Vec<String> = key.split('.').map(str::to_owned).collect();
     loaded.settings[&path].source.clone()
 }

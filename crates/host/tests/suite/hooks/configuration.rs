@@ -156,7 +156,7 @@ async fn what_a_project_calls_secret_is_hidden_from_no_guard() {
     let file = project.root().join(".journeyman/config.toml");
     load_from(&project, &file, "secrets = [\"MINE\"]\n", Trusted::Nothing).unwrap();
     let loaded = load(&project.environment(), &project.root(), &[], Trusted::Nothing, None).unwrap();
-    let names: Vec<&str> = loaded.config.redacted().map(String::as_str).collect();
+    let names: Vec<&str> = loaded.config.redacted_variables().map(String::as_str).collect();
     assert_eq!(names, ["STAGING_TOKEN", "MINE"]);
     let hooks = journeyman_host::configured_hooks(
         HooksBuilder::new(),
