@@ -81,7 +81,7 @@ async fn turns(bench: &Bench, store: Arc<dyn Store>, name: &str) {
     let model = Arc::new(Instantly::new(TURNS, ""));
     let handle = start(bench.parts(store, &model), settings(), session(1));
     handle.send("go on for long").await.unwrap();
-    handle.finished().await.unwrap();
+    handle.wait_until_finished().await.unwrap();
     let marks = model.marks.lock().unwrap();
     // In pieces, of which the least and the median stand: the machine has other work.
     let block = |from: usize| {
@@ -114,14 +114,14 @@ async fn idle(bench: &Bench) {
     let model = Arc::new(Instantly::new(1, ""));
     let warm = start(bench.parts(Arc::clone(&store), &model), settings(), session(0));
     warm.send("warm up").await.unwrap();
-    warm.finished().await.unwrap();
+    warm.wait_until_finished().await.unwrap();
     let before = memory();
     let mut handles = Vec::new();
     for number in 1..=IDLE {
         let model = Arc::new(Instantly::new(1, ""));
         let handle = start(bench.parts(Arc::clone(&store), &model), settings(), session(number as u64));
         handle.send("answer, then wait").await.unwrap();
-        handle.finished().await.unwrap();
+        handle.wait_until_finished().await.unwrap();
         handles.push(handle);
     }
     let each = memory().saturating_sub(before) as f64 / IDLE as f64 / 1024.0;
@@ -138,7 +138,7 @@ async fn many(bench: &Bench) {
         let handle = start(bench.parts(Arc::clone(&store), model), settings(), session(number as u64));
         async move {
             handle.send("work").await.unwrap();
-            handle.finished().await.unwrap();
+            handle.wait_until_finished().await.unwrap();
         }
     });
     join_all(work).await;
@@ -167,7 +167,7 @@ async fn open(bench: &Bench) {
     let model = Arc::new(Instantly::new(LONG, ""));
     let handle = start(bench.parts(Arc::clone(&store), &model), settings(), session(1));
     handle.send("go on for long").await.unwrap();
-    handle.finished().await.unwrap();
+    handle.wait_until_finished().await.unwrap();
     let entries = handle.bookmark().0;
     handle.close().await;
     drop(store);
@@ -198,7 +198,7 @@ async fn open(bench: &Bench) {
         for (place, handle) in handles.iter().enumerate() {
             let (started, cpu) = (Instant::now(), processor());
             handle.send("one more").await.unwrap();
-            handle.finished().await.unwrap();
+            handle.wait_until_finished().await.unwrap();
             // The first one packs the context.
             if message > 0 {
                 times[place].push(started.elapsed().as_secs_f64() * 1e3);
@@ -235,7 +235,7 @@ async fn streamed(bench: &Bench) {
     let handle = start(bench.parts(Arc::clone(&store), &model), settings(), session(1));
     let started = Instant::now();
     handle.send("tell it all").await.unwrap();
-    handle.finished().await.unwrap();
+    handle.wait_until_finished().await.unwrap();
     let took = started.elapsed();
     handle.close().await;
     drop((handle, store));

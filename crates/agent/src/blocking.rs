@@ -6,14 +6,14 @@ use crate::AgentError;
 ///
 /// # Errors
 /// [`AgentError::Background`] where the work panicked.
-pub(crate) async fn blocking<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, AgentError> {
-    tokio::task::spawn_blocking(work).await.map_err(|died| background(what, &died))
+    tokio::task::spawn_blocking(work).await.map_err(|died| background_error(what, &died))
 }
 
 /// Describes the death of a background task.
-pub(crate) fn background(what: &'static str, died: &tokio::task::JoinError) -> AgentError {
+pub(crate) fn background_error(what: &'static str, died: &tokio::task::JoinError) -> AgentError {
     AgentError::Background { what, reason: died.to_string() }
 }

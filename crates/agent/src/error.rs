@@ -10,10 +10,10 @@ use journeyman_workspace::WorkspaceError;
 use crate::hooks::HookEvent;
 
 /// Describes a failure of the log. Only a refused write says that nothing further was done.
-fn log_failure(error: &StoreError) -> String {
+fn describe_log_failure(error: &StoreError) -> String {
     match error.is_refused_write() {
         true => {
-            let left = left_by(error);
+            let left = describe_file_state(error);
             format!("the session log could not be written, so nothing further was done{left}: {error}")
         }
         false => error.to_string(),
@@ -25,7 +25,7 @@ fn log_failure(error: &StoreError) -> String {
 pub enum AgentError {
     /// The log can't be read, or refused an entry. A refused entry stops the turn before its
     /// effect.
-    #[error("{}", log_failure(.0))]
+    #[error("{}", describe_log_failure(.0))]
     Store(#[from] StoreError),
     /// The log failed during a write, so the entry may or may not be stored.
     #[error(
@@ -108,7 +108,7 @@ pub enum AgentError {
         name: String,
     },
     /// No snapshot has this name.
-    #[error("there is no snapshot `{name}`{}", listed(known))]
+    #[error("there is no snapshot `{name}`{}", list_names(known))]
     UnknownSnapshot {
         /// The name as given.
         name: String,
@@ -167,13 +167,13 @@ impl AgentError {
 }
 
 /// Describes the state of the project's files after the loss of the log.
-fn left_by(error: &StoreError) -> &'static str {
+fn describe_file_state(error: &StoreError) -> &'static str {
     match error {
         StoreError::Gone { .. } => " and the project's files stay as they are now",
         _ => "",
     }
 }
 
-fn listed(names: &[String]) -> String {
+fn list_names(names: &[String]) -> String {
     if names.is_empty() { "; it has none".to_owned() } else { format!("; there are: {}", names.join(", ")) }
 }

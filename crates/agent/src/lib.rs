@@ -19,7 +19,7 @@
 //! let id = SessionId::new(UnixMillis(0), 7);
 //! let session = start(parts, RunSettings::default(), id);
 //! session.send("make the failing test pass").await?;
-//! let report = session.finished().await?;
+//! let report = session.wait_until_finished().await?;
 //! println!("{:?}: {}", report.outcome, report.summary);
 //! # Ok(()) }
 //! ```

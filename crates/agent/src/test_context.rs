@@ -87,7 +87,7 @@ impl TestContext {
         );
         let shared = Arc::new(SessionShared::new(VecDeque::new(), MessageId(0)));
         let lease = Lease::new(Arc::clone(&store), session.clone(), "the test".to_owned(), clock.clone());
-        lease.take().await.unwrap();
+        lease.acquire().await.unwrap();
         let inbox = Inbox::new(
             log.clone(),
             Arc::clone(&shared),
@@ -134,7 +134,7 @@ impl TestContext {
         let content = calls.iter().cloned().map(Block::ToolUse).collect();
         let message = Message { role: Role::Assistant, content };
         let stop = Some(StopReason::ToolUse);
-        self.cx.transcript.note(Record::Message { message, taken: Vec::new(), stop, calls: Vec::new() });
+        self.cx.transcript.record(Record::Message { message, taken: Vec::new(), stop, calls: Vec::new() });
     }
 
     /// Returns the parts of a change review, together with the context.
@@ -196,9 +196,9 @@ pub(crate) fn approved(call: ToolUse, writes: &[&str]) -> ApprovedCall {
         call,
         read_only: writes.is_empty(),
         effects: Effects { writes, ..Effects::default() },
-        limit: Duration::from_secs(60),
+        time_limit: Duration::from_secs(60),
         context: Vec::new(),
-        trial: None,
+        preview: None,
         layer: None,
     }
 }

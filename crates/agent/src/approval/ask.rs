@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::judgement::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
 use crate::AgentError;
 use crate::calls::finished::FinishedCall;
-use crate::calls::settle::settle;
-use crate::durations::seconds;
+use crate::calls::settle::record_call_end;
+use crate::durations::format_duration;
 use crate::session::context::Context;
 use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
 use crate::session::task_end::TaskEnd;
@@ -29,9 +29,9 @@ use crate::transcript::running::CallChange;
 /// has no other way to go on.
 const MAX_UNANSWERED: u32 = 3;
 /// The author name of a hook's decision.
-pub(crate) const HOOK: &str = "hook";
+pub(crate) const HOOK_AUTHOR: &str = "hook";
 /// The note in the log for a call that an earlier answer allows.
-const EARLIER: &str = "allowed from now on, earlier in this session";
+const ALLOWED_EARLIER_NOTE: &str = "allowed from now on, earlier in this session";
 
 /// The answer to a question, if there is one, with the question's index.
 type IndexedAnswer = (usize, Option<AuthoredAnswer>);
@@ -41,28 +41,28 @@ pub(crate) struct Approvals {
     policy: Policy,
     registry: Arc<Registry>,
     /// Number of calls of the task that were refused because there was no one to ask.
-    unanswered: u32,
+    unanswered_count: u32,
 }
 
 impl Approvals {
     pub(crate) fn new(policy: Policy, registry: Arc<Registry>) -> Self {
-        Self { policy, registry, unanswered: 0 }
+        Self { policy, registry, unanswered_count: 0 }
     }
 
     /// Resets the count of unanswered questions.
     pub(crate) fn begin_task(&mut self) {
-        self.unanswered = 0;
+        self.unanswered_count = 0;
     }
 
     /// Returns the number of calls of the task that were refused because there was no one to ask.
-    pub(crate) fn unanswered(&self) -> u32 {
-        self.unanswered
+    pub(crate) fn unanswered_count(&self) -> u32 {
+        self.unanswered_count
     }
 
     /// Returns the task's end if too many calls were refused because there was no one to ask.
     pub(crate) fn end_unanswered(&self) -> Option<TaskEnd> {
         let why = "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode";
-        (self.unanswered >= MAX_UNANSWERED).then(|| TaskEnd::new(RunOutcome::PermissionNeeded, why))
+        (self.unanswered_count >= MAX_UNANSWERED).then(|| TaskEnd::new(RunOutcome::PermissionNeeded, why))
     }
 
     /// Refuses a call because there is no one to ask.
@@ -73,18 +73,18 @@ impl Approvals {
         verdict: Verdict,
         text: String,
     ) -> FinishedCall {
-        self.unanswered += 1;
-        tell_decision(cx, call, false, "headless", None);
+        self.unanswered_count += 1;
+        emit_decision(cx, call, false, "headless", None);
         FinishedCall { verdict: Some(verdict), ..FinishedCall::denied(text, "headless") }
     }
 
     /// Returns the rules that a lasting answer about a call would make.
-    pub(crate) fn propose(&self, call: &Call<'_>) -> Option<Rules> {
+    pub(crate) fn propose_rules(&self, call: &Call<'_>) -> Option<Rules> {
         self.policy.propose(call).ok()
     }
 
     /// Registers the project's own check commands with policy.
-    pub(crate) fn know_checks(&mut self, commands: Vec<String>) {
+    pub(crate) fn register_checks(&mut self, commands: Vec<String>) {
         self.policy = std::mem::take(&mut self.policy).with_checks(commands);
     }
 
@@ -103,7 +103,7 @@ impl Approvals {
     }
 
     /// Returns a one-line summary of a call for people.
-    pub(crate) fn summary(&self, cx: &Context, call: &ToolUse) -> String {
+    pub(crate) fn summarize_call(&self, cx: &Context, call: &ToolUse) -> String {
         let Ok(tool) = self.registry.get(&call.name) else { return call.name.clone() };
         // Redacted before the tool shortens the input, because a part of a secret would not be
         // recognized.
@@ -114,7 +114,7 @@ impl Approvals {
 
     /// Judges a call by policy. The sandbox is probed only for calls that may change something,
     /// because the first probe takes a few milliseconds.
-    pub(crate) async fn judge(
+    pub(crate) async fn judge_call(
         &self,
         cx: &Context,
         tool: &str,
@@ -123,17 +123,17 @@ impl Approvals {
     ) -> JudgedCall {
         let mode = cx.settings.mode;
         if read_only {
-            return self.judge_in(tool, effects, mode, None);
+            return self.judge_in_mode(tool, effects, mode, None);
         }
         let sandbox = cx.sandbox.enforcement(&cx.settings.needs).await.ok();
         let confined = sandbox.as_ref().is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
         // `auto` requires a sandbox that meets every need, and is `edit` otherwise, also for a user
         // who allowed unconfined commands: a wider mode never asks for what a narrower mode allows.
         let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
-        self.judge_in(tool, effects, mode, sandbox)
+        self.judge_in_mode(tool, effects, mode, sandbox)
     }
 
-    pub(crate) fn judge_in(
+    pub(crate) fn judge_in_mode(
         &self,
         tool: &str,
         effects: &Effects,
@@ -146,13 +146,13 @@ impl Approvals {
     }
 
     /// Turns a verdict into the next action: run the call, ask a person, or refuse the call.
-    pub(crate) fn admit(
+    pub(crate) fn apply_verdict(
         &mut self,
         cx: &mut Context,
         ready: ApprovedCall,
         judged: JudgedCall,
     ) -> Authorization {
-        if ready.trial.is_some() && judged.verdict.decision != Decision::Deny {
+        if ready.preview.is_some() && judged.verdict.decision != Decision::Deny {
             let reason =
                 format!("{}; it is tried out first, and lands when that is allowed", judged.verdict.reason);
             let verdict = Verdict { decision: Decision::Allow, reason, ..judged.verdict };
@@ -163,7 +163,7 @@ impl Approvals {
             Decision::Allow => {
                 let verdict = judged.verdict;
                 let in_session = |rule: &String| rule.starts_with(Layer::Session.name());
-                let note = verdict.rules.iter().any(in_session).then(|| EARLIER.to_owned());
+                let note = verdict.rules.iter().any(in_session).then(|| ALLOWED_EARLIER_NOTE.to_owned());
                 let change = CallChange { note, by: None, verdict: Some(verdict) };
                 cx.transcript.change_call(&ready.call, CallState::Approved, change);
                 Authorization::Run(ready)
@@ -176,25 +176,25 @@ impl Approvals {
                     ..FinishedCall::denied(text, "policy")
                 })
             }
-            Decision::Ask => self.ask_or_not(cx, ready, judged),
+            Decision::Ask => self.ask_or_refuse(cx, ready, judged),
         }
     }
 
-    fn ask_or_not(&mut self, cx: &mut Context, mut ready: ApprovedCall, judged: JudgedCall) -> Authorization {
+    fn ask_or_refuse(&mut self, cx: &mut Context, mut ready: ApprovedCall, judged: JudgedCall) -> Authorization {
         let before = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
-        let approved = |record: &CallRecord| record.state == CallState::Approved && by_a_person(record);
+        let approved = |record: &CallRecord| record.state == CallState::Approved && is_approved_by_person(record);
         if let Some(open) = before.filter(|open| approved(&open.record)) {
             // A person approved the call before the program was cut off, and the log has the
             // answer. Approvals by a wider mode or a hook don't count here.
             let note = open.record.approval.as_ref().and_then(|approval| approval.note.as_deref());
-            ready.context.extend(note.map(said));
+            ready.context.extend(note.map(describe_note));
             return Authorization::Run(ready);
         }
         if cx.can_ask() {
             let (tool, effects) = (ready.call.name.as_str(), &ready.effects);
             let call =
                 Call { tool, agent: None, mode: judged.mode, effects, sandbox: judged.sandbox.as_ref() };
-            let rules = self.propose(&call);
+            let rules = self.propose_rules(&call);
             return Authorization::Ask(ready, PermissionQuestion { judged, rules });
         }
         let verdict = judged.verdict;
@@ -222,12 +222,12 @@ impl Approvals {
         }
         let limit = cx.settings.tool_timeout;
         let (read_only, context) = (false, Vec::new());
-        let ready = ApprovedCall { call, effects, read_only, limit, context, trial: None, layer: None };
-        match self.admit(cx, ready, judged) {
+        let ready = ApprovedCall { call, effects, read_only, time_limit: limit, context, preview: None, layer: None };
+        match self.apply_verdict(cx, ready, judged) {
             Authorization::Run(_) => Ok(None),
             Authorization::Done(refused) => Ok(Some(refused.text())),
             Authorization::Ask(ready, question) => {
-                let mut answered = self.ask_all(cx, vec![(ready, question)], stop).await?;
+                let mut answered = self.ask_about_calls(cx, vec![(ready, question)], stop).await?;
                 Ok(answered.pop().and_then(|answer| answer.err().map(|refused| refused.finished.text())))
             }
         }
@@ -235,7 +235,7 @@ impl Approvals {
 
     /// Asks about several calls at once and waits until all are answered. `Ok` holds the calls that
     /// may run.
-    pub(crate) async fn ask_all(
+    pub(crate) async fn ask_about_calls(
         &mut self,
         cx: &mut Context,
         asked: Vec<(ApprovedCall, PermissionQuestion)>,
@@ -262,17 +262,17 @@ impl Approvals {
             };
             match heard {
                 Some((place, Some(decided))) => {
-                    self.take_answer(cx, place, decided, &mut open, &mut answered);
+                    self.apply_answer(cx, place, decided, &mut open, &mut answered);
                     // Recorded before the call takes effect and before later answers.
                     cx.transcript.flush().await?;
                 }
                 // The question was withdrawn, such as by an interrupt.
                 Some((place, None)) if !stop.is_cancelled() => {
-                    self.give_up(cx, &mut open, Some(place), "interrupt", &mut answered);
+                    self.close_questions(cx, &mut open, Some(place), "interrupt", &mut answered);
                 }
                 _ => {
                     let by = if stop.is_cancelled() { "interrupt" } else { "timeout" };
-                    self.give_up(cx, &mut open, None, by, &mut answered);
+                    self.close_questions(cx, &mut open, None, by, &mut answered);
                 }
             }
         }
@@ -290,12 +290,12 @@ impl Approvals {
     ) -> tokio::sync::oneshot::Receiver<AuthoredAnswer> {
         let verdict = question.judged.verdict.clone();
         cx.transcript.change_call(&ready.call, CallState::ApprovalRequired, verdict.clone().into());
-        let answer = cx.shared.ask(&ready.call.id);
+        let answer = cx.shared.open_question(&ready.call.id);
         cx.transcript.emit(Event::PermissionRequired {
             call: ready.call.id.clone(),
             tool: ready.call.name.clone(),
             input: ready.call.input.clone(),
-            summary: self.summary(cx, &ready.call),
+            summary: self.summarize_call(cx, &ready.call),
             verdict,
             rule: question.rules.as_ref().map(Rules::to_toml),
         });
@@ -304,7 +304,7 @@ impl Approvals {
 
     /// Applies one answer. A lasting answer also settles the other open questions that its rule
     /// covers.
-    fn take_answer(
+    fn apply_answer(
         &mut self,
         cx: &mut Context,
         place: usize,
@@ -320,30 +320,30 @@ impl Approvals {
                     Some(note) => format!("denied by the user: {note}"),
                     None => "denied by the user; don't try it again another way without asking".to_owned(),
                 };
-                tell_decision(cx, &ready.call, false, &by, note);
+                emit_decision(cx, &ready.call, false, &by, note);
                 if cx.transcript.state().is_open(&ready.call.id) {
                     // Recorded at once, so that no one is asked again after a crash about a call
                     // they denied.
-                    settle(cx, &ready.call, FinishedCall::denied(text.clone(), &by));
+                    record_call_end(cx, &ready.call, FinishedCall::denied(text.clone(), &by));
                 }
                 let finished = FinishedCall::denied(text, &by);
                 answered.push((place, Err(Box::new(RefusedCall { call: ready.call, finished }))));
             }
             PermissionAnswer::Allow { note } => {
-                allow(cx, &mut ready, note, &by);
+                record_approval(cx, &mut ready, note, &by);
                 answered.push((place, Ok(ready)));
             }
             PermissionAnswer::AllowRule { note } => {
-                allow(cx, &mut ready, note, &by);
+                record_approval(cx, &mut ready, note, &by);
                 answered.push((place, Ok(ready)));
                 let Some(rules) = question.rules else { return };
-                cx.transcript.note(Record::Allowed { rule: rules.to_toml() });
+                cx.transcript.record(Record::Allowed { rule: rules.to_toml() });
                 self.policy = std::mem::take(&mut self.policy).with_rules(rules);
                 for (other, slot) in open.iter_mut().enumerate() {
-                    let covered = slot.as_ref().is_some_and(|(ready, asked)| self.covers(ready, asked));
+                    let covered = slot.as_ref().is_some_and(|(ready, asked)| self.rules_allow(ready, asked));
                     if covered && let Some((mut ready, _)) = slot.take() {
-                        cx.shared.withdraw(&ready.call.id);
-                        allow(cx, &mut ready, None, &by);
+                        cx.shared.withdraw_question(&ready.call.id);
+                        record_approval(cx, &mut ready, None, &by);
                         answered.push((other, Ok(ready)));
                     }
                 }
@@ -353,14 +353,14 @@ impl Approvals {
 
     /// Returns true if the current rules allow a call that is being asked about. A question without
     /// a rule, such as a hook's, stays open.
-    fn covers(&self, ready: &ApprovedCall, asked: &PermissionQuestion) -> bool {
+    fn rules_allow(&self, ready: &ApprovedCall, asked: &PermissionQuestion) -> bool {
         let JudgedCall { mode, sandbox, .. } = asked.judged.clone();
-        let now = self.judge_in(&ready.call.name, &ready.effects, mode, sandbox);
+        let now = self.judge_in_mode(&ready.call.name, &ready.effects, mode, sandbox);
         asked.rules.is_some() && now.verdict.decision == Decision::Allow
     }
 
     /// Closes open questions without an answer: the one at index `only`, or all.
-    fn give_up(
+    fn close_questions(
         &self,
         cx: &Context,
         open: &mut [Option<(ApprovedCall, PermissionQuestion)>],
@@ -373,12 +373,12 @@ impl Approvals {
                 continue;
             }
             let Some((ready, _)) = slot.take() else { continue };
-            cx.shared.withdraw(&ready.call.id);
-            tell_decision(cx, &ready.call, false, by, None);
+            cx.shared.withdraw_question(&ready.call.id);
+            emit_decision(cx, &ready.call, false, by, None);
             let finished = match by {
                 "timeout" => {
                     let waited = cx.settings.approval_timeout.unwrap_or(Duration::ZERO);
-                    let waited = seconds(waited);
+                    let waited = format_duration(waited);
                     FinishedCall::denied(format!("denied: nobody answered within {waited}"), by)
                 }
                 _ => FinishedCall::interrupted(),
@@ -388,30 +388,30 @@ impl Approvals {
     }
 }
 
-fn allow(cx: &mut Context, ready: &mut ApprovedCall, note: Option<String>, by: &str) {
-    tell_decision(cx, &ready.call, true, by, note.clone());
+fn record_approval(cx: &mut Context, ready: &mut ApprovedCall, note: Option<String>, by: &str) {
+    emit_decision(cx, &ready.call, true, by, note.clone());
     let change = CallChange { note: note.clone(), by: Some(by), verdict: None };
     cx.transcript.change_call(&ready.call, CallState::Approved, change);
-    ready.context.extend(note.as_deref().map(said));
+    ready.context.extend(note.as_deref().map(describe_note));
 }
 
 /// The outcome of a question, with the question's index.
 type IndexedOutcome = (usize, Result<ApprovedCall, Box<RefusedCall>>);
 
 /// Emits an event that says who decided about a call.
-pub(crate) fn tell_decision(cx: &Context, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {
+pub(crate) fn emit_decision(cx: &Context, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {
     cx.transcript.emit(Event::PermissionDecided { call: call.id.clone(), allowed, by: by.to_owned(), note });
 }
 
 /// Returns the text for the model about a note that a person gave when allowing a call.
-fn said(note: &str) -> String {
+fn describe_note(note: &str) -> String {
     format!("The user allowed this and says: {note}")
 }
 
 /// Returns true if a person (not a hook or a rule) approved the call.
-fn by_a_person(record: &CallRecord) -> bool {
+fn is_approved_by_person(record: &CallRecord) -> bool {
     let approval = record.approval.as_ref();
-    approval.is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK))
+    approval.is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK_AUTHOR))
 }
 
 #[cfg(test)]
@@ -435,8 +435,8 @@ mod tests {
     async fn question(test: &mut TestContext, id: &str, path: &str) -> (ApprovedCall, PermissionQuestion) {
         let call = call(id, "write_file", json!({ "path": path, "content": "x" }));
         let ready = approved(call, &[path]);
-        let judged = test.approvals.judge(&test.cx, &ready.call.name, &ready.effects, false).await;
-        match test.approvals.admit(&mut test.cx, ready, judged) {
+        let judged = test.approvals.judge_call(&test.cx, &ready.call.name, &ready.effects, false).await;
+        match test.approvals.apply_verdict(&mut test.cx, ready, judged) {
             Authorization::Ask(ready, question) => (ready, question),
             Authorization::Run(_) | Authorization::Done(_) => panic!("{path} is to be asked about"),
         }
@@ -449,8 +449,8 @@ mod tests {
         for count in 1..=MAX_UNANSWERED {
             assert_eq!(test.approvals.end_unanswered(), None, "before refusal {count}");
             let ready = approved(call("c1", "write_file", json!({ "path": "a", "content": "" })), &["a"]);
-            let judged = test.approvals.judge(&test.cx, "write_file", &ready.effects, false).await;
-            let Authorization::Done(refused) = test.approvals.admit(&mut test.cx, ready, judged) else {
+            let judged = test.approvals.judge_call(&test.cx, "write_file", &ready.effects, false).await;
+            let Authorization::Done(refused) = test.approvals.apply_verdict(&mut test.cx, ready, judged) else {
                 panic!("nobody can be asked")
             };
             assert_eq!((refused.state, refused.by.as_deref()), (CallState::Denied, Some("headless")));
@@ -472,8 +472,8 @@ mod tests {
         for (id, command) in [("c1", "cargo test"), ("c2", "cargo test"), ("c3", "cargo bench")] {
             let mut ready = approved(call(id, "run_command", json!({ "command": command })), &[]);
             ready.effects.command = Some(command.to_owned());
-            let judged = test.approvals.judge(&test.cx, "run_command", &ready.effects, false).await;
-            match test.approvals.admit(&mut test.cx, ready, judged) {
+            let judged = test.approvals.judge_call(&test.cx, "run_command", &ready.effects, false).await;
+            match test.approvals.apply_verdict(&mut test.cx, ready, judged) {
                 Authorization::Ask(ready, question) => asked.push((ready, question)),
                 _ => panic!("{command} is to be asked about"),
             }
@@ -485,13 +485,13 @@ mod tests {
             status.wait_for(|status| status.asked.len() == 3).await.unwrap();
             let by = "ada".to_owned();
             let lasting = AuthoredAnswer { answer: PermissionAnswer::allow_rule(), by: by.clone() };
-            assert!(shared.answer(&CallId::new("c1"), lasting));
+            assert!(shared.answer_question(&CallId::new("c1"), lasting));
             status.wait_for(|status| status.asked == [CallId::new("c3")]).await.unwrap();
             assert!(
-                shared.answer(&CallId::new("c3"), AuthoredAnswer { answer: PermissionAnswer::deny(), by })
+                shared.answer_question(&CallId::new("c3"), AuthoredAnswer { answer: PermissionAnswer::deny(), by })
             );
         };
-        let (answered, ()) = tokio::join!(test.approvals.ask_all(&mut test.cx, asked, &stop), answers);
+        let (answered, ()) = tokio::join!(test.approvals.ask_about_calls(&mut test.cx, asked, &stop), answers);
         let allowed: Vec<bool> = answered.unwrap().iter().map(Result::is_ok).collect();
         assert_eq!(allowed, [true, true, false]);
         assert!(test.cx.transcript.state().is_open(&CallId::new("c1")));
@@ -506,7 +506,7 @@ mod tests {
         test.record_reply(&[call("c1", "write_file", json!({ "path": "a", "content": "x" }))]);
         let asked = question(&mut test, "c1", "a").await;
         let stop = CancellationToken::new();
-        let mut answered = test.approvals.ask_all(&mut test.cx, vec![asked], &stop).await.unwrap();
+        let mut answered = test.approvals.ask_about_calls(&mut test.cx, vec![asked], &stop).await.unwrap();
         let Some(Err(refused)) = answered.pop() else { panic!("nobody answered") };
         assert_eq!(refused.finished.text(), "denied: nobody answered within 90 s");
         assert_eq!(test.cx.shared.status.borrow().asked, [], "the question is withdrawn");
@@ -517,10 +517,10 @@ mod tests {
         let mut test = with_person().await;
         test.record_reply(&[call("c1", "write_file", json!({ "path": "a", "content": "x" }))]);
         let (mut ready, _) = question(&mut test, "c1", "a").await;
-        allow(&mut test.cx, &mut ready, Some("only this once".to_owned()), "ada");
+        record_approval(&mut test.cx, &mut ready, Some("only this once".to_owned()), "ada");
         let again = approved(ready.call, &["a"]);
-        let judged = test.approvals.judge(&test.cx, "write_file", &again.effects, false).await;
-        let Authorization::Run(ready) = test.approvals.admit(&mut test.cx, again, judged) else {
+        let judged = test.approvals.judge_call(&test.cx, "write_file", &again.effects, false).await;
+        let Authorization::Run(ready) = test.approvals.apply_verdict(&mut test.cx, again, judged) else {
             panic!("a person has allowed it")
         };
         assert_eq!(ready.context, ["The user allowed this and says: only this once"]);
@@ -533,7 +533,7 @@ mod tests {
         let asked = question(&mut test, "c1", "a").await;
         let stop = CancellationToken::new();
         stop.cancel();
-        let mut answered = test.approvals.ask_all(&mut test.cx, vec![asked], &stop).await.unwrap();
+        let mut answered = test.approvals.ask_about_calls(&mut test.cx, vec![asked], &stop).await.unwrap();
         let Some(Err(refused)) = answered.pop() else { panic!("the task was stopped") };
         assert_eq!(refused.finished.state, CallState::Interrupted);
     }

@@ -9,7 +9,7 @@ use journeyman_protocol::{CallState, Decision, Effects, Level, RelPath, ToolUse,
 use journeyman_tools::{CALL_TIME, Registry};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{Approvals, HOOK, tell_decision};
+use super::ask::{Approvals, HOOK_AUTHOR, emit_decision};
 use super::judgement::{ApprovedCall, Authorization, JudgedCall};
 use super::overlay_preview::{OverlayPreviews, PreviewPlan};
 use crate::calls::finished::FinishedCall;
@@ -43,34 +43,34 @@ impl Authorizer<'_> {
         if let Some(why) = &call.malformed {
             let text =
                 format!("not run: the arguments are not valid JSON ({why}). Send the call again, whole.");
-            return Authorization::Done(FinishedCall::refused(CallState::Failed, text));
+            return Authorization::Done(FinishedCall::without_output(CallState::Failed, text));
         }
-        match self.judged(cx, call).await {
-            Ok((ready, judged)) => self.ask_hooks(cx, ready, judged, stop).await,
+        match self.judge_call(cx, call).await {
+            Ok((ready, judged)) => self.consult_hooks(cx, ready, judged, stop).await,
             Err(refused) => Authorization::Done(refused),
         }
     }
 
     /// Returns the call with its effects, and policy's verdict.
-    async fn judged(
+    async fn judge_call(
         &mut self,
         cx: &mut Context,
         call: &ToolUse,
     ) -> Result<(ApprovedCall, JudgedCall), FinishedCall> {
         let failed =
-            |error: journeyman_tools::ToolError| FinishedCall::refused(CallState::Failed, error.to_string());
+            |error: journeyman_tools::ToolError| FinishedCall::without_output(CallState::Failed, error.to_string());
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
         let read_only = tool.is_read_only();
         let effects = follow_links(cx, effects);
-        let mut judged = self.approvals.judge(cx, &call.name, &effects, read_only).await;
+        let mut judged = self.approvals.judge_call(cx, &call.name, &effects, read_only).await;
         let limit = match tool.limit() {
             // The default of tools that set no limit of their own.
             Some(CALL_TIME) => cx.settings.tool_timeout,
             Some(own) => own,
             None => Duration::MAX,
         };
-        let trial = match self.previews.plan(cx, self.approvals, call, &effects, &judged.verdict).await {
+        let trial = match self.previews.plan_preview(cx, self.approvals, call, &effects, &judged.verdict).await {
             PreviewPlan::First(contained) => Some(contained),
             PreviewPlan::No => None,
             PreviewPlan::Cannot(why) => {
@@ -79,11 +79,11 @@ impl Authorizer<'_> {
             }
         };
         let (call, context) = (call.clone(), Vec::new());
-        Ok((ApprovedCall { call, effects, read_only, limit, context, trial, layer: None }, judged))
+        Ok((ApprovedCall { call, effects, read_only, time_limit: limit, context, preview: trial, layer: None }, judged))
     }
 
     /// Passes a call that policy doesn't deny to the hooks. Changed input is judged again.
-    async fn ask_hooks(
+    async fn consult_hooks(
         &mut self,
         cx: &mut Context,
         mut ready: ApprovedCall,
@@ -91,14 +91,14 @@ impl Authorizer<'_> {
         stop: &CancellationToken,
     ) -> Authorization {
         if judged.verdict.decision == Decision::Deny {
-            return self.approvals.admit(cx, ready, judged);
+            return self.approvals.apply_verdict(cx, ready, judged);
         }
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let looked = self.hooks.pre_tool(cx, review, &ready, stop).await;
         ready.context = looked.context;
         if let Some(input) = looked.input {
             let amended = ToolUse { input, ..ready.call.clone() };
-            match self.judged(cx, &amended).await {
+            match self.judge_call(cx, &amended).await {
                 Ok((again, anew)) => {
                     ready = ApprovedCall { context: ready.context, ..again };
                     judged = anew;
@@ -108,15 +108,15 @@ impl Authorizer<'_> {
         }
         match looked.decision {
             PreToolDecision::Go => {}
-            PreToolDecision::Approve { .. } if is_a_hooks_to_approve(&judged.verdict) => {
-                ready.trial = None;
-                let change = CallChange { note: None, by: Some(HOOK), verdict: Some(judged.verdict) };
+            PreToolDecision::Approve { .. } if may_hook_approve(&judged.verdict) => {
+                ready.preview = None;
+                let change = CallChange { note: None, by: Some(HOOK_AUTHOR), verdict: Some(judged.verdict) };
                 cx.transcript.change_call(&ready.call, CallState::Approved, change);
                 return Authorization::Run(ready);
             }
             PreToolDecision::Approve { .. } => {}
             PreToolDecision::Ask { reason } => {
-                ready.trial = None;
+                ready.preview = None;
                 let verdict = &mut judged.verdict;
                 if verdict.decision == Decision::Allow {
                     (verdict.decision, verdict.reason) = (Decision::Ask, reason);
@@ -124,15 +124,15 @@ impl Authorizer<'_> {
             }
             PreToolDecision::Deny { reason } => {
                 let text = format!("denied by a hook: {reason}");
-                tell_decision(cx, &ready.call, false, HOOK, Some(reason));
-                return Authorization::Done(FinishedCall::denied(text, HOOK).saying(ready.context));
+                emit_decision(cx, &ready.call, false, HOOK_AUTHOR, Some(reason));
+                return Authorization::Done(FinishedCall::denied(text, HOOK_AUTHOR).with_notes(ready.context));
             }
             PreToolDecision::Result { text, is_error } => {
                 let state = if is_error { CallState::Failed } else { CallState::Completed };
-                return Authorization::Done(FinishedCall::refused(state, text).saying(ready.context));
+                return Authorization::Done(FinishedCall::without_output(state, text).with_notes(ready.context));
             }
         }
-        self.approvals.admit(cx, ready, judged)
+        self.approvals.apply_verdict(cx, ready, judged)
     }
 }
 
@@ -150,7 +150,7 @@ fn follow_links(cx: &Context, mut effects: Effects) -> Effects {
 
 /// Returns true if a hook may approve the call in place of a person: only if the mode asks, and no
 /// rule does.
-fn is_a_hooks_to_approve(verdict: &Verdict) -> bool {
+fn may_hook_approve(verdict: &Verdict) -> bool {
     verdict.decision == Decision::Ask && verdict.level < Level::System && !is_by_rule(verdict)
 }
 
@@ -212,7 +212,7 @@ mod tests {
         let refused = refusal(authorize("", denies, &write("a")).await.1);
         assert_eq!(
             (refused.text(), refused.by.as_deref()),
-            ("denied by a hook: not today".to_owned(), Some(HOOK))
+            ("denied by a hook: not today".to_owned(), Some(HOOK_AUTHOR))
         );
         let approves =
             HooksBuilder::new().on_pre_tool(|_, _, _| PreToolDecision::Approve { reason: "mine".to_owned() });
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(followed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["link", "secrets/key"]);
         test.set_rules(DENY_SECRETS);
         let effects = Effects { writes: followed, ..Effects::default() };
-        let judged = test.approvals.judge(&test.cx, "write_file", &effects, false).await;
+        let judged = test.approvals.judge_call(&test.cx, "write_file", &effects, false).await;
         assert_eq!(judged.verdict.decision, Decision::Deny);
     }
 }

@@ -6,11 +6,11 @@ use journeyman_protocol::{FileChange, RelPath};
 use journeyman_workspace::DestructiveChange;
 
 /// Maximum number of items named in one sentence.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// Describes the changes that undo can't revert, such as "removes 3 files that undo can't bring
 /// back: .env (1.2 KB), target/ (2 files, 812 MB)". Returns `None` if undo can revert all of them.
-pub(crate) fn lost(losses: &[DestructiveChange]) -> Option<String> {
+pub(crate) fn describe_lost(losses: &[DestructiveChange]) -> Option<String> {
     let mut gone: Vec<&DestructiveChange> = losses.iter().filter(|loss| !loss.undoable).collect();
     if gone.is_empty() {
         return None;
@@ -22,71 +22,71 @@ pub(crate) fn lost(losses: &[DestructiveChange]) -> Option<String> {
         (false, true) => "removes or replaces",
         (false, false) => "removes",
     };
-    let mut text = format!("{verb} {} that undo can't bring back: {}", counted(&gone), named(&gone));
+    let mut text = format!("{verb} {} that undo can't bring back: {}", count_files(&gone), list_with_sizes(&gone));
     let kept: Vec<&DestructiveChange> = losses.iter().filter(|loss| loss.undoable).collect();
     if !kept.is_empty() {
         // Writing to a string can't fail.
-        write!(text, "; and {}, which undo brings back: {}", counted(&kept), named(&kept)).ok();
+        write!(text, "; and {}, which undo brings back: {}", count_files(&kept), list_with_sizes(&kept)).ok();
     }
     Some(text)
 }
 
 /// Describes the removed or replaced ignored files that undo can bring back, if there are any.
-pub(crate) fn recoverable(losses: &[DestructiveChange]) -> Option<String> {
+pub(crate) fn describe_recoverable(losses: &[DestructiveChange]) -> Option<String> {
     let kept: Vec<&DestructiveChange> = losses.iter().filter(|loss| loss.undoable).collect();
-    (!kept.is_empty()).then(|| format!("{} that no checkpoint has: {}", counted(&kept), named(&kept)))
+    (!kept.is_empty()).then(|| format!("{} that no checkpoint has: {}", count_files(&kept), list_with_sizes(&kept)))
 }
 
-fn counted(losses: &[&DestructiveChange]) -> String {
+fn count_files(losses: &[&DestructiveChange]) -> String {
     let files = losses.iter().fold(0_u64, |sum, loss| sum.saturating_add(loss.files));
     let more = if losses.iter().any(|loss| loss.more) { "more than " } else { "" };
     match files {
         1 => format!("{more}1 file"),
-        _ => format!("{more}{} files", grouped(files)),
+        _ => format!("{more}{} files", group_digits(files)),
     }
 }
 
-fn named(losses: &[&DestructiveChange]) -> String {
-    let each = losses.iter().take(MOST_NAMED).map(|loss| {
-        let size = size(loss.bytes);
+fn list_with_sizes(losses: &[&DestructiveChange]) -> String {
+    let each = losses.iter().take(MAX_NAMED).map(|loss| {
+        let size = format_size(loss.bytes);
         match (loss.directory, loss.files) {
             (false, _) => format!("{} ({size})", loss.path),
             (true, 1) => format!("{}/ (1 file, {size})", loss.path),
-            (true, files) => format!("{}/ ({} files, {size})", loss.path, grouped(files)),
+            (true, files) => format!("{}/ ({} files, {size})", loss.path, group_digits(files)),
         }
     });
     let text = each.collect::<Vec<_>>().join(", ");
-    and_more(text, losses.len())
+    append_rest_count(text, losses.len())
 }
 
-fn and_more(mut text: String, all: usize) -> String {
-    if let Some(more) = all.checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+fn append_rest_count(mut text: String, all: usize) -> String {
+    if let Some(more) = all.checked_sub(MAX_NAMED).filter(|more| *more > 0) {
         write!(text, " and {more} more").ok();
     }
     text
 }
 
 /// Lists the files that a command changed, for a question.
-pub(crate) fn changed(changes: &[FileChange]) -> String {
+pub(crate) fn list_changed_files(changes: &[FileChange]) -> String {
     match changes {
         [] => "no file that a checkpoint has".to_owned(),
         [one] => one.path.to_string(),
         _ => {
-            let names = changes.iter().take(MOST_NAMED).map(|change| change.path.to_string());
-            let names = and_more(names.collect::<Vec<_>>().join(", "), changes.len());
-            format!("{} files: {names}", grouped(changes.len() as u64))
+            let names = changes.iter().take(MAX_NAMED).map(|change| change.path.to_string());
+            let names = append_rest_count(names.collect::<Vec<_>>().join(", "), changes.len());
+            format!("{} files: {names}", group_digits(changes.len() as u64))
         }
     }
 }
 
 /// Lists files with the reason for each.
-pub(crate) fn reasons(files: &[(RelPath, String)]) -> String {
-    let each = files.iter().take(MOST_NAMED).map(|(path, why)| format!("{path}: {why}"));
-    and_more(each.collect::<Vec<_>>().join("; "), files.len())
+pub(crate) fn list_reasons(files: &[(RelPath, String)]) -> String {
+    let each = files.iter().take(MAX_NAMED).map(|(path, why)| format!("{path}: {why}"));
+    append_rest_count(each.collect::<Vec<_>>().join("; "), files.len())
 }
 
 /// Formats a number with commas between groups of three digits.
-fn grouped(number: u64) -> String {
+fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -99,7 +99,7 @@ fn grouped(number: u64) -> String {
 }
 
 /// Formats a size in decimal units, with at most three digits.
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1_000 {
         return format!("{bytes} B");
@@ -129,33 +129,33 @@ mod tests {
         let losses = [loss(".env", 1, 1_234, false), loss("target/", 1_204, 812_345_678, false)];
         let expected =
             "removes 1,205 files that undo can't bring back: target/ (1,204 files, 812 MB), .env (1.2 KB)";
-        assert_eq!(lost(&losses).unwrap(), expected);
+        assert_eq!(describe_lost(&losses).unwrap(), expected);
         let losses = [
             loss(".env", 1, 12, true),
             DestructiveChange { replaced: true, ..loss("big", 1, 20_000_000, false) },
         ];
         let expected = "replaces 1 file that undo can't bring back: big (20 MB); and 1 file, which undo brings back: \
                         .env (12 B)";
-        assert_eq!(lost(&losses).unwrap(), expected);
-        assert_eq!(lost(&losses[..1]), None);
-        assert_eq!(recoverable(&losses).unwrap(), "1 file that no checkpoint has: .env (12 B)");
+        assert_eq!(describe_lost(&losses).unwrap(), expected);
+        assert_eq!(describe_lost(&losses[..1]), None);
+        assert_eq!(describe_recoverable(&losses).unwrap(), "1 file that no checkpoint has: .env (12 B)");
     }
 
     #[test]
     fn much_is_counted() {
         let losses: Vec<DestructiveChange> =
             (0..12).map(|n| loss(&format!("f{n}"), 1, 1_000, false)).collect();
-        let text = lost(&losses).unwrap();
+        let text = describe_lost(&losses).unwrap();
         assert!(
             text.starts_with("removes 12 files that ") && text.ends_with("f7 (1.0 KB) and 4 more"),
             "{text}"
         );
         let losses = [DestructiveChange { more: true, ..loss("all/", 400_000, u64::MAX, false) }];
-        assert!(lost(&losses).unwrap().contains("more than 400,000 files"), "{:?}", lost(&losses));
+        assert!(describe_lost(&losses).unwrap().contains("more than 400,000 files"), "{:?}", describe_lost(&losses));
         assert_eq!(
-            (size(999), size(1_000), size(9_999), size(10_000)),
+            (format_size(999), format_size(1_000), format_size(9_999), format_size(10_000)),
             ("999 B".into(), "1.0 KB".into(), "9.9 KB".into(), "10 KB".into())
         );
-        assert_eq!(size(u64::MAX), "18 EB");
+        assert_eq!(format_size(u64::MAX), "18 EB");
     }
 }

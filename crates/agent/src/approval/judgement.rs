@@ -14,27 +14,27 @@ pub(crate) struct ApprovedCall {
     pub(crate) effects: Effects,
     pub(crate) read_only: bool,
     /// The time limit.
-    pub(crate) limit: Duration,
+    pub(crate) time_limit: Duration,
     /// Notes of hooks and people to add to the result.
     pub(crate) context: Vec<String>,
     /// The verdict that applies if an overlay preview shows no destructive changes. `None` for a
     /// call without a preview.
-    pub(crate) trial: Option<Box<JudgedCall>>,
+    pub(crate) preview: Option<Box<JudgedCall>>,
     /// The layer of the overlay preview.
     pub(crate) layer: Option<OverlayRun>,
 }
 
 impl ApprovedCall {
     /// Returns a copy of the call to ask about.
-    pub(crate) fn again(&self) -> Self {
+    pub(crate) fn copy_for_question(&self) -> Self {
         let (call, effects) = (self.call.clone(), self.effects.clone());
-        let (read_only, limit) = (self.read_only, self.limit);
-        Self { call, effects, read_only, limit, context: Vec::new(), trial: None, layer: None }
+        let (read_only, limit) = (self.read_only, self.time_limit);
+        Self { call, effects, read_only, time_limit: limit, context: Vec::new(), preview: None, layer: None }
     }
 
     /// Returns true if the calls must not overlap because one may change files that the other reads
     /// or changes.
-    pub(crate) fn conflicts(&self, other: &Self) -> bool {
+    pub(crate) fn conflicts_with(&self, other: &Self) -> bool {
         if self.read_only && other.read_only {
             return false;
         }

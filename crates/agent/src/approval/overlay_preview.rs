@@ -16,23 +16,23 @@ use journeyman_tools::{Registry, Seen};
 use super::ask::Approvals;
 use super::judgement::{ApprovedCall, JudgedCall, PermissionQuestion};
 use crate::AgentError;
-use crate::approval::destructive_changes::{changed, lost, reasons, recoverable};
-use crate::blocking::blocking;
+use crate::approval::destructive_changes::{list_changed_files, describe_lost, list_reasons, describe_recoverable};
+use crate::blocking::run_blocking;
 use crate::calls::finished::FinishedCall;
 use crate::session::context::Context;
 use crate::transcript::running::CallChange;
 
 /// Maximum bytes of the diff shown with the question.
-const SHOWN_DIFF: usize = 16 * 1024;
+const MAX_DIFF_BYTES: usize = 16 * 1024;
 
 /// The session's experience with mounting layers. The first attempt decides.
 #[derive(Debug, Default)]
 pub(crate) enum LayerSupport {
     #[default]
-    Untried,
-    Work,
+    Untested,
+    Supported,
     /// The reason why no layer can be mounted here.
-    Fail(String),
+    Unsupported(String),
 }
 
 /// The decision to preview a call.
@@ -57,16 +57,16 @@ enum LayerEnd {
 /// The overlay previews of a session.
 pub(crate) struct OverlayPreviews {
     registry: Arc<Registry>,
-    layers: LayerSupport,
+    layer_support: LayerSupport,
 }
 
 impl OverlayPreviews {
     pub(crate) fn new(registry: Arc<Registry>) -> Self {
-        Self { registry, layers: LayerSupport::Untried }
+        Self { registry, layer_support: LayerSupport::Untested }
     }
 
     /// Decides if a judged call needs a preview.
-    pub(crate) async fn plan(
+    pub(crate) async fn plan_preview(
         &mut self,
         cx: &Context,
         approvals: &Approvals,
@@ -89,14 +89,14 @@ impl OverlayPreviews {
         }
         let (registry, workspace) = (Arc::clone(&self.registry), Arc::clone(&cx.workspace));
         let asked = call.clone();
-        let wanted = blocking("looking at what a command names", move || {
+        let wanted = run_blocking("looking at what a command names", move || {
             registry.get(&asked.name).is_ok_and(|tool| tool.tries_out(&workspace, &asked.input))
         });
         if !wanted.await.unwrap_or(false) {
             return PreviewPlan::No;
         }
         let contained = Effects { previewed: true, ..effects.clone() };
-        let judged = approvals.judge(cx, &call.name, &contained, false).await;
+        let judged = approvals.judge_call(cx, &call.name, &contained, false).await;
         let allowed = judged.verdict.decision == Decision::Allow;
         // A preview is no help if no one can be asked about its result, or if the command sends
         // data to other hosts.
@@ -105,37 +105,37 @@ impl OverlayPreviews {
         {
             return PreviewPlan::No;
         }
-        match self.layers(cx).await {
-            LayerSupport::Fail(why) => PreviewPlan::Cannot(why.clone()),
-            LayerSupport::Untried | LayerSupport::Work => PreviewPlan::First(Box::new(judged)),
+        match self.layer_support(cx).await {
+            LayerSupport::Unsupported(why) => PreviewPlan::Cannot(why.clone()),
+            LayerSupport::Untested | LayerSupport::Supported => PreviewPlan::First(Box::new(judged)),
         }
     }
 
     /// Tests once a session whether layers can be mounted over the tree.
-    async fn layers(&mut self, cx: &Context) -> &LayerSupport {
-        if matches!(self.layers, LayerSupport::Untried) {
+    async fn layer_support(&mut self, cx: &Context) -> &LayerSupport {
+        if matches!(self.layer_support, LayerSupport::Untested) {
             let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
             let session = cx.session.clone();
             let tried =
-                blocking("mounting a layer", move || workspace.previews().can_start(&session, &sandbox))
+                run_blocking("mounting a layer", move || workspace.previews().can_start(&session, &sandbox))
                     .await;
-            self.layers = match tried.and_then(|tried| tried.map_err(AgentError::from)) {
-                Ok(()) => LayerSupport::Work,
-                Err(error) => LayerSupport::Fail(error.to_string()),
+            self.layer_support = match tried.and_then(|tried| tried.map_err(AgentError::from)) {
+                Ok(()) => LayerSupport::Supported,
+                Err(error) => LayerSupport::Unsupported(error.to_string()),
             };
         }
-        &self.layers
+        &self.layer_support
     }
 
     /// Mounts the layer of a call that is about to run. The error is a text for the model.
-    pub(crate) async fn mount(&mut self, cx: &Context) -> Result<OverlayRun, String> {
+    pub(crate) async fn mount_layer(&mut self, cx: &Context) -> Result<OverlayRun, String> {
         let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
         let session = cx.session.clone();
-        let made = blocking("mounting a layer", move || workspace.previews().start(&session, &sandbox)).await;
+        let made = run_blocking("mounting a layer", move || workspace.previews().start(&session, &sandbox)).await;
         made.and_then(|made| made.map_err(AgentError::from)).map_err(|error| {
             let why = error.to_string();
             // Later calls are asked about before they run.
-            self.layers = LayerSupport::Fail(why.clone());
+            self.layer_support = LayerSupport::Unsupported(why.clone());
             format!(
                 "not run: it was to be tried out first, and that can't be done: {why}. Make the call again."
             )
@@ -157,8 +157,8 @@ pub(crate) async fn finish_preview(
     // The changes that the tool reported were made in the layer.
     finished.changes.clear();
     if finished.abandoned || finished.state == CallState::Interrupted {
-        discard(trial).await;
-        finished.parts.push(text("nothing of what it did was landed"));
+        discard_layer(trial).await;
+        finished.parts.push(text_part("nothing of what it did was landed"));
         return Ok(Some((ready, finished)));
     }
     let workspace = Arc::clone(&cx.workspace);
@@ -166,37 +166,37 @@ pub(crate) async fn finish_preview(
         let tried = trial.examine(&workspace);
         (trial, tried)
     };
-    let (trial, tried) = blocking("looking at what a command did", looked).await?;
+    let (trial, tried) = run_blocking("looking at what a command did", looked).await?;
     let tried = match tried {
         Ok(tried) => tried,
         Err(error) => {
-            discard(trial).await;
-            refuse(&mut finished, &format!("what it did can't be told: {error}"));
+            discard_layer(trial).await;
+            note_nothing_landed(&mut finished, &format!("what it did can't be told: {error}"));
             return Ok(Some((ready, finished)));
         }
     };
     if !tried.refusals().is_empty() {
-        discard(trial).await;
-        refuse(&mut finished, &reasons(&tried.refusals()));
+        discard_layer(trial).await;
+        note_nothing_landed(&mut finished, &list_reasons(&tried.refusals()));
         return Ok(Some((ready, finished)));
     }
     if tried.is_empty() {
-        discard(trial).await;
+        discard_layer(trial).await;
         return Ok(Some((ready, finished)));
     }
     let fate = decide_landing(cx, approvals, &mut ready, &tried, stop).await;
     match fate {
         Ok(LayerEnd::Land) => {}
         Ok(LayerEnd::Drop(refused)) => {
-            discard(trial).await;
+            discard_layer(trial).await;
             return Ok(Some((ready, *refused)));
         }
         Ok(LayerEnd::Settled) => {
-            discard(trial).await;
+            discard_layer(trial).await;
             return Ok(None);
         }
         Err(error) => {
-            discard(trial).await;
+            discard_layer(trial).await;
             return Err(error);
         }
     }
@@ -212,18 +212,18 @@ async fn decide_landing(
     tried: &OverlayChanges,
     stop: &CancellationToken,
 ) -> Result<LayerEnd, AgentError> {
-    let Some(contained) = ready.trial.take() else { return Ok(LayerEnd::Land) };
+    let Some(contained) = ready.preview.take() else { return Ok(LayerEnd::Land) };
     let losses = tried.destructive_changes();
-    let lost = lost(&losses);
+    let lost = describe_lost(&losses);
     if lost.is_none() && contained.verdict.decision == Decision::Allow {
         return Ok(LayerEnd::Land);
     }
     let mut reason = format!(
         "{}. It was tried out, and nothing of it is in place yet; it changes {}",
         contained.verdict.reason,
-        changed(&tried.changes())
+        list_changed_files(&tried.changes())
     );
-    if let Some(kept) = recoverable(&losses).filter(|_| lost.is_none()) {
+    if let Some(kept) = describe_recoverable(&losses).filter(|_| lost.is_none()) {
         reason.push_str(&format!(", and removes or replaces {kept}"));
     }
     let mut rules = contained.verdict.rules.clone();
@@ -238,11 +238,11 @@ async fn decide_landing(
     let effects = Effects { previewed: true, ..ready.effects.clone() };
     let call =
         Call { tool: &ready.call.name, agent: None, mode, effects: &effects, sandbox: sandbox.as_ref() };
-    let rules = lost.is_none().then(|| approvals.propose(&call)).flatten();
+    let rules = lost.is_none().then(|| approvals.propose_rules(&call)).flatten();
     let judged = JudgedCall { verdict, mode, sandbox };
-    let asked = ApprovedCall { context: std::mem::take(&mut ready.context), ..ready.again() };
+    let asked = ApprovedCall { context: std::mem::take(&mut ready.context), ..ready.copy_for_question() };
     let mut answers =
-        approvals.ask_all(cx, vec![(asked, PermissionQuestion { judged, rules })], stop).await?;
+        approvals.ask_about_calls(cx, vec![(asked, PermissionQuestion { judged, rules })], stop).await?;
     match answers.pop() {
         Some(Ok(allowed)) => {
             ready.context = allowed.context;
@@ -276,8 +276,8 @@ fn refuse_unanswered(
 /// Emits the diff of the layer as output of the call.
 async fn show_diff(cx: &Context, ready: &ApprovedCall, tried: &OverlayChanges) {
     let (workspace, changes) = (Arc::clone(&cx.workspace), tried.copy_changes().clone());
-    let diff = move || workspace.landings().diff(&changes, SHOWN_DIFF);
-    if let Ok(Ok(diff)) = blocking("comparing a layer", diff).await
+    let diff = move || workspace.landings().diff(&changes, MAX_DIFF_BYTES);
+    if let Ok(Ok(diff)) = run_blocking("comparing a layer", diff).await
         && !diff.text.is_empty()
     {
         let text = cx.redactor.redact(&diff.text).into_owned();
@@ -301,25 +301,25 @@ async fn land_layer(
         seen.left_by(&workspace, &landing.changes);
         Ok((landing, tried))
     };
-    let (landing, tried) = match blocking("landing what a command did", land).await? {
+    let (landing, tried) = match run_blocking("landing what a command did", land).await? {
         Ok(done) => done,
         Err(error) => {
-            refuse(finished, &error.to_string());
+            note_nothing_landed(finished, &error.to_string());
             return Ok(());
         }
     };
     if !landing.landed {
         let why =
-            format!("{}. Look at the files, and do it again if it still makes sense", reasons(&landing.left));
-        refuse(finished, &why);
+            format!("{}. Look at the files, and do it again if it still makes sense", list_reasons(&landing.left));
+        note_nothing_landed(finished, &why);
         return Ok(());
     }
     finished.changes = landing.changes;
-    if let Some(lost) = lost(&tried.destructive_changes()) {
-        finished.parts.push(text(&format!("[landed after approval: it {lost}]")));
+    if let Some(lost) = describe_lost(&tried.destructive_changes()) {
+        finished.parts.push(text_part(&format!("[landed after approval: it {lost}]")));
     }
     if !landing.left.is_empty() {
-        finished.parts.push(text(&format!("[not landed: {}]", reasons(&landing.left))));
+        finished.parts.push(text_part(&format!("[not landed: {}]", list_reasons(&landing.left))));
     }
     if !tried.left_out().is_empty() {
         let names: Vec<_> = tried
@@ -327,23 +327,23 @@ async fn land_layer(
             .iter()
             .map(|path| (path.clone(), "neither a file nor a link".to_owned()))
             .collect();
-        finished.parts.push(text(&format!("[not landed: {}]", reasons(&names))));
+        finished.parts.push(text_part(&format!("[not landed: {}]", list_reasons(&names))));
     }
     Ok(())
 }
 
 /// Adds to the result that nothing was landed, and why.
-fn refuse(finished: &mut FinishedCall, why: &str) {
-    finished.parts.push(text(&format!("error: nothing of what it did was landed: {why}")));
-    finished.mark(true);
+fn note_nothing_landed(finished: &mut FinishedCall, why: &str) {
+    finished.parts.push(text_part(&format!("error: nothing of what it did was landed: {why}")));
+    finished.set_error(true);
 }
 
-fn text(text: &str) -> ResultPart {
+fn text_part(text: &str) -> ResultPart {
     ResultPart::Text { text: text.to_owned() }
 }
 
 /// Removes a layer on a blocking thread, because it may hold gigabytes.
-async fn discard(trial: OverlayRun) {
+async fn discard_layer(trial: OverlayRun) {
     // The next preview removes layers that can't be removed now.
-    blocking("removing a layer", move || trial.discard()).await.ok();
+    run_blocking("removing a layer", move || trial.discard()).await.ok();
 }

@@ -11,13 +11,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::finished::FinishedCall;
-use crate::durations::seconds;
+use crate::durations::format_duration;
 use crate::transcript::log::LiveSink;
 use crate::transcript::stream_redactor::StreamRedactor;
 
 /// Time that a cancelled call gets to end by itself. Processes of a command are killed at once; the
 /// time is for tools that have to clean up.
-const GRACE: Duration = Duration::from_secs(5);
+const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// A call that is about to run.
 pub(crate) struct Execution {
@@ -56,21 +56,21 @@ impl Execution {
         let mut task = CallTask { running, abandoned: false };
         let (result, timed_out) = tokio::select! {
             biased;
-            done = &mut task.running => (joined(done), false),
-            () = cancel.cancelled() => (task.put_away().await, false),
+            done = &mut task.running => (flatten_result(done), false),
+            () = cancel.cancelled() => (task.wait_or_abort().await, false),
             () = tokio::time::sleep(limit) => {
                 cancel.cancel();
-                (task.put_away().await, true)
+                (task.wait_or_abort().await, true)
             }
         };
-        live.end();
+        live.flush_rest();
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let abandoned = task.abandoned;
         let finished = match result {
-            Ok(output) => ended(output, cancel.is_cancelled(), timed_out.then_some(limit)),
+            Ok(output) => finish_output(output, cancel.is_cancelled(), timed_out.then_some(limit)),
             Err(error) if timed_out => {
-                let limit = seconds(limit);
-                FinishedCall::refused(
+                let limit = format_duration(limit);
+                FinishedCall::without_output(
                     CallState::Failed,
                     format!("ended at its time limit of {limit}: {error}"),
                 )
@@ -81,7 +81,7 @@ impl Execution {
                     true => CallState::Interrupted,
                     false => CallState::Failed,
                 };
-                FinishedCall::refused(state, error.to_string())
+                FinishedCall::without_output(state, error.to_string())
             }
         };
         (id, FinishedCall { duration_ms, abandoned, ..finished })
@@ -96,9 +96,9 @@ struct CallTask {
 
 impl CallTask {
     /// Waits a short time for a cancelled call to end, and then aborts it.
-    async fn put_away(&mut self) -> Result<ToolOutput, ToolError> {
-        if let Ok(done) = tokio::time::timeout(GRACE, &mut self.running).await {
-            return joined(done);
+    async fn wait_or_abort(&mut self) -> Result<ToolOutput, ToolError> {
+        if let Ok(done) = tokio::time::timeout(CANCEL_GRACE_PERIOD, &mut self.running).await {
+            return flatten_result(done);
         }
         self.abandoned = true;
         self.running.abort();
@@ -112,27 +112,27 @@ impl Drop for CallTask {
     }
 }
 
-fn joined(
+fn flatten_result(
     done: Result<Result<ToolOutput, ToolError>, tokio::task::JoinError>,
 ) -> Result<ToolOutput, ToolError> {
     done.unwrap_or_else(|died| Err(ToolError::Stopped(died.to_string())))
 }
 
-fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> FinishedCall {
+fn finish_output(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> FinishedCall {
     let ToolOutput { mut parts, changes, is_error, violations } = output;
     if !is_error {
         // The call succeeded while it was being cancelled, so it counts as completed.
-        return FinishedCall { violations, ..FinishedCall::ran(CallState::Completed, parts, changes) };
+        return FinishedCall { violations, ..FinishedCall::with_output(CallState::Completed, parts, changes) };
     }
     if let Some(limit) = timed_out {
-        let text = format!("ended at its time limit of {}", seconds(limit));
+        let text = format!("ended at its time limit of {}", format_duration(limit));
         parts.push(journeyman_protocol::ResultPart::Text { text });
     }
     let state = match timed_out.is_none() && cancelled {
         true => CallState::Interrupted,
         false => CallState::Failed,
     };
-    FinishedCall { violations, ..FinishedCall::ran(state, parts, changes) }
+    FinishedCall { violations, ..FinishedCall::with_output(state, parts, changes) }
 }
 
 /// A running call's output for people, held back until it can be searched for secrets.
@@ -150,15 +150,15 @@ impl LiveOutput {
 
     pub(super) fn push(&self, text: &str) {
         let shown = self.held.lock().unwrap_or_else(PoisonError::into_inner).push(text);
-        self.show(shown);
+        self.send_output(shown);
     }
 
-    fn end(&self) {
-        let rest = self.held.lock().unwrap_or_else(PoisonError::into_inner).rest();
-        self.show(rest);
+    fn flush_rest(&self) {
+        let rest = self.held.lock().unwrap_or_else(PoisonError::into_inner).take_rest();
+        self.send_output(rest);
     }
 
-    fn show(&self, text: Option<String>) {
+    fn send_output(&self, text: Option<String>) {
         if let Some(text) = text {
             self.sink.send(Event::ToolOutput { call: self.call.clone(), text });
         }

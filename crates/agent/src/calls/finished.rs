@@ -20,7 +20,7 @@ pub(crate) struct FinishedCall {
 
 impl FinishedCall {
     /// Creates the result of a call that did not run, or that ended without output.
-    pub(crate) fn refused(state: CallState, text: impl Into<String>) -> Self {
+    pub(crate) fn without_output(state: CallState, text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
             state,
@@ -36,24 +36,24 @@ impl FinishedCall {
     }
 
     /// Creates the result of a call that ran.
-    pub(crate) fn ran(state: CallState, parts: Vec<ResultPart>, changes: Vec<FileChange>) -> Self {
-        Self { state, parts, changes, note: None, ..Self::refused(state, "") }
+    pub(crate) fn with_output(state: CallState, parts: Vec<ResultPart>, changes: Vec<FileChange>) -> Self {
+        Self { state, parts, changes, note: None, ..Self::without_output(state, "") }
     }
 
     /// Creates the result of a denied call.
     pub(crate) fn denied(text: impl Into<String>, by: &str) -> Self {
-        Self { by: Some(by.to_owned()), ..Self::refused(CallState::Denied, text) }
+        Self { by: Some(by.to_owned()), ..Self::without_output(CallState::Denied, text) }
     }
 
     /// Adds notes for the model.
-    pub(crate) fn saying(mut self, notes: Vec<String>) -> Self {
+    pub(crate) fn with_notes(mut self, notes: Vec<String>) -> Self {
         self.parts.extend(notes.into_iter().map(|text| ResultPart::Text { text }));
         self
     }
 
     /// Creates the result of a call that did not run because the user stopped the task.
     pub(crate) fn interrupted() -> Self {
-        Self::refused(CallState::Interrupted, "not run: interrupted by the user")
+        Self::without_output(CallState::Interrupted, "not run: interrupted by the user")
     }
 
     /// Returns the result as text.
@@ -71,7 +71,7 @@ impl FinishedCall {
 
     /// Marks the call as failed or completed, such as by a hook. Denied and interrupted calls keep
     /// their state.
-    pub(crate) fn mark(&mut self, is_error: bool) {
+    pub(crate) fn set_error(&mut self, is_error: bool) {
         match (self.state, is_error) {
             (CallState::Completed, true) => self.state = CallState::Failed,
             (CallState::Failed, false) => self.state = CallState::Completed,

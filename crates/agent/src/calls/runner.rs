@@ -22,32 +22,32 @@ use crate::transcript::reminder;
 /// reason.
 pub(crate) const MAX_CALLS: usize = 64;
 /// Maximum bytes of a tool's custom event.
-const MAX_CUSTOM: usize = 64 * 1024;
+const MAX_CUSTOM_EVENT_BYTES: usize = 64 * 1024;
 /// Maximum number of files named in a notice.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 /// Maximum bytes of a checkpoint's label.
-const MAX_LABEL: usize = journeyman_workspace::limits::LABEL_BYTES;
+const MAX_LABEL_BYTES: usize = journeyman_workspace::limits::LABEL_BYTES;
 
 /// Runs tools, and owns the state that they share within a session.
 pub(crate) struct ToolRunner {
     registry: Arc<Registry>,
     inbox: Arc<Inbox>,
-    seen: Arc<Seen>,
+    seen_files: Arc<Seen>,
     outputs: Arc<Outputs>,
-    background: Option<Arc<Background>>,
+    background_commands: Option<Arc<Background>>,
     /// One line for each call of the task that changed files.
-    edits: Vec<String>,
+    edit_summaries: Vec<String>,
 }
 
 impl ToolRunner {
     pub(crate) fn new(registry: Arc<Registry>, inbox: Arc<Inbox>) -> Self {
         let (seen, outputs) = (Arc::default(), Arc::default());
-        Self { registry, inbox, seen, outputs, background: None, edits: Vec::new() }
+        Self { registry, inbox, seen_files: seen, outputs, background_commands: None, edit_summaries: Vec::new() }
     }
 
     /// Forgets the last task's edits.
     pub(crate) fn begin_task(&mut self) {
-        self.edits.clear();
+        self.edit_summaries.clear();
     }
 
     /// Returns the registry of tools.
@@ -56,30 +56,30 @@ impl ToolRunner {
     }
 
     /// Returns the versions of files that the session has seen.
-    pub(crate) fn seen(&self) -> &Arc<Seen> {
-        &self.seen
+    pub(crate) fn seen_files(&self) -> &Arc<Seen> {
+        &self.seen_files
     }
 
     /// Returns one line for each call of the task that changed files.
-    pub(crate) fn edits(&self) -> &[String] {
-        &self.edits
+    pub(crate) fn edit_summaries(&self) -> &[String] {
+        &self.edit_summaries
     }
 
     /// Records that a call of `tool` changed files.
-    pub(crate) fn keep_edit(&mut self, tool: &str, changes: &[FileChange]) {
+    pub(crate) fn record_edit(&mut self, tool: &str, changes: &[FileChange]) {
         if !changes.is_empty() {
             let files: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
-            self.edits.push(format!("{tool}: {}", files.join(", ")));
+            self.edit_summaries.push(format!("{tool}: {}", files.join(", ")));
         }
     }
 
     /// Returns true while a command runs in the background.
     pub(crate) fn has_running_commands(&self) -> bool {
-        self.background.as_ref().is_some_and(|it| it.list().iter().any(|one| one.running))
+        self.background_commands.as_ref().is_some_and(|it| it.list().iter().any(|one| one.running))
     }
 
     /// Prepares the execution of a call.
-    pub(crate) fn begin(
+    pub(crate) fn prepare_call(
         &mut self,
         cx: &Context,
         ready: &ApprovedCall,
@@ -90,12 +90,12 @@ impl ToolRunner {
         // In a layer, files seen by the call don't count for the session.
         let (workspace, seen) = match &ready.layer {
             Some(layer) => (layer.workspace(), Arc::default()),
-            None => (&cx.workspace, Arc::clone(&self.seen)),
+            None => (&cx.workspace, Arc::clone(&self.seen_files)),
         };
         let workspace = Arc::clone(workspace);
         let live = LiveOutput::new(cx.transcript.log().live_sink(), call.clone());
         let output = live.clone();
-        let (log, custom, tool) = (cx.transcript.log().clone(), call.clone(), tool_of(cx, call));
+        let (log, custom, tool) = (cx.transcript.log().clone(), call.clone(), tool_name_of(cx, call));
         if self.has_running_commands() {
             // The changes of a background command are unknown until it ends.
             cx.index.doubt();
@@ -111,7 +111,7 @@ impl ToolRunner {
             emit: Arc::new(move |kind: &str, data| {
                 let (call, tool, kind) = (custom.clone(), tool.clone(), kind.to_owned());
                 let bytes = serde_json::to_vec(&data).map_or(0, |bytes| bytes.len());
-                if bytes.saturating_add(kind.len()) > MAX_CUSTOM {
+                if bytes.saturating_add(kind.len()) > MAX_CUSTOM_EVENT_BYTES {
                     let message =
                         format!("an event of {tool} with {bytes} bytes is too long and was left out");
                     return log.emit(Event::Warning { message });
@@ -123,16 +123,16 @@ impl ToolRunner {
             may_show,
             seen,
             outputs: Arc::clone(&self.outputs),
-            background: self.background(cx),
+            background: self.background_commands(cx),
             needs: cx.settings.needs,
         };
         let registry = Arc::clone(&self.registry);
-        Execution { registry, call: ready.call.clone(), limit: ready.limit, context, live }
+        Execution { registry, call: ready.call.clone(), limit: ready.time_limit, context, live }
     }
 
     /// Returns the session's background commands. The model is told when one of them ends.
-    fn background(&mut self, cx: &Context) -> Arc<Background> {
-        if let Some(background) = &self.background {
+    fn background_commands(&mut self, cx: &Context) -> Arc<Background> {
+        if let Some(background) = &self.background_commands {
             return Arc::clone(background);
         }
         let inbox = Arc::clone(&self.inbox);
@@ -140,23 +140,23 @@ impl ToolRunner {
         let notice = move |exit: BackgroundExit| {
             let inbox = Arc::clone(&inbox);
             runtime.spawn(async move {
-                let text = reminder::wrapped(&ended(&exit));
+                let text = reminder::wrap_reminder(&exit_notice(&exit));
                 // The log reports a refused write itself. The model can still ask for the command's
                 // output.
-                inbox.take(MessageKind::System, ReminderCategory::General, text).await.ok();
+                inbox.accept(MessageKind::System, ReminderCategory::General, text).await.ok();
             });
         };
         // Command numbers start after the number of earlier calls, so that they stay unique after a
         // restart.
         let count = cx.transcript.state().call_ids.len() as u64;
         let background = Arc::new(Background::new(notice).after(count));
-        self.background = Some(Arc::clone(&background));
+        self.background_commands = Some(Arc::clone(&background));
         background
     }
 
     /// Stops the background commands, and waits until their changes are journaled.
     pub(crate) async fn stop_background(&mut self, cx: &mut Context) {
-        if let Some(background) = self.background.take() {
+        if let Some(background) = self.background_commands.take() {
             background.close().await;
             note_violations_of(cx, &background);
         }
@@ -164,7 +164,7 @@ impl ToolRunner {
 
     /// Records guard violations of background commands, also of those that still run.
     pub(crate) async fn note_background_violations(&self, cx: &mut Context) {
-        if let Some(background) = self.background.clone() {
+        if let Some(background) = self.background_commands.clone() {
             if let Err(error) = background.check_running().await {
                 cx.transcript.emit(Event::Warning { message: error.to_string() });
             }
@@ -173,7 +173,7 @@ impl ToolRunner {
     }
 }
 
-fn tool_of(cx: &Context, call: &CallId) -> String {
+fn tool_name_of(cx: &Context, call: &CallId) -> String {
     let open = cx.transcript.state().calls.iter().find(|open| open.call.id == *call);
     open.map(|open| open.call.name.clone()).unwrap_or_default()
 }
@@ -184,7 +184,7 @@ fn note_violations_of(cx: &mut Context, background: &Background) {
         by_call.entry(one.call.clone()).or_default().push(one);
     }
     for violations in by_call.into_values() {
-        cx.transcript.note_violations(None, violations);
+        cx.transcript.record_violations(None, violations);
     }
 }
 
@@ -192,21 +192,21 @@ fn note_violations_of(cx: &mut Context, background: &Background) {
 pub(crate) fn step_label(cx: &Context, approvals: &Approvals, ready: &[ApprovedCall]) -> String {
     let changing = ready.iter().filter(|one| !one.read_only);
     let summaries: Vec<String> = changing
-        .map(|one| approvals.summary(cx, &one.call).lines().next().unwrap_or_default().to_owned())
+        .map(|one| approvals.summarize_call(cx, &one.call).lines().next().unwrap_or_default().to_owned())
         .collect();
     let mut label = format!("step {}: {}", cx.next_step(), summaries.join(", "));
     label.retain(|character| !character.is_control());
-    label.truncate(label.floor_char_boundary(MAX_LABEL));
+    label.truncate(label.floor_char_boundary(MAX_LABEL_BYTES));
     label
 }
 
 /// Removes the calls that conflict neither with a running call nor with an earlier waiting call.
-pub(crate) fn take_free(waiting: &mut Vec<ApprovedCall>, running: &[ApprovedCall]) -> Vec<ApprovedCall> {
+pub(crate) fn take_runnable_calls(waiting: &mut Vec<ApprovedCall>, running: &[ApprovedCall]) -> Vec<ApprovedCall> {
     let mut free: Vec<ApprovedCall> = Vec::new();
     let mut blocked: Vec<ApprovedCall> = Vec::new();
     for one in waiting.drain(..) {
         let others = running.iter().chain(&free).chain(&blocked);
-        let in_the_way = others.into_iter().any(|other| one.conflicts(other));
+        let in_the_way = others.into_iter().any(|other| one.conflicts_with(other));
         if in_the_way { blocked.push(one) } else { free.push(one) }
     }
     *waiting = blocked;
@@ -214,7 +214,7 @@ pub(crate) fn take_free(waiting: &mut Vec<ApprovedCall>, running: &[ApprovedCall
 }
 
 /// Returns the notice for the model about a background command that ended.
-fn ended(exit: &BackgroundExit) -> String {
+fn exit_notice(exit: &BackgroundExit) -> String {
     let how = match &exit.outcome {
         Outcome::Exited(code) => format!("ended with exit code {code}"),
         Outcome::Signaled(signal) => format!("was killed by signal {signal}"),
@@ -231,7 +231,7 @@ fn ended(exit: &BackgroundExit) -> String {
     }
     if !exit.changes.is_empty() {
         let files: Vec<String> =
-            exit.changes.iter().take(MOST_NAMED).map(|change| change.path.to_string()).collect();
+            exit.changes.iter().take(MAX_NAMED).map(|change| change.path.to_string()).collect();
         text.push_str(&format!(" It changed {} files: {}.", exit.changes.len(), files.join(", ")));
     }
     if !exit.tail.trim().is_empty() {
@@ -265,9 +265,9 @@ mod tests {
         let mut runner = ToolRunner::new(Arc::new(registry), Arc::clone(&test.inbox));
         let made = call("c1", "test_tool", Value::Null);
         test.record_reply(std::slice::from_ref(&made));
-        let ready = ApprovedCall { limit, ..approved(made, &[]) };
+        let ready = ApprovedCall { time_limit: limit, ..approved(made, &[]) };
         let cancel = CancellationToken::new();
-        let execution = runner.begin(&test.cx, &ready, Arc::new(|_| true), &cancel);
+        let execution = runner.prepare_call(&test.cx, &ready, Arc::new(|_| true), &cancel);
         if cancelled {
             tokio::spawn(async move { cancel.cancel() });
         }
@@ -299,15 +299,15 @@ mod tests {
             command("6 runs"),
             read("7 reads c", "c"),
         ];
-        let mut running = take_free(&mut waiting, &[]);
+        let mut running = take_runnable_calls(&mut waiting, &[]);
         assert_eq!(ids(&running), ["1 reads a", "2 reads a", "4 writes b"]);
         // A call doesn't overtake an earlier one that it conflicts with.
         assert_eq!(ids(&waiting), ["3 writes a", "5 reads a", "6 runs", "7 reads c"]);
         running.clear();
-        assert_eq!(ids(&take_free(&mut waiting, &running)), ["3 writes a"]);
-        assert_eq!(ids(&take_free(&mut waiting, &running)), ["5 reads a"]);
-        assert_eq!(ids(&take_free(&mut waiting, &running)), ["6 runs"]);
-        assert_eq!(ids(&take_free(&mut waiting, &running)), ["7 reads c"]);
+        assert_eq!(ids(&take_runnable_calls(&mut waiting, &running)), ["3 writes a"]);
+        assert_eq!(ids(&take_runnable_calls(&mut waiting, &running)), ["5 reads a"]);
+        assert_eq!(ids(&take_runnable_calls(&mut waiting, &running)), ["6 runs"]);
+        assert_eq!(ids(&take_runnable_calls(&mut waiting, &running)), ["7 reads c"]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -354,7 +354,7 @@ mod tests {
         let mut test = TestContext::new(&[]).await;
         let emits = ClosureTool::new("test_tool", |context| async move {
             (context.emit)("progress", json!({ "percent": 50 }));
-            (context.emit)("progress", Value::String("x".repeat(MAX_CUSTOM)));
+            (context.emit)("progress", Value::String("x".repeat(MAX_CUSTOM_EVENT_BYTES)));
             Ok(ToolOutput::text("done".to_owned()))
         });
         let finished = run(&mut test, emits, HOUR, false).await;

@@ -7,21 +7,21 @@ use super::finished::FinishedCall;
 use crate::session::context::Context;
 
 /// Maximum characters of a result shown in an event. The model gets the whole result.
-const PREVIEW: usize = 2_000;
+const MAX_PREVIEW_CHARS: usize = 2_000;
 /// Maximum bytes of a result, as logged: larger than any model's window, with room for images. The
 /// store takes entries of up to 16 MiB.
-const MAX_RESULT: usize = 12 * 1024 * 1024;
+const MAX_RESULT_BYTES: usize = 12 * 1024 * 1024;
 
 /// Records a call's end together with its result.
-pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: FinishedCall) {
+pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: FinishedCall) {
     let violations = std::mem::take(&mut finished.violations).into_iter();
     let violations = violations.map(|one| GuardViolation { call: Some(call.id.clone()), ..one }).collect();
-    cx.transcript.note_violations(None, violations);
+    cx.transcript.record_violations(None, violations);
     for change in &finished.changes {
         cx.transcript.emit(Event::FileEdited { call: call.id.clone(), change: change.clone() });
     }
     // Redacted before truncating, because a part of a secret would not be recognized.
-    let preview = shortened(&cx.redactor.redact(&finished.text()));
+    let preview = truncate_preview(&cx.redactor.redact(&finished.text()));
     if finished.state == CallState::Failed {
         let (call, tool, error) = (call.id.clone(), call.name.clone(), preview.clone());
         cx.transcript.emit(Event::ToolError { call, tool, error });
@@ -36,7 +36,7 @@ pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: FinishedCal
         by: finished.by.clone(),
         verdict: finished.verdict.clone(),
     };
-    let block = block_of(cx, call, finished);
+    let block = result_block(cx, call, finished);
     let record = cx.transcript.end_call(end, block);
     cx.transcript.emit(Event::ToolEnd { call: id, tool, state, preview, duration_ms });
     if let Some(record) = record {
@@ -46,18 +46,18 @@ pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: FinishedCal
 
 /// Returns a result as a block for the model, or a short text if the result is too long for the
 /// log.
-fn block_of(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
-    let block = whole_block_of(cx, call, finished);
+fn result_block(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
+    let block = untruncated_result_block(cx, call, finished);
     let bytes = serde_json::to_vec(&block).map_or(0, |bytes| bytes.len());
-    if bytes <= MAX_RESULT {
+    if bytes <= MAX_RESULT_BYTES {
         return block;
     }
     let text = format!("the call ran, and its result of {bytes} bytes is too long to be kept; ask for less");
     cx.transcript.result_block(&call.id, &call.name, &text)
 }
 
-fn whole_block_of(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
-    if !cx.transcript.takes_result(&call.id) {
+fn untruncated_result_block(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
+    if !cx.transcript.needs_result_block(&call.id) {
         // Fenced, so that text of a file or a command can't pass for another result or for the
         // user.
         let text = fenced("result", &[("of", &call.name)], &finished.text());
@@ -76,8 +76,8 @@ fn whole_block_of(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block
 }
 
 /// Returns the beginning of a text, for an event.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(PREVIEW) {
+fn truncate_preview(text: &str) -> String {
+    match text.char_indices().nth(MAX_PREVIEW_CHARS) {
         Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
         None => text.to_owned(),
     }

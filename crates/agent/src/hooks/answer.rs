@@ -13,7 +13,7 @@ pub const HOOK_TEXT_CHARS: usize = 10_000;
 /// The answer of one hook.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct HookAnswer {
-    pub(super) ruling: Option<HookDecision>,
+    pub(super) decision: Option<HookDecision>,
     /// The input that replaces the call's input.
     pub(super) input: Option<Value>,
     /// The text that replaces the result's text.
@@ -37,61 +37,61 @@ pub(super) struct HookDecision {
 }
 
 impl HookAnswer {
-    fn ruling(strength: DecisionStrength, reason: impl Into<String>) -> Self {
-        Self { ruling: Some(HookDecision { strength, reason: reason.into() }), ..Self::default() }
+    fn with_decision(strength: DecisionStrength, reason: impl Into<String>) -> Self {
+        Self { decision: Some(HookDecision { strength, reason: reason.into() }), ..Self::default() }
     }
 
-    fn warning(text: impl Into<String>) -> Self {
+    fn with_warning(text: impl Into<String>) -> Self {
         Self { notes: HookNotes { warnings: vec![text.into()], ..HookNotes::default() }, ..Self::default() }
     }
 
     /// Returns the answer for a hook that failed. The action after a deniable event must not happen
     /// without its hook.
-    pub(super) fn failure(event: HookEvent, reason: impl Into<String>) -> Self {
-        if event.may_deny() { Self::ruling(DecisionStrength::Deny, reason) } else { Self::warning(reason) }
+    pub(super) fn from_failure(event: HookEvent, reason: impl Into<String>) -> Self {
+        if event.may_deny() { Self::with_decision(DecisionStrength::Deny, reason) } else { Self::with_warning(reason) }
     }
 
     /// Interprets the end of a command. `hook` names the command; `timeout` is its timeout in
     /// seconds.
-    pub(super) fn read(event: HookEvent, hook: &str, timeout: f64, ended: &CommandEnd) -> Self {
+    pub(super) fn from_command_end(event: HookEvent, hook: &str, timeout: f64, ended: &CommandEnd) -> Self {
         match ended {
-            CommandEnd::TimedOut => Self::failure(
+            CommandEnd::TimedOut => Self::from_failure(
                 event,
                 format!("the hook `{hook}` did not end within {timeout} s and was stopped"),
             ),
             CommandEnd::NotStarted(why) => {
-                Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
+                Self::from_failure(event, format!("the hook `{hook}` could not be started: {why}"))
             }
             CommandEnd::Killed(why) => {
-                Self::failure(event, format!("the hook `{hook}` was killed for {why}"))
+                Self::from_failure(event, format!("the hook `{hook}` was killed for {why}"))
             }
-            CommandEnd::Cancelled if event.may_deny() => Self::ruling(DecisionStrength::Deny, "interrupted"),
+            CommandEnd::Cancelled if event.may_deny() => Self::with_decision(DecisionStrength::Deny, "interrupted"),
             CommandEnd::Cancelled => Self::default(),
             CommandEnd::Exited { status: ExitKind::Signal(number), .. } => {
-                Self::failure(event, format!("the hook `{hook}` was killed by signal {number}"))
+                Self::from_failure(event, format!("the hook `{hook}` was killed by signal {number}"))
             }
             // The shell's exit codes for a program that can't be executed or doesn't exist.
             CommandEnd::Exited { status: ExitKind::Code(code @ (126 | 127)), stderr, .. } => {
-                let why = said(stderr).unwrap_or_else(|| format!("exit code {code}"));
-                Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
+                let why = output_text(stderr).unwrap_or_else(|| format!("exit code {code}"));
+                Self::from_failure(event, format!("the hook `{hook}` could not be started: {why}"))
             }
             CommandEnd::Exited { status: ExitKind::Code(0), stdout, denial, .. } => {
-                let mut answer = Self::good(event, hook, stdout);
+                let mut answer = Self::from_success(event, hook, stdout);
                 let denial = denial.as_ref().filter(|_| event.may_deny());
                 answer.notes.warnings.extend(denial.map(|denial| format!("the hook `{hook}`: {denial}")));
                 answer
             }
             CommandEnd::Exited { status: ExitKind::Code(2), stderr, .. } => {
-                Self::blocked(event, hook, said(stderr))
+                Self::from_block(event, hook, output_text(stderr))
             }
             CommandEnd::Exited { status: ExitKind::Code(code), stderr, denial, .. } => {
-                let why = said(stderr).map(|text| format!(": {text}")).unwrap_or_default();
+                let why = output_text(stderr).map(|text| format!(": {text}")).unwrap_or_default();
                 let text = format!("the hook `{hook}` ended with exit code {code}{why}");
                 match denial {
                     // The hook may have failed because the sandbox denied the access that its
                     // decision depends on.
-                    Some(denial) => Self::failure(event, format!("{text} ({denial})")),
-                    None => Self::warning(text),
+                    Some(denial) => Self::from_failure(event, format!("{text} ({denial})")),
+                    None => Self::with_warning(text),
                 }
             }
         }
@@ -99,36 +99,36 @@ impl HookAnswer {
 
     /// Interprets exit code 2 and `decision: "block"`, whose meaning depends on whether the event
     /// can still be refused.
-    fn blocked(event: HookEvent, hook: &str, reason: Option<String>) -> Self {
+    fn from_block(event: HookEvent, hook: &str, reason: Option<String>) -> Self {
         let reason = reason.unwrap_or_else(|| format!("the hook `{hook}` blocks this and gives no reason"));
         match event {
             event if event.may_deny() || event == HookEvent::TurnEnd => {
-                Self::ruling(DecisionStrength::Deny, reason)
+                Self::with_decision(DecisionStrength::Deny, reason)
             }
             // The call has run already. The model is told the objection.
             HookEvent::PostTool => {
                 Self { notes: HookNotes { context: vec![reason], ..HookNotes::default() }, ..Self::default() }
             }
-            _ => Self::warning(format!("the hook `{hook}`: {reason}")),
+            _ => Self::with_warning(format!("the hook `{hook}`: {reason}")),
         }
     }
 
-    fn good(event: HookEvent, hook: &str, stdout: &KeptOutput) -> Self {
+    fn from_success(event: HookEvent, hook: &str, stdout: &KeptOutput) -> Self {
         let text = stdout.text();
         if !text.starts_with('{') {
-            let context = said(stdout).filter(|_| event.reads_plain_text());
+            let context = output_text(stdout).filter(|_| event.reads_plain_text());
             let notes = HookNotes { context: context.into_iter().collect(), ..HookNotes::default() };
             return Self { notes, ..Self::default() };
         }
         match serde_json::from_str(&text) {
             Ok(Value::Object(fields)) => Self::from_json(event, hook, &fields),
             // The truncated output may have been a denial.
-            _ if stdout.cut => Self::failure(
+            _ if stdout.cut => Self::from_failure(
                 event,
                 format!("the hook `{hook}` answered with more than {HOOK_OUTPUT_BYTES} bytes of JSON"),
             ),
             Ok(_) => Self::default(),
-            Err(error) => Self::warning(format!(
+            Err(error) => Self::with_warning(format!(
                 "the hook `{hook}` answered with something that begins like JSON and isn't: {error}"
             )),
         }
@@ -138,14 +138,14 @@ impl HookAnswer {
         let nothing = Map::new();
         let specific = fields.get("hookSpecificOutput").and_then(Value::as_object).unwrap_or(&nothing);
         let text = |map: &Map<String, Value>, name: &str| {
-            map.get(name).and_then(Value::as_str).map(clean).filter(|text| !text.is_empty())
+            map.get(name).and_then(Value::as_str).map(clean_text).filter(|text| !text.is_empty())
         };
         // The newer form takes precedence over the form that it replaced.
         let decision = specific.get("permissionDecision").or_else(|| fields.get("decision"));
         let reason = text(specific, "permissionDecisionReason").or_else(|| text(fields, "reason"));
         let mut answer = match decision.filter(|it| !it.is_null()) {
             None => Self::default(),
-            Some(decision) => Self::decided(event, hook, decision, reason),
+            Some(decision) => Self::from_decision(event, hook, decision, reason),
         };
         let context = text(specific, "additionalContext").or_else(|| text(fields, "additionalContext"));
         answer.notes.context.extend(context);
@@ -171,56 +171,56 @@ impl HookAnswer {
         answer
     }
 
-    fn decided(event: HookEvent, hook: &str, decision: &Value, reason: Option<String>) -> Self {
+    fn from_decision(event: HookEvent, hook: &str, decision: &Value, reason: Option<String>) -> Self {
         let or = |text: &str| reason.clone().unwrap_or_else(|| format!("the hook `{hook}` {text}"));
         match decision.as_str() {
-            Some("deny" | "block") => Self::blocked(event, hook, reason),
+            Some("deny" | "block") => Self::from_block(event, hook, reason),
             Some("approve" | "allow") if event == HookEvent::PreTool => {
-                Self::ruling(DecisionStrength::Approve, or("approves"))
+                Self::with_decision(DecisionStrength::Approve, or("approves"))
             }
             Some("approve" | "allow") => Self::default(),
             Some("ask") if event == HookEvent::PreTool => {
-                Self::ruling(DecisionStrength::Ask, or("wants a person to decide"))
+                Self::with_decision(DecisionStrength::Ask, or("wants a person to decide"))
             }
             // The decision belongs to another version or is a typing error. A person sees it before
             // the call runs.
             _ if event == HookEvent::PreTool => {
-                let shown = clean(&decision.to_string());
-                Self::ruling(
+                let shown = clean_text(&decision.to_string());
+                Self::with_decision(
                     DecisionStrength::Ask,
                     format!("the hook `{hook}` decides {shown}, which isn't known here"),
                 )
             }
-            _ => Self::warning(format!(
+            _ => Self::with_warning(format!(
                 "the hook `{hook}` decides {}, which isn't known here",
-                clean(&decision.to_string())
+                clean_text(&decision.to_string())
             )),
         }
     }
 }
 
 /// Returns a stream's text, if any, with a note if it was truncated.
-fn said(stream: &KeptOutput) -> Option<String> {
+fn output_text(stream: &KeptOutput) -> Option<String> {
     let text = stream.text();
     let long = stream.cut || text.chars().nth(HOOK_TEXT_CHARS).is_some();
-    let mut text = clean(&text);
-    if long && stream.cut && !text.ends_with(CUT) {
-        text.push_str(CUT);
+    let mut text = clean_text(&text);
+    if long && stream.cut && !text.ends_with(TRUNCATION_NOTE) {
+        text.push_str(TRUNCATION_NOTE);
     }
     Some(text).filter(|text| !text.is_empty())
 }
 
-const CUT: &str = "\n… (cut: the hook said more)";
+const TRUNCATION_NOTE: &str = "\n… (cut: the hook said more)";
 
 /// Returns text for the model and for people: bounded, and without control characters that could
 /// repaint a terminal.
-fn clean(text: &str) -> String {
+fn clean_text(text: &str) -> String {
     let shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let text = text.trim();
     match text.char_indices().nth(HOOK_TEXT_CHARS) {
         Some((end, _)) => {
             let head: String = text.get(..end).unwrap_or_default().chars().filter(shown).collect();
-            head + CUT
+            head + TRUNCATION_NOTE
         }
         None => text.chars().filter(shown).collect(),
     }

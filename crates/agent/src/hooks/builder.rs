@@ -124,7 +124,7 @@ impl HooksBuilder {
 
     /// Hides variables from the commands, such as those that hold providers' keys.
     #[must_use]
-    pub fn hide(mut self, names: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+    pub fn hide_variables(mut self, names: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.hidden.extend(names.into_iter().map(Into::into));
         self
     }

@@ -28,7 +28,7 @@ pub const HOOK_OUTPUT_BYTES: usize = 64 * 1024;
 const REST_BYTES: usize = 1024 * 1024;
 
 /// The `PATH` for a user who has none.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The way in which a command ended.
 #[derive(Debug)]
@@ -78,19 +78,19 @@ impl CommandStart<'_> {
     /// Returns the user's `PATH` without directories of the project, since the session may have
     /// written the programs in them.
     fn path(&self) -> OsString {
-        let path = self.variables.get(OsStr::new("PATH")).map_or(OsStr::new(PATH), OsString::as_os_str);
+        let path = self.variables.get(OsStr::new("PATH")).map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
         let outside = |directory: &PathBuf| {
             let real = directory.canonicalize().unwrap_or_else(|_| directory.clone());
             directory.is_absolute() && !directory.starts_with(self.root) && !real.starts_with(self.root)
         };
-        std::env::join_paths(std::env::split_paths(path).filter(outside)).unwrap_or_else(|_| PATH.into())
+        std::env::join_paths(std::env::split_paths(path).filter(outside)).unwrap_or_else(|_| DEFAULT_PATH.into())
     }
 }
 
 /// Runs a command with `input` on its standard input. Dropping the future kills the process group.
-pub(super) async fn run(start: CommandStart<'_>, input: Vec<u8>) -> CommandEnd {
+pub(super) async fn run_command(start: CommandStart<'_>, input: Vec<u8>) -> CommandEnd {
     let finished = async {
-        match tokio::time::timeout(start.timeout, talk(&start, input)).await {
+        match tokio::time::timeout(start.timeout, run_process(&start, input)).await {
             Ok(Ok(ended)) => ended,
             Ok(Err(error)) => CommandEnd::NotStarted(error.to_string()),
             Err(_) => CommandEnd::TimedOut,
@@ -103,8 +103,8 @@ pub(super) async fn run(start: CommandStart<'_>, input: Vec<u8>) -> CommandEnd {
     }
 }
 
-async fn talk(start: &CommandStart<'_>, input: Vec<u8>) -> std::io::Result<CommandEnd> {
-    let mut child = spawn(start)?;
+async fn run_process(start: &CommandStart<'_>, input: Vec<u8>) -> std::io::Result<CommandEnd> {
+    let mut child = spawn_process(start)?;
     let mut group = ProcessGroup(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
     let (stdin, mut stdout, mut stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut out, mut err) = (KeptOutput::default(), KeptOutput::default());
@@ -112,7 +112,7 @@ async fn talk(start: &CommandStart<'_>, input: Vec<u8>) -> std::io::Result<Comma
         // Closing pipes don't tell when a command ends: a surviving child process may hold them
         // open.
         let pipes = async {
-            tokio::join!(write(stdin, input), out.fill(&mut stdout), err.fill(&mut stderr));
+            tokio::join!(write_input(stdin, input), out.read_stream(&mut stdout), err.read_stream(&mut stderr));
             std::future::pending::<Infallible>().await
         };
         tokio::select! {
@@ -128,7 +128,7 @@ async fn talk(start: &CommandStart<'_>, input: Vec<u8>) -> std::io::Result<Comma
     Ok(CommandEnd::Exited { status: ExitKind::from(status), stdout: out, stderr: err, denial: None })
 }
 
-fn spawn(start: &CommandStart<'_>) -> std::io::Result<tokio::process::Child> {
+fn spawn_process(start: &CommandStart<'_>) -> std::io::Result<tokio::process::Child> {
     let mut command = Command::new("/bin/sh");
     command
         .arg("-c")
@@ -149,7 +149,7 @@ fn spawn(start: &CommandStart<'_>) -> std::io::Result<tokio::process::Child> {
 
 /// Writes the JSON to the command. A hook that doesn't read its input closes the pipe, which is no
 /// error.
-async fn write(stdin: Option<ChildStdin>, input: Vec<u8>) {
+async fn write_input(stdin: Option<ChildStdin>, input: Vec<u8>) {
     if let Some(mut stdin) = stdin
         && stdin.write_all(&input).await.is_ok()
     {
@@ -187,14 +187,14 @@ impl From<i32> for ExitKind {
 
 impl KeptOutput {
     /// Keeps the beginning of `bytes`. `cut` is true if the caller has dropped output already.
-    pub(super) fn head(bytes: &[u8], cut: bool) -> Self {
+    pub(super) fn from_bytes(bytes: &[u8], cut: bool) -> Self {
         let mut kept = Self { bytes: Vec::new(), cut };
         kept.push(bytes);
         kept
     }
 
     /// Reads the stream to its end.
-    async fn fill(&mut self, stream: &mut Option<impl AsyncRead + Unpin>) {
+    async fn read_stream(&mut self, stream: &mut Option<impl AsyncRead + Unpin>) {
         let Some(stream) = stream else { return };
         let mut piece = vec![0; 8 * 1024];
         while let Ok(count @ 1..) = stream.read(&mut piece).await {

@@ -65,7 +65,7 @@ impl HookCommand {
     }
 
     /// Returns the command's label in messages.
-    pub(super) fn label(&self) -> String {
+    pub(super) fn display_label(&self) -> String {
         let line = self.command.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown: String = line.chars().filter(|c| !c.is_control()).take(LABEL_CHARS).collect();
         if line.chars().nth(LABEL_CHARS).is_some() { shown + "…" } else { shown }
@@ -93,14 +93,14 @@ type FileStamp = (u64, u64, u64, i64, i64);
 
 impl PinnedCommand {
     pub(super) fn new(hook: HookCommand, root: Option<&Path>) -> Self {
-        let found = root.map(|root| scripts(&hook.command, root)).unwrap_or_default();
+        let found = root.map(|root| find_scripts(&hook.command, root)).unwrap_or_default();
         let scripts = found.into_iter().map(|(path, hash, stat)| PinnedScript { path, hash, stat });
         Self { scripts: scripts.collect(), hook }
     }
 
     /// Returns a script whose content has changed. `reach` is the place of the tree at `root` for
     /// this run of the hook.
-    pub(super) fn changed(&self, root: &Path, reach: &Path) -> Option<&Path> {
+    pub(super) fn changed_script(&self, root: &Path, reach: &Path) -> Option<&Path> {
         let same = |script: &PinnedScript| {
             let path =
                 script.path.strip_prefix(root).map_or_else(|_| script.path.clone(), |name| reach.join(name));
@@ -112,7 +112,7 @@ impl PinnedCommand {
 
     /// Returns those of the files that decide what the hook does: files that programs run or obey,
     /// and files that the hook's text or one of its scripts names.
-    pub(super) fn obeyed<'a>(&self, files: &'a [RelPath]) -> Vec<&'a RelPath> {
+    pub(super) fn deciding_files<'a>(&self, files: &'a [RelPath]) -> Vec<&'a RelPath> {
         let scripts = self.scripts.iter().filter_map(|script| bytes_of(&script.path));
         let texts: Vec<Vec<u8>> = scripts.chain([self.hook.command.clone().into_bytes()]).collect();
         let names = |file: &RelPath| texts.iter().any(|text| has_name(text, file.file_name()));
@@ -133,12 +133,12 @@ fn has_name(text: &[u8], name: &[u8]) -> bool {
 /// contents. Trust in the configuration that holds the command covers these scripts too.
 #[must_use]
 pub fn script_hashes(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)> {
-    scripts(command, root).into_iter().map(|(path, hash, _)| (path, hash)).collect()
+    find_scripts(command, root).into_iter().map(|(path, hash, _)| (path, hash)).collect()
 }
 
 /// Returns the files of the project that a command's text names, with the hashes of their contents.
 /// The text isn't parsed as shell syntax: every word that is the path of a file counts.
-fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<FileStamp>)> {
+fn find_scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<FileStamp>)> {
     let command = ["JOURNEYMAN_PROJECT_DIR", "CLAUDE_PROJECT_DIR"].into_iter().fold(
         command.to_owned(),
         |text, name| {
@@ -201,10 +201,10 @@ mod tests {
             "X=1; ${JOURNEYMAN_PROJECT_DIR}/hooks/guard.sh|cat".to_owned(),
             guard.display().to_string(),
         ] {
-            let found = scripts(&command, place.path());
+            let found = find_scripts(&command, place.path());
             let found: Vec<PathBuf> = found.iter().map(|(path, ..)| path.canonicalize().unwrap()).collect();
             assert_eq!(found, [guard.canonicalize().unwrap()], "{command}");
         }
-        assert!(scripts("jq -r .tool_name; /bin/sh hooks", place.path()).is_empty());
+        assert!(find_scripts("jq -r .tool_name; /bin/sh hooks", place.path()).is_empty());
     }
 }

@@ -15,17 +15,17 @@ use super::{HookContext, HookSandbox, home};
 
 /// Maximum output of a hook in bytes, above which the hook is killed. Output beyond
 /// [`HOOK_OUTPUT_BYTES`] is dropped.
-const FLOOD_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Runs a command with `input` on its standard input. Dropping the future kills all its processes.
-pub(super) async fn run(
+pub(super) async fn run_confined(
     at: &HookContext,
     place: &HookSandbox,
     hook: &HookCommand,
     variables: &BTreeMap<OsString, OsString>,
     input: Vec<u8>,
 ) -> CommandEnd {
-    let request = match request(at, place, hook, variables, input) {
+    let request = match sandbox_request(at, place, hook, variables, input) {
         Ok(request) => request,
         Err(why) => return CommandEnd::NotStarted(why),
     };
@@ -34,12 +34,12 @@ pub(super) async fn run(
         Err(error) => return CommandEnd::NotStarted(error.to_string()),
     };
     match running.wait().await {
-        Ok(completed) => ended(completed),
+        Ok(completed) => command_end_of(completed),
         Err(error) => CommandEnd::NotStarted(error.to_string()),
     }
 }
 
-fn request(
+fn sandbox_request(
     at: &HookContext,
     place: &HookSandbox,
     hook: &HookCommand,
@@ -63,14 +63,14 @@ fn request(
     let protected = place.protected.as_ref().filter(|_| writes);
     request.write = if protected.is_some() { WriteMode::Direct } else { WriteMode::ReadOnly };
     request.protected.extend(protected.into_iter().flatten().cloned());
-    home::show(&mut request, hook, home.map(Path::new))?;
+    home::add_visible_paths(&mut request, hook, home.map(Path::new))?;
     request.stdin = Stdin::Bytes(input);
     request.streams = Streams::Separate;
     request.limits = Limits {
         wall: hook.timeout,
         // The sandbox keeps half of the limit as the head of the output, and only the head is used.
         output_bytes: 2 * HOOK_OUTPUT_BYTES,
-        flood_bytes: Some(FLOOD_BYTES),
+        flood_bytes: Some(MAX_OUTPUT_BYTES),
         ..Limits::default()
     };
     request.needs = place.needs;
@@ -81,7 +81,7 @@ fn request(
     Ok(request)
 }
 
-fn ended(completed: Completed) -> CommandEnd {
+fn command_end_of(completed: Completed) -> CommandEnd {
     let status = match completed.outcome {
         Outcome::Exited(code) => ExitKind::from(code),
         Outcome::Signaled(signal) => ExitKind::Signal(signal),
@@ -92,6 +92,6 @@ fn ended(completed: Completed) -> CommandEnd {
     };
     let denial = completed.denials.iter().find(|denial| denial.kind != DenialKind::Breach);
     let denial = denial.map(ToString::to_string);
-    let kept = |stream: Captured| KeptOutput::head(stream.text.as_bytes(), stream.dropped_bytes > 0);
+    let kept = |stream: Captured| KeptOutput::from_bytes(stream.text.as_bytes(), stream.dropped_bytes > 0);
     CommandEnd::Exited { status, stdout: kept(completed.stdout), stderr: kept(completed.stderr), denial }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::unseen::{ChangeReview, ShownFiles};
 use crate::AgentError;
 use crate::approval::judgement::ApprovedCall;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::calls::finished::FinishedCall;
 use crate::hooks::{
     GateResult, HookContext, HookEvent, HookNotes, HookResult, HookSandbox, Hooks, PreToolDecision,
@@ -26,7 +26,7 @@ use crate::session::task_end::TaskEnd;
 use crate::transcript::record::QueuedMessage;
 
 /// Maximum extra turns that `turn_end` hooks may force in one task.
-const MAX_SENT_BACK: u32 = 5;
+const MAX_FORCED_TURNS: u32 = 5;
 
 /// The combined answer of the hooks before a call.
 pub(crate) struct PreToolOutcome {
@@ -38,14 +38,14 @@ pub(crate) struct PreToolOutcome {
 impl HookContext {
     /// Protects the guarded paths of the tree from hooks. If the guarded paths are unknown, hooks
     /// may change nothing.
-    fn guard(&mut self, watched: Option<&(TreeSnapshot, GuardedState)>) {
+    fn protect_guarded_paths(&mut self, watched: Option<&(TreeSnapshot, GuardedState)>) {
         if let Some(place) = &mut self.sandbox {
             place.protected = watched.map(|(_, guard)| guard.protected().to_vec());
         }
     }
 }
 
-fn listed<'a>(paths: impl Iterator<Item = &'a RelPath>) -> String {
+fn list_paths<'a>(paths: impl Iterator<Item = &'a RelPath>) -> String {
     paths.map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -53,33 +53,33 @@ fn listed<'a>(paths: impl Iterator<Item = &'a RelPath>) -> String {
 pub(crate) struct HookDispatch {
     hooks: Hooks,
     /// The way in which the session began, until its `session_start` hooks have run.
-    starting: Option<StartedBy>,
+    unannounced_start: Option<StartedBy>,
     /// The reason why a hook wants the task to end.
     stop_reason: Option<String>,
     /// Hooks' context for the next request to the model.
     waiting_context: Vec<String>,
     /// Extra turns that hooks have forced in this task.
-    sent_back: u32,
+    forced_turns: u32,
     /// The files that a person reviewed and allowed hooks to run with.
-    shown: ShownFiles,
+    reviewed_files: ShownFiles,
 }
 
 impl HookDispatch {
     pub(crate) fn new(hooks: Hooks) -> Self {
         Self {
             hooks,
-            starting: Some(StartedBy::Startup),
+            unannounced_start: Some(StartedBy::Startup),
             stop_reason: None,
             waiting_context: Vec::new(),
-            sent_back: 0,
-            shown: ShownFiles::default(),
+            forced_turns: 0,
+            reviewed_files: ShownFiles::default(),
         }
     }
 
     /// Resets the requests that hooks made in the last task.
     pub(crate) fn begin_task(&mut self) {
         self.stop_reason = None;
-        self.sent_back = 0;
+        self.forced_turns = 0;
     }
 
     /// Takes the hooks' context for the model.
@@ -94,7 +94,7 @@ impl HookDispatch {
 
     /// Returns the context of an event's hooks. With `asks`, a person is asked about unseen changes
     /// that keep a hook from running outside the sandbox.
-    async fn context(
+    async fn hook_context(
         &mut self,
         cx: &mut Context,
         review: ChangeReview<'_>,
@@ -102,7 +102,7 @@ impl HookDispatch {
         cancel: &CancellationToken,
         asks: Option<&CancellationToken>,
     ) -> HookContext {
-        let unseen = self.shown.find_unseen(cx, review, &self.hooks, event, asks).await;
+        let unseen = self.reviewed_files.find_unseen(cx, review, &self.hooks, event, asks).await;
         let workspace = &cx.workspace;
         HookContext {
             session: cx.session.clone(),
@@ -123,9 +123,9 @@ impl HookDispatch {
     }
 
     /// Reports the hooks' warnings and notices, and returns their context for the model.
-    fn heed(&mut self, cx: &mut Context, notes: HookNotes) -> Vec<String> {
+    fn apply_notes(&mut self, cx: &mut Context, notes: HookNotes) -> Vec<String> {
         for warning in notes.warnings {
-            cx.transcript.warn(ErrorPhase::System, warning);
+            cx.transcript.emit_warning(ErrorPhase::System, warning);
         }
         for message in notes.notices {
             cx.transcript.emit(Event::Warning { message });
@@ -138,13 +138,13 @@ impl HookDispatch {
         notes.context.into_iter().map(clean).collect()
     }
 
-    fn gate(
+    fn apply_gate(
         &mut self,
         cx: &mut Context,
         event: HookEvent,
         said: GateResult,
     ) -> Result<Vec<String>, AgentError> {
-        let context = self.heed(cx, said.notes);
+        let context = self.apply_notes(cx, said.notes);
         match said.denied {
             Some(reason) => Err(AgentError::HookDenied { event, reason }),
             None => Ok(context),
@@ -152,7 +152,7 @@ impl HookDispatch {
     }
 
     /// Returns the end of the task if a hook wants to stop it.
-    pub(crate) fn stop(&self) -> Option<TaskEnd> {
+    pub(crate) fn requested_end(&self) -> Option<TaskEnd> {
         let why = self.stop_reason.as_ref()?;
         Some(TaskEnd::new(RunOutcome::Interrupted, format!("a hook stopped the run: {why}")))
     }
@@ -168,9 +168,9 @@ impl HookDispatch {
         if self.hooks.is_empty(HookEvent::PreTool) {
             return PreToolOutcome { context: Vec::new(), input: None, decision: PreToolDecision::Go };
         }
-        let at = self.context(cx, review, HookEvent::PreTool, stop, Some(stop)).await;
+        let at = self.hook_context(cx, review, HookEvent::PreTool, stop, Some(stop)).await;
         let said = self.hooks.pre_tool(&at, &ready.call, &ready.effects).await;
-        let context = self.heed(cx, said.notes);
+        let context = self.apply_notes(cx, said.notes);
         PreToolOutcome { context, input: said.input, decision: said.decision }
     }
 
@@ -189,17 +189,17 @@ impl HookDispatch {
             return Vec::new();
         }
         let closing = cx.shared.closing.clone();
-        let mut at = self.context(cx, review, HookEvent::PostTool, &closing, Some(stop)).await;
-        let watched = if ready.read_only { None } else { watch_tree(cx).await };
-        at.guard(watched.as_ref());
+        let mut at = self.hook_context(cx, review, HookEvent::PostTool, &closing, Some(stop)).await;
+        let watched = if ready.read_only { None } else { snapshot_tree(cx).await };
+        at.protect_guarded_paths(watched.as_ref());
         let is_error = finished.is_error();
         let mut result = HookResult { parts: std::mem::take(&mut finished.parts), is_error };
         let notes = self.hooks.post_tool(&at, &ready.call, &ready.effects, &mut result).await;
         finished.parts = result.parts;
         if result.is_error != is_error {
-            finished.mark(result.is_error);
+            finished.set_error(result.is_error);
         }
-        let mut context = self.heed(cx, notes);
+        let mut context = self.apply_notes(cx, notes);
         let (touched, told) = record_changes(cx, seen, Some(&ready.call.id), watched).await;
         context.extend(told);
         finished.changes.extend(touched);
@@ -219,9 +219,9 @@ impl HookDispatch {
             return Ok(None);
         }
         let said = request.messages.clone();
-        let at = self.context(cx, review, HookEvent::PreModel, stop, None).await;
+        let at = self.hook_context(cx, review, HookEvent::PreModel, stop, None).await;
         let gate = self.hooks.pre_model(&at, request).await;
-        match self.gate(cx, HookEvent::PreModel, gate) {
+        match self.apply_gate(cx, HookEvent::PreModel, gate) {
             Ok(context) => {
                 match request.messages.last_mut() {
                     Some(last) if last.role == Role::User => {
@@ -251,10 +251,10 @@ impl HookDispatch {
             return;
         }
         let closing = cx.shared.closing.clone();
-        let at = self.context(cx, review, HookEvent::PostModel, &closing, None).await;
+        let at = self.hook_context(cx, review, HookEvent::PostModel, &closing, None).await;
         let notes = self.hooks.post_model(&at, reply).await;
         // Nothing can be added to a reply, so the hooks' context goes along with the next request.
-        let context = self.heed(cx, notes);
+        let context = self.apply_notes(cx, notes);
         self.waiting_context.extend(context);
     }
 
@@ -264,15 +264,15 @@ impl HookDispatch {
             return;
         }
         let closing = cx.shared.closing.clone();
-        let at = self.context(cx, review, HookEvent::PostAppend, &closing, None).await;
+        let at = self.hook_context(cx, review, HookEvent::PostAppend, &closing, None).await;
         let added: Vec<Message> = cx.transcript.state().messages.last().cloned().into_iter().collect();
         let notes = self.hooks.post_append(&at, &added).await;
-        let context = self.heed(cx, notes);
+        let context = self.apply_notes(cx, notes);
         self.waiting_context.extend(context);
     }
 
     /// Runs the hooks at the end of a turn. Returns true if a hook makes the model continue.
-    pub(crate) async fn sends_back(
+    pub(crate) async fn turn_end(
         &mut self,
         cx: &mut Context,
         review: ChangeReview<'_>,
@@ -283,19 +283,19 @@ impl HookDispatch {
         if self.hooks.is_empty(HookEvent::TurnEnd) {
             return false;
         }
-        let mut at = self.context(cx, review, HookEvent::TurnEnd, stop, Some(stop)).await;
-        let watched = if self.hooks.has_commands(HookEvent::TurnEnd) { watch_tree(cx).await } else { None };
-        at.guard(watched.as_ref());
-        let round = self.sent_back;
+        let mut at = self.hook_context(cx, review, HookEvent::TurnEnd, stop, Some(stop)).await;
+        let watched = if self.hooks.has_commands(HookEvent::TurnEnd) { snapshot_tree(cx).await } else { None };
+        at.protect_guarded_paths(watched.as_ref());
+        let round = self.forced_turns;
         let said = self.hooks.turn_end(&at, last_text, round).await;
-        let mut context = self.heed(cx, said.notes);
+        let mut context = self.apply_notes(cx, said.notes);
         let (touched, told) = record_changes(cx, seen, None, watched).await;
         cx.index.changed(touched.iter().map(|change| &change.path));
         context.extend(told);
         self.waiting_context.extend(context);
         match said.decision {
             TurnEndDecision::Stop => false,
-            TurnEndDecision::GoOn { reason } if round >= MAX_SENT_BACK => {
+            TurnEndDecision::GoOn { reason } if round >= MAX_FORCED_TURNS => {
                 let message = format!(
                     "a hook wanted the model to go on for the {round}th time and was not heard: {reason}"
                 );
@@ -303,8 +303,8 @@ impl HookDispatch {
                 false
             }
             TurnEndDecision::GoOn { reason } => {
-                self.sent_back += 1;
-                cx.transcript.say(reason);
+                self.forced_turns += 1;
+                cx.transcript.add_user_text(reason);
                 true
             }
         }
@@ -312,14 +312,14 @@ impl HookDispatch {
 
     /// Runs the hooks at the start of a session, once, and returns their context for the model.
     pub(crate) async fn session_start(&mut self, cx: &mut Context, review: ChangeReview<'_>) -> Vec<String> {
-        let Some(by) = self.starting.take() else { return Vec::new() };
+        let Some(by) = self.unannounced_start.take() else { return Vec::new() };
         if self.hooks.is_empty(HookEvent::SessionStart) {
             return Vec::new();
         }
         let closing = cx.shared.closing.clone();
-        let at = self.context(cx, review, HookEvent::SessionStart, &closing, None).await;
+        let at = self.hook_context(cx, review, HookEvent::SessionStart, &closing, None).await;
         let notes = self.hooks.session_start(&at, by).await;
-        self.heed(cx, notes)
+        self.apply_notes(cx, notes)
     }
 
     /// Runs the hooks at the end of a session.
@@ -328,14 +328,14 @@ impl HookDispatch {
             return;
         }
         // The session's own token is cancelled already.
-        let at = self.context(cx, review, HookEvent::SessionEnd, &CancellationToken::new(), None).await;
+        let at = self.hook_context(cx, review, HookEvent::SessionEnd, &CancellationToken::new(), None).await;
         let notes = self.hooks.session_end(&at, "other").await;
-        self.heed(cx, notes);
+        self.apply_notes(cx, notes);
     }
 
     /// Runs the hooks on a person's messages before the session takes them. Returns the accepted
     /// messages, the hooks' context, and the error of the last refused message.
-    pub(crate) async fn screen(
+    pub(crate) async fn screen_messages(
         &mut self,
         cx: &mut Context,
         mut review: ChangeReview<'_>,
@@ -351,15 +351,15 @@ impl HookDispatch {
                 continue;
             }
             let closing = cx.shared.closing.clone();
-            let at = self.context(cx, review.reborrow(), HookEvent::Prompt, &closing, None).await;
+            let at = self.hook_context(cx, review.reborrow(), HookEvent::Prompt, &closing, None).await;
             let said = self.hooks.prompt(&at, &queued.text).await;
-            match self.gate(cx, HookEvent::Prompt, said) {
+            match self.apply_gate(cx, HookEvent::Prompt, said) {
                 Ok(more) => {
                     context.extend(more);
                     kept.push(queued);
                 }
                 Err(error) => {
-                    cx.transcript.warn(ErrorPhase::System, error.to_string());
+                    cx.transcript.emit_warning(ErrorPhase::System, error.to_string());
                     denied = Some(error);
                 }
             }
@@ -368,16 +368,16 @@ impl HookDispatch {
     }
 
     /// Records the way in which the session begins.
-    pub(crate) fn starts(&mut self, by: StartedBy) {
-        self.starting = Some(by);
+    pub(crate) fn set_start(&mut self, by: StartedBy) {
+        self.unannounced_start = Some(by);
     }
 }
 
 /// Takes a snapshot of the tree before hooks that may change it, such as a formatter after an edit,
 /// so that undoing the session undoes their changes.
-async fn watch_tree(cx: &mut Context) -> Option<(TreeSnapshot, GuardedState)> {
+async fn snapshot_tree(cx: &mut Context) -> Option<(TreeSnapshot, GuardedState)> {
     let workspace = Arc::clone(&cx.workspace);
-    let begun = blocking("looking at the tree", move || {
+    let begun = run_blocking("looking at the tree", move || {
         let before = workspace.commands().begin()?;
         let guard = GuardedState::before(&workspace, GUARDS)?;
         Ok((before, guard))
@@ -385,7 +385,7 @@ async fn watch_tree(cx: &mut Context) -> Option<(TreeSnapshot, GuardedState)> {
     match begun.await.and_then(|begun| begun.map_err(|error: WorkspaceError| AgentError::from(error))) {
         Ok(watched) => Some(watched),
         Err(error) => {
-            cx.transcript.warn(ErrorPhase::System, error.to_string());
+            cx.transcript.emit_warning(ErrorPhase::System, error.to_string());
             None
         }
     }
@@ -402,7 +402,7 @@ async fn record_changes(
     let Some((before, guard)) = watched else { return (Vec::new(), Vec::new()) };
     let workspace = Arc::clone(&cx.workspace);
     let (session, call) = (cx.session.clone(), call.cloned());
-    let ended = blocking("looking at the tree", move || {
+    let ended = run_blocking("looking at the tree", move || {
         // Hooks may have run outside the sandbox, where guarded files are not protected.
         let end = || workspace.commands().end(before, &session, call.as_ref());
         let (changes, aftermath) = guard.end(&workspace, false, end);
@@ -414,14 +414,14 @@ async fn record_changes(
             if let Some(message) = problem {
                 cx.transcript.emit(Event::Warning { message });
             }
-            cx.transcript.note_violations(None, violations);
-            let files = listed(changes.iter().map(|change| &change.path));
+            cx.transcript.record_violations(None, violations);
+            let files = list_paths(changes.iter().map(|change| &change.path));
             let told = (!changes.is_empty())
                 .then(|| format!("[a hook changed {files}; read it again before you edit it]"));
             (changes, told.into_iter().collect())
         }
         Err(error) => {
-            cx.transcript.warn(ErrorPhase::System, error.to_string());
+            cx.transcript.emit_warning(ErrorPhase::System, error.to_string());
             (Vec::new(), Vec::new())
         }
     }
@@ -447,7 +447,7 @@ mod tests {
     #[tokio::test]
     async fn a_hook_changes_the_request_but_not_the_transcript() {
         let mut test = TestContext::new(&[]).await;
-        test.cx.transcript.say("do it");
+        test.cx.transcript.add_user_text("do it");
         let hooks = HooksBuilder::new().on_pre_model(|_, request| {
             request.temperature = Some(0.5);
             GateDecision::Go { context: vec!["be brief".to_owned()] }
@@ -464,7 +464,7 @@ mod tests {
     #[tokio::test]
     async fn a_denied_request_keeps_its_messages() {
         let mut test = TestContext::new(&[]).await;
-        test.cx.transcript.say("do it");
+        test.cx.transcript.add_user_text("do it");
         let hooks = HooksBuilder::new().on_pre_model(|_, request| {
             request.messages.clear();
             GateDecision::Deny { reason: "over budget".to_owned() }
@@ -490,16 +490,16 @@ mod tests {
         let mut sent_back = 0;
         loop {
             let (cx, review) = test.review();
-            if !hooks.sends_back(cx, review, &seen, "done", &stop).await {
+            if !hooks.turn_end(cx, review, &seen, "done", &stop).await {
                 break;
             }
             sent_back += 1;
         }
-        assert_eq!(sent_back, MAX_SENT_BACK);
+        assert_eq!(sent_back, MAX_FORCED_TURNS);
         assert!(matches!(test.events().await[..], [Event::Warning { .. }]), "the refusal is reported");
         hooks.begin_task();
         let (cx, review) = test.review();
-        assert!(hooks.sends_back(cx, review, &seen, "done", &stop).await, "a task counts anew");
+        assert!(hooks.turn_end(cx, review, &seen, "done", &stop).await, "a task counts anew");
     }
 
     #[tokio::test]
@@ -513,7 +513,7 @@ mod tests {
         let mut hooks = HookDispatch::new(hooks.build());
         let ready = approved(call("c1", "read_file", json!({})), &[]);
         let parts = vec![ResultPart::Text { text: "long".to_owned() }];
-        let mut finished = FinishedCall::ran(CallState::Completed, parts, Vec::new());
+        let mut finished = FinishedCall::with_output(CallState::Completed, parts, Vec::new());
         let (seen, stop) = (Seen::default(), CancellationToken::new());
         let (cx, review) = test.review();
         let context = hooks.post_tool(cx, review, &seen, &ready, &mut finished, &stop).await;
@@ -532,7 +532,7 @@ mod tests {
         let notice = QueuedMessage { kind: MessageKind::System, ..user_message(3, "bad") };
         let waiting = vec![user_message(1, "good"), user_message(2, "bad"), notice];
         let (cx, review) = test.review();
-        let (kept, _, denied) = hooks.screen(cx, review, waiting).await;
+        let (kept, _, denied) = hooks.screen_messages(cx, review, waiting).await;
         let kept: Vec<u64> = kept.iter().map(|queued| queued.id.0).collect();
         assert_eq!(kept, [1, 3], "only messages of a person are screened");
         assert!(matches!(denied, Some(AgentError::HookDenied { event: HookEvent::Prompt, .. })));

@@ -47,7 +47,7 @@ pub enum Results {
 }
 
 /// Claude Code's names for the events of this crate.
-const CLAUDE_CODE: &[(&str, HookEvent, Results)] = &[
+const CLAUDE_CODE_EVENTS: &[(&str, HookEvent, Results)] = &[
     ("UserPromptSubmit", HookEvent::Prompt, Results::Any),
     ("PreToolUse", HookEvent::PreTool, Results::Any),
     ("PostToolUse", HookEvent::PostTool, Results::Good),
@@ -59,7 +59,7 @@ const CLAUDE_CODE: &[(&str, HookEvent, Results)] = &[
 
 /// Claude Code's names for events that don't exist here. A configuration may name them, but their
 /// hooks never run.
-const ELSEWHERE: &[&str] = &[
+const CLAUDE_CODE_ONLY_EVENTS: &[&str] = &[
     "ConfigChange",
     "CwdChanged",
     "Elicitation",
@@ -146,7 +146,7 @@ impl HookEvent {
     /// Returns Claude Code's names of the event.
     #[must_use]
     pub fn claude_code_names(self) -> Vec<&'static str> {
-        CLAUDE_CODE.iter().filter(|(_, event, _)| *event == self).map(|(name, ..)| *name).collect()
+        CLAUDE_CODE_EVENTS.iter().filter(|(_, event, _)| *event == self).map(|(name, ..)| *name).collect()
     }
 
     /// Returns when the event happens and what a hook of it can do, for documentation.
@@ -176,7 +176,7 @@ impl HookEvent {
         if dialect == Dialect::Own {
             return self.name();
         }
-        let row = CLAUDE_CODE.iter().find(|(_, event, of)| *event == self && *of == results);
+        let row = CLAUDE_CODE_EVENTS.iter().find(|(_, event, of)| *event == self && *of == results);
         row.map_or_else(|| self.name(), |(name, ..)| *name)
     }
 }
@@ -189,7 +189,7 @@ impl fmt::Display for HookEvent {
 
 impl Results {
     /// Returns true if a result with this error flag is included.
-    pub(super) fn cover(self, is_error: bool) -> bool {
+    pub(super) fn includes(self, is_error: bool) -> bool {
         match self {
             Self::Any => true,
             Self::Good => !is_error,
@@ -201,18 +201,18 @@ impl Results {
 impl EventName {
     /// Looks up a configured name.
     #[must_use]
-    pub fn of(name: &str) -> Self {
+    pub fn parse(name: &str) -> Self {
         if let Some(event) = HookEvent::ALL.into_iter().find(|event| event.name() == name) {
             return Self::Known(event, Dialect::Own, Results::Any);
         }
-        if let Some((_, event, results)) = CLAUDE_CODE.iter().find(|(known, ..)| *known == name) {
+        if let Some((_, event, results)) = CLAUDE_CODE_EVENTS.iter().find(|(known, ..)| *known == name) {
             return Self::Known(*event, Dialect::ClaudeCode, *results);
         }
-        if ELSEWHERE.contains(&name) {
+        if CLAUDE_CODE_ONLY_EVENTS.contains(&name) {
             return Self::ClaudeCodeOnly;
         }
         let known = HookEvent::ALL.into_iter().map(HookEvent::name);
-        let known = known.chain(CLAUDE_CODE.iter().map(|(name, ..)| *name));
+        let known = known.chain(CLAUDE_CODE_EVENTS.iter().map(|(name, ..)| *name));
         let folded = name.to_lowercase();
         let near = known.map(|it| (strsim::damerau_levenshtein(&it.to_lowercase(), &folded), it)).min();
         Self::Unknown(near.filter(|(distance, it)| *distance <= 3.max(it.len() / 3)).map(|(_, it)| it))
@@ -226,26 +226,26 @@ mod tests {
     #[test]
     fn names_are_found_in_both_vocabularies_and_slips_get_the_nearest() {
         assert_eq!(
-            EventName::of("pre_tool"),
+            EventName::parse("pre_tool"),
             EventName::Known(HookEvent::PreTool, Dialect::Own, Results::Any)
         );
         assert_eq!(
-            EventName::of("PostToolUse"),
+            EventName::parse("PostToolUse"),
             EventName::Known(HookEvent::PostTool, Dialect::ClaudeCode, Results::Good)
         );
-        assert_eq!(EventName::of("Notification"), EventName::ClaudeCodeOnly);
-        assert_eq!(EventName::of("PreToolsUse"), EventName::Unknown(Some("PreToolUse")));
-        assert_eq!(EventName::of("pretooluse"), EventName::Unknown(Some("PreToolUse")));
-        assert_eq!(EventName::of("before_everything"), EventName::Unknown(None));
+        assert_eq!(EventName::parse("Notification"), EventName::ClaudeCodeOnly);
+        assert_eq!(EventName::parse("PreToolsUse"), EventName::Unknown(Some("PreToolUse")));
+        assert_eq!(EventName::parse("pretooluse"), EventName::Unknown(Some("PreToolUse")));
+        assert_eq!(EventName::parse("before_everything"), EventName::Unknown(None));
     }
 
     #[test]
     fn every_name_leads_back_to_its_event() {
         for event in HookEvent::ALL {
-            assert_eq!(EventName::of(event.name()), EventName::Known(event, Dialect::Own, Results::Any));
+            assert_eq!(EventName::parse(event.name()), EventName::Known(event, Dialect::Own, Results::Any));
             assert_eq!(event.name_in(Dialect::Own, Results::Any), event.name());
         }
-        for (name, event, results) in CLAUDE_CODE {
+        for (name, event, results) in CLAUDE_CODE_EVENTS {
             assert_eq!(event.name_in(Dialect::ClaudeCode, *results), *name);
         }
     }

@@ -18,7 +18,7 @@ const MAX_HOME_ENTRIES: usize = 300;
 
 /// Files and directories of a home directory that hold keys, credentials, input histories or
 /// messages.
-const SECRETS: [&str; 71] = [
+const SECRET_PATHS: [&str; 71] = [
     ".ssh",
     ".gnupg",
     ".aws",
@@ -98,7 +98,7 @@ const SECRET_ENDINGS: [&str; 9] =
 const SECRET_PARTS: [&str; 5] = ["secret", "credential", "password", "token", "private"];
 
 /// Settings of formatters and linters in a home directory.
-const FORMATTERS: [&str; 22] = [
+const FORMATTER_CONFIGS: [&str; 22] = [
     ".editorconfig",
     ".rustfmt.toml",
     "rustfmt.toml",
@@ -128,13 +128,13 @@ const FORMATTERS: [&str; 22] = [
 ///
 /// # Errors
 /// Returns the reason why the hook can't work in the sandbox.
-pub(super) fn show(request: &mut Request, hook: &HookCommand, home: Option<&Path>) -> Result<(), String> {
-    let named = named(&hook.command, home);
+pub(super) fn add_visible_paths(request: &mut Request, hook: &HookCommand, home: Option<&Path>) -> Result<(), String> {
+    let named = find_named_paths(&hook.command, home);
     let Some(home) = home.filter(|home| home.is_absolute() && home.parent().is_some()) else {
         request.read_only.extend(named);
         return Ok(());
     };
-    let secrets: Vec<PathBuf> = SECRETS.iter().map(|name| home.join(name)).collect();
+    let secrets: Vec<PathBuf> = SECRET_PATHS.iter().map(|name| home.join(name)).collect();
     if let Some(path) = named.iter().find(|path| secrets.iter().any(|secret| path.starts_with(secret))) {
         return Err(format!(
             "it names {}, which no hook sees in the sandbox; see `sandbox = false` in docs/hooks.md",
@@ -142,9 +142,9 @@ pub(super) fn show(request: &mut Request, hook: &HookCommand, home: Option<&Path
         ));
     }
     if hook.event.may_write() {
-        request.read_only.extend(FORMATTERS.iter().map(|name| home.join(name)).filter(|path| path.exists()));
+        request.read_only.extend(FORMATTER_CONFIGS.iter().map(|name| home.join(name)).filter(|path| path.exists()));
     } else {
-        request.read_only.extend(entries(home)?);
+        request.read_only.extend(visible_entries(home)?);
     }
     for path in named {
         let parent =
@@ -170,7 +170,7 @@ pub(super) fn show(request: &mut Request, hook: &HookCommand, home: Option<&Path
 
 /// Returns the entries of the home directory, without names that look like keys and without links
 /// that lead out of it.
-fn entries(home: &Path) -> Result<Vec<PathBuf>, String> {
+fn visible_entries(home: &Path) -> Result<Vec<PathBuf>, String> {
     let real =
         home.canonicalize().map_err(|error| format!("{} can't be looked at: {error}", home.display()))?;
     let found =
@@ -200,7 +200,7 @@ fn entries(home: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// Returns the files outside the system directories that a command's text names by absolute paths
 /// or below the home directory.
-fn named(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
+fn find_named_paths(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
     let between = |c: char| c.is_whitespace() || "\"'`;|&()<>=".contains(c);
     let path = |word: &str| {
         let beneath = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
@@ -225,7 +225,7 @@ mod tests {
 
     fn shown(event: HookEvent, command: &str, home: &Path) -> Result<Request, String> {
         let mut request = Request::shell(Path::new("/srv/project"), command);
-        show(&mut request, &HookCommand::new(event, command), Some(home)).map(|()| request)
+        add_visible_paths(&mut request, &HookCommand::new(event, command), Some(home)).map(|()| request)
     }
 
     #[test]

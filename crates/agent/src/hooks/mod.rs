@@ -90,9 +90,9 @@ impl Hooks {
 
     /// Returns the files that keep an event's commands outside the sandbox from running.
     #[must_use]
-    pub fn kept_by(&self, event: HookEvent, unseen: &UnseenChanges) -> Vec<RelPath> {
+    pub fn blocking_files(&self, event: HookEvent, unseen: &UnseenChanges) -> Vec<RelPath> {
         let mut found: Vec<RelPath> =
-            self.outside(event).flat_map(|armed| armed.obeyed(&unseen.files)).cloned().collect();
+            self.commands_outside_sandbox(event).flat_map(|armed| armed.deciding_files(&unseen.files)).cloned().collect();
         found.sort();
         found.dedup();
         found
@@ -100,8 +100,8 @@ impl Hooks {
 
     /// Returns true if commands run outside the sandbox at an event.
     #[must_use]
-    pub fn has_outside(&self, event: HookEvent) -> bool {
-        self.outside(event).next().is_some()
+    pub fn has_commands_outside_sandbox(&self, event: HookEvent) -> bool {
+        self.commands_outside_sandbox(event).next().is_some()
     }
 
     /// Returns true if commands run at an event.
@@ -110,7 +110,7 @@ impl Hooks {
         self.inner.commands.iter().any(|armed| armed.hook.event == event)
     }
 
-    fn outside(&self, event: HookEvent) -> impl Iterator<Item = &PinnedCommand> {
+    fn commands_outside_sandbox(&self, event: HookEvent) -> impl Iterator<Item = &PinnedCommand> {
         self.inner.commands.iter().filter(move |armed| armed.hook.event == event && !armed.hook.sandbox)
     }
 

@@ -16,7 +16,7 @@ const PATH_SLIPS: &[&str] = &["filepath", "filename", "file", "dir"];
 
 /// The arguments with several names, by tool. [`journeyman_policy::BUILTIN_TOOLS`] has the names of
 /// the tools.
-const ARGUMENTS: &[(&str, &[ArgumentNames])] = &[
+const ARGUMENT_NAMES: &[(&str, &[ArgumentNames])] = &[
     (
         "run_command",
         &[
@@ -42,18 +42,18 @@ const ARGUMENTS: &[(&str, &[ArgumentNames])] = &[
 ];
 
 fn arguments_of(tool: &str) -> Option<&'static [ArgumentNames]> {
-    ARGUMENTS.iter().find(|(name, _)| *name == tool).map(|(_, arguments)| *arguments)
+    ARGUMENT_NAMES.iter().find(|(name, _)| *name == tool).map(|(_, arguments)| *arguments)
 }
 
 /// Returns every name by which a matcher may call a tool.
-pub(super) fn all_names(ours: &str) -> Vec<&str> {
+pub(super) fn all_tool_names(ours: &str) -> Vec<&str> {
     let mut names = vec![ours];
     names.extend(builtin_tool(ours).iter().flat_map(|tool| tool.claude_code));
     names
 }
 
 /// Returns the tool's name in a hook's JSON.
-pub(super) fn name_in(dialect: Dialect, ours: &str) -> &str {
+pub(super) fn tool_name_in(dialect: Dialect, ours: &str) -> &str {
     match dialect {
         Dialect::Own => ours,
         Dialect::ClaudeCode => {
@@ -67,7 +67,7 @@ pub(super) fn name_in(dialect: Dialect, ours: &str) -> &str {
 /// `file_path`.
 pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Effects, root: &Path) -> Value {
     let (Some(arguments), Value::Object(given)) = (arguments_of(ours), input) else { return input.clone() };
-    let mut fields = renamed(given, |name| {
+    let mut fields = rename_keys(given, |name| {
         let row = arguments
             .iter()
             .find(|(own, other, slips)| *own == name || *other == name || slips.contains(&name));
@@ -95,7 +95,7 @@ pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Ef
     if dialect == Dialect::ClaudeCode {
         match ours {
             "edit_file" => rename_edits(&mut fields, "search", "old_string", "replace", "new_string"),
-            "run_command" => scale(&mut fields, "timeout_s", "timeout", |seconds| seconds.checked_mul(1000)),
+            "run_command" => scale_field(&mut fields, "timeout_s", "timeout", |seconds| seconds.checked_mul(1000)),
             _ => {}
         }
     }
@@ -107,7 +107,7 @@ pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path
     let (Dialect::ClaudeCode, Some(arguments)) = (dialect, arguments_of(ours)) else { return input };
     let Value::Object(given) = input else { return input };
     let mut fields =
-        renamed(&given, |name| arguments.iter().find(|(_, other, _)| *other == name).map(|(own, ..)| *own));
+        rename_keys(&given, |name| arguments.iter().find(|(_, other, _)| *other == name).map(|(own, ..)| *own));
     if let Some(path) = fields.get("path").and_then(Value::as_str)
         && let Ok(below) = Path::new(path).strip_prefix(root)
     {
@@ -119,7 +119,7 @@ pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path
         "edit_file" => rename_edits(&mut fields, "old_string", "search", "new_string", "replace"),
         "run_command" => {
             // Claude Code counts milliseconds. The timeout is rounded up to whole seconds.
-            scale(&mut fields, "timeout", "timeout_s", |millis| Some(millis.div_ceil(1000)));
+            scale_field(&mut fields, "timeout", "timeout_s", |millis| Some(millis.div_ceil(1000)));
             // Claude Code's description for people is an argument of no tool here.
             fields.remove("description");
         }
@@ -129,7 +129,7 @@ pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path
 }
 
 /// Returns a call's result for a hook's JSON: one object with the fields that scripts look for.
-pub(super) fn response(text: &str, is_error: bool, file: Option<&Value>) -> Value {
+pub(super) fn tool_response(text: &str, is_error: bool, file: Option<&Value>) -> Value {
     let mut response = json!({
         "success": !is_error, "is_error": is_error, "content": text,
         "stdout": text, "stderr": "", "interrupted": false,
@@ -140,7 +140,7 @@ pub(super) fn response(text: &str, is_error: bool, file: Option<&Value>) -> Valu
     response
 }
 
-fn renamed(given: &Map<String, Value>, to: impl Fn(&str) -> Option<&'static str>) -> Map<String, Value> {
+fn rename_keys(given: &Map<String, Value>, to: impl Fn(&str) -> Option<&'static str>) -> Map<String, Value> {
     given.iter().map(|(name, value)| (to(name).unwrap_or(name).to_owned(), value.clone())).collect()
 }
 
@@ -155,7 +155,7 @@ fn rename_edits(fields: &mut Map<String, Value>, search: &str, to: &str, replace
     }
 }
 
-fn scale(fields: &mut Map<String, Value>, from: &str, to: &str, by: impl Fn(u64) -> Option<u64>) {
+fn scale_field(fields: &mut Map<String, Value>, from: &str, to: &str, by: impl Fn(u64) -> Option<u64>) {
     if let Some(number) = fields.get(from).and_then(Value::as_u64).and_then(by) {
         fields.remove(from);
         fields.insert(to.to_owned(), Value::from(number));

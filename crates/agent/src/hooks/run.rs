@@ -10,7 +10,7 @@ use journeyman_protocol::{Effects, Message, ToolUse};
 use serde_json::{Value, json};
 
 use super::answer::{DecisionStrength, HookAnswer, HookDecision};
-use super::command::{CommandEnd, CommandStart, run};
+use super::command::{CommandEnd, CommandStart, run_command};
 use super::configured::{HookCommand, PinnedCommand};
 use super::event::HookEvent;
 use super::payload::payload;
@@ -25,12 +25,12 @@ impl Hooks {
     pub async fn prompt(&self, at: &HookContext, text: &str) -> GateResult {
         let mut said = GateResult::default();
         for hook in &self.inner.closures.prompt {
-            let answer = self.closure(at, HookEvent::Prompt, async { hook(at, text).await }).await;
-            if said.hears(answer) {
+            let answer = self.await_closure(at, HookEvent::Prompt, async { hook(at, text).await }).await;
+            if said.apply_closure_answer(answer) {
                 return said;
             }
         }
-        let answers = self.commands(at, HookEvent::Prompt, (&[], false), |_| json!({"prompt": text})).await;
+        let answers = self.run_commands(at, HookEvent::Prompt, (&[], false), |_| json!({"prompt": text})).await;
         said.hear_commands(answers);
         said
     }
@@ -42,13 +42,13 @@ impl Hooks {
             return said;
         }
         for hook in &self.inner.closures.pre_tool {
-            let call = said.amended(call);
+            let call = said.amended_call(call);
             let answer = async { hook(at, &call, effects).await };
-            match self.closure(at, HookEvent::PreTool, answer).await {
+            match self.await_closure(at, HookEvent::PreTool, answer).await {
                 Ok(answer) => {
                     said.input = answer.input.or(said.input);
                     said.notes.context.extend(answer.context);
-                    said.decision = stronger(said.decision, answer.decision);
+                    said.decision = stronger_decision(said.decision, answer.decision);
                 }
                 Err(reason) => said.decision = PreToolDecision::Deny { reason },
             }
@@ -58,27 +58,27 @@ impl Hooks {
                 PreToolDecision::Go | PreToolDecision::Approve { .. } => {}
             }
         }
-        let call = said.amended(call);
+        let call = said.amended_call(call);
         // The effects were derived from the original arguments, not from a closure's amended ones.
         let nothing = Effects::default();
         let effects = if said.input.is_some() { &nothing } else { effects };
         let mut offered = false;
-        let tool = names::all_names(&call.name);
-        let answers = self.commands(at, HookEvent::PreTool, (&tool, false), |hook| {
+        let tool = names::all_tool_names(&call.name);
+        let answers = self.run_commands(at, HookEvent::PreTool, (&tool, false), |hook| {
             json!({
-                "tool_name": names::name_in(hook.dialect, &call.name),
+                "tool_name": names::tool_name_in(hook.dialect, &call.name),
                 "tool_input": names::input_in(hook.dialect, &call.name, &call.input, effects, &at.root),
                 "tool_use_id": call.id.as_str(),
             })
         });
         for (hook, answer) in answers.await {
-            if let Some(ruling) = answer.ruling {
-                said.decision = stronger(said.decision, ruling.into());
+            if let Some(ruling) = answer.decision {
+                said.decision = stronger_decision(said.decision, ruling.into());
             }
             match answer.input {
                 Some(_) if offered => said.notes.warnings.push(format!(
                     "the hook `{}` amends the arguments as one before it does; they are left as that one wants them",
-                    hook.label()
+                    hook.display_label()
                 )),
                 Some(input) => {
                     offered = true;
@@ -112,7 +112,7 @@ impl Hooks {
             // A hook that fails must not leave a partial change.
             let mut changed = result.clone();
             let answer = async { hook(at, call, &mut changed).await };
-            match self.closure(at, HookEvent::PostTool, answer).await {
+            match self.await_closure(at, HookEvent::PostTool, answer).await {
                 Ok(context) => {
                     *result = changed;
                     notes.context.extend(context);
@@ -122,12 +122,12 @@ impl Hooks {
         }
         let text = result.text();
         let is_error = result.is_error;
-        let tool = names::all_names(&call.name);
-        let answers = self.commands(at, HookEvent::PostTool, (&tool, is_error), |hook| {
+        let tool = names::all_tool_names(&call.name);
+        let answers = self.run_commands(at, HookEvent::PostTool, (&tool, is_error), |hook| {
             let input = names::input_in(hook.dialect, &call.name, &call.input, effects, &at.root);
-            let response = names::response(&text, is_error, input.get("file_path").or(input.get("path")));
+            let response = names::tool_response(&text, is_error, input.get("file_path").or(input.get("path")));
             json!({
-                "tool_name": names::name_in(hook.dialect, &call.name),
+                "tool_name": names::tool_name_in(hook.dialect, &call.name),
                 "tool_input": input,
                 "tool_response": response,
                 "tool_use_id": call.id.as_str(),
@@ -148,13 +148,13 @@ impl Hooks {
         let mut said = GateResult::default();
         for hook in &self.inner.closures.pre_model {
             let answer = async { hook(at, &mut *request).await };
-            let answer = self.closure(at, HookEvent::PreModel, answer).await;
-            if said.hears(answer) {
+            let answer = self.await_closure(at, HookEvent::PreModel, answer).await;
+            if said.apply_closure_answer(answer) {
                 return said;
             }
         }
         let request = &*request;
-        let answers = self.commands(at, HookEvent::PreModel, (&[], false), |_| {
+        let answers = self.run_commands(at, HookEvent::PreModel, (&[], false), |_| {
             let system: Vec<&str> = request.system.iter().map(|part| part.text.as_str()).collect();
             let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
             json!({"model": request.model, "system": system, "messages": request.messages, "tools": tools})
@@ -169,13 +169,13 @@ impl Hooks {
         for hook in &self.inner.closures.post_model {
             let mut changed = reply.clone();
             let answer = async { hook(at, &mut changed).await };
-            match self.closure(at, HookEvent::PostModel, answer).await {
+            match self.await_closure(at, HookEvent::PostModel, answer).await {
                 Ok(()) => *reply = changed,
                 Err(warning) => notes.warnings.push(warning),
             }
         }
         let reply = &*reply;
-        let answers = self.commands(at, HookEvent::PostModel, (&[], false), |_| json!({"message": reply}));
+        let answers = self.run_commands(at, HookEvent::PostModel, (&[], false), |_| json!({"message": reply}));
         notes.hear_commands(answers.await);
         notes
     }
@@ -184,10 +184,10 @@ impl Hooks {
     pub async fn post_append(&self, at: &HookContext, added: &[Message]) -> HookNotes {
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.post_append {
-            let answer = self.closure(at, HookEvent::PostAppend, async { hook(at, added).await });
+            let answer = self.await_closure(at, HookEvent::PostAppend, async { hook(at, added).await });
             notes.warnings.extend(answer.await.err());
         }
-        let answers = self.commands(at, HookEvent::PostAppend, (&[], false), |_| json!({"messages": added}));
+        let answers = self.run_commands(at, HookEvent::PostAppend, (&[], false), |_| json!({"messages": added}));
         notes.hear_commands(answers.await);
         notes
     }
@@ -197,7 +197,7 @@ impl Hooks {
     pub async fn turn_end(&self, at: &HookContext, text: &str, round: u32) -> TurnEndResult {
         let mut said = TurnEndResult::default();
         for hook in &self.inner.closures.turn_end {
-            match self.closure(at, HookEvent::TurnEnd, async { hook(at, text).await }).await {
+            match self.await_closure(at, HookEvent::TurnEnd, async { hook(at, text).await }).await {
                 Ok(TurnEndDecision::Stop) => {}
                 Ok(again) => {
                     said.decision = again;
@@ -206,7 +206,7 @@ impl Hooks {
                 Err(warning) => said.notes.warnings.push(warning),
             }
         }
-        let answers = self.commands(
+        let answers = self.run_commands(
             at,
             HookEvent::TurnEnd,
             (&[], false),
@@ -214,7 +214,7 @@ impl Hooks {
         );
         for (_, answer) in answers.await {
             if let (Some(HookDecision { strength: DecisionStrength::Deny, reason }), TurnEndDecision::Stop) =
-                (answer.ruling, &said.decision)
+                (answer.decision, &said.decision)
             {
                 said.decision = TurnEndDecision::GoOn { reason };
             }
@@ -234,13 +234,13 @@ impl Hooks {
         };
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.session_start {
-            match self.closure(at, HookEvent::SessionStart, async { hook(at).await }).await {
+            match self.await_closure(at, HookEvent::SessionStart, async { hook(at).await }).await {
                 Ok(context) => notes.context.extend(context),
                 Err(warning) => notes.warnings.push(warning),
             }
         }
         notes.hear_commands(
-            self.commands(at, HookEvent::SessionStart, (&[source], false), |_| json!({"source": source}))
+            self.run_commands(at, HookEvent::SessionStart, (&[source], false), |_| json!({"source": source}))
                 .await,
         );
         notes
@@ -251,17 +251,17 @@ impl Hooks {
     pub async fn session_end(&self, at: &HookContext, reason: &str) -> HookNotes {
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.session_end {
-            let answer = self.closure(at, HookEvent::SessionEnd, async { hook(at).await });
+            let answer = self.await_closure(at, HookEvent::SessionEnd, async { hook(at).await });
             notes.warnings.extend(answer.await.err());
         }
         notes.hear_commands(
-            self.commands(at, HookEvent::SessionEnd, (&[reason], false), |_| json!({"reason": reason})).await,
+            self.run_commands(at, HookEvent::SessionEnd, (&[reason], false), |_| json!({"reason": reason})).await,
         );
         notes
     }
 
     /// Awaits a closure, and turns a panic, a timeout or a cancellation into an error.
-    async fn closure<T>(
+    async fn await_closure<T>(
         &self,
         at: &HookContext,
         event: HookEvent,
@@ -285,7 +285,7 @@ impl Hooks {
     /// Runs an event's commands for a subject, all at once, and returns their answers in the order
     /// of the configuration. A command that is configured twice runs once. `failed` is true if the
     /// event is about a failed call.
-    async fn commands<'a>(
+    async fn run_commands<'a>(
         &'a self,
         at: &HookContext,
         event: HookEvent,
@@ -301,7 +301,7 @@ impl Hooks {
                     == (&hook.command, hook.dialect, hook.results, hook.sandbox)
             };
             let wanted = hook.event == event
-                && hook.results.cover(failed)
+                && hook.results.includes(failed)
                 && (subject.is_empty() || hook.matcher.matches(subject));
             if wanted && !chosen.iter().any(same) {
                 chosen.push((armed, payload(at, hook, more(hook))));
@@ -309,29 +309,29 @@ impl Hooks {
         }
         let running = chosen
             .into_iter()
-            .map(|(armed, input)| async move { (&armed.hook, self.ask(at, armed, input).await) });
+            .map(|(armed, input)| async move { (&armed.hook, self.ask_command(at, armed, input).await) });
         join_all(running).await
     }
 
-    async fn ask(&self, at: &HookContext, armed: &PinnedCommand, input: Vec<u8>) -> HookAnswer {
+    async fn ask_command(&self, at: &HookContext, armed: &PinnedCommand, input: Vec<u8>) -> HookAnswer {
         let hook = &armed.hook;
         let reach = at.sandbox.as_ref().filter(|_| hook.sandbox).map_or(&at.root, |place| &place.reach);
-        if let Some(script) = armed.changed(&at.root, reach) {
+        if let Some(script) = armed.changed_script(&at.root, reach) {
             let problem = format!(
                 "the hook `{}` was not run: {} has changed since the session began; start a new session to use it \
                  as it is now",
-                hook.label(),
+                hook.display_label(),
                 script.display()
             );
-            return HookAnswer::failure(hook.event, problem);
+            return HookAnswer::from_failure(hook.event, problem);
         }
         let variables = &self.inner.variables;
         let ended = match &at.sandbox {
-            Some(place) if hook.sandbox => confined::run(at, place, hook, variables, input).await,
+            Some(place) if hook.sandbox => confined::run_confined(at, place, hook, variables, input).await,
             None if hook.sandbox => CommandEnd::NotStarted("there is no sandbox for it".to_owned()),
             _ => {
                 let kept: Vec<String> = armed
-                    .obeyed(&at.unseen.files)
+                    .deciding_files(&at.unseen.files)
                     .into_iter()
                     .chain(&at.unseen.directories)
                     .map(ToString::to_string)
@@ -341,26 +341,26 @@ impl Hooks {
                     let problem = format!(
                         "the hook `{}` was not run outside of the sandbox: the session changed what decides what it does \
                          ({}), and nobody has looked at that",
-                        hook.label(),
+                        hook.display_label(),
                         kept.join(", ")
                     );
-                    return HookAnswer::failure(hook.event, problem);
+                    return HookAnswer::from_failure(hook.event, problem);
                 }
                 let (timeout, cancel) = (hook.timeout, &at.cancel);
-                run(
+                run_command(
                     CommandStart { command: &hook.command, root: &at.root, variables, timeout, cancel },
                     input,
                 )
                 .await
             }
         };
-        HookAnswer::read(hook.event, &hook.label(), hook.timeout.as_secs_f64(), &ended)
+        HookAnswer::from_command_end(hook.event, &hook.display_label(), hook.timeout.as_secs_f64(), &ended)
     }
 }
 
 impl PreToolResult {
     /// Returns the call with the hooks' changes so far.
-    fn amended(&self, call: &ToolUse) -> ToolUse {
+    fn amended_call(&self, call: &ToolUse) -> ToolUse {
         let mut call = call.clone();
         if let Some(input) = &self.input {
             call.input = input.clone();
@@ -371,7 +371,7 @@ impl PreToolResult {
 
 impl GateResult {
     /// Records a closure's answer. Returns true if the action is denied.
-    fn hears(&mut self, answer: Result<GateDecision, String>) -> bool {
+    fn apply_closure_answer(&mut self, answer: Result<GateDecision, String>) -> bool {
         match answer {
             Ok(GateDecision::Go { context }) => self.notes.context.extend(context),
             Ok(GateDecision::Deny { reason }) | Err(reason) => self.denied = Some(reason),
@@ -382,7 +382,7 @@ impl GateResult {
     fn hear_commands(&mut self, answers: Vec<(&HookCommand, HookAnswer)>) {
         for (_, answer) in answers {
             if let (Some(HookDecision { strength: DecisionStrength::Deny, reason }), None) =
-                (answer.ruling, &self.denied)
+                (answer.decision, &self.denied)
             {
                 self.denied = Some(reason);
             }
@@ -419,7 +419,7 @@ impl From<HookDecision> for PreToolDecision {
 }
 
 /// Returns the stronger of two decisions, or the first one of equals.
-fn stronger(one: PreToolDecision, other: PreToolDecision) -> PreToolDecision {
+fn stronger_decision(one: PreToolDecision, other: PreToolDecision) -> PreToolDecision {
     let rank = |it: &PreToolDecision| match it {
         PreToolDecision::Go => 0,
         PreToolDecision::Approve { .. } => 1,

@@ -17,20 +17,20 @@ use tokio_util::sync::CancellationToken;
 use crate::AgentError;
 use crate::approval::ask::Approvals;
 use crate::approval::judgement::{ApprovedCall, JudgedCall, PermissionQuestion};
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::hooks::{HookEvent, Hooks, UnseenChanges};
 use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
 use crate::transcript::state::OpenCall;
 
 /// The tool name in approval requests about hooks.
-const HOOK: &str = "hook";
+const HOOK_TOOL: &str = "hook";
 /// Maximum number of bytes of a file that an approval request shows. Longer files can't be
 /// approved.
-const MAX_SHOWN: u64 = 64 * 1024;
+const MAX_SHOWN_BYTES: u64 = 64 * 1024;
 /// Directories that hold programs and are usually ignored, so that no list of changes includes
 /// them.
-const PROGRAMS: [&str; 8] =
+const PROGRAM_DIRECTORIES: [&str; 8] =
     ["node_modules", ".venv", "venv", "vendor", ".tox", ".nox", ".yarn", "bower_components"];
 /// The tool whose commands may change such directories.
 const RUN_COMMAND: &str = "run_command";
@@ -68,13 +68,13 @@ impl ShownFiles {
         event: HookEvent,
         stop: Option<&CancellationToken>,
     ) -> UnseenChanges {
-        if !hooks.has_outside(event) {
+        if !hooks.has_commands_outside_sandbox(event) {
             return UnseenChanges::default();
         }
         let changed = match self.changed_in_session(cx, review.checkpoints).await {
             Ok(changed) => changed,
             Err(error) => {
-                cx.transcript.warn(ErrorPhase::System, error.to_string());
+                cx.transcript.emit_warning(ErrorPhase::System, error.to_string());
                 return UnseenChanges { unknown: Some(error.to_string()), ..UnseenChanges::default() };
             }
         };
@@ -84,19 +84,19 @@ impl ShownFiles {
         let new = found.filter(|(path, hash)| self.allowed.get(path) != Some(hash));
         let hashes: BTreeMap<RelPath, Option<ContentHash>> = new.collect();
         unseen.files = hashes.keys().cloned().collect();
-        let kept = hooks.kept_by(event, &unseen);
+        let kept = hooks.blocking_files(event, &unseen);
         let Some(stop) = stop.filter(|_| cx.can_ask() && !kept.is_empty() && unseen.directories.is_empty())
         else {
             return unseen;
         };
-        match self.show(cx, review.approvals, event, &kept, stop).await {
+        match self.ask_about_files(cx, review.approvals, event, &kept, stop).await {
             Ok(true) => {
                 let allowed = hashes.into_iter().filter(|(path, _)| kept.contains(path));
                 self.allowed.extend(allowed);
                 unseen.files.retain(|path| !kept.contains(path));
             }
             Ok(false) => {}
-            Err(error) => cx.transcript.warn(ErrorPhase::System, error.to_string()),
+            Err(error) => cx.transcript.emit_warning(ErrorPhase::System, error.to_string()),
         }
         unseen
     }
@@ -110,7 +110,7 @@ impl ShownFiles {
         let mut changed = checkpoints.changes(cx).await?;
         if cx.copy.is_none() {
             let (workspace, session, begin) = (Arc::clone(&cx.workspace), cx.session.clone(), self.begin);
-            let since = blocking("comparing the tree", move || {
+            let since = run_blocking("comparing the tree", move || {
                 let first = || {
                     let all = workspace.checkpoints()?;
                     Ok::<_, WorkspaceError>(
@@ -133,7 +133,7 @@ impl ShownFiles {
 
     /// Shows a person the present content of files, and asks whether hooks may run outside the
     /// sandbox with them.
-    async fn show(
+    async fn ask_about_files(
         &mut self,
         cx: &mut Context,
         approvals: &mut Approvals,
@@ -142,8 +142,8 @@ impl ShownFiles {
         stop: &CancellationToken,
     ) -> Result<bool, AgentError> {
         let (workspace, paths) = (Arc::clone(&cx.workspace), files.to_vec());
-        let read = blocking("reading what changed", move || {
-            let text = |path: RelPath| match workspace.read(&path, MAX_SHOWN) {
+        let read = run_blocking("reading what changed", move || {
+            let text = |path: RelPath| match workspace.read(&path, MAX_SHOWN_BYTES) {
                 Ok(content) => match content.body {
                     Body::Text(text) => Some((path.to_string(), Value::String(text.text))),
                     _ => None,
@@ -158,7 +158,7 @@ impl ShownFiles {
         shown.insert("event".to_owned(), Value::String(event.to_string()));
         self.asked += 1;
         let id = format!("hook-{}-{}", cx.transcript.state().books.turns, self.asked);
-        let (name, mut input) = (HOOK.to_owned(), Value::Object(shown));
+        let (name, mut input) = (HOOK_TOOL.to_owned(), Value::Object(shown));
         cx.redactor.redact_json(&mut input);
         let call = ToolUse { id: CallId::new(id), name, input, malformed: None, signature: None };
         let reason = "a hook would run outside of the sandbox, and these files, which the session changed, decide \
@@ -176,13 +176,13 @@ impl ShownFiles {
             call,
             effects,
             read_only: false,
-            limit,
+            time_limit: limit,
             context: Vec::new(),
-            trial: None,
+            preview: None,
             layer: None,
         };
         let answered =
-            approvals.ask_all(cx, vec![(ready, PermissionQuestion { judged, rules: None })], stop).await?;
+            approvals.ask_about_calls(cx, vec![(ready, PermissionQuestion { judged, rules: None })], stop).await?;
         Ok(answered.iter().any(Result::is_ok))
     }
 }
@@ -206,5 +206,5 @@ fn program_directories(cx: &Context) -> Vec<RelPath> {
     let workspace = &cx.workspace;
     let uncovered =
         |path: &RelPath| workspace.previews().uncovered_path(path).is_some_and(|found| found.directory);
-    PROGRAMS.iter().filter(|_| ran).filter_map(|name| RelPath::parse(name).ok()).filter(uncovered).collect()
+    PROGRAM_DIRECTORIES.iter().filter(|_| ran).filter_map(|name| RelPath::parse(name).ok()).filter(uncovered).collect()
 }

@@ -5,7 +5,7 @@
 //! candidate is a fork of it that begins where the model is to be asked. So their first requests
 //! are the same, byte for byte, and a provider that keeps prefixes reads it once. They share a
 //! budget and a time limit, nobody is asked anything, and none of them touches the user's files:
-//! [`copies::land`](crate::isolation::land) takes one of them.
+//! [`land_copy`](crate::isolation::land_copy) takes one of them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use journeyman_workspace::{DiffStat, WorkspaceError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::blocking::blocking;
-use crate::isolation::{Isolation, LandContext, keep, last_report};
+use crate::blocking::run_blocking;
+use crate::isolation::{Isolation, LandContext, keep_copy, last_report};
 use crate::recovery::lease::Lease;
-use crate::session::assemble::{Assembled, assemble};
+use crate::session::assemble::{Assembled, assemble_session};
 use crate::session::handle::SessionHandle;
 use crate::session::settings::{Approver, SharedBudget};
 use crate::session::stages::Session;
@@ -101,7 +101,7 @@ impl CandidateOptions<'_> {
             CandidateRun { parent: self.parent.clone(), sessions: self.candidates.clone(), land: self.land };
         let mut parent = ParentSession::begin((self.parts)(), settings.clone(), run, task).await?;
         let ran = self.run_all(&mut parent, &settings, stop, heard).await;
-        parent.end(ran).await
+        parent.finish(ran).await
     }
 
     async fn run_all(
@@ -111,10 +111,10 @@ impl CandidateOptions<'_> {
         stop: &CancellationToken,
         mut heard: impl FnMut(CandidateEvent) + Send,
     ) -> Result<Vec<CandidateResult>, AgentError> {
-        let at = parent.at();
+        let at = parent.fork_position();
         let store = &*self.context.store;
         for (number, child) in (1..).zip(&self.candidates) {
-            fork::candidate(store, &self.parent, at, child, number, &self.context.clock).await?;
+            fork::fork_candidate(store, &self.parent, at, child, number, &self.context.clock).await?;
         }
         parent.session.cx.transcript.emit(Event::CandidatesStarted { sessions: self.candidates.clone() });
         parent.session.cx.transcript.flush().await?;
@@ -122,7 +122,7 @@ impl CandidateOptions<'_> {
         let mut running = FuturesUnordered::new();
         for (number, child) in (1..).zip(&self.candidates) {
             let parts = (self.parts)();
-            let one = self.one(number, child.clone(), parts, settings.clone(), stop, sender.clone());
+            let one = self.run_candidate(number, child.clone(), parts, settings.clone(), stop, sender.clone());
             running.push(async move { (number, child, one.await) });
         }
         drop(sender);
@@ -135,12 +135,12 @@ impl CandidateOptions<'_> {
             tokio::select! {
                 biased;
                 Some((number, envelope)) = told.recv() => heard(CandidateEvent::Candidate(number, envelope)),
-                lost = parent.lease.keep() => return Err(lost.into()),
+                lost = parent.lease.renew_until_lost() => return Err(lost.into()),
                 one = running.next() => match one {
                     Some((_, _, Ok((candidate, report)))) => ended.push((candidate, Some(report))),
                     Some((number, child, Err(error))) => {
                         // The others go on: what this one did is in its log and in its copy.
-                        ended.push((failed(number, child, &error), None));
+                        ended.push((failed_candidate(number, child, &error), None));
                         trouble.get_or_insert(error);
                     }
                     None => break,
@@ -151,12 +151,12 @@ impl CandidateOptions<'_> {
             Some(error) if ended.iter().all(|(_, report)| report.is_none()) => return Err(error),
             _ => {}
         }
-        ended.sort_by_key(|(candidate, _)| rank(candidate));
+        ended.sort_by_key(|(candidate, _)| rank_key(candidate));
         Ok(ended)
     }
 
     /// One of them, from its copy to its end.
-    async fn one(
+    async fn run_candidate(
         &self,
         number: u32,
         child: SessionId,
@@ -166,21 +166,21 @@ impl CandidateOptions<'_> {
         told: mpsc::UnboundedSender<(u32, Arc<Envelope>)>,
     ) -> Result<(CandidateReport, RunReport), AgentError> {
         let (isolation, session) = (self.context.isolation.clone(), child.clone());
-        let copy = blocking("copying the project", move || isolation.enter(&session)).await??;
-        let session = resume(parts.within(copy), settings, child.clone(), CutOffPolicy::Continue).await?;
-        let mut report = watch(&session, number, stop, &told).await?;
+        let copy = run_blocking("copying the project", move || isolation.open_or_create(&session)).await??;
+        let session = resume(parts.in_copy(copy), settings, child.clone(), CutOffPolicy::Continue).await?;
+        let mut report = forward_events(&session, number, stop, &told).await?;
         session.close().await;
         drop(session);
-        let (extent, after) = keep(self.context, &mut report).await?;
+        let (extent, after) = keep_copy(self.context, &mut report).await?;
         for envelope in after {
             told.send((number, Arc::new(envelope))).ok();
         }
-        Ok((compared(number, &report, extent), report))
+        Ok((report_candidate(number, &report, extent), report))
     }
 }
 
 /// Passes a session's events on until its task has ended.
-async fn watch(
+async fn forward_events(
     session: &SessionHandle,
     number: u32,
     stop: &CancellationToken,
@@ -207,7 +207,7 @@ async fn watch(
     }
 }
 
-fn compared(number: u32, report: &RunReport, extent: DiffStat) -> CandidateReport {
+fn report_candidate(number: u32, report: &RunReport, extent: DiffStat) -> CandidateReport {
     CandidateReport {
         number,
         session: report.session.clone(),
@@ -225,7 +225,7 @@ fn compared(number: u32, report: &RunReport, extent: DiffStat) -> CandidateRepor
 /// Orders candidates, best first: verified, then the smallest change by lines,
 /// then by files, then the cheapest; one that changed nothing comes after those that changed
 /// something.
-fn rank(candidate: &CandidateReport) -> impl Ord + use<> {
+fn rank_key(candidate: &CandidateReport) -> impl Ord + use<> {
     let verified = candidate.outcome == Some(RunOutcome::Verified);
     let lines = candidate.added.saturating_add(candidate.removed);
     #[expect(
@@ -255,59 +255,59 @@ impl ParentSession {
         let lease =
             Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
         let first = vec![Record::Candidates(run)];
-        let Assembled { session, lease, .. } = assemble(parts, settings, id, State::default(), lease, first);
+        let Assembled { session, lease, .. } = assemble_session(parts, settings, id, State::default(), lease, first);
         let mut parent = Self { session, lease };
         let opened = parent.open(task).await;
         if opened.is_err() {
-            parent.over(RunOutcome::Error).await;
+            parent.end_task(RunOutcome::Error).await;
         }
         opened.map(|()| parent)
     }
 
     async fn open(&mut self, task: &str) -> Result<(), AgentError> {
         let inbox = Arc::clone(&self.session.inbox);
-        inbox.take(MessageKind::User, ReminderCategory::General, task.to_owned()).await?;
+        inbox.accept(MessageKind::User, ReminderCategory::General, task.to_owned()).await?;
         self.session.opening().run().await?;
         self.session.cx.transcript.flush().await
     }
 
     /// The place of its log that the candidates begin at.
-    fn at(&self) -> Seq {
+    fn fork_position(&self) -> Seq {
         self.session.cx.transcript.state().safe
     }
 
     /// Writes down what came of it.
-    async fn end(
+    async fn finish(
         mut self,
         ran: Result<Vec<CandidateResult>, AgentError>,
     ) -> Result<CandidateRunEnd, AgentError> {
         let ran = match ran {
             Ok(ran) => ran,
             Err(error) => {
-                self.over(RunOutcome::Error).await;
+                self.end_task(RunOutcome::Error).await;
                 return Err(error);
             }
         };
         let candidates: Vec<CandidateReport> = ran.iter().map(|(candidate, _)| candidate.clone()).collect();
         let Some(best) = ran.into_iter().find_map(|(_, report)| report) else {
-            self.over(RunOutcome::Error).await;
+            self.end_task(RunOutcome::Error).await;
             return Err(AgentError::Ended);
         };
         let report = RunReport { candidates: candidates.clone(), ..best };
         self.session.cx.transcript.emit(Event::CandidatesCompared { candidates: candidates.clone() });
         let parent = self.session.cx.session.clone();
-        self.over(report.outcome).await;
+        self.end_task(report.outcome).await;
         Ok(CandidateRunEnd { parent, candidates, report })
     }
 
     /// Ends its task and gives it back. What can't be written is left out: the candidates' logs
     /// have it all.
-    async fn over(&mut self, outcome: RunOutcome) {
+    async fn end_task(&mut self, outcome: RunOutcome) {
         let transcript = &mut self.session.cx.transcript;
-        transcript.note(Record::Ended { outcome, unverified: None });
+        transcript.record(Record::Ended { outcome, unverified: None });
         transcript.flush().await.ok();
-        transcript.log().end().await;
-        self.lease.give_back().await;
+        transcript.log().stop_writing().await;
+        self.lease.release().await;
     }
 }
 
@@ -316,15 +316,15 @@ impl ParentSession {
 ///
 /// # Errors
 /// The store's, and those of looking for copies.
-pub async fn compare(
+pub async fn compare_candidates(
     store: &dyn Store,
     isolation: &Isolation,
     session: &SessionId,
 ) -> Result<Option<(SessionId, Vec<CandidateReport>)>, AgentError> {
-    let Some(CandidateRun { parent, sessions, .. }) = run_of(store, session).await? else { return Ok(None) };
+    let Some(CandidateRun { parent, sessions, .. }) = candidate_run_of(store, session).await? else { return Ok(None) };
     let (origin, mut candidates) = (Arc::clone(&isolation.origin), Vec::new());
     let looked_for = sessions.clone();
-    let (copies, landed) = blocking("looking for copies", move || {
+    let (copies, landed) = run_blocking("looking for copies", move || {
         let copies = origin.copies().list()?;
         let mut landed = Vec::new();
         for session in looked_for {
@@ -341,7 +341,7 @@ pub async fn compare(
         let kept = copies.iter().any(|copy| copy.session == session);
         let mut candidate = match known {
             Some(known) => known.clone(),
-            None => match unfinished(store, number, &session).await {
+            None => match unfinished_candidate(store, number, &session).await {
                 // It was never begun, or was deleted.
                 Err(AgentError::Store(StoreError::UnknownSession { .. })) => continue,
                 found => found?,
@@ -350,11 +350,11 @@ pub async fn compare(
         candidate.state = match (kept, landed.contains(&session)) {
             (true, _) => CopyState::Kept,
             (_, true) => CopyState::Landed,
-            _ => left_as(store, &session).await?,
+            _ => copy_state_of(store, &session).await?,
         };
         candidates.push(candidate);
     }
-    candidates.sort_by_key(rank);
+    candidates.sort_by_key(rank_key);
     Ok(Some((parent, candidates)))
 }
 
@@ -363,7 +363,7 @@ pub async fn compare(
 ///
 /// # Errors
 /// The store's.
-pub async fn run_of(store: &dyn Store, session: &SessionId) -> Result<Option<CandidateRun>, AgentError> {
+pub async fn candidate_run_of(store: &dyn Store, session: &SessionId) -> Result<Option<CandidateRun>, AgentError> {
     let first = store.read_records(session, Seq::START, 1).await?;
     let run = match first.first().and_then(record_of) {
         Some(Record::Candidates(run)) => run,
@@ -378,8 +378,8 @@ pub async fn run_of(store: &dyn Store, session: &SessionId) -> Result<Option<Can
 ///
 /// # Errors
 /// The store's.
-pub async fn started(store: &dyn Store, session: &SessionId) -> Result<Option<Vec<SessionId>>, AgentError> {
-    let run = run_of(store, session).await?;
+pub async fn started_candidates(store: &dyn Store, session: &SessionId) -> Result<Option<Vec<SessionId>>, AgentError> {
+    let run = candidate_run_of(store, session).await?;
     Ok(run.filter(|run| run.parent == *session).map(|run| run.sessions))
 }
 
@@ -397,7 +397,7 @@ async fn last_comparison(store: &dyn Store, parent: &SessionId) -> Result<Vec<Ca
 }
 
 /// One that came to no report.
-fn failed(number: u32, session: &SessionId, error: &AgentError) -> CandidateReport {
+fn failed_candidate(number: u32, session: &SessionId, error: &AgentError) -> CandidateReport {
     CandidateReport {
         number,
         session: session.clone(),
@@ -413,7 +413,7 @@ fn failed(number: u32, session: &SessionId, error: &AgentError) -> CandidateRepo
 }
 
 /// One whose race was cut off: what its own log says.
-async fn unfinished(
+async fn unfinished_candidate(
     store: &dyn Store,
     number: u32,
     session: &SessionId,
@@ -443,7 +443,7 @@ async fn unfinished(
 }
 
 /// Where the work of a session without a copy is.
-async fn left_as(store: &dyn Store, session: &SessionId) -> Result<CopyState, AgentError> {
+async fn copy_state_of(store: &dyn Store, session: &SessionId) -> Result<CopyState, AgentError> {
     let (mut after, mut state) = (Seq::START, CopyState::Discarded);
     loop {
         let page = match events(store, session, after, FIRST_ENTRIES).await {
@@ -500,7 +500,7 @@ mod tests {
             candidate(6, RunOutcome::Unverified, 0, 0, Some(0.0)),
             candidate(7, RunOutcome::Verified, 1, 30, Some(0.2)),
         ];
-        all.sort_by_key(rank);
+        all.sort_by_key(rank_key);
         let order: Vec<u32> = all.iter().map(|one| one.number).collect();
         assert_eq!(order, [5, 4, 7, 3, 2, 1, 6]);
     }

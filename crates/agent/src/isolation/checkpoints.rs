@@ -7,7 +7,7 @@ use journeyman_workspace::{CheckpointId, Diff, IgnoredChange, WorkspaceError};
 use tokio::task::JoinHandle;
 
 use crate::AgentError;
-use crate::blocking::{background, blocking};
+use crate::blocking::{background_error, run_blocking};
 use crate::session::context::Context;
 use crate::transcript::record::Record;
 
@@ -39,7 +39,7 @@ pub(crate) struct Checkpoints {
     before: FirstRecording,
     newest: NewestCheckpoint,
     /// The checkpoint of the newest comparison.
-    compared: Option<CheckpointId>,
+    compared_checkpoint: Option<CheckpointId>,
 }
 
 impl Checkpoints {
@@ -50,11 +50,11 @@ impl Checkpoints {
 
     /// Forgets the comparison of the last task.
     pub(crate) fn forget_comparison(&mut self) {
-        self.compared = None;
+        self.compared_checkpoint = None;
     }
 
     /// Continues an interrupted task from its checkpoint.
-    pub(crate) fn restore(&mut self, checkpoint: Option<u64>) {
+    pub(crate) fn restore_checkpoint(&mut self, checkpoint: Option<u64>) {
         self.before =
             checkpoint.map_or(FirstRecording::Unrecorded, |id| FirstRecording::Recorded(CheckpointId(id)));
     }
@@ -65,12 +65,12 @@ impl Checkpoints {
     }
 
     /// Returns the checkpoint of the newest comparison.
-    pub(crate) fn compared(&self) -> Option<CheckpointId> {
-        self.compared
+    pub(crate) fn compared_checkpoint(&self) -> Option<CheckpointId> {
+        self.compared_checkpoint
     }
 
     /// Starts recording the tree in the background, once per run.
-    pub(crate) fn record_before(&mut self, cx: &Context) {
+    pub(crate) fn start_recording(&mut self, cx: &Context) {
         if matches!(self.before, FirstRecording::Unrecorded) && cx.settings.mode != Mode::Plan {
             let workspace = Arc::clone(&cx.workspace);
             let session = cx.session.clone();
@@ -82,15 +82,15 @@ impl Checkpoints {
     }
 
     /// Waits until the tree before the run is recorded.
-    pub(crate) async fn recorded(&mut self, cx: &mut Context) -> Result<CheckpointId, AgentError> {
+    pub(crate) async fn wait_until_recorded(&mut self, cx: &mut Context) -> Result<CheckpointId, AgentError> {
         if let FirstRecording::Recorded(id) = self.before {
             return Ok(id);
         }
-        self.record_before(cx);
+        self.start_recording(cx);
         let id = match std::mem::replace(&mut self.before, FirstRecording::Unrecorded) {
             FirstRecording::Recorded(id) => id,
             FirstRecording::Recording(task) => {
-                task.await.map_err(|died| background("recording the tree", &died))??
+                task.await.map_err(|died| background_error("recording the tree", &died))??
             }
             FirstRecording::Unrecorded => {
                 self.newest.step = Some(cx.next_step());
@@ -99,7 +99,7 @@ impl Checkpoints {
         };
         self.before = FirstRecording::Recorded(id);
         self.newest.id = Some(id);
-        cx.transcript.note(Record::Checkpoint { id: id.0, step: None });
+        cx.transcript.record(Record::Checkpoint { id: id.0, step: None });
         cx.transcript.emit(Event::Checkpoint { id: id.0, label: BEFORE_THE_RUN.to_owned(), step: None });
         Ok(id)
     }
@@ -108,7 +108,7 @@ impl Checkpoints {
     /// If nothing happened since the last checkpoint, no new one is made. Must be called before the
     /// call runs.
     pub(crate) async fn record_step(&mut self, cx: &mut Context, label: &str) -> Result<(), AgentError> {
-        self.recorded(cx).await?;
+        self.wait_until_recorded(cx).await?;
         let step = cx.next_step();
         if self.newest.step == Some(step) {
             return Ok(());
@@ -116,7 +116,7 @@ impl Checkpoints {
         let id = self.take_checkpoint(cx, label.to_owned()).await?;
         self.newest.step = Some(step);
         if self.newest.id.replace(id) != Some(id) {
-            cx.transcript.note(Record::Checkpoint { id: id.0, step: Some(step) });
+            cx.transcript.record(Record::Checkpoint { id: id.0, step: Some(step) });
             cx.transcript.emit(Event::Checkpoint { id: id.0, label: label.to_owned(), step: Some(step) });
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Checkpoints {
     async fn take_checkpoint(&self, cx: &Context, label: String) -> Result<CheckpointId, AgentError> {
         let workspace = Arc::clone(&cx.workspace);
         let session = cx.session.clone();
-        Ok(blocking("recording the tree", move || workspace.checkpoint(&session, &label)).await??)
+        Ok(run_blocking("recording the tree", move || workspace.checkpoint(&session, &label)).await??)
     }
 
     /// Returns the differences from the tree before the task or, in a copy, from the user's tree.
@@ -136,8 +136,8 @@ impl Checkpoints {
         if matches!(self.before, FirstRecording::Unrecorded) {
             return Ok(Vec::new());
         }
-        let id = self.recorded(cx).await?;
-        self.compared = Some(id);
+        let id = self.wait_until_recorded(cx).await?;
+        self.compared_checkpoint = Some(id);
         changes_since(cx, id).await
     }
 
@@ -153,7 +153,7 @@ impl Checkpoints {
         let (Some(earlier), None) = (earlier, &cx.copy) else { return self.changes(cx).await };
         match changes_since(cx, earlier).await {
             Ok(changes) => {
-                self.compared = Some(earlier);
+                self.compared_checkpoint = Some(earlier);
                 Ok(changes)
             }
             // The checkpoint was dropped to keep the journal small, so its changes are unknown.
@@ -173,7 +173,7 @@ impl Checkpoints {
         }
         let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
         let asked =
-            blocking("reading the journal", move || workspace.history().ignored_changes_since(&id, &session));
+            run_blocking("reading the journal", move || workspace.history().ignored_changes_since(&id, &session));
         let asked = asked.await;
         asked.map(Result::unwrap_or_default).unwrap_or_default()
     }
@@ -181,16 +181,16 @@ impl Checkpoints {
     /// Returns the changes since the newest comparison's checkpoint as a unified diff of at most
     /// `limit` bytes.
     pub(crate) async fn diff(&self, cx: &Context, limit: usize) -> Result<Option<Diff>, AgentError> {
-        Ok(match (&cx.copy, self.compared) {
+        Ok(match (&cx.copy, self.compared_checkpoint) {
             (Some(copy), _) => {
                 let copy = Arc::clone(copy);
                 let compare = move || copy.diff(&copy.changes()?, limit);
-                Some(blocking("comparing the copy", compare).await??)
+                Some(run_blocking("comparing the copy", compare).await??)
             }
             (None, Some(id)) => {
                 let workspace = Arc::clone(&cx.workspace);
                 Some(
-                    blocking("comparing the tree", move || workspace.history().diff_since(&id, limit))
+                    run_blocking("comparing the tree", move || workspace.history().diff_since(&id, limit))
                         .await??,
                 )
             }
@@ -201,7 +201,7 @@ impl Checkpoints {
 
 async fn changes_since(cx: &Context, id: CheckpointId) -> Result<Vec<FileChange>, AgentError> {
     let workspace = Arc::clone(&cx.workspace);
-    Ok(blocking("comparing the tree", move || workspace.history().changes_since(&id)).await??)
+    Ok(run_blocking("comparing the tree", move || workspace.history().changes_since(&id)).await??)
 }
 
 #[cfg(test)]
@@ -222,13 +222,13 @@ mod tests {
             [],
             "nothing is recorded, so nothing changed"
         );
-        checkpoints.recorded(&mut test.cx).await.unwrap();
+        checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("a.rs", "two\n");
         assert_eq!(paths(&checkpoints.changes(&mut test.cx).await.unwrap()), ["a.rs"]);
         let diff = checkpoints.diff(&test.cx, 4096).await.unwrap().unwrap();
         assert!(diff.text.contains("-one\n+two\n"), "{}", diff.text);
         checkpoints.begin_task();
-        checkpoints.recorded(&mut test.cx).await.unwrap();
+        checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("b.rs", "two\n");
         assert_eq!(paths(&checkpoints.changes(&mut test.cx).await.unwrap()), ["b.rs"]);
     }
@@ -261,12 +261,12 @@ mod tests {
     async fn unverified_changes_include_those_of_an_interrupted_task() {
         let mut test = TestContext::new(&[("a.rs", "one\n"), ("b.rs", "one\n")]).await;
         let mut checkpoints = Checkpoints::default();
-        let first = checkpoints.recorded(&mut test.cx).await.unwrap();
+        let first = checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("a.rs", "two\n");
         let outcome = journeyman_protocol::RunOutcome::Interrupted;
-        test.cx.transcript.note(Record::Ended { outcome, unverified: Some(first.0) });
+        test.cx.transcript.record(Record::Ended { outcome, unverified: Some(first.0) });
         checkpoints.begin_task();
-        checkpoints.recorded(&mut test.cx).await.unwrap();
+        checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("b.rs", "two\n");
         assert_eq!(paths(&checkpoints.changes(&mut test.cx).await.unwrap()), ["b.rs"]);
         assert_eq!(paths(&checkpoints.unverified_changes(&mut test.cx).await.unwrap()), ["a.rs", "b.rs"]);

@@ -20,14 +20,14 @@ use tokio_util::sync::CancellationToken;
 use super::commit_options::CommitOptions;
 use super::land_request::UnverifiedPolicy;
 use crate::AgentError;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 
 /// Characters of a subject: what `git log --oneline` shows on a usual terminal.
-const SUBJECT: usize = 72;
+const MAX_SUBJECT_CHARS: usize = 72;
 /// Columns that a body is wrapped at, as git's own documentation advises.
-const COLUMNS: usize = 72;
+const BODY_COLUMNS: usize = 72;
 /// Bytes of the model's closing words that go into a message: what a person reads of one commit.
-const MAX_BODY: usize = 4 * 1024;
+const MAX_BODY_BYTES: usize = 4 * 1024;
 /// Checks that a message names.
 const MAX_CHECKS: usize = 10;
 /// The subject of a change whose task has no text.
@@ -36,8 +36,8 @@ const NO_SUBJECT: &str = "Change files";
 /// Writes a commit's message: the task, the model's own summary, and the evidence.
 #[must_use]
 pub fn commit_message(task: &str, closing: &str, evidence: &[Evidence]) -> String {
-    let mut message = subject(task);
-    let body = wrapped(closing.get(..closing.floor_char_boundary(MAX_BODY)).unwrap_or_default());
+    let mut message = subject_of(task);
+    let body = wrap_body(closing.get(..closing.floor_char_boundary(MAX_BODY_BYTES)).unwrap_or_default());
     if !body.is_empty() {
         message.push_str("\n\n");
         message.push_str(&body);
@@ -54,19 +54,19 @@ pub fn commit_message(task: &str, closing: &str, evidence: &[Evidence]) -> Strin
 }
 
 /// The first line of the task, as long as a subject may be.
-fn subject(task: &str) -> String {
+fn subject_of(task: &str) -> String {
     let line = task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let line: String = line.trim_start_matches('#').trim().chars().filter(|c| !c.is_control()).collect();
     let mut subject = String::new();
     for word in line.split_whitespace() {
-        if subject.chars().count() + 1 + word.chars().count() > SUBJECT && !subject.is_empty() {
+        if subject.chars().count() + 1 + word.chars().count() > MAX_SUBJECT_CHARS && !subject.is_empty() {
             subject.push('…');
             break;
         }
         if !subject.is_empty() {
             subject.push(' ');
         }
-        subject.extend(word.chars().take(SUBJECT - 1));
+        subject.extend(word.chars().take(MAX_SUBJECT_CHARS - 1));
     }
     let mut letters = subject.trim_end_matches('.').chars();
     match letters.next() {
@@ -77,13 +77,13 @@ fn subject(task: &str) -> String {
 
 /// A text for a body: paragraphs and lists stay, long lines are broken between words. A line that
 /// git would take for a comment is moved in.
-fn wrapped(text: &str) -> String {
+fn wrap_body(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.trim().lines() {
         let clean: String = line.trim_end().chars().filter(|c| !c.is_control()).collect();
         let mut current = String::new();
         for word in clean.split(' ') {
-            if !current.is_empty() && current.chars().count() + 1 + word.chars().count() > COLUMNS {
+            if !current.is_empty() && current.chars().count() + 1 + word.chars().count() > BODY_COLUMNS {
                 lines.push(std::mem::take(&mut current));
             }
             if !current.is_empty() {
@@ -133,7 +133,7 @@ pub(super) enum BranchOutcome {
 impl Committer {
     /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`.
     /// What hooks change in the tree is the session's; gives what people should be told of that.
-    pub(super) async fn commit(
+    pub(super) async fn commit_files(
         &self,
         delivered: CommitPlan<'_>,
         paths: Vec<RelPath>,
@@ -142,7 +142,7 @@ impl Committer {
     ) -> Result<(CommitReport, Vec<Event>), AgentError> {
         let CommitPlan { message, hooks, tree, session } = delivered;
         let watched = Arc::clone(tree);
-        let begun = blocking("looking at the tree", move || {
+        let begun = run_blocking("looking at the tree", move || {
             let before = watched.commands().begin()?;
             let guard = GuardedState::before(&watched, GUARDS)?;
             Ok::<_, WorkspaceError>((before, guard))
@@ -151,7 +151,7 @@ impl Committer {
         let commit = CommitRequest { paths, message, mixed };
         let made = self.with_hooks(hooks, guard.protected()).commit(&commit, stop).await;
         let (watched, session) = (Arc::clone(tree), session.clone());
-        let ended = blocking("looking at the tree", move || {
+        let ended = run_blocking("looking at the tree", move || {
             // Hooks may have run outside of the sandbox, where nothing kept them from guarded
             // files.
             guard.end(&watched, false, || watched.commands().end(before, &session, None))
@@ -177,7 +177,7 @@ impl Committer {
     ///
     /// # Errors
     /// As [`UserGit::check_commit`].
-    pub async fn check(
+    pub async fn check_commit(
         &self,
         request: &CommitOptions,
         paths: &[RelPath],
@@ -189,7 +189,7 @@ impl Committer {
     /// Commits a copy's changes on a new branch, in a worktree of its own. What was verified is the
     /// change on top of the user's files as they are; where that doesn't fit the last commit line
     /// by line, it needs their consent.
-    pub(super) async fn branch(
+    pub(super) async fn commit_on_branch(
         &self,
         name: &str,
         changes: &CopyChanges,
@@ -211,7 +211,7 @@ impl Committer {
         })?;
         let begun = self.with_hooks(hooks, &[]).begin_branch(name, &place.join("tree"), stop).await;
         let branching = begun.inspect_err(|_| clean())?;
-        let branched = self.fill(&branching, &place, changes, message, unverified, stop).await;
+        let branched = self.fill_worktree(&branching, &place, changes, message, unverified, stop).await;
         let finished = branching.finish().await;
         if finished.is_ok() {
             // Else what is written down in there tells the next try what to take away.
@@ -224,7 +224,7 @@ impl Committer {
         Ok(branched)
     }
 
-    async fn fill(
+    async fn fill_worktree(
         &self,
         branching: &PendingBranch,
         place: &Path,
@@ -235,7 +235,7 @@ impl Committer {
     ) -> Result<BranchOutcome, AgentError> {
         let (root, changes) = (branching.root().to_owned(), changes.clone());
         let options = Options::new(place.join("state"), Arc::clone(&self.blobs));
-        let landing = blocking("writing the branch", move || {
+        let landing = run_blocking("writing the branch", move || {
             let tree = Workspace::open(&root, options)?;
             let looked = tree.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
             let merged = !looked.merged.is_empty() && unverified == UnverifiedPolicy::Keep;
@@ -274,7 +274,7 @@ fn report_of(done: CreatedCommit, message: &str) -> CommitReport {
 ///
 /// # Errors
 /// [`GitError`].
-pub async fn uncommitted(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
+pub async fn uncommitted_files(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
     Ok(git.status().await?.entries.into_iter().map(|entry| entry.path).collect())
 }
 
@@ -323,7 +323,7 @@ mod tests {
         ] {
             let subject = commit_message(task, "", &[]).lines().next().unwrap().to_owned();
             assert_eq!(subject, expected);
-            assert!(subject.chars().count() <= SUBJECT, "{subject}");
+            assert!(subject.chars().count() <= MAX_SUBJECT_CHARS, "{subject}");
         }
     }
 }

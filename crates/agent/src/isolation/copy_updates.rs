@@ -8,20 +8,20 @@ use journeyman_tools::Seen;
 use journeyman_workspace::RefreshReport;
 
 use crate::AgentError;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::isolation::WorkCopy;
 use crate::session::context::Context;
 
 /// Maximum number of files named in a notice.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// The state of the copy after a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CopyState {
     /// The copy is unchanged.
-    AsItWas,
+    Unchanged,
     /// Files in the copy changed, so checks that passed have to pass again.
-    Different,
+    Changed,
 }
 
 /// The notices given about the copy that a session works in.
@@ -40,15 +40,15 @@ impl CopyUpdates {
         }
         if let Some(copy) = &cx.copy {
             let keeping = Arc::clone(copy);
-            blocking("keeping the copy", move || keeping.keep()).await??;
+            run_blocking("keeping the copy", move || keeping.keep()).await??;
             let (tier, unavailable) = (copy.tier().to_string(), copy.unavailable_tiers());
-            cx.transcript.emit(Event::Isolated { tier, unavailable, reopened: copy.reopened() });
+            cx.transcript.emit(Event::Isolated { tier, unavailable, reopened: copy.was_reopened() });
             let left_out = copy.left_out();
-            for (path, reason) in left_out.iter().take(MOST_NAMED) {
+            for (path, reason) in left_out.iter().take(MAX_NAMED) {
                 cx.transcript
                     .emit(Event::Warning { message: format!("`{path}` isn't in the copy: {reason}") });
             }
-            if let Some(more) = left_out.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+            if let Some(more) = left_out.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
                 cx.transcript
                     .emit(Event::Warning { message: format!("{more} more files aren't in the copy") });
             }
@@ -65,33 +65,33 @@ impl CopyUpdates {
         seen: &Seen,
         busy: bool,
     ) -> Result<CopyState, AgentError> {
-        let Some(copy) = cx.copy.clone() else { return Ok(CopyState::AsItWas) };
+        let Some(copy) = cx.copy.clone() else { return Ok(CopyState::Unchanged) };
         // A refresh would change files under commands that still run, or remove their mount.
         if busy {
-            return Ok(CopyState::AsItWas);
+            return Ok(CopyState::Unchanged);
         }
         let taking = Arc::clone(&copy);
-        let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
+        let refreshed = run_blocking("taking over what changed in the project", move || taking.refresh());
         let RefreshReport { taken, merged, conflicts } = refreshed.await??;
         // The same conflicts are reported only once.
         let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.conflicts;
         self.conflicts.clone_from(&conflicts);
         if !news {
-            return Ok(CopyState::AsItWas);
+            return Ok(CopyState::Unchanged);
         }
-        let text = notice(&taken, &merged, &conflicts);
+        let text = refresh_notice(&taken, &merged, &conflicts);
         cx.transcript.emit(Event::CopyRefreshed { taken: taken.clone(), merged: merged.clone(), conflicts });
-        know_of(cx, seen, taken.iter().chain(&merged));
+        mark_known(cx, seen, taken.iter().chain(&merged));
         cx.index.doubt();
-        cx.transcript.remind(ReminderCategory::File, text);
+        cx.transcript.remind_model(ReminderCategory::File, text);
         cx.transcript.flush().await?;
         let changed = !taken.is_empty() || !merged.is_empty();
-        Ok(if changed { CopyState::Different } else { CopyState::AsItWas })
+        Ok(if changed { CopyState::Changed } else { CopyState::Unchanged })
     }
 }
 
 /// Marks the changes as known, so that they aren't reported again file by file.
-fn know_of<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a RelPath>) {
+fn mark_known<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a RelPath>) {
     let known = seen.entries();
     let paths: Vec<RelPath> =
         paths.filter(|path| known.iter().any(|file| file.path == **path)).cloned().collect();
@@ -99,19 +99,19 @@ fn know_of<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a Re
     for (path, hash) in paths.iter().zip(hashes) {
         seen.noticed(path, hash);
     }
-    cx.transcript.note_seen(seen);
+    cx.transcript.record_seen(seen);
 }
 
 impl WorkCopy {
     /// Compares the copy with the user's tree and returns the changed files.
     pub(crate) async fn changed_files(self: &Arc<Self>) -> Result<Vec<FileChange>, AgentError> {
         let copy = Arc::clone(self);
-        Ok(blocking("comparing the copy", move || copy.changes().map(|changes| changes.files())).await??)
+        Ok(run_blocking("comparing the copy", move || copy.changes().map(|changes| changes.files())).await??)
     }
 }
 
 /// Returns the notice of a refresh for the model.
-fn notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) -> String {
+fn refresh_notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) -> String {
     let mut text = String::from(
         "You work in a copy of the project. The user changed files in theirs meanwhile, and the copy follows; read \
          files again before you rely on them.",
@@ -127,10 +127,10 @@ fn notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) -> Strin
         if paths.is_empty() {
             continue;
         }
-        let named: Vec<String> = paths.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+        let named: Vec<String> = paths.iter().take(MAX_NAMED).map(ToString::to_string).collect();
         // Writing to a string can't fail.
         write!(text, "\n{what}: {}", named.join(", ")).ok();
-        if let Some(more) = paths.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        if let Some(more) = paths.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
             write!(text, " and {more} more").ok();
         }
         text.push('.');
@@ -155,7 +155,7 @@ mod tests {
             git: None,
             tiers: vec![Tier::Copy],
         };
-        let copy = Arc::new(isolation.enter(&test.cx.session).unwrap());
+        let copy = Arc::new(isolation.open_or_create(&test.cx.session).unwrap());
         test.cx.workspace = copy.workspace();
         let in_copy =
             |cx: &Context| cx.workspace.fingerprints(&[RelPath::parse("a.rs").unwrap()]).pop().flatten();
@@ -166,10 +166,10 @@ mod tests {
         updates.announce(&test.cx).await.unwrap();
         test.write("a.rs", "two\n");
         let seen = Seen::default();
-        assert_eq!(updates.refresh(&mut test.cx, &seen, true).await.unwrap(), CopyState::AsItWas);
+        assert_eq!(updates.refresh(&mut test.cx, &seen, true).await.unwrap(), CopyState::Unchanged);
         assert_eq!(in_copy(&test.cx), hash("one\n"));
-        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), CopyState::Different);
-        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), CopyState::AsItWas);
+        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), CopyState::Changed);
+        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), CopyState::Unchanged);
         assert_eq!(in_copy(&test.cx), hash("two\n"));
         let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
         assert_eq!(kinds, ["isolated", "copy_refreshed", "reminder_sent"], "each is announced once");
@@ -182,7 +182,7 @@ mod tests {
         };
         let many: Vec<String> = (0..12).map(|number| format!("f{number}")).collect();
         let many = paths(&many.iter().map(String::as_str).collect::<Vec<_>>());
-        let text = notice(&many, &paths(&["m"]), &[]);
+        let text = refresh_notice(&many, &paths(&["m"]), &[]);
         assert!(
             text.ends_with(
                 "\nAs the user has them now: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more.\
@@ -190,6 +190,6 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(notice(&[], &[], &paths(&["c"])).ends_with("the copy has your version: c."));
+        assert!(refresh_notice(&[], &[], &paths(&["c"])).ends_with("the copy has your version: c."));
     }
 }

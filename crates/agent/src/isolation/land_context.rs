@@ -13,7 +13,7 @@ use crate::transcript::log::events;
 use crate::{AgentError, Clock};
 
 /// Number of events read at once.
-const PAGE: usize = 500;
+const PAGE_ENTRIES: usize = 500;
 
 /// The resources that landing needs.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub struct LandContext {
 pub async fn last_report(store: &dyn Store, session: &SessionId) -> Result<Option<RunReport>, AgentError> {
     let (mut after, mut newest) = (Seq::START, None);
     loop {
-        let page = events(store, session, after, PAGE).await?;
+        let page = events(store, session, after, PAGE_ENTRIES).await?;
         let Some(last) = page.last().and_then(|envelope| envelope.seq) else { return Ok(newest) };
         after = last;
         for envelope in page {

@@ -20,7 +20,7 @@ use crate::AgentError;
 /// # Errors
 /// Errors of the store, [`WorkspaceError::Busy`](journeyman_workspace::WorkspaceError::Busy), and
 /// failures of the trees. The copy is kept then.
-pub async fn settle(
+pub async fn finish_copy(
     context: &LandContext,
     report: &mut RunReport,
     request: Option<&LandRequest>,
@@ -38,7 +38,7 @@ pub async fn settle(
                 landed.events
             })
         }
-        _ => desk.keep(report).await.map(|(_, told)| told),
+        _ => desk.keep_copy(report).await.map(|(_, told)| told),
     };
     desk.close().await;
     settled
@@ -48,9 +48,9 @@ pub async fn settle(
 /// If files had to be merged, the checks must pass on the merged copy first.
 ///
 /// # Errors
-/// As [`settle`];
+/// As [`finish_copy`];
 /// [`WorkspaceError::UnknownCopy`](journeyman_workspace::WorkspaceError::UnknownCopy).
-pub async fn land(
+pub async fn land_copy(
     context: &LandContext,
     session: &SessionId,
     request: &LandRequest,
@@ -62,14 +62,14 @@ pub async fn land(
     landed
 }
 
-/// Works as [`settle`] without a wish, for a session whose change is to be compared with others.
-pub(crate) async fn keep(
+/// Works as [`finish_copy`] without a wish, for a session whose change is to be compared with others.
+pub(crate) async fn keep_copy(
     context: &LandContext,
     report: &mut RunReport,
 ) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
     let session = report.session.clone();
     let desk = LandingSession::open(context, &session).await?;
-    let kept = desk.keep(report).await;
+    let kept = desk.keep_copy(report).await;
     desk.close().await;
     kept
 }
@@ -77,10 +77,10 @@ pub(crate) async fn keep(
 /// Removes a session's copy with all its changes. Returns the number of changed files.
 ///
 /// # Errors
-/// As [`land`].
-pub async fn discard(context: &LandContext, session: &SessionId) -> Result<u64, AgentError> {
+/// As [`land_copy`].
+pub async fn discard_copy(context: &LandContext, session: &SessionId) -> Result<u64, AgentError> {
     let desk = LandingSession::open(context, session).await?;
-    let discarded = desk.discard().await;
+    let discarded = desk.discard_copy().await;
     desk.close().await;
     discarded
 }

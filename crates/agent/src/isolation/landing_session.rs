@@ -18,22 +18,22 @@ use super::{
     last_report, report_of,
 };
 use crate::AgentError;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::recovery::lease::Lease;
 use crate::transcript::log::{Log, LogBounds, events};
 
 /// Bytes of diff that a report shows, as a run's.
 const MAX_DIFF: usize = 256 * 1024;
 /// Events read at once.
-const PAGE: usize = 500;
+const PAGE_ENTRIES: usize = 500;
 /// Maximum number of times that a merged result is verified anew because the user's tree changed
 /// meanwhile.
 const MAX_ROUNDS: usize = 3;
 /// How long a copy that this process is still giving up is waited for. What holds it is a look at
 /// its files.
-const GIVING_UP: std::time::Duration = std::time::Duration::from_secs(10);
+const MAX_BUSY_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 /// The interval at which that is checked.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+const BUSY_POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// The session, and the right to it.
 pub(super) struct LandingSession<'a> {
@@ -47,30 +47,30 @@ impl<'a> LandingSession<'a> {
     pub(super) async fn open(context: &'a LandContext, session: &'a SessionId) -> Result<Self, AgentError> {
         let LandContext { store, clock, holder, .. } = context;
         let lease = Lease::new(Arc::clone(store), session.clone(), holder.clone(), clock.clone());
-        lease.take().await?;
+        lease.acquire().await?;
         let found = store.find(session.as_str()).await.map_err(AgentError::from);
         let summary = found.map(|found| found.into_iter().find(|found| found.id == *session));
         match summary {
             Ok(Some(summary)) => Ok(Self { context, session, lease, summary }),
             Ok(None) => {
-                lease.give_back().await;
+                lease.release().await;
                 Err(StoreError::UnknownSession { session: session.clone() }.into())
             }
             Err(error) => {
-                lease.give_back().await;
+                lease.release().await;
                 Err(error)
             }
         }
     }
 
     pub(super) async fn close(self) {
-        self.lease.give_back().await;
+        self.lease.release().await;
     }
 
     /// Opens the copy, and waits a little where this process is still giving it up.
-    async fn copy(&self) -> Result<WorkCopy, AgentError> {
+    async fn open_copy(&self) -> Result<WorkCopy, AgentError> {
         let (isolation, session) = (self.context.isolation.clone(), self.session.clone());
-        patiently("opening the copy", move || match isolation.open(&session) {
+        retry_while_busy("opening the copy", move || match isolation.open(&session) {
             Err(AgentError::Workspace(WorkspaceError::UnknownCopy { session }))
                 if isolation.origin.copies().is_landed(&session)? =>
             {
@@ -87,30 +87,30 @@ impl<'a> LandingSession<'a> {
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
-        let copy = Arc::new(self.copy().await?);
+        let copy = Arc::new(self.open_copy().await?);
         let tier = copy.tier();
         let changes = changes_of(&copy).await?;
         if changes.is_empty() {
             drop(copy);
-            return self.nothing(tier).await;
+            return self.finish_without_changes(tier).await;
         }
         let verified = report.is_some() || self.is_verified();
         let (changes, evidence) = match self.prepare(&copy, changes, request, verified, stop).await? {
             PreparedLanding::Ready { changes, evidence } => (changes, evidence),
-            PreparedLanding::Over(over) => return self.stays(*over).await,
+            PreparedLanding::Over(over) => return self.report_kept(*over).await,
         };
         if let Some(CommitOptions { branch: Some(name), .. }) = &request.commit {
             drop(copy);
-            return self.branch(tier, &changes, name, request, report, stop).await;
+            return self.commit_on_branch(tier, &changes, name, request, report, stop).await;
         }
-        let mixed = self.mixed(request, &changes).await?;
+        let mixed = self.uncommitted_changes(request, &changes).await?;
         if !mixed.is_empty() {
             let summary = format!(
                 "not landed: a commit would take your own uncommitted changes along, in {}. Commit or stash them \
                  first, or land it without --commit",
-                names(&mixed)
+                list_names(&mixed)
             );
-            return self.stays(LandReport::new(self.session, LandOutcome::Mixed, summary, copy.kept())).await;
+            return self.report_kept(LandReport::new(self.session, LandOutcome::Mixed, summary, copy.kept_report())).await;
         }
         // An overlay is closed before the tree beneath it changes.
         drop(copy);
@@ -120,13 +120,13 @@ impl<'a> LandingSession<'a> {
             request.unverified == UnverifiedPolicy::Keep && request.on_conflict == OnConflict::Refuse;
         let options = LandOptions { on_conflict: request.on_conflict, as_checked, ..LandOptions::default() };
         let landing = self.apply(&changes, options).await?;
-        if refused(&landing, request) {
-            return self.stays(conflicting(self.session, tier, &landing)).await;
+        if was_refused(&landing, request) {
+            return self.report_kept(conflict_report(self.session, tier, &landing)).await;
         }
         if !landing.left.is_empty() {
-            return self.partly(tier, landing).await;
+            return self.finish_partial_landing(tier, landing).await;
         }
-        self.landed(tier, landing, evidence, request, report, stop).await
+        self.finish_landing(tier, landing, evidence, request, report, stop).await
     }
 
     /// Returns true if the newest run of the session ended verified.
@@ -152,34 +152,34 @@ impl<'a> LandingSession<'a> {
                 LandOptions { on_conflict: request.on_conflict, dry_run: true, ..LandOptions::default() };
             let looked = self.apply(&changes, options).await?;
             if request.dry_run {
-                return Ok(PreparedLanding::over(self.would(copy, changes, looked, verified).await?));
+                return Ok(PreparedLanding::done(self.report_dry_run(copy, changes, looked, verified).await?));
             }
             if !verified && request.unverified == UnverifiedPolicy::Keep {
                 let summary = "not landed: nothing verified it";
-                let over = LandReport::new(self.session, LandOutcome::Unverified, summary, copy.kept());
-                return Ok(PreparedLanding::over(over));
+                let over = LandReport::new(self.session, LandOutcome::Unverified, summary, copy.kept_report());
+                return Ok(PreparedLanding::done(over));
             }
-            if refused(&looked, request) {
-                return Ok(PreparedLanding::over(conflicting(self.session, copy.tier(), &looked)));
+            if was_refused(&looked, request) {
+                return Ok(PreparedLanding::done(conflict_report(self.session, copy.tier(), &looked)));
             }
             // Where the user settles conflicts by a word, they say what is to be in their tree.
             let settled = request.unverified == UnverifiedPolicy::Land || !looked.conflicts.is_empty();
             let apart = Arc::clone(copy);
             let as_checked = looked.merged.is_empty()
-                && !blocking("comparing the project", move || apart.is_outdated()).await??;
+                && !run_blocking("comparing the project", move || apart.is_outdated()).await??;
             if as_checked || settled {
                 return Ok(PreparedLanding::Ready { changes, evidence: proven });
             }
             if round >= MAX_ROUNDS {
                 let summary =
                     "not landed: your files changed again and again while the merged result was checked";
-                let mut over = LandReport::new(self.session, LandOutcome::Unproven, summary, copy.kept());
+                let mut over = LandReport::new(self.session, LandOutcome::Unproven, summary, copy.kept_report());
                 over.copy.merged = looked.merged;
-                return Ok(PreparedLanding::over(over));
+                return Ok(PreparedLanding::done(over));
             }
-            let (verdict, evidence) = self.prove(copy, &changes, stop).await?;
+            let (verdict, evidence) = self.verify_merged(copy, &changes, stop).await?;
             if verdict != Verdict::Passed {
-                return Ok(PreparedLanding::over(unproven(
+                return Ok(PreparedLanding::done(unproven_report(
                     self.session,
                     copy,
                     looked.merged,
@@ -194,20 +194,20 @@ impl<'a> LandingSession<'a> {
     }
 
     /// Brings what the user changed into the copy, and runs the checks there.
-    async fn prove(
+    async fn verify_merged(
         &self,
         copy: &Arc<WorkCopy>,
         changes: &CopyChanges,
         stop: &CancellationToken,
     ) -> Result<(Verdict, Vec<Evidence>), AgentError> {
         let taking = Arc::clone(copy);
-        blocking("taking over what changed in the project", move || taking.refresh()).await??;
+        run_blocking("taking over what changed in the project", move || taking.refresh()).await??;
         let changed = changes.files().into_iter().map(|change| change.path).collect();
         self.context.proof.run(&copy.workspace(), self.session, changed, stop).await
     }
 
     /// The result of a dry run.
-    async fn would(
+    async fn report_dry_run(
         &self,
         copy: &Arc<WorkCopy>,
         changes: CopyChanges,
@@ -215,7 +215,7 @@ impl<'a> LandingSession<'a> {
         verified: bool,
     ) -> Result<LandReport, AgentError> {
         let comparing = Arc::clone(copy);
-        let (files, diff) = blocking("comparing the copy", move || {
+        let (files, diff) = run_blocking("comparing the copy", move || {
             comparing.diff(&changes, MAX_DIFF).map(|diff| (changes.files(), diff))
         })
         .await??;
@@ -223,10 +223,10 @@ impl<'a> LandingSession<'a> {
         let landing = looked.applied.changes.len();
         let summary = match looked.conflicts.len() {
             0 if landing == 0 => "your files have it all already".to_owned(),
-            0 => format!("{} would be landed{verified}", counted(landing)),
-            some => format!("{} would be landed but for conflicts in {some}{verified}", counted(files.len())),
+            0 => format!("{} would be landed{verified}", count_files(landing)),
+            some => format!("{} would be landed but for conflicts in {some}{verified}", count_files(files.len())),
         };
-        let mut would = LandReport::new(self.session, LandOutcome::WouldLand, summary, copy.kept());
+        let mut would = LandReport::new(self.session, LandOutcome::WouldLand, summary, copy.kept_report());
         would.copy.merged.clone_from(&looked.merged);
         would.copy.conflicts = conflicts_of(&looked);
         would.changes = files;
@@ -237,21 +237,21 @@ impl<'a> LandingSession<'a> {
 
     async fn apply(&self, changes: &CopyChanges, options: LandOptions) -> Result<Landing, AgentError> {
         let (origin, changes) = (Arc::clone(&self.context.isolation.origin), changes.clone());
-        Ok(blocking("landing the change", move || origin.land(&changes, &options)).await??)
+        Ok(run_blocking("landing the change", move || origin.land(&changes, &options)).await??)
     }
 
     /// Files of the change that the user has changed since the last commit.
-    async fn mixed(&self, request: &LandRequest, changes: &CopyChanges) -> Result<Vec<RelPath>, AgentError> {
+    async fn uncommitted_changes(&self, request: &LandRequest, changes: &CopyChanges) -> Result<Vec<RelPath>, AgentError> {
         if request.commit.is_none() {
             return Ok(Vec::new());
         }
         let git = self.context.isolation.git.as_ref().ok_or(GitError::Missing)?;
-        Ok(git.dirty_before(&paths(&changes.files())).await?)
+        Ok(git.dirty_before(&paths_of(&changes.files())).await?)
     }
 
     /// Some of it is in the tree, and for the rest there was no way: the copy stays, or that would
     /// be lost.
-    async fn partly(&self, tier: Tier, landing: Landing) -> Result<LandReport, AgentError> {
+    async fn finish_partial_landing(&self, tier: Tier, landing: Landing) -> Result<LandReport, AgentError> {
         let left: Vec<RelPath> = landing.left.iter().map(|(path, _)| path.clone()).collect();
         let mut copy = report_of(tier, CopyState::Kept);
         copy.merged = landing.merged;
@@ -260,21 +260,21 @@ impl<'a> LandingSession<'a> {
         let changes = landing.applied.changes;
         let done = match changes.len() {
             0 => "nothing was landed".to_owned(),
-            some => format!("landed: {}", counted(some)),
+            some => format!("landed: {}", count_files(some)),
         };
-        let summary = format!("{done}; not landed: {}; the copy is kept", names(&left));
+        let summary = format!("{done}; not landed: {}; the copy is kept", list_names(&left));
         let mut over = LandReport::new(self.session, LandOutcome::Conflicts, summary, copy.clone());
         over.undo = (!changes.is_empty()).then(|| format!("jm undo {}", self.session));
         if !changes.is_empty() {
-            self.tell(vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }]).await?;
+            self.append_events(vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }]).await?;
         }
         over.changes = changes;
-        self.stays(over).await
+        self.report_kept(over).await
     }
 
     /// The change is in the tree: the copy goes, a commit is made where one is wanted, and the log
     /// is told.
-    async fn landed(
+    async fn finish_landing(
         &self,
         tier: Tier,
         landing: Landing,
@@ -283,14 +283,14 @@ impl<'a> LandingSession<'a> {
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
-        let kept_on = self.let_copy_go().await;
+        let kept_on = self.remove_landed_copy().await;
         let conflicts = conflicts_of(&landing);
         let changes = landing.applied.changes;
         let mut copy = report_of(tier, CopyState::Landed);
         (copy.merged, copy.conflicts) = (landing.merged, conflicts);
         let summary = match changes.len() {
             0 => "your files have it all already".to_owned(),
-            some => format!("landed: {}", counted(some)),
+            some => format!("landed: {}", count_files(some)),
         };
         let summary = format!("{summary}{kept_on}");
         let mut landed = LandReport::new(self.session, LandOutcome::Landed, summary, copy.clone());
@@ -311,7 +311,7 @@ impl<'a> LandingSession<'a> {
             }
         }
         landed.changes = changes;
-        landed.events = self.tell(told).await?;
+        landed.events = self.append_events(told).await?;
         Ok(landed)
     }
 
@@ -323,8 +323,8 @@ impl<'a> LandingSession<'a> {
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<(CommitReport, Vec<Event>), AgentError> {
-        let message = self.message(request, evidence, report).await?;
-        self.committer()?.commit(self.plan_commit(request, message), paths(changes), Vec::new(), stop).await
+        let message = self.commit_message(request, evidence, report).await?;
+        self.committer()?.commit_files(self.plan_commit(request, message), paths_of(changes), Vec::new(), stop).await
     }
 
     fn plan_commit(&self, request: &CommitOptions, message: String) -> CommitPlan<'_> {
@@ -337,7 +337,7 @@ impl<'a> LandingSession<'a> {
     }
 
     /// Writes a commit's message.
-    async fn message(
+    async fn commit_message(
         &self,
         request: &CommitOptions,
         evidence: &[Evidence],
@@ -358,7 +358,7 @@ impl<'a> LandingSession<'a> {
 
     /// The change as a commit on a new branch. The user's tree, and what is checked out in it, stay
     /// as they are.
-    async fn branch(
+    async fn commit_on_branch(
         &self,
         tier: Tier,
         changes: &CopyChanges,
@@ -368,9 +368,9 @@ impl<'a> LandingSession<'a> {
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
         let commit = request.commit.clone().unwrap_or_default();
-        let message = self.message(&commit, &[], report).await?;
+        let message = self.commit_message(&commit, &[], report).await?;
         let message = (message, commit.hooks);
-        let branched = self.committer()?.branch(name, changes, message, request.unverified, stop).await?;
+        let branched = self.committer()?.commit_on_branch(name, changes, message, request.unverified, stop).await?;
         let kept = report_of(tier, CopyState::Kept);
         let over = |end, summary| LandReport::new(self.session, end, summary, kept.clone());
         let (commit, files) = match branched {
@@ -378,26 +378,26 @@ impl<'a> LandingSession<'a> {
             BranchOutcome::Conflicts(paths) => {
                 let summary = format!(
                     "not landed: it builds on changes of yours in {} that aren't committed; commit those first",
-                    names(&paths)
+                    list_names(&paths)
                 );
-                return self.stays(over(LandOutcome::Mixed, summary)).await;
+                return self.report_kept(over(LandOutcome::Mixed, summary)).await;
             }
             BranchOutcome::Refused(error) => {
                 let mut over = over(LandOutcome::NotCommitted, "not landed: no commit was made".to_owned());
                 over.needs_person = error.needs_person();
                 over.not_committed = Some(error.to_string());
-                return self.stays(over).await;
+                return self.report_kept(over).await;
             }
         };
-        let kept_on = self.let_copy_go().await;
+        let kept_on = self.remove_landed_copy().await;
         let copy = report_of(tier, CopyState::Landed);
-        let summary = format!("landed on branch {name}: {}{kept_on}", counted(files.len()));
+        let summary = format!("landed on branch {name}: {}{kept_on}", count_files(files.len()));
         let mut landed = LandReport::new(self.session, LandOutcome::Landed, summary, copy.clone());
         landed.commit = Some(commit.clone());
         let told =
             vec![Event::Landed { changes: files.clone(), copy: Some(copy) }, Event::Committed { commit }];
         landed.changes = files;
-        landed.events = self.tell(told).await?;
+        landed.events = self.append_events(told).await?;
         Ok(landed)
     }
 
@@ -409,31 +409,31 @@ impl<'a> LandingSession<'a> {
         before: Vec<RelPath>,
         stop: &CancellationToken,
     ) -> Result<(CommitReport, Vec<Envelope>), AgentError> {
-        let message = self.message(request, &[], Some(report)).await?;
+        let message = self.commit_message(request, &[], Some(report)).await?;
         let plan = self.plan_commit(request, message);
-        let (commit, mut told) = self.committer()?.commit(plan, paths(&report.changes), before, stop).await?;
+        let (commit, mut told) = self.committer()?.commit_files(plan, paths_of(&report.changes), before, stop).await?;
         told.push(Event::Committed { commit: commit.clone() });
-        let told = self.tell(told).await?;
+        let told = self.append_events(told).await?;
         Ok((commit, told))
     }
 
     /// Nothing was changed in the copy: it goes without a word to keep it by.
-    async fn nothing(&self, tier: Tier) -> Result<LandReport, AgentError> {
-        self.drop_copy().await?;
+    async fn finish_without_changes(&self, tier: Tier) -> Result<LandReport, AgentError> {
+        self.remove_copy().await?;
         let copy = report_of(tier, CopyState::Discarded);
         let mut nothing = LandReport::new(self.session, LandOutcome::Nothing, "nothing was changed", copy);
-        nothing.events = self.tell(vec![Event::CopyDiscarded { files: 0 }]).await?;
+        nothing.events = self.append_events(vec![Event::CopyDiscarded { files: 0 }]).await?;
         Ok(nothing)
     }
 
     /// The copy stays as it is, and the log says why. A dry run leaves no trace, nor does what
     /// somebody is asked about.
-    async fn stays(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
+    async fn report_kept(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
         if matches!(over.end, LandOutcome::WouldLand | LandOutcome::Unverified) {
             return Ok(over);
         }
         let (reason, conflicts) = (over.summary.clone(), over.copy.conflicts.clone());
-        over.events = self.tell(vec![Event::CopyKept { reason, conflicts }]).await?;
+        over.events = self.append_events(vec![Event::CopyKept { reason, conflicts }]).await?;
         if self.is_verified() {
             let word = serde_json::to_value(RunOutcome::Conflict).ok();
             let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
@@ -443,27 +443,27 @@ impl<'a> LandingSession<'a> {
     }
 
     /// Keeps what a run did, unless it did nothing.
-    pub(super) async fn keep(&self, report: &mut RunReport) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
-        let copy = self.copy().await?;
+    pub(super) async fn keep_copy(&self, report: &mut RunReport) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
+        let copy = self.open_copy().await?;
         let tier = copy.tier();
         let compare = move || {
             let changes = copy.changes()?;
             Ok::<_, WorkspaceError>((copy.stat(&changes)?, changes.is_empty()))
         };
-        let (extent, nothing) = blocking("comparing the copy", compare).await??;
+        let (extent, nothing) = run_blocking("comparing the copy", compare).await??;
         if nothing {
-            let nothing = self.nothing(tier).await?;
+            let nothing = self.finish_without_changes(tier).await?;
             report.copy = Some(nothing.copy);
             return Ok((extent, nothing.events));
         }
         report.copy = Some(report_of(tier, CopyState::Kept));
         let told = vec![Event::CopyKept { reason: report.summary.clone(), conflicts: Vec::new() }];
-        Ok((extent, self.tell(told).await?))
+        Ok((extent, self.append_events(told).await?))
     }
 
-    pub(super) async fn discard(&self) -> Result<u64, AgentError> {
+    pub(super) async fn discard_copy(&self) -> Result<u64, AgentError> {
         // One that can't be opened any more goes all the same.
-        let files = match self.copy().await {
+        let files = match self.open_copy().await {
             Ok(copy) => {
                 changes_of(&Arc::new(copy)).await.map(|changes| changes.files().len()).unwrap_or_default()
             }
@@ -478,16 +478,16 @@ impl<'a> LandingSession<'a> {
             }
             Err(_) => 0,
         };
-        self.drop_copy().await?;
+        self.remove_copy().await?;
         let files = files as u64;
-        self.tell(vec![Event::CopyDiscarded { files }]).await?;
+        self.append_events(vec![Event::CopyDiscarded { files }]).await?;
         Ok(files)
     }
 
     /// Removes a copy whose work is landed. That it is landed is true whatever comes of this; gives
     /// what to say.
-    async fn let_copy_go(&self) -> String {
-        match self.drop_copy().await {
+    async fn remove_landed_copy(&self) -> String {
+        match self.remove_copy().await {
             // Another process may have swept it away: it sees that it is landed.
             Ok(()) | Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. })) => String::new(),
             Err(error) => format!("; its copy couldn't be removed: {error}"),
@@ -495,13 +495,13 @@ impl<'a> LandingSession<'a> {
     }
 
     /// Removes the copy, and waits a little for what still has a hand in it.
-    async fn drop_copy(&self) -> Result<(), AgentError> {
+    async fn remove_copy(&self) -> Result<(), AgentError> {
         let (origin, session) = (Arc::clone(&self.context.isolation.origin), self.session.clone());
-        patiently("removing the copy", move || Ok(origin.copies().discard(&session)?)).await
+        retry_while_busy("removing the copy", move || Ok(origin.copies().discard(&session)?)).await
     }
 
     /// Writes events into the session's log.
-    async fn tell(&self, told: Vec<Event>) -> Result<Vec<Envelope>, AgentError> {
+    async fn append_events(&self, told: Vec<Event>) -> Result<Vec<Envelope>, AgentError> {
         let LandContext { store, clock, redactor, .. } = self.context;
         let found =
             store.find(self.session.as_str()).await?.into_iter().find(|found| found.id == *self.session);
@@ -517,8 +517,8 @@ impl<'a> LandingSession<'a> {
         );
         told.into_iter().for_each(|event| log.emit(event));
         log.flush().await?;
-        log.end().await;
-        events(&**store, self.session, last, PAGE).await
+        log.stop_writing().await;
+        events(&**store, self.session, last, PAGE_ENTRIES).await
     }
 }
 
@@ -531,30 +531,30 @@ enum PreparedLanding {
 }
 
 impl PreparedLanding {
-    fn over(report: LandReport) -> Self {
+    fn done(report: LandReport) -> Self {
         Self::Over(Box::new(report))
     }
 }
 
 async fn changes_of(copy: &Arc<WorkCopy>) -> Result<CopyChanges, AgentError> {
     let copy = Arc::clone(copy);
-    Ok(blocking("comparing the copy", move || copy.changes()).await??)
+    Ok(run_blocking("comparing the copy", move || copy.changes()).await??)
 }
 
-fn refused(landing: &Landing, request: &LandRequest) -> bool {
+fn was_refused(landing: &Landing, request: &LandRequest) -> bool {
     request.on_conflict == OnConflict::Refuse && !landing.conflicts.is_empty()
 }
 
 /// Tries it again for a little while where somebody has the copy.
-async fn patiently<T: Send + 'static>(
+async fn retry_while_busy<T: Send + 'static>(
     what: &'static str,
     attempt: impl Fn() -> Result<T, AgentError> + Clone + Send + 'static,
 ) -> Result<T, AgentError> {
     let begin = tokio::time::Instant::now();
     loop {
-        match blocking(what, attempt.clone()).await? {
-            Err(AgentError::Workspace(WorkspaceError::Busy { .. })) if begin.elapsed() < GIVING_UP => {
-                tokio::time::sleep(LOOK).await;
+        match run_blocking(what, attempt.clone()).await? {
+            Err(AgentError::Workspace(WorkspaceError::Busy { .. })) if begin.elapsed() < MAX_BUSY_WAIT => {
+                tokio::time::sleep(BUSY_POLL_INTERVAL).await;
             }
             tried => return tried,
         }
@@ -566,16 +566,16 @@ fn conflicts_of(landing: &Landing) -> Vec<FileConflict> {
     each.map(|(path, reason)| FileConflict { path: path.clone(), reason: reason.clone() }).collect()
 }
 
-fn conflicting(session: &SessionId, tier: Tier, landing: &Landing) -> LandReport {
+fn conflict_report(session: &SessionId, tier: Tier, landing: &Landing) -> LandReport {
     let contested = landing.conflicts.iter().map(|(path, _)| path);
     let contested: Vec<RelPath> = contested.filter(|path| !landing.refused.contains(path)).cloned().collect();
     let mut why = Vec::new();
     if !landing.refused.is_empty() {
-        let names = names(&landing.refused);
+        let names = list_names(&landing.refused);
         why.push(format!("a command in the copy made or changed {names}, which only you may land"));
     }
     if !contested.is_empty() {
-        why.push(format!("you changed {} too, in ways that don't go together", names(&contested)));
+        why.push(format!("you changed {} too, in ways that don't go together", list_names(&contested)));
     }
     let summary = format!("not landed: {}", why.join("; "));
     let mut copy = report_of(tier, CopyState::Kept);
@@ -583,7 +583,7 @@ fn conflicting(session: &SessionId, tier: Tier, landing: &Landing) -> LandReport
     LandReport::new(session, LandOutcome::Conflicts, summary, copy)
 }
 
-fn unproven(
+fn unproven_report(
     session: &SessionId,
     copy: &WorkCopy,
     merged: Vec<RelPath>,
@@ -598,19 +598,19 @@ fn unproven(
         true => {
             format!("not landed: your files changed since it was checked, and together with them it {how}")
         }
-        false => format!("not landed: you changed {} too, and what came of merging {how}", names(&merged)),
+        false => format!("not landed: you changed {} too, and what came of merging {how}", list_names(&merged)),
     };
-    let mut over = LandReport::new(session, end, summary, copy.kept());
+    let mut over = LandReport::new(session, end, summary, copy.kept_report());
     (over.copy.merged, over.evidence) = (merged, evidence);
     over
 }
 
-fn paths(changes: &[FileChange]) -> Vec<RelPath> {
+fn paths_of(changes: &[FileChange]) -> Vec<RelPath> {
     changes.iter().map(|change| change.path.clone()).collect()
 }
 
 /// A few files by name, the rest by number.
-pub(super) fn names(paths: &[RelPath]) -> String {
+pub(super) fn list_names(paths: &[RelPath]) -> String {
     const NAMED: usize = 5;
     let named: Vec<String> = paths.iter().take(NAMED).map(ToString::to_string).collect();
     match paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
@@ -619,6 +619,6 @@ pub(super) fn names(paths: &[RelPath]) -> String {
     }
 }
 
-fn counted(files: usize) -> String {
+fn count_files(files: usize) -> String {
     format!("{files} file{}", if files == 1 { "" } else { "s" })
 }

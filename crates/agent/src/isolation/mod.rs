@@ -1,16 +1,16 @@
 //! Sessions that work in an isolated copy of the project, and the landing of the copy.
 //!
-//! An [`Isolation`] holds the means of making copies. [`Isolation::enter`] opens a session's copy
-//! or makes a new one, and [`SessionParts::within`] puts a session's parts into the copy. The
+//! An [`Isolation`] holds the means of making copies. [`Isolation::open_or_create`] opens a session's copy
+//! or makes a new one, and [`SessionParts::in_copy`] puts a session's parts into the copy. The
 //! session works there as it would in the user's tree: paths and the commands' views are the same.
 //! The user's changes are taken over before checks run, so that the verified state is the state
 //! that would be landed.
 //!
-//! When the session is closed, [`settle`] lands verified work as one transaction and keeps the
-//! rest. [`land`] and [`discard`] do the same later for a kept copy. Unverified work is landed only
+//! When the session is closed, [`finish_copy`] lands verified work as one transaction and keeps the
+//! rest. [`land_copy`] and [`discard_copy`] do the same later for a kept copy. Unverified work is landed only
 //! if the caller says so, and a merged result only after the checks have passed on it.
 //!
-//! [`SessionParts::within`]: crate::SessionParts::within
+//! [`SessionParts::in_copy`]: crate::SessionParts::in_copy
 
 pub mod candidates;
 pub(crate) mod checkpoints;
@@ -35,12 +35,12 @@ use journeyman_workspace::{
 
 use crate::AgentError;
 
-pub use commit::{Committer, commit_message, uncommitted};
+pub use commit::{Committer, commit_message, uncommitted_files};
 pub use commit_options::CommitOptions;
 pub use land_context::{LandContext, last_report};
 pub use land_request::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
-pub(crate) use landing::keep;
-pub use landing::{commit_run, discard, land, settle};
+pub(crate) use landing::keep_copy;
+pub use landing::{commit_run, discard_copy, land_copy, finish_copy};
 pub use proof::CheckRunner;
 
 /// The means of making copies.
@@ -63,10 +63,10 @@ impl Isolation {
     /// # Errors
     /// [`WorkspaceError::NoCopy`] with the reason for each way of copying,
     /// [`WorkspaceError::Busy`], failures of the disk.
-    pub fn enter(&self, session: &SessionId) -> Result<WorkCopy, AgentError> {
+    pub fn open_or_create(&self, session: &SessionId) -> Result<WorkCopy, AgentError> {
         match self.open(session) {
             Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. })) => {
-                let isolated = self.origin.copies().create(session, &self.means())?;
+                let isolated = self.origin.copies().create(session, &self.copy_tools())?;
                 Ok(WorkCopy::new(isolated, self.clone(), false))
             }
             opened => opened,
@@ -78,7 +78,7 @@ impl Isolation {
     /// # Errors
     /// [`WorkspaceError::UnknownCopy`], [`WorkspaceError::Busy`], [`WorkspaceError::NoCopy`].
     pub fn open(&self, session: &SessionId) -> Result<WorkCopy, AgentError> {
-        let isolated = self.origin.copies().open(session, &self.means())?;
+        let isolated = self.origin.copies().open(session, &self.copy_tools())?;
         Ok(WorkCopy::new(isolated, self.clone(), true))
     }
 
@@ -90,7 +90,7 @@ impl Isolation {
         Ok(self.origin.copies().list()?.into_iter().find(|copy| copy.session == *session))
     }
 
-    fn means(&self) -> CopyTools<'_> {
+    fn copy_tools(&self) -> CopyTools<'_> {
         CopyTools { sandbox: &self.sandbox, git: self.git.as_ref(), tiers: &self.tiers }
     }
 }
@@ -100,12 +100,12 @@ impl Isolation {
 pub struct WorkCopy {
     isolated: Mutex<IsolatedCopy>,
     isolation: Isolation,
-    reopened: bool,
+    was_reopened: bool,
 }
 
 impl WorkCopy {
     fn new(isolated: IsolatedCopy, isolation: Isolation, reopened: bool) -> Self {
-        Self { isolated: Mutex::new(isolated), isolation, reopened }
+        Self { isolated: Mutex::new(isolated), isolation, was_reopened: reopened }
     }
 
     /// Returns the copy as a workspace.
@@ -138,8 +138,8 @@ impl WorkCopy {
 
     /// Returns true if the copy existed already.
     #[must_use]
-    pub fn reopened(&self) -> bool {
-        self.reopened
+    pub fn was_reopened(&self) -> bool {
+        self.was_reopened
     }
 
     /// Keeps the copy until it is landed or discarded. Blocks.
@@ -189,7 +189,7 @@ impl WorkCopy {
             let conflicts = looked.conflicts.into_iter().map(|(path, _)| path).collect();
             return Ok(RefreshReport { conflicts, ..RefreshReport::default() });
         }
-        isolated.refresh(origin, &self.isolation.means())
+        isolated.refresh(origin, &self.isolation.copy_tools())
     }
 
     /// Returns true if the user's tree differs from the state that the copy was made from or last
@@ -200,7 +200,7 @@ impl WorkCopy {
     }
 
     /// Returns the report of a copy that is neither landed nor discarded.
-    pub(crate) fn kept(&self) -> CopyReport {
+    pub(crate) fn kept_report(&self) -> CopyReport {
         report_of(self.tier(), CopyState::Kept)
     }
 

@@ -9,7 +9,7 @@ use journeyman_workspace::{ListOptions, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::session::parts::ProgramCheck;
 use crate::session::settings::Checks;
 
@@ -44,7 +44,7 @@ impl CheckRunner {
         changed: Vec<RelPath>,
         stop: &CancellationToken,
     ) -> Result<(Verdict, Vec<Evidence>), AgentError> {
-        let checks = self.find(workspace, changed).await?;
+        let checks = self.find_checks(workspace, changed).await?;
         let enforcement = self.sandbox.enforcement(&self.needs).await.ok();
         let unmet = match &enforcement {
             Some(enforcement) => enforcement.first_unmet(&self.needs).map(ToString::to_string),
@@ -66,7 +66,7 @@ impl CheckRunner {
         Ok((verdict(&evidence), evidence))
     }
 
-    async fn find(
+    async fn find_checks(
         &self,
         workspace: &Arc<Workspace>,
         changed: Vec<RelPath>,
@@ -83,7 +83,7 @@ impl CheckRunner {
                         journeyman_verify::find_for(&workspace, &listing, &changed, &*programs)
                     })
                 };
-                Ok(blocking("finding the project's checks", find).await??)
+                Ok(run_blocking("finding the project's checks", find).await??)
             }
         }
     }

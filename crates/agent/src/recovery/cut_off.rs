@@ -15,7 +15,7 @@ use journeyman_tools::Seen;
 use journeyman_workspace::{CheckpointId, IgnoredChanges, RecoveredCall};
 
 use crate::AgentError;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::calls::finished::FinishedCall;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
@@ -27,7 +27,7 @@ use crate::transcript::running::cut_off_event;
 use crate::transcript::state::OpenCall;
 
 /// Maximum number of files named in a result. The model reads the rest from the tree.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// The interrupted calls and checks that recovery found.
 #[derive(Default)]
@@ -45,24 +45,24 @@ const ARGUMENTS_LOST: &str = "not run: the program ended before this call began,
                               which the log doesn't keep. Make the call again, with the whole text.";
 
 /// Closes the calls whose effect may have begun.
-pub(crate) async fn seal_cut_off(cx: &mut Context, inbox: &Inbox) -> CutOffWork {
+pub(crate) async fn close_cut_off_calls(cx: &mut Context, inbox: &Inbox) -> CutOffWork {
     let checkpoint = cx.transcript.state().task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
     let checking = cx.transcript.state().task.as_ref().is_some_and(|task| task.checking);
-    let changes = if checking { claim_checks(cx).await } else { Vec::new() };
+    let changes = if checking { record_check_changes(cx).await } else { Vec::new() };
     let mut found = CutOffWork { changes, ..CutOffWork::default() };
     let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
     let begun: Vec<OpenCall> = cx.transcript.state().calls.iter().filter(begun).cloned().collect();
     for open in begun {
-        let text = match find_fate(cx, checkpoint, &open).await {
+        let text = match recover_call(cx, checkpoint, &open).await {
             Ok(fate) => {
                 let edited = |change: &FileChange| Event::FileEdited {
                     call: open.call.id.clone(),
                     change: change.clone(),
                 };
                 found.events.extend(fate.applied.iter().map(edited));
-                note_sealed(cx, &fate);
-                let put_back = put_back(cx, &fate);
-                let text = seal_text(&fate, put_back.as_deref());
+                record_recovered(cx, &fate);
+                let put_back = describe_restored(cx, &fate);
+                let text = describe_recovery(&fate, put_back.as_deref());
                 found.events.extend(put_back.map(|message| Event::Warning { message }));
                 found.changes.extend(fate.applied.into_iter().chain(fate.restored));
                 text
@@ -76,48 +76,48 @@ pub(crate) async fn seal_cut_off(cx: &mut Context, inbox: &Inbox) -> CutOffWork 
         found.events.push(cut_off_event(&record, &text));
         found.sealed.push(record);
     }
-    seal_masked(cx, &mut found);
-    seal_background(cx, inbox, checkpoint, &found.sealed).await;
+    close_masked_calls(cx, &mut found);
+    close_background_commands(cx, inbox, checkpoint, &found.sealed).await;
     found
 }
 
 /// Records changes as the session's own, though no result reported them before the program ended.
-pub(crate) async fn own_changes(cx: &mut Context, seen: &Arc<Seen>, changes: Vec<FileChange>) {
+pub(crate) async fn record_own_changes(cx: &mut Context, seen: &Arc<Seen>, changes: Vec<FileChange>) {
     let (known, workspace) = (Arc::clone(seen), Arc::clone(&cx.workspace));
-    let looked = blocking("looking at what was cut off", move || known.left_by(&workspace, &changes)).await;
+    let looked = run_blocking("looking at what was cut off", move || known.left_by(&workspace, &changes)).await;
     if let Err(error) = looked {
-        cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string());
+        cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
     }
-    cx.transcript.note_seen(seen);
+    cx.transcript.record_seen(seen);
 }
 
 /// Records what recovery moved away or restored of guarded paths. The workspace remembers the call
 /// until the next flush.
-fn note_sealed(cx: &mut Context, fate: &RecoveredCall) {
-    cx.transcript.forget_sealed_when_written(&cx.workspace, &cx.session);
-    cx.transcript.note_violations(None, fate.violations.clone());
+fn record_recovered(cx: &mut Context, fate: &RecoveredCall) {
+    cx.transcript.forget_recovered_when_written(&cx.workspace, &cx.session);
+    cx.transcript.record_violations(None, fate.violations.clone());
     if let Some(problem) = &fate.problem {
-        cx.transcript.warn(ErrorPhase::Lifecycle, problem.clone());
+        cx.transcript.emit_warning(ErrorPhase::Lifecycle, problem.clone());
     }
 }
 
 /// Returns the messages that are dropped with a task that is closed: those that the task was to
 /// begin with. Messages that came after a task had begun start the next task.
-pub(crate) fn given_up(cx: &Context, cut_off: CutOffPolicy) -> Vec<MessageId> {
+pub(crate) fn dropped_messages(cx: &Context, cut_off: CutOffPolicy) -> Vec<MessageId> {
     let opened = cx.transcript.state().task.as_ref().is_some_and(|task| task.opened);
     if opened || cut_off == CutOffPolicy::Continue {
         return Vec::new();
     }
     // A message that was sent since the session was opened is for the next task.
     let before = |id: MessageId| id <= cx.transcript.state().newest;
-    let waiting = cx.shared.waiting().into_iter();
+    let waiting = cx.shared.queued_messages().into_iter();
     let given_up = waiting.filter(|queued| queued.kind == MessageKind::User && before(queued.id));
     given_up.map(|queued| queued.id).collect()
 }
 
 /// Closes calls that hadn't begun and whose arguments held a secret. The log has the arguments
 /// masked, and running such a call would write the mask into a file.
-fn seal_masked(cx: &mut Context, found: &mut CutOffWork) {
+fn close_masked_calls(cx: &mut Context, found: &mut CutOffWork) {
     let open = cx.transcript.state().calls.iter().filter(|open| open.result.is_none());
     let masked: Vec<CallId> = open
         .filter(|open| open.call.input.to_string().contains(MASK))
@@ -132,7 +132,7 @@ fn seal_masked(cx: &mut Context, found: &mut CutOffWork) {
 
 /// Settles commands that ran in the background when the program ended. Their calls have their
 /// results already.
-async fn seal_background(
+async fn close_background_commands(
     cx: &mut Context,
     inbox: &Inbox,
     checkpoint: Option<CheckpointId>,
@@ -150,26 +150,26 @@ async fn seal_background(
             .map(|call| workspace.recovery().recover_call(&checkpoint, &session, call, UnixMillis(0)))
             .collect()
     };
-    let fates = blocking("looking at what ran in the background", seal).await;
+    let fates = run_blocking("looking at what ran in the background", seal).await;
     let fates: Vec<RecoveredCall> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from))
     {
         Ok(fates) => fates,
-        Err(error) => return cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string()),
+        Err(error) => return cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string()),
     };
     for fate in fates {
-        note_sealed(cx, &fate);
-        let text = format!("A command that ran in the background was {}", seal_text(&fate, None));
-        let text = reminder::wrapped(&text);
-        let told = inbox.take(MessageKind::System, ReminderCategory::General, text).await;
+        record_recovered(cx, &fate);
+        let text = format!("A command that ran in the background was {}", describe_recovery(&fate, None));
+        let text = reminder::wrap_reminder(&text);
+        let told = inbox.accept(MessageKind::System, ReminderCategory::General, text).await;
         if let Err(error) = told {
-            cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string());
+            cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
         }
     }
 }
 
 /// Undoes the partial effects of a call that didn't end when it was cancelled, and adds a
 /// description of the remaining effects to its result.
-pub(crate) async fn clear_up(
+pub(crate) async fn undo_partial_effects(
     cx: &mut Context,
     checkpoints: &Checkpoints,
     seen: &Arc<Seen>,
@@ -180,25 +180,25 @@ pub(crate) async fn clear_up(
     let Some(open) = cx.transcript.state().calls.iter().find(|open| open.call.id == call.id).cloned() else {
         return;
     };
-    let text = match find_fate(cx, Some(checkpoint), &open).await {
+    let text = match recover_call(cx, Some(checkpoint), &open).await {
         Ok(fate) => {
-            note_sealed(cx, &fate);
-            let put_back = put_back(cx, &fate);
+            record_recovered(cx, &fate);
+            let put_back = describe_restored(cx, &fate);
             let told_of_guarded = describe_violations(&fate.violations);
             let RecoveredCall { applied, restored, ran, ignored, left, .. } = fate;
             let mut text = match (applied.is_empty(), put_back) {
                 (true, None) if !ran => return,
                 (true, None) => "None of its changes to tracked files are in place.".to_owned(),
                 (true, Some(put_back)) => put_back,
-                (false, _) => format!("Its changes are in place: {}.", named(&applied)),
+                (false, _) => format!("Its changes are in place: {}.", list_files(&applied)),
             };
-            text.push_str(&describe_left(&left));
+            text.push_str(&describe_unrestored(&left));
             text.push_str(&told_of_guarded);
             if ran {
                 text.push(' ');
-                text.push_str(&beyond_tracking(&ignored));
+                text.push_str(&describe_untracked(&ignored));
             }
-            own_changes(cx, seen, applied.iter().chain(&restored).cloned().collect()).await;
+            record_own_changes(cx, seen, applied.iter().chain(&restored).cloned().collect()).await;
             finished.changes.extend(applied);
             text
         }
@@ -209,11 +209,11 @@ pub(crate) async fn clear_up(
 
 /// Describes the files that were restored after an interrupted command, and how to undo that: a
 /// person may have changed the same tree while the command ran.
-fn put_back(cx: &Context, fate: &RecoveredCall) -> Option<String> {
+fn describe_restored(cx: &Context, fate: &RecoveredCall) -> Option<String> {
     if fate.restored.is_empty() {
         return None;
     }
-    let named = named(&fate.restored);
+    let named = list_files(&fate.restored);
     if cx.workspace.base().is_some() {
         return Some(format!("What it had done in part was taken back: {named}."));
     }
@@ -227,7 +227,7 @@ fn put_back(cx: &Context, fate: &RecoveredCall) -> Option<String> {
 
 /// Returns what the journal knows of an interrupted call, after undoing the partial effects of a
 /// command.
-async fn find_fate(
+async fn recover_call(
     cx: &Context,
     checkpoint: Option<CheckpointId>,
     open: &OpenCall,
@@ -242,37 +242,37 @@ async fn find_fate(
         workspace.previews().sweep();
         workspace.recovery().recover_call(&checkpoint, &session, &call, started)
     };
-    Ok(blocking("looking at what was cut off", seal).await??)
+    Ok(run_blocking("looking at what was cut off", seal).await??)
 }
 
 /// Records the files that interrupted checks left behind as the checks' changes, so that undoing
 /// the session undoes them. Returns the changes.
-async fn claim_checks(cx: &mut Context) -> Vec<FileChange> {
+async fn record_check_changes(cx: &mut Context) -> Vec<FileChange> {
     let workspace = Arc::clone(&cx.workspace);
     let session = cx.session.clone();
     let claim = move || workspace.recovery().recover_checks(&session);
-    let claimed = blocking("looking at what checks left", claim).await;
+    let claimed = run_blocking("looking at what checks left", claim).await;
     let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {
         Ok(claimed) => {
-            note_sealed(cx, &claimed);
+            record_recovered(cx, &claimed);
             claimed.applied
         }
         Err(error) => {
-            cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string());
+            cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
             Vec::new()
         }
     };
-    cx.transcript.note(Record::Checking { running: false });
+    cx.transcript.record(Record::Checking { running: false });
     changes
 }
 
-fn seal_text(fate: &RecoveredCall, put_back: Option<&str>) -> String {
+fn describe_recovery(fate: &RecoveredCall, put_back: Option<&str>) -> String {
     let mut text = String::from("cut off: the program ended while this call ran. ");
     match (fate.applied.is_empty(), fate.ran) {
         (true, false) => text.push_str("None of its changes are in place, so it is safe to do it again."),
         (true, true) => text.push_str("None of its changes to tracked files are in place."),
         (false, _) => {
-            let named = named(&fate.applied);
+            let named = list_files(&fate.applied);
             text.push_str(&format!(
                 "Its changes are in place and journaled, don't make them again: {named}."
             ));
@@ -281,11 +281,11 @@ fn seal_text(fate: &RecoveredCall, put_back: Option<&str>) -> String {
     if let Some(put_back) = put_back {
         text.push_str(&format!(" {put_back}"));
     }
-    text.push_str(&describe_left(&fate.left));
+    text.push_str(&describe_unrestored(&fate.left));
     text.push_str(&describe_violations(&fate.violations));
     if fate.ran {
         text.push(' ');
-        text.push_str(&beyond_tracking(&fate.ignored));
+        text.push_str(&describe_untracked(&fate.ignored));
         if fate.applied.is_empty() {
             text.push_str(" Look at what is there before you run it again.");
         }
@@ -295,14 +295,14 @@ fn seal_text(fate: &RecoveredCall, put_back: Option<&str>) -> String {
 }
 
 /// Names files that differ from before a call and were left as they are, each with the reason.
-fn describe_left(left: &[(FileChange, String)]) -> String {
-    let named = left.iter().take(MOST_NAMED);
+fn describe_unrestored(left: &[(FileChange, String)]) -> String {
+    let named = left.iter().take(MAX_NAMED);
     named.map(|(change, why)| format!(" {} differs and was left as it is: {why}.", change.path)).collect()
 }
 
 /// Names guarded paths that a call changed, and how each was settled.
 fn describe_violations(violations: &[GuardViolation]) -> String {
-    let named = violations.iter().take(MOST_NAMED).map(|one| format!(" Also, {one}."));
+    let named = violations.iter().take(MAX_NAMED).map(|one| format!(" Also, {one}."));
     let mut text: String = named.collect();
     if !text.is_empty() {
         text.push_str(
@@ -313,7 +313,7 @@ fn describe_violations(violations: &[GuardViolation]) -> String {
 }
 
 /// Describes what is known of a command's effects on untracked files.
-fn beyond_tracking(ignored: &IgnoredChanges) -> String {
+fn describe_untracked(ignored: &IgnoredChanges) -> String {
     let paths: Vec<String> = ignored.paths.iter().map(ToString::to_string).collect();
     let found = match (paths.is_empty(), ignored.more) {
         (true, true) => "it may have changed any of them".to_owned(),
@@ -327,11 +327,11 @@ fn beyond_tracking(ignored: &IgnoredChanges) -> String {
     )
 }
 
-fn named(changes: &[FileChange]) -> String {
-    let paths = changes.iter().take(MOST_NAMED).map(|change| change.path.to_string());
+fn list_files(changes: &[FileChange]) -> String {
+    let paths = changes.iter().take(MAX_NAMED).map(|change| change.path.to_string());
     let mut text = paths.collect::<Vec<_>>().join(", ");
-    if changes.len() > MOST_NAMED {
-        text.push_str(&format!(" and {} more", changes.len() - MOST_NAMED));
+    if changes.len() > MAX_NAMED {
+        text.push_str(&format!(" and {} more", changes.len() - MAX_NAMED));
     }
     text
 }

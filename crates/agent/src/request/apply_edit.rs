@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The tool's name.
-pub(crate) const NAME: &str = "apply_edit";
+pub(crate) const TOOL_NAME: &str = "apply_edit";
 
 /// The input of a call: one `<edit>` block.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,16 +25,16 @@ struct EditInput {
 }
 
 /// Returns the call input for an `<edit>` block.
-pub(crate) fn input(edit: &Edit) -> Value {
+pub(crate) fn call_input(edit: &Edit) -> Value {
     json!({ "path": edit.path, "ops": edit.ops })
 }
 
 /// The tool that applies `<edit>` blocks.
 pub(crate) struct ApplyEdit;
 
-fn read(input: &Value) -> Result<EditInput, ToolError> {
+fn parse_input(input: &Value) -> Result<EditInput, ToolError> {
     serde_json::from_value(input.clone()).map_err(|error| ToolError::Arguments {
-        tool: NAME,
+        tool: TOOL_NAME,
         problems: error.to_string(),
         signature: "an <edit> block".to_owned(),
     })
@@ -43,14 +43,14 @@ fn read(input: &Value) -> Result<EditInput, ToolError> {
 impl Tool for ApplyEdit {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: NAME.to_owned(),
+            name: TOOL_NAME.to_owned(),
             description: "Applies one <edit> block.".to_owned(),
             input_schema: json!({ "type": "object" }),
         }
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let EditInput { path, ops } = read(input)?;
+        let EditInput { path, ops } = parse_input(input)?;
         let targets =
             ops.into_iter().filter_map(|step| if let EditOp::Rename { to } = step { Some(to) } else { None });
         let writes = std::iter::once(path).chain(targets).collect();
@@ -58,7 +58,7 @@ impl Tool for ApplyEdit {
     }
 
     fn summary(&self, input: &Value) -> String {
-        read(input).map_or_else(|_| "edit a file".to_owned(), |input| format!("edit {}", input.path))
+        parse_input(input).map_or_else(|_| "edit a file".to_owned(), |input| format!("edit {}", input.path))
     }
 
     fn is_read_only(&self) -> bool {
@@ -72,8 +72,8 @@ impl Tool for ApplyEdit {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         let context = context.clone();
         async move {
-            let input = read(&input)?;
-            tokio::task::spawn_blocking(move || apply(&context, input))
+            let input = parse_input(&input)?;
+            tokio::task::spawn_blocking(move || apply_edit(&context, input))
                 .await
                 .unwrap_or_else(|died| Err(ToolError::Stopped(died.to_string())))
         }
@@ -81,7 +81,7 @@ impl Tool for ApplyEdit {
     }
 }
 
-fn apply(context: &ToolContext, input: EditInput) -> Result<ToolOutput, ToolError> {
+fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, ToolError> {
     let EditInput { path, ops } = input;
     let old = match context.workspace.read(&path, context.limits.file_bytes) {
         Ok(old) => Some(old),
@@ -99,10 +99,10 @@ fn apply(context: &ToolContext, input: EditInput) -> Result<ToolOutput, ToolErro
     let outcome =
         apply_ops(text.as_deref(), &ops, &OpContext { path: &path, shown: None, allow: Allow::default() });
     if let Some(refusal) = outcome.failed.first() {
-        return Ok(failed(format!("{path}: {refusal}")));
+        return Ok(error_output(format!("{path}: {refusal}")));
     }
     if outcome.is_unchanged() {
-        return Ok(failed(format!("{path}: {}", Refusal::NoChange)));
+        return Ok(error_output(format!("{path}: {}", Refusal::NoChange)));
     }
     let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
     let mut changes = Vec::new();
@@ -132,11 +132,11 @@ fn apply(context: &ToolContext, input: EditInput) -> Result<ToolOutput, ToolErro
     if let Some(hash) = hash {
         Arc::clone(&context.seen).record(outcome.rename.clone().unwrap_or_else(|| path.clone()), hash);
     }
-    Ok(ToolOutput::text(said(&path, &outcome)).changing(&context.workspace, applied.changes))
+    Ok(ToolOutput::text(describe_edit(&path, &outcome)).changing(&context.workspace, applied.changes))
 }
 
 /// Describes the applied edit, with notes on differences from the model's text.
-fn said(path: &RelPath, outcome: &Outcome) -> String {
+fn describe_edit(path: &RelPath, outcome: &Outcome) -> String {
     let mut text = match (&outcome.content, &outcome.rename) {
         (None, _) => format!("Deleted {path}."),
         (Some(_), Some(to)) => format!("Changed {path}, now {to}."),
@@ -148,6 +148,6 @@ fn said(path: &RelPath, outcome: &Outcome) -> String {
     text
 }
 
-fn failed(text: String) -> ToolOutput {
+fn error_output(text: String) -> ToolOutput {
     ToolOutput { is_error: true, ..ToolOutput::text(text) }
 }

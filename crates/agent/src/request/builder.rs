@@ -10,7 +10,7 @@ use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
 use super::apply_edit;
-use super::text_protocol::{has_calls, in_words};
+use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::session::context::Context;
 use crate::transcript::record::{Record, Setting};
@@ -42,7 +42,7 @@ impl RequestBuilder {
             model: String::new(),
             system: cx.transcript.state().system.clone(),
             messages: cx.transcript.lend_messages(),
-            tools: if self.tool_calling { self.tools(cx.settings.mode) } else { Vec::new() },
+            tools: if self.tool_calling { self.offered_tools(cx.settings.mode) } else { Vec::new() },
             max_output: cx.settings.max_output,
             temperature: cx.settings.temperature,
             top_p: cx.settings.top_p,
@@ -54,7 +54,7 @@ impl RequestBuilder {
     /// Packs the first context: records the system parts and returns the first message. `checks`
     /// are the command lines of the project's checks; `found` holds the index's results for the
     /// task.
-    pub(crate) fn pack_first(
+    pub(crate) fn pack_first_context(
         &self,
         cx: &mut Context,
         task: &str,
@@ -62,7 +62,7 @@ impl RequestBuilder {
         checks: &[String],
         found: Option<&Found>,
     ) -> Result<String, AgentError> {
-        let tools = self.tools(cx.settings.mode);
+        let tools = self.offered_tools(cx.settings.mode);
         let packed = first(&Inputs {
             task,
             workspace: &cx.workspace,
@@ -80,7 +80,7 @@ impl RequestBuilder {
         })?;
         let system = system_parts(cx, packed.system);
         let message = cx.redactor.redact(&packed.message).into_owned();
-        cx.transcript.note(Record::Context { system });
+        cx.transcript.record(Record::Context { system });
         cx.transcript.emit(Event::ContextPacked {
             tokens: packed.report.tokens,
             files_listed: packed.report.files_listed,
@@ -91,7 +91,7 @@ impl RequestBuilder {
     }
 
     /// Returns the session's current settings record.
-    pub(crate) fn setting(&self, cx: &Context) -> Setting {
+    pub(crate) fn current_setting(&self, cx: &Context) -> Setting {
         Setting {
             model: cx.model.name(),
             mode: cx.settings.mode,
@@ -106,12 +106,12 @@ impl RequestBuilder {
     }
 
     /// Returns the tools offered in a mode. Plan mode leaves out tools that write.
-    pub(crate) fn tools(&self, mode: Mode) -> Vec<ToolSpec> {
+    pub(crate) fn offered_tools(&self, mode: Mode) -> Vec<ToolSpec> {
         let plan = mode == Mode::Plan;
         let offered = |name: &str| {
             let reads = || self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
             // A command may only read; policy judges it by its text.
-            name != apply_edit::NAME && (!plan || name == "run_command" || reads())
+            name != apply_edit::TOOL_NAME && (!plan || name == "run_command" || reads())
         };
         let mut specs = self.registry.specs();
         specs.retain(|spec| offered(&spec.name));
@@ -124,32 +124,32 @@ impl RequestBuilder {
         let message =
             format!("{} does not take tool calls; going on with the text protocol", cx.model.name());
         cx.transcript.emit(Event::Warning { message });
-        let setting = self.setting(cx);
-        self.set(cx, setting);
+        let setting = self.current_setting(cx);
+        self.record_setting(cx, setting);
     }
 
     /// Records a new setting. If the mode or protocol changed, also records a new system prompt.
-    pub(crate) fn set(&self, cx: &mut Context, setting: Setting) {
+    pub(crate) fn record_setting(&self, cx: &mut Context, setting: Setting) {
         let same = |was: &Setting| (was.mode, was.tool_calling) == (setting.mode, setting.tool_calling);
         let same = cx.transcript.state().setting.as_ref().is_some_and(same);
         let mut records = vec![Record::Setting(setting)];
         if !same && !cx.transcript.state().system.is_empty() {
-            let tools = self.tools(cx.settings.mode);
+            let tools = self.offered_tools(cx.settings.mode);
             let in_text = (!self.tool_calling).then_some(tools.as_slice());
             let system = system_parts(cx, system_prompt(cx.settings.mode, in_text));
             records.push(Record::Context { system });
         }
-        cx.transcript.note_together(records);
+        cx.transcript.record_together(records);
     }
 
     /// Rewrites tool calls and results in the transcript as text, for a model without tool calling.
-    pub(crate) fn put_in_words(&self, cx: &mut Context) {
+    pub(crate) fn rewrite_calls_as_text(&self, cx: &mut Context) {
         if self.tool_calling || !cx.transcript.state().messages.iter().any(has_calls) {
             return;
         }
-        let said = cx.transcript.state().messages.iter().map(in_words).map(Record::message);
+        let said = cx.transcript.state().messages.iter().map(write_calls_as_text).map(Record::message);
         let records = std::iter::once(Record::Cleared).chain(said).collect();
-        cx.transcript.note_together(records);
+        cx.transcript.record_together(records);
     }
 }
 
@@ -183,19 +183,19 @@ mod tests {
     async fn plan_mode_offers_no_tool_that_writes_except_commands() {
         let test = TestContext::new(&[]).await;
         let requests = builder(&test);
-        let (edit, plan) = (requests.tools(Mode::Edit), requests.tools(Mode::Plan));
+        let (edit, plan) = (requests.offered_tools(Mode::Edit), requests.offered_tools(Mode::Plan));
         let missing: Vec<&str> =
             names(&edit).into_iter().filter(|name| !names(&plan).contains(name)).collect();
         assert_eq!(missing, ["edit_file", "write_file", "stop_command"]);
-        assert!(!names(&edit).contains(&apply_edit::NAME), "only the text protocol has this tool");
+        assert!(!names(&edit).contains(&apply_edit::TOOL_NAME), "only the text protocol has this tool");
     }
 
     #[tokio::test]
     async fn a_request_lends_the_transcript_and_is_named_after_the_oldest_ancestor() {
         let mut test = TestContext::new(&[]).await;
         let oldest = SessionId::new(UnixMillis(5), 5);
-        test.cx.transcript.note(Record::Forked { parent: oldest.clone(), at: journeyman_protocol::Seq(3) });
-        test.cx.transcript.say("do it");
+        test.cx.transcript.record(Record::Forked { parent: oldest.clone(), at: journeyman_protocol::Seq(3) });
+        test.cx.transcript.add_user_text("do it");
         let request = builder(&test).build(&mut test.cx);
         assert_eq!(request.session, Some(oldest.to_string()));
         assert_eq!((request.messages.len(), test.cx.transcript.state().messages.len()), (1, 0));
@@ -208,11 +208,11 @@ mod tests {
         let mut test = TestContext::new(&[("a.rs", "fn main() {}\n")]).await;
         let mut requests = builder(&test);
         let listing = test.cx.workspace.list(journeyman_workspace::ListOptions::default()).unwrap();
-        requests.pack_first(&mut test.cx, "do it", &listing, &[], None).unwrap();
+        requests.pack_first_context(&mut test.cx, "do it", &listing, &[], None).unwrap();
         test.record_reply(&[call("c1", "read_file", json!({ "path": "a.rs" }))]);
         test.cx.transcript.close_calls("not run");
         requests.fall_back_to_text(&mut test.cx);
-        requests.put_in_words(&mut test.cx);
+        requests.rewrite_calls_as_text(&mut test.cx);
         let request = requests.build(&mut test.cx);
         assert_eq!(request.tools, []);
         let system: String = request.system.iter().map(|part| part.text.as_str()).collect();

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::session::context::Context as SessionContext;
 
 /// Maximum number of outlined files.
-const OUTLINED: usize = 16;
+const MAX_OUTLINED_FILES: usize = 16;
 
 /// Starts an index lookup for a task. The result is `None` if no index is loaded or nothing
 /// matches.
@@ -28,10 +28,10 @@ pub(crate) fn look_up(
     task: &str,
 ) -> JoinHandle<Option<Found>> {
     let (index, workspace, task) = (Arc::clone(&cx.index), Arc::clone(&cx.workspace), task.to_owned());
-    tokio::task::spawn_blocking(move || found(&index, &workspace, &*may_show, &task))
+    tokio::task::spawn_blocking(move || find_in_index(&index, &workspace, &*may_show, &task))
 }
 
-fn found(
+fn find_in_index(
     index: &SharedIndex,
     workspace: &Workspace,
     may_show: &dyn Fn(&RelPath) -> bool,
@@ -52,9 +52,9 @@ fn found(
     for (file, score) in order.iter().take(FOUND) {
         let Some(path) = snapshot.file(*file).and_then(|view| view.path()) else { continue };
         // File names appear in any listing, but signatures need permission to read.
-        if found.outlines.len() < OUTLINED && may_show(&path) {
+        if found.outlines.len() < MAX_OUTLINED_FILES && may_show(&path) {
             let wanted = asked.iter().any(|(asked, _)| asked == file);
-            let signatures = signatures(&snapshot, workspace, *file, &path, task);
+            let signatures = file_signatures(&snapshot, workspace, *file, &path, task);
             if wanted || !signatures.is_empty() {
                 found.outlines.push(Outlined { path: path.to_string(), signatures });
             }
@@ -66,7 +66,7 @@ fn found(
 
 /// Returns the signatures of a file, unless its index record is outdated or its content was
 /// redacted.
-fn signatures(
+fn file_signatures(
     snapshot: &Snapshot,
     workspace: &Workspace,
     file: u32,

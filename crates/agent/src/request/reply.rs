@@ -9,10 +9,10 @@ use crate::transcript::state::State;
 
 /// Maximum bytes of a call id that is kept. Providers use some 30 bytes, and the log repeats each
 /// id a dozen times.
-const MAX_ID: usize = 200;
+const MAX_ID_BYTES: usize = 200;
 /// Maximum calls kept of a text-protocol reply. The one call above the limit tells the model of the
 /// limit.
-pub(crate) const MAX_KEPT: usize = crate::calls::runner::MAX_CALLS + 1;
+pub(crate) const MAX_KEPT_CALLS: usize = crate::calls::runner::MAX_CALLS + 1;
 
 /// Gives calls ids that are unique in the session. In the text protocol, reads the calls from the
 /// text.
@@ -22,21 +22,21 @@ pub(crate) fn calls_of(state: &State, tool_calling: bool, message: &mut Message,
     if tool_calling {
         for (place, block) in message.content.iter_mut().enumerate() {
             if let Block::ToolUse(call) = block {
-                call.id = unique(state, &given, place, &call.id);
+                call.id = unique_call_id(state, &given, place, &call.id);
                 given.insert(call.id.clone());
             }
         }
         return Vec::new();
     }
-    let mut calls = text_protocol::read(text, turns);
+    let mut calls = text_protocol::read_calls(text, turns);
     // Results are text here, so native calls can't stay in the transcript.
     calls.extend(message.tool_uses().cloned());
     // One call above the limit is kept, so that the model is told of the limit. The rest are
     // dropped.
-    calls.truncate(MAX_KEPT);
+    calls.truncate(MAX_KEPT_CALLS);
     message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
     for (place, call) in calls.iter_mut().enumerate() {
-        call.id = unique(state, &given, place, &call.id);
+        call.id = unique_call_id(state, &given, place, &call.id);
         given.insert(call.id.clone());
     }
     calls
@@ -45,8 +45,8 @@ pub(crate) fn calls_of(state: &State, tool_calling: bool, message: &mut Message,
 /// Returns an id that is unique in the session, because some servers number calls anew in every
 /// reply. A repeated id gets the turn's number as a suffix, and a counter if that is taken too,
 /// because turns are counted anew in every task.
-fn unique(state: &State, given: &HashSet<CallId>, place: usize, wanted: &CallId) -> CallId {
-    let wanted = if wanted.as_str().len() > MAX_ID { &CallId::new("call") } else { wanted };
+fn unique_call_id(state: &State, given: &HashSet<CallId>, place: usize, wanted: &CallId) -> CallId {
+    let wanted = if wanted.as_str().len() > MAX_ID_BYTES { &CallId::new("call") } else { wanted };
     let mut id = wanted.clone();
     let mut again = 0_u32;
     while state.call_ids.contains(&id) || given.contains(&id) {

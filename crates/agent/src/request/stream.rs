@@ -12,7 +12,7 @@ use crate::transcript::stream_redactor::{RedactedKind, ReplyRedactor};
 
 /// Sends a request and emits the reply while it is streamed. Meanwhile the tree is recorded and the
 /// index reads ahead.
-pub(crate) async fn stream(
+pub(crate) async fn stream_reply(
     cx: &mut Context,
     checkpoints: &mut Checkpoints,
     model: &dyn Model,
@@ -32,7 +32,7 @@ pub(crate) async fn stream(
         };
         let Some(delta) = delta else { break };
         // Records the tree while the model works on the request.
-        checkpoints.record_before(cx);
+        checkpoints.start_recording(cx);
         cx.index.ahead();
         match delta? {
             Delta::Done(reply) => {
@@ -46,11 +46,11 @@ pub(crate) async fn stream(
                 cx.transcript.emit(Event::Retry { attempt, of, wait_ms, reason });
                 cx.transcript.flush().await?;
             }
-            Delta::Text { block, text } => show_all(cx, pieces.push(block, RedactedKind::Text, &text)),
+            Delta::Text { block, text } => emit_all(cx, pieces.push(block, RedactedKind::Text, &text)),
             Delta::Thinking { block, text } => {
-                show_all(cx, pieces.push(block, RedactedKind::Thinking, &text))
+                emit_all(cx, pieces.push(block, RedactedKind::Thinking, &text))
             }
-            Delta::BlockEnd { block } => show_all(cx, pieces.end(block)),
+            Delta::BlockEnd { block } => emit_all(cx, pieces.end(block)),
             Delta::CallStart { block, name, .. } => {
                 cx.transcript.emit(Event::CallDelta { block, tool: name })
             }
@@ -60,7 +60,7 @@ pub(crate) async fn stream(
     Err(ModelError::Protocol("the stream ended without a reply".to_owned()).into())
 }
 
-fn show_all(cx: &Context, events: impl IntoIterator<Item = Event>) {
+fn emit_all(cx: &Context, events: impl IntoIterator<Item = Event>) {
     for event in events {
         cx.transcript.emit(event);
     }

@@ -15,7 +15,7 @@ pub(crate) fn has_calls(message: &Message) -> bool {
 }
 
 /// Returns a message with its calls and results written as text.
-pub(crate) fn in_words(message: &Message) -> Message {
+pub(crate) fn write_calls_as_text(message: &Message) -> Message {
     let content = message.content.iter().map(|block| match block {
         Block::ToolUse(call) => {
             Block::text(format!("<call tool=\"{}\">{}</call>", call.name.escape_default(), call.input))
@@ -37,7 +37,7 @@ pub(crate) fn in_words(message: &Message) -> Message {
 
 /// Reads the `<edit>` and `<call>` blocks of a reply as calls, in order. An unreadable block
 /// becomes a malformed call, so that the model is told instead of guessed at.
-pub(crate) fn read(text: &str, turn: u32) -> Vec<ToolUse> {
+pub(crate) fn read_calls(text: &str, turn: u32) -> Vec<ToolUse> {
     let blocks = parse_blocks(text);
     let mut calls = Vec::new();
     let mut add = |name: &str, input: Value, malformed: Option<String>| {
@@ -48,7 +48,7 @@ pub(crate) fn read(text: &str, turn: u32) -> Vec<ToolUse> {
         match item {
             Item::Edit(place) => {
                 if let Some(edit) = blocks.edits.get(*place) {
-                    add(apply_edit::NAME, apply_edit::input(edit), None);
+                    add(apply_edit::TOOL_NAME, apply_edit::call_input(edit), None);
                 }
             }
             Item::Call(place) => {
@@ -61,15 +61,15 @@ pub(crate) fn read(text: &str, turn: u32) -> Vec<ToolUse> {
         }
     }
     for problem in &blocks.problems {
-        add(apply_edit::NAME, Value::Null, Some(problem.to_string()));
+        add(apply_edit::TOOL_NAME, Value::Null, Some(problem.to_string()));
     }
     if blocks.items.is_empty() && blocks.problems.is_empty() {
-        let habit = by_habit(text);
+        let habit = read_familiar_formats(text);
         for edit in &habit.edits {
-            add(apply_edit::NAME, apply_edit::input(edit), None);
+            add(apply_edit::TOOL_NAME, apply_edit::call_input(edit), None);
         }
         for problem in &habit.problems {
-            add(apply_edit::NAME, Value::Null, Some(problem.to_string()));
+            add(apply_edit::TOOL_NAME, Value::Null, Some(problem.to_string()));
         }
     }
     calls
@@ -77,7 +77,7 @@ pub(crate) fn read(text: &str, turn: u32) -> Vec<ToolUse> {
 
 /// Reads edits in other formats that models were trained on. Accepts only formats that are always
 /// meant to be applied: a diff or a fenced file may be an explanation.
-fn by_habit(text: &str) -> Reading {
+fn read_familiar_formats(text: &str) -> Reading {
     let no_files: BTreeMap<RelPath, String> = BTreeMap::new();
     match detect(text) {
         Some(format @ (Format::Blocks | Format::Patch)) => {
@@ -98,9 +98,9 @@ mod tests {
             "Like this:\n\nsrc/a.rs\n```rust\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n```\n";
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-old\n+new\n*** End Patch\n";
         for reply in [aider, patch] {
-            let calls = read(reply, 1);
+            let calls = read_calls(reply, 1);
             assert_eq!(calls.len(), 1, "{reply}");
-            assert_eq!((calls[0].name.as_str(), &calls[0].malformed), (apply_edit::NAME, &None), "{reply}");
+            assert_eq!((calls[0].name.as_str(), &calls[0].malformed), (apply_edit::TOOL_NAME, &None), "{reply}");
             assert_eq!(calls[0].input["path"], "src/a.rs", "{reply}");
         }
     }
@@ -110,13 +110,13 @@ mod tests {
         let diff = "I changed this:\n```diff\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n```\n";
         let file = "x.py\n```python\nprint(1)\n```\n";
         for reply in [diff, file, "No change is needed.", ""] {
-            assert_eq!(read(reply, 1), [], "{reply}");
+            assert_eq!(read_calls(reply, 1), [], "{reply}");
         }
     }
 
     #[test]
     fn a_block_that_is_cut_off_is_no_call_that_runs() {
         let reply = "a.rs\n<<<<<<< SEARCH\nold\n=======\nnew and then the out";
-        assert!(read(reply, 1).iter().all(|call| call.malformed.is_some()));
+        assert!(read_calls(reply, 1).iter().all(|call| call.malformed.is_some()));
     }
 }

@@ -18,9 +18,9 @@ use crate::session::task_begin::TaskBegin;
 use crate::transcript::record::MessageId;
 
 /// Delay before the first retry after the store refused a write. It doubles with every retry.
-const RETRY_FIRST: Duration = Duration::from_secs(1);
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Maximum delay between two retries.
-const RETRY_MOST: Duration = Duration::from_secs(60);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
 
 /// A task's report with the id of the newest message of a person that the report covers.
 pub(crate) type AnsweredTask = (MessageId, Arc<RunReport>);
@@ -29,13 +29,13 @@ pub(crate) type AnsweredTask = (MessageId, Arc<RunReport>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionOpening {
     /// A new session, which has no log yet.
-    Fresh,
+    New,
     /// A session with a log, and maybe with a task that was cut off.
-    Again(CutOffPolicy),
+    Existing(CutOffPolicy),
 }
 
 /// Runs the session until it is closed or another process takes its lease.
-pub(crate) async fn act(
+pub(crate) async fn run_actor(
     mut session: Session,
     opening: SessionOpening,
     reports: watch::Sender<Option<AnsweredTask>>,
@@ -43,60 +43,60 @@ pub(crate) async fn act(
 ) {
     // A panic in a model or hook implementation ends the session instead of leaving callers
     // waiting.
-    let living = AssertUnwindSafe(live(&mut session, opening, &reports)).catch_unwind();
+    let living = AssertUnwindSafe(run_tasks(&mut session, opening, &reports)).catch_unwind();
     let ended = tokio::select! {
         biased;
-        lost = lease.keep() => Err(lost),
+        lost = lease.renew_until_lost() => Err(lost),
         lived = living => Ok(lived),
     };
     match ended {
-        Ok(Ok(())) => session.end().await,
-        Ok(Err(_)) => session.died().await,
+        Ok(Ok(())) => session.end_session().await,
+        Ok(Err(_)) => session.report_bug().await,
         // Nothing may be written after the lease is lost, so only live subscribers get this event.
         Err(why) => {
             session.cx.transcript.emit(Event::StorageFailure { message: why.to_string(), waiting: 0 })
         }
     }
     session.cx.shared.closing.cancel();
-    session.cx.shared.rest();
-    session.cx.transcript.log().end().await;
+    session.cx.shared.reset_status();
+    session.cx.transcript.log().stop_writing().await;
     // Also drops the isolated copy, so that whoever waits for the end may open it.
     drop(session);
-    lease.give_back().await;
+    lease.release().await;
     drop(reports);
 }
 
-async fn live(session: &mut Session, opening: SessionOpening, reports: &watch::Sender<Option<AnsweredTask>>) {
+async fn run_tasks(session: &mut Session, opening: SessionOpening, reports: &watch::Sender<Option<AnsweredTask>>) {
     let shared = Arc::clone(&session.cx.shared);
     let mut begin = match opening {
-        SessionOpening::Fresh => None,
-        SessionOpening::Again(cut_off) => session.reopen(cut_off).await,
+        SessionOpening::New => None,
+        SessionOpening::Existing(cut_off) => session.reopen(cut_off).await,
     };
     while !shared.closing.is_cancelled() {
         let next = begin.take().or_else(|| shared.has_work().then_some(TaskBegin::Message));
         match next {
             Some(begin) => {
                 let report = session.run_task(begin).await;
-                reports.send_replace(Some((shared.taken(), Arc::new(report))));
+                reports.send_replace(Some((shared.newest_taken(), Arc::new(report))));
             }
-            None => idle(session).await,
+            None => wait_for_work(session).await,
         }
     }
 }
 
 /// Waits for work. Meanwhile retries entries that the store refused.
-async fn idle(session: &mut Session) {
+async fn wait_for_work(session: &mut Session) {
     let shared = Arc::clone(&session.cx.shared);
     let todos = session.supervision.todos();
-    let mut wait = RETRY_FIRST;
-    session.cx.transcript.log().rest();
+    let mut wait = FIRST_RETRY_DELAY;
+    session.cx.transcript.log().release_memory();
     loop {
-        let refused = session.cx.transcript.log().waiting() > 0;
+        let refused = session.cx.transcript.log().unwritten_count() > 0;
         tokio::select! {
             () = shared.closing.cancelled() => return,
             () = shared.wake.notified() => return,
             // A todo that is added before the first message waits until the log begins.
-            () = todos.changed(), if session.cx.transcript.state().last > Seq::START => {
+            () = todos.wait_for_change(), if session.cx.transcript.state().last > Seq::START => {
                 session.supervision.note_todos(&mut session.cx);
                 session.cx.transcript.flush().await.ok();
             }
@@ -105,7 +105,7 @@ async fn idle(session: &mut Session) {
                 if let Err(AgentError::LostSession { .. }) = session.cx.transcript.flush().await {
                     shared.closing.cancel();
                 }
-                wait = wait.saturating_mul(2).min(RETRY_MOST);
+                wait = wait.saturating_mul(2).min(MAX_RETRY_DELAY);
             }
         }
     }
@@ -113,7 +113,7 @@ async fn idle(session: &mut Session) {
 
 impl Session {
     /// Reports that a bug ended the session. `jm resume` can open the log again.
-    async fn died(&mut self) {
+    async fn report_bug(&mut self) {
         self.runner.stop_background(&mut self.cx).await;
         let (severity, phase) = (ErrorSeverity::Error, ErrorPhase::System);
         let message =
@@ -124,7 +124,7 @@ impl Session {
     }
 
     /// Ends the session and its background commands.
-    async fn end(&mut self) {
+    async fn end_session(&mut self) {
         self.runner.stop_background(&mut self.cx).await;
         if self.cx.transcript.state().last > Seq::START {
             self.supervision.note_todos(&mut self.cx);

@@ -30,7 +30,7 @@ pub(crate) struct Assembled {
 }
 
 /// Assembles a session. The log of a new session begins with the records in `first`.
-pub(crate) fn assemble(
+pub(crate) fn assemble_session(
     mut parts: SessionParts,
     settings: RunSettings,
     id: SessionId,
@@ -60,7 +60,7 @@ pub(crate) fn assemble(
     if state.last == Seq::START {
         // Written with the first message, so that a session cut off right after it has its settings
         // on record.
-        let setting = setting(&parts, &settings);
+        let setting = initial_setting(&parts, &settings);
         state.setting = Some(setting.clone());
         first.push(Record::Setting(setting));
     }
@@ -76,14 +76,14 @@ pub(crate) fn assemble(
     let schedule = Arc::new(Schedule::new(state.books.step));
     let (clock, redactor) = (parts.clock.clone(), Arc::clone(&parts.redactor));
     let transcript = Transcript::new(state, log.clone(), clock, redactor, Arc::clone(&shared));
-    let safe = transcript.safe_place();
+    let safe = transcript.safe_position();
     let shared = SharedParts { shared, inbox, todos, schedule };
     let session = Session::new(parts, settings, id.clone(), transcript, shared.clone());
     Assembled { session, id, log, safe, shared, lease }
 }
 
 /// Returns the setting record for these parts and settings.
-fn setting(parts: &SessionParts, settings: &RunSettings) -> Setting {
+fn initial_setting(parts: &SessionParts, settings: &RunSettings) -> Setting {
     Setting {
         model: parts.model.name(),
         mode: settings.mode,

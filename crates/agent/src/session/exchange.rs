@@ -15,14 +15,14 @@ use crate::hooks::unseen::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::request::builder::RequestBuilder;
 use crate::request::reply::{calls_of, thinking_of};
-use crate::request::stream::stream;
+use crate::request::stream::stream_reply;
 use crate::transcript::record::Record;
 
 /// Maximum consecutive replies that the output limit may cut off before the run ends.
-const MAX_CUT_OFF: u32 = 3;
+const MAX_CUT_OFF_REPLIES: u32 = 3;
 /// Maximum bytes of a reply, as logged: about a million tokens. The store takes entries of up to 16
 /// MiB, and in the text protocol an entry has the reply's calls as well.
-const MAX_REPLY: usize = 4 * 1024 * 1024;
+const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
 
 /// The end of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +51,11 @@ impl ReplyProgress {
     }
 
     /// Sets the text of the last reply, for a task that was cut off after it.
-    pub(super) fn restore(&mut self, last_text: String) {
+    pub(super) fn restore_text(&mut self, last_text: String) {
         self.last_text = last_text;
     }
 
-    fn observe(&mut self, stop: &StopReason, text: Option<String>) {
+    fn observe_reply(&mut self, stop: &StopReason, text: Option<String>) {
         self.cut_off = if *stop == StopReason::MaxTokens { self.cut_off + 1 } else { 0 };
         if let Some(text) = text {
             self.last_text = text;
@@ -67,9 +67,9 @@ impl ReplyProgress {
     pub(super) fn continue_reply(&self, cx: &mut Context) -> bool {
         match cx.transcript.state().stop {
             Some(StopReason::Paused) => true,
-            Some(StopReason::MaxTokens) if self.cut_off < MAX_CUT_OFF => {
+            Some(StopReason::MaxTokens) if self.cut_off < MAX_CUT_OFF_REPLIES => {
                 let text = "Your reply was cut off by the output limit. Go on from where it stopped, in smaller steps.";
-                cx.transcript.say(text);
+                cx.transcript.add_user_text(text);
                 true
             }
             _ => false,
@@ -79,7 +79,7 @@ impl ReplyProgress {
     /// Returns the task's end if the output limit cut off too many replies.
     pub(super) fn end_cut_off(&self) -> Option<TaskEnd> {
         let why = "the model's replies were cut off by its output limit again and again";
-        (self.cut_off >= MAX_CUT_OFF).then(|| TaskEnd::new(RunOutcome::Limit, why))
+        (self.cut_off >= MAX_CUT_OFF_REPLIES).then(|| TaskEnd::new(RunOutcome::Limit, why))
     }
 }
 
@@ -109,7 +109,7 @@ impl Exchange<'_> {
         }
     }
 
-    fn review(&mut self) -> (&mut HookDispatch, &mut Context, ChangeReview<'_>) {
+    fn split_for_hooks(&mut self) -> (&mut HookDispatch, &mut Context, ChangeReview<'_>) {
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         (self.hooks, self.cx, review)
     }
@@ -117,11 +117,11 @@ impl Exchange<'_> {
     /// Sends one model request and streams the reply to subscribers.
     async fn request_reply(&mut self, stop: &CancellationToken) -> Result<Reply, AgentError> {
         self.cx.transcript.set_phase(TurnPhase::PreModel);
-        self.requests.put_in_words(self.cx);
+        self.requests.rewrite_calls_as_text(self.cx);
         self.cx.transcript.begin_turn();
         let mut request = self.requests.build(self.cx);
         // Hooks may change the request, but not the transcript.
-        let (hooks, cx, review) = self.review();
+        let (hooks, cx, review) = self.split_for_hooks();
         let (messages, allowed) = match hooks.pre_model(cx, review, &mut request, stop).await {
             Ok(messages) => (messages, Ok(())),
             Err(denied) => (None, Err(denied)),
@@ -130,7 +130,7 @@ impl Exchange<'_> {
         let model = Arc::clone(&self.cx.model);
         let written = self.cx.transcript.flush().await;
         let reply = match allowed.and(written) {
-            Ok(()) => stream(self.cx, self.checkpoints, &*model, &request, stop).await,
+            Ok(()) => stream_reply(self.cx, self.checkpoints, &*model, &request, stop).await,
             Err(error) => Err(error),
         };
         self.cx.transcript.return_messages(messages.unwrap_or(request.messages));
@@ -140,33 +140,33 @@ impl Exchange<'_> {
     /// Records a complete reply and its usage.
     async fn record_reply(&mut self, reply: &Reply) -> Result<(), AgentError> {
         let mut message = reply.message.clone();
-        let (hooks, cx, review) = self.review();
+        let (hooks, cx, review) = self.split_for_hooks();
         hooks.post_model(cx, review, &mut message).await;
         let bytes = serde_json::to_vec(&message).map_or(0, |bytes| bytes.len());
-        if bytes > MAX_REPLY {
+        if bytes > MAX_REPLY_BYTES {
             let why = format!("the reply has {bytes} bytes; no model's output limit allows that");
             return Err(ModelError::Protocol(why).into());
         }
         let text = message.text();
         let mut counters = self.cx.transcript.state().books;
         counters.usage += reply.usage;
-        self.cx.transcript.note(Record::Books(counters));
+        self.cx.transcript.record(Record::Books(counters));
         let shown = (!text.trim().is_empty()).then(|| self.cx.redactor.redact(&text).into_owned());
-        self.replies.observe(&reply.stop, shown);
+        self.replies.observe_reply(&reply.stop, shown);
         let tool_calling = self.requests.tool_calling();
         let calls = calls_of(self.cx.transcript.state(), tool_calling, &mut message, &text);
         let thinking = thinking_of(&message);
         // Empty replies are recorded too, for their stop reason. They don't become messages,
         // because no provider takes them.
         let stop = Some(reply.stop.clone());
-        self.cx.transcript.note(Record::Message { message, taken: Vec::new(), stop, calls });
+        self.cx.transcript.record(Record::Message { message, taken: Vec::new(), stop, calls });
         let (turn, usage) = (counters.turns, reply.usage);
         let stop = reply.stop.clone();
         self.cx.transcript.emit(Event::TurnFinished { turn, stop, usage, text, thinking });
         self.cx.transcript.emit(Event::TokenUsage { turn, usage });
         self.record_cost(reply);
         self.announce_calls();
-        let (hooks, cx, review) = self.review();
+        let (hooks, cx, review) = self.split_for_hooks();
         hooks.post_append(cx, review).await;
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Exchange<'_> {
         let price = self.cx.settings.price.as_ref();
         let usd = price.map(|price| price.cost(&usage));
         if let (Some(shared_budget), Some(price)) = (&self.cx.settings.shared_budget, price) {
-            shared_budget.spend(price.cost(&reply.usage));
+            shared_budget.add_usd(price.cost(&reply.usage));
         }
         self.cx.transcript.emit(Event::Cost { usage, usd });
     }
@@ -187,7 +187,7 @@ impl Exchange<'_> {
         let calls: Vec<ToolUse> =
             self.cx.transcript.state().calls.iter().map(|open| open.call.clone()).collect();
         for call in calls {
-            let summary = self.approvals.summary(self.cx, &call);
+            let summary = self.approvals.summarize_call(self.cx, &call);
             let ToolUse { id, name: tool, input, .. } = call;
             self.cx.transcript.emit(Event::ToolStart { call: id, tool, input, summary });
         }
@@ -236,7 +236,7 @@ mod tests {
         test.set_replies(&json!([
             { "text": "I'll look.", "calls": [{ "id": "c1", "name": "read_file", "input": { "path": "a" } }] }
         ]));
-        test.cx.transcript.say("do it");
+        test.cx.transcript.add_user_text("do it");
         let mut stages = Stages::new(Hooks::none());
         assert_eq!(stages.run(&mut test).await.unwrap(), ExchangeEnd::Replied);
         assert_eq!(stages.replies.last_text(), "I'll look.");
@@ -250,7 +250,7 @@ mod tests {
     #[tokio::test]
     async fn a_failed_request_leaves_the_transcript_as_it_was() {
         let mut test = TestContext::new(&[]).await;
-        test.cx.transcript.say("do it");
+        test.cx.transcript.add_user_text("do it");
         let failed = Stages::new(Hooks::none()).run(&mut test).await;
         assert!(matches!(failed, Err(AgentError::Model(ModelError::Script(_)))), "{failed:?}");
         let denies = HooksBuilder::new().on_pre_model(|_, request| {

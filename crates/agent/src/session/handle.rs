@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::actor::{self, AnsweredTask};
-use super::assemble::{Assembled, assemble};
+use super::assemble::{Assembled, assemble_session};
 use super::inbox::Inbox;
 use super::parts::SessionParts;
 use super::settings::RunSettings;
@@ -55,8 +55,8 @@ struct HandleInner {
 #[must_use]
 pub fn start(parts: SessionParts, settings: RunSettings, id: SessionId) -> SessionHandle {
     let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
-    let assembled = assemble(parts, settings, id, State::default(), lease, Vec::new());
-    open(assembled, actor::SessionOpening::Fresh)
+    let assembled = assemble_session(parts, settings, id, State::default(), lease, Vec::new());
+    open(assembled, actor::SessionOpening::New)
 }
 
 /// Opens an existing session. Every call that was cut off gets one result that states what is known
@@ -73,24 +73,24 @@ pub async fn resume(
     cut_off: CutOffPolicy,
 ) -> Result<SessionHandle, AgentError> {
     let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
-    lease.take().await?;
+    lease.acquire().await?;
     let state = match State::load(&*parts.store, &id).await {
         Ok(state) => state,
         Err(error) => {
             // Releases the lease: another process may be able to read the log.
-            lease.give_back().await;
+            lease.release().await;
             return Err(error);
         }
     };
-    let assembled = assemble(parts, settings, id, state, lease, Vec::new());
-    Ok(open(assembled, actor::SessionOpening::Again(cut_off)))
+    let assembled = assemble_session(parts, settings, id, state, lease, Vec::new());
+    Ok(open(assembled, actor::SessionOpening::Existing(cut_off)))
 }
 
 fn open(assembled: Assembled, opening: actor::SessionOpening) -> SessionHandle {
     let (report, reports) = watch::channel(None);
     let Assembled { session, id, log, safe, shared, lease } = assembled;
     let SharedParts { shared, inbox, todos, schedule } = shared;
-    let acting = actor::act(session, opening, report, Arc::clone(&lease));
+    let acting = actor::run_actor(session, opening, report, Arc::clone(&lease));
     let actor = tokio::spawn(acting);
     SessionHandle(Arc::new(HandleInner {
         id,
@@ -157,7 +157,7 @@ impl SessionHandle {
         let inbox = Arc::clone(&self.0.inbox);
         // A separate task: if the caller is dropped halfway, a message on record must still be
         // queued.
-        let queued = tokio::spawn(async move { inbox.take(kind, category, text).await });
+        let queued = tokio::spawn(async move { inbox.accept(kind, category, text).await });
         queued.await.map_err(|died| AgentError::Background { what: "sending", reason: died.to_string() })?
     }
 
@@ -169,7 +169,7 @@ impl SessionHandle {
 
     /// Answers a question under a name that the log keeps, such as the name of a surface.
     pub fn decide_as(&self, call: &CallId, answer: PermissionAnswer, by: &str) -> bool {
-        self.0.shared.answer(call, AuthoredAnswer { answer, by: by.to_owned() })
+        self.0.shared.answer_question(call, AuthoredAnswer { answer, by: by.to_owned() })
     }
 
     /// Stops the running task, or the one that was sent and has not begun. Its transcript stays
@@ -187,7 +187,7 @@ impl SessionHandle {
 
     /// Calls `heard` for every event that passes a filter, until the session ends or the returned
     /// task is aborted.
-    pub fn on(
+    pub fn on_events(
         &self,
         filter: EventFilter,
         since: Since,
@@ -206,13 +206,13 @@ impl SessionHandle {
     #[must_use]
     pub fn status(&self) -> Status {
         let mut status = self.0.shared.status.borrow().clone();
-        status.unwritten = self.0.log.waiting();
+        status.unwritten = self.0.log.unwritten_count();
         status
     }
 
     /// Returns a receiver that is notified when the status changes.
     #[must_use]
-    pub fn watch(&self) -> watch::Receiver<Status> {
+    pub fn watch_status(&self) -> watch::Receiver<Status> {
         self.0.shared.status.subscribe()
     }
 
@@ -244,7 +244,7 @@ impl SessionHandle {
         check_name(name)?;
         let at = self.0.safe.get();
         let offered =
-            self.0.log.offer(vec![LogEntry::from(Record::Snapshot { name: name.to_owned(), at })]).await;
+            self.0.log.write_or_remove(vec![LogEntry::from(Record::Snapshot { name: name.to_owned(), at })]).await;
         if let Err(AgentError::InDoubt { .. }) = &offered {
             // Wakes the actor, which retries the write when it is idle.
             self.0.shared.wake.notify_one();
@@ -259,9 +259,9 @@ impl SessionHandle {
     ///
     /// # Errors
     /// [`AgentError::Ended`] if the session ended without a report.
-    pub async fn finished(&self) -> Result<Arc<RunReport>, AgentError> {
+    pub async fn wait_until_finished(&self) -> Result<Arc<RunReport>, AgentError> {
         let mut reports = self.0.reports.clone();
-        let sent = self.0.shared.sent().unwrap_or_default();
+        let sent = self.0.shared.newest_sent().unwrap_or_default();
         let answered = |report: &Option<AnsweredTask>| report.as_ref().is_some_and(|(upto, _)| *upto >= sent);
         let report = reports.wait_for(answered).await.map_err(|_| AgentError::Ended)?;
         report.as_ref().map(|(_, report)| Arc::clone(report)).ok_or(AgentError::Ended)
@@ -288,8 +288,8 @@ impl Drop for HandleInner {
                 // The actor drops its sender when it has ended. A write may still be under way, and
                 // it must finish before another process takes the session.
                 while reports.changed().await.is_ok() {}
-                log.end().await;
-                lease.give_back().await;
+                log.stop_writing().await;
+                lease.release().await;
             });
         }
     }

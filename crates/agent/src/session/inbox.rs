@@ -14,9 +14,9 @@ use crate::transcript::record::{MessageId, QueuedMessage, Record, logged_bytes};
 use crate::transcript::reminder;
 
 /// Maximum characters of a session's title, which is one line of a list.
-const MAX_TITLE: usize = 120;
+const MAX_TITLE_CHARS: usize = 120;
 /// Maximum bytes of one message: more than any model's context window.
-const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Maximum bytes of queued messages, as logged. They enter the transcript as one entry, and the
 /// store takes entries of up to 16 MiB.
@@ -50,14 +50,14 @@ impl Inbox {
 
     /// Logs and queues a message. On an error neither happens, except for [`AgentError::InDoubt`],
     /// where the message is queued all the same. The future must not be dropped halfway.
-    pub(crate) async fn take(
+    pub(crate) async fn accept(
         &self,
         kind: MessageKind,
         category: ReminderCategory,
         text: String,
     ) -> Result<MessageId, AgentError> {
-        if text.len() > MAX_MESSAGE {
-            return Err(AgentError::MessageTooLong { bytes: text.len(), limit: MAX_MESSAGE });
+        if text.len() > MAX_MESSAGE_BYTES {
+            return Err(AgentError::MessageTooLong { bytes: text.len(), limit: MAX_MESSAGE_BYTES });
         }
         let mut first = self.sending.lock().await;
         if self.shared.closing.is_cancelled() {
@@ -65,22 +65,22 @@ impl Inbox {
         }
         // Redacts before truncating, because a part of a secret would not be recognized.
         let text = self.redactor.redact(&text).into_owned();
-        let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
-        let text = if kind == MessageKind::Reminder { reminder::wrapped(&text) } else { text };
+        let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE_CHARS).collect();
+        let text = if kind == MessageKind::Reminder { reminder::wrap_reminder(&text) } else { text };
         self.check_room(&text)?;
-        let id = self.shared.name();
+        let id = self.shared.next_message_id();
         let queued = QueuedMessage { id, kind, category, text };
         let begins = !self.lease.is_taken();
         if begins {
-            let (root, lease) = (self.root.clone(), self.lease.terms());
-            self.log.begin(Some(SessionBeginning { root, title, lease })).await;
+            let (root, lease) = (self.root.clone(), self.lease.holder_and_duration());
+            self.log.set_beginning(Some(SessionBeginning { root, title, lease })).await;
         }
         let records = first.iter().cloned().chain([Record::Queued(queued.clone())]);
-        let offered = self.log.offer(records.map(LogEntry::from).collect()).await;
+        let offered = self.log.write_or_remove(records.map(LogEntry::from).collect()).await;
         match offered {
             Err(error) if !matches!(error, AgentError::InDoubt { .. }) => {
                 if begins {
-                    self.log.begin(None).await;
+                    self.log.set_beginning(None).await;
                 }
                 return Err(error);
             }
@@ -89,8 +89,8 @@ impl Inbox {
             _ => {}
         }
         first.clear();
-        self.lease.begun();
-        self.shared.queue(queued);
+        self.lease.mark_taken();
+        self.shared.add_queued(queued);
         offered.map(|()| id)
     }
 
@@ -100,7 +100,7 @@ impl Inbox {
         if bytes > MAX_WAITING_BYTES {
             return Err(AgentError::MessageTooLong { bytes, limit: MAX_WAITING_BYTES });
         }
-        let (messages, waiting) = self.shared.load();
+        let (messages, waiting) = self.shared.queue_size();
         if messages >= MAX_WAITING || waiting.saturating_add(bytes) > MAX_WAITING_BYTES {
             return Err(AgentError::QueueFull { messages, bytes: waiting });
         }

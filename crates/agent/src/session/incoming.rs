@@ -3,7 +3,7 @@
 use journeyman_protocol::MessageKind;
 
 use super::context::Context;
-use super::first_message::blocks;
+use super::first_message::text_blocks;
 use crate::approval::ask::Approvals;
 use crate::hooks::dispatch::HookDispatch;
 use crate::hooks::unseen::ChangeReview;
@@ -17,7 +17,7 @@ pub(super) enum QueuedSelection {
     /// All, because a model request follows in any case.
     All,
     /// All if one of them is from a person, or else none.
-    IfAnybodySpoke,
+    IfPersonWrote,
 }
 
 /// Takes queued messages into the transcript, after the hooks have seen them.
@@ -32,10 +32,10 @@ pub(super) struct IncomingMessages<'a> {
 impl IncomingMessages<'_> {
     /// Takes the selected messages. Returns true if that added content for the model.
     pub(super) async fn take(&mut self, which: QueuedSelection) -> bool {
-        let waiting = self.cx.shared.waiting();
+        let waiting = self.cx.shared.queued_messages();
         let spoke = waiting.iter().any(|queued| queued.kind == MessageKind::User);
         let context = self.hooks.take_context();
-        if which == QueuedSelection::IfAnybodySpoke && !spoke {
+        if which == QueuedSelection::IfPersonWrote && !spoke {
             self.hooks.keep_context(context);
             return false;
         }
@@ -44,11 +44,11 @@ impl IncomingMessages<'_> {
             self.supervision.observe_message(queued.kind, &queued.text);
         }
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
-        let (kept, more, _denied) = self.hooks.screen(self.cx, review, waiting).await;
+        let (kept, more, _denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
         let texts = kept.into_iter().map(|queued| queued.text).chain(context).chain(more);
-        let content = blocks(texts);
+        let content = text_blocks(texts);
         let added = !content.is_empty();
-        self.cx.transcript.take(content, taken);
+        self.cx.transcript.take_queued(content, taken);
         added
     }
 }
@@ -83,14 +83,14 @@ mod tests {
         let mut hooks = HookDispatch::new(Hooks::none());
         hooks.keep_context(vec!["from a hook".to_owned()]);
         let notice = QueuedMessage { kind: MessageKind::System, ..user_message(1, "a command ended") };
-        test.cx.shared.queue(notice);
-        assert!(!take(&mut test, &mut hooks, QueuedSelection::IfAnybodySpoke).await);
-        assert_eq!(test.cx.shared.waiting().len(), 1, "the notice stays queued");
-        test.cx.shared.queue(user_message(2, "and the tests?"));
-        assert!(take(&mut test, &mut hooks, QueuedSelection::IfAnybodySpoke).await);
-        assert_eq!(test.cx.shared.waiting(), []);
+        test.cx.shared.add_queued(notice);
+        assert!(!take(&mut test, &mut hooks, QueuedSelection::IfPersonWrote).await);
+        assert_eq!(test.cx.shared.queued_messages().len(), 1, "the notice stays queued");
+        test.cx.shared.add_queued(user_message(2, "and the tests?"));
+        assert!(take(&mut test, &mut hooks, QueuedSelection::IfPersonWrote).await);
+        assert_eq!(test.cx.shared.queued_messages(), []);
         let content = &test.cx.transcript.state().messages[0].content;
-        assert_eq!(*content, blocks(["a command ended", "and the tests?", "from a hook"].map(str::to_owned)));
+        assert_eq!(*content, text_blocks(["a command ended", "and the tests?", "from a hook"].map(str::to_owned)));
     }
 
     #[tokio::test]
@@ -98,9 +98,9 @@ mod tests {
         let mut test = TestContext::new(&[]).await;
         let denies = HooksBuilder::new().on_prompt(|_, _| GateDecision::Deny { reason: "no".to_owned() });
         let mut hooks = HookDispatch::new(denies.build());
-        test.cx.shared.queue(user_message(1, "bad"));
+        test.cx.shared.add_queued(user_message(1, "bad"));
         assert!(!take(&mut test, &mut hooks, QueuedSelection::All).await);
-        assert_eq!(test.cx.shared.waiting(), [], "it isn't screened again");
+        assert_eq!(test.cx.shared.queued_messages(), [], "it isn't screened again");
         assert_eq!(test.cx.transcript.state().messages, []);
     }
 }

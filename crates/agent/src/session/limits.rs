@@ -13,7 +13,7 @@ pub(super) fn reached_limit(cx: &Context) -> Option<TaskEnd> {
         return Some(TaskEnd::new(RunOutcome::Limit, why));
     }
     let own = settings.price.as_ref().map(|price| price.cost(&counters.usage))?;
-    let spent = settings.shared_budget.as_ref().map_or(own, |shared| shared.spent().max(own));
+    let spent = settings.shared_budget.as_ref().map_or(own, |shared| shared.total_usd().max(own));
     let budget = settings.budget_usd?;
     (spent >= budget).then(|| {
         let why = format!("the budget of ${budget:.2} was spent (${spent:.4}; --budget)");
@@ -43,13 +43,13 @@ mod tests {
         assert!(reached_limit(&test.cx).unwrap().summary.contains("--max-turns"));
         test.cx.settings.max_turns = 100;
         let usage = Usage { input: Tokens(1_000_000), ..Usage::default() };
-        test.cx.transcript.note(Record::Books(TaskCounters { usage, ..TaskCounters::default() }));
+        test.cx.transcript.record(Record::Books(TaskCounters { usage, ..TaskCounters::default() }));
         test.cx.settings.budget_usd = Some(3.0);
         assert_eq!(reached_limit(&test.cx), None, "a model without a price has no cost");
         test.cx.settings.price = Some(Price { input: 2.0, ..Price::FREE });
         assert_eq!(reached_limit(&test.cx), None);
         let shared = SharedBudget::default();
-        shared.spend(3.5);
+        shared.add_usd(3.5);
         test.cx.settings.shared_budget = Some(Arc::new(shared));
         assert!(reached_limit(&test.cx).unwrap().summary.contains("--budget"), "other sessions spend it too");
     }

@@ -6,10 +6,10 @@ use journeyman_protocol::{AgentState, Event, MessageKind};
 use journeyman_workspace::{ListOptions, Listing};
 
 use super::context::Context;
-use super::first_message::{FirstMessage, blocks, words};
+use super::first_message::{FirstMessage, text_blocks, user_text};
 use crate::AgentError;
 use crate::approval::ask::Approvals;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::hooks::dispatch::HookDispatch;
 use crate::hooks::unseen::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
@@ -22,7 +22,7 @@ use crate::verification::Verification;
 
 /// Maximum number of files listed for the repository map. A path has some 50 bytes; the limit
 /// bounds the walk of a huge tree.
-const MAP_FILES: usize = 20_000;
+const MAX_MAP_FILES: usize = 20_000;
 
 /// The stages that begin a task.
 pub(crate) struct TaskOpening<'a> {
@@ -39,14 +39,14 @@ pub(crate) struct TaskOpening<'a> {
 impl TaskOpening<'_> {
     /// Begins a task with the queued messages.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
-        let waiting = self.cx.shared.waiting();
+        let waiting = self.cx.shared.queued_messages();
         let mut taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
-        let task = words(&waiting);
+        let task = user_text(&waiting);
         self.checkpoints.begin_task();
-        self.cx.transcript.note(Record::Began);
-        let setting = self.requests.setting(self.cx);
+        self.cx.transcript.record(Record::Began);
+        let setting = self.requests.current_setting(self.cx);
         if self.cx.transcript.state().setting.as_ref() != Some(&setting) {
-            self.requests.set(self.cx, setting);
+            self.requests.record_setting(self.cx, setting);
         }
         // Done early: the result is cached, and the user sees what can't be confined before any
         // command runs.
@@ -63,33 +63,33 @@ impl TaskOpening<'_> {
         self.cx.transcript.set_state(AgentState::Working);
         // Changes that the handle made before the log began.
         self.supervision.note_todos(self.cx);
-        let FirstMessage { content, waits, refused } = self.first_words(waiting).await;
+        let FirstMessage { content, left_queued: waits, refused } = self.first_message(waiting).await;
         taken.retain(|id| !waits.contains(id));
         // Taken even after a refusal: a task that can't begin must not be started again and again.
-        self.cx.transcript.take(content, taken);
+        self.cx.transcript.take_queued(content, taken);
         refused.map_or(Ok(()), Err)
     }
 
     /// Builds the first message. In a new session this is the packed context and the queued
     /// messages.
-    async fn first_words(&mut self, waiting: Vec<QueuedMessage>) -> FirstMessage {
+    async fn first_message(&mut self, waiting: Vec<QueuedMessage>) -> FirstMessage {
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let mut context = self.hooks.session_start(self.cx, review).await;
         context.append(&mut self.hooks.take_context());
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
-        let (kept, more, denied) = self.hooks.screen(self.cx, review, waiting).await;
+        let (kept, more, denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
         context.extend(more);
         if denied.is_some() && !kept.iter().any(|queued| queued.kind == MessageKind::User) {
             // Messages that no person sent, and context from hooks, are kept for the next task.
             self.hooks.keep_context(context);
             let waits = kept.into_iter().map(|queued| queued.id).collect();
-            return FirstMessage { waits, refused: denied, ..FirstMessage::default() };
+            return FirstMessage { left_queued: waits, refused: denied, ..FirstMessage::default() };
         }
         let mut first = FirstMessage::default();
         let mut said: Vec<String> = Vec::new();
         // An empty transcript means that an earlier task was cut off before its first message.
         if self.cx.transcript.state().system.is_empty() || self.cx.transcript.state().messages.is_empty() {
-            let task = words(&kept);
+            let task = user_text(&kept);
             let packed = self.pack_first(&task).await;
             // If packing fails, the task's text still enters the transcript as context for the next
             // message.
@@ -103,7 +103,7 @@ impl TaskOpening<'_> {
             said.extend(kept.into_iter().map(|queued| queued.text));
         }
         said.extend(context);
-        first.content = blocks(said);
+        first.content = text_blocks(said);
         first
     }
 
@@ -111,22 +111,22 @@ impl TaskOpening<'_> {
         let may_show = self.approvals.may_show(self.cx.settings.mode);
         let found = self.cx.settings.index_timeout.map(|timeout| (look_up(self.cx, may_show, task), timeout));
         let listing = list_files(self.cx).await?;
-        let checks = self.verification.find(self.cx, self.approvals, &listing);
+        let checks = self.verification.find_checks(self.cx, self.approvals, &listing);
         // The lookup ran while the tree was listed. A slow lookup is not waited for any longer.
         let found = match found {
             Some((looked_up, timeout)) => tokio::time::timeout(timeout, looked_up).await.ok(),
             None => None,
         };
         let found = found.and_then(Result::ok).flatten();
-        self.requests.pack_first(self.cx, task, &listing, &checks, found.as_ref())
+        self.requests.pack_first_context(self.cx, task, &listing, &checks, found.as_ref())
     }
 }
 
 /// Lists the files from which the repository map and the checks are derived.
 pub(super) async fn list_files(cx: &Context) -> Result<Listing, AgentError> {
     let workspace = Arc::clone(&cx.workspace);
-    let options = ListOptions { limit: MAP_FILES, ..ListOptions::default() };
-    Ok(blocking("listing the project", move || workspace.list(options)).await??)
+    let options = ListOptions { limit: MAX_MAP_FILES, ..ListOptions::default() };
+    Ok(run_blocking("listing the project", move || workspace.list(options)).await??)
 }
 
 #[cfg(test)]
@@ -157,13 +157,13 @@ mod tests {
     #[tokio::test]
     async fn only_the_first_task_packs_the_context() {
         let mut test = TestContext::new(&[("a.rs", "fn main() {}\n")]).await;
-        test.cx.shared.queue(user_message(1, "add a test"));
+        test.cx.shared.add_queued(user_message(1, "add a test"));
         open(&mut test, Hooks::none()).await.unwrap();
         assert!(test.last_text().contains("a.rs") && test.last_text().contains("add a test"));
         assert!(!test.cx.transcript.state().system.is_empty());
-        test.cx.shared.queue(user_message(2, "and another"));
+        test.cx.shared.add_queued(user_message(2, "and another"));
         open(&mut test, Hooks::none()).await.unwrap();
-        assert_eq!(test.cx.shared.waiting(), []);
+        assert_eq!(test.cx.shared.queued_messages(), []);
         let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
         assert_eq!(kinds, ["run_started", "state_changed", "context_packed", "run_started"]);
         assert!(test.last_text().ends_with("and another"), "{}", test.last_text());
@@ -173,12 +173,12 @@ mod tests {
     async fn a_refused_task_is_taken_and_notices_wait_for_the_next() {
         let mut test = TestContext::new(&[]).await;
         let notice = QueuedMessage { kind: MessageKind::System, ..user_message(1, "a command ended") };
-        test.cx.shared.queue(notice.clone());
-        test.cx.shared.queue(user_message(2, "bad"));
+        test.cx.shared.add_queued(notice.clone());
+        test.cx.shared.add_queued(user_message(2, "bad"));
         let denies = HooksBuilder::new().on_prompt(|_, _| GateDecision::Deny { reason: "no".to_owned() });
         let refused = open(&mut test, denies.build()).await;
         assert!(matches!(refused, Err(AgentError::HookDenied { .. })), "{refused:?}");
-        assert_eq!(test.cx.shared.waiting(), [notice]);
+        assert_eq!(test.cx.shared.queued_messages(), [notice]);
         assert_eq!(test.cx.transcript.state().messages, []);
     }
 }

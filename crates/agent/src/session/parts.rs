@@ -25,7 +25,7 @@ pub struct SessionParts {
     pub model: Arc<dyn Model>,
     /// The project tree, or the copy of it that the session works in.
     pub workspace: Arc<Workspace>,
-    /// The isolated copy that `workspace` belongs to, set by [`SessionParts::within`].
+    /// The isolated copy that `workspace` belongs to, set by [`SessionParts::in_copy`].
     pub copy: Option<Arc<WorkCopy>>,
     /// The code index and the project's commit history.
     pub index: Arc<SharedIndex>,
@@ -52,7 +52,7 @@ pub struct SessionParts {
 impl SessionParts {
     /// Moves these parts into an isolated copy of the project.
     #[must_use]
-    pub fn within(mut self, copy: WorkCopy) -> Self {
+    pub fn in_copy(mut self, copy: WorkCopy) -> Self {
         self.workspace = copy.workspace();
         self.index = Arc::new(self.index.of_copy(copy.workspace()));
         self.copy = Some(Arc::new(copy));

@@ -13,7 +13,7 @@ use super::shared::CutOffPolicy;
 use super::stages::Session;
 use super::task_begin::TaskBegin;
 use crate::hooks::StartedBy;
-use crate::recovery::cut_off::{CutOffWork, given_up, own_changes, seal_cut_off};
+use crate::recovery::cut_off::{CutOffWork, dropped_messages, record_own_changes, close_cut_off_calls};
 use crate::transcript::record::Record;
 
 /// The point where a task that was cut off continues.
@@ -43,36 +43,36 @@ impl Session {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
-        let CutOffWork { sealed, changes, events } = seal_cut_off(&mut self.cx, &self.inbox).await;
-        let seen = Arc::clone(self.runner.seen());
+        let CutOffWork { sealed, changes, events } = close_cut_off_calls(&mut self.cx, &self.inbox).await;
+        let seen = Arc::clone(self.runner.seen_files());
         seen.restore(self.cx.transcript.state().seen.values().cloned());
         if let Some(task) = &self.cx.transcript.state().task {
-            self.checkpoints.restore(task.checkpoint);
+            self.checkpoints.restore_checkpoint(task.checkpoint);
         }
-        own_changes(&mut self.cx, &seen, changes).await;
-        self.hooks.starts(StartedBy::Resume);
+        record_own_changes(&mut self.cx, &seen, changes).await;
+        self.hooks.set_start(StartedBy::Resume);
         self.cx.transcript.emit(Event::AgentResumed { strategy, interrupted: sealed, changed });
         if let Err(error) = self.copy_updates.announce(&self.cx).await {
-            self.cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string());
+            self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
         }
         events.into_iter().for_each(|event| self.cx.transcript.emit(event));
         match list_files(&self.cx).await {
             // Registers the checks' command lines with policy.
-            Ok(listing) => drop(self.verification.find(&self.cx, &mut self.approvals, &listing)),
-            Err(error) => self.cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string()),
+            Ok(listing) => drop(self.verification.find_checks(&self.cx, &mut self.approvals, &listing)),
+            Err(error) => self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string()),
         }
         self.supervision.remind_at_start(&mut self.cx);
-        let given_up = given_up(&self.cx, cut_off);
+        let given_up = dropped_messages(&self.cx, cut_off);
         let begin = match (&self.cx.transcript.state().task, cut_off) {
             (None, _) if given_up.is_empty() => None,
-            (Some(_), CutOffPolicy::Continue) => Some(TaskBegin::WhereItWas),
+            (Some(_), CutOffPolicy::Continue) => Some(TaskBegin::Resume),
             _ => {
                 self.cx
                     .transcript
                     .close_calls("not run: the task was closed when the session was opened again");
-                self.cx.transcript.take(Vec::new(), given_up);
+                self.cx.transcript.take_queued(Vec::new(), given_up);
                 let unverified = self.cx.transcript.state().unverified_since();
-                self.cx.transcript.note(Record::Ended { outcome: RunOutcome::Interrupted, unverified });
+                self.cx.transcript.record(Record::Ended { outcome: RunOutcome::Interrupted, unverified });
                 None
             }
         };
@@ -85,7 +85,7 @@ impl Session {
     /// difference.
     fn take_over_setting(&mut self) -> Vec<String> {
         let mut changed = Vec::new();
-        let mut now = self.requests.setting(&self.cx);
+        let mut now = self.requests.current_setting(&self.cx);
         if let Some(was) = &self.cx.transcript.state().setting {
             if was.model == now.model && !was.tool_calling {
                 // An earlier run found that this model takes no tools.
@@ -104,7 +104,7 @@ impl Session {
             }
         }
         if self.cx.transcript.state().setting.as_ref() != Some(&now) {
-            self.requests.set(&mut self.cx, now);
+            self.requests.record_setting(&mut self.cx, now);
         }
         changed
     }
@@ -122,7 +122,7 @@ impl Session {
         let answered = state.messages.last().is_none_or(|last| last.role == Role::User);
         let last = state.messages.iter().rev().find(|message| message.role == Role::Assistant);
         let last_text = last.map(Message::text).unwrap_or_default();
-        self.replies.restore(last_text);
+        self.replies.restore_text(last_text);
         if settled && answered { ResumePoint::Ask } else { ResumePoint::AfterReply }
     }
 }

@@ -14,7 +14,7 @@ use crate::AgentError;
 use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::supervision::Supervision;
-use crate::transcript::log::redacted;
+use crate::transcript::log::redact_value;
 use crate::transcript::record::Record;
 use crate::verification::Verification;
 
@@ -60,7 +60,7 @@ impl TaskReport<'_> {
         };
         let cost_usd =
             self.cx.settings.price.as_ref().map(|price| price.cost(&self.cx.transcript.state().books.usage));
-        let copy = self.cx.copy.as_ref().map(|copy| copy.kept());
+        let copy = self.cx.copy.as_ref().map(|copy| copy.kept_report());
         // `jm undo` works on the user's tree, so it can't undo changes that are only in a copy.
         let ignored = self.checkpoints.ignored_changes(self.cx).await;
         let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
@@ -86,7 +86,7 @@ impl TaskReport<'_> {
             candidates: Vec::new(),
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         };
-        let report = redacted(&self.cx.redactor, &report).unwrap_or(report);
+        let report = redact_value(&self.cx.redactor, &report).unwrap_or(report);
         for message in problems {
             self.cx.transcript.emit(Event::Warning { message });
         }
@@ -97,7 +97,7 @@ impl TaskReport<'_> {
         self.supervision.note_todos(self.cx);
         self.cx.transcript.set_state(AgentState::Ready);
         self.cx.transcript.set_phase(TurnPhase::Ready);
-        self.cx.transcript.note(Record::Ended { outcome: report.outcome, unverified });
+        self.cx.transcript.record(Record::Ended { outcome: report.outcome, unverified });
         self.cx.transcript.emit(Event::Done { report: Box::new(report.clone()) });
         write_end(self.cx, report).await
     }
@@ -119,7 +119,7 @@ async fn changes_to_report(
         _ if outcome == RunOutcome::Verified || !in_place => None,
         _ if cx.settings.mode == Mode::Plan => earlier,
         Ok(changes) if changes.is_empty() => None,
-        Ok(_) => checkpoints.compared().map(|id| id.0),
+        Ok(_) => checkpoints.compared_checkpoint().map(|id| id.0),
         Err(_) => cx.transcript.state().unverified_since(),
     };
     let looked = match !has_evidence && earlier.is_some() && in_place {
@@ -249,8 +249,8 @@ mod tests {
     #[tokio::test]
     async fn the_report_is_the_last_entry_and_closes_every_call() {
         let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
-        test.cx.transcript.note(Record::Began);
-        test.checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.cx.transcript.record(Record::Began);
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("a.rs", &format!("{SECRET}\n"));
         test.record_reply(&[call("c1", "read_file", json!({}))]);
         let report = finish(&mut test, RunOutcome::Verified).await;
@@ -268,7 +268,7 @@ mod tests {
     #[tokio::test]
     async fn a_guard_violation_takes_the_proof_away() {
         let mut test = TestContext::new(&[]).await;
-        test.cx.transcript.note_violations(None, vec![violation()]);
+        test.cx.transcript.record_violations(None, vec![violation()]);
         let report = finish(&mut test, RunOutcome::Verified).await;
         assert_eq!(report.outcome, RunOutcome::Unverified);
         assert!(report.summary.starts_with("not verified, though checks passed"), "{}", report.summary);
@@ -280,8 +280,8 @@ mod tests {
     #[tokio::test]
     async fn changes_of_an_unverified_task_are_to_be_verified_by_the_next() {
         let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
-        test.cx.transcript.note(Record::Began);
-        let id = test.checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.cx.transcript.record(Record::Began);
+        let id = test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("a.rs", "two\n");
         finish(&mut test, RunOutcome::Unverified).await;
         assert_eq!(test.reloaded_state().await.unverified, Some(id.0));

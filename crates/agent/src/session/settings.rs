@@ -100,7 +100,7 @@ pub struct StartOptions {
 impl StartOptions {
     /// Returns true if no option differs from the configuration.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -111,24 +111,24 @@ impl StartOptions {
 pub struct SharedBudget(AtomicU64);
 
 impl SharedBudget {
-    const PARTS: f64 = 1e9;
+    const PARTS_PER_DOLLAR: f64 = 1e9;
 
     /// Returns the total that the sessions have spent, in US dollars.
     #[must_use]
-    pub fn spent(&self) -> f64 {
+    pub fn total_usd(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "exact up to nine million dollars")]
         let parts = self.0.load(Ordering::Relaxed) as f64;
-        parts / Self::PARTS
+        parts / Self::PARTS_PER_DOLLAR
     }
 
     /// Adds an amount in US dollars to the total.
-    pub(crate) fn spend(&self, usd: f64) {
+    pub(crate) fn add_usd(&self, usd: f64) {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "prices are checked to be positive"
         )]
-        let parts = (usd * Self::PARTS) as u64;
+        let parts = (usd * Self::PARTS_PER_DOLLAR) as u64;
         self.0.fetch_add(parts, Ordering::Relaxed);
     }
 }

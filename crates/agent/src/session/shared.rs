@@ -86,9 +86,9 @@ pub struct Status {
 
 /// State shared by the handle and the actor.
 pub(crate) struct SessionShared {
-    waiting: Mutex<HashMap<CallId, oneshot::Sender<AuthoredAnswer>>>,
+    questions: Mutex<HashMap<CallId, oneshot::Sender<AuthoredAnswer>>>,
     switch: Mutex<StopSwitch>,
-    queue: Mutex<MessageQueue>,
+    messages: Mutex<MessageQueue>,
     /// Wakes the actor when it has work.
     pub(crate) wake: Notify,
     /// Cancelled to end the session.
@@ -126,9 +126,9 @@ impl SessionShared {
         let queue = MessageQueue { waiting, bytes, newest, ..MessageQueue::default() };
         let status = watch::Sender::new(Status { queued, ..Status::default() });
         Self {
-            waiting: Mutex::default(),
+            questions: Mutex::default(),
             switch: Mutex::default(),
-            queue: Mutex::new(queue),
+            messages: Mutex::new(queue),
             wake: Notify::new(),
             closing: CancellationToken::new(),
             status,
@@ -136,15 +136,15 @@ impl SessionShared {
     }
 
     /// Assigns the next message id.
-    pub(crate) fn name(&self) -> MessageId {
-        let mut queue = lock(&self.queue);
+    pub(crate) fn next_message_id(&self) -> MessageId {
+        let mut queue = lock(&self.messages);
         queue.newest = MessageId(queue.newest.0.saturating_add(1));
         queue.newest
     }
 
     /// Queues a message that is already logged, and wakes the actor.
-    pub(crate) fn queue(&self, queued: QueuedMessage) {
-        let mut queue = lock(&self.queue);
+    pub(crate) fn add_queued(&self, queued: QueuedMessage) {
+        let mut queue = lock(&self.messages);
         if queued.kind == MessageKind::User {
             queue.sent = queue.sent.max(Some(queued.id));
         }
@@ -158,24 +158,24 @@ impl SessionShared {
 
     /// Returns true if a message from a person is queued.
     pub(crate) fn has_work(&self) -> bool {
-        lock(&self.queue).waiting.iter().any(|queued| queued.kind == MessageKind::User)
+        lock(&self.messages).waiting.iter().any(|queued| queued.kind == MessageKind::User)
     }
 
     /// Returns the number of queued messages and their bytes in the log.
-    pub(crate) fn load(&self) -> (usize, usize) {
-        let queue = lock(&self.queue);
+    pub(crate) fn queue_size(&self) -> (usize, usize) {
+        let queue = lock(&self.messages);
         (queue.waiting.len(), queue.bytes)
     }
 
-    /// Returns all queued messages in order. They stay queued until [`SessionShared::took`] removes
+    /// Returns all queued messages in order. They stay queued until [`SessionShared::remove_taken`] removes
     /// them.
-    pub(crate) fn waiting(&self) -> Vec<QueuedMessage> {
-        lock(&self.queue).waiting.iter().cloned().collect()
+    pub(crate) fn queued_messages(&self) -> Vec<QueuedMessage> {
+        lock(&self.messages).waiting.iter().cloned().collect()
     }
 
     /// Removes messages that have entered the transcript.
-    pub(crate) fn took(&self, taken: &[MessageId]) {
-        let mut queue = lock(&self.queue);
+    pub(crate) fn remove_taken(&self, taken: &[MessageId]) {
+        let mut queue = lock(&self.messages);
         let users = queue.waiting.iter().filter(|queued| queued.kind == MessageKind::User);
         let newest = users.map(|queued| queued.id).filter(|id| taken.contains(id)).max();
         queue.taken = queue.taken.max(newest.unwrap_or_default());
@@ -188,19 +188,19 @@ impl SessionShared {
     }
 
     /// Returns the newest message from a person that was queued.
-    pub(crate) fn sent(&self) -> Option<MessageId> {
-        lock(&self.queue).sent
+    pub(crate) fn newest_sent(&self) -> Option<MessageId> {
+        lock(&self.messages).sent
     }
 
     /// Returns the newest message from a person that entered the transcript.
-    pub(crate) fn taken(&self) -> MessageId {
-        lock(&self.queue).taken
+    pub(crate) fn newest_taken(&self) -> MessageId {
+        lock(&self.messages).taken
     }
 
     /// Opens a question. The receiver gets the answer, or an error if the question is withdrawn.
-    pub(crate) fn ask(&self, call: &CallId) -> oneshot::Receiver<AuthoredAnswer> {
+    pub(crate) fn open_question(&self, call: &CallId) -> oneshot::Receiver<AuthoredAnswer> {
         let (sender, receiver) = oneshot::channel();
-        lock(&self.waiting).insert(call.clone(), sender);
+        lock(&self.questions).insert(call.clone(), sender);
         self.status.send_modify(|status| {
             status.asked.retain(|asked| asked != call);
             status.asked.push(call.clone());
@@ -209,27 +209,27 @@ impl SessionShared {
     }
 
     /// Withdraws one open question.
-    pub(crate) fn withdraw(&self, call: &CallId) {
-        lock(&self.waiting).remove(call);
+    pub(crate) fn withdraw_question(&self, call: &CallId) {
+        lock(&self.questions).remove(call);
         self.status.send_modify(|status| status.asked.retain(|asked| asked != call));
     }
 
     /// Withdraws every open question. Later answers are ignored.
     pub(crate) fn withdraw_all(&self) {
-        lock(&self.waiting).clear();
+        lock(&self.questions).clear();
         self.status.send_modify(|status| status.asked.clear());
     }
 
     /// Answers a question. Returns false if the question is not open.
-    pub(crate) fn answer(&self, call: &CallId, decided: AuthoredAnswer) -> bool {
-        let sender = lock(&self.waiting).remove(call);
+    pub(crate) fn answer_question(&self, call: &CallId, decided: AuthoredAnswer) -> bool {
+        let sender = lock(&self.questions).remove(call);
         self.status.send_modify(|status| status.asked.retain(|asked| asked != call));
         sender.is_some_and(|sender| sender.send(decided).is_ok())
     }
 
     /// Creates the stop token of a task that begins. It is cancelled already if the task was
     /// interrupted first.
-    pub(crate) fn arm(&self) -> CancellationToken {
+    pub(crate) fn start_task(&self) -> CancellationToken {
         let mut switch = lock(&self.switch);
         switch.running = true;
         switch.token = self.closing.child_token();
@@ -240,14 +240,14 @@ impl SessionShared {
     }
 
     /// Marks the running task as ended and withdraws its questions.
-    pub(crate) fn disarm(&self) {
+    pub(crate) fn end_task(&self) {
         lock(&self.switch).running = false;
         self.withdraw_all();
     }
 
     /// Resets the status when the session has ended, maybe in the middle of a task.
-    pub(crate) fn rest(&self) {
-        self.disarm();
+    pub(crate) fn reset_status(&self) {
+        self.end_task();
         self.status.send_modify(|status| {
             (status.state, status.turn_phase) = (AgentState::Ready, TurnPhase::Ready);
         });

@@ -16,18 +16,18 @@ use crate::approval::authorize::Authorizer;
 use crate::approval::judgement::{ApprovedCall, Authorization};
 use crate::approval::overlay_preview::{OverlayPreviews, finish_preview};
 use crate::calls::finished::FinishedCall;
-use crate::calls::runner::{MAX_CALLS, ToolRunner, step_label, take_free};
-use crate::calls::settle::settle;
+use crate::calls::runner::{MAX_CALLS, ToolRunner, step_label, take_runnable_calls};
+use crate::calls::settle::record_call_end;
 use crate::hooks::dispatch::HookDispatch;
 use crate::hooks::unseen::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
-use crate::recovery::cut_off::clear_up;
+use crate::recovery::cut_off::undo_partial_effects;
 use crate::supervision::Supervision;
 use crate::transcript::running::CallChange;
 
 /// Time after a call's end before it is written while other calls run. Short enough that observers
 /// don't lag; long enough that ten quick calls don't cost ten fsyncs.
-const LINGER: Duration = Duration::from_millis(100);
+const WRITE_DELAY: Duration = Duration::from_millis(100);
 
 /// The stages that the calls of one reply go through.
 pub(super) struct Step<'a> {
@@ -64,21 +64,21 @@ impl Step<'_> {
             if place >= MAX_CALLS {
                 let text =
                     format!("not run: one reply may make at most {MAX_CALLS} calls; make fewer at a time");
-                settle(self.cx, &call, FinishedCall::refused(CallState::Failed, text));
+                record_call_end(self.cx, &call, FinishedCall::without_output(CallState::Failed, text));
                 continue;
             }
             match self.authorize(&call, stop).await {
                 Authorization::Run(one) => ready.push(one),
                 Authorization::Ask(one, question) => asked.push((one, question)),
-                Authorization::Done(finished) => settle(self.cx, &call, finished),
+                Authorization::Done(finished) => record_call_end(self.cx, &call, finished),
             }
         }
         if !asked.is_empty() {
-            for answer in self.approvals.ask_all(self.cx, asked, stop).await? {
+            for answer in self.approvals.ask_about_calls(self.cx, asked, stop).await? {
                 match answer {
                     Ok(one) => ready.push(one),
                     Err(refused) if self.cx.transcript.state().is_open(&refused.call.id) => {
-                        settle(self.cx, &refused.call, refused.finished);
+                        record_call_end(self.cx, &refused.call, refused.finished);
                     }
                     Err(_) => {}
                 }
@@ -88,7 +88,7 @@ impl Step<'_> {
             ready.sort_by_key(|one| order.iter().position(|id| *id == one.call.id));
         }
         self.cx.transcript.set_phase(TurnPhase::PreTool);
-        self.execute(ready, stop).await
+        self.run_approved(ready, stop).await
     }
 
     async fn authorize(&mut self, call: &ToolUse, stop: &CancellationToken) -> Authorization {
@@ -104,7 +104,7 @@ impl Step<'_> {
 
     /// Runs calls, in parallel where they don't conflict. Each call is recorded on disk before it
     /// takes effect.
-    async fn execute(
+    async fn run_approved(
         &mut self,
         ready: Vec<ApprovedCall>,
         stop: &CancellationToken,
@@ -120,12 +120,12 @@ impl Step<'_> {
         loop {
             if stop.is_cancelled() {
                 for one in waiting.drain(..) {
-                    settle(self.cx, &one.call, FinishedCall::interrupted());
+                    record_call_end(self.cx, &one.call, FinishedCall::interrupted());
                 }
             }
-            let next = if failed.is_none() { take_free(&mut waiting, &running) } else { Vec::new() };
+            let next = if failed.is_none() { take_runnable_calls(&mut waiting, &running) } else { Vec::new() };
             if !next.is_empty() {
-                match self.intend(&next, &label, stop).await {
+                match self.record_intent(&next, &label, stop).await {
                     Ok(()) => {}
                     Err(error) => {
                         // Cancels running calls, which still get their results. Calls that had not
@@ -136,17 +136,17 @@ impl Step<'_> {
                     }
                 }
                 for mut one in next {
-                    if one.trial.is_some() {
-                        match self.previews.mount(self.cx).await {
+                    if one.preview.is_some() {
+                        match self.previews.mount_layer(self.cx).await {
                             Ok(layer) => one.layer = Some(layer),
                             Err(why) => {
-                                settle(self.cx, &one.call, FinishedCall::refused(CallState::Failed, why));
+                                record_call_end(self.cx, &one.call, FinishedCall::without_output(CallState::Failed, why));
                                 continue;
                             }
                         }
                     }
                     let may_show = self.approvals.may_show(self.cx.settings.mode);
-                    let execution = self.runner.begin(self.cx, &one, may_show, &cancel);
+                    let execution = self.runner.prepare_call(self.cx, &one, may_show, &cancel);
                     ends.push(execution.run(Arc::clone(&permits)));
                     running.push(one);
                 }
@@ -165,7 +165,7 @@ impl Step<'_> {
                         unwritten = true;
                     }
                 }
-                () = tokio::time::sleep(LINGER), if unwritten && failed.is_none() => {
+                () = tokio::time::sleep(WRITE_DELAY), if unwritten && failed.is_none() => {
                     unwritten = false;
                     if let Err(error) = self.cx.transcript.flush().await {
                         cancel.cancel();
@@ -179,7 +179,7 @@ impl Step<'_> {
 
     /// Records on disk that calls are about to run, and records a checkpoint first if one of them
     /// may change files.
-    async fn intend(
+    async fn record_intent(
         &mut self,
         next: &[ApprovedCall],
         label: &str,
@@ -202,14 +202,14 @@ impl Step<'_> {
         mut finished: FinishedCall,
         stop: &CancellationToken,
     ) -> Result<(), AgentError> {
-        let seen = Arc::clone(self.runner.seen());
+        let seen = Arc::clone(self.runner.seen_files());
         if let Some(trial) = ready.layer.take() {
             match finish_preview(self.cx, self.approvals, &seen, ready, trial, finished, stop).await? {
                 Some(ended) => (ready, finished) = ended,
                 None => return Ok(()),
             }
         } else if finished.abandoned && !ready.read_only {
-            clear_up(self.cx, self.checkpoints, &seen, &ready.call, &mut finished).await;
+            undo_partial_effects(self.cx, self.checkpoints, &seen, &ready.call, &mut finished).await;
         }
         self.cx.index.changed(finished.changes.iter().map(|change| &change.path));
         if finished.abandoned && !ready.read_only {
@@ -222,10 +222,10 @@ impl Step<'_> {
         }
         let running = self.runner.has_running_commands();
         self.supervision.observe_call(self.cx, &ready.call, ready.read_only, running, &finished);
-        self.runner.keep_edit(&ready.call.name, &finished.changes);
-        settle(self.cx, &ready.call, finished);
+        self.runner.record_edit(&ready.call.name, &finished.changes);
+        record_call_end(self.cx, &ready.call, finished);
         self.supervision.note_todos(self.cx);
-        self.cx.transcript.note_seen(&seen);
+        self.cx.transcript.record_seen(&seen);
         Ok(())
     }
 }
@@ -304,7 +304,7 @@ mod tests {
         let unwritten = Arc::new(AtomicUsize::new(usize::MAX));
         let seen = Arc::clone(&unwritten);
         let tool = ClosureTool::new("test_tool", move |_| {
-            seen.store(log.waiting(), Ordering::SeqCst);
+            seen.store(log.unwritten_count(), Ordering::SeqCst);
             async { Ok(ToolOutput::text("here".to_owned())) }
         });
         run(&mut test, tool, &CancellationToken::new()).await.unwrap();

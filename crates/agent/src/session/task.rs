@@ -8,14 +8,14 @@ use super::exchange::ReplyProgress;
 use super::stages::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
-use crate::durations::seconds;
+use crate::durations::format_duration;
 
 impl Session {
     /// Runs one task to its end.
     pub(crate) async fn run_task(&mut self, begin: TaskBegin) -> RunReport {
         let started = Instant::now();
         self.begin_task();
-        let stop = self.cx.shared.arm();
+        let stop = self.cx.shared.start_task();
         let timeout = self.cx.settings.timeout;
         let deadline = tokio::time::sleep(timeout);
         tokio::pin!(deadline);
@@ -35,7 +35,7 @@ impl Session {
         };
         let end = match ended {
             Ok(end) if timed_out && end.outcome == RunOutcome::Interrupted => {
-                TaskEnd::new(RunOutcome::Limit, format!("time ran out after {}", seconds(timeout)))
+                TaskEnd::new(RunOutcome::Limit, format!("time ran out after {}", format_duration(timeout)))
             }
             Ok(end) => end,
             Err(error) => {
@@ -44,7 +44,7 @@ impl Session {
                 TaskEnd::new(RunOutcome::Error, error.to_string())
             }
         };
-        self.cx.shared.disarm();
+        self.cx.shared.end_task();
         self.report().finish(end, started.elapsed()).await
     }
 

@@ -6,5 +6,5 @@ pub(crate) enum TaskBegin {
     /// With the queued messages.
     Message,
     /// At the point where it was cut off.
-    WhereItWas,
+    Resume,
 }

@@ -53,7 +53,7 @@ impl Session {
         begin: TaskBegin,
         stop: &CancellationToken,
     ) -> Result<Option<TaskEnd>, AgentError> {
-        let resumes = begin == TaskBegin::WhereItWas;
+        let resumes = begin == TaskBegin::Resume;
         if resumes {
             self.cx.transcript.set_state(AgentState::Working);
         }
@@ -83,8 +83,8 @@ impl Session {
             return Ok(Some(end));
         }
         let running = self.runner.has_running_commands();
-        let seen = Arc::clone(self.runner.seen());
-        let stalled = self.supervision.look_around(&mut self.cx, &seen, running).await?;
+        let seen = Arc::clone(self.runner.seen_files());
+        let stalled = self.supervision.supervise_step(&mut self.cx, &seen, running).await?;
         let end = stalled.or_else(|| self.required_end());
         if end.is_none() {
             self.incoming().take(QueuedSelection::All).await;
@@ -95,7 +95,7 @@ impl Session {
     /// Verifies the changes, unless the model, a person or a hook has more to say.
     async fn finish_turn(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
         if self.replies.continue_reply(&mut self.cx)
-            || (self.required_end().is_none() && self.incoming().take(QueuedSelection::IfAnybodySpoke).await)
+            || (self.required_end().is_none() && self.incoming().take(QueuedSelection::IfPersonWrote).await)
         {
             return Ok(None);
         }
@@ -103,8 +103,8 @@ impl Session {
             return Ok(Some(end));
         }
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
-        let (seen, text) = (self.runner.seen(), self.replies.last_text());
-        if self.hooks.sends_back(&mut self.cx, review, seen, text, stop).await {
+        let (seen, text) = (self.runner.seen_files(), self.replies.last_text());
+        if self.hooks.turn_end(&mut self.cx, review, seen, text, stop).await {
             return Ok(None);
         }
         match self.turn_verification().run(stop).await? {
@@ -117,6 +117,6 @@ impl Session {
     /// Returns the task's end if a hook or a limit stops it. Messages that arrive later stay queued
     /// for the next task, because this one won't answer them.
     fn required_end(&self) -> Option<TaskEnd> {
-        self.hooks.stop().or_else(|| reached_limit(&self.cx))
+        self.hooks.requested_end().or_else(|| reached_limit(&self.cx))
     }
 }

@@ -14,11 +14,11 @@ use crate::isolation::copy_updates::{CopyState, CopyUpdates};
 use crate::session::settings::Checks;
 use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
-use crate::verification::{Verification, end_of, feed_back};
+use crate::verification::{Verification, task_end_of, feed_back};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
 /// again.
-const MAX_MOVED_ON: usize = 2;
+const MAX_REPEATED_ROUNDS: usize = 2;
 
 /// The stages that verify the changes of a task.
 pub(super) struct TurnVerification<'a> {
@@ -47,7 +47,7 @@ impl TurnVerification<'_> {
             return Ok(Some(TaskEnd::new(RunOutcome::Unverified, "finished; no check was run (--no-check)")));
         }
         self.verification.refresh_checks(self.cx, &changes).await?;
-        if self.verification.has_none() {
+        if self.verification.is_empty() {
             if self.checkpoints.changes(self.cx).await?.is_empty() {
                 return Ok(Some(self.nothing_changed().await));
             }
@@ -55,7 +55,7 @@ impl TurnVerification<'_> {
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
             return Ok(Some(TaskEnd::new(RunOutcome::Unverified, why)));
         }
-        let Some((evidence, previous)) = self.prove(stop).await? else { return Ok(None) };
+        let Some((evidence, previous)) = self.run_rounds(stop).await? else { return Ok(None) };
         let verdict = verdict(&evidence);
         let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
         let feeds_back =
@@ -66,18 +66,18 @@ impl TurnVerification<'_> {
             fed_back: feeds_back,
         });
         if feeds_back {
-            feed_back(self.cx, self.runner.edits(), &evidence, &previous);
+            feed_back(self.cx, self.runner.edit_summaries(), &evidence, &previous);
             self.cx.transcript.flush().await?;
             return Ok(None);
         }
         self.cx.transcript.flush().await?;
-        Ok(Some(end_of(verdict, &evidence, self.cx.transcript.state().books.iterations)))
+        Ok(Some(task_end_of(verdict, &evidence, self.cx.transcript.state().books.iterations)))
     }
 
     /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile, so that the
     /// verified state is the one to land. Returns the evidence of this round and of the round
     /// before; `None` if the user stopped the checks.
-    async fn prove(
+    async fn run_rounds(
         &mut self,
         stop: &CancellationToken,
     ) -> Result<Option<(Vec<Evidence>, Vec<Evidence>)>, AgentError> {
@@ -85,7 +85,7 @@ impl TurnVerification<'_> {
             let rounds = self.cx.transcript.state().books.rounds.saturating_add(1);
             self.cx
                 .transcript
-                .note(Record::Books(TaskCounters { rounds, ..self.cx.transcript.state().books }));
+                .record(Record::Books(TaskCounters { rounds, ..self.cx.transcript.state().books }));
             let evidence = self.verification.run_checks(self.cx, self.approvals, stop).await?;
             if stop.is_cancelled() {
                 break;
@@ -93,7 +93,7 @@ impl TurnVerification<'_> {
             let previous = self.verification.keep_evidence(evidence.clone());
             self.supervision.observe_checks(&evidence);
             let passed = verdict(&evidence) == Verdict::Passed;
-            if !passed || again >= MAX_MOVED_ON || self.refresh_copy().await? == CopyState::AsItWas {
+            if !passed || again >= MAX_REPEATED_ROUNDS || self.refresh_copy().await? == CopyState::Unchanged {
                 return Ok(Some((evidence, previous)));
             }
             self.cx.transcript.emit(Event::VerifyFinished { round: rounds, passed, fed_back: false });
@@ -104,11 +104,11 @@ impl TurnVerification<'_> {
 
     async fn refresh_copy(&mut self) -> Result<CopyState, AgentError> {
         let busy = self.runner.has_running_commands();
-        self.copy_updates.refresh(self.cx, self.runner.seen(), busy).await
+        self.copy_updates.refresh(self.cx, self.runner.seen_files(), busy).await
     }
 
     async fn nothing_changed(&self) -> TaskEnd {
-        if self.approvals.unanswered() > 0 {
+        if self.approvals.unanswered_count() > 0 {
             let why = "a permission was needed and there was nobody to ask; nothing was changed";
             return TaskEnd::new(RunOutcome::PermissionNeeded, why);
         }
@@ -143,7 +143,7 @@ mod tests {
         let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
         let mut verification = Verification::new(Arc::new(|_: &str| false));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
-        verification.find(&test.cx, &mut test.approvals, &listing);
+        verification.find_checks(&test.cx, &mut test.approvals, &listing);
         let mut stage = TurnVerification {
             cx: &mut test.cx,
             approvals: &mut test.approvals,
@@ -158,7 +158,7 @@ mod tests {
 
     async fn with_change() -> TestContext {
         let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
-        test.checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("a.rs", "two\n");
         test
     }

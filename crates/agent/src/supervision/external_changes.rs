@@ -9,7 +9,7 @@ use journeyman_protocol::{ContentHash, FileChange, FileChangeKind};
 use journeyman_tools::SeenFile;
 
 /// Maximum number of files named in one notice.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// A file that somebody else changed, with the hash of its present content, or `None` if the file
 /// is gone.
@@ -17,7 +17,7 @@ pub(crate) type ExternalChange = (FileChange, Option<ContentHash>);
 
 /// Returns the external changes since the last look. `now` has the hash of each file in `seen`, in
 /// the same order.
-pub(crate) fn outside_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) -> Vec<ExternalChange> {
+pub(crate) fn find_external_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) -> Vec<ExternalChange> {
     let different = seen.iter().zip(now).filter(|(file, now)| file.known != **now);
     different
         .map(|(file, now)| {
@@ -33,14 +33,14 @@ pub(crate) fn outside_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) ->
 
 /// Returns the notice of external changes for the model. While a command of the session runs in the
 /// background, its changes can't be told from others, and the wording leaves the author open.
-pub(crate) fn notice(changes: &[ExternalChange], background: bool) -> Option<String> {
+pub(crate) fn external_change_notice(changes: &[ExternalChange], background: bool) -> Option<String> {
     if changes.is_empty() {
         return None;
     }
     let who = if background { "by somebody else, or by your background command" } else { "by somebody else" };
     let mut text =
         format!("Files you have seen were changed {who}; read them again before you rely on them:");
-    for (change, _) in changes.iter().take(LISTED) {
+    for (change, _) in changes.iter().take(MAX_LISTED) {
         let what = match change.kind {
             FileChangeKind::Added => "back",
             FileChangeKind::Modified => "changed",
@@ -48,8 +48,8 @@ pub(crate) fn notice(changes: &[ExternalChange], background: bool) -> Option<Str
         };
         text.push_str(&format!("\n- {} ({what})", change.path));
     }
-    if changes.len() > LISTED {
-        text.push_str(&format!("\n… and {} more", changes.len() - LISTED));
+    if changes.len() > MAX_LISTED {
+        text.push_str(&format!("\n… and {} more", changes.len() - MAX_LISTED));
     }
     Some(text)
 }
@@ -81,7 +81,7 @@ mod tests {
             file("e", None),
         ];
         let now = [hash("1"), hash("2"), None, hash("1"), None];
-        let told = outside_changes(&seen, &now);
+        let told = find_external_changes(&seen, &now);
         let told: Vec<(String, FileChangeKind)> =
             told.iter().map(|(change, _)| (change.path.to_string(), change.kind)).collect();
         let expected = [
@@ -99,11 +99,11 @@ mod tests {
             (FileChange { path, kind: FileChangeKind::Modified }, None)
         };
         let changes: Vec<ExternalChange> = (0..12).map(change).collect();
-        let text = notice(&changes, false).unwrap();
+        let text = external_change_notice(&changes, false).unwrap();
         assert!(
             text.contains("- f9 (changed)") && !text.contains("f10") && text.ends_with("and 2 more"),
             "{text}"
         );
-        assert_eq!(notice(&[], true), None);
+        assert_eq!(external_change_notice(&[], true), None);
     }
 }

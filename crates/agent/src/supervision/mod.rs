@@ -12,12 +12,12 @@ use journeyman_protocol::{ErrorPhase, Event, Evidence, MessageKind, ReminderCate
 use journeyman_tools::Seen;
 
 use crate::AgentError;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::calls::finished::FinishedCall;
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::Record;
-use external_changes::{notice, outside_changes};
+use external_changes::{external_change_notice, find_external_changes};
 use schedule::Schedule;
 use stall::{CallFact, StallDetector, StallGuidance, StepFacts, checks_key};
 use todos::{Reminders, TodoReminder, Todos};
@@ -32,7 +32,7 @@ pub(crate) struct Supervision {
     schedule: Arc<Schedule>,
     reminders: Reminders,
     /// A reminder that waits for the end of the step.
-    emptied: Option<TodoReminder>,
+    emptied_reminder: Option<TodoReminder>,
     detector: StallDetector,
     facts: StepFacts,
 }
@@ -41,7 +41,7 @@ impl Supervision {
     pub(crate) fn new(todos: Arc<Todos>, schedule: Arc<Schedule>, remind_every: u32) -> Self {
         let reminders = Reminders::new(NonZeroU32::new(remind_every));
         let (detector, facts) = (StallDetector::default(), StepFacts::default());
-        Self { todos, schedule, reminders, emptied: None, detector, facts }
+        Self { todos, schedule, reminders, emptied_reminder: None, detector, facts }
     }
 
     /// Returns the list of todos.
@@ -56,7 +56,7 @@ impl Supervision {
     }
 
     /// Runs the supervision after a step. `Some` ends the task because of a stall.
-    pub(crate) async fn look_around(
+    pub(crate) async fn supervise_step(
         &mut self,
         cx: &mut Context,
         seen: &Seen,
@@ -64,10 +64,10 @@ impl Supervision {
     ) -> Result<Option<TaskEnd>, AgentError> {
         notice_external_changes(cx, seen, running).await?;
         self.note_todos(cx);
-        if let Some(emptied) = self.emptied.take() {
+        if let Some(emptied) = self.emptied_reminder.take() {
             remind_of_todos(cx, emptied);
         }
-        if let Some(due) = self.reminders.step(&self.todos.get()) {
+        if let Some(due) = self.reminders.count_step(&self.todos.get()) {
             remind_of_todos(cx, due);
         }
         self.run_schedule(cx).await;
@@ -78,12 +78,12 @@ impl Supervision {
     pub(crate) fn note_todos(&mut self, cx: &mut Context) {
         let changes = self.todos.take_changes();
         let Some(last) = changes.last() else { return };
-        cx.transcript.note(Record::Todos { todos: last.current.clone() });
+        cx.transcript.record(Record::Todos { todos: last.current.clone() });
         for change in changes {
-            let emptied = self.reminders.changed(&change.previous, &change.current);
+            let emptied = self.reminders.observe_change(&change.previous, &change.current);
             cx.transcript.emit(Event::TodoChanged { previous: change.previous, current: change.current });
             if let Some(emptied) = emptied {
-                self.emptied = Some(emptied);
+                self.emptied_reminder = Some(emptied);
             }
         }
     }
@@ -94,7 +94,7 @@ impl Supervision {
         let todos = self.todos.get();
         // An empty list needs no reminder: the tool's own description says when to use it.
         if wanted && cx.transcript.state().is_settled() && !todos.is_empty() {
-            let due = self.reminders.start(&todos);
+            let due = self.reminders.start_reminder(&todos);
             remind_of_todos(cx, due);
         }
     }
@@ -108,9 +108,9 @@ impl Supervision {
             cx.transcript.emit(Event::SchedulerTriggered { task, spec, kind });
             match fired.outcome {
                 Ok(None) => {}
-                Ok(Some(text)) => cx.transcript.remind(ReminderCategory::General, text),
+                Ok(Some(text)) => cx.transcript.remind_model(ReminderCategory::General, text),
                 Err(why) => {
-                    cx.transcript.warn(ErrorPhase::System, format!("the task `{}` failed: {why}", fired.task))
+                    cx.transcript.emit_warning(ErrorPhase::System, format!("the task `{}` failed: {why}", fired.task))
                 }
             }
         }
@@ -127,10 +127,10 @@ impl Supervision {
     ) {
         let mut fact = CallFact::new(call, &finished.parts, finished.is_error(), read_only);
         if !finished.changes.is_empty() {
-            fact = fact.changing();
+            fact = fact.mark_changing();
         }
         if running && call.name == COMMAND_OUTPUT {
-            fact = fact.waiting();
+            fact = fact.mark_waiting();
         }
         self.facts.calls.push(fact);
         let paths: Vec<_> = finished.changes.iter().map(|change| change.path.clone()).collect();
@@ -164,7 +164,7 @@ impl Supervision {
         match self.detector.observe(&facts) {
             StallGuidance::Fine => None,
             StallGuidance::Warn(text) => {
-                cx.transcript.remind(ReminderCategory::Progress, text);
+                cx.transcript.remind_model(ReminderCategory::Progress, text);
                 None
             }
             StallGuidance::Stop(reason) => Some(TaskEnd::new(RunOutcome::Limit, reason)),
@@ -180,23 +180,23 @@ async fn notice_external_changes(cx: &mut Context, seen: &Seen, running: bool) -
     }
     let workspace = Arc::clone(&cx.workspace);
     let paths: Vec<_> = known.iter().map(|file| file.path.clone()).collect();
-    let now = blocking("looking at the files", move || workspace.fingerprints(&paths)).await?;
-    let changes = outside_changes(&known, &now);
+    let now = run_blocking("looking at the files", move || workspace.fingerprints(&paths)).await?;
+    let changes = find_external_changes(&known, &now);
     for (change, hash) in &changes {
         seen.noticed(&change.path, *hash);
         cx.transcript.emit(Event::FileChanged { change: change.clone() });
     }
-    if let Some(text) = notice(&changes, running) {
-        cx.transcript.remind(ReminderCategory::File, text);
+    if let Some(text) = external_change_notice(&changes, running) {
+        cx.transcript.remind_model(ReminderCategory::File, text);
     }
-    cx.transcript.note_seen(seen);
+    cx.transcript.record_seen(seen);
     Ok(())
 }
 
 fn remind_of_todos(cx: &mut Context, due: TodoReminder) {
     let TodoReminder { reason, text, todos } = due;
     cx.transcript.emit(Event::TodoReminder { todos, reason });
-    cx.transcript.remind(ReminderCategory::Todo, text);
+    cx.transcript.remind_model(ReminderCategory::Todo, text);
 }
 
 #[cfg(test)]
@@ -228,10 +228,10 @@ mod tests {
         let seen = Seen::default();
         seen.record(RelPath::parse("a.rs").unwrap(), ContentHash::of(b"one"));
         let mut supervision = supervision(0);
-        supervision.look_around(&mut test.cx, &seen, false).await.unwrap();
+        supervision.supervise_step(&mut test.cx, &seen, false).await.unwrap();
         test.write("a.rs", "two");
         for _ in 0..2 {
-            supervision.look_around(&mut test.cx, &seen, false).await.unwrap();
+            supervision.supervise_step(&mut test.cx, &seen, false).await.unwrap();
         }
         let events = test.events().await;
         assert_eq!(reminders(&events), [ReminderCategory::File]);
@@ -250,7 +250,7 @@ mod tests {
             .every("broken", two, Job::run(|_| async { Err("no network".to_owned()) }))
             .unwrap();
         for _ in 0..3 {
-            supervision.look_around(&mut test.cx, &Seen::default(), false).await.unwrap();
+            supervision.supervise_step(&mut test.cx, &Seen::default(), false).await.unwrap();
             test.cx.transcript.end_step(std::time::Duration::ZERO);
         }
         let events = test.events().await;
@@ -267,7 +267,7 @@ mod tests {
         let draft = TodoDraft { title: Some("write the test".to_owned()), ..TodoDraft::default() };
         supervision.todos().set(vec![draft]).unwrap();
         for _ in 0..3 {
-            supervision.look_around(&mut test.cx, &Seen::default(), false).await.unwrap();
+            supervision.supervise_step(&mut test.cx, &Seen::default(), false).await.unwrap();
         }
         let events = test.events().await;
         let reasons: Vec<_> = events
@@ -283,7 +283,7 @@ mod tests {
         let mut test = TestContext::new(&[]).await;
         let mut supervision = supervision(0);
         let parts = vec![ResultPart::Text { text: "no such file".to_owned() }];
-        let finished = FinishedCall::ran(CallState::Failed, parts, Vec::new());
+        let finished = FinishedCall::with_output(CallState::Failed, parts, Vec::new());
         let made = call("c1", "read_file", json!({ "path": "missing" }));
         let mut end = None;
         for _ in 0..100 {

@@ -56,13 +56,13 @@ pub async fn fork(
         records
             .push(Record::Ended { outcome: RunOutcome::Interrupted, unverified: state.unverified_since() });
     }
-    begin(store, (parent, state.safe), child, STATUS_FORKED, &records, clock.now()).await?;
+    create_fork(store, (parent, state.safe), child, STATUS_FORKED, &records, clock.now()).await?;
     Ok(state.safe)
 }
 
 /// Creates a session whose first own entries mark it as a fork, atomically: after a crash no
 /// unmarked copy of the parent is left.
-async fn begin(
+async fn create_fork(
     store: &dyn Store,
     (parent, at): (&SessionId, Seq),
     child: &SessionId,
@@ -78,7 +78,7 @@ async fn begin(
         now,
         status: status.to_owned(),
         lease: None,
-        entries: records.iter().map(|record| entry(record, now)).collect(),
+        entries: records.iter().map(|record| record_entry(record, now)).collect(),
     };
     store.begin(new).await?;
     Ok(())
@@ -86,7 +86,7 @@ async fn begin(
 
 /// Creates `child` from the log of `parent` up to `at`, with the parent's task open. The child
 /// starts with a model request.
-pub(crate) async fn candidate(
+pub(crate) async fn fork_candidate(
     store: &dyn Store,
     parent: &SessionId,
     at: Seq,
@@ -95,7 +95,7 @@ pub(crate) async fn candidate(
     clock: &Clock,
 ) -> Result<(), AgentError> {
     let records = [Record::Forked { parent: parent.clone(), at }, Record::Candidate { number }];
-    begin(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
+    create_fork(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
 }
 
 /// Names the newest position of a session where every call has its result, for [`fork`], and
@@ -119,7 +119,7 @@ pub async fn snapshot(
     let found = store.find(session.as_str()).await?;
     let last = found.into_iter().find(|found| found.id == *session).map_or(state.last, |found| found.last);
     let record = Record::Snapshot { name: name.to_owned(), at: state.safe };
-    store.append(session, last, vec![entry(&record, clock.now())]).await?;
+    store.append(session, last, vec![record_entry(&record, clock.now())]).await?;
     Ok(state.safe)
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), AgentError> {
     if fits { Ok(()) } else { Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME).collect() }) }
 }
 
-fn entry(record: &Record, at: UnixMillis) -> NewEntry {
+fn record_entry(record: &Record, at: UnixMillis) -> NewEntry {
     let payload = serde_json::to_vec(record).unwrap_or_default();
     NewEntry { channel: None, kind: record.kind().to_owned(), at, payload }
 }

@@ -55,7 +55,7 @@ pub struct Setting {
     /// True if the model takes tool calls; false to use the text protocol.
     pub tool_calling: bool,
     /// Options given when the session was started, beyond the configuration.
-    #[serde(default, skip_serializing_if = "StartOptions::is_nothing")]
+    #[serde(default, skip_serializing_if = "StartOptions::is_default")]
     pub asked: StartOptions,
 }
 

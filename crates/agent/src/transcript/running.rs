@@ -12,7 +12,7 @@ use journeyman_protocol::{
 use journeyman_tools::Seen;
 use journeyman_workspace::Workspace;
 
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::session::shared::SessionShared;
 use crate::transcript::log::{Log, LogEntry};
 use crate::transcript::record::{MessageId, Record, TaskCounters};
@@ -52,7 +52,7 @@ pub(crate) struct Transcript {
     safe: Arc<SafePosition>,
     /// The workspace and session whose sealed calls are forgotten once the calls' results are on
     /// record.
-    sealed: Option<(Arc<Workspace>, SessionId)>,
+    recovered: Option<(Arc<Workspace>, SessionId)>,
 }
 
 /// The details of a call's state transition.
@@ -78,7 +78,7 @@ impl Transcript {
         shared: Arc<SessionShared>,
     ) -> Self {
         let safe = Arc::new(SafePosition::new(state.safe));
-        Self { state, log, clock, redactor, shared, safe, sealed: None }
+        Self { state, log, clock, redactor, shared, safe, recovered: None }
     }
 
     /// Returns the state after all records so far.
@@ -92,7 +92,7 @@ impl Transcript {
     }
 
     /// Returns the position that snapshots name.
-    pub(crate) fn safe_place(&self) -> Arc<SafePosition> {
+    pub(crate) fn safe_position(&self) -> Arc<SafePosition> {
         Arc::clone(&self.safe)
     }
 
@@ -102,18 +102,18 @@ impl Transcript {
     }
 
     /// Lets the workspace forget a session's sealed calls once their results are on record.
-    pub(crate) fn forget_sealed_when_written(&mut self, workspace: &Arc<Workspace>, session: &SessionId) {
-        self.sealed = Some((Arc::clone(workspace), session.clone()));
+    pub(crate) fn forget_recovered_when_written(&mut self, workspace: &Arc<Workspace>, session: &SessionId) {
+        self.recovered = Some((Arc::clone(workspace), session.clone()));
     }
 
     /// Queues a record for the log and applies it to the state.
-    pub(crate) fn note(&mut self, record: Record) {
+    pub(crate) fn record(&mut self, record: Record) {
         self.state.apply(record.clone(), self.clock.now());
-        self.log.record(record);
+        self.log.push_record(record);
     }
 
     /// Queues records that are written atomically, and applies them to the state.
-    pub(crate) fn note_together(&mut self, records: Vec<Record>) {
+    pub(crate) fn record_together(&mut self, records: Vec<Record>) {
         let now = self.clock.now();
         for record in &records {
             self.state.apply(record.clone(), now);
@@ -124,10 +124,10 @@ impl Transcript {
     /// Writes the queued entries, and updates the log position.
     pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
         self.log.flush().await?;
-        if let Some((workspace, session)) = self.sealed.take() {
+        if let Some((workspace, session)) = self.recovered.take() {
             // Calls that could not be forgotten are sealed again when the session is opened again,
             // with the same result.
-            blocking("forgetting sealed calls", move || workspace.recovery().forget_recovered(&session))
+            run_blocking("forgetting sealed calls", move || workspace.recovery().forget_recovered(&session))
                 .await
                 .ok();
         }
@@ -140,7 +140,7 @@ impl Transcript {
     }
 
     /// Reports a failure that the run survives.
-    pub(crate) fn warn(&mut self, phase: ErrorPhase, message: impl Into<String>) {
+    pub(crate) fn emit_warning(&mut self, phase: ErrorPhase, message: impl Into<String>) {
         let (severity, message) = (ErrorSeverity::Warn, message.into());
         self.emit(Event::Error { severity, phase, message });
     }
@@ -174,37 +174,37 @@ impl Transcript {
     /// Counts a model request, and reports it.
     pub(crate) fn begin_turn(&mut self) {
         let turns = self.state.books.turns.saturating_add(1);
-        self.note(Record::Books(TaskCounters { turns, ..self.state.books }));
+        self.record(Record::Books(TaskCounters { turns, ..self.state.books }));
         self.emit(Event::TurnStarted { turn: turns });
     }
 
     /// Counts a step (a model reply with its calls), and reports it.
     pub(crate) fn end_step(&mut self, took: Duration) {
         let step = self.state.books.step.saturating_add(1);
-        self.note(Record::Books(TaskCounters { step, ..self.state.books }));
+        self.record(Record::Books(TaskCounters { step, ..self.state.books }));
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.emit(Event::StepComplete { step, duration_ms });
     }
 
     /// Moves queued messages into the transcript.
-    pub(crate) fn take(&mut self, content: Vec<Block>, taken: Vec<MessageId>) {
+    pub(crate) fn take_queued(&mut self, content: Vec<Block>, taken: Vec<MessageId>) {
         if content.is_empty() && taken.is_empty() {
             return;
         }
         let message = Message { role: Role::User, content };
-        self.note(Record::Message { message, taken: taken.clone(), stop: None, calls: Vec::new() });
-        self.shared.took(&taken);
+        self.record(Record::Message { message, taken: taken.clone(), stop: None, calls: Vec::new() });
+        self.shared.remove_taken(&taken);
     }
 
     /// Adds a text of the session itself as a user message.
-    pub(crate) fn say(&mut self, text: impl Into<String>) {
+    pub(crate) fn add_user_text(&mut self, text: impl Into<String>) {
         let text = self.redactor.redact(&text.into()).into_owned();
-        self.note(Record::message(Message::user_text(text)));
+        self.record(Record::message(Message::user_text(text)));
     }
 
     /// Adds a reminder for the model.
-    pub(crate) fn remind(&mut self, category: ReminderCategory, content: String) {
-        self.say(reminder::wrapped(&content));
+    pub(crate) fn remind_model(&mut self, category: ReminderCategory, content: String) {
+        self.add_user_text(reminder::wrap_reminder(&content));
         self.emit(Event::ReminderSent { category, content });
     }
 
@@ -220,27 +220,27 @@ impl Transcript {
     }
 
     /// Records newly seen versions of files.
-    pub(crate) fn note_seen(&mut self, seen: &Seen) {
+    pub(crate) fn record_seen(&mut self, seen: &Seen) {
         for file in seen.take_changes() {
-            self.note(Record::Seen(file));
+            self.record(Record::Seen(file));
         }
     }
 
     /// Records guard violations by commands. `check` is the command line of a check; a violation by
     /// a call names the call.
-    pub(crate) fn note_violations(&mut self, check: Option<String>, violations: Vec<GuardViolation>) {
+    pub(crate) fn record_violations(&mut self, check: Option<String>, violations: Vec<GuardViolation>) {
         let room = MAX_VIOLATIONS.saturating_sub(self.state.violations.len());
         let Some(first) = violations.first() else { return };
         let call = first.call.clone();
         self.emit(Event::GuardViolated { call, check, violations: violations.clone() });
-        self.note(Record::GuardViolated { violations: violations.into_iter().take(room).collect() });
+        self.record(Record::GuardViolated { violations: violations.into_iter().take(room).collect() });
     }
 
     /// Records a call's state transition.
     pub(crate) fn change_call(&mut self, call: &ToolUse, state: CallState, change: CallChange<'_>) {
         let (call, tool) = (call.id.clone(), call.name.clone());
         let CallChange { note, by, verdict } = change;
-        self.note(Record::Call(CallTransition {
+        self.record(Record::Call(CallTransition {
             call,
             tool,
             state,
@@ -267,13 +267,13 @@ impl Transcript {
 
     /// Returns true if a call is a block of the last message and so needs a result block. Looks at
     /// the transcript, because the session may have been reopened with a model of the other kind.
-    pub(crate) fn takes_result(&self, call: &CallId) -> bool {
+    pub(crate) fn needs_result_block(&self, call: &CallId) -> bool {
         self.state.messages.last().is_some_and(|last| last.tool_uses().any(|made| made.id == *call))
     }
 
     pub(crate) fn result_block(&self, call: &CallId, tool: &str, text: &str) -> Block {
         let text = self.redactor.redact(text);
-        match self.takes_result(call) {
+        match self.needs_result_block(call) {
             true => Block::result(call.clone(), text, true),
             false => Block::text(journeyman_context::fenced("result", &[("of", tool)], &text)),
         }
@@ -351,8 +351,8 @@ mod tests {
     #[tokio::test]
     async fn a_restart_finds_the_state_of_the_running_session() {
         let mut test = TestContext::new(&[]).await;
-        test.cx.transcript.note(Record::Began);
-        test.cx.transcript.say(format!("the key is {SECRET}"));
+        test.cx.transcript.record(Record::Began);
+        test.cx.transcript.add_user_text(format!("the key is {SECRET}"));
         test.cx.transcript.begin_turn();
         test.record_reply(&[call("c1", "read_file", json!({})), call("c2", "read_file", json!({}))]);
         test.cx.transcript.end_call(ended("c1"), Block::result(CallId::new("c1"), "read", false));
@@ -383,8 +383,8 @@ mod tests {
     #[tokio::test]
     async fn the_safe_position_stays_behind_an_open_call() {
         let mut test = TestContext::new(&[]).await;
-        let safe = test.cx.transcript.safe_place();
-        test.cx.transcript.say("do it");
+        let safe = test.cx.transcript.safe_position();
+        test.cx.transcript.add_user_text("do it");
         test.cx.transcript.flush().await.unwrap();
         let before = safe.get();
         assert_eq!(before, test.cx.transcript.state().last);
@@ -413,9 +413,9 @@ mod tests {
     #[tokio::test]
     async fn a_message_without_content_still_takes_what_was_queued() {
         let mut test = TestContext::new(&[]).await;
-        test.cx.shared.queue(crate::test_context::user_message(1, "refused by a hook"));
-        test.cx.transcript.take(Vec::new(), vec![MessageId(1)]);
-        assert_eq!(test.cx.shared.waiting(), []);
+        test.cx.shared.add_queued(crate::test_context::user_message(1, "refused by a hook"));
+        test.cx.transcript.take_queued(Vec::new(), vec![MessageId(1)]);
+        assert_eq!(test.cx.shared.queued_messages(), []);
         assert_eq!(test.cx.transcript.state().messages, []);
         let message = Message { role: Role::User, content: Vec::new() };
         let expected = Record::Message {

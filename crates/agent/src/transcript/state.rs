@@ -17,7 +17,7 @@ use crate::AgentError;
 use crate::transcript::record::{MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of};
 
 /// Entries read at once. A page of small records has some hundred KiB.
-const PAGE: usize = 1_000;
+const PAGE_ENTRIES: usize = 1_000;
 
 /// A session's state at a position of its log.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,9 +89,9 @@ pub struct OpenTask {
     pub opened: bool,
 }
 
-const BOOKS: &str = "books";
-const CALL: &str = "call";
-const BEGAN: &str = "began";
+const COUNTERS_KIND: &str = "books";
+const CALL_KIND: &str = "call";
+const BEGAN_KIND: &str = "began";
 
 /// Records whose parsing is deferred because later records often make them irrelevant: counters,
 /// and state transitions of calls. They are most of a long log.
@@ -102,7 +102,7 @@ struct DeferredRecords {
 }
 
 impl DeferredRecords {
-    fn keep(&mut self, entry: Entry) {
+    fn defer(&mut self, entry: Entry) {
         match entry.kind.as_str() {
             BOOKS => self.books = Some(entry),
             _ => self.calls.push(entry),
@@ -110,11 +110,11 @@ impl DeferredRecords {
     }
 
     /// Applies the deferred records that are still relevant.
-    fn fold_into(&mut self, state: &mut State, session: &SessionId) -> Result<(), AgentError> {
+    fn apply_to(&mut self, state: &mut State, session: &SessionId) -> Result<(), AgentError> {
         let kept = self.books.take().into_iter().chain(self.calls.drain(..));
         let safe = state.safe;
         for entry in kept {
-            state.fold(session, &entry)?;
+            state.apply_entry(session, &entry)?;
         }
         // `safe` was already updated when the records were read.
         state.safe = safe;
@@ -137,20 +137,20 @@ impl State {
     /// As [`State::load`].
     pub async fn load_until(store: &dyn Store, session: &SessionId, until: Seq) -> Result<Self, AgentError> {
         // Determined first, so that entries appended during the read are left out.
-        let end = Self::end(store, session).await?.min(until);
+        let end = Self::last_position(store, session).await?.min(until);
         let mut state = Self::default();
         let mut later = DeferredRecords::default();
-        let mut page = store.read_records(session, Seq::START, PAGE).await?;
+        let mut page = store.read_records(session, Seq::START, PAGE_ENTRIES).await?;
         while let Some(last) = page.last().map(|entry| entry.seq) {
             // Requested before this page is applied: a store with its own thread reads meanwhile.
-            let next = (last < end).then(|| store.read_records(session, last, PAGE));
+            let next = (last < end).then(|| store.read_records(session, last, PAGE_ENTRIES));
             for entry in page.into_iter().take_while(|entry| entry.seq <= end) {
-                state.fold_or_keep(session, entry, &mut later)?;
+                state.apply_or_defer(session, entry, &mut later)?;
             }
             let Some(next) = next else { break };
             page = next.await?;
         }
-        later.fold_into(&mut state, session)?;
+        later.apply_to(&mut state, session)?;
         // Events after the last record count too, because the next entry follows them.
         state.last = end;
         if state.is_settled() {
@@ -160,33 +160,33 @@ impl State {
     }
 
     /// Returns the position of a session's last entry.
-    async fn end(store: &dyn Store, session: &SessionId) -> Result<Seq, AgentError> {
+    async fn last_position(store: &dyn Store, session: &SessionId) -> Result<Seq, AgentError> {
         let found = store.find(session.as_str()).await?.into_iter().find(|found| found.id == *session);
         let unknown = || StoreError::UnknownSession { session: session.clone() };
         Ok(found.ok_or_else(unknown)?.last)
     }
 
     /// Applies a record, or defers it if later records may make it irrelevant.
-    fn fold_or_keep(
+    fn apply_or_defer(
         &mut self,
         session: &SessionId,
         entry: Entry,
         later: &mut DeferredRecords,
     ) -> Result<(), AgentError> {
         match entry.kind.as_str() {
-            BOOKS | CALL => {
+            COUNTERS_KIND | CALL_KIND => {
                 if self.is_settled() {
                     self.safe = entry.seq;
                 }
-                later.keep(entry);
+                later.defer(entry);
                 Ok(())
             }
             BEGAN => {
-                later.fold_into(self, session)?;
-                self.fold(session, &entry)
+                later.apply_to(self, session)?;
+                self.apply_entry(session, &entry)
             }
             _ => {
-                self.fold(session, &entry)?;
+                self.apply_entry(session, &entry)?;
                 if self.is_settled() {
                     later.calls.clear();
                 }
@@ -195,7 +195,7 @@ impl State {
         }
     }
 
-    fn fold(&mut self, session: &SessionId, entry: &Entry) -> Result<(), AgentError> {
+    fn apply_entry(&mut self, session: &SessionId, entry: &Entry) -> Result<(), AgentError> {
         let Some(record) = record_of(entry) else {
             let (session, kind) = (session.clone(), entry.kind.clone());
             return Err(AgentError::NewerRecord { session, seq: entry.seq, kind });
@@ -235,7 +235,7 @@ impl State {
     /// Applies a record.
     pub fn apply(&mut self, record: Record, at: UnixMillis) {
         match record {
-            Record::Forked { parent, .. } => self.forked(parent),
+            Record::Forked { parent, .. } => self.apply_fork(parent),
             Record::Candidate { number } => {
                 self.candidate = Some(number);
                 self.task = Some(OpenTask { opened: true, ..OpenTask::default() });
@@ -254,10 +254,10 @@ impl State {
                 self.outcome = None;
                 self.violations.clear();
             }
-            Record::Message { message, taken, stop, calls } => self.message(message, &taken, stop, calls, at),
+            Record::Message { message, taken, stop, calls } => self.apply_message(message, &taken, stop, calls, at),
             Record::Cleared => self.messages.clear(),
-            Record::Call(transition) => self.step(transition, at),
-            Record::Result { call, block } => self.result(&call, block),
+            Record::Call(transition) => self.apply_transition(transition, at),
+            Record::Result { call, block } => self.apply_result(&call, block),
             Record::Books(books) => self.books = books,
             Record::Checkpoint { id, step: None } => {
                 if let Some(task) = &mut self.task {
@@ -289,7 +289,7 @@ impl State {
     }
 
     /// Resets what does not carry over from the parent session to a fork.
-    fn forked(&mut self, parent: SessionId) {
+    fn apply_fork(&mut self, parent: SessionId) {
         self.lineage.push(parent);
         self.queue.clear();
         self.task = None;
@@ -298,7 +298,7 @@ impl State {
         self.allowed.clear();
     }
 
-    fn message(
+    fn apply_message(
         &mut self,
         message: Message,
         taken: &[MessageId],
@@ -315,7 +315,7 @@ impl State {
                 task.opened = true;
             }
             if !message.content.is_empty() {
-                self.say(message.content);
+                self.add_user_content(message.content);
             }
             return;
         }
@@ -337,25 +337,25 @@ impl State {
             })
             .collect();
         if !message.content.is_empty() {
-            self.add(message);
+            self.add_message(message);
         }
     }
 
     /// Adds to the last user message, or begins a new one.
-    fn say(&mut self, content: Vec<Block>) {
-        self.add(Message { role: Role::User, content });
+    fn add_user_content(&mut self, content: Vec<Block>) {
+        self.add_message(Message { role: Role::User, content });
     }
 
     /// Adds a message. Consecutive messages of one role are merged, because some providers require
     /// alternating roles.
-    fn add(&mut self, mut message: Message) {
+    fn add_message(&mut self, mut message: Message) {
         match self.messages.last_mut() {
             Some(last) if last.role == message.role => last.content.append(&mut message.content),
             _ => self.messages.push(message),
         }
     }
 
-    fn step(&mut self, transition: CallTransition, at: UnixMillis) {
+    fn apply_transition(&mut self, transition: CallTransition, at: UnixMillis) {
         let Some(open) = self.calls.iter_mut().find(|open| open.call.id == transition.call) else { return };
         let CallTransition { state, note, by, .. } = transition;
         let record = &mut open.record;
@@ -376,7 +376,7 @@ impl State {
         record.trail.push(CallStep { state, at, note });
     }
 
-    fn result(&mut self, call: &CallId, block: Block) {
+    fn apply_result(&mut self, call: &CallId, block: Block) {
         if let Some(open) = self.calls.iter_mut().find(|open| open.call.id == *call) {
             // The first result stands.
             open.result.get_or_insert(block);
@@ -384,7 +384,7 @@ impl State {
         if self.calls.iter().all(|open| open.result.is_some()) {
             let results = std::mem::take(&mut self.calls).into_iter().filter_map(|open| open.result);
             let results = results.collect();
-            self.say(results);
+            self.add_user_content(results);
         }
     }
 }

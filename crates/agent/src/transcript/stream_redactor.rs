@@ -10,7 +10,7 @@ use journeyman_protocol::Event;
 
 /// Maximum bytes held back, so that a stream without white space is still shown. Longer than any
 /// key but a private key, which a piece of this size reveals by its shape.
-const MOST: usize = 8 * 1024;
+const MAX_HELD_BYTES: usize = 8 * 1024;
 
 /// The held-back tail of a text stream.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl StreamRedactor {
         let keep = self.held.rfind(|c: char| c.is_whitespace() || !c.is_ascii()).map_or(0, |place| {
             place + self.held.get(place..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
         });
-        let keep = if self.held.len() - keep > MOST { self.held.len() } else { keep };
+        let keep = if self.held.len() - keep > MAX_HELD_BYTES { self.held.len() } else { keep };
         if keep == 0 {
             return None;
         }
@@ -34,7 +34,7 @@ impl StreamRedactor {
     }
 
     /// Ends the stream, and returns the text still held back, if any.
-    pub(crate) fn rest(&mut self) -> Option<String> {
+    pub(crate) fn take_rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.held);
         (!rest.is_empty()).then_some(rest)
     }
@@ -80,7 +80,7 @@ impl ReplyRedactor {
     /// Ends a block, and returns its remaining text and its end event.
     pub(crate) fn end(&mut self, block: u32) -> Vec<Event> {
         let Some(mut piece) = self.blocks.remove(&block) else { return Vec::new() };
-        let rest = piece.held.rest().map(|text| piece.delta(block, text));
+        let rest = piece.held.take_rest().map(|text| piece.delta(block, text));
         let text = std::mem::take(&mut piece.shown);
         let end = match piece.kind {
             RedactedKind::Text => Event::TextEnd { block, text },
@@ -114,7 +114,7 @@ mod tests {
     fn shown(pieces: &[&str]) -> (Vec<String>, Option<String>) {
         let mut holdback = StreamRedactor::default();
         let shown = pieces.iter().filter_map(|piece| holdback.push(piece)).collect();
-        (shown, holdback.rest())
+        (shown, holdback.take_rest())
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
     fn text_without_spaces_is_not_held_for_ever() {
         let (pieces, rest) = shown(&["日本", "語"]);
         assert_eq!((pieces.concat().as_str(), rest), ("日本語", None));
-        let long = "x".repeat(MOST);
+        let long = "x".repeat(MAX_HELD_BYTES);
         let (pieces, rest) = shown(&[&long, "y"]);
         assert_eq!((pieces.len(), rest), (1, None));
     }

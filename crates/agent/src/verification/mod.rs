@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
 use crate::approval::ask::Approvals;
-use crate::blocking::blocking;
+use crate::blocking::run_blocking;
 use crate::session::context::Context;
 use crate::session::parts::ProgramCheck;
 use crate::session::settings::Checks;
@@ -22,11 +22,11 @@ use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Record, TaskCounters};
 
 /// The tool name under which checks are authorized: rules use this name.
-const CHECK: &str = "check";
+const CHECK_TOOL: &str = "check";
 /// Maximum number of files that the search for checks visits after a change.
-const CHECK_FILES: usize = 20_000;
+const MAX_LISTED_FILES: usize = 20_000;
 /// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
-const RECALLED_EDITS: usize = 20;
+const MAX_RECALLED_EDITS: usize = 20;
 
 /// The checks of a session, and what they found in its task.
 pub(crate) struct Verification {
@@ -56,20 +56,20 @@ impl Verification {
     }
 
     /// Returns true if there is no check to run.
-    pub(crate) fn has_none(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.checks.is_empty()
     }
 
     /// Finds the project's checks in a listing and makes them known to policy. Returns their
     /// command lines.
-    pub(crate) fn find(&mut self, cx: &Context, approvals: &mut Approvals, listing: &Listing) -> Vec<String> {
+    pub(crate) fn find_checks(&mut self, cx: &Context, approvals: &mut Approvals, listing: &Listing) -> Vec<String> {
         self.checks = match &cx.settings.checks {
             Checks::Off => Vec::new(),
             Checks::Custom(commands) => journeyman_verify::custom(commands),
             Checks::Found => journeyman_verify::find(&cx.workspace, listing, &*self.programs),
         };
         let commands: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
-        approvals.know_checks(commands.clone());
+        approvals.register_checks(commands.clone());
         commands
     }
 
@@ -85,8 +85,8 @@ impl Verification {
         let workspace = Arc::clone(&cx.workspace);
         let programs = Arc::clone(&self.programs);
         let changed: Vec<_> = changes.iter().map(|change| change.path.clone()).collect();
-        self.checks = blocking("finding the project's checks", move || {
-            let listing = workspace.list(ListOptions { limit: CHECK_FILES, ..ListOptions::default() });
+        self.checks = run_blocking("finding the project's checks", move || {
+            let listing = workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
             listing.map(|listing| journeyman_verify::find_for(&workspace, &listing, &changed, &*programs))
         })
         .await??;
@@ -107,7 +107,7 @@ impl Verification {
         for refused in &evidence {
             cx.transcript.emit(Event::CheckResult { evidence: refused.clone() });
         }
-        cx.transcript.note(Record::Checking { running: true });
+        cx.transcript.record(Record::Checking { running: true });
         cx.transcript.flush().await?;
         let context = RunContext {
             workspace: Arc::clone(&cx.workspace),
@@ -134,7 +134,7 @@ impl Verification {
         while let Ok(step) = progress.try_recv() {
             show_step(cx, step).await?;
         }
-        cx.transcript.note(Record::Checking { running: false });
+        cx.transcript.record(Record::Checking { running: false });
         evidence.extend(ran);
         Ok(evidence)
     }
@@ -148,14 +148,14 @@ impl Verification {
         stop: &CancellationToken,
     ) -> Result<(Vec<Check>, Vec<Evidence>), AgentError> {
         let commands = self.checks.iter().map(|check| check.command.clone()).collect();
-        approvals.know_checks(commands);
+        approvals.register_checks(commands);
         let enforcement = cx.sandbox.enforcement(&cx.settings.needs).await.ok();
         let confined = enforcement.as_ref().is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
         let mut permitted = Vec::new();
         let mut refused = Vec::new();
         for (place, check) in self.checks.clone().into_iter().enumerate() {
             let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
-            let mut judged = approvals.judge_in(CHECK, &effects, cx.settings.mode, enforcement.clone());
+            let mut judged = approvals.judge_in_mode(CHECK_TOOL, &effects, cx.settings.mode, enforcement.clone());
             if judged.verdict.decision == Decision::Ask && confined && judged.verdict.rules.is_empty() {
                 // The mode `ask` covers the calls of the model. A confined check is part of what
                 // the user asked for and runs without a question. An unconfined check asks first,
@@ -165,7 +165,7 @@ impl Verification {
             }
             let call = ToolUse {
                 id: CallId::new(format!("check-{}-{place}", cx.transcript.state().books.rounds)),
-                name: CHECK.to_owned(),
+                name: CHECK_TOOL.to_owned(),
                 input: json!({ "command": check.command }),
                 malformed: None,
                 signature: None,
@@ -188,7 +188,7 @@ async fn show_step(cx: &mut Context, step: Progress) -> Result<(), AgentError> {
         }
         Progress::Finished { evidence, .. } => cx.transcript.emit(Event::CheckResult { evidence }),
         Progress::GuardViolated { check, violations, .. } => {
-            cx.transcript.note_violations(Some(check.command), violations);
+            cx.transcript.record_violations(Some(check.command), violations);
         }
         // The diff and the report show the files that checks changed; the evidence has the output.
         Progress::Output { .. } | Progress::Changed { .. } => return Ok(()),
@@ -199,8 +199,8 @@ async fn show_step(cx: &mut Context, step: Progress) -> Result<(), AgentError> {
 /// Tells the model what failed, as one structured message.
 pub(crate) fn feed_back(cx: &mut Context, edits: &[String], evidence: &[Evidence], previous: &[Evidence]) {
     let iterations = cx.transcript.state().books.iterations.saturating_add(1);
-    cx.transcript.note(Record::Books(TaskCounters { iterations, ..cx.transcript.state().books }));
-    let skip = edits.len().saturating_sub(RECALLED_EDITS);
+    cx.transcript.record(Record::Books(TaskCounters { iterations, ..cx.transcript.state().books }));
+    let skip = edits.len().saturating_sub(MAX_RECALLED_EDITS);
     let edits: Vec<&str> = edits.iter().skip(skip).map(String::as_str).collect();
     let text = Feedback {
         evidence,
@@ -210,11 +210,11 @@ pub(crate) fn feed_back(cx: &mut Context, edits: &[String], evidence: &[Evidence
         edits_summary: &edits.join("\n"),
     }
     .message();
-    cx.transcript.say(text);
+    cx.transcript.add_user_text(text);
 }
 
 /// Describes the end of a task whose checks ran.
-pub(crate) fn end_of(verdict: Verdict, evidence: &[Evidence], iterations: u32) -> TaskEnd {
+pub(crate) fn task_end_of(verdict: Verdict, evidence: &[Evidence], iterations: u32) -> TaskEnd {
     if verdict == Verdict::Failed {
         let rounds = match iterations {
             0 => String::new(),
@@ -257,7 +257,7 @@ mod tests {
         test.cx.settings.checks = Checks::Custom(commands);
         let mut verification = Verification::new(Arc::new(|_: &str| false));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
-        verification.find(&test.cx, &mut test.approvals, &listing);
+        verification.find_checks(&test.cx, &mut test.approvals, &listing);
         verification
     }
 
@@ -351,7 +351,7 @@ mod tests {
                 "finished; what would prove the change could not run (no clippy)",
             ),
         ] {
-            assert_eq!(end_of(verdict, &evidence, iterations), TaskEnd::new(outcome, summary));
+            assert_eq!(task_end_of(verdict, &evidence, iterations), TaskEnd::new(outcome, summary));
         }
     }
 }

@@ -106,9 +106,9 @@ impl<M: Member> Pool<M> {
     {
         let place = self.reserve(name.into()).map_err(|refused| match refused {
             ReserveError::Live(name, _) | ReserveError::Busy(name, _) => PoolError::Taken(name),
-            ReserveError::Full => self.full(),
+            ReserveError::Full => self.full_error(),
         })?;
-        Ok(place.fill(make().await?))
+        Ok(place.set_member(make().await?))
     }
 
     /// Returns the live session of this name, or opens the session again with `open`. Concurrent
@@ -127,11 +127,11 @@ impl<M: Member> Pool<M> {
         let mut name = name.into();
         loop {
             match self.reserve(name) {
-                Ok(place) => return Ok(place.fill(open().await?)),
+                Ok(place) => return Ok(place.set_member(open().await?)),
                 Err(ReserveError::Live(_, live)) => return Ok(live),
-                Err(ReserveError::Full) => return Err(self.full()),
+                Err(ReserveError::Full) => return Err(self.full_error()),
                 Err(ReserveError::Busy(same, until)) => {
-                    wait(until).await;
+                    wait_until_free(until).await;
                     name = same;
                 }
             }
@@ -230,13 +230,13 @@ impl<M: Member> Pool<M> {
                     Some(Slot::Busy(until)) => until.clone(),
                     Some(Slot::Live(member)) => {
                         let member = member.clone();
-                        let (place, busy) = self.place(name.to_owned());
+                        let (place, busy) = self.insert_reservation(name.to_owned());
                         slots.insert(name.to_owned(), Slot::Busy(busy));
                         break (member, place);
                     }
                 }
             };
-            wait(until).await;
+            wait_until_free(until).await;
         };
         // The name stays reserved until the first session is over, so that no second one is
         // created.
@@ -263,17 +263,17 @@ impl<M: Member> Pool<M> {
             None if slots.len() >= self.shared.capacity => return Err(ReserveError::Full),
             None => {}
         }
-        let (place, busy) = self.place(name.clone());
+        let (place, busy) = self.insert_reservation(name.clone());
         slots.insert(name, Slot::Busy(busy));
         Ok(place)
     }
 
-    fn place(&self, name: String) -> (Reservation<M>, watch::Receiver<()>) {
+    fn insert_reservation(&self, name: String) -> (Reservation<M>, watch::Receiver<()>) {
         let (over, busy) = watch::channel(());
         (Reservation { shared: Arc::clone(&self.shared), name, filled: false, _over: over }, busy)
     }
 
-    fn full(&self) -> PoolError {
+    fn full_error(&self) -> PoolError {
         PoolError::Full { capacity: self.shared.capacity }
     }
 
@@ -289,7 +289,7 @@ impl<M> PoolState<M> {
 }
 
 /// Waits until a name is no longer busy.
-async fn wait(mut until: watch::Receiver<()>) {
+async fn wait_until_free(mut until: watch::Receiver<()>) {
     // No value is ever sent: the wait ends when the sender is dropped.
     while until.changed().await.is_ok() {}
 }
@@ -311,7 +311,7 @@ struct Reservation<M> {
 }
 
 impl<M: Member> Reservation<M> {
-    fn fill(mut self, member: M) -> M {
+    fn set_member(mut self, member: M) -> M {
         self.shared.lock().insert(self.name.clone(), Slot::Live(member.clone()));
         self.filled = true;
         member

@@ -14,7 +14,7 @@ pub(super) struct Mentions {
 }
 
 /// Finds `@name` in `text`. If several names match at a position, the longest is meant.
-pub(super) fn mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Mentions {
+pub(super) fn find_mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Mentions {
     let mut names: Vec<&str> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let mut found = Mentions::default();
@@ -26,14 +26,14 @@ pub(super) fn mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> 
         let span = code.get(code.partition_point(|(_, to)| *to <= at));
         if at < until
             || span.is_some_and(|(from, _)| *from <= at)
-            || before.chars().next_back().is_some_and(joins_before)
+            || before.chars().next_back().is_some_and(belongs_to_word)
         {
             continue;
         }
-        let fits = |name: &&&str| after.strip_prefix(**name).is_some_and(|rest| ends_here(name, rest));
+        let fits = |name: &&&str| after.strip_prefix(**name).is_some_and(|rest| can_end_before(name, rest));
         let (list, name) = match names.iter().find(fits) {
             Some(name) => (&mut found.known, *name),
-            None => (&mut found.unknown, word(after)),
+            None => (&mut found.unknown, first_word(after)),
         };
         // A name can't contain `@`, but the text behind `@` in an address can.
         until = at + 1 + name.len();
@@ -47,14 +47,14 @@ pub(super) fn mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> 
 
 /// Returns true if an `@` behind this character belongs to a word or an address. Scripts without
 /// spaces between words have none before a mention either.
-fn joins_before(character: char) -> bool {
+fn belongs_to_word(character: char) -> bool {
     (character.is_alphanumeric() && !is_unspaced(character))
         || matches!(character, '_' | '%' | '+' | '-' | '@' | '/')
 }
 
 /// Returns true if a mention of `name` can end before `rest`: `@bob` ends in `@bob, look` and in
 /// `@bob.`, but not in `@bobby`, `@bob-2` or `@bob.org`.
-fn ends_here(name: &str, rest: &str) -> bool {
+fn can_end_before(name: &str, rest: &str) -> bool {
     let mut rest = rest.chars();
     let Some(next) = rest.next() else { return true };
     match next {
@@ -72,10 +72,10 @@ fn ends_here(name: &str, rest: &str) -> bool {
 
 /// Returns the word at the beginning of `text`, for a mention that matches no member: letters,
 /// digits and symbols of any script, with `-` or `.` between them.
-fn word(text: &str) -> &str {
+fn first_word(text: &str) -> &str {
     let mut end = 0;
     for (at, character) in text.char_indices() {
-        if is_of_names(character) {
+        if is_name_character(character) {
             end = at + character.len_utf8();
         } else if !matches!(character, '-' | '.') || at != end {
             break;
@@ -86,7 +86,7 @@ fn word(text: &str) -> &str {
 
 /// Returns true for letters, digits, `_`, and any non-ASCII character that is neither white space
 /// nor punctuation, such as emoji.
-fn is_of_names(character: char) -> bool {
+fn is_name_character(character: char) -> bool {
     let punctuation = matches!(character,
         '\u{80}'..='\u{bf}' | '\u{2000}'..='\u{200c}' | '\u{200e}'..='\u{206f}' | '\u{3000}'..='\u{3004}'
         | '\u{3008}'..='\u{303f}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}'

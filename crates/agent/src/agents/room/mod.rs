@@ -17,7 +17,7 @@ use journeyman_protocol::MessageKind;
 
 use crate::AgentError;
 use crate::agents::pool::Member;
-use mentions::mentions;
+use mentions::find_mentions;
 
 /// Maximum number of characters of a member's name.
 const MAX_NAME: usize = 100;
@@ -74,7 +74,7 @@ impl<M: Member> Room<M> {
     /// [`RoomError`] if the name is taken or invalid.
     pub fn join(&self, name: impl Into<String>, member: M) -> Result<(), RoomError> {
         let name = name.into();
-        check(&name)?;
+        check_name(&name)?;
         let mut members = self.lock();
         if members.iter().any(|(other, _)| *other == name) {
             return Err(RoomError::Taken(name));
@@ -108,12 +108,12 @@ impl<M: Member> Room<M> {
     /// # Errors
     /// [`RoomError::Name`] if the sender's name is invalid. The [`Delivery`] lists the members that
     /// could not be reached.
-    pub async fn say(&self, from: &str, text: &str) -> Result<Delivery, RoomError> {
-        check(from)?;
+    pub async fn send_message(&self, from: &str, text: &str) -> Result<Delivery, RoomError> {
+        check_name(from)?;
         let (receivers, unknown) = {
             let members = self.lock();
             let names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
-            let found = mentions(text, names.iter().copied().chain([from]));
+            let found = find_mentions(text, names.iter().copied().chain([from]));
             let meant = |name: &str| match found.known.iter().any(|known| known != from) {
                 true => found.known.iter().any(|known| known == name),
                 false => found.unknown.is_empty(),
@@ -140,7 +140,7 @@ impl<M: Member> Room<M> {
     }
 }
 
-fn check(name: &str) -> Result<(), RoomError> {
+fn check_name(name: &str) -> Result<(), RoomError> {
     let odd = |character: char| character.is_control() || matches!(character, '@' | '[' | ']');
     let long = name.chars().nth(MAX_NAME).is_some();
     if name.is_empty() || long || name.trim() != name || name.contains(odd) {

@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 
-use super::mentions::{Mentions, mentions};
+use super::mentions::{Mentions, find_mentions};
 use super::*;
 
 /// A member that keeps what it is sent, or is gone.
@@ -58,7 +58,7 @@ fn room(names: &[&str]) -> (Room<MemberDouble>, Vec<MemberDouble>) {
 }
 
 async fn said(room: &Room<MemberDouble>, from: &str, text: &str) -> (Vec<String>, Vec<String>) {
-    let delivery = room.say(from, text).await.unwrap();
+    let delivery = room.send_message(from, text).await.unwrap();
     (delivery.to, delivery.unknown)
 }
 
@@ -103,14 +103,14 @@ async fn a_person_who_is_no_member_speaks_to_all_or_to_some() {
 async fn one_who_cannot_be_reached_keeps_nothing_from_the_others() {
     let (room, doubles) = room(&["ann", "bob"]);
     room.join("eve", MemberDouble { gone: true, ..MemberDouble::default() }).unwrap();
-    let delivery = room.say("ann", "hello").await.unwrap();
+    let delivery = room.send_message("ann", "hello").await.unwrap();
     assert_eq!(delivery.to, ["bob"]);
     assert!(matches!(&delivery.failed[..], [(name, AgentError::Ended)] if name == "eve"));
     // One whose queue hangs holds up whoever spoke, not the others.
     room.join("max", MemberDouble { stuck: true, ..MemberDouble::default() }).unwrap();
-    assert!(room.say("ann", "again").now_or_never().is_none());
+    assert!(room.send_message("ann", "again").now_or_never().is_none());
     assert_eq!(doubles[1].heard(), ["[from:ann] hello", "[from:ann] again"]);
-    assert!(room.say("bob", "@ann still there?").now_or_never().is_some());
+    assert!(room.send_message("bob", "@ann still there?").now_or_never().is_some());
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn mentions_table() {
             known: known.iter().map(|name| (*name).to_owned()).collect(),
             unknown: unknown.iter().map(|name| (*name).to_owned()).collect(),
         };
-        assert_eq!(mentions(text, names.into_iter()), expected, "{text:?}");
+        assert_eq!(find_mentions(text, names.into_iter()), expected, "{text:?}");
     }
 }
 
@@ -182,7 +182,7 @@ fn mentions_table() {
 #[test]
 fn a_text_full_of_mentions_and_code_is_no_trap() {
     let text: String = (0..100_000).map(|number| format!("`@x{number}` @y{number} ")).collect();
-    let found = mentions(&text, ["ann"].into_iter());
+    let found = find_mentions(&text, ["ann"].into_iter());
     assert_eq!((found.known.len(), found.unknown.len()), (0, 100));
 }
 
@@ -190,10 +190,10 @@ proptest! {
     /// Whatever names there are, a mention that stands alone reaches exactly the one it names.
     #[test]
     fn every_allowed_name_can_be_mentioned(names in prop::collection::hash_set("\\PC{1,12}", 1..6), pick in any::<prop::sample::Index>()) {
-        let names: Vec<String> = names.into_iter().filter(|name| check(name).is_ok() && !name.contains('`')).collect();
+        let names: Vec<String> = names.into_iter().filter(|name| check_name(name).is_ok() && !name.contains('`')).collect();
         prop_assume!(!names.is_empty());
         let name = &names[pick.index(names.len())];
-        let found = mentions(&format!("so, @{name}"), names.iter().map(String::as_str));
+        let found = find_mentions(&format!("so, @{name}"), names.iter().map(String::as_str));
         prop_assert_eq!(found, Mentions { known: vec![name.clone()], unknown: vec![] });
     }
 
@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn any_text_can_be_read(text in "([@`a-c小 .\\-]|\\PC){0,60}") {
         let names = ["a", "ab", "小", "a b"];
-        let found = mentions(&text, names.into_iter());
+        let found = find_mentions(&text, names.into_iter());
         prop_assert!(found.known.iter().all(|name| names.contains(&name.as_str())));
         let written = found.unknown.iter().all(|name| text.contains(&["@", name].concat()));
         prop_assert!(written);

@@ -7,12 +7,12 @@ use journeyman_protocol::{CheckOutcome, Evidence, ResultPart, ToolUse};
 use serde_json::Value;
 
 /// Units of durations.
-const UNITS: [&str; 14] = [
+const DURATION_UNITS: [&str; 14] = [
     "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "min", "mins", "minute", "minutes",
     "hours",
 ];
 /// Placeholder for a time or a duration.
-const CLOCK: &str = "⏱";
+const TIME_PLACEHOLDER: &str = "⏱";
 
 /// A call and its result as the stall detector compares them: hashes, about 80 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,9 +48,9 @@ impl CallFact {
         for part in result {
             match part {
                 ResultPart::Text { text } => {
-                    for piece in pieces(text) {
+                    for piece in split_pieces(text) {
                         piece.hash(&mut whole);
-                        for word in words(piece).filter(|word| !known.contains(*word)) {
+                        for word in split_words(piece).filter(|word| !known.contains(*word)) {
                             word.hash(&mut said);
                             hash_shape(word, &mut shape);
                         }
@@ -78,7 +78,7 @@ impl CallFact {
 
     /// Marks the call as one that changed files. The step's changes name the files.
     #[must_use]
-    pub fn changing(mut self) -> Self {
+    pub fn mark_changing(mut self) -> Self {
         self.changed = true;
         self
     }
@@ -86,7 +86,7 @@ impl CallFact {
     /// Marks the call as waiting for a background command that still runs. For a while, such
     /// silence is part of normal work.
     #[must_use]
-    pub fn waiting(mut self) -> Self {
+    pub fn mark_waiting(mut self) -> Self {
         self.waiting = true;
         self
     }
@@ -112,7 +112,7 @@ pub fn checks_key(evidence: &[Evidence]) -> u64 {
 }
 
 /// Hashes two values into one hash.
-pub(super) fn mix(one: impl Hash, other: impl Hash) -> u64 {
+pub(super) fn hash_pair(one: impl Hash, other: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     (one, other).hash(&mut hasher);
     hasher.finish()
@@ -128,7 +128,7 @@ fn take_value<'v>(value: &'v Value, key: &mut DefaultHasher, known: &mut HashSet
         Value::String(text) => {
             1_u8.hash(key);
             text.split_whitespace().for_each(|piece| piece.hash(key));
-            known.extend(words(text));
+            known.extend(split_words(text));
         }
         Value::Array(items) => {
             (2_u8, items.len()).hash(key);
@@ -147,26 +147,26 @@ fn take_value<'v>(value: &'v Value, key: &mut DefaultHasher, known: &mut HashSet
 }
 
 /// Returns the runs of letters and digits.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 /// Splits the text at white space, with a placeholder for every time and duration.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+fn split_pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.split_whitespace().peekable();
     std::iter::from_fn(move || {
         let piece = rest.next()?;
         let bare = piece.trim_matches(|character: char| !character.is_alphanumeric());
         if is_number(bare) && rest.peek().is_some_and(|next| is_unit(next)) {
             rest.next();
-            return Some(CLOCK);
+            return Some(TIME_PLACEHOLDER);
         }
-        Some(if is_clock(bare) { CLOCK } else { piece })
+        Some(if is_clock(bare) { TIME_PLACEHOLDER } else { piece })
     })
 }
 
 fn is_unit(piece: &str) -> bool {
-    UNITS.contains(&piece.trim_end_matches(|character: char| !character.is_alphanumeric()))
+    DURATION_UNITS.contains(&piece.trim_end_matches(|character: char| !character.is_alphanumeric()))
 }
 
 fn is_number(piece: &str) -> bool {
@@ -194,7 +194,7 @@ fn is_duration(piece: &str) -> bool {
         }
         let after = number.trim_start_matches(char::is_alphabetic);
         let unit = number.get(..number.len() - after.len()).unwrap_or_default();
-        if !(UNITS.contains(&unit) || unit == "m" || unit == "h") {
+        if !(DURATION_UNITS.contains(&unit) || unit == "m" || unit == "h") {
             return false;
         }
         rest = after;

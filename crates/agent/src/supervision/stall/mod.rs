@@ -19,8 +19,8 @@
 //! that don't exist. For a call that only reads, the whole result counts. So a hundred similar
 //! files are a hundred pieces of news, and so is the advancing output of a command.
 //!
-//! News resets the count. Without news, a step worth nothing costs [`NOTHING`] and a step worth
-//! little costs [`LITTLE`]. When the sum reaches a limit ([`FIRST`], [`NEXT`]), the detector warns
+//! News resets the count. Without news, a step worth nothing costs [`NO_VALUE_COST`] and a step worth
+//! little costs [`LITTLE_VALUE_COST`]. When the sum reaches a limit ([`FIRST_WARNING_COST`], [`NEXT_WARNING_COST`]), the detector warns
 //! or ends the run.
 //!
 //! The detector doesn't notice a run that writes something new into a file in every step and never
@@ -36,27 +36,27 @@ use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use fact::{mix, words};
+use fact::{hash_pair, split_words};
 
 pub use fact::{CallFact, checks_key};
 
 /// Cost of a step that is worth nothing.
-pub const NOTHING: u32 = 3;
-/// Cost of a step that is worth little: a third of [`NOTHING`]. Silent commands, searches without a
+pub const NO_VALUE_COST: u32 = 3;
+/// Cost of a step that is worth little: a third of [`NO_VALUE_COST`]. Silent commands, searches without a
 /// hit and waiting are parts of normal work, but not dozens in a row.
-pub const LITTLE: u32 = 1;
+pub const LITTLE_VALUE_COST: u32 = 1;
 /// Cost at which the first warning comes: 5 steps worth nothing, or 15 worth little. A model that
 /// reads a file three times, or retries a failing command twice, gets no warning yet. Gemini CLI,
 /// too, warns at the 5th identical call, and at the 10th of two alternating calls, which are 8
 /// steps worth nothing.
-pub const FIRST: u32 = 5 * NOTHING;
+pub const FIRST_WARNING_COST: u32 = 5 * NO_VALUE_COST;
 /// Further cost at which the second warning, and then the end, comes: 3 steps worth nothing, or 9
 /// worth little. The model has been warned by then, and every step costs the whole transcript.
-pub const NEXT: u32 = 3 * NOTHING;
+pub const NEXT_WARNING_COST: u32 = 3 * NO_VALUE_COST;
 /// Number of steps with news after which a warning is forgotten, so that two slips in a long task
 /// don't add up, while a loop that reads one new file per round isn't exempt. A new state of the
 /// tree or of the checks forgets a warning at once.
-pub const FORGIVE: u32 = 10;
+pub const STEPS_TO_FORGIVE: u32 = 10;
 
 /// The events of a step: one reply of the model and the calls that it made.
 #[derive(Debug, Clone, Default)]
@@ -145,33 +145,33 @@ impl StallDetector {
             // A person may ask for the same work once more, so a message starts the count anew.
             *self = Self::default();
         }
-        let mut worth = self.worth_of(step);
+        let mut worth = self.step_progress(step);
         if step.user_message {
             worth = StepProgress::State;
         }
         match worth {
-            StepProgress::State => self.calm(true),
-            StepProgress::News => self.calm(false),
+            StepProgress::State => self.reset_cost(true),
+            StepProgress::News => self.reset_cost(false),
             // A fresh step costs nothing and resets nothing.
             StepProgress::Fresh => {}
-            StepProgress::Little => self.without_news(step, LITTLE),
-            StepProgress::Nothing => self.without_news(step, NOTHING),
+            StepProgress::Little => self.add_cost(step, LITTLE_VALUE_COST),
+            StepProgress::Nothing => self.add_cost(step, NO_VALUE_COST),
         }
-        let limit = if self.warnings == 0 { FIRST } else { NEXT };
-        if self.cost < limit { StallGuidance::Fine } else { self.speak() }
+        let limit = if self.warnings == 0 { FIRST_WARNING_COST } else { NEXT_WARNING_COST };
+        if self.cost < limit { StallGuidance::Fine } else { self.next_guidance() }
     }
 
-    fn calm(&mut self, state: bool) {
+    fn reset_cost(&mut self, state: bool) {
         self.cost = 0;
         self.steps = 0;
         self.repeated.clear();
         self.good = self.good.saturating_add(1);
-        if state || self.good >= FORGIVE {
+        if state || self.good >= STEPS_TO_FORGIVE {
             self.warnings = 0;
         }
     }
 
-    fn without_news(&mut self, step: &StepFacts, cost: u32) {
+    fn add_cost(&mut self, step: &StepFacts, cost: u32) {
         self.cost = self.cost.saturating_add(cost);
         self.steps = self.steps.saturating_add(1);
         for call in &step.calls {
@@ -183,12 +183,12 @@ impl StallDetector {
     }
 
     /// Returns the best value among a step's parts, and records all of them as seen.
-    fn worth_of(&mut self, step: &StepFacts) -> StepProgress {
+    fn step_progress(&mut self, step: &StepFacts) -> StepProgress {
         let mut best = StepProgress::Nothing;
         let new_tree = self.take_changes(step);
         let mut changed_anew = false;
         for call in &step.calls {
-            let new_call = self.seen.insert(mix("call", call.call));
+            let new_call = self.seen.insert(hash_pair("call", call.call));
             best = best.max(self.take_result(call, new_call));
             changed_anew |= call.changed && new_call;
             if call.changed && new_tree {
@@ -198,12 +198,12 @@ impl StallDetector {
         if new_tree && changed_anew {
             best = StepProgress::State;
         }
-        if step.checks.is_some_and(|checks| self.seen.insert(mix("checks", checks))) {
+        if step.checks.is_some_and(|checks| self.seen.insert(hash_pair("checks", checks))) {
             best = StepProgress::State;
         }
         for notice in &step.notices {
-            let said = words(notice).fold(0, mix);
-            if self.seen.insert(mix("notice", said)) {
+            let said = split_words(notice).fold(0, hash_pair);
+            if self.seen.insert(hash_pair("notice", said)) {
                 best = best.max(StepProgress::News);
             }
         }
@@ -212,10 +212,10 @@ impl StallDetector {
 
     /// Records a result and returns its value compared with the results before it.
     fn take_result(&mut self, call: &CallFact, new_call: bool) -> StepProgress {
-        let new_pair = self.seen.insert(mix("pair", mix(call.call, call.whole)));
-        let new_whole = self.seen.insert(mix("whole", mix(&call.tool, call.whole)));
-        let new_said = self.seen.insert(mix("said", mix(&call.tool, call.said)));
-        let new_shape = self.seen.insert(mix("shape", mix(&call.tool, call.shape)));
+        let new_pair = self.seen.insert(hash_pair("pair", hash_pair(call.call, call.whole)));
+        let new_whole = self.seen.insert(hash_pair("whole", hash_pair(&call.tool, call.whole)));
+        let new_said = self.seen.insert(hash_pair("said", hash_pair(&call.tool, call.said)));
+        let new_shape = self.seen.insert(hash_pair("shape", hash_pair(&call.tool, call.shape)));
         let reads = call.read_only && !call.is_error;
         if reads && (new_whole || (new_pair && !new_call)) {
             // A known result that is new for this call: the state that the call reads has changed.
@@ -247,12 +247,12 @@ impl StallDetector {
         self.trees.insert(self.tree)
     }
 
-    fn speak(&mut self) -> StallGuidance {
+    fn next_guidance(&mut self) -> StallGuidance {
         self.cost = 0;
         self.good = 0;
         self.warnings = self.warnings.saturating_add(1);
         let steps = self.steps;
-        let example = self.example();
+        let example = self.describe_repeated_call();
         match self.warnings {
             1 => StallGuidance::Warn(format!(
                 "Your last {steps} steps changed nothing and told you nothing new{example}. What do you still need to \
@@ -270,7 +270,7 @@ impl StallDetector {
     }
 
     /// Describes the most frequent call.
-    fn example(&self) -> String {
+    fn describe_repeated_call(&self) -> String {
         let most = self.repeated.values().filter(|call| call.times > 1);
         match most.max_by(|one, other| (one.times, &one.tool).cmp(&(other.times, &other.tool))) {
             Some(RepeatedCall { tool, times, errors }) if errors == times => {
@@ -283,5 +283,5 @@ impl StallDetector {
 }
 
 fn file_key(path: &RelPath, hash: Option<ContentHash>) -> u64 {
-    mix(path.as_bytes(), hash)
+    hash_pair(path.as_bytes(), hash)
 }

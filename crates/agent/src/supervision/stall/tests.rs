@@ -26,7 +26,7 @@ fn run(command: &str, result: &str) -> CallFact {
 
 fn edit(path: &str, search: &str, replace: &str) -> CallFact {
     let input = json!({ "path": path, "search": search, "replace": replace });
-    call("edit_file", input, &format!("Edited {path}\n7 | let it = {replace};"), false, false).changing()
+    call("edit_file", input, &format!("Edited {path}\n7 | let it = {replace};"), false, false).mark_changing()
 }
 
 fn failed_edit(search: &str, error: &str) -> CallFact {
@@ -88,7 +88,7 @@ fn what_advances_is_no_loop() {
             "200 files written",
             steps(200, |n| {
                 leaving(
-                    run(&format!("gen {n}"), "exit code 0, no output").changing(),
+                    run(&format!("gen {n}"), "exit code 0, no output").mark_changing(),
                     &[(&format!("f{n}"), "same text")],
                 )
             }),
@@ -158,7 +158,7 @@ fn what_people_do_is_no_loop() {
             steps(200, |n| {
                 step(vec![
                     call("command_output", json!({"id": "1"}), &format!("Compiling {n}/200"), false, true)
-                        .waiting(),
+                        .mark_waiting(),
                 ])
             }),
         ),
@@ -211,7 +211,7 @@ fn letters(number: usize) -> String {
 
 #[test]
 fn what_goes_in_circles_is_warned_of_twice_and_stopped() {
-    let (first, next) = ((FIRST / NOTHING) as usize, (NEXT / NOTHING) as usize);
+    let (first, next) = ((FIRST_WARNING_COST / NO_VALUE_COST) as usize, (NEXT_WARNING_COST / NO_VALUE_COST) as usize);
     // After the steps that were new: three places, with the costs of nothing.
     let after = |new: usize| vec![new + first, new + first + next, new + first + 2 * next];
     let ping_pong = |n: usize| match n % 2 {
@@ -294,7 +294,7 @@ fn what_goes_in_circles_is_warned_of_twice_and_stopped() {
 /// Differing steps that carry no state take three times as long to be stopped.
 #[test]
 fn little_is_not_enough_for_ever() {
-    let (first, next) = ((FIRST / LITTLE) as usize, (NEXT / LITTLE) as usize);
+    let (first, next) = ((FIRST_WARNING_COST / LITTLE_VALUE_COST) as usize, (NEXT_WARNING_COST / LITTLE_VALUE_COST) as usize);
     let after = |new: usize| vec![new + first, new + first + next, new + first + 2 * next];
     let table: Vec<(&str, usize, Vec<StepFacts>)> = vec![
         (
@@ -322,7 +322,7 @@ fn little_is_not_enough_for_ever() {
             steps(99, |_| {
                 step(vec![
                     call("command_output", json!({"id": "1"}), "no new output; it still runs", false, true)
-                        .waiting(),
+                        .mark_waiting(),
                 ])
             }),
         ),
@@ -337,7 +337,7 @@ fn little_is_not_enough_for_ever() {
     }
     // The file is new once; then the same command makes it longer and longer.
     let append = steps(99, |n| {
-        leaving(run("date >> log", "exit code 0, no output").changing(), &[("log", &"x".repeat(n + 1))])
+        leaving(run("date >> log", "exit code 0, no output").mark_changing(), &[("log", &"x".repeat(n + 1))])
     });
     assert_eq!(spoke(append), after(1), "the same command that appends");
 }
@@ -357,7 +357,7 @@ fn news_between_the_warnings_begins_the_count_anew_and_keeps_the_warnings() {
         "the second"
     );
     // So many steps with news, and it is forgotten.
-    assert_eq!(until(&mut steps(FORGIVE as usize, |n| new(n + 10)).into_iter()), None);
+    assert_eq!(until(&mut steps(STEPS_TO_FORGIVE as usize, |n| new(n + 10)).into_iter()), None);
     assert!(
         matches!(until(&mut steps(5, |_| again()).into_iter()), Some(StallGuidance::Warn(_))),
         "a first again"
@@ -548,12 +548,12 @@ proptest! {
             match guard.observe(&facts(any)) {
                 StallGuidance::Fine => {}
                 StallGuidance::Warn(_) => {
-                    prop_assert!(since >= NEXT / NOTHING);
+                    prop_assert!(since >= NEXT_WARNING_COST / NO_VALUE_COST);
                     warned += 1;
                     since = 0;
                 }
                 StallGuidance::Stop(_) => {
-                    prop_assert!(warned >= 2 && since >= NEXT / NOTHING);
+                    prop_assert!(warned >= 2 && since >= NEXT_WARNING_COST / NO_VALUE_COST);
                     break;
                 }
             }

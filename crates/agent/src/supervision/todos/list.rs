@@ -66,7 +66,7 @@ pub struct TodoList {
 impl TodoList {
     /// Restores a list from the log without checking its rules, which held when it was logged.
     #[must_use]
-    pub fn restored(todos: Vec<Todo>) -> Self {
+    pub fn from_log(todos: Vec<Todo>) -> Self {
         Self { todos }
     }
 
@@ -116,9 +116,9 @@ impl TodoList {
                 updated: now,
                 id,
             };
-            todos.push(old.filter(|old| same(old, &fresh)).cloned().unwrap_or(fresh));
+            todos.push(old.filter(|old| has_same_content(old, &fresh)).cloned().unwrap_or(fresh));
         }
-        self.accept(todos)
+        self.replace_if_valid(todos)
     }
 
     /// Changes the todos that the drafts name and appends the others, all or none.
@@ -135,7 +135,7 @@ impl TodoList {
             }
             let known = draft.id.as_ref().and_then(|id| todos.iter_mut().find(|todo| todo.id == *id));
             match known {
-                Some(todo) => amend(todo, draft, now),
+                Some(todo) => amend_todo(todo, draft, now),
                 // An id without a title can only mean an existing todo.
                 None if draft.title.is_none() && draft.id.is_some() => {
                     return Err(TodoError::Unknown(draft.id.unwrap_or_default()));
@@ -155,7 +155,7 @@ impl TodoList {
                 }
             }
         }
-        self.accept(todos)
+        self.replace_if_valid(todos)
     }
 
     /// Changes the todo that `draft` names.
@@ -186,27 +186,27 @@ impl TodoList {
     }
 
     /// Stores `todos` as the list if they obey the rules.
-    fn accept(&mut self, todos: Vec<Todo>) -> Result<(), TodoError> {
-        check(&todos)?;
+    fn replace_if_valid(&mut self, todos: Vec<Todo>) -> Result<(), TodoError> {
+        check_rules(&todos)?;
         self.todos = todos;
         Ok(())
     }
 }
 
 /// Applies `draft` to a todo, and updates the time only if the todo changed.
-fn amend(todo: &mut Todo, draft: TodoDraft, now: UnixMillis) {
+fn amend_todo(todo: &mut Todo, draft: TodoDraft, now: UnixMillis) {
     let old = todo.clone();
     todo.title = draft.title.unwrap_or_else(|| old.title.clone());
     todo.status = draft.status.unwrap_or(old.status);
     todo.assignee = draft.assignee.or_else(|| old.assignee.clone());
     todo.notes = draft.notes.or_else(|| old.notes.clone());
-    if !same(&old, todo) {
+    if !has_same_content(&old, todo) {
         todo.updated = now;
     }
 }
 
 /// Returns true if two todos have the same content, whatever their times.
-fn same(one: &Todo, other: &Todo) -> bool {
+fn has_same_content(one: &Todo, other: &Todo) -> bool {
     (&one.id, &one.title, one.status, &one.assignee, &one.notes)
         == (&other.id, &other.title, other.status, &other.assignee, &other.notes)
 }
@@ -217,7 +217,7 @@ fn free_id(taken: &HashSet<String>, todos: &[Todo]) -> String {
     (1_u64..).map(|number| number.to_string()).find(free).unwrap_or_default()
 }
 
-fn check(todos: &[Todo]) -> Result<(), TodoError> {
+fn check_rules(todos: &[Todo]) -> Result<(), TodoError> {
     if todos.len() > MAX_TODOS {
         return Err(TodoError::TooLarge { what: "the list", limit: format!("{MAX_TODOS} todos") });
     }

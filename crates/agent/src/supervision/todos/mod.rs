@@ -36,7 +36,7 @@ pub struct TodoChange {
 /// The list that a session, its tools and its handle share.
 pub struct Todos {
     clock: Clock,
-    changed: Notify,
+    change_notify: Notify,
     inner: Mutex<TodosInner>,
 }
 
@@ -50,19 +50,19 @@ impl Todos {
     /// Creates an empty list that takes its times from `clock`.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self::with(clock, true)
+        Self::with_enabled(clock, true)
     }
 
     /// Creates a disabled list, which refuses every change with [`TodoError::Disabled`].
     #[must_use]
     pub fn disabled(clock: Clock) -> Self {
-        Self::with(clock, false)
+        Self::with_enabled(clock, false)
     }
 
-    fn with(clock: Clock, enabled: bool) -> Self {
+    fn with_enabled(clock: Clock, enabled: bool) -> Self {
         Self {
             clock,
-            changed: Notify::new(),
+            change_notify: Notify::new(),
             inner: Mutex::new(TodosInner { enabled, list: TodoList::default(), changes: Vec::new() }),
         }
     }
@@ -76,7 +76,7 @@ impl Todos {
     /// Restores the list from the log, without recording a change.
     pub fn restore(&self, todos: Vec<Todo>) {
         let mut inner = self.lock();
-        inner.list = TodoList::restored(todos);
+        inner.list = TodoList::from_log(todos);
         inner.changes.clear();
     }
 
@@ -92,7 +92,7 @@ impl Todos {
     /// [`TodoError`]; the list is as it was.
     pub fn set(&self, drafts: Vec<TodoDraft>) -> Result<Vec<Todo>, TodoError> {
         let now = self.clock.now();
-        self.change(|list| list.set(drafts, now))
+        self.apply_change(|list| list.set(drafts, now))
     }
 
     /// Changes single todos and adds new ones, all or none; see [`TodoList::merge`].
@@ -101,7 +101,7 @@ impl Todos {
     /// [`TodoError`]; the list is as it was.
     pub fn merge(&self, drafts: Vec<TodoDraft>) -> Result<Vec<Todo>, TodoError> {
         let now = self.clock.now();
-        self.change(|list| list.merge(drafts, now))
+        self.apply_change(|list| list.merge(drafts, now))
     }
 
     /// Changes the todo that `draft` names.
@@ -110,7 +110,7 @@ impl Todos {
     /// [`TodoError::Unknown`] if no todo has this id, or the errors of [`TodoList::merge`].
     pub fn update(&self, draft: TodoDraft) -> Result<Vec<Todo>, TodoError> {
         let now = self.clock.now();
-        self.change(|list| list.update(draft, now))
+        self.apply_change(|list| list.update(draft, now))
     }
 
     /// Removes a todo.
@@ -118,7 +118,7 @@ impl Todos {
     /// # Errors
     /// [`TodoError::Unknown`] if no todo has this id.
     pub fn delete(&self, id: &str) -> Result<Vec<Todo>, TodoError> {
-        self.change(|list| list.delete(id))
+        self.apply_change(|list| list.delete(id))
     }
 
     /// Takes the changes since the last call, oldest first. The session logs each as an event and
@@ -129,14 +129,14 @@ impl Todos {
     }
 
     /// Waits for a change that has not been taken.
-    pub(crate) async fn changed(&self) {
+    pub(crate) async fn wait_for_change(&self) {
         while self.lock().changes.is_empty() {
-            self.changed.notified().await;
+            self.change_notify.notified().await;
         }
     }
 
     /// Applies a change, stores the old list for the log, and returns the new list.
-    fn change(
+    fn apply_change(
         &self,
         make: impl FnOnce(&mut TodoList) -> Result<(), TodoError>,
     ) -> Result<Vec<Todo>, TodoError> {
@@ -149,7 +149,7 @@ impl Todos {
         let current = inner.list.todos().to_vec();
         if previous != current {
             inner.changes.push(TodoChange { previous, current: current.clone() });
-            self.changed.notify_one();
+            self.change_notify.notify_one();
         }
         Ok(current)
     }

@@ -9,7 +9,7 @@ use journeyman_protocol::{Todo, TodoReminderReason, TodoStatus};
 /// task runs.
 pub const DEFAULT_REMIND_STEPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 /// Maximum number of todos in a reminder. `todo_read` returns the rest.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// A reminder for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,35 +40,35 @@ impl Reminders {
     /// Returns the reminder for the start of a session: the open todos, or a note that there are
     /// none.
     #[must_use]
-    pub fn start(&self, todos: &[Todo]) -> TodoReminder {
-        let text = match open(todos) {
+    pub fn start_reminder(&self, todos: &[Todo]) -> TodoReminder {
+        let text = match count_open(todos) {
             0 => "Your todo list is empty. Use todo_write if the task has several steps.".to_owned(),
-            _ => format!("Your todo list:\n{}", lines(todos, LISTED)),
+            _ => format!("Your todo list:\n{}", format_todos(todos, MAX_LISTED)),
         };
         TodoReminder { reason: TodoReminderReason::Startup, text, todos: todos.to_vec() }
     }
 
     /// Counts a step. Returns a reminder after every `every` steps without a change, while a todo
     /// is open.
-    pub fn step(&mut self, todos: &[Todo]) -> Option<TodoReminder> {
+    pub fn count_step(&mut self, todos: &[Todo]) -> Option<TodoReminder> {
         let every = self.every?;
         self.steps = self.steps.saturating_add(1);
         if self.steps < every.get() {
             return None;
         }
         self.steps = 0;
-        (open(todos) > 0).then(|| TodoReminder {
+        (count_open(todos) > 0).then(|| TodoReminder {
             reason: TodoReminderReason::Interval,
             text: format!(
                 "Your todo list has not changed for {every} steps. Keep it true:\n{}",
-                lines(todos, LISTED)
+                format_todos(todos, MAX_LISTED)
             ),
             todos: todos.to_vec(),
         })
     }
 
     /// Restarts the count after a change. Returns a reminder if the list became empty.
-    pub fn changed(&mut self, previous: &[Todo], current: &[Todo]) -> Option<TodoReminder> {
+    pub fn observe_change(&mut self, previous: &[Todo], current: &[Todo]) -> Option<TodoReminder> {
         self.steps = 0;
         (current.is_empty() && !previous.is_empty()).then(|| TodoReminder {
             reason: TodoReminderReason::Empty,
@@ -78,12 +78,12 @@ impl Reminders {
     }
 }
 
-fn open(todos: &[Todo]) -> usize {
+fn count_open(todos: &[Todo]) -> usize {
     todos.iter().filter(|todo| todo.status != TodoStatus::Completed).count()
 }
 
 /// Formats the first `most` todos, one per line: `1. [in_progress] title`.
-fn lines(todos: &[Todo], most: usize) -> String {
+fn format_todos(todos: &[Todo], most: usize) -> String {
     let mut text = String::new();
     for (nth, todo) in (1..).zip(todos.iter().take(most)) {
         text.push_str(&format!("{nth}. [{}] {}\n", status_name(todo.status), one_line(&todo.title)));

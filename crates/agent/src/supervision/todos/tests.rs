@@ -77,14 +77,14 @@ fn case_22_reminders() {
     let list = todos();
     let mut reminders = Reminders::new(std::num::NonZeroU32::new(3));
     let steps = |reminders: &mut Reminders, count: usize| -> Vec<bool> {
-        (0..count).map(|_| reminders.step(&list.get()).is_some()).collect()
+        (0..count).map(|_| reminders.count_step(&list.get()).is_some()).collect()
     };
     assert_eq!(steps(&mut reminders, 7), [false; 7], "nothing is open");
     list.set(vec![draft("a", "first", InProgress), draft("b", "second", Pending)]).unwrap();
     let tell = |reminders: &mut Reminders| {
         list.take_changes()
             .into_iter()
-            .find_map(|change| reminders.changed(&change.previous, &change.current))
+            .find_map(|change| reminders.observe_change(&change.previous, &change.current))
     };
     assert_eq!(tell(&mut reminders), None);
     assert_eq!(steps(&mut reminders, 6), [false, false, true, false, false, true]);
@@ -98,19 +98,19 @@ fn case_22_reminders() {
     list.set(vec![]).unwrap();
     let empty = tell(&mut reminders).unwrap();
     assert_eq!((empty.reason, empty.todos), (TodoReminderReason::Empty, vec![]));
-    assert!(Reminders::new(None).step(&list.get()).is_none());
+    assert!(Reminders::new(None).count_step(&list.get()).is_none());
 }
 
 #[test]
 fn the_words_of_reminders() {
     let list = todos();
     let reminders = Reminders::new(Some(DEFAULT_REMIND_STEPS));
-    assert!(reminders.start(&list.get()).text.contains("empty"));
+    assert!(reminders.start_reminder(&list.get()).text.contains("empty"));
     let drafts = (1..=12).map(|nth| {
         draft(&format!("t{nth}"), &format!("thing\n{nth}"), if nth == 2 { InProgress } else { Pending })
     });
     list.set(drafts.collect()).unwrap();
-    let start = reminders.start(&list.get());
+    let start = reminders.start_reminder(&list.get());
     assert_eq!(start.reason, TodoReminderReason::Startup);
     assert!(
         start.text.starts_with("Your todo list:\n1. [pending] thing 1\n2. [in_progress] thing 2\n"),
@@ -119,7 +119,7 @@ fn the_words_of_reminders() {
     );
     assert!(start.text.ends_with("\n10. [pending] thing 10\n… 2 more"), "{}", start.text);
     let mut reminders = Reminders::new(Some(DEFAULT_REMIND_STEPS));
-    let told: Vec<_> = (1..=10).filter_map(|_| reminders.step(&list.get())).collect();
+    let told: Vec<_> = (1..=10).filter_map(|_| reminders.count_step(&list.get())).collect();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].reason, TodoReminderReason::Interval);
 }
@@ -192,7 +192,7 @@ fn a_restored_list_is_no_change() {
 
 /// A call of `todo_write`, without the context that it doesn't use.
 fn write(list: &Arc<Todos>, input: Value) -> Result<(String, bool), String> {
-    let output = TodoWrite::new(Arc::clone(list)).write(&input).map_err(|error| error.to_string())?;
+    let output = TodoWrite::new(Arc::clone(list)).write_list(&input).map_err(|error| error.to_string())?;
     match &output.parts[..] {
         [ResultPart::Text { text }] => Ok((text.clone(), output.is_error)),
         other => panic!("{other:?}"),
@@ -246,10 +246,10 @@ fn the_tools_take_what_models_write() {
 #[test]
 fn the_whole_list_is_read_with_its_ids() {
     let list = todos();
-    assert_eq!(tools::shown(&list.get()), "The list is empty.");
+    assert_eq!(tools::format_list(&list.get()), "The list is empty.");
     write(&list, json!({"todos": [{"id": "x", "title": "first\nline", "assignee": "ann", "notes": "see b"}, "second"]})).unwrap();
     assert_eq!(
-        tools::shown(&list.get()),
+        tools::format_list(&list.get()),
         "x [pending] first line (for: ann) (notes: see b)\n1 [pending] second"
     );
 }

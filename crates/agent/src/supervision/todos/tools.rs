@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::remind::{one_line, status_name};
 use super::{TodoDraft, Todos};
 
-const READ: &str = "todo_read";
-const WRITE: &str = "todo_write";
-const SIGNATURE: &str = "{todos: [{id?, title, status?, notes?}], merge?: boolean}";
+const READ_TOOL: &str = "todo_read";
+const WRITE_TOOL: &str = "todo_write";
+const INPUT_SIGNATURE: &str = "{todos: [{id?, title, status?, notes?}], merge?: boolean}";
 
 /// The tool that shows the list.
 pub struct TodoRead {
@@ -74,12 +74,12 @@ impl TodoWrite {
         Self { todos }
     }
 
-    pub(super) fn write(&self, input: &Value) -> Result<ToolOutput, ToolError> {
-        let (drafts, merge) = read(input).map_err(refuse)?;
+    pub(super) fn write_list(&self, input: &Value) -> Result<ToolOutput, ToolError> {
+        let (drafts, merge) = parse_drafts(input).map_err(arguments_error)?;
         let unnamed = drafts.iter().any(|draft| draft.id.is_none());
         let saved = if merge { self.todos.merge(drafts) } else { self.todos.set(drafts) };
         match saved {
-            Ok(todos) => Ok(ToolOutput::text(said(&todos, unnamed))),
+            Ok(todos) => Ok(ToolOutput::text(describe_written(&todos, unnamed))),
             Err(error) => {
                 Ok(ToolOutput { is_error: true, ..ToolOutput::text(format!("not changed: {error}")) })
             }
@@ -87,12 +87,12 @@ impl TodoWrite {
     }
 }
 
-fn refuse(problems: String) -> ToolError {
-    ToolError::Arguments { tool: WRITE, problems, signature: SIGNATURE.to_owned() }
+fn arguments_error(problems: String) -> ToolError {
+    ToolError::Arguments { tool: WRITE_TOOL, problems, signature: INPUT_SIGNATURE.to_owned() }
 }
 
 /// Parses the drafts. The flag is true if they change single todos instead of the whole list.
-fn read(input: &Value) -> Result<(Vec<TodoDraft>, bool), String> {
+fn parse_drafts(input: &Value) -> Result<(Vec<TodoDraft>, bool), String> {
     let arguments: TodoArguments =
         serde_json::from_value(input.clone()).map_err(|_| "`todos` must be a list of todos".to_owned())?;
     let items = match arguments.todos {
@@ -101,11 +101,11 @@ fn read(input: &Value) -> Result<(Vec<TodoDraft>, bool), String> {
             serde_json::from_str(&text).map_err(|_| "`todos` must be a list of todos".to_owned())?
         }
     };
-    let drafts: Result<Vec<TodoDraft>, String> = items.into_iter().map(draft).collect();
+    let drafts: Result<Vec<TodoDraft>, String> = items.into_iter().map(draft_of).collect();
     Ok((drafts?, arguments.merge.unwrap_or(false)))
 }
 
-fn draft(item: TodoItem) -> Result<TodoDraft, String> {
+fn draft_of(item: TodoItem) -> Result<TodoDraft, String> {
     match item {
         TodoItem::Title(title) => Ok(TodoDraft { title: Some(title), ..TodoDraft::default() }),
         TodoItem::Fields { id, title, status, assignee, notes } => {
@@ -132,7 +132,7 @@ fn status_of(word: &str) -> Result<TodoStatus, String> {
 }
 
 /// Describes a written list to the model, without repeating the list.
-fn said(todos: &[Todo], with_ids: bool) -> String {
+fn describe_written(todos: &[Todo], with_ids: bool) -> String {
     let done = todos.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
     let mut text = format!("Saved: {} open, {done} completed.", todos.len() - done);
     if with_ids && !todos.is_empty() {
@@ -143,7 +143,7 @@ fn said(todos: &[Todo], with_ids: bool) -> String {
 }
 
 /// Formats the whole list with its ids.
-pub(super) fn shown(todos: &[Todo]) -> String {
+pub(super) fn format_list(todos: &[Todo]) -> String {
     if todos.is_empty() {
         return "The list is empty.".to_owned();
     }
@@ -163,7 +163,7 @@ pub(super) fn shown(todos: &[Todo]) -> String {
 impl Tool for TodoRead {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: READ.to_owned(),
+            name: READ_TOOL.to_owned(),
             description: "Shows your todo list with ids.".to_owned(),
             input_schema: json!({ "type": "object", "properties": {} }),
         }
@@ -186,14 +186,14 @@ impl Tool for TodoRead {
         _context: &'a ToolContext,
         _input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        async move { Ok(ToolOutput::text(shown(&self.todos.get()))) }.boxed()
+        async move { Ok(ToolOutput::text(format_list(&self.todos.get()))) }.boxed()
     }
 }
 
 impl Tool for TodoWrite {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: WRITE.to_owned(),
+            name: WRITE_TOOL.to_owned(),
             description:
                 "Writes your todo list; at most one in_progress. With merge, only changes or adds these, by id."
                 .to_owned(),
@@ -219,11 +219,11 @@ impl Tool for TodoWrite {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        read(input).map(|_| Effects::default()).map_err(refuse)
+        parse_drafts(input).map(|_| Effects::default()).map_err(arguments_error)
     }
 
     fn summary(&self, input: &Value) -> String {
-        match read(input) {
+        match parse_drafts(input) {
             Ok((drafts, _)) => format!("write {} todos", drafts.len()),
             Err(_) => "write the todos".to_owned(),
         }
@@ -238,6 +238,6 @@ impl Tool for TodoWrite {
         _context: &'a ToolContext,
         input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        async move { self.write(&input) }.boxed()
+        async move { self.write_list(&input) }.boxed()
     }
 }

@@ -4,14 +4,14 @@ use journeyman_protocol::{Envelope, Event, Seq, UnixMillis};
 use journeyman_store::{Entry, NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
 
 use super::core::{LogCore, lock};
-use super::queue::{PushTicket, SessionBeginning, WriterState, after};
+use super::queue::{PushTicket, SessionBeginning, WriterState, positions_after};
 use super::timeline::ShownEnvelope;
 use crate::AgentError;
 
 impl LogCore {
     /// Writes all queued entries. On failure, removes the entries under `ticket` from the queue,
     /// unless the store may have written them.
-    pub(super) async fn write(&self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
+    pub(super) async fn write_all(&self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
         let mut writer = self.writer.lock().await;
         let was_over = writer.lost || writer.ended;
         let Err(error) = self.write_queue(&mut writer).await else { return Ok(()) };
@@ -25,26 +25,26 @@ impl LogCore {
             // Entries after those in doubt were never given to the store.
             kept = place < writer.in_doubt;
             if !kept {
-                queue.take_back(ticket);
+                queue.remove_unwritten(ticket);
             }
         }
         // If the session is gone, only the caller is told: no queued entry can be written later.
         let gone = matches!(error, AgentError::Store(StoreError::Gone { .. }));
         if !was_over && !gone {
             let waiting = lock(&self.queue).len() as u64;
-            self.show(Event::StorageFailure { message: error.to_string(), waiting });
+            self.show_event(Event::StorageFailure { message: error.to_string(), waiting });
         }
         if kept { Err(AgentError::InDoubt { reason: error.to_string() }) } else { Err(error) }
     }
 
     /// Makes the next append create the session, unless it exists already.
-    pub(super) async fn begin(&self, beginning: Option<SessionBeginning>) {
+    pub(super) async fn set_beginning(&self, beginning: Option<SessionBeginning>) {
         let mut writer = self.writer.lock().await;
         writer.beginning = beginning.filter(|_| writer.last == Seq::START);
     }
 
     /// Stops all writing.
-    pub(super) async fn end(&self) {
+    pub(super) async fn stop_writing(&self) {
         self.writer.lock().await.ended = true;
     }
 
@@ -53,15 +53,15 @@ impl LogCore {
             return Err(AgentError::Ended);
         }
         if writer.lost {
-            return Err(self.lost(writer));
+            return Err(self.mark_lost(writer));
         }
-        if writer.in_doubt > 0 && !self.nothing_came(writer).await? {
-            self.compare(writer).await?;
+        if writer.in_doubt > 0 && !self.is_log_unchanged(writer).await? {
+            self.count_written(writer).await?;
         }
         loop {
             let (entries, status) = {
                 let mut queue = lock(&self.queue);
-                (queue.entries(writer.last, &writer.known), queue.status())
+                (queue.to_new_entries(writer.last, &writer.known), queue.status())
             };
             let count = entries.len();
             if count == 0 {
@@ -70,14 +70,14 @@ impl LogCore {
             // Set before the call, so that the next attempt checks the log first, even after a
             // panic.
             writer.in_doubt = count;
-            let Err(error) = self.hand_over(writer, entries, status).await else {
-                self.written(writer, count);
+            let Err(error) = self.append_to_store(writer, entries, status).await else {
+                self.mark_written(writer, count);
                 return Ok(());
             };
-            if !matches!(error, StoreError::Conflict { .. }) && self.came_to_nothing(writer, &error).await {
+            if !matches!(error, StoreError::Conflict { .. }) && self.wrote_nothing(writer, &error).await {
                 return Err(error.into());
             }
-            match self.compare(writer).await {
+            match self.count_written(writer).await {
                 Ok(settled) if settled == count => return Ok(()),
                 // An earlier attempt was written. The remaining entries go next, and their number
                 // falls each time.
@@ -91,7 +91,7 @@ impl LogCore {
 
     /// Gives entries to the store: creates the session with its first entries, and sets a new
     /// status for lists.
-    async fn hand_over(
+    async fn append_to_store(
         &self,
         writer: &WriterState,
         entries: Vec<NewEntry>,
@@ -112,12 +112,12 @@ impl LogCore {
 
     /// Returns true if a failed append wrote nothing, or if that can't be determined now. Returns
     /// false if the log has new entries to compare.
-    async fn came_to_nothing(&self, writer: &mut WriterState, error: &StoreError) -> bool {
+    async fn wrote_nothing(&self, writer: &mut WriterState, error: &StoreError) -> bool {
         if was_refused(error) {
             writer.in_doubt = 0;
             return true;
         }
-        match self.nothing_came(writer).await {
+        match self.is_log_unchanged(writer).await {
             Ok(nothing) => nothing,
             Err(_) => {
                 // The store guarantees that only uncertain errors may have written entries.
@@ -131,7 +131,7 @@ impl LogCore {
 
     /// Returns true if the log still ends at our last entry. Tests this with an empty append, which
     /// also makes entries in doubt durable; a read would not.
-    async fn nothing_came(&self, writer: &mut WriterState) -> Result<bool, AgentError> {
+    async fn is_log_unchanged(&self, writer: &mut WriterState) -> Result<bool, AgentError> {
         match self.store.append(&self.session, writer.last, Vec::new()).await {
             Ok(_) => {
                 writer.in_doubt = 0;
@@ -148,26 +148,26 @@ impl LogCore {
 
     /// Compares new entries of the log with the entries in doubt, and returns how many of those
     /// were written. Any other new entry means that another process wrote to the session.
-    async fn compare(&self, writer: &mut WriterState) -> Result<usize, AgentError> {
+    async fn count_written(&self, writer: &mut WriterState) -> Result<usize, AgentError> {
         let tried = writer.in_doubt;
         let found = self.store.read(&self.session, writer.last, tried.saturating_add(1)).await?;
         let ours = {
             let mut queue = lock(&self.queue);
-            let entries = queue.entries(writer.last, &writer.known);
+            let entries = queue.to_new_entries(writer.last, &writer.known);
             found
                 .iter()
                 .zip(entries.iter().take(tried))
-                .take_while(|(found, tried)| same(found, tried))
+                .take_while(|(found, tried)| is_same_entry(found, tried))
                 .count()
         };
-        self.written(writer, ours);
+        self.mark_written(writer, ours);
         // No new entry at all means that the log became shorter.
-        if ours == 0 || ours < found.len() { Err(self.lost(writer)) } else { Ok(ours) }
+        if ours == 0 || ours < found.len() { Err(self.mark_lost(writer)) } else { Ok(ours) }
     }
 
     /// Marks the first `count` queued entries as durable: publishes their events and removes them
     /// from the queue.
-    fn written(&self, writer: &mut WriterState, count: usize) {
+    fn mark_written(&self, writer: &mut WriterState, count: usize) {
         writer.in_doubt = 0;
         if count == 0 {
             return;
@@ -177,13 +177,13 @@ impl LogCore {
             let mut queue = lock(&self.queue);
             let mut shown = Vec::new();
             let count = count.min(queue.items.len());
-            for ((_, prepared), seq) in queue.items.drain(..count).zip(after(writer.last)) {
+            for ((_, prepared), seq) in queue.items.drain(..count).zip(positions_after(writer.last)) {
                 writer.last = seq;
                 writer.known.add(seq, &prepared.pieces);
-                let weight = prepared.weight();
+                let weight = prepared.approximate_bytes();
                 if let Some(event) = prepared.event {
                     shown.push(ShownEnvelope {
-                        envelope: self.envelope(seq, prepared.at, *event).into(),
+                        envelope: self.envelope_at(seq, prepared.at, *event).into(),
                         weight,
                     });
                 }
@@ -193,13 +193,13 @@ impl LogCore {
         self.changed.notify_waiters();
     }
 
-    fn envelope(&self, seq: Seq, at: UnixMillis, event: Event) -> Envelope {
+    fn envelope_at(&self, seq: Seq, at: UnixMillis, event: Event) -> Envelope {
         Envelope { session: self.session.clone(), seq: Some(seq), at, channel: event.channel(), event }
     }
 
     /// Marks the session as lost and stops all writing, because this process no longer knows the
     /// log's state.
-    fn lost(&self, writer: &mut WriterState) -> AgentError {
+    fn mark_lost(&self, writer: &mut WriterState) -> AgentError {
         (writer.lost, writer.in_doubt) = (true, 0);
         lock(&self.queue).lost = true;
         AgentError::LostSession { session: self.session.clone(), last: writer.last }
@@ -221,7 +221,7 @@ fn was_refused(error: &StoreError) -> bool {
 }
 
 /// Returns true if a stored entry is the one we tried to write, byte for byte.
-fn same(found: &Entry, tried: &NewEntry) -> bool {
+fn is_same_entry(found: &Entry, tried: &NewEntry) -> bool {
     // Stores keep times as signed numbers.
     let at = UnixMillis(tried.at.0.min(i64::MAX as u64));
     found.channel == tried.channel

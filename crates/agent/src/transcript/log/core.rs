@@ -59,27 +59,27 @@ impl LogCore {
     pub(super) fn emit(&self, event: Event) {
         // Streamed pieces are frequent, so they skip the list.
         if event.is_live_only() {
-            self.show(event);
+            self.show_event(event);
         } else {
             self.push(vec![event.into()]);
         }
     }
 
     pub(super) fn push(&self, items: Vec<LogEntry>) {
-        let prepared = self.prepare(items);
+        let prepared = self.prepare_entries(items);
         self.enqueue(prepared);
     }
 
     /// Converts items to entries. Live-only events are shown instead.
-    pub(super) fn prepare(&self, items: Vec<LogEntry>) -> Vec<PreparedEntry> {
+    pub(super) fn prepare_entries(&self, items: Vec<LogEntry>) -> Vec<PreparedEntry> {
         let at = self.clock.now();
         let entry = |item| match item {
             LogEntry::Event(event) if event.is_live_only() => {
-                self.show(*event);
+                self.show_event(*event);
                 None
             }
-            LogEntry::Event(event) => Some(PreparedEntry::event(event, at, &self.redactor)),
-            LogEntry::Record(record) => Some(PreparedEntry::record(&record, at, &self.redactor)),
+            LogEntry::Event(event) => Some(PreparedEntry::from_event(event, at, &self.redactor)),
+            LogEntry::Record(record) => Some(PreparedEntry::from_record(&record, at, &self.redactor)),
         };
         items.into_iter().filter_map(entry).collect()
     }
@@ -94,10 +94,10 @@ impl LogCore {
     }
 
     /// Shows a live-only event.
-    pub(super) fn show(&self, mut event: Event) {
+    pub(super) fn show_event(&self, mut event: Event) {
         redact_event(&self.redactor, &mut event);
         let envelope = self.live_envelope(event);
-        lock(&self.timeline).show(envelope);
+        lock(&self.timeline).show_live(envelope);
         self.changed.notify_waiters();
     }
 
@@ -144,7 +144,7 @@ fn redact_event(redactor: &Redactor, event: &mut Event) {
             }
         }
         other => {
-            if let Some(clean) = redacted(redactor, &*other) {
+            if let Some(clean) = redact_value(redactor, &*other) {
                 *other = clean;
             }
         }
@@ -152,7 +152,7 @@ fn redact_event(redactor: &Redactor, event: &mut Event) {
 }
 
 /// Returns a redacted copy of a value, or `None` if the value contains no known secret.
-pub(crate) fn redacted<T: Serialize + DeserializeOwned>(redactor: &Redactor, value: &T) -> Option<T> {
+pub(crate) fn redact_value<T: Serialize + DeserializeOwned>(redactor: &Redactor, value: &T) -> Option<T> {
     let before = serde_json::to_value(value).ok()?;
     let mut after = before.clone();
     redactor.redact_json(&mut after);

@@ -39,7 +39,7 @@ mod subscription;
 mod tests;
 mod timeline;
 
-pub(crate) use core::{LiveSink, LogEntry, redacted};
+pub(crate) use core::{LiveSink, LogEntry, redact_value};
 pub use entry::{envelope_of, message_of};
 pub(crate) use queue::SessionBeginning;
 pub use reference::events;
@@ -94,7 +94,7 @@ impl Log {
     }
 
     /// Queues a record for the next append.
-    pub(crate) fn record(&self, record: Record) {
+    pub(crate) fn push_record(&self, record: Record) {
         self.push(vec![record.into()]);
     }
 
@@ -110,7 +110,7 @@ impl Log {
     /// [`AgentError::LostSession`] once somebody else has written the session: from then on nothing
     /// is written or queued.
     pub(crate) async fn flush(&self) -> Result<(), AgentError> {
-        self.append(None).await
+        self.append_queued(None).await
     }
 
     /// [`Log::push`] and [`Log::flush`].
@@ -118,7 +118,7 @@ impl Log {
     /// # Errors
     /// As [`Log::flush`]: the items stay queued.
     #[cfg(test)]
-    pub(crate) async fn commit(&self, items: Vec<LogEntry>) -> Result<(), AgentError> {
+    pub(crate) async fn push_and_flush(&self, items: Vec<LogEntry>) -> Result<(), AgentError> {
         self.push(items);
         self.flush().await
     }
@@ -129,20 +129,20 @@ impl Log {
     /// As [`Log::flush`]: the items are not written and won't be. But for one case,
     /// [`AgentError::InDoubt`]: the store failed and does not say either whether it wrote them.
     /// Then they stay queued, and are written once.
-    pub(crate) async fn offer(&self, items: Vec<LogEntry>) -> Result<(), AgentError> {
-        let prepared = self.shared.prepare(items);
+    pub(crate) async fn write_or_remove(&self, items: Vec<LogEntry>) -> Result<(), AgentError> {
+        let prepared = self.shared.prepare_entries(items);
         prepared.iter().try_for_each(PreparedEntry::check_size)?;
         let ticket = self.shared.enqueue(prepared);
-        self.append(ticket).await
+        self.append_queued(ticket).await
     }
 
     /// Has the next append begin the session, all of it or nothing; `None` takes that back.
-    pub(crate) async fn begin(&self, beginning: Option<SessionBeginning>) {
-        self.shared.begin(beginning).await;
+    pub(crate) async fn set_beginning(&self, beginning: Option<SessionBeginning>) {
+        self.shared.set_beginning(beginning).await;
     }
 
     /// Entries that are queued and not durable.
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn unwritten_count(&self) -> usize {
         lock(&self.shared.queue).len()
     }
 
@@ -165,13 +165,13 @@ impl Log {
     /// The number of subscribers that have not taken everything that was shown.
     #[cfg(test)]
     pub(crate) fn subscribers_behind(&self) -> usize {
-        lock(&self.shared.timeline).behind()
+        lock(&self.shared.timeline).subscribers_behind()
     }
 
     /// The session is idle: nothing is kept in memory but what some subscriber has still to take.
-    pub(crate) fn rest(&self) {
-        lock(&self.shared.timeline).rest();
-        lock(&self.shared.queue).rest();
+    pub(crate) fn release_memory(&self) {
+        lock(&self.shared.timeline).release_memory();
+        lock(&self.shared.queue).release_memory();
     }
 
     /// Nothing more will come: subscribers get what is left, then the end.
@@ -182,14 +182,14 @@ impl Log {
     /// The session is over: waits for what is being written, and from then on nothing is written
     /// any more, whoever still holds an end of this. Whoever takes the session next has the log to
     /// themselves.
-    pub(crate) async fn end(&self) {
-        self.shared.end().await;
+    pub(crate) async fn stop_writing(&self) {
+        self.shared.stop_writing().await;
         self.close();
     }
 
     /// Appends what is queued in a task of its own, so that its outcome is accounted for even if
     /// this future is dropped: the store does not take a call back.
-    async fn append(&self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
+    async fn append_queued(&self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
         if lock(&self.shared.queue).is_settled() {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl Log {
             Err(died) => match ticket {
                 // Only its own append takes entries back: those that don't wait any more were
                 // written.
-                Some(ticket) if !lock(&self.shared.queue).holds(ticket) => Ok(()),
+                Some(ticket) if !lock(&self.shared.queue).has_ticket(ticket) => Ok(()),
                 Some(_) => Err(AgentError::InDoubt { reason: died.to_string() }),
                 None => {
                     Err(AgentError::Background { what: "writing the session log", reason: died.to_string() })
@@ -209,6 +209,6 @@ impl Log {
 
     /// Takes a writing end whole: subscribers hear of what is written before they hear the end.
     async fn write(self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
-        self.shared.write(ticket).await
+        self.shared.write_all(ticket).await
     }
 }

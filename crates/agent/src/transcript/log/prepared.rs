@@ -41,25 +41,25 @@ enum EntryBody {
 
 impl PreparedEntry {
     /// Prepares an event: redacts it once for both the log and subscribers.
-    pub(super) fn event(event: Box<Event>, at: UnixMillis, redactor: &Redactor) -> Self {
+    pub(super) fn from_event(event: Box<Event>, at: UnixMillis, redactor: &Redactor) -> Self {
         let (channel, kind) = (Some(event.channel()), event.kind());
         if !has_text(&event) {
             let body = EntryBody::Bytes(bytes_of(&*event));
             return Self { channel, kind, at, body, event: Some(event), pieces: Vec::new(), status: None };
         }
-        let (value, changed) = cleaned(&*event, redactor);
+        let (value, changed) = redacted_json(&*event, redactor);
         // If redaction replaced a number, the event can't be parsed any more and is not shown.
         let event = if changed { Event::deserialize(&value).ok().map(Box::new) } else { Some(event) };
-        let repeats = event.as_deref().map(reference::repeats).unwrap_or_default();
+        let repeats = event.as_deref().map(reference::pieces_of_event).unwrap_or_default();
         let body = match repeats.is_empty() {
             true => EntryBody::Bytes(bytes_of(&value)),
             false => EntryBody::Repeats { value, repeats, bytes: None },
         };
-        Self { channel, kind, at, body, event, pieces: Vec::new(), status: None }
+        Self { channel, kind, at, body, event: event, pieces: Vec::new(), status: None }
     }
 
     /// Prepares a record.
-    pub(super) fn record(record: &Record, at: UnixMillis, redactor: &Redactor) -> Self {
+    pub(super) fn from_record(record: &Record, at: UnixMillis, redactor: &Redactor) -> Self {
         let (kind, status) = (record.kind(), record.status());
         let (value, changed) = match record {
             Record::Began
@@ -71,13 +71,13 @@ impl PreparedEntry {
                 let body = EntryBody::Bytes(bytes_of(record));
                 return Self { channel: None, kind, at, body, event: None, pieces: Vec::new(), status };
             }
-            _ => cleaned(record, redactor),
+            _ => redacted_json(record, redactor),
         };
         let body = EntryBody::Bytes(bytes_of(&value));
         let pieces = match (record, changed) {
-            (Record::Message { .. }, false) => reference::pieces(record),
+            (Record::Message { .. }, false) => reference::pieces_of_record(record),
             (Record::Message { .. }, true) => {
-                serde_json::from_value(value).map(|record| reference::pieces(&record)).unwrap_or_default()
+                serde_json::from_value(value).map(|record| reference::pieces_of_record(&record)).unwrap_or_default()
             }
             _ => Vec::new(),
         };
@@ -85,12 +85,12 @@ impl PreparedEntry {
     }
 
     /// Returns the entry for the store. `find` returns the recorded message that contains a piece.
-    pub(super) fn entry(&mut self, find: impl Fn(&MessagePiece) -> Option<Seq>) -> NewEntry {
+    pub(super) fn to_new_entry(&mut self, find: impl Fn(&MessagePiece) -> Option<Seq>) -> NewEntry {
         let payload = match &mut self.body {
             EntryBody::Bytes(bytes) => bytes.clone(),
             EntryBody::Repeats { bytes: Some(bytes), .. } => bytes.clone(),
             EntryBody::Repeats { value, repeats, bytes } => {
-                let stored = reference::shortened(value, repeats, find);
+                let stored = reference::replace_pieces(value, repeats, find);
                 bytes.insert(bytes_of(&stored)).clone()
             }
         };
@@ -99,14 +99,14 @@ impl PreparedEntry {
 
     /// Discards the stored bytes because the entry's position, or one that it refers to, has
     /// changed.
-    pub(super) fn forget_place(&mut self) {
+    pub(super) fn discard_stored_bytes(&mut self) {
         if let EntryBody::Repeats { bytes, .. } = &mut self.body {
             *bytes = None;
         }
     }
 
     /// Returns the approximate size of a subscriber's copy, in bytes.
-    pub(super) fn weight(&self) -> usize {
+    pub(super) fn approximate_bytes(&self) -> usize {
         match &self.body {
             EntryBody::Bytes(bytes) => bytes.len(),
             EntryBody::Repeats { repeats, bytes, .. } => {
@@ -118,7 +118,7 @@ impl PreparedEntry {
 
     /// Refuses an entry that is too large for the store.
     pub(super) fn check_size(&self) -> Result<(), StoreError> {
-        let bytes = self.kind.len().saturating_add(self.weight());
+        let bytes = self.kind.len().saturating_add(self.approximate_bytes());
         if bytes <= MAX_ENTRY_BYTES {
             return Ok(());
         }
@@ -142,7 +142,7 @@ fn has_text(event: &Event) -> bool {
 }
 
 /// Returns the redacted JSON form, and true if something was redacted.
-fn cleaned<T: Serialize>(what: &T, redactor: &Redactor) -> (Value, bool) {
+fn redacted_json<T: Serialize>(what: &T, redactor: &Redactor) -> (Value, bool) {
     let mut value = serde_json::to_value(what).unwrap_or_default();
     let before = value.clone();
     redactor.redact_json(&mut value);

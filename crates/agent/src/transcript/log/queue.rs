@@ -39,7 +39,7 @@ impl EntryQueue {
         self.items.is_empty() && !self.lost
     }
 
-    pub(super) fn rest(&mut self) {
+    pub(super) fn release_memory(&mut self) {
         self.items.shrink_to_fit();
     }
 
@@ -53,30 +53,30 @@ impl EntryQueue {
     }
 
     /// Returns true if entries under a ticket are queued.
-    pub(super) fn holds(&self, ticket: PushTicket) -> bool {
+    pub(super) fn has_ticket(&self, ticket: PushTicket) -> bool {
         self.place_of(ticket).is_some()
     }
 
     /// Removes the unwritten entries under a ticket.
-    pub(super) fn take_back(&mut self, ticket: PushTicket) {
+    pub(super) fn remove_unwritten(&mut self, ticket: PushTicket) {
         self.items.retain(|(owner, _)| *owner != ticket);
         // The following entries move up, and so do the positions that they refer to.
-        self.items.iter_mut().for_each(|(_, prepared)| prepared.forget_place());
+        self.items.iter_mut().for_each(|(_, prepared)| prepared.discard_stored_bytes());
     }
 
     /// Returns all queued entries in stored form, for a log that ends at `last`.
-    pub(super) fn entries(&mut self, last: Seq, known: &KnownPieces) -> Vec<NewEntry> {
+    pub(super) fn to_new_entries(&mut self, last: Seq, known: &KnownPieces) -> Vec<NewEntry> {
         let mut batch = KnownPieces::default();
-        for ((_, prepared), seq) in self.items.iter().zip(after(last)) {
+        for ((_, prepared), seq) in self.items.iter().zip(positions_after(last)) {
             batch.add(seq, &prepared.pieces);
         }
         let find = |piece: &_| batch.find(piece).or_else(|| known.find(piece));
-        self.items.iter_mut().map(|(_, prepared)| prepared.entry(find)).collect()
+        self.items.iter_mut().map(|(_, prepared)| prepared.to_new_entry(find)).collect()
     }
 }
 
 /// Returns the positions after `last`, in order.
-pub(super) fn after(last: Seq) -> impl Iterator<Item = Seq> {
+pub(super) fn positions_after(last: Seq) -> impl Iterator<Item = Seq> {
     std::iter::successors(Some(last.next()), |seq| Some(seq.next()))
 }
 

@@ -19,20 +19,20 @@ use crate::AgentError;
 use crate::transcript::record::{Record, record_of};
 
 /// The field that says what was left out.
-const FROM: &str = "$from";
+const REFERENCE_FIELD: &str = "$from";
 /// Bytes of text from which on it is worth it: the note takes some 60.
-const MIN_TEXT: usize = 256;
+const MIN_TEXT_BYTES: usize = 256;
 /// Bytes of a call's input from which on it is worth it; shorter ones are read more often than they
 /// are large.
-const MIN_INPUT: usize = 2 * 1024;
+const MIN_INPUT_BYTES: usize = 2 * 1024;
 /// Pieces of recent messages that are remembered, 100 bytes each: a reply with some dozens of large
 /// calls.
-const MAX_KNOWN: usize = 64;
+const MAX_KNOWN_PIECES: usize = 64;
 /// Bytes of entries that are read at once: some hundreds of usual ones.
 pub(super) const PAGE_BYTES: usize = 256 * 1024;
 /// Messages that are kept while pages are read: a turn's events name its message, and `done` the
 /// last one.
-const CACHED: usize = 4;
+const MAX_CACHED_MESSAGES: usize = 4;
 
 /// Which part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(super) struct KnownPieces(VecDeque<(Seq, MessagePiece)>);
 impl KnownPieces {
     pub(super) fn add(&mut self, seq: Seq, pieces: &[MessagePiece]) {
         self.0.extend(pieces.iter().map(|piece| (seq, piece.clone())));
-        while self.0.len() > MAX_KNOWN {
+        while self.0.len() > MAX_KNOWN_PIECES {
             self.0.pop_front();
         }
     }
@@ -82,7 +82,7 @@ impl KnownPieces {
 }
 
 /// Returns the parts of a message's record that events may repeat.
-pub(super) fn pieces(record: &Record) -> Vec<MessagePiece> {
+pub(super) fn pieces_of_record(record: &Record) -> Vec<MessagePiece> {
     let Record::Message { message, calls, .. } = record else { return Vec::new() };
     if message.role != Role::Assistant {
         return Vec::new();
@@ -94,7 +94,7 @@ pub(super) fn pieces(record: &Record) -> Vec<MessagePiece> {
 }
 
 /// Returns the parts of an event that may be on record already.
-pub(super) fn repeats(event: &Event) -> Vec<RepeatedPiece> {
+pub(super) fn pieces_of_event(event: &Event) -> Vec<RepeatedPiece> {
     let places = match event {
         Event::TurnFinished { text, thinking, .. } => {
             vec![
@@ -115,14 +115,14 @@ pub(super) fn repeats(event: &Event) -> Vec<RepeatedPiece> {
 }
 
 fn long_text(part: MessagePart, text: &str) -> Option<(MessagePiece, usize)> {
-    (text.len() >= MIN_TEXT)
+    (text.len() >= MIN_TEXT_BYTES)
         .then(|| (MessagePiece { part, hash: ContentHash::of(text.as_bytes()) }, text.len()))
 }
 
 fn long_input(call: &CallId, input: &Value) -> Option<(MessagePiece, usize)> {
     let bytes = serde_json::to_vec(input).ok()?;
     let piece = || MessagePiece { part: MessagePart::Input(call.clone()), hash: ContentHash::of(&bytes) };
-    (bytes.len() >= MIN_INPUT).then(|| (piece(), bytes.len()))
+    (bytes.len() >= MIN_INPUT_BYTES).then(|| (piece(), bytes.len()))
 }
 
 /// The message's thinking as events have it.
@@ -135,7 +135,7 @@ fn thinking_of(message: &Message) -> String {
 }
 
 /// An event without the pieces that `find` knows a message for.
-pub(super) fn shortened(
+pub(super) fn replace_pieces(
     value: &Value,
     repeats: &[RepeatedPiece],
     find: impl Fn(&MessagePiece) -> Option<Seq>,
@@ -151,7 +151,7 @@ pub(super) fn shortened(
         sources.insert(repeat.pointer.to_owned(), source);
     }
     if let (Some(fields), false) = (value.as_object_mut(), sources.is_empty()) {
-        fields.insert(FROM.to_owned(), Value::Object(sources));
+        fields.insert(REFERENCE_FIELD.to_owned(), Value::Object(sources));
     }
     value
 }
@@ -173,7 +173,7 @@ pub async fn events(
         let Some(last) = page.last() else { break };
         after = last.seq;
         let most = limit.saturating_sub(events.len());
-        events.extend(resolver.envelopes(store, session, &page, most, |_, _| true).await?);
+        events.extend(resolver.resolve_page(store, session, &page, most, |_, _| true).await?);
     }
     Ok(events)
 }
@@ -187,7 +187,7 @@ pub(super) struct Resolver {
 
 impl Resolver {
     /// The events of a page that are wanted, at most so many.
-    pub(super) async fn envelopes(
+    pub(super) async fn resolve_page(
         &mut self,
         store: &dyn Store,
         session: &SessionId,
@@ -202,14 +202,14 @@ impl Resolver {
             if envelopes.len() >= most {
                 break;
             }
-            let envelope = match references(entry) {
+            let envelope = match parse_references(entry) {
                 None => envelope_of(session, entry),
                 Some((mut value, sources)) => {
                     for (pointer, source) in sources {
-                        let record = self.message(store, session, page, source.message).await?;
-                        put_back(&mut value, &pointer, source, record);
+                        let record = self.find_message(store, session, page, source.message).await?;
+                        restore_piece(&mut value, &pointer, source, record);
                     }
-                    read_back(session, entry, value)
+                    parse_envelope(session, entry, value)
                 }
             };
             envelopes.extend(envelope);
@@ -218,7 +218,7 @@ impl Resolver {
     }
 
     /// The message in an entry; from the page or from memory, if it is there.
-    async fn message(
+    async fn find_message(
         &mut self,
         store: &dyn Store,
         session: &SessionId,
@@ -234,7 +234,7 @@ impl Resolver {
                 }
             };
             self.messages.push_back((seq, record));
-            if self.messages.len() > CACHED {
+            if self.messages.len() > MAX_CACHED_MESSAGES {
                 self.messages.pop_front();
             }
         }
@@ -243,17 +243,17 @@ impl Resolver {
 }
 
 /// A stored event with what was left out of it, if anything was.
-fn references(entry: &Entry) -> Option<(Value, BTreeMap<String, PieceSource>)> {
+fn parse_references(entry: &Entry) -> Option<(Value, BTreeMap<String, PieceSource>)> {
     // Only these kinds have any; the others need not be looked into.
     if !["turn_finished", "done", "tool_start", "permission_required"].contains(&entry.kind.as_str()) {
         return None;
     }
     let mut value: Value = serde_json::from_slice(&entry.payload).ok()?;
-    let sources = value.as_object_mut()?.remove(FROM)?;
+    let sources = value.as_object_mut()?.remove(REFERENCE_FIELD)?;
     Some((value, serde_json::from_value(sources).ok()?))
 }
 
-fn put_back(value: &mut Value, pointer: &str, source: PieceSource, record: Option<&Record>) {
+fn restore_piece(value: &mut Value, pointer: &str, source: PieceSource, record: Option<&Record>) {
     let call = value.get("call").and_then(Value::as_str).map(CallId::new);
     let found = match record {
         Some(Record::Message { message, calls, .. }) => match pointer {
@@ -278,7 +278,7 @@ fn put_back(value: &mut Value, pointer: &str, source: PieceSource, record: Optio
     }
 }
 
-fn read_back(session: &SessionId, entry: &Entry, value: Value) -> Option<Envelope> {
+fn parse_envelope(session: &SessionId, entry: &Entry, value: Value) -> Option<Envelope> {
     let (channel, event) = (entry.channel?, serde_json::from_value(value).ok()?);
     Some(Envelope { session: session.clone(), seq: Some(entry.seq), at: entry.at, channel, event })
 }

@@ -45,7 +45,7 @@ impl EventFilter {
 
     /// Returns true if an event of this channel and kind passes.
     #[must_use]
-    pub fn wants(&self, channel: Channel, kind: &str) -> bool {
+    pub fn includes(&self, channel: Channel, kind: &str) -> bool {
         self.channels.as_ref().is_none_or(|channels| channels.contains(&channel))
             && self.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|wanted| wanted == kind))
     }
@@ -89,13 +89,13 @@ struct StoredHistory {
 
 impl Subscription {
     pub(super) fn new(shared: Arc<LogCore>, filter: EventFilter, since: Since) -> Self {
-        let (reader, cut) = lock(&shared.timeline).register();
+        let (reader, cut) = lock(&shared.timeline).add_subscriber();
         let last = match since {
             Since::Now => cut.position,
             Since::Seq(seq) => seq,
         };
         let mut subscription = Self { shared, filter, reader, last, ready: VecDeque::new(), history: None };
-        subscription.begin(cut.position, cut.open);
+        subscription.begin_history(cut.position, cut.open);
         subscription
     }
 
@@ -116,7 +116,7 @@ impl Subscription {
             }
             // Before the look, so that nothing that comes between the two is slept through.
             let changed = shared.changed.notified();
-            match self.take() {
+            match self.next_item() {
                 NextItem::Envelope(envelope) => {
                     self.last = envelope.seq.unwrap_or(self.last);
                     return Ok(Some(envelope));
@@ -142,10 +142,10 @@ impl Subscription {
         &self.filter
     }
 
-    fn take(&mut self) -> NextItem {
+    fn next_item(&mut self) -> NextItem {
         let (filter, last) = (&self.filter, self.last);
-        lock(&self.shared.timeline).take(self.reader, |envelope| {
-            envelope.seq.is_none_or(|seq| seq > last) && filter.wants(envelope.channel, envelope.event.kind())
+        lock(&self.shared.timeline).next_item(self.reader, |envelope| {
+            envelope.seq.is_none_or(|seq| seq > last) && filter.includes(envelope.channel, envelope.event.kind())
         })
     }
 
@@ -153,11 +153,11 @@ impl Subscription {
     fn catch_up(&mut self) {
         let lagged = self.shared.live_envelope(Event::Lagged { after: self.last });
         self.ready.push_back(Arc::new(lagged));
-        let cut = lock(&self.shared.timeline).cut(self.reader);
-        self.begin(cut.position, cut.open);
+        let cut = lock(&self.shared.timeline).move_to_live(self.reader);
+        self.begin_history(cut.position, cut.open);
     }
 
-    fn begin(&mut self, upto: Seq, open: Vec<Event>) {
+    fn begin_history(&mut self, upto: Seq, open: Vec<Event>) {
         if self.last < upto {
             self.history = Some(StoredHistory { upto, open, resolver: Resolver::default() });
         } else {
@@ -166,7 +166,7 @@ impl Subscription {
     }
 
     fn show_open(&mut self, open: Vec<Event>) {
-        let wanted = open.into_iter().filter(|event| self.filter.wants(event.channel(), event.kind()));
+        let wanted = open.into_iter().filter(|event| self.filter.includes(event.channel(), event.kind()));
         self.ready.extend(wanted.map(|event| Arc::new(self.shared.live_envelope(event))));
     }
 
@@ -179,7 +179,7 @@ impl Subscription {
         let filter = &self.filter;
         let envelopes = history
             .resolver
-            .envelopes(store, session, &page, usize::MAX, |channel, kind| filter.wants(channel, kind))
+            .resolve_page(store, session, &page, usize::MAX, |channel, kind| filter.includes(channel, kind))
             .await?;
         // Nothing has been changed before this line: a call that was dropped or failed reads the
         // page again.
@@ -192,12 +192,12 @@ impl Subscription {
         self.history = None;
         let again = {
             let mut timeline = lock(&self.shared.timeline);
-            timeline.is_behind(self.reader).then(|| timeline.cut(self.reader))
+            timeline.is_behind(self.reader).then(|| timeline.move_to_live(self.reader))
         };
         match again {
             // Reading took so long that the other end is not in memory any more. It was never live:
             // nothing that it had to be told of is lost to it.
-            Some(cut) => self.begin(cut.position, cut.open),
+            Some(cut) => self.begin_history(cut.position, cut.open),
             None => self.show_open(open),
         }
         Ok(())
@@ -206,6 +206,6 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        lock(&self.shared.timeline).forget(self.reader);
+        lock(&self.shared.timeline).remove_subscriber(self.reader);
     }
 }

@@ -8,7 +8,7 @@ use journeyman_protocol::{Envelope, Event, Seq};
 /// Size of an envelope without its text, in bytes.
 const ENVELOPE_BYTES: usize = 256;
 /// Capacity in envelopes that an empty buffer may keep: 2 KiB.
-const SPARE_ROOM: usize = 128;
+const SPARE_CAPACITY: usize = 128;
 
 /// Limits of the memory for subscribers that are slower than the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,19 +103,19 @@ impl Timeline {
     pub(super) fn publish(&mut self, position: Seq, shown: Vec<ShownEnvelope>) {
         self.position = position;
         for showing in shown {
-            self.add(showing);
+            self.add_envelope(showing);
         }
     }
 
     /// Shows a live-only event.
-    pub(super) fn show(&mut self, envelope: Envelope) {
+    pub(super) fn show_live(&mut self, envelope: Envelope) {
         let weight = text_of(&envelope.event).len();
-        self.add(ShownEnvelope { envelope: Arc::new(envelope), weight });
+        self.add_envelope(ShownEnvelope { envelope: Arc::new(envelope), weight });
     }
 
-    fn add(&mut self, mut showing: ShownEnvelope) {
+    fn add_envelope(&mut self, mut showing: ShownEnvelope) {
         if !self.closed {
-            self.open.follow(&showing.envelope.event);
+            self.open.observe_event(&showing.envelope.event);
         }
         if self.readers.is_empty() {
             return;
@@ -143,39 +143,39 @@ impl Timeline {
     }
 
     /// Drops envelopes that every subscriber has taken.
-    fn trim(&mut self) {
-        let taken = self.readers.values().copied().min().unwrap_or_else(|| self.end());
+    fn drop_taken(&mut self) {
+        let taken = self.readers.values().copied().min().unwrap_or_else(|| self.next_number());
         while self.first < taken && !self.shown.is_empty() {
             self.drop_oldest();
         }
         // Frees the capacity of a burst once all subscribers have taken it.
-        if self.shown.is_empty() && self.shown.capacity() > SPARE_ROOM {
+        if self.shown.is_empty() && self.shown.capacity() > SPARE_CAPACITY {
             self.shown.shrink_to_fit();
         }
     }
 
     /// Returns the number of the next envelope.
-    fn end(&self) -> u64 {
+    fn next_number(&self) -> u64 {
         self.first.saturating_add(self.shown.len() as u64)
     }
 
     /// Adds a subscriber, and returns its cut.
-    pub(super) fn register(&mut self) -> (SubscriberId, LiveStart) {
+    pub(super) fn add_subscriber(&mut self) -> (SubscriberId, LiveStart) {
         let reader = SubscriberId(self.registered);
         self.registered += 1;
-        (reader, self.cut(reader))
+        (reader, self.move_to_live(reader))
     }
 
     /// Moves a subscriber to the live end, and returns its new cut.
-    pub(super) fn cut(&mut self, reader: SubscriberId) -> LiveStart {
-        self.readers.insert(reader, self.end());
-        self.trim();
-        LiveStart { position: self.position, open: self.open.so_far() }
+    pub(super) fn move_to_live(&mut self, reader: SubscriberId) -> LiveStart {
+        self.readers.insert(reader, self.next_number());
+        self.drop_taken();
+        LiveStart { position: self.position, open: self.open.current_deltas() }
     }
 
-    pub(super) fn forget(&mut self, reader: SubscriberId) {
+    pub(super) fn remove_subscriber(&mut self, reader: SubscriberId) {
         self.readers.remove(&reader);
-        self.trim();
+        self.drop_taken();
     }
 
     /// Returns true if envelopes that a subscriber had not taken were dropped.
@@ -184,32 +184,32 @@ impl Timeline {
     }
 
     /// Returns the next envelope that a subscriber wants.
-    pub(super) fn take(&mut self, reader: SubscriberId, wants: impl Fn(&Envelope) -> bool) -> NextItem {
+    pub(super) fn next_item(&mut self, reader: SubscriberId, wants: impl Fn(&Envelope) -> bool) -> NextItem {
         let Some(from) = self.readers.get(&reader).copied() else { return NextItem::End };
         let Some(skipped) = from.checked_sub(self.first) else { return NextItem::Behind };
         let waiting = self.shown.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX));
         let found = waiting.zip(from..).find(|(showing, _)| wants(&showing.envelope));
         let (next, upto) = match found {
             Some((showing, number)) => (NextItem::Envelope(Arc::clone(&showing.envelope)), number + 1),
-            None if self.closed => (NextItem::End, self.end()),
-            None => (NextItem::Nothing, self.end()),
+            None if self.closed => (NextItem::End, self.next_number()),
+            None => (NextItem::Nothing, self.next_number()),
         };
         self.readers.insert(reader, upto);
         if from == self.first {
-            self.trim();
+            self.drop_taken();
         }
         next
     }
 
     /// Returns the number of subscribers that have envelopes to take.
     #[cfg(test)]
-    pub(super) fn behind(&self) -> usize {
-        self.readers.values().filter(|next| **next < self.end()).count()
+    pub(super) fn subscribers_behind(&self) -> usize {
+        self.readers.values().filter(|next| **next < self.next_number()).count()
     }
 
     /// Frees unused memory.
-    pub(super) fn rest(&mut self) {
-        self.trim();
+    pub(super) fn release_memory(&mut self) {
+        self.drop_taken();
         self.shown.shrink_to_fit();
         self.open = OpenBlocks::default();
     }
@@ -245,15 +245,15 @@ enum BlockKind {
 struct OpenBlocks(BTreeMap<(u32, BlockKind), String>);
 
 impl OpenBlocks {
-    fn follow(&mut self, event: &Event) {
+    fn observe_event(&mut self, event: &Event) {
         match event {
-            Event::TextDelta { block, offset, text } => self.grow((*block, BlockKind::Text), *offset, text),
+            Event::TextDelta { block, offset, text } => self.append_text((*block, BlockKind::Text), *offset, text),
             Event::ThinkingDelta { block, offset, text } => {
-                self.grow((*block, BlockKind::Thinking), *offset, text)
+                self.append_text((*block, BlockKind::Thinking), *offset, text)
             }
-            Event::TextStart { block } | Event::TextEnd { block, .. } => self.end((*block, BlockKind::Text)),
+            Event::TextStart { block } | Event::TextEnd { block, .. } => self.remove_block((*block, BlockKind::Text)),
             Event::ThinkingStart { block } | Event::ThinkingEnd { block, .. } => {
-                self.end((*block, BlockKind::Thinking));
+                self.remove_block((*block, BlockKind::Thinking));
             }
             // The message is complete, or its streamed text was discarded.
             Event::TurnStarted { .. }
@@ -266,7 +266,7 @@ impl OpenBlocks {
         }
     }
 
-    fn grow(&mut self, block: (u32, BlockKind), offset: u64, piece: &str) {
+    fn append_text(&mut self, block: (u32, BlockKind), offset: u64, piece: &str) {
         let text = self.0.entry(block).or_default();
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         if text.is_char_boundary(offset) {
@@ -278,11 +278,11 @@ impl OpenBlocks {
         }
     }
 
-    fn end(&mut self, block: (u32, BlockKind)) {
+    fn remove_block(&mut self, block: (u32, BlockKind)) {
         self.0.remove(&block);
     }
 
-    fn so_far(&self) -> Vec<Event> {
+    fn current_deltas(&self) -> Vec<Event> {
         let delta = |(&(block, kind), text): (&(u32, BlockKind), &String)| match kind {
             BlockKind::Text => Event::TextDelta { block, offset: 0, text: text.clone() },
             BlockKind::Thinking => Event::ThinkingDelta { block, offset: 0, text: text.clone() },

@@ -261,14 +261,14 @@ async fn to_its_end(
     };
     let failures = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&failures);
-    let heard = handle.on(EventFilter::all().kinds(["storage_failure"]), Since::Now, move |_| {
+    let heard = handle.on_events(EventFilter::all().kinds(["storage_failure"]), Since::Now, move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
     });
     let decider = tokio::spawn(decide(handle.clone()));
     if !told {
         handle.send(task::TASK).await.map_err(words)?;
     }
-    let mut report = handle.finished().await.map_err(words)?;
+    let mut report = handle.wait_until_finished().await.map_err(words)?;
     if report.outcome == RunOutcome::Error {
         said.failed += 1;
         // Shown by a task of its own.
@@ -284,7 +284,7 @@ async fn to_its_end(
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             handle.send(task::GO_ON).await.map_err(words)?;
-            report = handle.finished().await.map_err(words)?;
+            report = handle.wait_until_finished().await.map_err(words)?;
         }
     }
     (said.outcome, said.summary) = (Some(report.outcome), report.summary.clone());
@@ -296,7 +296,7 @@ async fn to_its_end(
 
 /// The person: says no to one call, and yes to all others.
 async fn decide(handle: SessionHandle) {
-    let mut status = handle.watch();
+    let mut status = handle.watch_status();
     loop {
         let asked = status.borrow_and_update().asked.clone();
         for call in asked {

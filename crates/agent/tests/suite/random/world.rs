@@ -302,7 +302,7 @@ impl World {
         }
         let answered =
             self.sent.iter().any(|sent| sent.kind == MessageKind::User && matches!(sent.done, Some(Ok(_))));
-        if answered && self.handle.finished().now_or_never().is_none() && !self.restarted() {
+        if answered && self.handle.wait_until_finished().now_or_never().is_none() && !self.restarted() {
             return Err("whoever waits for the report waits for ever".to_owned());
         }
         self.check_load().await

@@ -32,7 +32,7 @@ fn writes(ids: &[&str]) -> Step {
 
 /// Waits until so many questions are open.
 async fn asked(session: &Session, count: usize) {
-    session.handle.watch().wait_for(|status| status.asked.len() == count).await.unwrap();
+    session.handle.watch_status().wait_for(|status| status.asked.len() == count).await.unwrap();
 }
 
 fn permutations(items: &[&'static str]) -> Vec<Vec<&'static str>> {
@@ -66,7 +66,7 @@ async fn several_are_answered_in_any_order() {
             // Nothing has happened while one is open.
             tokio::task::yield_now().await;
         }
-        assert_eq!(session.handle.finished().await.unwrap().text, "done");
+        assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "done");
         for id in ids {
             assert_eq!(bench.file(&format!("{id}.txt")).is_some(), id != denied, "{id}");
         }
@@ -104,7 +104,7 @@ async fn one_rule_answers_its_like_and_no_other() {
     assert!(!session.handle.decide(&CallId::new("c1"), PermissionAnswer::deny()), "it is answered");
     assert!(session.handle.decide(&CallId::new("c3"), PermissionAnswer::deny()));
     // What comes later is covered too.
-    assert_eq!(session.handle.finished().await.unwrap().text, "done");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "done");
     assert_eq!(bench.file("a.txt").as_deref(), Some("c5"), "{}", told.heard());
     assert_eq!(bench.file("b.txt"), None);
     assert_eq!(bench.state().await.allowed, [rule("a.txt")]);
@@ -128,7 +128,7 @@ async fn a_note_reaches_the_model() {
             .handle
             .decide(&CallId::new("c3"), PermissionAnswer::AllowRule { note: note("whenever you like") })
     );
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let heard = &told.requests()[1];
     for (id, words) in [("c1", "only this once"), ("c2", "never that one"), ("c3", "whenever you like")] {
         assert!(result(heard, id).contains(words), "{}", result(heard, id));
@@ -151,7 +151,7 @@ async fn nobody_answers_in_time() {
     let settings = RunSettings { approval_timeout: Some(Duration::from_millis(1)), ..settings() };
     let session = bench.start(&told, settings);
     session.handle.send("do it").await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!((report.text.as_str(), report.changes.len()), ("then not", 0));
     for id in ["c1", "c2"] {
         let text = result(&told.requests()[1], id);
@@ -181,7 +181,7 @@ async fn the_first_answer_wins() {
         .collect();
     let won: Vec<i32> = surfaces.into_iter().filter_map(|surface| surface.join().unwrap()).collect();
     let [winner] = won.as_slice() else { panic!("{won:?} answered") };
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert_eq!(bench.file("c1.txt").is_some(), winner % 2 == 0);
     let decided: Vec<String> = bench
         .log
@@ -214,7 +214,7 @@ async fn answers_before_a_crash_hold_after_it() {
     asked(&session, 1).await;
     assert_eq!(session.handle.status().asked, [CallId::new("c3")]);
     assert!(session.handle.decide(&CallId::new("c3"), PermissionAnswer::allow()));
-    assert_eq!(session.handle.finished().await.unwrap().text, "done");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "done");
     let made = ["c1", "c2", "c3"].map(|id| bench.file(&format!("{id}.txt")).is_some());
     assert_eq!(made, [false, true, true]);
     assert_eq!(result(&told.requests()[1], "c1"), "denied by the user: not that one");
@@ -229,9 +229,9 @@ async fn a_question_withdrawn_by_an_interrupt_stays_so() {
     assert!(session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()));
     session.handle.interrupt();
     assert!(!session.handle.decide(&CallId::new("c2"), PermissionAnswer::allow()));
-    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Interrupted);
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().outcome, RunOutcome::Interrupted);
     assert_eq!((bench.file("c1.txt"), bench.file("c2.txt")), (None, None), "nothing runs after an interrupt");
     session.handle.send("go on").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "done");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "done");
     assert_settled(&bench);
 }

@@ -167,7 +167,7 @@ async fn repeated_ids_get_names_of_their_own() {
     let session = bench.start(&told, in_mode(journeyman_protocol::Mode::Edit));
     for text in ["one", "two"] {
         session.handle.send("do it").await.unwrap();
-        assert_eq!(session.handle.finished().await.unwrap().text, text);
+        assert_eq!(session.handle.wait_until_finished().await.unwrap().text, text);
     }
     assert_settled(&bench);
     let counts = told.requests().iter().map(|request| answered(request).len()).collect::<Vec<_>>();
@@ -278,13 +278,13 @@ async fn a_tool_that_does_not_listen_is_ended_all_the_same() {
             bench.log.executing("c1").await;
             session.handle.interrupt();
         }
-        let report = session.handle.finished().await.unwrap();
+        let report = session.handle.wait_until_finished().await.unwrap();
         let expected = if limit.is_none() { RunOutcome::Interrupted } else { RunOutcome::Unverified };
         assert_eq!(report.outcome, expected, "{}", report.summary);
         // Its work is gone, not only forgotten.
         ended.wait().await;
         session.handle.send("and this").await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
         let text = result(told.requests().last().unwrap(), "c1");
         assert!(text.contains("did not end when it was told to"), "{text}");
         assert_settled(&bench);

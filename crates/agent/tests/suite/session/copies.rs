@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_agent::candidates::{CandidateEvent, CandidateOptions, compare};
+use journeyman_agent::candidates::{CandidateEvent, CandidateOptions, compare_candidates};
 use journeyman_agent::git::Git;
 use journeyman_agent::isolation::{
     CheckRunner, CommitOptions, Committer, Isolation, LandContext, LandOutcome, LandRequest,
-    UnverifiedPolicy, WorkCopy, discard, land, settle,
+    UnverifiedPolicy, WorkCopy, discard_copy, land_copy, finish_copy,
 };
 use journeyman_agent::{AgentError, Checks, RunSettings, start};
 use journeyman_model::ModelRequest;
@@ -68,10 +68,10 @@ async fn isolated(
     told: &Arc<Told>,
     settings: RunSettings,
 ) -> RunReport {
-    let copy = context.isolation.enter(&id()).unwrap();
-    let session = bench.shown_by(start(bench.parts(told).within(copy), settings, id()));
+    let copy = context.isolation.open_or_create(&id()).unwrap();
+    let session = bench.shown_by(start(bench.parts(told).in_copy(copy), settings, id()));
     session.handle.send("do it").await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     session.handle.close().await;
     (*report).clone()
 }
@@ -125,7 +125,7 @@ async fn verified_work_is_landed_when_the_session_is_over() {
     assert_eq!(bench.file("b.txt"), None);
 
     let stop = CancellationToken::new();
-    let told = settle(&context, &mut report, Some(&LandRequest::default()), &stop).await.unwrap();
+    let told = finish_copy(&context, &mut report, Some(&LandRequest::default()), &stop).await.unwrap();
     assert!(matches!(told[0].event, Event::Landed { copy: Some(_), .. }), "{told:?}");
     assert_eq!(report.copy.map(|copy| copy.state), Some(CopyState::Landed));
     assert_eq!(bench.file("b.txt").as_deref(), Some("b\n"));
@@ -141,10 +141,10 @@ async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
     // It passes only on both together.
     let check = "grep -q mine a.txt && grep -q b b.txt".to_owned();
     let context = context(&bench, Checks::Custom(vec![check]));
-    let copy = context.isolation.enter(&id()).unwrap();
+    let copy = context.isolation.open_or_create(&id()).unwrap();
     let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
     let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
-    let mut session = bench.shown_by(start(bench.parts(&told).within(copy), settings, id()));
+    let mut session = bench.shown_by(start(bench.parts(&told).in_copy(copy), settings, id()));
     // As editors save: nobody ever sees half of it.
     std::fs::write(bench.outside.join("mine"), "mine\n").unwrap();
     std::fs::rename(bench.outside.join("mine"), bench.root.join("a.txt")).unwrap();
@@ -172,9 +172,9 @@ async fn unverified_work_is_kept_until_somebody_says_so() {
         isolated(&mut bench, &context, &told, RunSettings { checks: Checks::Off, ..auto() }).await;
     let stop = CancellationToken::new();
     let wish = LandRequest::default();
-    settle(&context, &mut report, Some(&wish), &stop).await.unwrap();
+    finish_copy(&context, &mut report, Some(&wish), &stop).await.unwrap();
     assert_eq!((report.outcome, report.exit_code), (RunOutcome::Unverified, 4));
-    let refused = land(&context, &id(), &wish, &stop).await.unwrap();
+    let refused = land_copy(&context, &id(), &wish, &stop).await.unwrap();
     assert_eq!(
         (refused.end, refused.copy.state, refused.exit_code()),
         (LandOutcome::Unverified, CopyState::Kept, 6)
@@ -182,30 +182,30 @@ async fn unverified_work_is_kept_until_somebody_says_so() {
 
     std::fs::write(bench.root.join("a.txt"), "mine\n").unwrap();
     let wish = LandRequest { unverified: UnverifiedPolicy::Land, ..wish };
-    let refused = land(&context, &id(), &wish, &stop).await.unwrap();
+    let refused = land_copy(&context, &id(), &wish, &stop).await.unwrap();
     assert_eq!((refused.end, refused.exit_code()), (LandOutcome::Conflicts, 9));
     assert_eq!(bench.file("a.txt").as_deref(), Some("mine\n"));
     let wish = LandRequest { on_conflict: OnConflict::Theirs, ..wish };
-    let landed = land(&context, &id(), &wish, &stop).await.unwrap();
+    let landed = land_copy(&context, &id(), &wish, &stop).await.unwrap();
     assert_eq!((landed.end, landed.copy.state), (LandOutcome::Landed, CopyState::Landed));
     assert_eq!(bench.file("a.txt").as_deref(), Some("other\n"));
-    let gone = discard(&context, &id()).await;
+    let gone = discard_copy(&context, &id()).await;
     assert!(matches!(gone, Err(AgentError::Workspace(WorkspaceError::AlreadyLanded { .. }))), "{gone:?}");
 }
 
 async fn a_copy_is_held_while_its_session_lives() {
     let bench = Bench::new(&[]);
     let context = context(&bench, Checks::Off);
-    let copy = context.isolation.enter(&id()).unwrap();
+    let copy = context.isolation.open_or_create(&id()).unwrap();
     let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
     let settings = RunSettings { checks: Checks::Off, ..auto() };
-    let session = bench.shown_by(start(bench.parts(&told).within(copy), settings, id()));
+    let session = bench.shown_by(start(bench.parts(&told).in_copy(copy), settings, id()));
     session.handle.send("do it").await.unwrap();
-    session.handle.finished().await.unwrap();
-    let held = context.isolation.open(&id()).map(|copy: WorkCopy| copy.reopened());
+    session.handle.wait_until_finished().await.unwrap();
+    let held = context.isolation.open(&id()).map(|copy: WorkCopy| copy.was_reopened());
     assert!(matches!(held, Err(AgentError::Workspace(WorkspaceError::Busy { .. }))), "{held:?}");
     session.handle.close().await;
-    assert_eq!(discard(&context, &id()).await.unwrap(), 1);
+    assert_eq!(discard_copy(&context, &id()).await.unwrap(), 1);
     assert_eq!(bench.file("b.txt"), None);
 }
 
@@ -217,7 +217,7 @@ async fn a_copy_in_which_no_session_began_does_not_stay() {
     let mut bench = Bench::new(&[("a.txt", "a\n")]);
     let context = context(&bench, Checks::Off);
     let copies = || context.isolation.origin.copies().list().unwrap().len();
-    drop(context.isolation.enter(&id()).unwrap());
+    drop(context.isolation.open_or_create(&id()).unwrap());
     assert_eq!(copies(), 0);
     let told = Told::new([says("nothing to do")]);
     isolated(&mut bench, &context, &told, RunSettings { checks: Checks::Off, ..auto() }).await;
@@ -266,15 +266,15 @@ async fn candidates_begin_with_the_same_bytes() {
     for number in [1, 2] {
         assert!(heard.contains(&(number, "isolated")) && heard.contains(&(number, "done")), "{heard:?}");
     }
-    let (parent, later) = compare(&*bench.log, &context.isolation, &candidates[1]).await.unwrap().unwrap();
+    let (parent, later) = compare_candidates(&*bench.log, &context.isolation, &candidates[1]).await.unwrap().unwrap();
     assert_eq!((parent, later), (id(), finish.candidates.clone()));
     let best = finish.candidates[0].session.clone();
-    land(&context, &best, &LandRequest::default(), &stop).await.unwrap();
+    land_copy(&context, &best, &LandRequest::default(), &stop).await.unwrap();
     assert_eq!(bench.file("b.txt").as_deref(), Some("b\n"));
     for candidate in &finish.candidates[1..] {
-        discard(&context, &candidate.session).await.unwrap();
+        discard_copy(&context, &candidate.session).await.unwrap();
     }
-    let (_, later) = compare(&*bench.log, &context.isolation, &id()).await.unwrap().unwrap();
+    let (_, later) = compare_candidates(&*bench.log, &context.isolation, &id()).await.unwrap().unwrap();
     let states: Vec<CopyState> = later.iter().map(|one| one.state).collect();
     assert_eq!(states, [CopyState::Landed, CopyState::Discarded]);
 }
@@ -341,7 +341,7 @@ async fn what_is_landed_can_be_committed() {
     let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
     let mut report = isolated(&mut bench, &context, &told, settings).await;
     let wish = LandRequest { commit: Some(CommitOptions::default()), ..LandRequest::default() };
-    settle(&context, &mut report, Some(&wish), &CancellationToken::new()).await.unwrap();
+    finish_copy(&context, &mut report, Some(&wish), &CancellationToken::new()).await.unwrap();
     assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     let commit = report.commit.unwrap();
     assert_ne!(commit.id, before.trim());

@@ -185,7 +185,7 @@ async fn one_that_lags_misses_no_entry_and_sees_none_twice() {
     let mut session = bench.start(&told, auto());
     session.handle.send("do it").await.unwrap();
     // Nobody listens until all is over.
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     session.done().await;
     assert_eq!(numbered(&session.shown), logged(&bench, &session).await);
 }
@@ -206,7 +206,7 @@ async fn one_that_lags_sees_no_delta_of_a_block_that_it_has() {
     // It finds that it lags, and begins to re-read, while the first turn is not over.
     session.until(|event| matches!(event, Event::RunStarted { .. })).await;
     gate.notify_one();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     session.done().await;
     let mut finished = 0;
     for envelope in &session.shown {
@@ -234,7 +234,7 @@ async fn one_that_comes_late_sees_only_what_follows() {
         ..session
     };
     late.handle.send("and this").await.unwrap();
-    late.handle.finished().await.unwrap();
+    late.handle.wait_until_finished().await.unwrap();
     late.done().await;
     let all = logged(&bench, &late).await;
     let expected: Vec<Envelope> = all.into_iter().filter(|envelope| envelope.seq > Some(cut)).collect();

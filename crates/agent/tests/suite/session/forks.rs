@@ -42,14 +42,14 @@ async fn in_the_middle_of_a_task() {
     let other = Told::new([says("the child's end")]);
     let forked = bench.resume_id(&other, settings(), child(8), CutOffPolicy::Continue).await.unwrap();
     forked.handle.send("something else").await.unwrap();
-    assert_eq!(forked.handle.finished().await.unwrap().text, "the child's end");
+    assert_eq!(forked.handle.wait_until_finished().await.unwrap().text, "the child's end");
     let heard = &other.requests()[0];
     assert!(heard.messages.iter().all(|message| message.tool_uses().next().is_none()), "{heard:?}");
     let text = format!("{:?}", heard.messages);
     assert!(text.contains("do it") && text.contains("something else") && !text.contains("for the parent"));
 
     gate.notify_one();
-    assert_eq!(session.handle.finished().await.unwrap().text, "the parent's end");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "the parent's end");
     assert_eq!(bench.log.states("c1").last(), Some(&CallState::Completed));
     let parent = bench.state().await;
     assert_eq!((parent.lineage.len(), parent.outcome), (0, Some(RunOutcome::Unverified)));
@@ -63,7 +63,7 @@ async fn at_every_place_of_a_log() {
     let session = bench.start(&told, settings());
     for task in ["first", "second"] {
         session.handle.send(task).await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
     }
     let entries = bench.log.entries();
     let mut places = Vec::new();
@@ -87,7 +87,7 @@ async fn at_every_place_of_a_log() {
         let told = Told::new([says("here")]);
         let forked = bench.resume_id(&told, settings(), child(number), CutOffPolicy::Continue).await.unwrap();
         forked.handle.send("and?").await.unwrap();
-        assert_eq!(forked.handle.finished().await.unwrap().text, "here", "at {}", entry.seq);
+        assert_eq!(forked.handle.wait_until_finished().await.unwrap().text, "here", "at {}", entry.seq);
         places.push(at);
     }
     assert!(places.windows(2).all(|pair| pair[0] <= pair[1]), "{places:?}");
@@ -99,7 +99,7 @@ async fn of_a_fork() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&Told::new([says("one")]), settings());
     session.handle.send("first").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     fork(&*bench.log, &id(), &ForkPoint::End, &child(8), &journeyman_agent::Clock::new(|| NOW))
         .await
         .unwrap();
@@ -122,7 +122,7 @@ async fn of_nothing() {
     assert!(matches!(unknown, Err(AgentError::Store(_))), "{unknown:?}");
     let session = bench.start(&told, settings());
     session.handle.send("first").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let early =
         fork(&*bench.log, &id(), &ForkPoint::Seq(Seq(1)), &child(8), &journeyman_agent::Clock::new(|| NOW))
             .await;

@@ -74,7 +74,7 @@ async fn whichever_append_fails() {
     let session = bench.start(&told, settings());
     assert!(matches!(session.handle.send("do it").await, Err(AgentError::Store(_))));
     session.handle.send("do it").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Verified);
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().outcome, RunOutcome::Verified);
     let sent = told.requests()[0].messages.last().unwrap().text();
     assert_eq!(sent.matches("do it").count(), 1, "{sent}");
 }
@@ -91,11 +91,11 @@ async fn a_session_goes_on_after_the_log_recovers() {
         let told = Told::new(steps().into_iter().take(2).chain([says("one"), says("two"), says("three")]));
         let session = bench.start(&told, settings());
         session.handle.send("do it").await.unwrap();
-        let report = session.handle.finished().await.unwrap();
+        let report = session.handle.wait_until_finished().await.unwrap();
         assert_eq!(report.outcome, RunOutcome::Error, "{failing:?}");
         let files: Vec<bool> = EFFECTS.iter().map(|(file, _)| bench.file(file).is_some()).collect();
         session.handle.send("go on").await.unwrap();
-        let report = session.handle.finished().await.unwrap();
+        let report = session.handle.wait_until_finished().await.unwrap();
         assert_ne!(report.outcome, RunOutcome::Error, "{failing:?}: {}", report.summary);
         assert_settled(&bench);
         assert_intended(&bench, failing);

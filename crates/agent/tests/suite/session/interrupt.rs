@@ -30,7 +30,7 @@ cases![
 async fn goes_on(bench: &Bench, session: &mut Session, told: &Told) {
     let before = told.requests().len();
     session.handle.send("and now this").await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.text, "answered", "{report:?}");
     let requests = told.requests();
     assert_eq!(requests.len(), before + 1);
@@ -39,7 +39,7 @@ async fn goes_on(bench: &Bench, session: &mut Session, told: &Told) {
 }
 
 async fn interrupted(session: &Session) {
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(
         (report.outcome, report.exit_code, report.summary.as_str()),
         (RunOutcome::Interrupted, 130, "interrupted")
@@ -52,7 +52,7 @@ async fn while_idle_it_changes_nothing() {
     let mut session = bench.start(&told, auto());
     session.handle.interrupt();
     session.handle.send("do it").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "first");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "first");
     session.handle.interrupt();
     goes_on(&bench, &mut session, &told).await;
 }
@@ -62,7 +62,7 @@ async fn before_the_task_begins() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([says("answered")]);
     let mut session = bench.start(&told, auto());
-    let mut status = session.handle.watch();
+    let mut status = session.handle.watch_status();
     // A task of its own: it is woken before the session is, and so has its turn first.
     let handle = session.handle.clone();
     let at_once = tokio::spawn(async move {
@@ -206,21 +206,21 @@ async fn what_was_interrupted_is_verified_when_the_session_goes_on() {
 
         let session = bench.resume(&told, settings, CutOffPolicy::Continue).await.unwrap();
         session.handle.send("go on").await.unwrap();
-        let report = session.handle.finished().await.unwrap();
+        let report = session.handle.wait_until_finished().await.unwrap();
         assert_eq!(report.outcome, outcome, "{}", report.summary);
         let changed: Vec<String> = report.changes.iter().map(|change| change.path.to_string()).collect();
         assert_eq!(changed, ["a.txt", "ready"]);
         assert!(report.diff.contains("+++ b/a.txt"), "{}", report.diff);
         // What is verified need not be verified again; what failed is looked at until it passes, or is gone.
         session.handle.send("and now?").await.unwrap();
-        let report = session.handle.finished().await.unwrap();
+        let report = session.handle.wait_until_finished().await.unwrap();
         let expected = if passes { RunOutcome::Unverified } else { RunOutcome::ChecksFail };
         assert_eq!(report.outcome, expected, "{}", report.summary);
         for name in ["a.txt", "ready"] {
             std::fs::remove_file(bench.root.join(name)).unwrap();
         }
         session.handle.send("and now?").await.unwrap();
-        let report = session.handle.finished().await.unwrap();
+        let report = session.handle.wait_until_finished().await.unwrap();
         assert!(report.summary.contains("nothing to verify"), "{}", report.summary);
         assert_settled(&bench);
     }

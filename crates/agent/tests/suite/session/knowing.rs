@@ -81,10 +81,10 @@ async fn a_copy_is_searched_and_not_the_project() {
         calls([("c2", "get_symbols", json!({"name": "only_here"}))]),
         says("done"),
     ]);
-    let copy = isolation.enter(&id()).unwrap();
-    let session = start(bench.parts(&told).within(copy), auto(), id());
+    let copy = isolation.open_or_create(&id()).unwrap();
+    let session = start(bench.parts(&told).in_copy(copy), auto(), id());
     session.send("do it").await.unwrap();
-    session.finished().await.unwrap();
+    session.wait_until_finished().await.unwrap();
     session.close().await;
     let last = told.requests().pop().unwrap();
     assert!(result(&last, "c2").starts_with("b.rs:1 function only_here"), "{}", result(&last, "c2"));
@@ -134,7 +134,7 @@ async fn first_message(bench: &mut Bench, settings: RunSettings) -> String {
     let told = Told::new([says("done")]);
     let session = bench.start(&told, settings);
     session.handle.send("coins in the drawer are counted twice").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let first = told.requests().remove(0);
     first.messages.iter().map(|message| format!("{message:?}")).collect()
 }

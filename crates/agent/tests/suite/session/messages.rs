@@ -40,7 +40,7 @@ async fn one_in_mid_turn_comes_with_the_results() {
     told.asked(1).await;
     session.handle.send("be careful").await.unwrap();
     gate.notify_one();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!((report.text.as_str(), report.turns), ("heard", 2));
     let heard = &told.requests()[1];
     assert_eq!(result(heard, "c1"), "c1 was here");
@@ -56,7 +56,7 @@ async fn one_after_the_last_word_is_a_further_turn() {
     told.asked(1).await;
     session.handle.send("and this").await.unwrap();
     // A further turn of the task, or a task of its own where that had just ended.
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.text, "that too");
     assert_eq!(told.requests()[1].messages.last().unwrap().text(), "and this");
 }
@@ -72,7 +72,7 @@ async fn several_come_in_order_and_none_is_lost() {
         session.handle.send(word.clone()).await.unwrap();
     }
     gate.notify_one();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert_eq!(told.requests()[1].messages.last().unwrap().text(), words.join("\n"));
 }
 
@@ -83,7 +83,7 @@ async fn every_task_has_its_own_report() {
     let mut session = bench.start(&told, auto());
     for (task, text, turns) in [("first", "one", 2), ("second", "two", 1), ("third", "three", 1)] {
         session.handle.send(task).await.unwrap();
-        let report = session.handle.finished().await.unwrap();
+        let report = session.handle.wait_until_finished().await.unwrap();
         assert_eq!((report.text.as_str(), report.turns), (text, turns));
         assert_eq!(session.done().await, *report);
     }
@@ -99,11 +99,11 @@ async fn a_report_can_be_asked_for_again() {
     let Session { handle, .. } = bench.start(&told, auto());
     handle.send("first").await.unwrap();
     // Both wait for the same task, and one comes after it.
-    let (one, other) = tokio::join!(handle.finished(), handle.finished());
+    let (one, other) = tokio::join!(handle.wait_until_finished(), handle.wait_until_finished());
     assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
-    assert_eq!(handle.finished().await.unwrap().text, "one");
+    assert_eq!(handle.wait_until_finished().await.unwrap().text, "one");
     handle.send("second").await.unwrap();
-    assert_eq!(handle.finished().await.unwrap().text, "two");
+    assert_eq!(handle.wait_until_finished().await.unwrap().text, "two");
 }
 
 async fn a_task_that_cannot_be_packed_ends_nothing_but_itself() {
@@ -113,12 +113,12 @@ async fn a_task_that_cannot_be_packed_ends_nothing_but_itself() {
     let session = bench.start(&told, settings);
     for task in ["", "  \n", &"many words ".repeat(20_000)] {
         session.handle.send(task).await.unwrap();
-        let report = session.handle.finished().await.unwrap();
+        let report = session.handle.wait_until_finished().await.unwrap();
         assert_eq!((report.outcome, report.turns), (RunOutcome::Error, 0));
         assert!(report.summary.starts_with("the task "), "{}", report.summary);
     }
     session.handle.send("do it").await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.text, "answered", "{}", report.summary);
     let tasks = bench.log.events().iter().filter(|event| matches!(event, Event::RunStarted { .. })).count();
     assert_eq!(tasks, 4);
@@ -142,7 +142,7 @@ async fn a_session_that_died_says_so() {
     let mut bench = Bench::new(&[]);
     let Session { handle, mut events, .. } = bench.start(&Arc::new(Panics), auto());
     handle.send("do it").await.unwrap();
-    assert!(matches!(handle.finished().await, Err(AgentError::Ended)));
+    assert!(matches!(handle.wait_until_finished().await, Err(AgentError::Ended)));
     assert!(matches!(handle.send("and this").await, Err(AgentError::Ended)));
     while events.next().await.unwrap().is_some() {}
     assert_eq!(handle.subscribe(EventFilter::all(), Since::Now).next().await.unwrap(), None);

@@ -450,7 +450,7 @@ async fn a_second_task_reports_its_own_changes_only() {
     let mut reports = Vec::new();
     for task in ["first", "second", "third"] {
         session.handle.send(task).await.unwrap();
-        reports.push(session.handle.finished().await.unwrap());
+        reports.push(session.handle.wait_until_finished().await.unwrap());
     }
     let changed = |report: &RunReport| -> Vec<String> {
         report.changes.iter().map(|change| change.path.to_string()).collect()

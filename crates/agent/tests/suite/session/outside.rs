@@ -112,7 +112,7 @@ async fn a_hook_plants_nothing() {
     let Event::GuardViolated { violations, .. } = told else { panic!("{told:?}") };
     let paths: Vec<String> = violations.iter().map(|violation| violation.path.to_string()).collect();
     assert_eq!(paths, ["x/.git"]);
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert!(!place.bench.root.join("x/.git").exists());
     assert_eq!(place.bench.file(".envrc").as_deref(), Some("mine\n"));
 }
@@ -192,7 +192,7 @@ async fn a_guard_changes_nothing_of_the_project() {
         let told = Told::new([calls([write("c1", "a.txt", "x")]), says("done")]);
         let session = place.bench.start(&told, settings(Approver::Nobody));
         session.handle.send("do it").await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
         session.handle.close().await;
         assert_eq!(place.bench.file("planted"), None, "{event}");
     }
@@ -265,11 +265,11 @@ async fn every_event_outside_of_the_sandbox_heeds_what_changed() {
         ]);
         let session = place.bench.start(&told, settings(Approver::Nobody));
         session.handle.send("do it").await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
         let ran = || std::fs::read_to_string(place.bench.outside.join("ran")).unwrap_or_default();
         let before = ran();
         session.handle.send("go on").await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
         session.handle.close().await;
         assert_eq!(ran(), before, "{event}");
         assert!(place.bench.root.join("Makefile").exists());
@@ -303,7 +303,7 @@ async fn a_person_sees_what_decides_and_is_asked_anew_when_it_changes() {
     let (call, shown) = asked(&mut session).await;
     assert_eq!(shown["Makefile"], json!("two:\n"));
     assert!(session.handle.decide(&call, PermissionAnswer::deny()));
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert_eq!(std::fs::read_to_string(place.bench.outside.join("ran")).unwrap(), "x\n".repeat(4));
     let files = ["b.txt", "c.txt", "d.txt"].map(|name| place.bench.file(name).is_some());
     assert_eq!(files, [true, true, false], "{}", told.heard());

@@ -199,7 +199,7 @@ async fn an_answer_to_nothing_says_so() {
     let session = bench.start(&told, auto());
     assert!(!session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()));
     session.handle.send("do it").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert!(!session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()));
 }
 
@@ -270,7 +270,7 @@ async fn what_a_rule_asks_about_is_asked_every_time() {
         assert_eq!(verdict.rules, ["user: policy.toml:1"]);
         assert!(session.handle.decide(&call, PermissionAnswer::allow_rule()));
     }
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert!(bench.state().await.allowed.is_empty());
 }
 

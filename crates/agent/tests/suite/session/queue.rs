@@ -46,7 +46,7 @@ async fn one_is_durable_when_send_returns() {
     }
     assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
     gate.notify_one();
-    assert_eq!(session.handle.finished().await.unwrap().text, "two");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "two");
 }
 
 /// The model heard it, once.
@@ -85,7 +85,7 @@ async fn one_sent_at_any_moment_is_answered_once() {
                 tokio::task::yield_now().await;
             }
             session.handle.send(second.clone()).await.unwrap();
-            assert_eq!(session.handle.finished().await.unwrap().text, "answered", "{moment} {polls}");
+            assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "answered", "{moment} {polls}");
             assert_eq!(session.handle.status().queued, 0, "{moment} {polls}");
             assert!(heard_once(&told, &second), "{moment} {polls}");
         }
@@ -100,7 +100,7 @@ async fn one_sent_while_the_session_closes_is_refused_or_kept() {
         let told = Told::by(|_| says("answered"));
         let session = bench.start(&told, settings());
         session.handle.send("first").await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
         let closing = session.handle.clone();
         let closed = tokio::spawn(async move { closing.close().await });
         for _ in 0..polls {
@@ -116,7 +116,7 @@ async fn one_sent_while_the_session_closes_is_refused_or_kept() {
                 // It may have been answered before the end.
                 let answered = again.handle.status().queued == 0;
                 if !answered {
-                    again.handle.finished().await.unwrap();
+                    again.handle.wait_until_finished().await.unwrap();
                 }
                 assert!(heard_once(&told, "second"), "{polls}");
             }
@@ -152,11 +152,11 @@ async fn a_reminder_goes_along_and_prolongs_nothing() {
     // While the model says its last words: nothing that has to be answered.
     session.handle.remind(ReminderCategory::General, "and the door").await.unwrap();
     gate.notify_one();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!((report.text.as_str(), report.turns), ("one", 2));
     assert_eq!(session.handle.status().queued, 1);
     session.handle.send("next").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert!(told.requests()[2].messages.last().unwrap().text().contains("and the door"));
 }
 
@@ -166,7 +166,7 @@ async fn a_session_that_begins_with_a_reminder() {
     let Session { handle, .. } = bench.start(&told, settings());
     handle.remind(ReminderCategory::General, "be brief").await.unwrap();
     handle.send("do it").await.unwrap();
-    assert_eq!(handle.finished().await.unwrap().text, "one");
+    assert_eq!(handle.wait_until_finished().await.unwrap().text, "one");
     let text = told.requests()[0].messages[0].text();
     assert!(text.contains("do it") && text.contains("be brief"), "{text}");
 }

@@ -54,7 +54,7 @@ async fn traces(files: &[(&str, &str)], task: &str, steps: Vec<Step>, settings: 
     let mut session = bench.start(&told, settings);
     session.handle.send(task).await.unwrap();
     session.done().await;
-    let report = (*session.handle.finished().await.unwrap()).clone();
+    let report = (*session.handle.wait_until_finished().await.unwrap()).clone();
     let titles = format!("{:?}", bench.log.sessions(None, 10).await.unwrap());
     Traces { log: bench.log.text(), shown: session.text(), report, titles, heard: told.heard() }
 }
@@ -249,7 +249,7 @@ async fn no_file_of_the_program_has_one() {
         drop((session, handle));
         let session = bench.resume(&told, settings, CutOffPolicy::Continue).await.unwrap();
         session.handle.send(format!("again {secret}")).await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
         let state = bench.state().await;
         assert!(!format!("{state:?}").contains(&secret));
         assert!(state.snapshots.keys().all(|name| name.starts_with("before ")), "{:?}", state.snapshots);

@@ -34,7 +34,7 @@ fn settings(mode: Mode) -> RunSettings {
 
 async fn ask(session: &Session, text: &str) -> String {
     session.handle.send(text).await.unwrap();
-    session.handle.finished().await.unwrap().text.clone()
+    session.handle.wait_until_finished().await.unwrap().text.clone()
 }
 
 async fn everything_comes_back() {
@@ -51,7 +51,7 @@ async fn everything_comes_back() {
     session.handle.send("first").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     assert!(session.handle.decide(&CallId::new("write"), PermissionAnswer::allow_rule()));
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let place = session.handle.snapshot("here").await.unwrap();
     session.handle.close().await;
     drop(session);
@@ -123,7 +123,7 @@ async fn the_books_go_on_after_a_crash() {
     // Three were asked for; what was being said when it ended is void.
     let told = Told::new([list("c3"), says("never said")]);
     let session = bench.resume(&told, limited(), CutOffPolicy::Continue).await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!((report.outcome, report.turns), (RunOutcome::Limit, 4), "{}", report.summary);
     assert_eq!(told.requests().len(), 1);
     assert_eq!(bench.log.states("c1"), bench.log.states("c2"));
@@ -169,7 +169,7 @@ async fn a_message_that_waited_is_answered() {
     assert_eq!(bench.state().await.queue.len(), 1);
     let told = Told::new([says("answered after all")]);
     let session = bench.resume(&told, settings(Mode::Ask), CutOffPolicy::Continue).await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "answered after all");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "answered after all");
     assert!(told.requests()[0].messages[0].text().contains("do it"));
 }
 
@@ -192,7 +192,7 @@ async fn the_first_append_says_how_the_session_is_set() {
     let settings = RunSettings { asked: asked.clone(), tool_calling: false, ..settings(Mode::Plan) };
     let session = bench.start(&Told::new([says("never said")]), settings);
     session.handle.send("do it").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let kinds: Vec<String> = bench.log.entries().into_iter().map(|entry| entry.kind).collect();
     assert_eq!(kinds, ["setting", "queued"]);
     let state = bench.state().await;
@@ -251,7 +251,7 @@ async fn whoever_loses_the_session_stops() {
     };
     bench.log.inner().append(&id(), last, vec![entry]).await.unwrap();
     gate.notify_one();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.outcome, RunOutcome::Error);
     assert!(report.summary.contains("another process writes session"), "{}", report.summary);
     let sent = session.handle.send("second").await;

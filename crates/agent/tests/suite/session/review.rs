@@ -193,7 +193,7 @@ async fn what_is_said_at_a_limit_is_the_next_task() {
     told.asked(1).await;
     session.handle.send("and this").await.unwrap();
     gate.notify_one();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.text, "heard", "{}", report.summary);
     assert_eq!(told.requests()[1].messages.last().unwrap().text(), "and this");
     assert_settled(&bench);
@@ -213,7 +213,7 @@ async fn a_wider_mode_of_before_allows_nothing_now() {
         left_behind(&bench, records).await;
         let told = Told::new([says("done")]);
         let session = bench.resume(&told, asking(Mode::Ask), CutOffPolicy::Continue).await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
         assert_eq!(bench.file("a.txt"), None, "{by:?}");
         let said = result(&told.requests()[0], "c1");
         assert!(said.contains("nobody can be asked"), "{said}");
@@ -229,7 +229,7 @@ async fn a_persons_yes_outlives_a_crash() {
     left_behind(&bench, records).await;
     let told = Told::new([says("done")]);
     let session = bench.resume(&told, asking(Mode::Ask), CutOffPolicy::Continue).await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert_eq!(bench.file("a.txt").as_deref(), Some("a\n"));
 }
 
@@ -250,7 +250,7 @@ async fn a_task_cut_off_before_its_first_word_is_begun_again() {
     left_behind(&bench, records).await;
     let told = Told::new([says("done")]);
     let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let requests = told.requests();
     assert_eq!(requests.len(), 1);
     let last = requests[0].messages.last().unwrap().text();
@@ -265,7 +265,7 @@ async fn a_call_of_before_is_answered_in_its_own_form() {
     let told = Told::new([says("done")]);
     let settings = RunSettings { tool_calling: false, ..asking(Mode::Auto) };
     let session = bench.resume(&told, settings, CutOffPolicy::Continue).await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let request = &told.requests()[0];
     let plain = |block: &Block| matches!(block, Block::Text { .. });
     assert!(request.messages.iter().all(|message| message.content.iter().all(plain)), "{request:?}");
@@ -284,7 +284,7 @@ async fn a_call_of_before_is_answered_in_its_own_form() {
     // Another model: the one before was found to take no tools.
     let parts = SessionParts { model: Arc::new(Renamed(Arc::clone(&told))), ..parts };
     let handle = resume(parts, asking(Mode::Auto), id(), CutOffPolicy::Continue).await.unwrap();
-    handle.finished().await.unwrap();
+    handle.wait_until_finished().await.unwrap();
     let request = &told.requests()[0];
     assert!(!request.tools.is_empty());
     assert!(request.messages[2].text().starts_with("<result"), "{request:?}");
@@ -308,12 +308,12 @@ async fn the_system_prompt_says_the_mode_that_holds() {
     let told = Told::new([says("planned"), says("done")]);
     let session = bench.start(&told, asking(Mode::Plan));
     session.handle.send("plan it").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     session.handle.close().await;
     drop(session);
     let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
     session.handle.send("do it").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let fresh = Told::new([says("done")]);
     Bench::new(&[]).run(&fresh, asking(Mode::Auto)).await;
     let system = |told: &Told, request: usize| told.requests()[request].system.clone();
@@ -337,7 +337,7 @@ async fn a_model_without_tools_hears_all_that_was_said() {
     let session = bench.start(&told, asking(Mode::Auto));
     for task in ["look at it", "and now the rest"] {
         session.handle.send(task).await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
     }
     let request = &told.requests()[3];
     let said: Vec<String> = request.messages.iter().map(Message::text).collect();
@@ -354,7 +354,7 @@ async fn a_restart_before_the_fall_back_loses_nothing() {
     left_behind(&bench, vec![Record::Began, setting(Mode::Auto, true), context(), first]).await;
     let told = Told::new([no_tools(), says("done")]);
     let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.text, "done", "{}", report.summary);
     assert_eq!(told.requests()[1].messages[0].text(), "do it well");
 }
@@ -377,7 +377,7 @@ async fn what_a_hook_denies_never_reaches_the_model() {
     left_behind(&bench, vec![queued(1, "tell of dragons"), queued(2, "do it")]).await;
     let told = Told::new([no_tools(), says("done")]);
     let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert!(told.heard().contains("do it") && !told.heard().contains("tell of dragons"));
 }
 
@@ -388,10 +388,10 @@ async fn a_denied_message_takes_nothing_with_it() {
     let session = bench.start(&told, asking(Mode::Auto));
     session.handle.remind(ReminderCategory::General, "mind the gap").await.unwrap();
     session.handle.send("tell of dragons").await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.outcome, RunOutcome::Error, "{}", report.summary);
     session.handle.send("do it").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let heard = told.requests()[0].messages.last().unwrap().text();
     assert!(heard.contains("do it") && heard.contains("mind the gap"), "{heard}");
 }
@@ -404,7 +404,7 @@ async fn a_call_with_a_masked_secret_is_not_taken_up() {
     left_behind(&bench, called(Mode::Auto, std::slice::from_ref(&write))).await;
     let told = Told::new([says("done")]);
     let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert_eq!(bench.file("a.txt"), None);
     let said = result(&told.requests()[0], "c1");
     assert!(said.contains("its arguments held a secret"), "{said}");
@@ -472,7 +472,7 @@ async fn a_session_that_died_does_not_look_busy() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&Arc::new(Panics), asking(Mode::Auto));
     session.handle.send("do it").await.unwrap();
-    assert!(matches!(session.handle.finished().await, Err(AgentError::Ended)));
+    assert!(matches!(session.handle.wait_until_finished().await, Err(AgentError::Ended)));
     let status = session.handle.status();
     assert_eq!((status.state, status.asked.len()), (AgentState::Ready, 0));
 }
@@ -551,11 +551,11 @@ async fn what_is_too_long_for_the_log_stops_nothing() {
     ]);
     let session = bench.start(&told, asking(Mode::Auto));
     session.handle.send("do it").await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert!(report.summary.contains("no model's output limit"), "{:?}", report.outcome);
     assert!(result(&told.requests()[1], "c1").contains("too long to be kept"));
     session.handle.send("and now").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "done");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "done");
     assert!(bench.log.entries().iter().map(|entry| entry.payload.len()).sum::<usize>() < 8 << 20);
 }
 
@@ -577,7 +577,7 @@ async fn more_than_a_transcript_takes_is_not_queued() {
     let odd = "\u{1}".repeat(2 << 20);
     assert!(matches!(session.handle.send(odd).await, Err(AgentError::MessageTooLong { .. })));
     gate.notify_one();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert_eq!(told.requests()[1].messages.last().unwrap().text().matches(&long).count(), 2);
 }
 
@@ -597,7 +597,7 @@ async fn nothing_is_written_after_the_end() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&Told::new([says("done")]), asking(Mode::Auto));
     session.handle.send("do it").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     session.handle.close().await;
     bench.log.lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
     let before = bench.log.entries().len();
@@ -628,6 +628,6 @@ async fn a_handle_that_is_dropped_writes_to_the_end_and_no_further() {
         assert_eq!(bench.log.entries().len(), before);
         let handle = resume(parts, asking(Mode::Auto), id(), CutOffPolicy::Continue).await.unwrap();
         handle.send("go on").await.unwrap();
-        assert_ne!(handle.finished().await.unwrap().outcome, RunOutcome::Error);
+        assert_ne!(handle.wait_until_finished().await.unwrap().outcome, RunOutcome::Error);
     }
 }

@@ -35,7 +35,7 @@ async fn two_tasks(
     let session = bench.start(&told, settings());
     for task in ["first", "second"] {
         session.handle.send(task).await.unwrap();
-        session.handle.finished().await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
     }
     let store = read_back(&bench);
     let sessions = store.sessions(None, 10).await.unwrap();

@@ -306,7 +306,7 @@ async fn a_crash_in_the_middle_leaves_nothing() {
     let again = Told::new([says("done")]);
     let session =
         bench.resume(&again, settings(Mode::Auto, Approver::Handle), CutOffPolicy::Continue).await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let said = result(&again.requests()[0], "it");
     assert!(said.contains("None of its changes are in place, so it is safe to do it again"), "{said}");
     assert_eq!((whole(&bench), layers(&bench)), (before, 0));

@@ -74,7 +74,7 @@ fn settings() -> RunSettings {
 
 /// Says yes to everything, a little later.
 async fn consent(handle: SessionHandle) {
-    let mut status = handle.watch();
+    let mut status = handle.watch_status();
     loop {
         let Ok(asked) = status.wait_for(|status| !status.asked.is_empty()).await.map(|it| it.asked.clone())
         else {
@@ -89,7 +89,7 @@ async fn consent(handle: SessionHandle) {
 
 /// Interrupts at a visit of a turn phase. In a task of its own, it has its turn whenever the session waits.
 async fn stop_at(handle: SessionHandle, turn_phase: TurnPhase, visit: usize) {
-    let mut status = handle.watch();
+    let mut status = handle.watch_status();
     for number in 1..=visit {
         status.wait_for(|status| status.turn_phase == turn_phase).await.unwrap();
         if number < visit {
@@ -100,7 +100,7 @@ async fn stop_at(handle: SessionHandle, turn_phase: TurnPhase, visit: usize) {
 }
 
 async fn goes_on(bench: &Bench, handle: &SessionHandle, told: &Told, place: &str) {
-    let report = handle.finished().await.unwrap();
+    let report = handle.wait_until_finished().await.unwrap();
     let ended = matches!(report.outcome, RunOutcome::Interrupted | RunOutcome::Unverified);
     assert!(ended, "{place}: {report:?}");
     let status = handle.status();
@@ -108,7 +108,7 @@ async fn goes_on(bench: &Bench, handle: &SessionHandle, told: &Told, place: &str
     assert_eq!(status.asked, [], "{place}");
     assert_settled(bench);
     handle.send("and now this").await.unwrap();
-    assert_eq!(handle.finished().await.unwrap().text, "answered", "{place}");
+    assert_eq!(handle.wait_until_finished().await.unwrap().text, "answered", "{place}");
     let text = told.requests().last().unwrap().messages.last().unwrap().text();
     assert!(text.ends_with("and now this"), "{place}: {text}");
     assert_settled(bench);
@@ -137,7 +137,7 @@ async fn at_every_turn_phase() {
             session.handle.schedule().every("after calls", NonZeroU64::MIN, lingering).unwrap();
             let watching = tokio::spawn(stop_at(session.handle.clone(), turn_phase, visit));
             session.handle.send("do it").await.unwrap();
-            let outcome = session.handle.finished().await.unwrap().outcome;
+            let outcome = session.handle.wait_until_finished().await.unwrap().outcome;
             // Where the tree is on record by then, the task passes there without a pause.
             assert!(
                 outcome == RunOutcome::Interrupted || turn_phase == TurnPhase::PreTool,

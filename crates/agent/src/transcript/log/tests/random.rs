@@ -69,11 +69,11 @@ impl Run {
             5..7 => {
                 let (numbers, items) = self.items();
                 self.fate(&numbers, AppendFate::Due);
-                drop(self.bench.log.commit(items).await);
+                drop(self.bench.log.push_and_flush(items).await);
             }
             7..9 => {
                 let (numbers, items) = self.items();
-                let offered = self.bench.log.offer(items).await;
+                let offered = self.bench.log.write_or_remove(items).await;
                 let fate = match offered {
                     Ok(()) => AppendFate::Due,
                     Err(crate::AgentError::InDoubt { .. }) => AppendFate::Open,
@@ -106,7 +106,7 @@ impl Run {
                 let most = fastrand::Rng::with_seed(self.number).usize(..20);
                 watch(watcher, most);
             }
-            _ => self.bench.log.rest(),
+            _ => self.bench.log.release_memory(),
         }
     }
 
@@ -117,7 +117,7 @@ impl Run {
         self.fate(&numbers, if offers { AppendFate::Open } else { AppendFate::Due });
         let log = self.bench.log.clone();
         let mut write: futures_util::future::BoxFuture<'_, _> =
-            if offers { log.offer(items).boxed() } else { log.commit(items).boxed() };
+            if offers { log.write_or_remove(items).boxed() } else { log.push_and_flush(items).boxed() };
         let mut polls = 0;
         let limit = self.random.u8(1..5);
         while polls < limit && (&mut write).now_or_never().is_none() {
@@ -134,7 +134,7 @@ impl Run {
             tokio::task::yield_now().await;
             log.push(c);
         };
-        let (offered, committed, ()) = tokio::join!(log.offer(a), log.commit(b), later);
+        let (offered, committed, ()) = tokio::join!(log.write_or_remove(a), log.push_and_flush(b), later);
         drop(committed);
         // It may be in doubt when it is answered, and be settled by the other one.
         let fate = if offered.is_ok() { AppendFate::Due } else { AppendFate::Open };
@@ -165,7 +165,7 @@ impl Run {
     async fn check(mut self) {
         self.bench.store.heal();
         self.bench.log.flush().await.unwrap();
-        assert_eq!(self.bench.log.waiting(), 0);
+        assert_eq!(self.bench.log.unwritten_count(), 0);
         let entries = self.bench.entries().await;
         assert_eq!(self.bench.log.position().0, entries.len() as u64);
         let written: Vec<u64> = entries.iter().map(|entry| short(entry).parse().unwrap()).collect();
@@ -188,7 +188,7 @@ impl Run {
                 .iter()
                 .filter(|entry| entry.seq > watcher.since)
                 .filter(|entry| {
-                    entry.channel.is_some_and(|channel| watcher.filter.wants(channel, &entry.kind))
+                    entry.channel.is_some_and(|channel| watcher.filter.includes(channel, &entry.kind))
                 })
                 .map(|entry| entry.seq.0)
                 .collect();

@@ -120,7 +120,7 @@ async fn a_long_text_is_written_once_wherever_its_message_is() {
         let bench = Bench::new().await;
         let mut live = bench.subscribe(Since::Now);
         for batch in batches {
-            bench.log.commit(batch).await.unwrap();
+            bench.log.push_and_flush(batch).await.unwrap();
         }
         let entries = bench.entries().await;
         assert_eq!(times(&entries, &reply.text), 1);
@@ -139,8 +139,8 @@ async fn what_differs_from_the_message_is_written_whole() {
     let short = Reply { text: "short".into(), thinking: String::new(), input: json!({"path": "a"}) };
     let bench = Bench::new().await;
     let mut live = bench.subscribe(Since::Now);
-    bench.log.commit(vec![reply.message(), amended.turn(), amended.call()]).await.unwrap();
-    bench.log.commit(vec![short.message(), short.turn(), short.call(), short.done()]).await.unwrap();
+    bench.log.push_and_flush(vec![reply.message(), amended.turn(), amended.call()]).await.unwrap();
+    bench.log.push_and_flush(vec![short.message(), short.turn(), short.call(), short.done()]).await.unwrap();
     let stored = bench.entries().await.into_iter().filter(|entry| entry.channel.is_some());
     let whole: Vec<bool> =
         stored.map(|entry| !String::from_utf8_lossy(&entry.payload).contains("$from")).collect();
@@ -159,7 +159,7 @@ async fn the_calls_of_the_text_protocol_are_found_too() {
     let record = Record::Message { message, taken: Vec::new(), stop: None, calls };
     let bench = Bench::new().await;
     let mut live = bench.subscribe(Since::Now);
-    bench.log.commit(vec![record.into(), reply.call()]).await.unwrap();
+    bench.log.push_and_flush(vec![record.into(), reply.call()]).await.unwrap();
     assert_eq!(times(&bench.entries().await, reply.input["content"].as_str().unwrap()), 1);
     everybody_gets(&bench, &mut live, vec![event_of(reply.call())]).await;
 }
@@ -169,7 +169,7 @@ async fn a_secret_in_a_long_text_is_masked_wherever_it_is_read() {
     let mut reply = Reply::long();
     reply.text.push_str(SECRET);
     let bench = Bench::new().await;
-    bench.log.commit(vec![reply.message(), reply.turn()]).await.unwrap();
+    bench.log.push_and_flush(vec![reply.message(), reply.turn()]).await.unwrap();
     let shown = drain(&mut bench.subscribe(Since::Seq(Seq::START))).await;
     let Event::TurnFinished { text, .. } = &shown[0].event else { panic!("{shown:?}") };
     assert!(text.starts_with("a line of text") && !text.contains(SECRET) && text.len() > 900);
@@ -182,7 +182,7 @@ async fn an_offer_that_is_taken_out_takes_no_reference_along() {
     let bench = Bench::new().await;
     let mut live = bench.subscribe(Since::Now);
     bench.store.fail([Fault::Refused]);
-    let mut offer = Box::pin(bench.log.offer(vec![keeps("offered")]));
+    let mut offer = Box::pin(bench.log.write_or_remove(vec![keeps("offered")]));
     assert!(offer.as_mut().now_or_never().is_none());
     bench.log.push(vec![reply.message(), reply.turn()]);
     assert!(offer.await.is_err());
@@ -201,9 +201,9 @@ async fn what_was_tried_without_its_message_stays_as_it_was_tried() {
     let mut live = bench.subscribe(Since::Now);
     bench.store.fail([Fault::After]);
     bench.store.failing_reads.store(1, std::sync::atomic::Ordering::SeqCst);
-    assert!(bench.log.commit(vec![reply.turn()]).await.is_err());
+    assert!(bench.log.push_and_flush(vec![reply.turn()]).await.is_err());
     // Now it could be shortened, but the store may have it as it was.
-    bench.log.commit(vec![reply.message()]).await.unwrap();
+    bench.log.push_and_flush(vec![reply.message()]).await.unwrap();
     assert_eq!(bench.entries().await.len(), 2);
     assert_eq!(words(&drain(&mut live).await[0].event), "storage failure, 1 wait");
     let mut again = bench.subscribe(Since::Seq(Seq::START));
@@ -214,7 +214,7 @@ async fn what_was_tried_without_its_message_stays_as_it_was_tried() {
 async fn a_reference_to_what_is_not_there_says_so() {
     let reply = Reply::long();
     let bench = Bench::new().await;
-    bench.log.commit(vec![reply.turn(), reply.message()]).await.unwrap();
+    bench.log.push_and_flush(vec![reply.turn(), reply.message()]).await.unwrap();
     // A fork that ends between the two, and goes on.
     let fork = MemoryStore::new();
     fork.create(&session(), "/", "", UnixMillis(1)).await.unwrap();
@@ -254,7 +254,7 @@ async fn events_of_a_newer_version_are_passed_over() {
     bench.store.inner.append(&session(), Seq::START, foreign).await.unwrap();
     let log = log_over(Arc::clone(&bench.store) as _, Seq(5), LogBounds::default());
     let mut events = log.subscribe(EventFilter::all(), Since::Seq(Seq::START));
-    log.commit(vec![says("ours")]).await.unwrap();
+    log.push_and_flush(vec![says("ours")]).await.unwrap();
     assert_eq!(drained(&mut events).await, ["turn_started", "ours"]);
     assert_eq!(crate::events(&*bench.store, &session(), Seq::START, 10).await.unwrap().len(), 2);
 }
@@ -276,7 +276,7 @@ async fn a_megabyte_of_streamed_text_takes_at_most_three_on_disk() {
         let line = "The parser reads one token ahead, and says «why» where it can't go on.\n";
         let text = line.repeat(MEGABYTE / messages / line.len() + 1);
         for turn in 1..=messages as u32 {
-            log.commit(vec![Event::TurnStarted { turn }.into()]).await.unwrap();
+            log.push_and_flush(vec![Event::TurnStarted { turn }.into()]).await.unwrap();
             log.emit(Event::TextStart { block: 0 });
             let mut offset = 0;
             for word in text.split_inclusive(' ') {
@@ -285,10 +285,10 @@ async fn a_megabyte_of_streamed_text_takes_at_most_three_on_disk() {
             }
             log.emit(Event::TextEnd { block: 0, text: text.clone() });
             let reply = Reply { text: text.clone(), thinking: String::new(), input: Value::Null };
-            log.commit(vec![reply.message(), reply.turn()]).await.unwrap();
+            log.push_and_flush(vec![reply.message(), reply.turn()]).await.unwrap();
         }
         let reply = Reply { text: text.clone(), thinking: String::new(), input: Value::Null };
-        log.commit(vec![reply.done()]).await.unwrap();
+        log.push_and_flush(vec![reply.done()]).await.unwrap();
         let open = bytes_on_disk(directory.path());
         let shown = crate::events(&*store, &session(), Seq::START, usize::MAX).await.unwrap();
         let texts: Vec<&String> = shown

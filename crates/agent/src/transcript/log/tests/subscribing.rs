@@ -33,7 +33,7 @@ fn expected(entries: &[Entry], filter: &EventFilter, after: Seq) -> Vec<u64> {
     entries
         .iter()
         .filter(|entry| entry.seq > after)
-        .filter(|entry| entry.channel.is_some_and(|channel| filter.wants(channel, &entry.kind)))
+        .filter(|entry| entry.channel.is_some_and(|channel| filter.includes(channel, &entry.kind)))
         .map(|entry| entry.seq.0)
         .collect()
 }
@@ -94,7 +94,7 @@ fn no_gap_and_no_duplicate_while_everybody_writes() {
                                 _ => event(batch + number).into(),
                             });
                             log.emit(delta(0, 0, "live"));
-                            log.commit(items.collect()).await.unwrap();
+                            log.push_and_flush(items.collect()).await.unwrap();
                         }
                     });
                 })
@@ -152,7 +152,7 @@ async fn every_bookmark_gives_the_rest_of_the_log() {
         assert_eq!(read, all[..all.len().min(7)]);
     }
     // Bookmarks of what has not come yet hold as well.
-    bench.log.commit((0..5).map(event).map(LogEntry::from).collect()).await.unwrap();
+    bench.log.push_and_flush((0..5).map(event).map(LogEntry::from).collect()).await.unwrap();
     let entries = bench.entries().await;
     for (mut events, since) in future {
         let filter = events.filter().clone();
@@ -168,9 +168,9 @@ async fn one_that_falls_behind_is_told_once_and_misses_no_entry() {
     for round in 0..3 {
         for number in 0..30 {
             bench.log.emit(delta(0, 0, "lost"));
-            bench.log.commit(vec![event(number).into()]).await.unwrap();
+            bench.log.push_and_flush(vec![event(number).into()]).await.unwrap();
         }
-        bench.log.commit(vec![Event::TurnStarted { turn: 9 }.into()]).await.unwrap();
+        bench.log.push_and_flush(vec![Event::TurnStarted { turn: 9 }.into()]).await.unwrap();
         let shown = drain(&mut slow).await;
         let lagged: Vec<Seq> = shown
             .iter()
@@ -185,7 +185,7 @@ async fn one_that_falls_behind_is_told_once_and_misses_no_entry() {
     }
     let filter = EventFilter::all().channels([Channel::Progress]);
     assert_eq!(total, expected(&bench.entries().await, &filter, Seq::START));
-    bench.log.commit(vec![Event::TurnStarted { turn: 10 }.into()]).await.unwrap();
+    bench.log.push_and_flush(vec![Event::TurnStarted { turn: 10 }.into()]).await.unwrap();
     assert_eq!(drained(&mut slow).await, ["turn_started"], "live again");
 }
 
@@ -219,14 +219,14 @@ async fn a_session_at_rest_keeps_nothing() {
     assert_eq!(drain(&mut events).await.len(), 2_000);
     assert_eq!(bench.log.subscribers_behind(), 0);
     assert_eq!(lock(&bench.log.shared.timeline).held_bytes(), 0, "what all have taken is let go");
-    bench.log.rest();
+    bench.log.release_memory();
     assert_eq!(lock(&bench.log.shared.timeline).capacity(), 0);
 }
 
 #[tokio::test]
 async fn who_comes_in_the_middle_of_a_block_gets_its_text_so_far() {
     let bench = Bench::new().await;
-    bench.log.commit(vec![says("before")]).await.unwrap();
+    bench.log.push_and_flush(vec![says("before")]).await.unwrap();
     bench.log.emit(Event::ThinkingStart { block: 0 });
     bench.log.emit(Event::ThinkingDelta { block: 0, offset: 0, text: "hm".into() });
     bench.log.emit(Event::ThinkingEnd { block: 0, text: "hm".into() });
@@ -243,7 +243,7 @@ async fn who_comes_in_the_middle_of_a_block_gets_its_text_so_far() {
     assert_eq!(drained(&mut all).await, [&["before"], &live[..]].concat());
     assert!(drained(&mut none).await.is_empty());
     let retry = Event::Retry { attempt: 2, of: 3, wait_ms: 1, reason: "it broke".into() };
-    bench.log.commit(vec![retry.into()]).await.unwrap();
+    bench.log.push_and_flush(vec![retry.into()]).await.unwrap();
     assert!(drained(&mut bench.subscribe(Since::Now)).await.is_empty(), "what was streamed is void");
     bench.log.emit(delta(1, 0, "anew"));
     assert_eq!(drained(&mut bench.subscribe(Since::Now)).await, ["1@0 anew"]);
@@ -269,10 +269,10 @@ async fn one_that_reads_history_while_the_session_goes_on_is_never_told_that_it_
     let bench = Bench::small().await;
     // Several pages of it.
     let long = |number: u64| says(format!("{number} {}", "x".repeat(2_000)));
-    bench.log.commit((0..300).map(long).collect()).await.unwrap();
+    bench.log.push_and_flush((0..300).map(long).collect()).await.unwrap();
     let mut events = bench.subscribe(Since::Seq(Seq::START));
     let mut shown = vec![events.next().await.unwrap().unwrap()];
-    bench.log.commit((300..600).map(long).collect()).await.unwrap();
+    bench.log.push_and_flush((300..600).map(long).collect()).await.unwrap();
     shown.extend(drain(&mut events).await);
     assert_eq!(seqs(&shown), (1..=600).collect::<Vec<u64>>());
     assert_eq!(shown.len(), 600);
@@ -281,7 +281,7 @@ async fn one_that_reads_history_while_the_session_goes_on_is_never_told_that_it_
 #[tokio::test]
 async fn a_store_that_can_not_be_read_costs_a_subscriber_nothing_but_time() {
     let bench = Bench::new().await;
-    bench.log.commit((0..3).map(event).map(LogEntry::from).collect()).await.unwrap();
+    bench.log.push_and_flush((0..3).map(event).map(LogEntry::from).collect()).await.unwrap();
     let mut events = bench.subscribe(Since::Seq(Seq::START));
     bench.store.failing_reads.store(2, Ordering::SeqCst);
     assert!(events.next().await.is_err());
@@ -293,7 +293,7 @@ async fn a_store_that_can_not_be_read_costs_a_subscriber_nothing_but_time() {
 async fn a_call_that_is_dropped_while_it_reads_loses_nothing() {
     let bench = Bench::new().await;
     let long = |number: u64| says(format!("{number} {}", "x".repeat(2_000)));
-    bench.log.commit((0..500).map(long).collect()).await.unwrap();
+    bench.log.push_and_flush((0..500).map(long).collect()).await.unwrap();
     let mut events = bench.subscribe(Since::Seq(Seq::START));
     let mut shown = Vec::new();
     while shown.len() < 500 {
@@ -306,7 +306,7 @@ async fn a_call_that_is_dropped_while_it_reads_loses_nothing() {
     }
     assert_eq!(seqs(&shown), (1..=500).collect::<Vec<u64>>());
     assert!(events.next().now_or_never().is_none(), "live, with nothing to tell");
-    bench.log.commit(vec![says("live")]).await.unwrap();
+    bench.log.push_and_flush(vec![says("live")]).await.unwrap();
     assert_eq!(drained(&mut events).await, ["live"]);
 }
 
@@ -315,11 +315,11 @@ async fn after_the_end_what_is_left_is_given_and_history_can_be_read() {
     let Bench { store, log } = Bench::new().await;
     let mut events = log.subscribe(EventFilter::all(), Since::Now);
     let sink = log.live_sink();
-    log.commit(vec![says("a")]).await.unwrap();
+    log.push_and_flush(vec![says("a")]).await.unwrap();
     let late = log.clone();
     drop(log);
     assert_eq!(drained(&mut events).await, ["a"]);
-    late.commit(vec![says("b")]).await.unwrap();
+    late.push_and_flush(vec![says("b")]).await.unwrap();
     late.close();
     sink.send(delta(0, 0, "nobody hears this, and nothing breaks"));
     assert_eq!(events.next().await.unwrap().map(|envelope| words(&envelope.event)), Some("b".into()));

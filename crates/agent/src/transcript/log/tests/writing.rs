@@ -18,12 +18,12 @@ async fn what_is_queued_is_one_append_in_order() {
     let mut all = bench.subscribe(Since::Now);
     bench.log.push(vec![says("a"), keeps("b")]);
     bench.log.emit(Event::Warning { message: "c".to_owned() });
-    assert_eq!((bench.log.waiting(), bench.log.position()), (3, Seq::START));
+    assert_eq!((bench.log.unwritten_count(), bench.log.position()), (3, Seq::START));
     assert!(drained(&mut all).await.is_empty(), "shown before it is durable");
     bench.log.flush().await.unwrap();
     bench.log.flush().await.unwrap();
     assert_eq!(bench.written().await, ["a", "b", "c"]);
-    assert_eq!((bench.log.waiting(), bench.log.position()), (0, Seq(3)));
+    assert_eq!((bench.log.unwritten_count(), bench.log.position()), (0, Seq(3)));
     assert_eq!(bench.store.appends.load(Ordering::SeqCst), 1);
     assert_eq!(drained(&mut all).await, ["a", "c"]);
 }
@@ -35,15 +35,15 @@ async fn a_store_that_recovers_gets_everything_in_order_and_once() {
         let mut all = bench.subscribe(Since::Now);
         bench.store.fail([fault; 3]);
         for (number, word) in ["a", "b", "c"].into_iter().enumerate() {
-            assert!(bench.log.commit(vec![says(word), keeps(word)]).await.is_err());
-            assert_eq!(bench.log.waiting(), 2 * number + 2);
+            assert!(bench.log.push_and_flush(vec![says(word), keeps(word)]).await.is_err());
+            assert_eq!(bench.log.unwritten_count(), 2 * number + 2);
         }
         let failures = ["storage failure, 2 wait", "storage failure, 4 wait", "storage failure, 6 wait"];
         assert_eq!(drained(&mut all).await, failures);
         bench.log.flush().await.unwrap();
         assert_eq!(bench.written().await, ["a", "a", "b", "b", "c", "c"]);
         assert_eq!(drained(&mut all).await, ["a", "b", "c"]);
-        assert_eq!((bench.log.waiting(), bench.log.position()), (0, Seq(6)));
+        assert_eq!((bench.log.unwritten_count(), bench.log.position()), (0, Seq(6)));
     }
 }
 
@@ -53,9 +53,9 @@ async fn what_was_written_though_the_store_said_otherwise_is_not_written_again()
         let bench = Bench::new().await;
         let mut all = bench.subscribe(Since::Now);
         bench.store.fail([fault]);
-        let first = bench.log.commit(vec![says("a"), keeps("b")]).await;
+        let first = bench.log.push_and_flush(vec![says("a"), keeps("b")]).await;
         assert_eq!(first.is_ok(), fault != Fault::Panic, "the log looks at once, where it can");
-        bench.log.commit(vec![says("c")]).await.unwrap();
+        bench.log.push_and_flush(vec![says("c")]).await.unwrap();
         assert_eq!(bench.written().await, ["a", "b", "c"]);
         assert_eq!(drained(&mut all).await, ["a", "c"]);
     }
@@ -70,10 +70,10 @@ async fn an_outcome_stays_open_until_the_store_tells_it() {
         bench.store.fail([fault]);
         bench.store.failing_reads.store(reads, Ordering::SeqCst);
         bench.store.failing_probes.store(probes, Ordering::SeqCst);
-        assert!(bench.log.commit(vec![says("a")]).await.is_err());
-        assert!(bench.log.offer(vec![says("b")]).await.is_err(), "nobody can tell yet");
-        assert_eq!(bench.log.waiting(), 1, "what is behind it is taken out: the store never heard of it");
-        bench.log.commit(vec![says("c")]).await.unwrap();
+        assert!(bench.log.push_and_flush(vec![says("a")]).await.is_err());
+        assert!(bench.log.write_or_remove(vec![says("b")]).await.is_err(), "nobody can tell yet");
+        assert_eq!(bench.log.unwritten_count(), 1, "what is behind it is taken out: the store never heard of it");
+        bench.log.push_and_flush(vec![says("c")]).await.unwrap();
         assert_eq!(bench.written().await, ["a", "c"], "{fault:?} {reads} {probes}");
     }
 }
@@ -85,8 +85,8 @@ async fn an_offer_that_is_refused_is_not_made() {
         bench.store.failing_probes.store(probes, Ordering::SeqCst);
         bench.log.push(vec![says("before")]);
         bench.store.fail([fault]);
-        assert!(bench.log.offer(vec![keeps("offered"), says("offered")]).await.is_err());
-        assert_eq!(bench.log.waiting(), 1);
+        assert!(bench.log.write_or_remove(vec![keeps("offered"), says("offered")]).await.is_err());
+        assert_eq!(bench.log.unwritten_count(), 1);
         bench.log.push(vec![says("after")]);
         bench.log.flush().await.unwrap();
         assert_eq!(bench.written().await, ["before", "after"]);
@@ -97,7 +97,7 @@ async fn an_offer_that_is_refused_is_not_made() {
 async fn an_offer_that_was_written_after_all_was_made() {
     let bench = Bench::new().await;
     bench.store.fail([Fault::After]);
-    bench.log.offer(vec![keeps("offered")]).await.unwrap();
+    bench.log.write_or_remove(vec![keeps("offered")]).await.unwrap();
     assert_eq!(bench.written().await, ["offered"]);
 }
 
@@ -108,13 +108,13 @@ async fn an_offer_that_went_along_with_another_append_was_made() {
     let gate = Arc::new(Semaphore::new(0));
     *bench.store.gate.lock().unwrap() = Some(Arc::clone(&gate));
     bench.store.fail([Fault::None, Fault::None, Fault::Refused]);
-    let mut first = Box::pin(bench.log.commit(vec![says("a")]));
+    let mut first = Box::pin(bench.log.push_and_flush(vec![says("a")]));
     assert!(first.as_mut().now_or_never().is_none());
     tokio::task::yield_now().await;
     // Both wait for the first; the second takes the offer along.
-    let mut second = Box::pin(bench.log.commit(vec![says("b")]));
+    let mut second = Box::pin(bench.log.push_and_flush(vec![says("b")]));
     assert!(second.as_mut().now_or_never().is_none());
-    let mut offer = Box::pin(bench.log.offer(vec![says("c")]));
+    let mut offer = Box::pin(bench.log.write_or_remove(vec![says("c")]));
     assert!(offer.as_mut().now_or_never().is_none());
     gate.add_permits(1);
     first.await.unwrap();
@@ -125,7 +125,7 @@ async fn an_offer_that_went_along_with_another_append_was_made() {
     gate.add_permits(10);
     second.await.unwrap();
     offer.await.unwrap();
-    assert_eq!((bench.store.appends.load(Ordering::SeqCst), bench.log.waiting()), (3, 1), "what failed is d");
+    assert_eq!((bench.store.appends.load(Ordering::SeqCst), bench.log.unwritten_count()), (3, 1), "what failed is d");
     bench.log.flush().await.unwrap();
     assert_eq!(bench.written().await, ["a", "b", "c", "d"]);
 }
@@ -135,7 +135,7 @@ async fn an_offer_of_what_the_store_never_takes_stops_nobody_else() {
     let bench = Bench::new().await;
     bench.log.push(vec![says("before")]);
     let huge = "x".repeat(journeyman_store::MAX_ENTRY_BYTES);
-    assert!(bench.log.offer(vec![keeps(huge)]).await.is_err());
+    assert!(bench.log.write_or_remove(vec![keeps(huge)]).await.is_err());
     bench.log.flush().await.unwrap();
     assert_eq!(bench.written().await, ["before"]);
 }
@@ -144,15 +144,15 @@ async fn an_offer_of_what_the_store_never_takes_stops_nobody_else() {
 async fn another_writer_ends_the_writing() {
     let bench = Bench::new().await;
     let mut all = bench.subscribe(Since::Now);
-    bench.log.commit(vec![says("a")]).await.unwrap();
+    bench.log.push_and_flush(vec![says("a")]).await.unwrap();
     bench.store.intrude(&session(), "theirs").await;
-    assert!(lost(bench.log.commit(vec![says("b")]).await));
+    assert!(lost(bench.log.push_and_flush(vec![says("b")]).await));
     let appends = bench.store.appends.load(Ordering::SeqCst);
-    assert!(lost(bench.log.commit(vec![says("c")]).await));
-    assert!(lost(bench.log.offer(vec![says("d")]).await));
+    assert!(lost(bench.log.push_and_flush(vec![says("c")]).await));
+    assert!(lost(bench.log.write_or_remove(vec![says("d")]).await));
     assert!(lost(bench.log.flush().await));
     assert_eq!(bench.store.appends.load(Ordering::SeqCst), appends, "it tries nothing more");
-    assert_eq!((bench.entries().await.len(), bench.log.waiting()), (2, 1));
+    assert_eq!((bench.entries().await.len(), bench.log.unwritten_count()), (2, 1));
     assert_eq!(drained(&mut all).await, ["a", "storage failure, 1 wait"]);
     let message = bench.log.flush().await.unwrap_err().to_string();
     assert!(message.contains("another process writes") && message.contains("after entry 1"), "{message}");
@@ -162,12 +162,12 @@ async fn another_writer_ends_the_writing() {
 async fn another_writer_behind_an_append_in_doubt_is_noticed() {
     for (fault, ours) in [(Fault::After, 2), (Fault::Before, 1)] {
         let bench = Bench::new().await;
-        bench.log.commit(vec![says("a")]).await.unwrap();
+        bench.log.push_and_flush(vec![says("a")]).await.unwrap();
         bench.store.fail([fault]);
         bench.store.failing_probes.store(1, Ordering::SeqCst);
-        assert!(bench.log.commit(vec![says("b")]).await.is_err());
+        assert!(bench.log.push_and_flush(vec![says("b")]).await.is_err());
         bench.store.intrude(&session(), "theirs").await;
-        assert!(lost(bench.log.commit(vec![says("c")]).await));
+        assert!(lost(bench.log.push_and_flush(vec![says("c")]).await));
         assert_eq!(bench.log.position(), Seq(ours), "what of it was ours");
         assert_eq!(bench.entries().await.len() as u64, ours + 1);
     }
@@ -177,7 +177,7 @@ async fn another_writer_behind_an_append_in_doubt_is_noticed() {
 async fn a_log_that_became_shorter_is_not_written() {
     let bench = Bench::new().await;
     let log = log_over(Arc::clone(&bench.store) as _, Seq(3), LogBounds::default());
-    assert!(lost(log.commit(vec![says("a")]).await));
+    assert!(lost(log.push_and_flush(vec![says("a")]).await));
     assert!(bench.entries().await.is_empty());
 }
 
@@ -189,7 +189,7 @@ async fn who_stops_waiting_changes_nothing() {
     let mut all = bench.subscribe(Since::Now);
     bench.store.fail([Fault::None, Fault::After, Fault::Before]);
     for word in ["a", "b", "c"] {
-        let mut commit = Box::pin(bench.log.commit(vec![says(word)]));
+        let mut commit = Box::pin(bench.log.push_and_flush(vec![says(word)]));
         // The store has the first of them and doesn't answer; the others wait behind it.
         for _ in 0..5 {
             assert!(commit.as_mut().now_or_never().is_none());
@@ -209,7 +209,7 @@ async fn an_append_that_nobody_waits_for_is_shown() {
     let gate = Arc::new(Semaphore::new(0));
     *bench.store.gate.lock().unwrap() = Some(Arc::clone(&gate));
     let mut all = bench.subscribe(Since::Now);
-    assert!(bench.log.commit(vec![says("a")]).now_or_never().is_none());
+    assert!(bench.log.push_and_flush(vec![says("a")]).now_or_never().is_none());
     gate.add_permits(1);
     assert_eq!(words(&all.next().await.unwrap().unwrap().event), "a");
 }
@@ -220,7 +220,7 @@ async fn the_last_append_is_shown_before_the_end() {
     let gate = Arc::new(Semaphore::new(0));
     *store.gate.lock().unwrap() = Some(Arc::clone(&gate));
     let mut all = log.subscribe(EventFilter::all(), Since::Now);
-    assert!(log.commit(vec![says("a")]).now_or_never().is_none());
+    assert!(log.push_and_flush(vec![says("a")]).now_or_never().is_none());
     drop(log);
     gate.add_permits(1);
     assert_eq!(words(&all.next().await.unwrap().unwrap().event), "a");
@@ -261,7 +261,7 @@ async fn a_secret_reaches_neither_the_log_nor_anybody() {
         phase: journeyman_protocol::ErrorPhase::Model,
         message: text.clone(),
     };
-    bench.log.commit(vec![says(text.clone()), error.into(), Record::message(message).into()]).await.unwrap();
+    bench.log.push_and_flush(vec![says(text.clone()), error.into(), Record::message(message).into()]).await.unwrap();
     let shown = drain(&mut all).await;
     assert_eq!(shown.len(), 5);
     assert!(!format!("{shown:?}").contains(SECRET));

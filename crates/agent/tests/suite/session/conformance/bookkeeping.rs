@@ -113,7 +113,7 @@ async fn case_23_without_todos_a_change_is_refused() {
     assert_eq!(session.handle.todos().merge(draft()), Err(TodoError::Disabled));
     assert_eq!(session.handle.todos().delete("1"), Err(TodoError::Disabled));
     session.handle.send("do it").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let requests = told.requests();
     assert!(requests[0].tools.iter().all(|tool| !tool.name.starts_with("todo_")));
     assert!(result(&requests[1], "c1").starts_with("there is no tool `todo_write`"));

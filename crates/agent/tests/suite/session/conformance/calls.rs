@@ -89,7 +89,7 @@ async fn case_26_calls_that_wait_are_settled_and_never_run() {
     session.handle.send("do it").await.unwrap();
     begun.notified().await;
     session.handle.interrupt();
-    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Interrupted);
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().outcome, RunOutcome::Interrupted);
     let ran = ids.map(|id| bench.log.states(id).contains(&CallState::Executing));
     assert_eq!(ran, [true, false, false, false, false]);
     for id in ids {
@@ -97,7 +97,7 @@ async fn case_26_calls_that_wait_are_settled_and_never_run() {
     }
     gate.notify_one();
     session.handle.send("go on").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "on");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "on");
     assert_eq!(result(&told.requests()[1], "c5"), "not run: interrupted by the user");
 }
 
@@ -163,13 +163,13 @@ async fn a_call_that_ran_is_closed() {
 
 /// The next message on the same handle is answered, from a transcript that every provider takes.
 async fn goes_on(bench: &Bench, session: &Session, told: &Told, place: &str) {
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.outcome, RunOutcome::Interrupted, "{place}");
     let status = session.handle.status();
     assert_eq!((status.state, status.turn_phase), (AgentState::Ready, TurnPhase::Ready), "{place}");
     assert_settled(bench);
     session.handle.send("and now this").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "answered", "{place}");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "answered", "{place}");
     let requests = told.requests();
     assert!(requests.last().unwrap().messages.last().unwrap().text().ends_with("and now this"), "{place}");
     assert_settled(bench);
@@ -182,7 +182,7 @@ async fn case_36_an_interrupt_anywhere_leaves_a_session_that_goes_on() {
     let session = bench.start(&told, settings());
     session.handle.interrupt();
     session.handle.send("and now this").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "answered");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "answered");
     // In mid-stream.
     let mut bench = Bench::new(&[]);
     let told = Told::new([stalls().after(vec![piece("I w")]), says("answered")]);

@@ -27,7 +27,7 @@ fn settings() -> RunSettings {
 
 async fn ask(session: &Session, text: &str) {
     session.handle.send(text).await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
 }
 
 fn write(path: &str, content: &str) -> Value {
@@ -253,7 +253,7 @@ async fn case_41_a_notice_of_others_changes_only_and_once() {
     std::fs::write(bench.root.join("b.txt"), "two\n").unwrap();
     session.handle.send("second").await.unwrap();
     session.until(|event| matches!(event, Event::FileChanged { .. })).await;
-    assert_eq!(session.handle.finished().await.unwrap().text, "two");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "two");
     assert_eq!(changed(&bench), 1);
     let told_of = told.heard();
     let last = told_of.lines().last().unwrap();

@@ -40,10 +40,10 @@ async fn case_08_a_reply_that_a_hook_edits_is_returned_and_kept() {
     let told = Told::new([says("the colour"), says("again")]);
     let session = bench.start(&told, settings());
     session.handle.send("which?").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "the color");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "the color");
     assert_eq!(bench.state().await.messages[1].text(), "the color");
     session.handle.send("again").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     assert_eq!(told.requests()[1].messages[1].text(), "the color");
 }
 
@@ -64,13 +64,13 @@ async fn case_09_hooks_fire_in_order_each_turn_and_after_resuming() {
     let told = Told::new([calls([("c1", "list_files", json!({}))]), says("one"), says("two")]);
     let session = bench.start(&told, settings());
     session.handle.send("first").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let turn = ["pre_model", "post_model", "post_append"];
     assert_eq!(*trail.lock().unwrap(), turn.repeat(2));
     session.handle.close().await;
     let session = bench.resume(&told, settings(), CutOffPolicy::Continue).await.unwrap();
     session.handle.send("second").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "two");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "two");
     assert_eq!(*trail.lock().unwrap(), turn.repeat(3));
 }
 

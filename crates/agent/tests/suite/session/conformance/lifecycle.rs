@@ -33,7 +33,7 @@ fn said(told: &Told, request: usize) -> Vec<String> {
 
 async fn ask(session: &Session, text: &str) -> String {
     session.handle.send(text).await.unwrap();
-    session.handle.finished().await.unwrap().text.clone()
+    session.handle.wait_until_finished().await.unwrap().text.clone()
 }
 
 async fn case_01_a_new_session_is_ready() {
@@ -50,7 +50,7 @@ async fn case_02_a_turn_gives_the_models_text() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&Told::new([says("Hello.")]), settings());
     session.handle.send("hello").await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!((report.outcome, report.text.as_str()), (RunOutcome::Unverified, "Hello."));
     let status = session.handle.status();
     assert_eq!((status.state, status.step), (AgentState::Ready, 1));
@@ -210,7 +210,7 @@ async fn case_34_a_provider_that_refuses_ends_the_turn_only() {
     // Nobody listens.
     let handle = journeyman_agent::start(bench.parts(&told), settings(), id());
     handle.send("first").await.unwrap();
-    let report = handle.finished().await.unwrap();
+    let report = handle.wait_until_finished().await.unwrap();
     assert_eq!(report.outcome, RunOutcome::Error);
     assert!(report.summary.contains("too many requests"), "{}", report.summary);
     assert_eq!(handle.status().state, AgentState::Ready);

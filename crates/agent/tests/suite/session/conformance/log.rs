@@ -26,7 +26,7 @@ fn settings() -> RunSettings {
 
 async fn ask(session: &Session, text: &str) {
     session.handle.send(text).await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
 }
 
 /// Everything that a subscription gives until the session's end.
@@ -90,7 +90,7 @@ async fn case_14_what_the_store_refuses_is_kept_and_written_later() {
     let mut session = bench.start(&told, settings());
     bench.log.fail(Failing::From(2));
     session.handle.send("first").await.unwrap();
-    let report = session.handle.finished().await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
     assert_eq!(report.outcome, RunOutcome::Error);
     assert_eq!(told.requests().len(), 0, "the turn stops before its effect");
     let waiting = session.handle.status().unwritten;
@@ -109,7 +109,7 @@ async fn case_14_what_the_store_refuses_is_kept_and_written_later() {
     assert_eq!(session.done().await.outcome, RunOutcome::Error);
     let told = session.handle.send("second").await;
     assert!(told.is_ok());
-    assert_eq!(session.handle.finished().await.unwrap().text, "never said");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "never said");
 }
 
 async fn case_38_numbers_rise_over_restarts_and_a_bookmark_holds() {

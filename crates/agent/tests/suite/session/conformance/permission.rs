@@ -105,7 +105,7 @@ async fn case_19_an_unknown_mode_refuses() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&Told::new([says("one")]), asking(Mode::Ask));
     session.handle.send("first").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     session.handle.close().await;
     let setting = json!({ "record": "setting", "model": "m", "mode": "custom", "tool_calling": true });
     let last = bench.state().await.last;
@@ -175,7 +175,7 @@ async fn case_44_no_secret_is_kept_and_one_process_writes() {
     let told = Told::new([says(&format!("the key is {secret}"))]);
     let session = bench.start(&told, auto());
     session.handle.send(format!("log in with {secret}")).await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Unverified);
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().outcome, RunOutcome::Unverified);
     for file in files_below(&bench.outside) {
         let bytes = std::fs::read(&file).unwrap();
         let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());

@@ -20,7 +20,7 @@ fn session(number: u64) -> SessionId {
 
 async fn ask(handle: &SessionHandle, text: &str) -> String {
     handle.send(text).await.unwrap();
-    handle.finished().await.unwrap().text.clone()
+    handle.wait_until_finished().await.unwrap().text.clone()
 }
 
 async fn case_32_a_pool_is_bounded_and_a_room_reaches_whom_it_names() {
@@ -42,15 +42,15 @@ async fn case_32_a_pool_is_bounded_and_a_room_reaches_whom_it_names() {
     room.join("one", first.clone()).unwrap();
     room.join("Zoë", second.clone()).unwrap();
     assert!(room.join("one", second.clone()).is_err());
-    assert_eq!(room.say("one", "hello all").await.unwrap().to, ["Zoë"], "the sender gets no broadcast");
-    assert_eq!(second.finished().await.unwrap().text, "2");
+    assert_eq!(room.send_message("one", "hello all").await.unwrap().to, ["Zoë"], "the sender gets no broadcast");
+    assert_eq!(second.wait_until_finished().await.unwrap().text, "2");
     let heard = two.requests()[0].messages.last().unwrap().text();
     assert!(heard.contains("[from:one] hello all"), "{heard}");
-    assert_eq!(room.say("Zoë", "@one what now?").await.unwrap().to, ["one"]);
-    assert_eq!(first.finished().await.unwrap().text, "1 again");
+    assert_eq!(room.send_message("Zoë", "@one what now?").await.unwrap().to, ["one"]);
+    assert_eq!(first.wait_until_finished().await.unwrap().text, "1 again");
     assert_eq!(one.requests()[1].messages.last().unwrap().text(), "[from:Zoë] @one what now?");
     assert!(room.leave("Zoë"));
-    assert_eq!(room.say("one", "anybody?").await.unwrap().to, Vec::<String>::new());
+    assert_eq!(room.send_message("one", "anybody?").await.unwrap().to, Vec::<String>::new());
 
     // Removing one ends it, and makes room.
     drop((first, second));

@@ -27,7 +27,7 @@ async fn case_15_a_user_message_wakes_a_reminder_waits_all_in_order() {
     let told = Told::new([says("one"), says("two")]);
     let session = bench.start(&told, settings());
     session.handle.send("first").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let before = bench.log.appends();
     session.handle.remind(ReminderCategory::General, "be brief").await.unwrap();
     session.handle.send_as(MessageKind::System, "the build is green").await.unwrap();
@@ -36,7 +36,7 @@ async fn case_15_a_user_message_wakes_a_reminder_waits_all_in_order() {
     assert_eq!((told.requests().len(), session.handle.status().queued), (1, 3), "they wake nobody");
     assert_eq!(bench.log.appends(), before + 3, "each is durable when it is sent");
     session.handle.send("second").await.unwrap();
-    session.handle.finished().await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
     let heard = told.requests()[1].messages.last().unwrap().clone();
     let texts: Vec<String> = heard
         .content
@@ -75,10 +75,10 @@ async fn case_16_a_flush_that_fails_keeps_messages_and_doubles_none() {
     // The message is on record; what takes it into the transcript is refused.
     bench.log.fail(Failing::Once(3));
     session.handle.send("do it").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Error);
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().outcome, RunOutcome::Error);
     assert_eq!(told.requests().len(), 0);
     session.handle.send("carry on").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().text, "answered");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "answered");
     let heard: String = told.requests()[0].messages.iter().map(|message| message.text()).collect();
     for words in ["do it", "be brief", "carry on"] {
         assert_eq!(heard.matches(words).count(), 1, "{words}: {heard}");
@@ -115,7 +115,7 @@ async fn case_37_a_message_in_mid_turn_is_never_stranded() {
     // While the model speaks its last words: it is a further turn.
     session.handle.send("two").await.unwrap();
     gate.notify_one();
-    assert_eq!(session.handle.finished().await.unwrap().text, "that too");
+    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "that too");
     assert_eq!(told.requests()[2].messages.last().unwrap().text(), "two");
     assert_eq!(session.handle.status().queued, 0);
 }

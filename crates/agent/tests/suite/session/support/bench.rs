@@ -217,7 +217,7 @@ impl Bench {
     /// Listens to a session, also for the bench: what is shown has to be as the schema says.
     pub(crate) fn shown_by(&self, handle: SessionHandle) -> Session {
         let misshapen = Arc::clone(&self.misshapen);
-        handle.on(EventFilter::all(), Since::Now, move |envelope| {
+        handle.on_events(EventFilter::all(), Since::Now, move |envelope| {
             misshapen.lock().unwrap().extend(schema::problems(envelope));
         });
         let events = handle.subscribe(EventFilter::all(), Since::Now);
@@ -232,7 +232,7 @@ impl Bench {
     ) -> Arc<RunReport> {
         let session = self.start(model, settings);
         session.handle.send("do it").await.unwrap();
-        session.handle.finished().await.unwrap()
+        session.handle.wait_until_finished().await.unwrap()
     }
 
     /// A file's text; `None` if it isn't there.
