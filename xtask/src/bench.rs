@@ -56,7 +56,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         }
         other => {
             bail!(
-                "there is no benchmark «{other}»; there are turns, start, version, session, workspace, sandbox, edit, index, recall, symbols, all"
+                "there is no benchmark `{other}`; there are turns, start, version, session, workspace, sandbox, edit, index, recall, symbols, all"
             )
         }
     }

@@ -12,8 +12,8 @@ use anyhow::Context as _;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
 
-/// How many re-exports a name is followed through. More is a cycle of re-exports, which the
-/// compiler refuses.
+/// Maximum number of re-exports that a name is followed through. More is a cycle of re-exports,
+/// which the compiler refuses.
 const MAX_HOPS: usize = 16;
 
 /// Each crate with files in cycles, with its cycles.

@@ -1,4 +1,4 @@
-//! Who may use whom.
+//! The allowed dependencies between the crates.
 
 use std::path::Path;
 

@@ -8,28 +8,29 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-/// How long a target runs where nothing is said.
-const MINUTES: u64 = 5;
-/// An input that takes longer hangs, in seconds. This is by the clock, and a busy machine may leave
-/// a target waiting; the targets themselves hold the processor time against the input's size, with
-/// far less.
-const HANGS_SECONDS: u32 = 300;
-/// Longer inputs are seldom worth their time, in bytes: the targets repeat theirs.
-const LONGEST: u32 = 8 << 10;
-/// What a target may use, in MiB.
-const MEMORY: u32 = 2 << 10;
+/// Default run time of a target, in minutes.
+const DEFAULT_MINUTES: u64 = 5;
+/// Seconds after which an input counts as hung. This is wall time, and a busy machine may leave a
+/// target waiting; the targets themselves compare the processor time with the input's size, and
+/// allow far less.
+const MAX_INPUT_SECONDS: u32 = 300;
+/// Maximum bytes of an input. Longer inputs are seldom worth their time, because the targets repeat
+/// theirs.
+const MAX_INPUT_BYTES: u32 = 8 << 10;
+/// Maximum memory of a target, in MiB.
+const MAX_MEMORY_MIB: u32 = 2 << 10;
 
 /// Runs a target by name, or all of them, one after the other, for some minutes each.
 pub(crate) fn run(name: &str, minutes: Option<&str>) -> anyhow::Result<()> {
     let minutes = match minutes.map(str::parse::<u64>) {
-        None => MINUTES,
+        None => DEFAULT_MINUTES,
         Some(Ok(minutes)) if minutes > 0 => minutes,
         Some(_) => bail!("the minutes are a whole number above 0"),
     };
     let known = targets()?;
     let chosen: Vec<&String> = known.iter().filter(|target| name == "all" || *target == name).collect();
     if chosen.is_empty() {
-        bail!("there is no target «{name}»; there are {}, all", known.join(", "));
+        bail!("there is no target `{name}`; there are {}, all", known.join(", "));
     }
     let found = Command::new(cargo()).args(["fuzz", "--version"]).output();
     if !found.is_ok_and(|output| output.status.success()) {
@@ -103,8 +104,8 @@ fn fuzz(target: &str, minutes: u64, finds: &Path) -> anyhow::Result<bool> {
         .arg(format!("-artifact_prefix={}/", crashes.display()))
         .arg(format!("-dict={}", words.display()))
         .arg(format!("-max_total_time={}", minutes * 60))
-        .args([format!("-timeout={HANGS_SECONDS}"), format!("-max_len={LONGEST}")])
-        .args([format!("-rss_limit_mb={MEMORY}"), "-print_final_stats=1".to_owned()])
+        .args([format!("-timeout={MAX_INPUT_SECONDS}"), format!("-max_len={MAX_INPUT_BYTES}")])
+        .args([format!("-rss_limit_mb={MAX_MEMORY_MIB}"), "-print_final_stats=1".to_owned()])
         .status()
         .context("cargo fuzz could not be started")?;
     if !status.success() {

@@ -28,7 +28,7 @@ pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut broken = Vec::new();
     for package in &metadata.packages {
         match package.license.as_deref() {
-            Some(expression) if permits(expression) => {}
+            Some(expression) if is_permitted(expression) => {}
             Some(expression) => {
                 broken.push(format!("{} {}: licence {expression}", package.name, package.version))
             }
@@ -38,9 +38,9 @@ pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Whether an SPDX expression can be met with allowed licences alone. `AND` binds tighter than
-/// `OR`; the old `/` is an `OR`.
-fn permits(expression: &str) -> bool {
+/// Returns true if an SPDX expression can be met with allowed licences alone. `AND` binds tighter
+/// than `OR`; the old `/` is an `OR`.
+fn is_permitted(expression: &str) -> bool {
     let tokens = tokens(expression);
     let mut rest = tokens.as_slice();
     either(&mut rest) && rest.is_empty()
@@ -110,7 +110,7 @@ fn one(rest: &mut &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::permits;
+    use super::is_permitted;
 
     #[test]
     fn expressions() {
@@ -126,7 +126,7 @@ mod tests {
             ("GPL-3.0 WITH GCC-exception-3.1", false),
             ("", false),
         ] {
-            assert_eq!(permits(expression), expected, "{expression}");
+            assert_eq!(is_permitted(expression), expected, "{expression}");
         }
     }
 }

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["check"] => check(),
-        ["house"] => house(),
+        ["house"] => check_tree(),
         ["words"] => words::print(&root()),
         ["docs"] => docs(),
         ["cycles"] => cycles::print(&root(), None),
@@ -67,8 +67,8 @@ pub(crate) fn root() -> PathBuf {
 /// Everything CI runs.
 fn check() -> anyhow::Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
-    step("the house's own rules");
-    house()?;
+    step("the tree's own rules");
+    check_tree()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     // Examples are left out, which Clippy has seen: each would be one more program with all
@@ -85,7 +85,7 @@ fn docs() -> anyhow::Result<()> {
     cargo(&["test", "--locked", "--package", "journeyman", "--bin", "jm", "reference::"], &update)
 }
 
-fn house() -> anyhow::Result<()> {
+fn check_tree() -> anyhow::Result<()> {
     let mut broken = dependencies::broken_rules(&root())?;
     broken.extend(licences::broken_rules(&root())?);
     broken.extend(sizes::broken_rules(&root())?);
@@ -95,7 +95,7 @@ fn house() -> anyhow::Result<()> {
     for rule in &broken {
         eprintln!("  {rule}");
     }
-    if broken.is_empty() { Ok(()) } else { bail!("{} of the house's rules are broken", broken.len()) }
+    if broken.is_empty() { Ok(()) } else { bail!("{} of the tree's rules are broken", broken.len()) }
 }
 
 fn cargo(args: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {

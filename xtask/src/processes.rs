@@ -27,10 +27,10 @@ const PLACES: &[(&str, &str)] = &[
         "the back-end \"none\", which a user allows by name; its commands ask",
     ),
 ];
-/// How sources start a process.
-const STARTS: [&str; 4] = ["Command::new(", "posix_spawn", "execve(", "fork()"];
-/// Where tests begin in a file.
-const TESTS: &str = "#[cfg(test)]";
+/// The texts in sources that start a process.
+const PROCESS_STARTS: [&str; 4] = ["Command::new(", "posix_spawn", "execve(", "fork()"];
+/// The text at which the tests of a file begin.
+const TEST_BEGINNING: &str = "#[cfg(test)]";
 
 /// Each place that isn't listed, and each listed one that starts nothing.
 pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
@@ -43,13 +43,13 @@ pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
             continue;
         }
         let text = std::fs::read_to_string(&path).with_context(|| shown.clone())?;
-        let code = text.split(TESTS).next().unwrap_or_default();
+        let code = text.split(TEST_BEGINNING).next().unwrap_or_default();
         let starts = |line: &str| {
             let line = line.trim();
             // `RunCommand::new` is somebody else's.
             let alone = |at: usize| !line.get(..at).is_some_and(|head| head.ends_with(char::is_alphanumeric));
             let start = |start: &&str| line.match_indices(*start).any(|(at, _)| alone(at));
-            !line.starts_with("//") && STARTS.iter().any(start)
+            !line.starts_with("//") && PROCESS_STARTS.iter().any(start)
         };
         if code.lines().any(starts) {
             if !PLACES.iter().any(|(place, _)| *place == shown) {

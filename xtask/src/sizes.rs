@@ -1,4 +1,4 @@
-//! How long a file and a function may be.
+//! The maximum length of a file and a function.
 
 use std::path::{Path, PathBuf};
 

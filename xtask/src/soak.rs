@@ -12,21 +12,22 @@ const CASES: &str = "10000";
 /// Rounds in which directories and links change places.
 const SWAPS: &str = "10000";
 
-/// Commands whose ends are looked after.
-const ENDS: &str = "1000";
-/// Cases of damage to stored files.
-const DAMAGES: &str = "300";
+/// Default number of commands whose ends are checked.
+const COMMAND_ENDS: &str = "1000";
+/// Default number of cases of damage to stored files.
+const DAMAGE_CASES: &str = "300";
 
-/// Commands that are ended at a random instant.
-const RUNS: &str = "300";
+/// Default number of runs that are ended at a random instant.
+const CUT_OFF_RUNS: &str = "300";
 
 /// Runs a heavy test by name; `cases` is how many of the workspace's random sequences, of the
 /// sandbox's commands, or of the runs there are to be.
 pub(crate) fn run(name: &str, cases: Option<&str>) -> anyhow::Result<()> {
     if let Some(cases) = cases.filter(|cases| cases.parse::<u64>().is_err()) {
-        bail!("«{cases}» is no number of cases");
+        bail!("`{cases}` is no number of cases");
     }
-    let (ends, damages, runs) = (cases.unwrap_or(ENDS), cases.unwrap_or(DAMAGES), cases.unwrap_or(RUNS));
+    let (ends, damages, runs) =
+        (cases.unwrap_or(COMMAND_ENDS), cases.unwrap_or(DAMAGE_CASES), cases.unwrap_or(CUT_OFF_RUNS));
     let cases = cases.unwrap_or(CASES);
     match name {
         "session" => session(),

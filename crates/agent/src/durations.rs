@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Writes a duration for people: whole seconds, or milliseconds below ten seconds.
-pub(crate) fn seconds(duration: Duration) -> String {
+pub(crate) fn format_duration(duration: Duration) -> String {
     if duration < Duration::from_secs(10) {
         format!("{} ms", duration.as_millis())
     } else {

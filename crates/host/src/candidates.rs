@@ -140,7 +140,7 @@ pub async fn compare_candidates(
     let root = project_root(environment, Some(Path::new(&session.root)))?;
     let holder = holder_name("candidates");
     let project = ProjectContext::open(environment, state, &root, &Config::default(), Vec::new(), holder)?;
-    let compared = candidates::compare(&*state.store, &project.isolation(), &session.id).await?;
+    let compared = candidates::compare_candidates(&*state.store, &project.isolation(), &session.id).await?;
     compared.ok_or_else(|| HostError::usage(format_args!("session {} has no candidates", session.id)))
 }
 

@@ -24,6 +24,6 @@ pub fn configured_hooks(
     hooks
         .commands(config.hooks.iter().cloned())
         .variables(environment.vars.clone())
-        .hide(secret)
+        .hide_variables(secret)
         .pin_scripts(root)
 }

@@ -41,7 +41,7 @@ pub async fn find_kept_work(
 ) -> Result<KeptWork, HostError> {
     if let Some(word) = word {
         let found = find_session(state, environment, word).await?;
-        if candidates::started(&*state.store, &found.id).await?.is_some() {
+        if candidates::started_candidates(&*state.store, &found.id).await?.is_some() {
             return Err(HostError::usage(format_args!(
                 "session {id} has no copy of its own, its candidates have: jm candidates {id} compares them, jm land \
                  and jm discard take one, jm discard --all {id} drops them all",
@@ -143,7 +143,7 @@ async fn confirm_commit(
     let dry_run = LandRequest { dry_run: true, commit: None, ..wish.clone() };
     let would_land = land_work(context, session, &dry_run, stop).await?;
     let paths: Vec<_> = would_land.changes.iter().map(|change| change.path.clone()).collect();
-    let checked = committer.check(commit, &paths, stop).await;
+    let checked = committer.check_commit(commit, &paths, stop).await;
     Ok(Some(confirm_outside_hooks(commit, checked, &would_land.diff, prompts)?))
 }
 
@@ -158,7 +158,7 @@ pub async fn land_work(
     wish: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, HostError> {
-    copies::land(context, session, wish, stop).await.map_err(as_usage)
+    copies::land_copy(context, session, wish, stop).await.map_err(as_usage)
 }
 
 /// The work that was discarded.
@@ -200,7 +200,7 @@ pub async fn discard_work(
     prompts: Option<&dyn Prompts>,
 ) -> Result<DiscardResult, HostError> {
     let context = open_land_context(environment, state, work, false, "discard", prompts).await?;
-    match copies::discard(&context, &work.session).await {
+    match copies::discard_copy(&context, &work.session).await {
         Err(AgentError::Store(StoreError::UnknownSession { .. })) => {
             let workspace = state.open_workspace(&project_root(environment, Some(&work.root))?)?;
             workspace.copies().discard(&work.session).context("removing the copy")?;
@@ -243,7 +243,7 @@ pub async fn check_nothing_kept(
     root: &Path,
 ) -> Result<(), HostError> {
     let copies = crate::sessions::kept_copies(state, root);
-    let candidates = candidates::started(&*state.store, session).await?.unwrap_or_default();
+    let candidates = candidates::started_candidates(&*state.store, session).await?.unwrap_or_default();
     if copies.iter().any(|copy| candidates.contains(&copy.session)) {
         return Err(HostError::usage(format_args!(
             "work of the candidates of session {session} is kept in copies; land one or discard them all (jm discard \

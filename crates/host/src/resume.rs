@@ -36,7 +36,7 @@ pub async fn find_resumable(
         }
         None => find_session(state, environment, word).await?,
     };
-    let Some(run) = candidates::run_of(&*state.store, &found.id).await? else { return Ok(found) };
+    let Some(run) = candidates::candidate_run_of(&*state.store, &found.id).await? else { return Ok(found) };
     let parent = state.store.find(run.parent.as_str()).await.context("the session log")?;
     Ok(parent.into_iter().find(|session| session.id == run.parent).unwrap_or(found))
 }
@@ -79,7 +79,7 @@ impl Resumption {
         directory: Option<&Path>,
     ) -> Result<Self, HostError> {
         let id = &summary.id;
-        let run = candidates::run_of(&*state.store, id).await?;
+        let run = candidates::candidate_run_of(&*state.store, id).await?;
         let is_candidates_parent = run.as_ref().is_some_and(|run| run.parent == *id);
         let session = State::load(&*state.store, id).await?;
         let root = project_root(environment, Some(directory.unwrap_or(Path::new(&summary.root))))?;

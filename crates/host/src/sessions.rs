@@ -157,7 +157,7 @@ pub async fn newest_with_candidates(
     let here = project_root(environment, None)?.display().to_string();
     let sessions = state.store.sessions(Some(&here), MAX_SEARCHED).await.context("the session log")?;
     for session in sessions {
-        if candidates::started(&*state.store, &session.id).await?.is_some() {
+        if candidates::started_candidates(&*state.store, &session.id).await?.is_some() {
             return Ok(session);
         }
     }

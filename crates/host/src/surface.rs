@@ -53,7 +53,7 @@ pub async fn watch_session(
     surface: &mut dyn Surface,
 ) -> Result<Arc<RunReport>, HostError> {
     let mut is_stopping = false;
-    let mut ending = std::pin::pin!(session.finished());
+    let mut ending = std::pin::pin!(session.wait_until_finished());
     loop {
         tokio::select! {
             biased;

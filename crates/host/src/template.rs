@@ -107,11 +107,11 @@ impl SessionTemplate {
         let (is_attended, project) = (self.is_attended(), &self.project);
         if let Some(commit) = &self.delivery.commit {
             if self.delivery.uncommitted.is_none() {
-                let found = copies::uncommitted(&project.git).await.map_err(AgentError::from)?;
+                let found = copies::uncommitted_files(&project.git).await.map_err(AgentError::from)?;
                 self.delivery.uncommitted = Some(found);
             }
             if !is_attended {
-                let checked = project.committer.check(commit, &[], &CancellationToken::new()).await;
+                let checked = project.committer.check_commit(commit, &[], &CancellationToken::new()).await;
                 checked.map_err(|error| match error.needs_person() {
                     true => HostError::needs_person(error),
                     false => AgentError::from(error).into(),
@@ -129,8 +129,8 @@ impl SessionTemplate {
             Workplace::Project => Ok(self.session_parts()),
             Workplace::Copy => {
                 let (isolation, session) = (project.isolation(), session.clone());
-                let entered = tokio::task::spawn_blocking(move || isolation.enter(&session)).await;
-                Ok(self.session_parts().within(entered.context("copying the project")??))
+                let entered = tokio::task::spawn_blocking(move || isolation.open_or_create(&session)).await;
+                Ok(self.session_parts().in_copy(entered.context("copying the project")??))
             }
         }
     }
@@ -156,7 +156,7 @@ impl SessionTemplate {
         let landing =
             self.delivery.landing.as_ref().map(|wish| LandRequest { commit: commit.clone(), ..wish.clone() });
         let delivered = match (self.delivery.workplace, &commit) {
-            (Workplace::Copy, _) => copies::settle(&context, &mut report, landing.as_ref(), stop).await,
+            (Workplace::Copy, _) => copies::finish_copy(&context, &mut report, landing.as_ref(), stop).await,
             (Workplace::Project, Some(wish)) => {
                 copies::commit_run(&context, &mut report, wish, uncommitted, stop).await
             }
@@ -189,7 +189,7 @@ impl SessionTemplate {
             return Ok(Some(wish.clone()));
         }
         let paths: Vec<RelPath> = report.changes.iter().map(|change| change.path.clone()).collect();
-        let checked = self.project.committer.check(wish, &paths, stop).await;
+        let checked = self.project.committer.check_commit(wish, &paths, stop).await;
         Ok(Some(confirm_outside_hooks(wish, checked, &report.diff, prompts)?))
     }
 }

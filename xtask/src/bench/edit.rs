@@ -1,7 +1,7 @@
-//! The edit engine beside what is asked of it: public cases, damaged hunks of real commits, the
-//! same hunks through other engines, speed, and the round trip of every format.
+//! The edit engine compared with its bounds: public cases, damaged hunks of real commits, the same
+//! hunks through other engines, speed, and the round trip of every format.
 //!
-//! What a clone doesn't have is named by an option or its variable: the folder of public cases
+//! Data that a clone lacks is named by an option or its variable: the folder of public cases
 //! (`--cases`, `JM_EDIT_CASES`), clones of the repositories (`--repos`, `JM_EDIT_REPOS`) and the
 //! other engines' packages (`--peers`, `JM_EDIT_PEERS`; `crates/edit/examples/peers/README.md`). A
 //! part without them is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
-/// Hunks of each repository.
+/// Default number of hunks of each repository.
 const HUNKS: usize = 300;
 /// Changes that the round trip draws.
 const ROUND_TRIPS: &str = "100000";
@@ -23,8 +23,8 @@ const ROUND_TRIPS: &str = "100000";
 const ROUND_TRIP: &str = "round_trip";
 const PARTS: [&str; 5] = ["cases", "mutations", "peers", "speed", "round-trip"];
 
-/// What is run, and on what.
-struct Asked {
+/// The parts to run, with their data.
+struct EditOptions {
     parts: Vec<String>,
     cases: Option<PathBuf>,
     repositories: Option<PathBuf>,
@@ -36,7 +36,7 @@ struct Asked {
 
 /// Fails where one of the parts misses a bound, after all of them.
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
-    let asked = Asked::parse(options)?;
+    let asked = EditOptions::parse(options)?;
     std::fs::create_dir_all(&asked.keep)?;
     println!("edit: what is kept of this run is in {}", asked.keep.display());
     let mut missed = Vec::new();
@@ -77,7 +77,7 @@ fn part_of(
     Ok(())
 }
 
-impl Asked {
+impl EditOptions {
     fn parse(options: &[&str]) -> anyhow::Result<Self> {
         let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let mut asked = Self {
@@ -106,7 +106,7 @@ impl Asked {
             }
         }
         if let Some(part) = asked.parts.iter().find(|part| !PARTS.contains(&part.as_str())) {
-            bail!("there is no part «{part}»; there are {}", PARTS.join(", "));
+            bail!("there is no part `{part}`; there are {}", PARTS.join(", "));
         }
         Ok(asked)
     }

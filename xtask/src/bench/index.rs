@@ -1,4 +1,4 @@
-//! The index beside what is asked of it: building, size, opening, queries, updates of one file,
+//! The index compared with its bounds: building, size, opening, queries, updates of one file,
 //! memory; on given trees and on one of a Linux kernel's size.
 //!
 //! `--repos DIR` names a folder of checked-out trees, each measured on its own (without it, this
@@ -9,7 +9,7 @@
 //! leaves parts out.
 //!
 //! Rates are bytes of source a second of processor time, so that what else the machine does matters
-//! less; «two cores» is twice that.
+//! less; "two cores" is twice that.
 
 mod big;
 
@@ -30,8 +30,8 @@ const SIZE: f64 = 0.6;
 const LARGE_FILES: f64 = 20_000.0;
 const LARGE_BYTES: f64 = 200.0 * MB;
 
-/// What is run, and on what.
-struct Asked {
+/// The parts to run, with their data.
+struct IndexOptions {
     parts: Vec<String>,
     repositories: Option<PathBuf>,
     queries: Option<PathBuf>,
@@ -40,7 +40,7 @@ struct Asked {
 
 /// Fails where a bound is missed, after all trees.
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
-    let asked = Asked::parse(options)?;
+    let asked = IndexOptions::parse(options)?;
     let program = example()?;
     let trees = match &asked.repositories {
         Some(folder) => subfolders(folder)?,
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Asked {
+impl IndexOptions {
     fn parse(options: &[&str]) -> anyhow::Result<Self> {
         let parts = PARTS.map(str::to_owned).to_vec();
         let mut asked = Self { parts, repositories: None, queries: None, big: false };
@@ -81,7 +81,7 @@ impl Asked {
             }
         }
         if let Some(part) = asked.parts.iter().find(|part| !PARTS.contains(&part.as_str())) {
-            bail!("there is no part «{part}»; there are {}", PARTS.join(", "));
+            bail!("there is no part `{part}`; there are {}", PARTS.join(", "));
         }
         Ok(asked)
     }
@@ -219,7 +219,7 @@ impl Judge {
     }
 }
 
-/// What a step printed.
+/// The figures that a step printed.
 struct Figures(Value);
 
 impl Figures {

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// How often the tree's memory is looked at.
+/// The interval between two samples of the tree's memory.
 const SAMPLE_EVERY: Duration = Duration::from_millis(2);
 
-/// What a tree used.
+/// The resources that a process tree used.
 #[derive(Debug)]
 pub(crate) struct Used {
     pub(crate) status: ExitStatus,

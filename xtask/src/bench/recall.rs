@@ -1,7 +1,7 @@
-//! How often the files that an issue's fix changes are found, and how high: real issues and
-//! commits, ranked by the index and scored by the data's own `score.py`.
+//! The rank of the files that an issue's fix changes: real issues and commits, ranked by the index
+//! and scored by the data's own `score.py`.
 //!
-//! What a clone doesn't have is named by an option or its variable: the data (`--data`,
+//! Data that a clone lacks is named by an option or its variable: the data (`--data`,
 //! `JM_RECALL_DATA`: `public.jsonl` and `score.py`) and clones of its repositories (`--mirror`,
 //! `RB_MIRROR`). `score.py` needs Python with numpy (`--python`, `JM_RECALL_PYTHON`). Without data
 //! or clones it is skipped and says so; with `JM_REQUIRE_ALL=1` that fails. `--limit N` ranks about
@@ -15,7 +15,7 @@ use anyhow::{Context as _, bail, ensure};
 
 /// The bounds, in per cent over all rows: R@1, R@5, MRR.
 const BOUNDS: [(&str, usize, f64); 3] = [("R@1", 0, 60.0), ("R@5", 1, 86.0), ("MRR", 5, 76.0)];
-/// How much of the mean each language has to reach, in MRR.
+/// The least MRR of each language, as a share of the mean.
 const LEAST_OF_MEAN: f64 = 0.8;
 
 /// Fails where a bound is missed.
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
         println!("skipped: it needs --data DIR and --mirror DIR (see `xtask/src/bench/recall.rs`)");
         return Ok(());
     };
-    ready(&python, &data)?;
+    check_scorer(&python, &data)?;
     let package = ["--package", "journeyman-index", "--example", "recall"];
     let words: Vec<&str> = ["build", "--release", "--locked"].into_iter().chain(package).collect();
     crate::cargo(&words, &[])?;
@@ -59,8 +59,8 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     judge(&text, limit.is_some())
 }
 
-/// Whether the scorer can run: found out before rows are ranked for half an hour.
-fn ready(python: &Path, data: &Path) -> anyhow::Result<()> {
+/// Checks that the scorer can run, before rows are ranked for half an hour.
+fn check_scorer(python: &Path, data: &Path) -> anyhow::Result<()> {
     for name in ["public.jsonl", "score.py"] {
         ensure!(data.join(name).is_file(), "there is no {name} in {}", data.display());
     }

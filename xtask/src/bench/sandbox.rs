@@ -1,6 +1,6 @@
-//! What confined commands cost beside bare ones: the figures of
-//! `crates/sandbox/examples/sandbox_cost.rs`; and what a verdict on a command takes:
-//! `crates/policy/examples/verdict_cost.rs` over the tables of that crate's tests.
+//! The cost of confined commands compared with bare ones (the figures of
+//! `crates/sandbox/examples/sandbox_cost.rs`), and of a verdict on a command
+//! (`crates/policy/examples/verdict_cost.rs` over the tables of that crate's tests).
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,15 +36,15 @@ pub(crate) fn run(beside: Option<&Path>) -> anyhow::Result<()> {
                 .context("the build beside")?;
         }
     }
-    if !verdict()? {
+    if !verdicts_are_in_time()? {
         missed.push("verdict");
     }
     ensure!(missed.is_empty(), "bounds were missed in {}", missed.join(", "));
     Ok(())
 }
 
-/// Whether every command of the tables is judged in time.
-fn verdict() -> anyhow::Result<bool> {
+/// Returns true if every command of the tables is judged in time.
+fn verdicts_are_in_time() -> anyhow::Result<bool> {
     let mut commands = Literals::default();
     for table in TABLES {
         let text = std::fs::read_to_string(crate::root().join(table)).context(table)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-/// How long a benchmark waits for a request before it gives up.
+/// Maximum time that a benchmark waits for a request.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that speaks Chat Completions.

@@ -1,10 +1,10 @@
-//! What a session costs beside its model: the figures of `crates/agent/examples/session_cost.rs`.
+//! The cost of a session without its model: the figures of `crates/agent/examples/session_cost.rs`.
 
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-/// Each in a process of its own, so that its memory is.
+/// The measured cases. Each runs in a process of its own, so that its memory is measured alone.
 const CASES: [&str; 6] = ["turns", "memory", "idle", "many", "open", "streamed"];
 
 pub(crate) fn run() -> anyhow::Result<()> {

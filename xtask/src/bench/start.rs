@@ -1,4 +1,4 @@
-//! How long it takes to be of use.
+//! The time until the program is ready to use.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
-//! How far the symbols of source agree with Universal Ctags: definitions of functions and types in
+//! The agreement of the symbols of source with Universal Ctags: definitions of functions and types in
 //! twenty files of each of eight languages, with the reasons where they don't.
 //!
-//! What a clone doesn't have is named by an option or its variable: bare clones of the repositories
+//! Data that a clone lacks is named by an option or its variable: bare clones of the repositories
 //! of [`REPOSITORIES`] (`--mirror`, `RB_MIRROR`: `OWNER+NAME/repo`), or folders of source
 //! (`--trees`, as often as there are some). It needs `ctags` and `git`. Without source it is
 //! skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
-/// What is reached at least, in precision and in recall, by each language.
-const LEAST: f64 = 0.97;
+/// The least precision and recall of each language.
+const MIN_AGREEMENT: f64 = 0.97;
 /// Languages that have to be there.
 const LANGUAGES: [&str; 8] = ["Rust", "Python", "JavaScript", "TypeScript", "Go", "Java", "C", "C++"];
 /// Three repositories or so of each language.
@@ -95,7 +95,7 @@ fn checkout(mirror: &Path, name: &str) -> anyhow::Result<PathBuf> {
         .arg("--git-dir")
         .arg(&git)
         .args(["archive", "HEAD", "--", "."])
-        .args(absent(&git)?)
+        .args(exclude_absent(&git)?)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -114,8 +114,9 @@ fn checkout(mirror: &Path, name: &str) -> anyhow::Result<PathBuf> {
     Ok(place)
 }
 
-/// What keeps the files out of an archive that the clone lacks: git gives them no size.
-fn absent(git: &Path) -> anyhow::Result<Vec<String>> {
+/// Returns the options that leave files which the clone lacks out of an archive. Git lists such
+/// files without a size.
+fn exclude_absent(git: &Path) -> anyhow::Result<Vec<String>> {
     let words = ["ls-tree", "-r", "-z", "-l", "HEAD"];
     let listed = Command::new("git").arg("--git-dir").arg(git).args(words).output().context("git")?;
     let told = String::from_utf8_lossy(&listed.stderr);
@@ -147,13 +148,13 @@ fn judge(text: &str) -> anyhow::Result<()> {
         }
         for (name, nth) in [("precision", 7), ("recall", 8)] {
             let reached = figure(nth).with_context(|| format!("{language} has no {name}"))?;
-            if reached < LEAST {
-                missed.push(format!("{language}'s {name} is {reached}, not {LEAST}"));
+            if reached < MIN_AGREEMENT {
+                missed.push(format!("{language}'s {name} is {reached}, not {MIN_AGREEMENT}"));
             }
         }
     }
     ensure!(missed.is_empty(), "bounds are missed: {}", missed.join("; "));
-    println!("the bounds are held: {LEAST} in precision and recall in {} languages", LANGUAGES.len());
+    println!("the bounds are held: {MIN_AGREEMENT} in precision and recall in {} languages", LANGUAGES.len());
     Ok(())
 }
 

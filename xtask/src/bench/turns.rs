@@ -96,7 +96,7 @@ pub(crate) fn jm_run(jm: &Path, place: &Path, state: &Path, server: &Server) -> 
     command
 }
 
-/// What the machine itself takes for a spawn and for an fsync, one each a turn.
+/// Measures the machine's own time for a spawn and an fsync, of which each turn has one.
 fn baseline() -> anyhow::Result<(Duration, Duration)> {
     let count = u32::try_from(TURNS).unwrap_or(u32::MAX);
     let started = Instant::now();

@@ -1,11 +1,11 @@
-//! What the workspace costs beside git and bare system calls: the figures of
+//! The cost of the workspace compared with git and bare system calls: the figures of
 //! `crates/workspace/examples/workspace_cost`.
 
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-/// Each in a process of its own, so that its memory is.
+/// The measured cases. Each runs in a process of its own, so that its memory is measured alone.
 const CASES: [&str; 4] = ["edit", "look", "copy", "bulk"];
 
 /// Fails where one of them misses a bound, after all of them.

@@ -180,9 +180,15 @@ impl Approvals {
         }
     }
 
-    fn ask_or_refuse(&mut self, cx: &mut Context, mut ready: ApprovedCall, judged: JudgedCall) -> Authorization {
+    fn ask_or_refuse(
+        &mut self,
+        cx: &mut Context,
+        mut ready: ApprovedCall,
+        judged: JudgedCall,
+    ) -> Authorization {
         let before = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
-        let approved = |record: &CallRecord| record.state == CallState::Approved && is_approved_by_person(record);
+        let approved =
+            |record: &CallRecord| record.state == CallState::Approved && is_approved_by_person(record);
         if let Some(open) = before.filter(|open| approved(&open.record)) {
             // A person approved the call before the program was cut off, and the log has the
             // answer. Approvals by a wider mode or a hook don't count here.
@@ -222,7 +228,8 @@ impl Approvals {
         }
         let limit = cx.settings.tool_timeout;
         let (read_only, context) = (false, Vec::new());
-        let ready = ApprovedCall { call, effects, read_only, time_limit: limit, context, preview: None, layer: None };
+        let ready =
+            ApprovedCall { call, effects, read_only, time_limit: limit, context, preview: None, layer: None };
         match self.apply_verdict(cx, ready, judged) {
             Authorization::Run(_) => Ok(None),
             Authorization::Done(refused) => Ok(Some(refused.text())),
@@ -411,7 +418,8 @@ fn describe_note(note: &str) -> String {
 /// Returns true if a person (not a hook or a rule) approved the call.
 fn is_approved_by_person(record: &CallRecord) -> bool {
     let approval = record.approval.as_ref();
-    approval.is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK_AUTHOR))
+    approval
+        .is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK_AUTHOR))
 }
 
 #[cfg(test)]
@@ -450,7 +458,8 @@ mod tests {
             assert_eq!(test.approvals.end_unanswered(), None, "before refusal {count}");
             let ready = approved(call("c1", "write_file", json!({ "path": "a", "content": "" })), &["a"]);
             let judged = test.approvals.judge_call(&test.cx, "write_file", &ready.effects, false).await;
-            let Authorization::Done(refused) = test.approvals.apply_verdict(&mut test.cx, ready, judged) else {
+            let Authorization::Done(refused) = test.approvals.apply_verdict(&mut test.cx, ready, judged)
+            else {
                 panic!("nobody can be asked")
             };
             assert_eq!((refused.state, refused.by.as_deref()), (CallState::Denied, Some("headless")));
@@ -487,11 +496,13 @@ mod tests {
             let lasting = AuthoredAnswer { answer: PermissionAnswer::allow_rule(), by: by.clone() };
             assert!(shared.answer_question(&CallId::new("c1"), lasting));
             status.wait_for(|status| status.asked == [CallId::new("c3")]).await.unwrap();
-            assert!(
-                shared.answer_question(&CallId::new("c3"), AuthoredAnswer { answer: PermissionAnswer::deny(), by })
-            );
+            assert!(shared.answer_question(
+                &CallId::new("c3"),
+                AuthoredAnswer { answer: PermissionAnswer::deny(), by }
+            ));
         };
-        let (answered, ()) = tokio::join!(test.approvals.ask_about_calls(&mut test.cx, asked, &stop), answers);
+        let (answered, ()) =
+            tokio::join!(test.approvals.ask_about_calls(&mut test.cx, asked, &stop), answers);
         let allowed: Vec<bool> = answered.unwrap().iter().map(Result::is_ok).collect();
         assert_eq!(allowed, [true, true, false]);
         assert!(test.cx.transcript.state().is_open(&CallId::new("c1")));

@@ -57,8 +57,9 @@ impl Authorizer<'_> {
         cx: &mut Context,
         call: &ToolUse,
     ) -> Result<(ApprovedCall, JudgedCall), FinishedCall> {
-        let failed =
-            |error: journeyman_tools::ToolError| FinishedCall::without_output(CallState::Failed, error.to_string());
+        let failed = |error: journeyman_tools::ToolError| {
+            FinishedCall::without_output(CallState::Failed, error.to_string())
+        };
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
         let read_only = tool.is_read_only();
@@ -70,16 +71,28 @@ impl Authorizer<'_> {
             Some(own) => own,
             None => Duration::MAX,
         };
-        let trial = match self.previews.plan_preview(cx, self.approvals, call, &effects, &judged.verdict).await {
-            PreviewPlan::First(contained) => Some(contained),
-            PreviewPlan::No => None,
-            PreviewPlan::Cannot(why) => {
-                judged.verdict.reason.push_str(&format!("; it can't be tried out first: {why}"));
-                None
-            }
-        };
+        let trial =
+            match self.previews.plan_preview(cx, self.approvals, call, &effects, &judged.verdict).await {
+                PreviewPlan::First(contained) => Some(contained),
+                PreviewPlan::No => None,
+                PreviewPlan::Cannot(why) => {
+                    judged.verdict.reason.push_str(&format!("; it can't be tried out first: {why}"));
+                    None
+                }
+            };
         let (call, context) = (call.clone(), Vec::new());
-        Ok((ApprovedCall { call, effects, read_only, time_limit: limit, context, preview: trial, layer: None }, judged))
+        Ok((
+            ApprovedCall {
+                call,
+                effects,
+                read_only,
+                time_limit: limit,
+                context,
+                preview: trial,
+                layer: None,
+            },
+            judged,
+        ))
     }
 
     /// Passes a call that policy doesn't deny to the hooks. Changed input is judged again.
@@ -125,11 +138,15 @@ impl Authorizer<'_> {
             PreToolDecision::Deny { reason } => {
                 let text = format!("denied by a hook: {reason}");
                 emit_decision(cx, &ready.call, false, HOOK_AUTHOR, Some(reason));
-                return Authorization::Done(FinishedCall::denied(text, HOOK_AUTHOR).with_notes(ready.context));
+                return Authorization::Done(
+                    FinishedCall::denied(text, HOOK_AUTHOR).with_notes(ready.context),
+                );
             }
             PreToolDecision::Result { text, is_error } => {
                 let state = if is_error { CallState::Failed } else { CallState::Completed };
-                return Authorization::Done(FinishedCall::without_output(state, text).with_notes(ready.context));
+                return Authorization::Done(
+                    FinishedCall::without_output(state, text).with_notes(ready.context),
+                );
             }
         }
         self.approvals.apply_verdict(cx, ready, judged)

@@ -22,7 +22,8 @@ pub(crate) fn describe_lost(losses: &[DestructiveChange]) -> Option<String> {
         (false, true) => "removes or replaces",
         (false, false) => "removes",
     };
-    let mut text = format!("{verb} {} that undo can't bring back: {}", count_files(&gone), list_with_sizes(&gone));
+    let mut text =
+        format!("{verb} {} that undo can't bring back: {}", count_files(&gone), list_with_sizes(&gone));
     let kept: Vec<&DestructiveChange> = losses.iter().filter(|loss| loss.undoable).collect();
     if !kept.is_empty() {
         // Writing to a string can't fail.
@@ -34,7 +35,8 @@ pub(crate) fn describe_lost(losses: &[DestructiveChange]) -> Option<String> {
 /// Describes the removed or replaced ignored files that undo can bring back, if there are any.
 pub(crate) fn describe_recoverable(losses: &[DestructiveChange]) -> Option<String> {
     let kept: Vec<&DestructiveChange> = losses.iter().filter(|loss| loss.undoable).collect();
-    (!kept.is_empty()).then(|| format!("{} that no checkpoint has: {}", count_files(&kept), list_with_sizes(&kept)))
+    (!kept.is_empty())
+        .then(|| format!("{} that no checkpoint has: {}", count_files(&kept), list_with_sizes(&kept)))
 }
 
 fn count_files(losses: &[&DestructiveChange]) -> String {
@@ -151,7 +153,11 @@ mod tests {
             "{text}"
         );
         let losses = [DestructiveChange { more: true, ..loss("all/", 400_000, u64::MAX, false) }];
-        assert!(describe_lost(&losses).unwrap().contains("more than 400,000 files"), "{:?}", describe_lost(&losses));
+        assert!(
+            describe_lost(&losses).unwrap().contains("more than 400,000 files"),
+            "{:?}",
+            describe_lost(&losses)
+        );
         assert_eq!(
             (format_size(999), format_size(1_000), format_size(9_999), format_size(10_000)),
             ("999 B".into(), "1.0 KB".into(), "9.9 KB".into(), "10 KB".into())

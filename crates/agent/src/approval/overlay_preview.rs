@@ -16,7 +16,9 @@ use journeyman_tools::{Registry, Seen};
 use super::ask::Approvals;
 use super::judgement::{ApprovedCall, JudgedCall, PermissionQuestion};
 use crate::AgentError;
-use crate::approval::destructive_changes::{list_changed_files, describe_lost, list_reasons, describe_recoverable};
+use crate::approval::destructive_changes::{
+    describe_lost, describe_recoverable, list_changed_files, list_reasons,
+};
 use crate::blocking::run_blocking;
 use crate::calls::finished::FinishedCall;
 use crate::session::context::Context;
@@ -131,7 +133,8 @@ impl OverlayPreviews {
     pub(crate) async fn mount_layer(&mut self, cx: &Context) -> Result<OverlayRun, String> {
         let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
         let session = cx.session.clone();
-        let made = run_blocking("mounting a layer", move || workspace.previews().start(&session, &sandbox)).await;
+        let made =
+            run_blocking("mounting a layer", move || workspace.previews().start(&session, &sandbox)).await;
         made.and_then(|made| made.map_err(AgentError::from)).map_err(|error| {
             let why = error.to_string();
             // Later calls are asked about before they run.
@@ -309,8 +312,10 @@ async fn land_layer(
         }
     };
     if !landing.landed {
-        let why =
-            format!("{}. Look at the files, and do it again if it still makes sense", list_reasons(&landing.left));
+        let why = format!(
+            "{}. Look at the files, and do it again if it still makes sense",
+            list_reasons(&landing.left)
+        );
         note_nothing_landed(finished, &why);
         return Ok(());
     }

@@ -122,7 +122,10 @@ fn finish_output(output: ToolOutput, cancelled: bool, timed_out: Option<Duration
     let ToolOutput { mut parts, changes, is_error, violations } = output;
     if !is_error {
         // The call succeeded while it was being cancelled, so it counts as completed.
-        return FinishedCall { violations, ..FinishedCall::with_output(CallState::Completed, parts, changes) };
+        return FinishedCall {
+            violations,
+            ..FinishedCall::with_output(CallState::Completed, parts, changes)
+        };
     }
     if let Some(limit) = timed_out {
         let text = format!("ended at its time limit of {}", format_duration(limit));

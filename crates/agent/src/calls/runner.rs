@@ -42,7 +42,14 @@ pub(crate) struct ToolRunner {
 impl ToolRunner {
     pub(crate) fn new(registry: Arc<Registry>, inbox: Arc<Inbox>) -> Self {
         let (seen, outputs) = (Arc::default(), Arc::default());
-        Self { registry, inbox, seen_files: seen, outputs, background_commands: None, edit_summaries: Vec::new() }
+        Self {
+            registry,
+            inbox,
+            seen_files: seen,
+            outputs,
+            background_commands: None,
+            edit_summaries: Vec::new(),
+        }
     }
 
     /// Forgets the last task's edits.
@@ -201,7 +208,10 @@ pub(crate) fn step_label(cx: &Context, approvals: &Approvals, ready: &[ApprovedC
 }
 
 /// Removes the calls that conflict neither with a running call nor with an earlier waiting call.
-pub(crate) fn take_runnable_calls(waiting: &mut Vec<ApprovedCall>, running: &[ApprovedCall]) -> Vec<ApprovedCall> {
+pub(crate) fn take_runnable_calls(
+    waiting: &mut Vec<ApprovedCall>,
+    running: &[ApprovedCall],
+) -> Vec<ApprovedCall> {
     let mut free: Vec<ApprovedCall> = Vec::new();
     let mut blocked: Vec<ApprovedCall> = Vec::new();
     for one in waiting.drain(..) {

@@ -48,7 +48,11 @@ impl HookAnswer {
     /// Returns the answer for a hook that failed. The action after a deniable event must not happen
     /// without its hook.
     pub(super) fn from_failure(event: HookEvent, reason: impl Into<String>) -> Self {
-        if event.may_deny() { Self::with_decision(DecisionStrength::Deny, reason) } else { Self::with_warning(reason) }
+        if event.may_deny() {
+            Self::with_decision(DecisionStrength::Deny, reason)
+        } else {
+            Self::with_warning(reason)
+        }
     }
 
     /// Interprets the end of a command. `hook` names the command; `timeout` is its timeout in
@@ -65,7 +69,9 @@ impl HookAnswer {
             CommandEnd::Killed(why) => {
                 Self::from_failure(event, format!("the hook `{hook}` was killed for {why}"))
             }
-            CommandEnd::Cancelled if event.may_deny() => Self::with_decision(DecisionStrength::Deny, "interrupted"),
+            CommandEnd::Cancelled if event.may_deny() => {
+                Self::with_decision(DecisionStrength::Deny, "interrupted")
+            }
             CommandEnd::Cancelled => Self::default(),
             CommandEnd::Exited { status: ExitKind::Signal(number), .. } => {
                 Self::from_failure(event, format!("the hook `{hook}` was killed by signal {number}"))

@@ -28,7 +28,8 @@ use super::{GateDecision, HookContext, HookResult, Hooks, PreToolAnswer, TurnEnd
 ///     })
 ///     .on_post_tool_async(|_, call, result| {
 ///         Box::pin(async move {
-///             if result.is_error { vec![format!("{} failed; look before you try again", call.name)] } else { vec![] }
+///             let advice = format!("{} failed; look before you try again", call.name);
+///             if result.is_error { vec![advice] } else { vec![] }
 ///         })
 ///     })
 ///     .build();

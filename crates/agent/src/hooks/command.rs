@@ -78,12 +78,14 @@ impl CommandStart<'_> {
     /// Returns the user's `PATH` without directories of the project, since the session may have
     /// written the programs in them.
     fn path(&self) -> OsString {
-        let path = self.variables.get(OsStr::new("PATH")).map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
+        let path =
+            self.variables.get(OsStr::new("PATH")).map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
         let outside = |directory: &PathBuf| {
             let real = directory.canonicalize().unwrap_or_else(|_| directory.clone());
             directory.is_absolute() && !directory.starts_with(self.root) && !real.starts_with(self.root)
         };
-        std::env::join_paths(std::env::split_paths(path).filter(outside)).unwrap_or_else(|_| DEFAULT_PATH.into())
+        std::env::join_paths(std::env::split_paths(path).filter(outside))
+            .unwrap_or_else(|_| DEFAULT_PATH.into())
     }
 }
 
@@ -112,7 +114,11 @@ async fn run_process(start: &CommandStart<'_>, input: Vec<u8>) -> std::io::Resul
         // Closing pipes don't tell when a command ends: a surviving child process may hold them
         // open.
         let pipes = async {
-            tokio::join!(write_input(stdin, input), out.read_stream(&mut stdout), err.read_stream(&mut stderr));
+            tokio::join!(
+                write_input(stdin, input),
+                out.read_stream(&mut stdout),
+                err.read_stream(&mut stderr)
+            );
             std::future::pending::<Infallible>().await
         };
         tokio::select! {

@@ -284,7 +284,8 @@ impl HookDispatch {
             return false;
         }
         let mut at = self.hook_context(cx, review, HookEvent::TurnEnd, stop, Some(stop)).await;
-        let watched = if self.hooks.has_commands(HookEvent::TurnEnd) { snapshot_tree(cx).await } else { None };
+        let watched =
+            if self.hooks.has_commands(HookEvent::TurnEnd) { snapshot_tree(cx).await } else { None };
         at.protect_guarded_paths(watched.as_ref());
         let round = self.forced_turns;
         let said = self.hooks.turn_end(&at, last_text, round).await;

@@ -128,7 +128,11 @@ const FORMATTER_CONFIGS: [&str; 22] = [
 ///
 /// # Errors
 /// Returns the reason why the hook can't work in the sandbox.
-pub(super) fn add_visible_paths(request: &mut Request, hook: &HookCommand, home: Option<&Path>) -> Result<(), String> {
+pub(super) fn add_visible_paths(
+    request: &mut Request,
+    hook: &HookCommand,
+    home: Option<&Path>,
+) -> Result<(), String> {
     let named = find_named_paths(&hook.command, home);
     let Some(home) = home.filter(|home| home.is_absolute() && home.parent().is_some()) else {
         request.read_only.extend(named);
@@ -142,7 +146,9 @@ pub(super) fn add_visible_paths(request: &mut Request, hook: &HookCommand, home:
         ));
     }
     if hook.event.may_write() {
-        request.read_only.extend(FORMATTER_CONFIGS.iter().map(|name| home.join(name)).filter(|path| path.exists()));
+        request
+            .read_only
+            .extend(FORMATTER_CONFIGS.iter().map(|name| home.join(name)).filter(|path| path.exists()));
     } else {
         request.read_only.extend(visible_entries(home)?);
     }

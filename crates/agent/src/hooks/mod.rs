@@ -91,8 +91,11 @@ impl Hooks {
     /// Returns the files that keep an event's commands outside the sandbox from running.
     #[must_use]
     pub fn blocking_files(&self, event: HookEvent, unseen: &UnseenChanges) -> Vec<RelPath> {
-        let mut found: Vec<RelPath> =
-            self.commands_outside_sandbox(event).flat_map(|armed| armed.deciding_files(&unseen.files)).cloned().collect();
+        let mut found: Vec<RelPath> = self
+            .commands_outside_sandbox(event)
+            .flat_map(|armed| armed.deciding_files(&unseen.files))
+            .cloned()
+            .collect();
         found.sort();
         found.dedup();
         found

@@ -95,7 +95,9 @@ pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Ef
     if dialect == Dialect::ClaudeCode {
         match ours {
             "edit_file" => rename_edits(&mut fields, "search", "old_string", "replace", "new_string"),
-            "run_command" => scale_field(&mut fields, "timeout_s", "timeout", |seconds| seconds.checked_mul(1000)),
+            "run_command" => {
+                scale_field(&mut fields, "timeout_s", "timeout", |seconds| seconds.checked_mul(1000))
+            }
             _ => {}
         }
     }
@@ -106,8 +108,9 @@ pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Ef
 pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path) -> Value {
     let (Dialect::ClaudeCode, Some(arguments)) = (dialect, arguments_of(ours)) else { return input };
     let Value::Object(given) = input else { return input };
-    let mut fields =
-        rename_keys(&given, |name| arguments.iter().find(|(_, other, _)| *other == name).map(|(own, ..)| *own));
+    let mut fields = rename_keys(&given, |name| {
+        arguments.iter().find(|(_, other, _)| *other == name).map(|(own, ..)| *own)
+    });
     if let Some(path) = fields.get("path").and_then(Value::as_str)
         && let Ok(below) = Path::new(path).strip_prefix(root)
     {

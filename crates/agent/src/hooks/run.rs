@@ -30,7 +30,8 @@ impl Hooks {
                 return said;
             }
         }
-        let answers = self.run_commands(at, HookEvent::Prompt, (&[], false), |_| json!({"prompt": text})).await;
+        let answers =
+            self.run_commands(at, HookEvent::Prompt, (&[], false), |_| json!({"prompt": text})).await;
         said.hear_commands(answers);
         said
     }
@@ -125,7 +126,8 @@ impl Hooks {
         let tool = names::all_tool_names(&call.name);
         let answers = self.run_commands(at, HookEvent::PostTool, (&tool, is_error), |hook| {
             let input = names::input_in(hook.dialect, &call.name, &call.input, effects, &at.root);
-            let response = names::tool_response(&text, is_error, input.get("file_path").or(input.get("path")));
+            let response =
+                names::tool_response(&text, is_error, input.get("file_path").or(input.get("path")));
             json!({
                 "tool_name": names::tool_name_in(hook.dialect, &call.name),
                 "tool_input": input,
@@ -175,7 +177,8 @@ impl Hooks {
             }
         }
         let reply = &*reply;
-        let answers = self.run_commands(at, HookEvent::PostModel, (&[], false), |_| json!({"message": reply}));
+        let answers =
+            self.run_commands(at, HookEvent::PostModel, (&[], false), |_| json!({"message": reply}));
         notes.hear_commands(answers.await);
         notes
     }
@@ -187,7 +190,8 @@ impl Hooks {
             let answer = self.await_closure(at, HookEvent::PostAppend, async { hook(at, added).await });
             notes.warnings.extend(answer.await.err());
         }
-        let answers = self.run_commands(at, HookEvent::PostAppend, (&[], false), |_| json!({"messages": added}));
+        let answers =
+            self.run_commands(at, HookEvent::PostAppend, (&[], false), |_| json!({"messages": added}));
         notes.hear_commands(answers.await);
         notes
     }
@@ -255,7 +259,8 @@ impl Hooks {
             notes.warnings.extend(answer.await.err());
         }
         notes.hear_commands(
-            self.run_commands(at, HookEvent::SessionEnd, (&[reason], false), |_| json!({"reason": reason})).await,
+            self.run_commands(at, HookEvent::SessionEnd, (&[reason], false), |_| json!({"reason": reason}))
+                .await,
         );
         notes
     }

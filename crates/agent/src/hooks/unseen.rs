@@ -181,8 +181,9 @@ impl ShownFiles {
             preview: None,
             layer: None,
         };
-        let answered =
-            approvals.ask_about_calls(cx, vec![(ready, PermissionQuestion { judged, rules: None })], stop).await?;
+        let answered = approvals
+            .ask_about_calls(cx, vec![(ready, PermissionQuestion { judged, rules: None })], stop)
+            .await?;
         Ok(answered.iter().any(Result::is_ok))
     }
 }
@@ -206,5 +207,10 @@ fn program_directories(cx: &Context) -> Vec<RelPath> {
     let workspace = &cx.workspace;
     let uncovered =
         |path: &RelPath| workspace.previews().uncovered_path(path).is_some_and(|found| found.directory);
-    PROGRAM_DIRECTORIES.iter().filter(|_| ran).filter_map(|name| RelPath::parse(name).ok()).filter(uncovered).collect()
+    PROGRAM_DIRECTORIES
+        .iter()
+        .filter(|_| ran)
+        .filter_map(|name| RelPath::parse(name).ok())
+        .filter(uncovered)
+        .collect()
 }

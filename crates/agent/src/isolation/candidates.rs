@@ -34,10 +34,10 @@ use crate::transcript::record::{CandidateRun, Record, record_of};
 use crate::transcript::state::State;
 use crate::{AgentError, CutOffPolicy, RunSettings, SessionParts, resume};
 
-/// The most candidates of one task: more copies than a person compares, and as many requests at
-/// once as the smallest plans of providers allow.
+/// Maximum number of candidates of one task: more copies than a person compares, and as many
+/// concurrent requests as the smallest plans of providers allow.
 pub const MAX_CANDIDATES: u32 = 8;
-/// Events read at once. The first of a parent's are all it has.
+/// Number of entries read to find the candidates, which are among a session's first entries.
 const FIRST_ENTRIES: usize = 200;
 
 /// Settings of a run of several candidates.
@@ -80,12 +80,12 @@ pub struct CandidateRunEnd {
 type CandidateResult = (CandidateReport, Option<RunReport>);
 
 impl CandidateOptions<'_> {
-    /// Runs all of them to their ends. Their copies are kept, but for those in which nothing was
-    /// changed. `stop` ends all of them cleanly.
+    /// Runs all candidates to their ends. Copies with changes are kept. `stop` ends all candidates
+    /// cleanly.
     ///
     /// # Errors
-    /// Those of packing the first context, of making copies, and of the parent's log. What a single
-    /// candidate fails of is in its report.
+    /// Errors of packing the first context, of making copies, and of the parent's log. The failure
+    /// of a single candidate is in its report.
     pub async fn run(
         self,
         task: &str,
@@ -122,7 +122,8 @@ impl CandidateOptions<'_> {
         let mut running = FuturesUnordered::new();
         for (number, child) in (1..).zip(&self.candidates) {
             let parts = (self.parts)();
-            let one = self.run_candidate(number, child.clone(), parts, settings.clone(), stop, sender.clone());
+            let one =
+                self.run_candidate(number, child.clone(), parts, settings.clone(), stop, sender.clone());
             running.push(async move { (number, child, one.await) });
         }
         drop(sender);
@@ -155,7 +156,7 @@ impl CandidateOptions<'_> {
         Ok(ended)
     }
 
-    /// One of them, from its copy to its end.
+    /// Runs one candidate in a copy of its own.
     async fn run_candidate(
         &self,
         number: u32,
@@ -179,7 +180,7 @@ impl CandidateOptions<'_> {
     }
 }
 
-/// Passes a session's events on until its task has ended.
+/// Forwards a session's events until its task has ended.
 async fn forward_events(
     session: &SessionHandle,
     number: u32,
@@ -237,14 +238,14 @@ fn rank_key(candidate: &CandidateReport) -> impl Ord + use<> {
     (Reverse(verified), candidate.files == 0, lines, candidate.files, cost, candidate.number)
 }
 
-/// The session whose task it is, while its candidates run.
+/// The session that received the task, while its candidates run.
 struct ParentSession {
     session: Session,
     lease: Arc<Lease>,
 }
 
 impl ParentSession {
-    /// Writes the task down and packs its first context.
+    /// Logs the task and packs its first context.
     async fn begin(
         parts: SessionParts,
         settings: RunSettings,
@@ -255,7 +256,8 @@ impl ParentSession {
         let lease =
             Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
         let first = vec![Record::Candidates(run)];
-        let Assembled { session, lease, .. } = assemble_session(parts, settings, id, State::default(), lease, first);
+        let Assembled { session, lease, .. } =
+            assemble_session(parts, settings, id, State::default(), lease, first);
         let mut parent = Self { session, lease };
         let opened = parent.open(task).await;
         if opened.is_err() {
@@ -271,12 +273,12 @@ impl ParentSession {
         self.session.cx.transcript.flush().await
     }
 
-    /// The place of its log that the candidates begin at.
+    /// Returns the log position at which the candidates begin.
     fn fork_position(&self) -> Seq {
         self.session.cx.transcript.state().safe
     }
 
-    /// Writes down what came of it.
+    /// Logs the comparison of the candidates and ends the task.
     async fn finish(
         mut self,
         ran: Result<Vec<CandidateResult>, AgentError>,
@@ -300,8 +302,8 @@ impl ParentSession {
         Ok(CandidateRunEnd { parent, candidates, report })
     }
 
-    /// Ends its task and gives it back. What can't be written is left out: the candidates' logs
-    /// have it all.
+    /// Ends the task and releases the session. A failed write is ignored, because the candidates'
+    /// logs hold the results.
     async fn end_task(&mut self, outcome: RunOutcome) {
         let transcript = &mut self.session.cx.transcript;
         transcript.record(Record::Ended { outcome, unverified: None });
@@ -311,17 +313,19 @@ impl ParentSession {
     }
 }
 
-/// The candidates of a task as they are now, the best first. `session` is the one whose task it is,
-/// or one of them; `None` where it has none and is none.
+/// Returns the candidates of a task in their present state, best first. `session` is the session
+/// that received the task, or one of the candidates. Returns `None` for any other session.
 ///
 /// # Errors
-/// The store's, and those of looking for copies.
+/// Errors of the store and of listing copies.
 pub async fn compare_candidates(
     store: &dyn Store,
     isolation: &Isolation,
     session: &SessionId,
 ) -> Result<Option<(SessionId, Vec<CandidateReport>)>, AgentError> {
-    let Some(CandidateRun { parent, sessions, .. }) = candidate_run_of(store, session).await? else { return Ok(None) };
+    let Some(CandidateRun { parent, sessions, .. }) = candidate_run_of(store, session).await? else {
+        return Ok(None);
+    };
     let (origin, mut candidates) = (Arc::clone(&isolation.origin), Vec::new());
     let looked_for = sessions.clone();
     let (copies, landed) = run_blocking("looking for copies", move || {
@@ -358,12 +362,14 @@ pub async fn compare_candidates(
     Ok(Some((parent, candidates)))
 }
 
-/// The candidates that a session's task was given to, or that it is one of; `None` for any other
-/// session.
+/// Returns the candidate run that a session started or belongs to, or `None` for any other session.
 ///
 /// # Errors
-/// The store's.
-pub async fn candidate_run_of(store: &dyn Store, session: &SessionId) -> Result<Option<CandidateRun>, AgentError> {
+/// Errors of the store.
+pub async fn candidate_run_of(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<Option<CandidateRun>, AgentError> {
     let first = store.read_records(session, Seq::START, 1).await?;
     let run = match first.first().and_then(record_of) {
         Some(Record::Candidates(run)) => run,
@@ -374,11 +380,14 @@ pub async fn candidate_run_of(store: &dyn Store, session: &SessionId) -> Result<
     Ok(is_of_it.then_some(run))
 }
 
-/// The sessions that do the task of this one.
+/// Returns the sessions of the candidates that a session started.
 ///
 /// # Errors
-/// The store's.
-pub async fn started_candidates(store: &dyn Store, session: &SessionId) -> Result<Option<Vec<SessionId>>, AgentError> {
+/// Errors of the store.
+pub async fn started_candidates(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<Option<Vec<SessionId>>, AgentError> {
     let run = candidate_run_of(store, session).await?;
     Ok(run.filter(|run| run.parent == *session).map(|run| run.sessions))
 }
@@ -396,7 +405,7 @@ async fn last_comparison(store: &dyn Store, parent: &SessionId) -> Result<Vec<Ca
     Ok(compared.unwrap_or_default())
 }
 
-/// One that came to no report.
+/// Returns the report of a candidate that failed.
 fn failed_candidate(number: u32, session: &SessionId, error: &AgentError) -> CandidateReport {
     CandidateReport {
         number,
@@ -412,7 +421,7 @@ fn failed_candidate(number: u32, session: &SessionId, error: &AgentError) -> Can
     }
 }
 
-/// One whose race was cut off: what its own log says.
+/// Returns the report of a candidate that was cut off, from its own log.
 async fn unfinished_candidate(
     store: &dyn Store,
     number: u32,
@@ -442,7 +451,7 @@ async fn unfinished_candidate(
     })
 }
 
-/// Where the work of a session without a copy is.
+/// Returns the state of the work of a session without a copy.
 async fn copy_state_of(store: &dyn Store, session: &SessionId) -> Result<CopyState, AgentError> {
     let (mut after, mut state) = (Seq::START, CopyState::Discarded);
     loop {

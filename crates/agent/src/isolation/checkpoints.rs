@@ -172,8 +172,9 @@ impl Checkpoints {
             return Vec::new();
         }
         let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
-        let asked =
-            run_blocking("reading the journal", move || workspace.history().ignored_changes_since(&id, &session));
+        let asked = run_blocking("reading the journal", move || {
+            workspace.history().ignored_changes_since(&id, &session)
+        });
         let asked = asked.await;
         asked.map(Result::unwrap_or_default).unwrap_or_default()
     }

@@ -22,13 +22,13 @@ use super::land_request::UnverifiedPolicy;
 use crate::AgentError;
 use crate::blocking::run_blocking;
 
-/// Characters of a subject: what `git log --oneline` shows on a usual terminal.
+/// Maximum characters of a subject, which fit a line of `git log --oneline`.
 const MAX_SUBJECT_CHARS: usize = 72;
-/// Columns that a body is wrapped at, as git's own documentation advises.
+/// Columns at which a body is wrapped, as git's own documentation advises.
 const BODY_COLUMNS: usize = 72;
-/// Bytes of the model's closing words that go into a message: what a person reads of one commit.
+/// Maximum bytes of the model's last text in a message.
 const MAX_BODY_BYTES: usize = 4 * 1024;
-/// Checks that a message names.
+/// Maximum number of checks that a message names.
 const MAX_CHECKS: usize = 10;
 /// The subject of a change whose task has no text.
 const NO_SUBJECT: &str = "Change files";
@@ -53,7 +53,7 @@ pub fn commit_message(task: &str, closing: &str, evidence: &[Evidence]) -> Strin
     message
 }
 
-/// The first line of the task, as long as a subject may be.
+/// Returns the first line of the task, cut to the length of a subject.
 fn subject_of(task: &str) -> String {
     let line = task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let line: String = line.trim_start_matches('#').trim().chars().filter(|c| !c.is_control()).collect();
@@ -75,8 +75,8 @@ fn subject_of(task: &str) -> String {
     }
 }
 
-/// A text for a body: paragraphs and lists stay, long lines are broken between words. A line that
-/// git would take for a comment is moved in.
+/// Wraps a text for a body: keeps paragraphs and lists, and breaks long lines between words. A line
+/// that git would take for a comment is indented.
 fn wrap_body(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.trim().lines() {
@@ -111,9 +111,9 @@ pub(super) struct CommitPlan<'a> {
 /// The means to make commits.
 #[derive(Debug, Clone)]
 pub struct Committer {
-    /// The user's git, with their environment and with what their hooks see.
+    /// The user's git, with the environment and the paths that the user's hooks see.
     pub git: UserGit,
-    /// Where contents are kept.
+    /// The store of file contents.
     pub blobs: Arc<Blobs>,
     /// A directory of our own, outside of the project, for the worktree of a branch while it is
     /// made.
@@ -122,9 +122,9 @@ pub struct Committer {
 
 /// The result of making a branch.
 pub(super) enum BranchOutcome {
-    /// It has a commit with these changes.
+    /// The branch has a commit with these changes.
     Done { commit: CommitReport, changes: Vec<FileChange> },
-    /// The change builds on what isn't in the last commit, in these files.
+    /// The change depends on uncommitted changes in these files.
     Conflicts(Vec<RelPath>),
     /// Git or a hook refused the commit; the branch is gone.
     Refused(GitError),
@@ -132,7 +132,7 @@ pub(super) enum BranchOutcome {
 
 impl Committer {
     /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`.
-    /// What hooks change in the tree is the session's; gives what people should be told of that.
+    /// Changes that hooks make in the tree count as the session's. Returns the notices about them.
     pub(super) async fn commit_files(
         &self,
         delivered: CommitPlan<'_>,
@@ -166,14 +166,13 @@ impl Committer {
         Ok((report, told))
     }
 
-    /// The user's git with hooks that run like this and leave these paths as they are.
+    /// Returns the user's git, whose hooks run as given and can't change the protected paths.
     fn with_hooks(&self, run: HookRun, protected: &[RelPath]) -> UserGit {
         let confinement = self.git.confinement().clone();
         self.git.clone().confined(HookConfinement { run, protected: protected.to_vec(), ..confinement })
     }
 
-    /// Tells ahead what would keep a commit of these files from being made before a person has
-    /// looked.
+    /// Checks in advance if a commit of these files needs a person's review.
     ///
     /// # Errors
     /// As [`UserGit::check_commit`].
@@ -186,9 +185,9 @@ impl Committer {
         self.with_hooks(request.hooks, &[]).check_commit(paths, stop).await
     }
 
-    /// Commits a copy's changes on a new branch, in a worktree of its own. What was verified is the
-    /// change on top of the user's files as they are; where that doesn't fit the last commit line
-    /// by line, it needs their consent.
+    /// Commits a copy's changes on a new branch, in a worktree of its own. The change was verified
+    /// on top of the user's present files. If it doesn't apply to the last commit line by line, the
+    /// user's consent is needed.
     pub(super) async fn commit_on_branch(
         &self,
         name: &str,
@@ -269,8 +268,8 @@ fn report_of(done: CreatedCommit, message: &str) -> CommitReport {
     CommitReport { id: done.id, branch: done.branch, subject }
 }
 
-/// Files of the project that differ from the last commit, with what is new in it: the user's own
-/// work, which no commit of ours may take along.
+/// Returns the files of the project that differ from the last commit, including new files. They are
+/// the user's own work, which no commit of a session may include.
 ///
 /// # Errors
 /// [`GitError`].

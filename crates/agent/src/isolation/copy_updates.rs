@@ -106,7 +106,8 @@ impl WorkCopy {
     /// Compares the copy with the user's tree and returns the changed files.
     pub(crate) async fn changed_files(self: &Arc<Self>) -> Result<Vec<FileChange>, AgentError> {
         let copy = Arc::clone(self);
-        Ok(run_blocking("comparing the copy", move || copy.changes().map(|changes| changes.files())).await??)
+        Ok(run_blocking("comparing the copy", move || copy.changes().map(|changes| changes.files()))
+            .await??)
     }
 }
 

@@ -22,20 +22,20 @@ use crate::blocking::run_blocking;
 use crate::recovery::lease::Lease;
 use crate::transcript::log::{Log, LogBounds, events};
 
-/// Bytes of diff that a report shows, as a run's.
+/// Maximum bytes of diff in a report, as in the report of a run.
 const MAX_DIFF: usize = 256 * 1024;
-/// Events read at once.
+/// Number of entries read at once.
 const PAGE_ENTRIES: usize = 500;
 /// Maximum number of times that a merged result is verified anew because the user's tree changed
 /// meanwhile.
 const MAX_ROUNDS: usize = 3;
-/// How long a copy that this process is still giving up is waited for. What holds it is a look at
-/// its files.
+/// Maximum wait for a copy that this process is still releasing, such as after a comparison of its
+/// files.
 const MAX_BUSY_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
-/// The interval at which that is checked.
+/// Interval between two attempts to open a busy copy.
 const BUSY_POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// The session, and the right to it.
+/// A session whose copy is landed, with its lease.
 pub(super) struct LandingSession<'a> {
     context: &'a LandContext,
     session: &'a SessionId,
@@ -67,7 +67,7 @@ impl<'a> LandingSession<'a> {
         self.lease.release().await;
     }
 
-    /// Opens the copy, and waits a little where this process is still giving it up.
+    /// Opens the copy, and waits a short time if this process is still releasing it.
     async fn open_copy(&self) -> Result<WorkCopy, AgentError> {
         let (isolation, session) = (self.context.isolation.clone(), self.session.clone());
         retry_while_busy("opening the copy", move || match isolation.open(&session) {
@@ -110,7 +110,9 @@ impl<'a> LandingSession<'a> {
                  first, or land it without --commit",
                 list_names(&mixed)
             );
-            return self.report_kept(LandReport::new(self.session, LandOutcome::Mixed, summary, copy.kept_report())).await;
+            return self
+                .report_kept(LandReport::new(self.session, LandOutcome::Mixed, summary, copy.kept_report()))
+                .await;
         }
         // An overlay is closed before the tree beneath it changes.
         drop(copy);
@@ -137,7 +139,7 @@ impl<'a> LandingSession<'a> {
         word(RunOutcome::Verified) || word(RunOutcome::Conflict)
     }
 
-    /// Looks at what landing would do, and has merged results proven first.
+    /// Determines the effects of landing, and verifies a merged result first.
     async fn prepare(
         &self,
         copy: &Arc<WorkCopy>,
@@ -152,11 +154,14 @@ impl<'a> LandingSession<'a> {
                 LandOptions { on_conflict: request.on_conflict, dry_run: true, ..LandOptions::default() };
             let looked = self.apply(&changes, options).await?;
             if request.dry_run {
-                return Ok(PreparedLanding::done(self.report_dry_run(copy, changes, looked, verified).await?));
+                return Ok(PreparedLanding::done(
+                    self.report_dry_run(copy, changes, looked, verified).await?,
+                ));
             }
             if !verified && request.unverified == UnverifiedPolicy::Keep {
                 let summary = "not landed: nothing verified it";
-                let over = LandReport::new(self.session, LandOutcome::Unverified, summary, copy.kept_report());
+                let over =
+                    LandReport::new(self.session, LandOutcome::Unverified, summary, copy.kept_report());
                 return Ok(PreparedLanding::done(over));
             }
             if was_refused(&looked, request) {
@@ -173,7 +178,8 @@ impl<'a> LandingSession<'a> {
             if round >= MAX_ROUNDS {
                 let summary =
                     "not landed: your files changed again and again while the merged result was checked";
-                let mut over = LandReport::new(self.session, LandOutcome::Unproven, summary, copy.kept_report());
+                let mut over =
+                    LandReport::new(self.session, LandOutcome::Unproven, summary, copy.kept_report());
                 over.copy.merged = looked.merged;
                 return Ok(PreparedLanding::done(over));
             }
@@ -193,7 +199,7 @@ impl<'a> LandingSession<'a> {
         Err(AgentError::Ended)
     }
 
-    /// Brings what the user changed into the copy, and runs the checks there.
+    /// Merges the user's changes into the copy, and runs the checks there.
     async fn verify_merged(
         &self,
         copy: &Arc<WorkCopy>,
@@ -206,7 +212,7 @@ impl<'a> LandingSession<'a> {
         self.context.proof.run(&copy.workspace(), self.session, changed, stop).await
     }
 
-    /// The result of a dry run.
+    /// Returns the report of a dry run.
     async fn report_dry_run(
         &self,
         copy: &Arc<WorkCopy>,
@@ -224,7 +230,9 @@ impl<'a> LandingSession<'a> {
         let summary = match looked.conflicts.len() {
             0 if landing == 0 => "your files have it all already".to_owned(),
             0 => format!("{} would be landed{verified}", count_files(landing)),
-            some => format!("{} would be landed but for conflicts in {some}{verified}", count_files(files.len())),
+            some => {
+                format!("{} would be landed but for conflicts in {some}{verified}", count_files(files.len()))
+            }
         };
         let mut would = LandReport::new(self.session, LandOutcome::WouldLand, summary, copy.kept_report());
         would.copy.merged.clone_from(&looked.merged);
@@ -240,8 +248,12 @@ impl<'a> LandingSession<'a> {
         Ok(run_blocking("landing the change", move || origin.land(&changes, &options)).await??)
     }
 
-    /// Files of the change that the user has changed since the last commit.
-    async fn uncommitted_changes(&self, request: &LandRequest, changes: &CopyChanges) -> Result<Vec<RelPath>, AgentError> {
+    /// Returns the files of the change that have uncommitted changes of the user.
+    async fn uncommitted_changes(
+        &self,
+        request: &LandRequest,
+        changes: &CopyChanges,
+    ) -> Result<Vec<RelPath>, AgentError> {
         if request.commit.is_none() {
             return Ok(Vec::new());
         }
@@ -249,8 +261,8 @@ impl<'a> LandingSession<'a> {
         Ok(git.dirty_before(&paths_of(&changes.files())).await?)
     }
 
-    /// Some of it is in the tree, and for the rest there was no way: the copy stays, or that would
-    /// be lost.
+    /// Reports a change of which only a part could be landed. The copy stays, because it holds the
+    /// rest.
     async fn finish_partial_landing(&self, tier: Tier, landing: Landing) -> Result<LandReport, AgentError> {
         let left: Vec<RelPath> = landing.left.iter().map(|(path, _)| path.clone()).collect();
         let mut copy = report_of(tier, CopyState::Kept);
@@ -272,8 +284,7 @@ impl<'a> LandingSession<'a> {
         self.report_kept(over).await
     }
 
-    /// The change is in the tree: the copy goes, a commit is made where one is wanted, and the log
-    /// is told.
+    /// Finishes a landed change: removes the copy, makes the requested commit, and writes the log.
     async fn finish_landing(
         &self,
         tier: Tier,
@@ -324,7 +335,9 @@ impl<'a> LandingSession<'a> {
         stop: &CancellationToken,
     ) -> Result<(CommitReport, Vec<Event>), AgentError> {
         let message = self.commit_message(request, evidence, report).await?;
-        self.committer()?.commit_files(self.plan_commit(request, message), paths_of(changes), Vec::new(), stop).await
+        self.committer()?
+            .commit_files(self.plan_commit(request, message), paths_of(changes), Vec::new(), stop)
+            .await
     }
 
     fn plan_commit(&self, request: &CommitOptions, message: String) -> CommitPlan<'_> {
@@ -356,8 +369,8 @@ impl<'a> LandingSession<'a> {
         Ok(self.context.redactor.redact(&message).into_owned())
     }
 
-    /// The change as a commit on a new branch. The user's tree, and what is checked out in it, stay
-    /// as they are.
+    /// Commits the change on a new branch. The user's tree and its checked-out branch stay
+    /// unchanged.
     async fn commit_on_branch(
         &self,
         tier: Tier,
@@ -370,7 +383,8 @@ impl<'a> LandingSession<'a> {
         let commit = request.commit.clone().unwrap_or_default();
         let message = self.commit_message(&commit, &[], report).await?;
         let message = (message, commit.hooks);
-        let branched = self.committer()?.commit_on_branch(name, changes, message, request.unverified, stop).await?;
+        let branched =
+            self.committer()?.commit_on_branch(name, changes, message, request.unverified, stop).await?;
         let kept = report_of(tier, CopyState::Kept);
         let over = |end, summary| LandReport::new(self.session, end, summary, kept.clone());
         let (commit, files) = match branched {
@@ -401,7 +415,7 @@ impl<'a> LandingSession<'a> {
         Ok(landed)
     }
 
-    /// Commits what a run changed in the user's own tree.
+    /// Commits the changes that a run made in the user's own tree.
     pub(super) async fn commit_run(
         &self,
         request: &CommitOptions,
@@ -411,13 +425,14 @@ impl<'a> LandingSession<'a> {
     ) -> Result<(CommitReport, Vec<Envelope>), AgentError> {
         let message = self.commit_message(request, &[], Some(report)).await?;
         let plan = self.plan_commit(request, message);
-        let (commit, mut told) = self.committer()?.commit_files(plan, paths_of(&report.changes), before, stop).await?;
+        let (commit, mut told) =
+            self.committer()?.commit_files(plan, paths_of(&report.changes), before, stop).await?;
         told.push(Event::Committed { commit: commit.clone() });
         let told = self.append_events(told).await?;
         Ok((commit, told))
     }
 
-    /// Nothing was changed in the copy: it goes without a word to keep it by.
+    /// Removes a copy without changes.
     async fn finish_without_changes(&self, tier: Tier) -> Result<LandReport, AgentError> {
         self.remove_copy().await?;
         let copy = report_of(tier, CopyState::Discarded);
@@ -426,8 +441,7 @@ impl<'a> LandingSession<'a> {
         Ok(nothing)
     }
 
-    /// The copy stays as it is, and the log says why. A dry run leaves no trace, nor does what
-    /// somebody is asked about.
+    /// Keeps the copy and logs the reason. A dry run and a pending question are not logged.
     async fn report_kept(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
         if matches!(over.end, LandOutcome::WouldLand | LandOutcome::Unverified) {
             return Ok(over);
@@ -442,8 +456,11 @@ impl<'a> LandingSession<'a> {
         Ok(over)
     }
 
-    /// Keeps what a run did, unless it did nothing.
-    pub(super) async fn keep_copy(&self, report: &mut RunReport) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
+    /// Keeps the copy of a run that changed something.
+    pub(super) async fn keep_copy(
+        &self,
+        report: &mut RunReport,
+    ) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
         let copy = self.open_copy().await?;
         let tier = copy.tier();
         let compare = move || {
@@ -484,8 +501,8 @@ impl<'a> LandingSession<'a> {
         Ok(files)
     }
 
-    /// Removes a copy whose work is landed. That it is landed is true whatever comes of this; gives
-    /// what to say.
+    /// Removes a copy whose work is landed. Returns the text to report; a failure doesn't affect the
+    /// landing.
     async fn remove_landed_copy(&self) -> String {
         match self.remove_copy().await {
             // Another process may have swept it away: it sees that it is landed.
@@ -494,7 +511,7 @@ impl<'a> LandingSession<'a> {
         }
     }
 
-    /// Removes the copy, and waits a little for what still has a hand in it.
+    /// Removes the copy, and waits a short time while it is busy.
     async fn remove_copy(&self) -> Result<(), AgentError> {
         let (origin, session) = (Arc::clone(&self.context.isolation.origin), self.session.clone());
         retry_while_busy("removing the copy", move || Ok(origin.copies().discard(&session)?)).await
@@ -522,11 +539,11 @@ impl<'a> LandingSession<'a> {
     }
 }
 
-/// The result of a look before landing.
+/// The result of preparing a landing.
 enum PreparedLanding {
-    /// It can be landed.
+    /// The change can be landed.
     Ready { changes: CopyChanges, evidence: Vec<Evidence> },
-    /// It isn't going to be.
+    /// The change isn't landed.
     Over(Box<LandReport>),
 }
 
@@ -545,7 +562,7 @@ fn was_refused(landing: &Landing, request: &LandRequest) -> bool {
     request.on_conflict == OnConflict::Refuse && !landing.conflicts.is_empty()
 }
 
-/// Tries it again for a little while where somebody has the copy.
+/// Retries an operation for a short time while the copy is busy.
 async fn retry_while_busy<T: Send + 'static>(
     what: &'static str,
     attempt: impl Fn() -> Result<T, AgentError> + Clone + Send + 'static,
@@ -598,7 +615,9 @@ fn unproven_report(
         true => {
             format!("not landed: your files changed since it was checked, and together with them it {how}")
         }
-        false => format!("not landed: you changed {} too, and what came of merging {how}", list_names(&merged)),
+        false => {
+            format!("not landed: you changed {} too, and what came of merging {how}", list_names(&merged))
+        }
     };
     let mut over = LandReport::new(session, end, summary, copy.kept_report());
     (over.copy.merged, over.evidence) = (merged, evidence);
@@ -609,7 +628,7 @@ fn paths_of(changes: &[FileChange]) -> Vec<RelPath> {
     changes.iter().map(|change| change.path.clone()).collect()
 }
 
-/// A few files by name, the rest by number.
+/// Names a few files, and counts the rest.
 pub(super) fn list_names(paths: &[RelPath]) -> String {
     const NAMED: usize = 5;
     let named: Vec<String> = paths.iter().take(NAMED).map(ToString::to_string).collect();

@@ -40,7 +40,7 @@ pub use commit_options::CommitOptions;
 pub use land_context::{LandContext, last_report};
 pub use land_request::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 pub(crate) use landing::keep_copy;
-pub use landing::{commit_run, discard_copy, land_copy, finish_copy};
+pub use landing::{commit_run, discard_copy, finish_copy, land_copy};
 pub use proof::CheckRunner;
 
 /// The means of making copies.

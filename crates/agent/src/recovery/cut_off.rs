@@ -84,7 +84,8 @@ pub(crate) async fn close_cut_off_calls(cx: &mut Context, inbox: &Inbox) -> CutO
 /// Records changes as the session's own, though no result reported them before the program ended.
 pub(crate) async fn record_own_changes(cx: &mut Context, seen: &Arc<Seen>, changes: Vec<FileChange>) {
     let (known, workspace) = (Arc::clone(seen), Arc::clone(&cx.workspace));
-    let looked = run_blocking("looking at what was cut off", move || known.left_by(&workspace, &changes)).await;
+    let looked =
+        run_blocking("looking at what was cut off", move || known.left_by(&workspace, &changes)).await;
     if let Err(error) = looked {
         cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
     }

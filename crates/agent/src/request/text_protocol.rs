@@ -100,7 +100,11 @@ mod tests {
         for reply in [aider, patch] {
             let calls = read_calls(reply, 1);
             assert_eq!(calls.len(), 1, "{reply}");
-            assert_eq!((calls[0].name.as_str(), &calls[0].malformed), (apply_edit::TOOL_NAME, &None), "{reply}");
+            assert_eq!(
+                (calls[0].name.as_str(), &calls[0].malformed),
+                (apply_edit::TOOL_NAME, &None),
+                "{reply}"
+            );
             assert_eq!(calls[0].input["path"], "src/a.rs", "{reply}");
         }
     }

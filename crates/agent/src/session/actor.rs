@@ -66,7 +66,11 @@ pub(crate) async fn run_actor(
     drop(reports);
 }
 
-async fn run_tasks(session: &mut Session, opening: SessionOpening, reports: &watch::Sender<Option<AnsweredTask>>) {
+async fn run_tasks(
+    session: &mut Session,
+    opening: SessionOpening,
+    reports: &watch::Sender<Option<AnsweredTask>>,
+) {
     let shared = Arc::clone(&session.cx.shared);
     let mut begin = match opening {
         SessionOpening::New => None,

@@ -243,8 +243,11 @@ impl SessionHandle {
     pub async fn snapshot(&self, name: &str) -> Result<Seq, AgentError> {
         check_name(name)?;
         let at = self.0.safe.get();
-        let offered =
-            self.0.log.write_or_remove(vec![LogEntry::from(Record::Snapshot { name: name.to_owned(), at })]).await;
+        let offered = self
+            .0
+            .log
+            .write_or_remove(vec![LogEntry::from(Record::Snapshot { name: name.to_owned(), at })])
+            .await;
         if let Err(AgentError::InDoubt { .. }) = &offered {
             // Wakes the actor, which retries the write when it is idle.
             self.0.shared.wake.notify_one();

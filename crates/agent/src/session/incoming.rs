@@ -90,7 +90,10 @@ mod tests {
         assert!(take(&mut test, &mut hooks, QueuedSelection::IfPersonWrote).await);
         assert_eq!(test.cx.shared.queued_messages(), []);
         let content = &test.cx.transcript.state().messages[0].content;
-        assert_eq!(*content, text_blocks(["a command ended", "and the tests?", "from a hook"].map(str::to_owned)));
+        assert_eq!(
+            *content,
+            text_blocks(["a command ended", "and the tests?", "from a hook"].map(str::to_owned))
+        );
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use super::shared::CutOffPolicy;
 use super::stages::Session;
 use super::task_begin::TaskBegin;
 use crate::hooks::StartedBy;
-use crate::recovery::cut_off::{CutOffWork, dropped_messages, record_own_changes, close_cut_off_calls};
+use crate::recovery::cut_off::{CutOffWork, close_cut_off_calls, dropped_messages, record_own_changes};
 use crate::transcript::record::Record;
 
 /// The point where a task that was cut off continues.

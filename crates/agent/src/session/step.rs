@@ -123,7 +123,8 @@ impl Step<'_> {
                     record_call_end(self.cx, &one.call, FinishedCall::interrupted());
                 }
             }
-            let next = if failed.is_none() { take_runnable_calls(&mut waiting, &running) } else { Vec::new() };
+            let next =
+                if failed.is_none() { take_runnable_calls(&mut waiting, &running) } else { Vec::new() };
             if !next.is_empty() {
                 match self.record_intent(&next, &label, stop).await {
                     Ok(()) => {}
@@ -140,7 +141,11 @@ impl Step<'_> {
                         match self.previews.mount_layer(self.cx).await {
                             Ok(layer) => one.layer = Some(layer),
                             Err(why) => {
-                                record_call_end(self.cx, &one.call, FinishedCall::without_output(CallState::Failed, why));
+                                record_call_end(
+                                    self.cx,
+                                    &one.call,
+                                    FinishedCall::without_output(CallState::Failed, why),
+                                );
                                 continue;
                             }
                         }

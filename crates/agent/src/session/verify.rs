@@ -14,7 +14,7 @@ use crate::isolation::copy_updates::{CopyState, CopyUpdates};
 use crate::session::settings::Checks;
 use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
-use crate::verification::{Verification, task_end_of, feed_back};
+use crate::verification::{Verification, feed_back, task_end_of};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
 /// again.

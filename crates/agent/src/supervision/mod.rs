@@ -109,9 +109,9 @@ impl Supervision {
             match fired.outcome {
                 Ok(None) => {}
                 Ok(Some(text)) => cx.transcript.remind_model(ReminderCategory::General, text),
-                Err(why) => {
-                    cx.transcript.emit_warning(ErrorPhase::System, format!("the task `{}` failed: {why}", fired.task))
-                }
+                Err(why) => cx
+                    .transcript
+                    .emit_warning(ErrorPhase::System, format!("the task `{}` failed: {why}", fired.task)),
             }
         }
     }

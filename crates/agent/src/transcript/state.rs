@@ -104,7 +104,7 @@ struct DeferredRecords {
 impl DeferredRecords {
     fn defer(&mut self, entry: Entry) {
         match entry.kind.as_str() {
-            BOOKS => self.books = Some(entry),
+            COUNTERS_KIND => self.books = Some(entry),
             _ => self.calls.push(entry),
         }
     }
@@ -181,7 +181,7 @@ impl State {
                 later.defer(entry);
                 Ok(())
             }
-            BEGAN => {
+            BEGAN_KIND => {
                 later.apply_to(self, session)?;
                 self.apply_entry(session, &entry)
             }
@@ -254,7 +254,9 @@ impl State {
                 self.outcome = None;
                 self.violations.clear();
             }
-            Record::Message { message, taken, stop, calls } => self.apply_message(message, &taken, stop, calls, at),
+            Record::Message { message, taken, stop, calls } => {
+                self.apply_message(message, &taken, stop, calls, at)
+            }
             Record::Cleared => self.messages.clear(),
             Record::Call(transition) => self.apply_transition(transition, at),
             Record::Result { call, block } => self.apply_result(&call, block),

@@ -62,7 +62,12 @@ impl Verification {
 
     /// Finds the project's checks in a listing and makes them known to policy. Returns their
     /// command lines.
-    pub(crate) fn find_checks(&mut self, cx: &Context, approvals: &mut Approvals, listing: &Listing) -> Vec<String> {
+    pub(crate) fn find_checks(
+        &mut self,
+        cx: &Context,
+        approvals: &mut Approvals,
+        listing: &Listing,
+    ) -> Vec<String> {
         self.checks = match &cx.settings.checks {
             Checks::Off => Vec::new(),
             Checks::Custom(commands) => journeyman_verify::custom(commands),
@@ -155,7 +160,8 @@ impl Verification {
         let mut refused = Vec::new();
         for (place, check) in self.checks.clone().into_iter().enumerate() {
             let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
-            let mut judged = approvals.judge_in_mode(CHECK_TOOL, &effects, cx.settings.mode, enforcement.clone());
+            let mut judged =
+                approvals.judge_in_mode(CHECK_TOOL, &effects, cx.settings.mode, enforcement.clone());
             if judged.verdict.decision == Decision::Ask && confined && judged.verdict.rules.is_empty() {
                 // The mode `ask` covers the calls of the model. A confined check is part of what
                 // the user asked for and runs without a question. An unconfined check asks first,

@@ -77,7 +77,7 @@ pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> Conte
 }
 
 fn parse_hooks(name: &str, value: &Value) -> Result<EventHooks, HookTableError> {
-    let (event, dialect, results) = match EventName::of(name) {
+    let (event, dialect, results) = match EventName::parse(name) {
         EventName::Known(event, dialect, results) => (event, dialect, results),
         EventName::ClaudeCodeOnly => {
             let warning = format!("hooks.{name} never runs: there is no such event here");

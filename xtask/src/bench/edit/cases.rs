@@ -11,20 +11,20 @@ use serde_json::{Map, Value, json};
 
 use super::example;
 
-/// What is asked of the formats together: the scorer's names, the least share that passes, and the
-/// largest that writes something else, in per cent.
+/// Bounds of the formats, in per cent: the scorer's names of a format, the least share of cases that
+/// passes, and the largest share that writes a wrong text.
 const ASKED: [(&str, &[&str], f64, f64); 4] = [
     ("search/replace", &["search_replace"], 93.0, 0.5),
     ("V4A patch", &["apply_patch"], 93.0, 1.5),
     ("unified diff", &["udiff"], 86.0, 2.5),
     ("whole and lazy", &["whole", "lazy"], 90.0, 100.0),
 ];
-/// No reply takes longer; else it hangs.
+/// Time after which a case counts as hung.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Where a project lies in the folder of a case.
+/// The directory of the project in the folder of a case.
 const TREE: &str = "tree";
 
-/// How many cases of a format came out in which way.
+/// The number of a format's cases by their outcome.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     all: f64,
@@ -35,7 +35,7 @@ struct Counts {
     hung: f64,
 }
 
-/// Both ways, each beside the bounds.
+/// Runs the cases both ways, and compares each result with the bounds.
 pub(crate) fn run(folder: &Path, keep: &Path) -> anyhow::Result<()> {
     let exported = keep.join("cases.jsonl");
     let mut export = scorer(folder)?;
@@ -146,7 +146,7 @@ fn through_program(jm: &Path, score: &Path, exported: &Path, results: &Path) -> 
     Ok(())
 }
 
-/// What the program makes of a case; `None` where it hangs or dies.
+/// Returns the program's answer to a case, or `None` if the program hangs or dies.
 fn apply(jm: &Path, request: &Value) -> anyhow::Result<Option<Value>> {
     let place = tempfile::tempdir()?;
     let tree = place.path().join(TREE);

@@ -142,7 +142,7 @@ impl Blobs {
         let mut head = String::new();
         self.out.read_line(&mut head)?;
         let Some(size) = head.trim_end().rsplit_once(" blob ").map(|(_, size)| size) else {
-            bail!("git says «{}» of a file", head.trim_end());
+            bail!("git says `{}` of a file", head.trim_end());
         };
         let mut content = vec![0; size.parse::<usize>()? + 1];
         self.out.read_exact(&mut content)?;

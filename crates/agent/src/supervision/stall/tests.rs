@@ -211,7 +211,8 @@ fn letters(number: usize) -> String {
 
 #[test]
 fn what_goes_in_circles_is_warned_of_twice_and_stopped() {
-    let (first, next) = ((FIRST_WARNING_COST / NO_VALUE_COST) as usize, (NEXT_WARNING_COST / NO_VALUE_COST) as usize);
+    let (first, next) =
+        ((FIRST_WARNING_COST / NO_VALUE_COST) as usize, (NEXT_WARNING_COST / NO_VALUE_COST) as usize);
     // After the steps that were new: three places, with the costs of nothing.
     let after = |new: usize| vec![new + first, new + first + next, new + first + 2 * next];
     let ping_pong = |n: usize| match n % 2 {
@@ -294,7 +295,8 @@ fn what_goes_in_circles_is_warned_of_twice_and_stopped() {
 /// Differing steps that carry no state take three times as long to be stopped.
 #[test]
 fn little_is_not_enough_for_ever() {
-    let (first, next) = ((FIRST_WARNING_COST / LITTLE_VALUE_COST) as usize, (NEXT_WARNING_COST / LITTLE_VALUE_COST) as usize);
+    let (first, next) =
+        ((FIRST_WARNING_COST / LITTLE_VALUE_COST) as usize, (NEXT_WARNING_COST / LITTLE_VALUE_COST) as usize);
     let after = |new: usize| vec![new + first, new + first + next, new + first + 2 * next];
     let table: Vec<(&str, usize, Vec<StepFacts>)> = vec![
         (

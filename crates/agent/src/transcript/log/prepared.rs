@@ -55,7 +55,7 @@ impl PreparedEntry {
             true => EntryBody::Bytes(bytes_of(&value)),
             false => EntryBody::Repeats { value, repeats, bytes: None },
         };
-        Self { channel, kind, at, body, event: event, pieces: Vec::new(), status: None }
+        Self { channel, kind, at, body, event, pieces: Vec::new(), status: None }
     }
 
     /// Prepares a record.
@@ -76,9 +76,9 @@ impl PreparedEntry {
         let body = EntryBody::Bytes(bytes_of(&value));
         let pieces = match (record, changed) {
             (Record::Message { .. }, false) => reference::pieces_of_record(record),
-            (Record::Message { .. }, true) => {
-                serde_json::from_value(value).map(|record| reference::pieces_of_record(&record)).unwrap_or_default()
-            }
+            (Record::Message { .. }, true) => serde_json::from_value(value)
+                .map(|record| reference::pieces_of_record(&record))
+                .unwrap_or_default(),
             _ => Vec::new(),
         };
         Self { channel: None, kind, at, body, event: None, pieces, status }

@@ -13,30 +13,30 @@ use super::timeline::{NextItem, SubscriberId};
 
 use crate::AgentError;
 
-/// Which events a subscriber wants: by default all. An event has to pass both conditions.
+/// Selects the events of a subscriber: by default all. An event has to pass both conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Of these channels; absent for all.
+    /// The channels to include; `None` for all.
     pub channels: Option<Vec<Channel>>,
-    /// Of these kinds, as in an event's `event` field; absent for all.
+    /// The kinds to include, as in an event's `event` field; `None` for all.
     pub kinds: Option<Vec<String>>,
 }
 
 impl EventFilter {
-    /// All events.
+    /// Includes all events.
     #[must_use]
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Only events of these channels.
+    /// Includes only events of these channels.
     #[must_use]
     pub fn channels(mut self, channels: impl IntoIterator<Item = Channel>) -> Self {
         self.channels = Some(channels.into_iter().collect());
         self
     }
 
-    /// Only events of these kinds, such as `tool_end`.
+    /// Includes only events of these kinds, such as `tool_end`.
     #[must_use]
     pub fn kinds(mut self, kinds: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.kinds = Some(kinds.into_iter().map(Into::into).collect());
@@ -51,38 +51,38 @@ impl EventFilter {
     }
 }
 
-/// Where a subscription begins.
+/// The position at which a subscription begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Since {
-    /// With what comes from now on.
+    /// Only events from now on.
     #[default]
     Now,
-    /// With the entry after this one; [`Seq::START`] is the whole history.
+    /// The entries after this one; [`Seq::START`] gives the whole history.
     Seq(Seq),
 }
 
 /// A view of a session's events, in the order of the log.
 ///
-/// Who comes in while a block is streamed first gets one delta with the block's text so far (offset
-/// 0). One that falls behind what is kept in memory gets one [`Event::Lagged`], whatever its
-/// filter, then every entry that it missed, then goes on live as one who just came in; only
-/// streamed pieces are lost to it.
+/// A subscriber that joins while a block is streamed first gets one delta with the block's text so
+/// far (offset 0). A subscriber that falls behind the events kept in memory gets one
+/// [`Event::Lagged`], whatever its filter, and then every entry that it missed. It then continues
+/// live like a new subscriber, and has lost only streamed pieces.
 pub struct Subscription {
     shared: Arc<LogCore>,
     filter: EventFilter,
     reader: SubscriberId,
-    /// All that was wanted up to here has been taken from the store or the timeline.
+    /// The position up to which all events were taken from the store or the timeline.
     last: Seq,
-    /// Taken, and given next.
+    /// Events that were taken and are returned next.
     ready: VecDeque<Arc<Envelope>>,
-    /// Still to be read from the store.
+    /// The stored entries that are still to be read.
     history: Option<StoredHistory>,
 }
 
-/// Entries to be read before it goes on live.
+/// Stored entries to read before the subscription continues live.
 struct StoredHistory {
     upto: Seq,
-    /// The events that follow them.
+    /// The events that follow the stored entries.
     open: Vec<Event>,
     resolver: Resolver,
 }
@@ -99,11 +99,11 @@ impl Subscription {
         subscription
     }
 
-    /// The next event, or `None` when the session is over. May be dropped and called again: nothing
-    /// is lost.
+    /// Returns the next event, or `None` when the session is over. The future may be dropped and
+    /// the function called again without losing an event.
     ///
     /// # Errors
-    /// The store's, when entries can't be read; the next call tries again.
+    /// Errors of the store when entries can't be read; the next call tries again.
     pub async fn next(&mut self) -> Result<Option<Arc<Envelope>>, AgentError> {
         let shared = Arc::clone(&self.shared);
         loop {
@@ -128,7 +128,8 @@ impl Subscription {
         }
     }
 
-    /// The same as a stream. It ends with the session; after an error it may be polled again.
+    /// Converts the subscription to a stream, which ends with the session. After an error the
+    /// stream may be polled again.
     pub fn into_stream(self) -> impl Stream<Item = Result<Arc<Envelope>, AgentError>> + Send {
         unfold(self, |mut subscription| async {
             let next = subscription.next().await.transpose()?;
@@ -145,11 +146,12 @@ impl Subscription {
     fn next_item(&mut self) -> NextItem {
         let (filter, last) = (&self.filter, self.last);
         lock(&self.shared.timeline).next_item(self.reader, |envelope| {
-            envelope.seq.is_none_or(|seq| seq > last) && filter.includes(envelope.channel, envelope.event.kind())
+            envelope.seq.is_none_or(|seq| seq > last)
+                && filter.includes(envelope.channel, envelope.event.kind())
         })
     }
 
-    /// Says that it fell behind, and reads from the store what it missed.
+    /// Reports that the subscriber fell behind, and reads the missed entries from the store.
     fn catch_up(&mut self) {
         let lagged = self.shared.live_envelope(Event::Lagged { after: self.last });
         self.ready.push_back(Arc::new(lagged));
@@ -170,7 +172,7 @@ impl Subscription {
         self.ready.extend(wanted.map(|event| Arc::new(self.shared.live_envelope(event))));
     }
 
-    /// Reads one page of history; behind the last one it goes on live.
+    /// Reads one page of history, and continues live after the last page.
     async fn read_page(&mut self) -> Result<(), AgentError> {
         let Some(history) = &mut self.history else { return Ok(()) };
         let (store, session) = (&*self.shared.store, &self.shared.session);

@@ -247,11 +247,15 @@ struct OpenBlocks(BTreeMap<(u32, BlockKind), String>);
 impl OpenBlocks {
     fn observe_event(&mut self, event: &Event) {
         match event {
-            Event::TextDelta { block, offset, text } => self.append_text((*block, BlockKind::Text), *offset, text),
+            Event::TextDelta { block, offset, text } => {
+                self.append_text((*block, BlockKind::Text), *offset, text)
+            }
             Event::ThinkingDelta { block, offset, text } => {
                 self.append_text((*block, BlockKind::Thinking), *offset, text)
             }
-            Event::TextStart { block } | Event::TextEnd { block, .. } => self.remove_block((*block, BlockKind::Text)),
+            Event::TextStart { block } | Event::TextEnd { block, .. } => {
+                self.remove_block((*block, BlockKind::Text))
+            }
             Event::ThinkingStart { block } | Event::ThinkingEnd { block, .. } => {
                 self.remove_block((*block, BlockKind::Thinking));
             }

@@ -7,7 +7,7 @@ use journeyman_agent::candidates::{CandidateEvent, CandidateOptions, compare_can
 use journeyman_agent::git::Git;
 use journeyman_agent::isolation::{
     CheckRunner, CommitOptions, Committer, Isolation, LandContext, LandOutcome, LandRequest,
-    UnverifiedPolicy, WorkCopy, discard_copy, land_copy, finish_copy,
+    UnverifiedPolicy, WorkCopy, discard_copy, finish_copy, land_copy,
 };
 use journeyman_agent::{AgentError, Checks, RunSettings, start};
 use journeyman_model::ModelRequest;
@@ -266,7 +266,8 @@ async fn candidates_begin_with_the_same_bytes() {
     for number in [1, 2] {
         assert!(heard.contains(&(number, "isolated")) && heard.contains(&(number, "done")), "{heard:?}");
     }
-    let (parent, later) = compare_candidates(&*bench.log, &context.isolation, &candidates[1]).await.unwrap().unwrap();
+    let (parent, later) =
+        compare_candidates(&*bench.log, &context.isolation, &candidates[1]).await.unwrap().unwrap();
     assert_eq!((parent, later), (id(), finish.candidates.clone()));
     let best = finish.candidates[0].session.clone();
     land_copy(&context, &best, &LandRequest::default(), &stop).await.unwrap();

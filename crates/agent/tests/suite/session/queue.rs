@@ -85,7 +85,11 @@ async fn one_sent_at_any_moment_is_answered_once() {
                 tokio::task::yield_now().await;
             }
             session.handle.send(second.clone()).await.unwrap();
-            assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "answered", "{moment} {polls}");
+            assert_eq!(
+                session.handle.wait_until_finished().await.unwrap().text,
+                "answered",
+                "{moment} {polls}"
+            );
             assert_eq!(session.handle.status().queued, 0, "{moment} {polls}");
             assert!(heard_once(&told, &second), "{moment} {polls}");
         }

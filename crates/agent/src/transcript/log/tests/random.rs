@@ -163,7 +163,7 @@ impl Run {
 
     /// In the end the store is well, everybody catches up, and all of it is right.
     async fn check(mut self) {
-        self.bench.store.heal();
+        self.bench.store.clear_faults();
         self.bench.log.flush().await.unwrap();
         assert_eq!(self.bench.log.unwritten_count(), 0);
         let entries = self.bench.entries().await;

@@ -273,7 +273,7 @@ async fn a_megabyte_of_streamed_text_takes_at_most_three_on_disk() {
         store.create(&session(), "/", "", UnixMillis(1)).await.unwrap();
         let log = log_over(Arc::clone(&store) as _, Seq::START, LogBounds::default());
         let mut live = log.subscribe(EventFilter::all(), Since::Now);
-        let line = "The parser reads one token ahead, and says «why» where it can't go on.\n";
+        let line = "The parser reads one token ahead, and says `why` where it can't go on.\n";
         let text = line.repeat(MEGABYTE / messages / line.len() + 1);
         for turn in 1..=messages as u32 {
             log.push_and_flush(vec![Event::TurnStarted { turn }.into()]).await.unwrap();

@@ -59,7 +59,7 @@ fn failure() -> StoreError {
     StoreError::Io { action: "write", path: PathBuf::from("log"), source: io::Error::other("EIO") }
 }
 
-/// Counts down to zero; whether it was above.
+/// Counts down to zero. Returns true if the count was above zero.
 fn one_less(count: &AtomicUsize) -> bool {
     count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
 }
@@ -73,7 +73,7 @@ impl Gated {
         self.faults.lock().unwrap().extend(faults);
     }
 
-    pub(super) fn heal(&self) {
+    pub(super) fn clear_faults(&self) {
         self.faults.lock().unwrap().clear();
         self.failing_reads.store(0, Ordering::SeqCst);
         self.failing_probes.store(0, Ordering::SeqCst);

@@ -72,7 +72,11 @@ async fn an_outcome_stays_open_until_the_store_tells_it() {
         bench.store.failing_probes.store(probes, Ordering::SeqCst);
         assert!(bench.log.push_and_flush(vec![says("a")]).await.is_err());
         assert!(bench.log.write_or_remove(vec![says("b")]).await.is_err(), "nobody can tell yet");
-        assert_eq!(bench.log.unwritten_count(), 1, "what is behind it is taken out: the store never heard of it");
+        assert_eq!(
+            bench.log.unwritten_count(),
+            1,
+            "what is behind it is taken out: the store never heard of it"
+        );
         bench.log.push_and_flush(vec![says("c")]).await.unwrap();
         assert_eq!(bench.written().await, ["a", "c"], "{fault:?} {reads} {probes}");
     }
@@ -125,7 +129,11 @@ async fn an_offer_that_went_along_with_another_append_was_made() {
     gate.add_permits(10);
     second.await.unwrap();
     offer.await.unwrap();
-    assert_eq!((bench.store.appends.load(Ordering::SeqCst), bench.log.unwritten_count()), (3, 1), "what failed is d");
+    assert_eq!(
+        (bench.store.appends.load(Ordering::SeqCst), bench.log.unwritten_count()),
+        (3, 1),
+        "what failed is d"
+    );
     bench.log.flush().await.unwrap();
     assert_eq!(bench.written().await, ["a", "b", "c", "d"]);
 }
@@ -159,7 +167,7 @@ async fn another_writer_ends_the_writing() {
 }
 
 #[tokio::test]
-async fn another_writer_behind_an_append_in_doubt_is_noticed() {
+async fn another_writer_after_an_uncertain_append_is_noticed() {
     for (fault, ours) in [(Fault::After, 2), (Fault::Before, 1)] {
         let bench = Bench::new().await;
         bench.log.push_and_flush(vec![says("a")]).await.unwrap();
@@ -261,7 +269,11 @@ async fn a_secret_reaches_neither_the_log_nor_anybody() {
         phase: journeyman_protocol::ErrorPhase::Model,
         message: text.clone(),
     };
-    bench.log.push_and_flush(vec![says(text.clone()), error.into(), Record::message(message).into()]).await.unwrap();
+    bench
+        .log
+        .push_and_flush(vec![says(text.clone()), error.into(), Record::message(message).into()])
+        .await
+        .unwrap();
     let shown = drain(&mut all).await;
     assert_eq!(shown.len(), 5);
     assert!(!format!("{shown:?}").contains(SECRET));

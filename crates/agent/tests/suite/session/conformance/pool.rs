@@ -42,7 +42,11 @@ async fn case_32_a_pool_is_bounded_and_a_room_reaches_whom_it_names() {
     room.join("one", first.clone()).unwrap();
     room.join("Zoë", second.clone()).unwrap();
     assert!(room.join("one", second.clone()).is_err());
-    assert_eq!(room.send_message("one", "hello all").await.unwrap().to, ["Zoë"], "the sender gets no broadcast");
+    assert_eq!(
+        room.send_message("one", "hello all").await.unwrap().to,
+        ["Zoë"],
+        "the sender gets no broadcast"
+    );
     assert_eq!(second.wait_until_finished().await.unwrap().text, "2");
     let heard = two.requests()[0].messages.last().unwrap().text();
     assert!(heard.contains("[from:one] hello all"), "{heard}");
