@@ -61,7 +61,7 @@ impl LogCore {
         loop {
             let (entries, status) = {
                 let mut queue = lock(&self.queue);
-                (queue.to_new_entries(writer.last, &writer.known), queue.status())
+                (queue.build_entries(writer.last, &writer.known), queue.status())
             };
             let count = entries.len();
             if count == 0 {
@@ -153,7 +153,7 @@ impl LogCore {
         let found = self.store.read(&self.session, writer.last, tried.saturating_add(1)).await?;
         let ours = {
             let mut queue = lock(&self.queue);
-            let entries = queue.to_new_entries(writer.last, &writer.known);
+            let entries = queue.build_entries(writer.last, &writer.known);
             found
                 .iter()
                 .zip(entries.iter().take(tried))

@@ -85,7 +85,7 @@ impl PreparedEntry {
     }
 
     /// Returns the entry for the store. `find` returns the recorded message that contains a piece.
-    pub(super) fn to_new_entry(&mut self, find: impl Fn(&MessagePiece) -> Option<Seq>) -> NewEntry {
+    pub(super) fn build_entry(&mut self, find: impl Fn(&MessagePiece) -> Option<Seq>) -> NewEntry {
         let payload = match &mut self.body {
             EntryBody::Bytes(bytes) => bytes.clone(),
             EntryBody::Repeats { bytes: Some(bytes), .. } => bytes.clone(),

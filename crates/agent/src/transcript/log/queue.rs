@@ -65,13 +65,13 @@ impl EntryQueue {
     }
 
     /// Returns all queued entries in stored form, for a log that ends at `last`.
-    pub(super) fn to_new_entries(&mut self, last: Seq, known: &KnownPieces) -> Vec<NewEntry> {
+    pub(super) fn build_entries(&mut self, last: Seq, known: &KnownPieces) -> Vec<NewEntry> {
         let mut batch = KnownPieces::default();
         for ((_, prepared), seq) in self.items.iter().zip(positions_after(last)) {
             batch.add(seq, &prepared.pieces);
         }
         let find = |piece: &_| batch.find(piece).or_else(|| known.find(piece));
-        self.items.iter_mut().map(|(_, prepared)| prepared.to_new_entry(find)).collect()
+        self.items.iter_mut().map(|(_, prepared)| prepared.build_entry(find)).collect()
     }
 }
 
