@@ -30,7 +30,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// A piece of output as it came, for live display. Not cleaned: see [`clean`](crate::clean).
+/// A piece of output as it came, for live display. Not cleaned: see [`clean()`](crate::clean()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
     /// The stream that the piece was written to.
@@ -82,7 +82,7 @@ impl Ring {
 
     /// Gives each part of what was kept back as soon as it is cleaned: of a large output nothing
     /// lies there three times.
-    fn finish(self) -> Captured {
+    fn into_captured(self) -> Captured {
         let Self { mut head, mut tail, total, .. } = self;
         let kept = (head.len() + tail.len()) as u64;
         if total == kept {
@@ -168,13 +168,13 @@ impl Collector {
     }
 
     /// Has all of the output written to a file besides.
-    pub(crate) fn spill(&mut self, spilling: Option<Spilling>) {
+    pub(crate) fn spill_to(&mut self, spilling: Option<Spilling>) {
         self.spilling = spilling;
     }
 
     /// Returns the bytes in that file, and the reason if it ended early. Output that comes after
     /// this call isn't in the file.
-    pub(crate) fn spilled(&mut self) -> (Option<u64>, Option<Denial>) {
+    pub(crate) fn finish_spill(&mut self) -> (Option<u64>, Option<Denial>) {
         match self.spilling.take().map(Spilling::finish) {
             Some((bytes, trouble)) => (Some(bytes), trouble),
             None => (None, None),
@@ -182,7 +182,7 @@ impl Collector {
     }
 
     /// Waits until a reader who is to miss nothing can take a piece, or is gone.
-    pub(crate) async fn room(&self) {
+    pub(crate) async fn wait_for_room(&self) {
         if self.patient {
             drop(self.live.reserve().await);
         }
@@ -191,7 +191,7 @@ impl Collector {
     /// Takes one piece. A reader who lags misses live pieces; the capture doesn't.
     pub(crate) fn take(&mut self, stream: Stream, bytes: &[u8]) {
         if let Some(spilling) = &mut self.spilling {
-            spilling.take(bytes);
+            spilling.write(bytes);
         }
         if let (Stream::Stdout, Some((kept, most))) = (stream, &mut self.exact) {
             // One byte above the bound tells that there was more.
@@ -210,7 +210,8 @@ impl Collector {
         }
     }
 
-    /// Returns true if pieces may be taken without waiting for [`room`](Self::room) before each.
+    /// Returns true if pieces may be taken without waiting for
+    /// [`wait_for_room`](Self::wait_for_room) before each.
     pub(crate) fn is_hasty(&self) -> bool {
         !self.patient
     }
@@ -223,7 +224,8 @@ impl Collector {
     /// Returns stdout, stderr, and both in the order of arrival; and stdout byte for byte, where
     /// the request asks for that.
     pub(crate) fn finish(self) -> ([Captured; 3], Vec<u8>) {
-        let captured = [self.stdout.finish(), self.stderr.finish(), self.combined.finish()];
+        let captured =
+            [self.stdout.into_captured(), self.stderr.into_captured(), self.combined.into_captured()];
         (captured, self.exact.map(|(kept, _)| kept).unwrap_or_default())
     }
 }
@@ -235,7 +237,7 @@ mod tests {
     fn captured(limit: usize, pieces: &[&[u8]]) -> Captured {
         let mut ring = Ring::new(limit);
         pieces.iter().for_each(|piece| ring.push(piece));
-        ring.finish()
+        ring.into_captured()
     }
 
     #[test]

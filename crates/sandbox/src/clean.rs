@@ -42,15 +42,15 @@ pub fn clean(bytes: &[u8]) -> String {
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
         while let Some(character) = rest.chars().next() {
-            let plain = cleaner.plain(rest);
+            let plain = cleaner.push_plain_lines(rest);
             let taken = if plain == 0 { character.len_utf8() } else { plain };
             if plain == 0 {
-                cleaner.feed(character);
+                cleaner.push_character(character);
             }
             rest = rest.get(taken..).unwrap_or_default();
         }
         if !chunk.invalid().is_empty() {
-            cleaner.feed(char::REPLACEMENT_CHARACTER);
+            cleaner.push_character(char::REPLACEMENT_CHARACTER);
         }
     }
     cleaner.out
@@ -73,7 +73,7 @@ struct Cleaner {
 impl Cleaner {
     /// Takes the lines of plain ASCII that a text begins with, which are most of any: how many
     /// bytes these are.
-    fn plain(&mut self, text: &str) -> usize {
+    fn push_plain_lines(&mut self, text: &str) -> usize {
         if self.state != State::Text || self.returned || self.back > 0 {
             return 0;
         }
@@ -87,12 +87,12 @@ impl Cleaner {
         count
     }
 
-    fn feed(&mut self, character: char) {
+    fn push_character(&mut self, character: char) {
         self.state = match (self.state, character) {
             // ECMA-48: CSI parameters and intermediates, then one final byte.
-            (State::Csi, ' '..='?') => self.parameter(character),
-            (State::Csi, last @ '@'..='~') => self.control(last),
-            (State::Escape, '[') => self.begin(),
+            (State::Csi, ' '..='?') => self.add_parameter(character),
+            (State::Csi, last @ '@'..='~') => self.apply_control_sequence(last),
+            (State::Escape, '[') => self.begin_control_sequence(),
             (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::String,
             (State::Escape, ' '..='/') => State::Escape,
             (State::Escape, '0'..='~') => State::Text,
@@ -106,12 +106,12 @@ impl Cleaner {
     }
 
     /// Handles the beginning of a control sequence.
-    fn begin(&mut self) -> State {
+    fn begin_control_sequence(&mut self) -> State {
         self.number = Some(0);
         State::Csi
     }
 
-    fn parameter(&mut self, character: char) -> State {
+    fn add_parameter(&mut self, character: char) -> State {
         let digit = character.to_digit(10).and_then(|digit| u16::try_from(digit).ok());
         self.number =
             self.number.zip(digit).and_then(|(number, digit)| number.checked_mul(10)?.checked_add(digit));
@@ -119,7 +119,7 @@ impl Cleaner {
     }
 
     /// Handles the last character of a control sequence, which decides its meaning.
-    fn control(&mut self, last: char) -> State {
+    fn apply_control_sequence(&mut self, last: char) -> State {
         // To the first column; erase all of the line, before it is written anew.
         if matches!((last, self.number), ('G', Some(0 | 1)) | ('K', Some(2))) {
             self.returned = true;
@@ -130,7 +130,7 @@ impl Cleaner {
     fn text(&mut self, character: char) -> State {
         match character {
             '\u{1b}' => return State::Escape,
-            '\u{9b}' => return self.begin(),
+            '\u{9b}' => return self.begin_control_sequence(),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => return State::String,
             '\r' => self.returned = true,
             '\u{8}' => self.back = self.back.saturating_add(1),
@@ -179,7 +179,7 @@ mod tests {
             text in "([a-z\\n\\t ]{0,9}|[\\r\u{8}\u{7}\u{1b}é\u{9b}]|\u{1b}\\[[0-9;]{0,2}[GKm]|\u{1b}\\][a-z]{0,3}){0,30}"
         ) {
             let mut slow = Cleaner { out: String::new(), line: 0, returned: false, back: 0, number: Some(0), state: State::Text };
-            text.chars().for_each(|character| slow.feed(character));
+            text.chars().for_each(|character| slow.push_character(character));
             proptest::prop_assert_eq!(clean(text.as_bytes()), slow.out);
         }
     }

@@ -20,9 +20,9 @@ const SECRET_KEYS: [&str; 4] = ["extraheader", "pass", "secret", "token"];
 /// there.
 const TOKEN_SCHEMES: [&[u8]; 4] = [b"http", b"https", b"ftp", b"ftps"];
 /// Stands for what is left out.
-const BLANK: &[u8] = b"***";
+const PLACEHOLDER: &[u8] = b"***";
 /// Stands for settings that are hidden whole.
-const HIDDEN: &[u8] = b"# hidden from commands: longer than can be searched for credentials\n";
+const HIDDEN_SETTINGS_TEXT: &[u8] = b"# hidden from commands: longer than can be searched for credentials\n";
 
 /// Returns the git settings beneath the root's protected paths that hold credentials, each with its
 /// text without them.
@@ -35,15 +35,23 @@ pub(crate) fn settings_without_credentials(
     let mut all = Vec::new();
     for directory in git.map(|path| root.join(path.as_path())).filter(|path| view.is_dir(path)) {
         let modules = directory.join("modules");
-        let names = fs::read_dir(view.at(&modules)).into_iter().flatten().flatten().take(MAX_SUBMODULES);
+        let names =
+            fs::read_dir(view.host_path(&modules)).into_iter().flatten().flatten().take(MAX_SUBMODULES);
         let submodules = names.map(|entry| modules.join(entry.file_name()));
         all.extend(std::iter::once(directory.clone()).chain(submodules).filter_map(|of| {
             let file = of.join("config");
             // What a link leads to is shown, or it isn't, by its own name.
-            let text =
-                view.look(&file).ok().filter(fs::Metadata::is_file).and_then(|_| read(&view.at(&file)))?;
-            let text = if text.len() as u64 > SETTINGS_BYTES { HIDDEN.to_vec() } else { blank(&text)? };
-            Some((file, CString::new(text).or_else(|_| CString::new(HIDDEN)).ok()?))
+            let text = view
+                .metadata(&file)
+                .ok()
+                .filter(fs::Metadata::is_file)
+                .and_then(|_| read(&view.host_path(&file)))?;
+            let text = if text.len() as u64 > SETTINGS_BYTES {
+                HIDDEN_SETTINGS_TEXT.to_vec()
+            } else {
+                blank_credentials(&text)?
+            };
+            Some((file, CString::new(text).or_else(|_| CString::new(HIDDEN_SETTINGS_TEXT)).ok()?))
         }));
     }
     all
@@ -63,7 +71,7 @@ pub(crate) fn holds_credentials(file: &Path) -> bool {
     text.len() as u64 > SETTINGS_BYTES
         || ["token", "password", "secret"].into_iter().any(names)
         || lower.split(|byte| *byte == b'\n').any(proxy)
-        || blank(&text).is_some()
+        || blank_credentials(&text).is_some()
 }
 
 /// Reads a file up to one byte more than is searched.
@@ -77,7 +85,7 @@ fn read(file: &Path) -> Option<Vec<u8>> {
 }
 
 /// Returns the text with its credentials blanked; `None` where it has none.
-fn blank(text: &[u8]) -> Option<Vec<u8>> {
+fn blank_credentials(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let (mut found, mut goes_on) = (false, false);
     for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -92,7 +100,7 @@ fn blank(text: &[u8]) -> Option<Vec<u8>> {
                 if !was_secret {
                     out.extend_from_slice(end.get(..at).unwrap_or_default());
                     out.push(b' ');
-                    out.extend_from_slice(BLANK);
+                    out.extend_from_slice(PLACEHOLDER);
                     out.push(b'\n');
                 }
             }
@@ -140,7 +148,7 @@ fn blank_addresses(line: &[u8], out: &mut Vec<u8>) -> bool {
         };
         found = true;
         out.extend_from_slice(info.get(..kept).unwrap_or_default());
-        out.extend_from_slice(BLANK);
+        out.extend_from_slice(PLACEHOLDER);
         rest = after.get(user..).unwrap_or_default();
     }
     out.extend_from_slice(rest);
@@ -179,7 +187,7 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in cases {
-            let found = blank(text.as_bytes()).map(|text| String::from_utf8(text).unwrap());
+            let found = blank_credentials(text.as_bytes()).map(|text| String::from_utf8(text).unwrap());
             assert_eq!(found.as_deref(), expected, "{text}");
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 mod read;
 
-pub(crate) use read::denials;
+pub(crate) use read::find_denials;
 
 /// The kind of a denied action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,7 +4,8 @@
 //! it by trying to break out of it, and runs requests. [`Running`] gives output live and ends in a
 //! [`Completed`]: an [`Outcome`], head and tail of the output ([`Captured`]), and what was
 //! enforced. [`toolchains`] finds what compilers and interpreters of this machine need.
-//! [`Repositories`] tells what git a command may have planted. [`clean`] makes output safe to show.
+//! [`Repositories`] tells what git a command may have planted. [`clean()`] makes output safe to
+//! show.
 //!
 //! A command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
 //! root made of an allow-list, no capability, Landlock and a seccomp filter beneath the mounts, and

@@ -14,7 +14,7 @@ impl OverlayTest {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let place = directory.join(format!(".jm-trial-{}-{count}", std::process::id()));
-        let error = |source| failed(&place, source);
+        let error = |source| test_error(&place, source);
         match fs::create_dir(&place) {
             // Of a process of the same number that was killed.
             Err(source) if source.kind() == io::ErrorKind::AlreadyExists => {
@@ -39,7 +39,7 @@ impl OverlayTest {
     /// Changes the file and looks where the change went.
     pub(crate) fn write(&self, mounted: &Mounted) -> Result<(), SandboxError> {
         use rustix::fs::{Mode, OFlags};
-        let error = |source| failed(&self.0, source);
+        let error = |source| test_error(&self.0, source);
         let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC;
         let file = rustix::fs::openat(mounted.root(), c"file", flags, Mode::empty());
         file.and_then(|file| rustix::io::write(file, b"new")).map_err(|errno| error(errno.into()))?;
@@ -67,6 +67,6 @@ fn remove(place: &Path) {
     fs::remove_dir_all(place).ok();
 }
 
-fn failed(path: &Path, source: io::Error) -> SandboxError {
+fn test_error(path: &Path, source: io::Error) -> SandboxError {
     SandboxError::Path { what: "trying an overlay in", path: path.to_owned(), source }
 }

@@ -55,7 +55,7 @@ impl Repositories {
     #[must_use]
     pub fn of(reach: &Path, root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
         let found = entries.into_iter().map(|path| {
-            let identity = identity(&reach.join(path.as_path()));
+            let identity = file_identity(&reach.join(path.as_path()));
             (path, identity)
         });
         Self { reach: reach.to_owned(), root: root.to_owned(), found: found.collect() }
@@ -67,7 +67,7 @@ impl Repositories {
     #[must_use]
     pub fn placed(self, reach: &Path, root: &Path, is_same_device: bool) -> Self {
         let found = self.found.into_iter().map(|(path, known)| {
-            let now = identity(&reach.join(path.as_path()));
+            let now = file_identity(&reach.join(path.as_path()));
             let known = match (&known, &now) {
                 (Identity::Directory(..), Identity::Directory(..)) if !is_same_device => now,
                 _ => known,
@@ -90,7 +90,9 @@ impl Repositories {
             let at = root.join(path.as_path());
             let target = match identity {
                 Identity::Directory(..) => None,
-                Identity::Pointer(text) => pointed(text).map(|to| at.parent().unwrap_or(&at).join(to)),
+                Identity::Pointer(text) => {
+                    git_directory_path(text).map(|to| at.parent().unwrap_or(&at).join(to))
+                }
                 Identity::Link(_) => Some(at.clone()),
                 Identity::Unknown => continue,
             };
@@ -99,7 +101,7 @@ impl Repositories {
             }
             let inside = target
                 .and_then(|target| view.resolve(&target, |_, _| ()).ok())
-                .and_then(|real| real.strip_prefix(&root).ok().and_then(relative));
+                .and_then(|real| real.strip_prefix(&root).ok().and_then(to_rel_path));
             all.extend(inside);
         }
         all.sort();
@@ -129,7 +131,7 @@ impl Repositories {
     #[must_use]
     pub fn planted(&self, now: impl IntoIterator<Item = RelPath>) -> Vec<RelPath> {
         let is_known = |path: &RelPath| {
-            let identity = identity(&self.reach.join(path.as_path()));
+            let identity = file_identity(&self.reach.join(path.as_path()));
             match &identity {
                 Identity::Unknown => false,
                 Identity::Directory(..) => self.found.values().any(|known| *known == identity),
@@ -156,7 +158,7 @@ impl From<Repositories> for Vec<(RelPath, Identity)> {
     }
 }
 
-fn identity(path: &Path) -> Identity {
+fn file_identity(path: &Path) -> Identity {
     let Ok(found) = fs::symlink_metadata(path) else { return Identity::Unknown };
     if found.is_symlink() {
         let target = fs::read_link(path).map(|target| target.into_os_string().into_encoded_bytes());
@@ -180,7 +182,7 @@ fn identity(path: &Path) -> Identity {
 }
 
 /// Returns the path that a `.git` file points to.
-fn pointed(text: &[u8]) -> Option<&Path> {
+fn git_directory_path(text: &[u8]) -> Option<&Path> {
     let text = text.strip_prefix(b"gitdir:")?.trim_ascii();
     path_of(text)
 }
@@ -190,7 +192,7 @@ fn path_of(text: &[u8]) -> Option<&Path> {
     Some(Path::new(OsStr::from_bytes(text)))
 }
 
-fn relative(path: &Path) -> Option<RelPath> {
+fn to_rel_path(path: &Path) -> Option<RelPath> {
     RelPath::parse(path.as_os_str().as_encoded_bytes()).ok()
 }
 

@@ -54,7 +54,7 @@ impl Sandbox {
     /// Creates a sandbox with these settings.
     #[must_use]
     pub fn new(settings: SandboxSettings) -> Self {
-        let slots = settings.allow.iter().map(|tier| backend(*tier, &settings));
+        let slots = settings.allow.iter().map(|tier| create_backend(*tier, &settings));
         let slots = slots.map(|backend| BackendSlot { backend, seen: OnceCell::new() }).collect();
         Self { settings, slots }
     }
@@ -97,7 +97,7 @@ impl Sandbox {
             let failed = match slot.enforcement(&self.settings).await {
                 Ok(enforcement) => {
                     let enforcement = on_network(enforcement.clone(), network);
-                    match unmet(&enforcement, needs, network) {
+                    match unmet_need(&enforcement, needs, network) {
                         None => return Ok((slot.backend.as_ref(), enforcement)),
                         Some(need) => {
                             let error = SandboxError::Unmet { need, tier: enforcement.tier.to_string() };
@@ -105,11 +105,11 @@ impl Sandbox {
                         }
                     }
                 }
-                Err(error) => NoBackend { error: named(slot.backend.tier(), error), works: None },
+                Err(error) => NoBackend { error: with_tier_name(slot.backend.tier(), error), works: None },
             };
             trouble = Some(match trouble {
                 None => failed,
-                Some(first) => first.and(failed),
+                Some(first) => first.combine(failed),
             });
         }
         Err(trouble.unwrap_or_else(|| NoBackend {
@@ -140,7 +140,7 @@ impl Sandbox {
     /// [`SandboxError::Start`].
     pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
         if self.settings.allow.contains(&SandboxTier::Namespaces) {
-            return crate::namespaces::mount(&self.settings, plan);
+            return crate::namespaces::mount_overlay(&self.settings, plan);
         }
         Err(SandboxError::Unavailable {
             reason: format!("an overlay over `{}` needs namespaces of its own", plan.lower.display()),
@@ -192,7 +192,7 @@ struct NoBackend {
 }
 
 impl NoBackend {
-    fn and(self, later: Self) -> Self {
+    fn combine(self, later: Self) -> Self {
         let error = match (self.error, later.error) {
             // One that works and gives too little says more than one that doesn't work.
             (_, error) if self.works.is_none() && later.works.is_some() => error,
@@ -210,7 +210,7 @@ impl NoBackend {
 }
 
 /// Adds the back-end's name to an error, where there are errors of several.
-fn named(tier: SandboxTier, error: SandboxError) -> SandboxError {
+fn with_tier_name(tier: SandboxTier, error: SandboxError) -> SandboxError {
     match error {
         SandboxError::Unavailable { reason, fix } if !reason.contains(&format!("`{tier}`")) => {
             SandboxError::Unavailable { reason: format!("`{tier}`: {reason}"), fix }
@@ -228,7 +228,7 @@ fn on_network(mut enforcement: Enforcement, network: &Network) -> Enforcement {
     enforcement
 }
 
-fn unmet(enforcement: &Enforcement, needs: &SandboxNeeds, network: &Network) -> Option<&'static str> {
+fn unmet_need(enforcement: &Enforcement, needs: &SandboxNeeds, network: &Network) -> Option<&'static str> {
     if matches!(network, Network::Filtered(_)) && !enforcement.network_filtered {
         return Some("a network of some hosts alone");
     }
@@ -236,7 +236,7 @@ fn unmet(enforcement: &Enforcement, needs: &SandboxNeeds, network: &Network) -> 
 }
 
 /// Returns the back-end of a tier.
-fn backend(tier: SandboxTier, settings: &SandboxSettings) -> Box<dyn Backend> {
+fn create_backend(tier: SandboxTier, settings: &SandboxSettings) -> Box<dyn Backend> {
     match tier {
         SandboxTier::Namespaces => Box::new(crate::namespaces::Namespaces::new(settings.clone())),
         SandboxTier::Bubblewrap => Box::new(crate::namespaces::Bubblewrap::new(settings.clone())),

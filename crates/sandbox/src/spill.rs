@@ -20,7 +20,7 @@ pub(crate) struct Spilling {
 
 impl Spilling {
     /// Makes the file, for this user alone.
-    pub(crate) fn begin(spill: &Spill) -> Result<Self, SandboxError> {
+    pub(crate) fn create(spill: &Spill) -> Result<Self, SandboxError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -34,7 +34,7 @@ impl Spilling {
     }
 
     /// Takes the next piece, as much of it as goes in.
-    pub(crate) fn take(&mut self, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
         let Some(file) = &mut self.file else { return };
         let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
         let mut rest = bytes.get(..room).unwrap_or_default();
@@ -46,8 +46,8 @@ impl Spilling {
                     self.left -= count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(_) => return self.end(io::ErrorKind::WriteZero.into()),
-                Err(error) => return self.end(error),
+                Ok(_) => return self.fail(io::ErrorKind::WriteZero.into()),
+                Err(error) => return self.fail(error),
             }
         }
         if self.left == 0 {
@@ -55,7 +55,7 @@ impl Spilling {
         }
     }
 
-    fn end(&mut self, trouble: io::Error) {
+    fn fail(&mut self, trouble: io::Error) {
         self.trouble = Some(trouble);
         self.file = None;
     }
@@ -109,13 +109,13 @@ mod tests {
     fn it_is_new_bounded_and_in_order() {
         let place = tempfile::tempdir().unwrap();
         let spill = Spill { path: place.path().join("all"), bytes: 10 };
-        let mut spilling = Spilling::begin(&spill).unwrap();
+        let mut spilling = Spilling::create(&spill).unwrap();
         for piece in [&b"0123"[..], b"", b"4567", b"89ab", b"cd"] {
-            spilling.take(piece);
+            spilling.write(piece);
         }
         assert_eq!(spilling.finish(), (10, None));
         assert_eq!(std::fs::read(&spill.path).unwrap(), b"0123456789");
-        assert!(Spilling::begin(&spill).unwrap_err().to_string().contains("all of the output"));
+        assert!(Spilling::create(&spill).unwrap_err().to_string().contains("all of the output"));
     }
 
     #[test]
@@ -123,8 +123,8 @@ mod tests {
         let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut spilling =
             Spilling { file: Some(file), path: "/dev/full".into(), left: 9, written: 0, trouble: None };
-        spilling.take(b"0123");
-        spilling.take(b"4567");
+        spilling.write(b"0123");
+        spilling.write(b"4567");
         let (bytes, denial) = spilling.finish();
         let denial = denial.unwrap();
         assert_eq!((bytes, denial.certain, denial.kind), (0, true, DenialKind::Resource));

@@ -43,8 +43,8 @@ const NAMESPACES: u8 = FilteredTier::Namespaces as u8;
 const LANDLOCK: u8 = FilteredTier::Landlock as u8;
 const CONTAINER: u8 = FilteredTier::Container as u8;
 /// The tiers whose filter this program installs itself.
-const OWN: u8 = NAMESPACES | LANDLOCK;
-const EVERY: u8 = OWN | CONTAINER;
+const INSTALLED_TIERS: u8 = NAMESPACES | LANDLOCK;
+const ALL_TIERS: u8 = INSTALLED_TIERS | CONTAINER;
 
 /// The condition under which a call passes. Arguments are counted from 0 and compared by their low
 /// 32 bits, which are all that the kernel reads of the arguments that are judged here.
@@ -82,7 +82,7 @@ pub(crate) const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 
 /// Flags of `open` with which a file is created: `O_CREAT`, and `O_TMPFILE` without `O_DIRECTORY`.
 /// Without them the mode is whatever was in the register.
-pub(crate) const CREATES: u32 = libc::O_CREAT.cast_unsigned() | 0o20_000_000;
+pub(crate) const CREATE_FLAGS: u32 = libc::O_CREAT.cast_unsigned() | 0o20_000_000;
 
 /// Protocols of IPv4 and IPv6 sockets: the default, TCP, UDP, ICMP, ICMPv6. SCTP, raw and multipath
 /// sockets and the rest are kernel code that builds and tests don't need.
@@ -122,42 +122,42 @@ macro_rules! call {
 
 /// Every restricted call. Numbers written as literals are those of calls newer than the `libc`
 /// crate's constants; they are the same on every architecture.
-pub(crate) const CALLS: &[Call] = &[
+pub(crate) const RESTRICTED_CALLS: &[Call] = &[
     // Keys of the kernel's key rings.
-    call!(SYS_keyctl, EVERY, EPERM),
-    call!(SYS_add_key, EVERY, EPERM),
-    call!(SYS_request_key, EVERY, EPERM),
+    call!(SYS_keyctl, ALL_TIERS, EPERM),
+    call!(SYS_add_key, ALL_TIERS, EPERM),
+    call!(SYS_request_key, ALL_TIERS, EPERM),
     // Parts of the kernel that break-outs have started from.
-    call!(SYS_bpf, EVERY, EPERM),
-    call!(SYS_perf_event_open, EVERY, EPERM),
-    call!(SYS_userfaultfd, EVERY, EPERM),
-    call!(SYS_io_uring_setup, EVERY, ENOSYS),
-    call!(SYS_io_uring_enter, EVERY, ENOSYS),
-    call!(SYS_io_uring_register, EVERY, ENOSYS),
+    call!(SYS_bpf, ALL_TIERS, EPERM),
+    call!(SYS_perf_event_open, ALL_TIERS, EPERM),
+    call!(SYS_userfaultfd, ALL_TIERS, EPERM),
+    call!(SYS_io_uring_setup, ALL_TIERS, ENOSYS),
+    call!(SYS_io_uring_enter, ALL_TIERS, ENOSYS),
+    call!(SYS_io_uring_register, ALL_TIERS, ENOSYS),
     // Mounts and roots.
-    call!(SYS_mount, EVERY, EPERM),
-    call!(SYS_umount2, EVERY, EPERM),
-    call!(SYS_pivot_root, EVERY, EPERM),
-    call!(SYS_open_tree, EVERY, EPERM),
-    call!(SYS_move_mount, EVERY, EPERM),
-    call!(SYS_fsopen, EVERY, EPERM),
-    call!(SYS_fsconfig, EVERY, EPERM),
-    call!(SYS_fsmount, EVERY, EPERM),
-    call!(SYS_fspick, EVERY, EPERM),
-    call!(SYS_mount_setattr, EVERY, EPERM),
-    call!("statmount", 457, EVERY, EPERM),
-    call!("listmount", 458, EVERY, EPERM),
-    call!("open_tree_attr", 467, EVERY, EPERM),
-    call!(SYS_chroot, EVERY, EPERM),
+    call!(SYS_mount, ALL_TIERS, EPERM),
+    call!(SYS_umount2, ALL_TIERS, EPERM),
+    call!(SYS_pivot_root, ALL_TIERS, EPERM),
+    call!(SYS_open_tree, ALL_TIERS, EPERM),
+    call!(SYS_move_mount, ALL_TIERS, EPERM),
+    call!(SYS_fsopen, ALL_TIERS, EPERM),
+    call!(SYS_fsconfig, ALL_TIERS, EPERM),
+    call!(SYS_fsmount, ALL_TIERS, EPERM),
+    call!(SYS_fspick, ALL_TIERS, EPERM),
+    call!(SYS_mount_setattr, ALL_TIERS, EPERM),
+    call!("statmount", 457, ALL_TIERS, EPERM),
+    call!("listmount", 458, ALL_TIERS, EPERM),
+    call!("open_tree_attr", 467, ALL_TIERS, EPERM),
+    call!(SYS_chroot, ALL_TIERS, EPERM),
     // Namespaces. `clone3` hides its flags behind a pointer.
-    call!(SYS_setns, EVERY, EPERM),
-    call!(SYS_clone, EVERY, Rule::Without { argument: 0, bits: CLONE_FLAGS }),
-    call!(SYS_clone3, EVERY, ENOSYS),
-    call!(SYS_unshare, EVERY, Rule::Without { argument: 0, bits: NAMESPACE_FLAGS }),
+    call!(SYS_setns, ALL_TIERS, EPERM),
+    call!(SYS_clone, ALL_TIERS, Rule::Without { argument: 0, bits: CLONE_FLAGS }),
+    call!(SYS_clone3, ALL_TIERS, ENOSYS),
+    call!(SYS_unshare, ALL_TIERS, Rule::Without { argument: 0, bits: NAMESPACE_FLAGS }),
     // Other processes. Libraries name their own by 0.
-    call!(SYS_pidfd_getfd, EVERY, EPERM),
-    call!(SYS_kcmp, EVERY, EPERM),
-    call!(SYS_prlimit64, EVERY, OWN_PROCESS),
+    call!(SYS_pidfd_getfd, ALL_TIERS, EPERM),
+    call!(SYS_kcmp, ALL_TIERS, EPERM),
+    call!(SYS_prlimit64, ALL_TIERS, OWN_PROCESS),
     // Neither namespaces nor Landlock's scopes keep a command from changing the schedule of its
     // supervisor.
     call!(SYS_sched_setaffinity, NAMESPACES, NOT_INIT),
@@ -168,56 +168,56 @@ pub(crate) const CALLS: &[Call] = &[
     call!(SYS_sched_setscheduler, LANDLOCK, OWN_PROCESS),
     call!(SYS_sched_setparam, LANDLOCK, OWN_PROCESS),
     call!(SYS_sched_setattr, LANDLOCK, OWN_PROCESS),
-    call!(SYS_setpriority, OWN, Rule::Priority { single: 0 }),
-    call!(SYS_ioprio_set, OWN, Rule::Priority { single: 1 }),
+    call!(SYS_setpriority, INSTALLED_TIERS, Rule::Priority { single: 0 }),
+    call!(SYS_ioprio_set, INSTALLED_TIERS, Rule::Priority { single: 1 }),
     // Everybody's processes can be seen: no signal is meant for all of them.
     call!(SYS_kill, LANDLOCK, Rule::Never { argument: 0, values: &[u32::MAX], error: libc::EPERM }),
     // The machine itself.
-    call!(SYS_kexec_load, EVERY, EPERM),
-    call!(SYS_kexec_file_load, EVERY, EPERM),
-    call!(SYS_init_module, EVERY, EPERM),
-    call!(SYS_finit_module, EVERY, EPERM),
-    call!(SYS_delete_module, EVERY, EPERM),
-    call!(SYS_swapon, EVERY, EPERM),
-    call!(SYS_swapoff, EVERY, EPERM),
-    call!(SYS_reboot, EVERY, EPERM),
-    call!(SYS_quotactl, EVERY, EPERM),
-    call!("quotactl_fd", 443, EVERY, EPERM),
-    call!(SYS_acct, EVERY, EPERM),
-    call!(SYS_syslog, EVERY, EPERM),
-    call!(SYS_clock_settime, EVERY, EPERM),
-    call!(SYS_clock_adjtime, EVERY, EPERM),
-    call!(SYS_adjtimex, EVERY, EPERM),
-    call!(SYS_settimeofday, EVERY, EPERM),
-    call!(SYS_sethostname, EVERY, EPERM),
-    call!(SYS_setdomainname, EVERY, EPERM),
-    call!(SYS_vhangup, EVERY, EPERM),
-    call!(SYS_lookup_dcookie, EVERY, EPERM),
-    call!(SYS_nfsservctl, EVERY, EPERM),
+    call!(SYS_kexec_load, ALL_TIERS, EPERM),
+    call!(SYS_kexec_file_load, ALL_TIERS, EPERM),
+    call!(SYS_init_module, ALL_TIERS, EPERM),
+    call!(SYS_finit_module, ALL_TIERS, EPERM),
+    call!(SYS_delete_module, ALL_TIERS, EPERM),
+    call!(SYS_swapon, ALL_TIERS, EPERM),
+    call!(SYS_swapoff, ALL_TIERS, EPERM),
+    call!(SYS_reboot, ALL_TIERS, EPERM),
+    call!(SYS_quotactl, ALL_TIERS, EPERM),
+    call!("quotactl_fd", 443, ALL_TIERS, EPERM),
+    call!(SYS_acct, ALL_TIERS, EPERM),
+    call!(SYS_syslog, ALL_TIERS, EPERM),
+    call!(SYS_clock_settime, ALL_TIERS, EPERM),
+    call!(SYS_clock_adjtime, ALL_TIERS, EPERM),
+    call!(SYS_adjtimex, ALL_TIERS, EPERM),
+    call!(SYS_settimeofday, ALL_TIERS, EPERM),
+    call!(SYS_sethostname, ALL_TIERS, EPERM),
+    call!(SYS_setdomainname, ALL_TIERS, EPERM),
+    call!(SYS_vhangup, ALL_TIERS, EPERM),
+    call!(SYS_lookup_dcookie, ALL_TIERS, EPERM),
+    call!(SYS_nfsservctl, ALL_TIERS, EPERM),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_modify_ldt, EVERY, EPERM),
+    call!(SYS_modify_ldt, ALL_TIERS, EPERM),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_iopl, EVERY, EPERM),
+    call!(SYS_iopl, ALL_TIERS, EPERM),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_ioperm, EVERY, EPERM),
+    call!(SYS_ioperm, ALL_TIERS, EPERM),
     // Files. `openat2` hides its mode behind a pointer.
-    call!(SYS_name_to_handle_at, EVERY, EPERM),
-    call!(SYS_open_by_handle_at, EVERY, EPERM),
-    call!(SYS_fanotify_init, EVERY, EPERM),
+    call!(SYS_name_to_handle_at, ALL_TIERS, EPERM),
+    call!(SYS_open_by_handle_at, ALL_TIERS, EPERM),
+    call!(SYS_fanotify_init, ALL_TIERS, EPERM),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_open, EVERY, Rule::Creates { flags: 1, mode: 2 }),
-    call!(SYS_openat, EVERY, Rule::Creates { flags: 2, mode: 3 }),
-    call!(SYS_openat2, EVERY, ENOSYS),
+    call!(SYS_open, ALL_TIERS, Rule::Creates { flags: 1, mode: 2 }),
+    call!(SYS_openat, ALL_TIERS, Rule::Creates { flags: 2, mode: 3 }),
+    call!(SYS_openat2, ALL_TIERS, ENOSYS),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_creat, EVERY, Rule::Without { argument: 1, bits: SET_ID }),
+    call!(SYS_creat, ALL_TIERS, Rule::Without { argument: 1, bits: SET_ID }),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_mknod, EVERY, Rule::Without { argument: 1, bits: SET_ID }),
-    call!(SYS_mknodat, EVERY, Rule::Without { argument: 2, bits: SET_ID }),
+    call!(SYS_mknod, ALL_TIERS, Rule::Without { argument: 1, bits: SET_ID }),
+    call!(SYS_mknodat, ALL_TIERS, Rule::Without { argument: 2, bits: SET_ID }),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_chmod, EVERY, Rule::Mode { argument: 1 }),
-    call!(SYS_fchmod, EVERY, Rule::Mode { argument: 1 }),
-    call!(SYS_fchmodat, EVERY, Rule::Mode { argument: 2 }),
-    call!("fchmodat2", FCHMODAT2, OWN, Rule::Mode { argument: 2 }),
+    call!(SYS_chmod, ALL_TIERS, Rule::Mode { argument: 1 }),
+    call!(SYS_fchmod, ALL_TIERS, Rule::Mode { argument: 1 }),
+    call!(SYS_fchmodat, ALL_TIERS, Rule::Mode { argument: 2 }),
+    call!("fchmodat2", FCHMODAT2, INSTALLED_TIERS, Rule::Mode { argument: 2 }),
     // Services' libraries don't all know it yet.
     call!("fchmodat2", FCHMODAT2, CONTAINER, ENOSYS),
     #[cfg(target_arch = "x86_64")]
@@ -243,7 +243,7 @@ pub(crate) const CALLS: &[Call] = &[
     call!("setxattrat", 463, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
     call!("removexattrat", 466, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
     call!("file_setattr", 469, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!(SYS_ioctl, EVERY, Rule::Ioctl),
+    call!(SYS_ioctl, ALL_TIERS, Rule::Ioctl),
     // Landlock lets a command watch directories that it may not read. Programs poll where there are
     // no watches.
     #[cfg(target_arch = "x86_64")]
@@ -251,10 +251,10 @@ pub(crate) const CALLS: &[Call] = &[
     call!(SYS_inotify_init1, LANDLOCK, ENOSYS),
     call!(SYS_inotify_add_watch, LANDLOCK, ENOSYS),
     // Sockets, and memory, semaphores and queues that everybody shares where there is no namespace.
-    call!(SYS_socket, EVERY, Rule::Socket),
+    call!(SYS_socket, ALL_TIERS, Rule::Socket),
     call!(
         SYS_socketpair,
-        EVERY,
+        ALL_TIERS,
         Rule::Only { argument: 0, value: libc::AF_UNIX.cast_unsigned(), error: libc::EAFNOSUPPORT }
     ),
     call!(SYS_shmget, LANDLOCK, ENOSYS),
@@ -282,12 +282,12 @@ mod tests {
     #[test]
     fn each_call_has_one_rule_in_a_tier() {
         for tier in [FilteredTier::Namespaces, FilteredTier::Landlock, FilteredTier::Container] {
-            let mut rows: Vec<_> = CALLS.iter().filter(|call| call.applies_to(tier)).collect();
+            let mut rows: Vec<_> = RESTRICTED_CALLS.iter().filter(|call| call.applies_to(tier)).collect();
             rows.sort_by_key(|call| call.number);
             assert!(rows.windows(2).all(|pair| pair[0].number != pair[1].number), "{tier:?}");
             rows.sort_by_key(|call| call.name);
             assert!(rows.windows(2).all(|pair| pair[0].name != pair[1].name), "{tier:?}");
         }
-        assert_eq!(CALLS[0].name, "keyctl");
+        assert_eq!(RESTRICTED_CALLS[0].name, "keyctl");
     }
 }

@@ -32,7 +32,7 @@ pub struct Toolchains {
 }
 
 /// Mounted in every sandbox; nothing beneath them need be listed.
-pub(crate) const SYSTEM: [&str; 10] =
+pub(crate) const SYSTEM_DIRECTORIES: [&str; 10] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"];
 
 /// A toolchain's home: the variable that moves it, where it is else (beneath the home directory),
@@ -54,7 +54,7 @@ const fn home(
 }
 
 /// Homes and caches as the tools' own documentation names them. `"."` makes the whole home a cache.
-const HOMES: &[Home] = &[
+const TOOLCHAIN_HOMES: &[Home] = &[
     home("CARGO_HOME", ".cargo", &["registry", "git"], &["credentials", "credentials.toml"]),
     home("RUSTUP_HOME", ".rustup", &[], &[]),
     home("NVM_DIR", ".nvm", &[".cache"], &[]),
@@ -96,7 +96,7 @@ const PROGRAMS_ONLY: &str = "GOPATH";
 
 /// Settings of homes (named by their variable) that may hold tokens and passwords of proxies; of a
 /// directory, the files in it. They are hidden only then: builds need them.
-const SETTINGS: [(&str, &str); 5] = [
+const HOME_SETTINGS: [(&str, &str); 5] = [
     ("CARGO_HOME", "config.toml"),
     ("CARGO_HOME", "config"),
     ("GRADLE_USER_HOME", "init.gradle"),
@@ -108,8 +108,8 @@ const SETTINGS: [(&str, &str); 5] = [
 const SECRET_NAMES: [&str; 8] =
     [".npmrc", ".yarnrc.yml", ".pypirc", ".netrc", "_netrc", ".git-credentials", "pip.conf", ".env"];
 
-/// Variables that pass as they are. Homes of [`HOMES`] are set besides.
-const PASSED: [&str; 26] = [
+/// Variables that pass as they are. Homes of [`TOOLCHAIN_HOMES`] are set besides.
+const PASSED_VARIABLES: [&str; 26] = [
     "LANG",
     "LANGUAGE",
     "TZ",
@@ -139,7 +139,7 @@ const PASSED: [&str; 26] = [
 ];
 
 /// Set whatever the host has: no terminal, no prompt, no pager, no editor.
-const FIXED: [(&str, &str); 16] = [
+const FIXED_VARIABLES: [(&str, &str); 16] = [
     ("TERM", "dumb"),
     ("CI", "1"),
     ("TMPDIR", "/tmp"),
@@ -160,7 +160,7 @@ const FIXED: [(&str, &str); 16] = [
     ("GIT_CONFIG_VALUE_2", "/dev/null"),
 ];
 
-const OFFLINE: [(&str, &str); 7] = [
+const OFFLINE_VARIABLES: [(&str, &str); 7] = [
     ("CARGO_NET_OFFLINE", "true"),
     ("npm_config_offline", "true"),
     ("GOPROXY", "off"),
@@ -185,43 +185,43 @@ pub fn toolchains(host: &HostEnvironment, root: &Path) -> Toolchains {
     let mut found = Toolchains::default();
     let home = host.home.as_deref().filter(|home| home.is_absolute());
     let mut add = Finder { root, home, found: &mut found };
-    for entry in HOMES {
-        add.toolchain(host, entry);
+    for entry in TOOLCHAIN_HOMES {
+        add.add_toolchain(host, entry);
     }
     let path = host.vars.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let (ours, mut directories): (Vec<_>, Vec<_>) = std::env::split_paths(&path)
         .filter(|directory| directory.is_absolute())
         .partition(|directory| directory.starts_with(root));
     for directory in &directories {
-        add.read_only(directory);
+        add.add_read_only(directory);
     }
     if let Some(home) = home {
         for name in [".npmrc", ".pypirc", ".netrc"] {
-            add.secret(&home.join(name));
+            add.add_secret(&home.join(name));
         }
     }
     directories.extend(ours);
     let mut seen = std::collections::BTreeSet::new();
     directories.retain(|directory| seen.insert(directory.clone()));
-    found.env.extend(environment(host, home));
+    found.env.extend(command_environment(host, home));
     if let Ok(path) = std::env::join_paths(directories) {
         found.env.insert("PATH".into(), path);
     }
-    found.offline = OFFLINE.map(|(name, value)| (name.into(), value.into())).into();
+    found.offline = OFFLINE_VARIABLES.map(|(name, value)| (name.into(), value.into())).into();
     found
 }
 
-fn environment(host: &HostEnvironment, home: Option<&Path>) -> BTreeMap<OsString, OsString> {
+fn command_environment(host: &HostEnvironment, home: Option<&Path>) -> BTreeMap<OsString, OsString> {
     let mut env = BTreeMap::new();
     for (name, value) in &host.vars {
         let Some(text) = name.to_str() else { continue };
-        let allowed = PASSED.contains(&text) || text.starts_with("LC_");
+        let allowed = PASSED_VARIABLES.contains(&text) || text.starts_with("LC_");
         let upper = text.to_ascii_uppercase();
         if allowed && !SECRET_WORDS.iter().any(|word| upper.contains(word)) {
             env.insert(name.clone(), value.clone());
         }
     }
-    for known in HOMES.iter().filter(|known| !known.variable.is_empty()) {
+    for known in TOOLCHAIN_HOMES.iter().filter(|known| !known.variable.is_empty()) {
         let at = host.vars.get(OsStr::new(known.variable)).map(PathBuf::from);
         // Set even where the host leaves it out: a shim looks for its toolchain by it.
         let default = || home.filter(|_| !known.default.is_empty()).map(|home| home.join(known.default));
@@ -233,7 +233,7 @@ fn environment(host: &HostEnvironment, home: Option<&Path>) -> BTreeMap<OsString
         env.insert("HOME".into(), home.into());
     }
     env.entry("LANG".into()).or_insert_with(|| "C.UTF-8".into());
-    env.extend(FIXED.map(|(name, value)| (name.into(), value.into())));
+    env.extend(FIXED_VARIABLES.map(|(name, value)| (name.into(), value.into())));
     env
 }
 
@@ -244,7 +244,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn toolchain(&mut self, host: &HostEnvironment, entry: &Home) {
+    fn add_toolchain(&mut self, host: &HostEnvironment, entry: &Home) {
         let named = host.vars.get(OsStr::new(entry.variable)).map(PathBuf::from);
         let default = || self.home.filter(|_| !entry.default.is_empty()).map(|home| home.join(entry.default));
         let Some(at) = named.filter(|_| !entry.variable.is_empty()).or_else(default) else { return };
@@ -252,17 +252,17 @@ impl Finder<'_> {
             return;
         }
         if entry.caches == ["."] {
-            self.layered(&at);
+            self.add_layered(&at);
         } else {
             let shown = if entry.variable == PROGRAMS_ONLY { at.join("bin") } else { at.clone() };
-            self.read_only(&shown);
-            entry.caches.iter().for_each(|cache| self.layered(&at.join(cache)));
+            self.add_read_only(&shown);
+            entry.caches.iter().for_each(|cache| self.add_layered(&at.join(cache)));
         }
-        entry.secrets.iter().for_each(|secret| self.secret(&at.join(secret)));
-        for (_, name) in SETTINGS.iter().filter(|(home, _)| *home == entry.variable) {
+        entry.secrets.iter().for_each(|secret| self.add_secret(&at.join(secret)));
+        for (_, name) in HOME_SETTINGS.iter().filter(|(home, _)| *home == entry.variable) {
             let settings = at.join(name);
             let files = if settings.is_dir() { files_in(&settings) } else { vec![settings] };
-            files.iter().filter(|file| holds_credentials(file)).for_each(|file| self.secret(file));
+            files.iter().filter(|file| holds_credentials(file)).for_each(|file| self.add_secret(file));
         }
     }
 
@@ -276,8 +276,8 @@ impl Finder<'_> {
             && directory.parent().is_some()
     }
 
-    fn read_only(&mut self, directory: &Path) {
-        let covered = SYSTEM.iter().any(|system| directory.starts_with(system))
+    fn add_read_only(&mut self, directory: &Path) {
+        let covered = SYSTEM_DIRECTORIES.iter().any(|system| directory.starts_with(system))
             || self
                 .found
                 .read_only
@@ -286,17 +286,17 @@ impl Finder<'_> {
                 .any(|known| directory.starts_with(known));
         if !covered && self.may_show(directory) {
             self.found.read_only.push(directory.to_owned());
-            SECRET_NAMES.iter().for_each(|name| self.secret(&directory.join(name)));
+            SECRET_NAMES.iter().for_each(|name| self.add_secret(&directory.join(name)));
         }
     }
 
-    fn layered(&mut self, directory: &Path) {
+    fn add_layered(&mut self, directory: &Path) {
         if self.may_show(directory) && !self.found.layered.iter().any(|known| directory.starts_with(known)) {
             self.found.layered.push(directory.to_owned());
         }
     }
 
-    fn secret(&mut self, file: &Path) {
+    fn add_secret(&mut self, file: &Path) {
         if !self.found.masked.iter().any(|known| known == file) && file.exists() {
             self.found.masked.push(file.to_owned());
         }

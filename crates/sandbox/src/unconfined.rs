@@ -18,10 +18,10 @@ use crate::{Base, Limits, SandboxError};
 
 /// Maximum wait for output after the command's end: a background process may hold the pipes for
 /// ever.
-const LINGER: Duration = Duration::from_millis(250);
+const MAX_OUTPUT_WAIT: Duration = Duration::from_millis(250);
 
 /// Gives the command its pipes; where both streams share one, its reading end is returned.
-fn outputs(command: &mut Command, streams: Streams) -> std::io::Result<Option<ChildStdout>> {
+fn connect_outputs(command: &mut Command, streams: Streams) -> std::io::Result<Option<ChildStdout>> {
     if streams != Streams::Merged {
         command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
         return Ok(None);
@@ -50,13 +50,13 @@ impl Backend for Unconfined {
         _enforcement: Enforcement,
         cancel: CancellationToken,
     ) -> Boxed<'_, Result<Running, SandboxError>> {
-        Box::pin(async move { spawn(request, Enforcement::none(), cancel, None) })
+        Box::pin(async move { spawn_unconfined(request, Enforcement::none(), cancel, None) })
     }
 }
 
 /// Runs the request with the caller's own rights, in a process group of its own. Of the limits only
 /// wall time and output hold. `kept` is dropped when it is over.
-pub(crate) fn spawn(
+pub(crate) fn spawn_unconfined(
     request: Request,
     enforcement: Enforcement,
     cancel: CancellationToken,
@@ -70,17 +70,17 @@ pub(crate) fn spawn(
         let reason = "a terminal of its own is only given to a command that is confined";
         return Err(SandboxError::Refused(reason.to_owned()));
     }
-    let cwd = directory(&request)?;
+    let cwd = working_directory(&request)?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(&request.env).current_dir(cwd).kill_on_drop(true);
-    let merged = outputs(&mut command, request.streams)
+    let merged = connect_outputs(&mut command, request.streams)
         .map_err(|source| SandboxError::Start { path: program.into(), source })?;
     command.stdin(match request.stdin {
         Stdin::Null => ProcessStdio::null(),
         Stdin::Bytes(_) => ProcessStdio::piped(),
     });
     command.process_group(0);
-    let spilling = request.spill.as_ref().map(Spilling::begin).transpose()?;
+    let spilling = request.spill.as_ref().map(Spilling::create).transpose()?;
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(source) => {
@@ -95,9 +95,9 @@ pub(crate) fn spawn(
     }
     let group = ProcessGroup(child.id());
     let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
-    collector.spill(spilling);
+    collector.spill_to(spilling);
     let stop = cancel.child_token();
-    let watcher = watch(child, group, request.stdin, request.limits, stop.clone(), collector, begun);
+    let watcher = watch_command(child, group, request.stdin, request.limits, stop.clone(), collector, begun);
     let watcher = async move {
         let completed = watcher.await.map(|completed| Completed { enforcement, ..completed });
         drop(kept);
@@ -107,7 +107,7 @@ pub(crate) fn spawn(
 }
 
 /// Returns the command's working directory: in a copy, if there is one.
-fn directory(request: &Request) -> Result<PathBuf, SandboxError> {
+fn working_directory(request: &Request) -> Result<PathBuf, SandboxError> {
     let copy = match &request.base {
         None => return Ok(request.cwd.clone()),
         Some(Base::Mounted(_)) => {
@@ -156,7 +156,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-async fn watch(
+async fn watch_command(
     mut child: Child,
     group: ProcessGroup,
     stdin: Stdin,
@@ -180,12 +180,12 @@ async fn watch(
         // A flood goes on until the kernel came to end it; what isn't read makes it wait.
         let reads = outcome != Some(Outcome::OutputLimit) || linger.is_some();
         tokio::select! {
-            read = async { collector.room().await; read(&mut out, &mut out_buffer).await }, if reads => {
+            read = async { collector.wait_for_room().await; read(&mut out, &mut out_buffer).await }, if reads => {
                 let bytes = read.map_err(supervise("reading the command's output"))?;
                 collector.take(Stream::Stdout, out_buffer.get(..bytes).unwrap_or_default());
                 if bytes == 0 { out = None; }
             }
-            read = async { collector.room().await; read(&mut err, &mut err_buffer).await }, if reads => {
+            read = async { collector.wait_for_room().await; read(&mut err, &mut err_buffer).await }, if reads => {
                 let bytes = read.map_err(supervise("reading the command's errors"))?;
                 collector.take(Stream::Stderr, err_buffer.get(..bytes).unwrap_or_default());
                 if bytes == 0 { err = None; }
@@ -193,19 +193,19 @@ async fn watch(
             status = child.wait(), if linger.is_none() => {
                 let status = status.map_err(supervise("waiting for the command"))?;
                 outcome.get_or_insert(outcome_of(status));
-                linger = Some(tokio::time::Instant::now() + LINGER);
+                linger = Some(tokio::time::Instant::now() + MAX_OUTPUT_WAIT);
                 group.kill();
             }
             () = &mut deadline, if outcome.is_none() => { outcome = Some(Outcome::TimedOut); group.kill(); }
             () = stop.cancelled(), if outcome.is_none() => { outcome = Some(Outcome::Cancelled); group.kill(); }
-            () = until(linger) => break,
+            () = sleep_until(linger) => break,
         }
         if outcome.is_none() && collector.is_flooded() {
             outcome = Some(Outcome::OutputLimit);
             group.kill();
         }
     }
-    let (spilled, denial) = collector.spilled();
+    let (spilled, denial) = collector.finish_spill();
     let ([stdout, stderr, combined], exact) = collector.finish();
     Ok(Completed {
         outcome: outcome.unwrap_or(Outcome::Cancelled),
@@ -230,7 +230,7 @@ async fn read(stream: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) ->
     }
 }
 
-async fn until(when: Option<tokio::time::Instant>) {
+async fn sleep_until(when: Option<tokio::time::Instant>) {
     match when {
         Some(when) => tokio::time::sleep_until(when).await,
         None => std::future::pending().await,

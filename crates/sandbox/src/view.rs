@@ -25,7 +25,7 @@ impl View {
 
     /// Returns the name by which this process reaches a path, given without links but for the last
     /// name.
-    pub(crate) fn at<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+    pub(crate) fn host_path<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
         match &self.replaced {
             Some((root, reach)) => match path.strip_prefix(root) {
                 // The dot leads through `reach` itself, where that is a link.
@@ -38,12 +38,12 @@ impl View {
     }
 
     /// Returns the metadata at a path; links are not followed.
-    pub(crate) fn look(&self, path: &Path) -> io::Result<fs::Metadata> {
-        fs::symlink_metadata(self.at(path))
+    pub(crate) fn metadata(&self, path: &Path) -> io::Result<fs::Metadata> {
+        fs::symlink_metadata(self.host_path(path))
     }
 
     pub(crate) fn is_dir(&self, path: &Path) -> bool {
-        self.look(path).is_ok_and(|found| found.is_dir())
+        self.metadata(path).is_ok_and(|found| found.is_dir())
     }
 
     /// Returns the absolute path without links. `met` is called with each link on the way and its
@@ -66,14 +66,14 @@ impl View {
                 Component::CurDir => {}
                 Component::Normal(name) => {
                     real.push(name);
-                    if !self.look(&real)?.is_symlink() {
+                    if !self.metadata(&real)?.is_symlink() {
                         continue;
                     }
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(io::Error::other("too many levels of symbolic links"));
                     }
-                    let target = fs::read_link(self.at(&real))?;
+                    let target = fs::read_link(self.host_path(&real))?;
                     met(&real, &target);
                     real.pop();
                     rest.push(target);

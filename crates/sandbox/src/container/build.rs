@@ -3,18 +3,18 @@
 use bollard::query_parameters::BuildImageOptionsBuilder;
 use futures_util::StreamExt as _;
 
-use super::client::{Daemon, missing_image, setup, shown, status};
+use super::client::{Daemon, http_status, missing_image_error, one_line, setup_error};
 use super::recipe::{Build, Make, Recipe};
 use crate::Progress;
 use crate::SandboxError;
 
 /// The images' name; the tag is a digest.
-const REPOSITORY: &str = "journeyman-project";
+const IMAGE_REPOSITORY: &str = "journeyman-project";
 /// Lines of a build that failed which go into the error.
 const LAST_LINES: usize = 5;
 
 /// Returns the name of the recipe's image, which is built if it isn't there.
-pub(super) async fn ensure(
+pub(super) async fn ensure_image(
     daemon: &Daemon,
     recipe: &Recipe,
     progress: Option<&Progress>,
@@ -25,13 +25,13 @@ pub(super) async fn ensure(
     };
     let digest = recipe.digest().to_string();
     let digest: String = digest.chars().filter(char::is_ascii_hexdigit).take(32).collect();
-    let name = format!("{REPOSITORY}:{digest}");
+    let name = format!("{IMAGE_REPOSITORY}:{digest}");
     if is_there(daemon, &name).await? {
         return Ok(name);
     }
     for base in &build.bases {
         if !is_there(daemon, base).await? {
-            return Err(missing_image(daemon, base));
+            return Err(missing_image_error(daemon, base));
         }
     }
     let tell = |line: &str| {
@@ -40,21 +40,26 @@ pub(super) async fn ensure(
         }
     };
     tell(&format!("building the image that {} describes", recipe.file()));
-    run(daemon, build, &name, tell).await?;
+    build_image(daemon, build, &name, tell).await?;
     Ok(name)
 }
 
 async fn is_there(daemon: &Daemon, name: &str) -> Result<bool, SandboxError> {
     match daemon.docker.inspect_image(name).await {
         Ok(_) => Ok(true),
-        Err(error) if status(&error) == Some(404) => Ok(false),
-        Err(error) => Err(setup("looking for an image", &error)),
+        Err(error) if http_status(&error) == Some(404) => Ok(false),
+        Err(error) => Err(setup_error("looking for an image", &error)),
     }
 }
 
 /// Builds it. The build is given the archive, the arguments, and nothing of this program's or the
 /// user's.
-async fn run(daemon: &Daemon, build: &Build, name: &str, tell: impl Fn(&str)) -> Result<(), SandboxError> {
+async fn build_image(
+    daemon: &Daemon,
+    build: &Build,
+    name: &str,
+    tell: impl Fn(&str),
+) -> Result<(), SandboxError> {
     let options = BuildImageOptionsBuilder::default()
         .dockerfile(&build.dockerfile)
         .t(name)
@@ -69,13 +74,13 @@ async fn run(daemon: &Daemon, build: &Build, name: &str, tell: impl Fn(&str)) ->
     while let Some(step) = steps.next().await {
         let step = match step {
             Ok(step) => step,
-            Err(error) => return Err(failed(&last, &super::client::message(&error))),
+            Err(error) => return Err(build_error(&last, &super::client::error_text(&error))),
         };
         if let Some(detail) = step.error_detail {
-            return Err(failed(&last, &shown(&detail.message.unwrap_or_default())));
+            return Err(build_error(&last, &one_line(&detail.message.unwrap_or_default())));
         }
         for line in step.stream.iter().flat_map(|text| text.lines()) {
-            let line = shown(line);
+            let line = one_line(line);
             if !line.is_empty() {
                 tell(&line);
                 last.push(line);
@@ -88,7 +93,7 @@ async fn run(daemon: &Daemon, build: &Build, name: &str, tell: impl Fn(&str)) ->
     Ok(())
 }
 
-fn failed(last: &[String], message: &str) -> SandboxError {
+fn build_error(last: &[String], message: &str) -> SandboxError {
     SandboxError::Unavailable {
         reason: format!("the project's image can't be built: {message} (after: {})", last.join(" | ")),
         fix: "Mend its Dockerfile, or name an image in sandbox.container.image".to_owned(),

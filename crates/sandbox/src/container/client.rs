@@ -38,14 +38,14 @@ pub(super) struct Daemon {
 impl Daemon {
     /// Connects, agrees on a version of the protocol, and asks what it is.
     pub(super) async fn connect(settings: &ContainerSettings) -> Result<Self, SandboxError> {
-        let socket = socket(settings)?;
+        let socket = find_socket(settings)?;
         let Some(path) = socket.to_str() else {
             return Err(SandboxError::Refused(format!(
                 "the socket's path `{}` isn't text",
                 socket.display()
             )));
         };
-        let unavailable = |error: ApiError| unreachable(&socket, &error);
+        let unavailable = |error: ApiError| unreachable_error(&socket, &error);
         let docker =
             Docker::connect_with_unix(path, ANSWER_SECONDS, API_DEFAULT_VERSION).map_err(unavailable)?;
         let docker = docker.negotiate_version().await.map_err(unavailable)?;
@@ -63,7 +63,7 @@ impl Daemon {
 }
 
 /// Returns the socket that is configured, or the first of the usual ones that is there.
-fn socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
+fn find_socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
     if let Some(socket) = &settings.socket {
         return Ok(socket.clone());
     }
@@ -88,9 +88,9 @@ fn socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
     })
 }
 
-fn unreachable(socket: &Path, error: &ApiError) -> SandboxError {
+fn unreachable_error(socket: &Path, error: &ApiError) -> SandboxError {
     SandboxError::Unavailable {
-        reason: format!("the daemon at `{}` doesn't answer: {}", socket.display(), message(error)),
+        reason: format!("the daemon at `{}` doesn't answer: {}", socket.display(), error_text(error)),
         fix: "Start it, or join the group that may use it: that is as good as root's rights on this machine"
             .to_owned(),
     }
@@ -98,7 +98,7 @@ fn unreachable(socket: &Path, error: &ApiError) -> SandboxError {
 
 /// Returns the reason of a failure, short and harmless to show: a daemon quotes the image and the
 /// project.
-pub(super) fn message(error: &ApiError) -> String {
+pub(super) fn error_text(error: &ApiError) -> String {
     let text = match error {
         ApiError::DockerResponseServerError { message, .. } => message.clone(),
         other => {
@@ -111,11 +111,11 @@ pub(super) fn message(error: &ApiError) -> String {
             text
         }
     };
-    shown(&text)
+    one_line(&text)
 }
 
 /// Returns one cleaned line of foreign text.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let text = crate::clean(text.as_bytes()).split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MESSAGE_BYTES) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
@@ -124,7 +124,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// Returns the HTTP status of an error, where it is one of the daemon's.
-pub(super) fn status(error: &ApiError) -> Option<u16> {
+pub(super) fn http_status(error: &ApiError) -> Option<u16> {
     match error {
         ApiError::DockerResponseServerError { status_code, .. } => Some(*status_code),
         _ => None,
@@ -132,14 +132,14 @@ pub(super) fn status(error: &ApiError) -> Option<u16> {
 }
 
 /// Returns a failure while a command was run.
-pub(super) fn supervise(what: &'static str) -> impl Fn(ApiError) -> SandboxError {
-    move |error| SandboxError::Supervise { what, source: io::Error::other(message(&error)) }
+pub(super) fn supervise_error(what: &'static str) -> impl Fn(ApiError) -> SandboxError {
+    move |error| SandboxError::Supervise { what, source: io::Error::other(error_text(&error)) }
 }
 
 /// Returns a failure before a command ran.
-pub(super) fn setup(what: &str, error: &ApiError) -> SandboxError {
+pub(super) fn setup_error(what: &str, error: &ApiError) -> SandboxError {
     SandboxError::Unavailable {
-        reason: format!("{what}: {}", message(error)),
+        reason: format!("{what}: {}", error_text(error)),
         fix: "Look at the daemon's log, or use another back-end".to_owned(),
     }
 }
@@ -151,7 +151,7 @@ pub(super) async fn remove_container(docker: &Docker, id: &str) -> Result<(), Ap
         let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
         match docker.remove_container(id, Some(options)).await {
             Ok(()) => return Ok(()),
-            Err(error) => match status(&error) {
+            Err(error) => match http_status(&error) {
                 Some(404) => return Ok(()),
                 // It is being removed already; that is done when it isn't found.
                 Some(409) if begun.elapsed() < DAEMON_TIMEOUT => {
@@ -164,7 +164,7 @@ pub(super) async fn remove_container(docker: &Docker, id: &str) -> Result<(), Ap
 }
 
 /// Returns the error for an image that isn't on the machine, with advice.
-pub(super) fn missing_image(daemon: &Daemon, name: &str) -> SandboxError {
+pub(super) fn missing_image_error(daemon: &Daemon, name: &str) -> SandboxError {
     let program = if daemon.podman { "podman" } else { "docker" };
     SandboxError::Unavailable {
         reason: format!(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The directory of control groups, on every Linux.
-const GROUPS: &str = "/sys/fs/cgroup";
+const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
 /// The files of one container. Each is missing where the kernel or the way in which it is set up
 /// has none.
@@ -32,9 +32,9 @@ pub(super) struct Used {
 
 impl Counters {
     /// Creates the counters of the container `id`, whose first process has this number on the host.
-    pub(super) fn of(id: &str, process: i64) -> Self {
+    pub(super) fn for_container(id: &str, process: i64) -> Self {
         let membership = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
-        Self::find(Path::new(GROUPS), &membership, id)
+        Self::find(Path::new(CGROUP_ROOT), &membership, id)
     }
 
     fn find(groups: &Path, membership: &str, id: &str) -> Self {
@@ -79,29 +79,29 @@ impl Counters {
         fs::read_to_string(self.processes.as_ref()?).ok()?.trim().parse().ok()
     }
 
-    pub(super) fn used(&self) -> Used {
+    pub(super) fn read_usage(&self) -> Used {
         let read = |path: &Option<PathBuf>| {
             path.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
         };
-        let (user, system) = times(&read(&self.time));
+        let (user, system) = parse_times(&read(&self.time));
         Used {
             user,
             system,
             peak: read(&self.peak).trim().parse().unwrap_or_default(),
-            exhausted: named(&read(&self.exhausted), "oom_kill").unwrap_or_default(),
+            exhausted: number_named(&read(&self.exhausted), "oom_kill").unwrap_or_default(),
         }
     }
 }
 
 /// Returns the number beside a name, one a line.
-fn named(text: &str, name: &str) -> Option<u64> {
+fn number_named(text: &str, name: &str) -> Option<u64> {
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.filter(|(known, _)| *known == name).find_map(|(_, number)| number.trim().parse().ok())
 }
 
 /// Returns the time in user mode and in the kernel, from any of the three files that have it.
-fn times(text: &str) -> (Duration, Duration) {
-    if let (Some(user), Some(system)) = (named(text, "user_usec"), named(text, "system_usec")) {
+fn parse_times(text: &str) -> (Duration, Duration) {
+    if let (Some(user), Some(system)) = (number_named(text, "user_usec"), number_named(text, "system_usec")) {
         return (Duration::from_micros(user), Duration::from_micros(system));
     }
     if let Ok(whole) = text.trim().parse() {
@@ -150,7 +150,7 @@ mod tests {
             peak: 4096,
             exhausted: 2,
         };
-        assert_eq!(counters.used(), expected);
+        assert_eq!(counters.read_usage(), expected);
 
         let new = groups(&[
             ("system.slice/docker-abc.scope/pids.current", "2\n"),
@@ -166,7 +166,7 @@ mod tests {
             peak: 8192,
             exhausted: 1,
         };
-        assert_eq!(counters.used(), expected);
+        assert_eq!(counters.read_usage(), expected);
     }
 
     #[test]
@@ -175,6 +175,6 @@ mod tests {
         for membership in ["9:pids:/docker/other\n", "9:pids:/\n", "0::/../abc\n", "strange", ""] {
             assert_eq!(Counters::find(all.path(), membership, "abc").processes(), None, "{membership}");
         }
-        assert_eq!(Counters::default().used(), Used::default());
+        assert_eq!(Counters::default().read_usage(), Used::default());
     }
 }

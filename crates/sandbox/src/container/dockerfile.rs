@@ -6,25 +6,25 @@ use std::collections::BTreeMap;
 /// Instructions of one file; a long one has a hundred.
 const MAX_INSTRUCTIONS: usize = 2_000;
 /// The image that is nothing.
-const SCRATCH: &str = "scratch";
+const EMPTY_IMAGE: &str = "scratch";
 
 /// Returns the images that must be there, in their order, each once.
 ///
 /// # Errors
 /// What isn't understood: then it can't be told what a build would fetch.
-pub(super) fn bases(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
+pub(super) fn base_images(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
     let mut variables: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut stages: Vec<String> = Vec::new();
     let mut found: Vec<String> = Vec::new();
     let mut any = false;
     let mut need = |name: &str, stages: &[String]| {
         let own = stages.iter().any(|stage| stage.eq_ignore_ascii_case(name));
-        if !own && name != SCRATCH && !found.iter().any(|known| known == name) {
+        if !own && name != EMPTY_IMAGE && !found.iter().any(|known| known == name) {
             found.push(name.to_owned());
         }
     };
     let mut count = 0_usize;
-    for (number, instruction) in instructions(text)? {
+    for (number, instruction) in split_instructions(text)? {
         let mut words = instruction.split_ascii_whitespace();
         let Some(keyword) = words.next() else { continue };
         match keyword.to_ascii_uppercase().as_str() {
@@ -32,7 +32,7 @@ pub(super) fn bases(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<
             "ARG" if !any => {
                 for word in words {
                     let (name, value) = match word.split_once('=') {
-                        Some((name, value)) => (name, Some(unquoted(value).to_owned())),
+                        Some((name, value)) => (name, Some(unquote(value).to_owned())),
                         None => (word, None),
                     };
                     let value = given.get(name).cloned().or(value);
@@ -42,7 +42,7 @@ pub(super) fn bases(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<
             "FROM" => {
                 let mut words = words.filter(|word| !word.starts_with("--platform"));
                 let image = words.next().ok_or_else(|| format!("line {number}: FROM names no image"))?;
-                let image = filled(image, &variables).ok_or_else(|| {
+                let image = fill_variables(image, &variables).ok_or_else(|| {
                     format!(
                         "line {number}: which image is meant depends on a variable that has no plain value"
                     )
@@ -62,7 +62,7 @@ pub(super) fn bases(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<
             "COPY" | "ADD" | "RUN" | "ONBUILD" => {
                 for word in instruction.split(|c: char| c.is_ascii_whitespace() || c == ',') {
                     let from = word.strip_prefix("--from=").or_else(|| word.strip_prefix("from="));
-                    let Some(image) = from.map(unquoted) else { continue };
+                    let Some(image) = from.map(unquote) else { continue };
                     if image.contains('$') {
                         return Err(format!("line {number}: an image is named by a variable"));
                     }
@@ -76,7 +76,7 @@ pub(super) fn bases(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<
 }
 
 /// Instructions with the number of their first line, continued lines joined, comments left out.
-fn instructions(text: &str) -> Result<Vec<(usize, String)>, String> {
+fn split_instructions(text: &str) -> Result<Vec<(usize, String)>, String> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut open = false;
     for (number, line) in text.lines().enumerate() {
@@ -108,15 +108,15 @@ fn instructions(text: &str) -> Result<Vec<(usize, String)>, String> {
     Ok(all)
 }
 
-fn unquoted(text: &str) -> &str {
+fn unquote(text: &str) -> &str {
     let inner = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
 /// Returns a name with its variables filled in; `None` where one has no value, or more than a name.
-fn filled(name: &str, variables: &BTreeMap<String, Option<String>>) -> Option<String> {
+fn fill_variables(name: &str, variables: &BTreeMap<String, Option<String>>) -> Option<String> {
     let mut out = String::new();
-    let mut rest = unquoted(name);
+    let mut rest = unquote(name);
     while let Some((before, after)) = rest.split_once('$') {
         out.push_str(before);
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Result<Vec<String>, String> {
-        bases(text, &BTreeMap::from([("V".to_owned(), "given".to_owned())]))
+        base_images(text, &BTreeMap::from([("V".to_owned(), "given".to_owned())]))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::client::{Daemon, missing_image, setup, status};
+use super::client::{Daemon, http_status, missing_image_error, setup_error};
 use super::plan::text_of;
 use super::{ContainerImage, ContainerSettings, build};
 use crate::SandboxError;
@@ -24,7 +24,7 @@ pub(super) struct Image {
     keep_env: bool,
 }
 
-fn unnamed() -> SandboxError {
+fn no_image_error() -> SandboxError {
     SandboxError::Unavailable {
         reason: "no image is named for containers".to_owned(),
         fix: "Name one that is on this machine in sandbox.container.image, such as `debian:12`".to_owned(),
@@ -33,24 +33,24 @@ fn unnamed() -> SandboxError {
 
 impl Image {
     /// Sees that the settings name any.
-    pub(super) fn check(settings: &ContainerSettings) -> Result<(), SandboxError> {
-        if matches!(settings.image, ContainerImage::None) { Err(unnamed()) } else { Ok(()) }
+    pub(super) fn check_is_named(settings: &ContainerSettings) -> Result<(), SandboxError> {
+        if matches!(settings.image, ContainerImage::None) { Err(no_image_error()) } else { Ok(()) }
     }
 
     /// Finds the image that the settings name, or builds it. Nothing is fetched.
     pub(super) async fn find(daemon: &Daemon, settings: &ContainerSettings) -> Result<Self, SandboxError> {
         let name = match &settings.image {
-            ContainerImage::None => return Err(unnamed()),
+            ContainerImage::None => return Err(no_image_error()),
             ContainerImage::Named(name) => name.clone(),
             ContainerImage::Built(recipe) => {
-                build::ensure(daemon, recipe, settings.progress.as_ref()).await?
+                build::ensure_image(daemon, recipe, settings.progress.as_ref()).await?
             }
         };
         let found = daemon.docker.inspect_image(&name).await;
         let found = match found {
             Ok(found) => found,
-            Err(error) if status(&error) == Some(404) => return Err(missing_image(daemon, &name)),
-            Err(error) => return Err(setup("looking for the image", &error)),
+            Err(error) if http_status(&error) == Some(404) => return Err(missing_image_error(daemon, &name)),
+            Err(error) => return Err(setup_error("looking for the image", &error)),
         };
         let config = found.config.unwrap_or_default();
         let pair =
@@ -83,11 +83,13 @@ impl Image {
         unset.dedup();
         let said = |name: &&str| !request.env.contains_key(&OsString::from(*name));
         // A name alone takes the variable away.
-        all.extend(unset.into_iter().filter(said).filter(|name| !self.has(name)).map(str::to_owned));
+        all.extend(
+            unset.into_iter().filter(said).filter(|name| !self.sets_variable(name)).map(str::to_owned),
+        );
         Ok(all)
     }
 
-    fn has(&self, name: &str) -> bool {
+    fn sets_variable(&self, name: &str) -> bool {
         self.keep_env && self.env.iter().any(|(own, _)| own == name)
     }
 

@@ -70,19 +70,20 @@ impl Container {
         Self { settings, ready: OnceCell::new(), pool: Arc::default() }
     }
 
-    async fn ready(&self) -> Result<&Ready, SandboxError> {
+    async fn ready_daemon(&self) -> Result<&Ready, SandboxError> {
         self.ready.get_or_try_init(|| self.prepare()).await
     }
 
     async fn prepare(&self) -> Result<Ready, SandboxError> {
         let settings = self.settings.container.clone().unwrap_or_default();
         // Before the socket is touched: nobody who didn't ask for containers should have it used.
-        Image::check(&settings)?;
+        Image::check_is_named(&settings)?;
         let daemon = Daemon::connect(&settings).await?;
         // What can't be removed is another's, or goes with the next sweep.
-        owner::sweep(&daemon.docker).await.ok();
+        owner::remove_orphaned_containers(&daemon.docker).await.ok();
         let image = Image::find(&daemon, &settings).await?;
-        let info = daemon.docker.info().await.map_err(|error| client::setup("asking the daemon", &error))?;
+        let info =
+            daemon.docker.info().await.map_err(|error| client::setup_error("asking the daemon", &error))?;
         let total = info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(u64::MAX >> 8);
         Ok(Ready { daemon, image, memory: total / 4 * 3 })
     }
@@ -94,26 +95,26 @@ impl Container {
         cancel: CancellationToken,
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
-        let ready = self.ready().await?;
+        let ready = self.ready_daemon().await?;
         let agent =
             Agent { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw() };
-        let (plan, cwd) = plan::plan(&request, agent, ready.memory)?;
-        let argv = command(&request)?;
+        let (plan, cwd) = plan::plan_container(&request, agent, ready.memory)?;
+        let argv = command_line(&request)?;
         let env = ready.image.environment(&request)?;
-        let witness = request.witness.as_deref().map(hold).transpose()?;
+        let witness = request.witness.as_deref().map(lock_witness).transpose()?;
         let cpus = self.settings.container.as_ref().and_then(|settings| settings.cpus);
         let disk = match &request.base {
             Some(crate::Base::Directory { path, .. }) => path.clone(),
             _ => request.root.clone(),
         };
-        let hidden = |spill| check_hidden(spill, |directory| plan.shows(directory));
+        let hidden = |spill| check_hidden(spill, |directory| plan.shows_host(directory));
         request.spill.as_ref().map(hidden).transpose()?;
         let warm = match self.pool.take(&plan).await {
             Some(warm) => warm,
-            None => Warm::make(&ready.daemon, &ready.image, plan, cpus).await?,
+            None => Warm::create(&ready.daemon, &ready.image, plan, cpus).await?,
         };
         let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
-        collector.spill(request.spill.as_ref().map(Spilling::begin).transpose()?);
+        collector.spill_to(request.spill.as_ref().map(Spilling::create).transpose()?);
         let stop = cancel.child_token();
         let job = watch::ContainerJob {
             argv,
@@ -128,7 +129,7 @@ impl Container {
             witness,
         };
         let pool = Arc::clone(&self.pool);
-        Ok(Running::watch(live, stop.clone(), watch::run(warm, job, collector, stop, pool)))
+        Ok(Running::watch(live, stop.clone(), watch::run_in_container(warm, job, collector, stop, pool)))
     }
 }
 
@@ -139,7 +140,7 @@ impl Backend for Container {
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async move {
-            let ready = self.ready().await?;
+            let ready = self.ready_daemon().await?;
             let test = EscapeTest::prepare(&ready.daemon)?;
             let nothing = Enforcement::from_needs(SandboxTier::Container, SandboxNeeds::NONE);
             let running = self.start(test.request()?, nothing, CancellationToken::new()).await?;
@@ -159,7 +160,7 @@ impl Backend for Container {
 
 /// Returns the command to run. A runtime gives each stream a pipe of its own; a shell of the
 /// image's makes one of both.
-fn command(request: &Request) -> Result<Vec<String>, SandboxError> {
+fn command_line(request: &Request) -> Result<Vec<String>, SandboxError> {
     if request.argv.first().is_none_or(|program| program.is_empty()) {
         return Err(SandboxError::Refused("the command is empty".to_owned()));
     }
@@ -176,7 +177,7 @@ fn command(request: &Request) -> Result<Vec<String>, SandboxError> {
 
 /// Locks a file for as long as the command is there. It is this program that holds the lock: where
 /// that is killed, the container ends some milliseconds after the lock is free.
-fn hold(path: &std::path::Path) -> Result<std::fs::File, SandboxError> {
+fn lock_witness(path: &std::path::Path) -> Result<std::fs::File, SandboxError> {
     let error =
         |source| SandboxError::Path { what: "the command's sign of life", path: path.to_owned(), source };
     let file = std::fs::File::open(path).map_err(error)?;

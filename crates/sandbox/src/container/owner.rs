@@ -15,7 +15,7 @@ use bollard::query_parameters::ListContainersOptionsBuilder;
 use super::client::remove_container;
 
 /// The label that all of ours have.
-pub(super) const LABEL: &str = "journeyman.owner";
+pub(super) const OWNER_LABEL: &str = "journeyman.owner";
 /// Containers that one sweep looks at: far above what any number of sessions leaves behind.
 const MAX_SWEPT: usize = 1000;
 
@@ -32,9 +32,9 @@ pub(super) struct Owner {
 
 impl Owner {
     /// Returns this process as an owner.
-    pub(super) fn own() -> Option<Self> {
+    pub(super) fn this_process() -> Option<Self> {
         let process = std::process::id();
-        Some(Self { boot: boot()?, namespace: namespace()?, process, started: started(process)? })
+        Some(Self { boot: boot_id()?, namespace: pid_namespace()?, process, started: start_ticks(process)? })
     }
 
     pub(super) fn label(&self) -> String {
@@ -56,37 +56,37 @@ impl Owner {
     /// are left alone, and so are containers that run since before a boot: they belong to another
     /// machine that has this machine's socket.
     fn is_gone(&self, running: bool) -> bool {
-        if boot().as_ref() != Some(&self.boot) {
+        if boot_id().as_ref() != Some(&self.boot) {
             return !running;
         }
-        namespace().as_ref() == Some(&self.namespace) && started(self.process) != Some(self.started)
+        pid_namespace().as_ref() == Some(&self.namespace) && start_ticks(self.process) != Some(self.started)
     }
 }
 
-fn boot() -> Option<String> {
+fn boot_id() -> Option<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned()).filter(|id| !id.is_empty() && !id.contains(' '))
 }
 
-fn namespace() -> Option<String> {
+fn pid_namespace() -> Option<String> {
     fs::read_link("/proc/self/ns/pid").ok()?.to_str().map(str::to_owned)
 }
 
 /// Returns the start of a process, the 22nd field of `stat`; the second may have blanks and
 /// parentheses.
-fn started(process: u32) -> Option<u64> {
+fn start_ticks(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 /// Removes containers of ours whose owner is gone; says how many.
-pub(super) async fn sweep(docker: &Docker) -> Result<usize, ApiError> {
-    let filters = HashMap::from([("label", vec![LABEL])]);
+pub(super) async fn remove_orphaned_containers(docker: &Docker) -> Result<usize, ApiError> {
+    let filters = HashMap::from([("label", vec![OWNER_LABEL])]);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
     let mut removed = 0;
     for container in docker.list_containers(Some(options)).await?.into_iter().take(MAX_SWEPT) {
-        let label = container.labels.as_ref().and_then(|labels| labels.get(LABEL));
+        let label = container.labels.as_ref().and_then(|labels| labels.get(OWNER_LABEL));
         let running = container.state == Some(ContainerSummaryStateEnum::RUNNING);
         let gone = label.and_then(|label| Owner::parse(label)).is_some_and(|owner| owner.is_gone(running));
         if let (true, Some(id)) = (gone, &container.id) {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_living_are_left_alone() {
-        let own = Owner::own().unwrap();
+        let own = Owner::this_process().unwrap();
         assert_eq!(Owner::parse(&own.label()).as_ref(), Some(&own));
         assert!(!own.is_gone(true) && !own.is_gone(false));
         let reused = Owner { started: own.started + 1, ..own.clone() };

@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::namespaces::plan::{RESERVED, RESERVED_WHOLE, copy_of, masked, protected};
+use crate::namespaces::plan::{
+    RESERVED_PATHS, RESERVED_WHOLE, existing_protected, resolve_copy, resolve_masked,
+};
 use crate::request::{Request, WriteMode};
 use crate::toolchain::is_above;
 use crate::view::View;
@@ -14,11 +16,11 @@ use crate::{Base, Network, SandboxError};
 /// Mounts of one container: far above what toolchains need, and quick to make.
 const MAX_MOUNTS: usize = 512;
 /// `nobody`, on every Linux: who runs commands for root where nothing need be written.
-const NOBODY: u32 = 65_534;
+const NOBODY_ID: u32 = 65_534;
 /// Private directories besides the home, and their shares in eighths of
 /// [`crate::Limits::scratch_bytes`]. Another eighth is `/dev/shm`'s, whose size is a setting of its
 /// own.
-const SCRATCH: [(&str, u64); 2] = [("/tmp", 3), ("/var/tmp", 1)];
+const SCRATCH_SHARES: [(&str, u64); 2] = [("/tmp", 3), ("/var/tmp", 1)];
 const HOME_SHARE: u64 = 3;
 
 /// The contents of a path inside.
@@ -57,16 +59,16 @@ pub(super) struct Agent {
 }
 
 /// Plans a container, and where in it the command starts.
-pub(super) fn plan(
+pub(super) fn plan_container(
     request: &Request,
     agent: Agent,
     memory: u64,
 ) -> Result<(ContainerPlan, String), SandboxError> {
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
-    let root = own("the project's root", &request.root, &View::default(), home)?;
+    let root = resolve_own("the project's root", &request.root, &View::default(), home)?;
     let copy = match &request.base {
         None => None,
-        Some(Base::Directory { path, .. }) => Some(copy_of(path, &root)?),
+        Some(Base::Directory { path, .. }) => Some(resolve_copy(path, &root)?),
         Some(Base::Mounted(_)) => {
             return Err(SandboxError::Refused(
                 "the copy is mounted in namespaces of its own, which a container can't see; use another kind of \
@@ -77,14 +79,14 @@ pub(super) fn plan(
     };
     let view = copy.as_ref().map_or_else(View::default, |copy| View::new(root.clone(), copy.clone()));
     if !view.is_dir(&root) {
-        return Err(refused(&request.root, "the project's root is not a directory"));
+        return Err(refuse_path(&request.root, "the project's root is not a directory"));
     }
     let writable = request.write == WriteMode::Direct;
-    let owner = owner(&view.at(&root), writable, agent)?;
+    let owner = command_owner(&view.host_path(&root), writable, agent)?;
     let mut places =
         Places { view: &view, copied: copy.map(|copy| (root.clone(), copy)), places: BTreeMap::new() };
-    places.scratch(home, request.limits.scratch_bytes)?;
-    places.bind(&root, !writable)?;
+    places.add_scratch(home, request.limits.scratch_bytes)?;
+    places.add_bind(&root, !writable)?;
     for (what, list, read_only) in [
         ("a read-only path", &request.read_only, true),
         ("a layered path", &request.layered, true),
@@ -95,12 +97,12 @@ pub(super) fn plan(
             if path.is_absolute() && view.resolve(path, |_, _| ()).is_err() {
                 continue;
             }
-            let real = own(what, path, &view, home)?;
+            let real = resolve_own(what, path, &view, home)?;
             if path.starts_with(&request.root) && !real.starts_with(&root) {
-                return Err(refused(path, "a link in the project leads this listed path out of it"));
+                return Err(refuse_path(path, "a link in the project leads this listed path out of it"));
             }
             if real != root || read_only {
-                places.bind(&real, read_only)?;
+                places.add_bind(&real, read_only)?;
             }
         }
     }
@@ -109,21 +111,21 @@ pub(super) fn plan(
         path: request.cwd.clone(),
         source,
     })?;
-    if !places.shows(&cwd) {
+    if !places.shows_host(&cwd) {
         let reason = "the working directory lies neither in the project nor in a listed path";
-        return Err(refused(&request.cwd, reason));
+        return Err(refuse_path(&request.cwd, reason));
     }
-    for path in protected(request, &root, &view)? {
-        places.bind(&path, true)?;
+    for path in existing_protected(request, &root, &view)? {
+        places.add_bind(&path, true)?;
     }
-    for path in masked(&request.masked, &view)? {
-        places.mask(&path)?;
+    for path in resolve_masked(&request.masked, &view)? {
+        places.add_mask(&path)?;
     }
     if places.places.len() > MAX_MOUNTS {
         return Err(SandboxError::Refused(format!("more than {MAX_MOUNTS} paths are listed")));
     }
     let cwd = text(&cwd)?;
-    let limits = limits(request)?;
+    let limits = resource_limits(request)?;
     let plan = ContainerPlan {
         places: places.places,
         owner,
@@ -138,7 +140,7 @@ pub(super) fn plan(
 
 /// Returns the limits of each process. The number of processes isn't among them: the kernel counts
 /// it by user, over the whole machine.
-fn limits(request: &Request) -> Result<Vec<(&'static str, u64)>, SandboxError> {
+fn resource_limits(request: &Request) -> Result<Vec<(&'static str, u64)>, SandboxError> {
     let given = &request.limits;
     if given.address_space.is_some() {
         return Err(SandboxError::Refused(
@@ -152,20 +154,20 @@ fn limits(request: &Request) -> Result<Vec<(&'static str, u64)>, SandboxError> {
 
 /// Returns the user and group of commands. Root's commands run as the owner of the project, so that
 /// the owner owns what they write.
-fn owner(root: &Path, writable: bool, agent: Agent) -> Result<(u32, u32), SandboxError> {
+fn command_owner(root: &Path, writable: bool, agent: Agent) -> Result<(u32, u32), SandboxError> {
     if agent.user != 0 {
         return Ok((agent.user, agent.group));
     }
     let error = |source| SandboxError::Path { what: "the project's root", path: root.to_owned(), source };
     let found = std::fs::metadata(root).map_err(error)?;
     match (found.uid(), found.gid()) {
-        (0, _) if !writable => Ok((NOBODY, NOBODY)),
-        (0, _) => Err(refused(
+        (0, _) if !writable => Ok((NOBODY_ID, NOBODY_ID)),
+        (0, _) => Err(refuse_path(
             root,
             "commands in a container never run as root, and this project belongs to root, so they couldn't write to \
              it: give it to a user (chown -R), whose commands they then are, or use the back-end `namespaces`",
         )),
-        (user, 0) => Ok((user, NOBODY)),
+        (user, 0) => Ok((user, NOBODY_ID)),
         (user, group) => Ok((user, group)),
     }
 }
@@ -179,12 +181,12 @@ struct Places<'a> {
 
 impl Places<'_> {
     /// Adds private directories for temporary files and the home; nothing of the real ones.
-    fn scratch(&mut self, home: Option<&Path>, bytes: u64) -> Result<(), SandboxError> {
-        for (at, share) in SCRATCH {
+    fn add_scratch(&mut self, home: Option<&Path>, bytes: u64) -> Result<(), SandboxError> {
+        for (at, share) in SCRATCH_SHARES {
             self.places.insert(at.to_owned(), ContainerMount::Scratch { bytes: bytes / 8 * share });
         }
         let reserved =
-            |home: &Path| RESERVED.iter().take(RESERVED_WHOLE).any(|beneath| home.starts_with(beneath));
+            |home: &Path| RESERVED_PATHS.iter().take(RESERVED_WHOLE).any(|beneath| home.starts_with(beneath));
         if let Some(home) = home.filter(|home| home.parent().is_some() && !reserved(home)) {
             self.places.insert(text(home)?, ContainerMount::Scratch { bytes: bytes / 8 * HOME_SHARE });
         }
@@ -193,7 +195,7 @@ impl Places<'_> {
 
     /// Shows what the host has at a path without links. The later of two is the stricter, and
     /// stands.
-    fn bind(&mut self, path: &Path, read_only: bool) -> Result<(), SandboxError> {
+    fn add_bind(&mut self, path: &Path, read_only: bool) -> Result<(), SandboxError> {
         let copied =
             self.copied.as_ref().and_then(|(root, copy)| Some(copy.join(path.strip_prefix(root).ok()?)));
         // Joining nothing leaves a slash at the end, which the daemon takes amiss.
@@ -202,7 +204,7 @@ impl Places<'_> {
             |source| SandboxError::Path { what: "a path that is shown", path: path.to_owned(), source };
         let found = std::fs::symlink_metadata(&source).map_err(error)?;
         if found.is_symlink() {
-            return Err(refused(path, "a link has taken this path's place meanwhile"));
+            return Err(refuse_path(path, "a link has taken this path's place meanwhile"));
         }
         let place =
             ContainerMount::Bind { source: text(&source)?, identity: (found.dev(), found.ino()), read_only };
@@ -210,9 +212,9 @@ impl Places<'_> {
         Ok(())
     }
 
-    fn mask(&mut self, path: &Path) -> Result<(), SandboxError> {
-        let Ok(found) = self.view.look(path) else { return Ok(()) };
-        if !self.shows(path) {
+    fn add_mask(&mut self, path: &Path) -> Result<(), SandboxError> {
+        let Ok(found) = self.view.metadata(path) else { return Ok(()) };
+        if !self.shows_host(path) {
             return Ok(());
         }
         let place = if found.is_dir() {
@@ -230,30 +232,30 @@ impl Places<'_> {
         Ok(())
     }
 
-    fn shows(&self, path: &Path) -> bool {
-        shows(&self.places, path)
+    fn shows_host(&self, path: &Path) -> bool {
+        shows_host(&self.places, path)
     }
 }
 
 /// Returns true if the host's files are at a path.
-fn shows(places: &BTreeMap<String, ContainerMount>, path: &Path) -> bool {
+fn shows_host(places: &BTreeMap<String, ContainerMount>, path: &Path) -> bool {
     let covers = path.ancestors().find_map(|above| places.get(above.to_str()?));
     matches!(covers, Some(ContainerMount::Bind { .. }))
 }
 
 impl ContainerPlan {
     /// Returns true if a command sees a directory of the host's, by its own name or another.
-    pub(super) fn shows(&self, path: &Path) -> bool {
+    pub(super) fn shows_host(&self, path: &Path) -> bool {
         let by_source = |place: &ContainerMount| match place {
             ContainerMount::Bind { source, .. } => path.starts_with(source),
             ContainerMount::Scratch { .. } | ContainerMount::Hidden => false,
         };
-        shows(&self.places, path) || self.places.values().any(by_source)
+        shows_host(&self.places, path) || self.places.values().any(by_source)
     }
 
     /// Returns the private directories, each with the names that are in it from the beginning: what
     /// is mounted beneath.
-    pub(super) fn scratch(&self) -> Vec<&str> {
+    pub(super) fn scratch_entries(&self) -> Vec<&str> {
         let is_scratch = |place: &ContainerMount| matches!(place, ContainerMount::Scratch { .. });
         let mut all: Vec<&str> =
             self.places.iter().filter(|(_, place)| is_scratch(place)).map(|(at, _)| at.as_str()).collect();
@@ -263,23 +265,28 @@ impl ContainerPlan {
 }
 
 /// Resolves a path that becomes the command's own, and refuses what would show or change too much.
-fn own(what: &'static str, path: &Path, view: &View, home: Option<&Path>) -> Result<PathBuf, SandboxError> {
+fn resolve_own(
+    what: &'static str,
+    path: &Path,
+    view: &View,
+    home: Option<&Path>,
+) -> Result<PathBuf, SandboxError> {
     if !path.is_absolute() {
-        return Err(refused(path, &format!("{what} must be an absolute path")));
+        return Err(refuse_path(path, &format!("{what} must be an absolute path")));
     }
     let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
     let real = view.resolve(path, |_, _| ()).map_err(error)?;
-    if RESERVED.iter().any(|reserved| real == Path::new(reserved))
-        || RESERVED.iter().take(RESERVED_WHOLE).any(|whole| real.starts_with(whole))
+    if RESERVED_PATHS.iter().any(|reserved| real == Path::new(reserved))
+        || RESERVED_PATHS.iter().take(RESERVED_WHOLE).any(|whole| real.starts_with(whole))
     {
-        return Err(refused(path, &format!("{what} is a system directory; name a project beneath it")));
+        return Err(refuse_path(path, &format!("{what} is a system directory; name a project beneath it")));
     }
     if home.is_some_and(|home| home.parent().is_some() && is_above(&real, home)) {
         let reason = format!(
             "{what} is the home directory or above it, which would show keys and settings to commands; name a \
              project beneath it"
         );
-        return Err(refused(path, &reason));
+        return Err(refuse_path(path, &reason));
     }
     Ok(real)
 }
@@ -300,6 +307,6 @@ pub(super) fn text_of(what: &str, given: &OsStr) -> Result<String, SandboxError>
     }
 }
 
-fn refused(path: &Path, reason: &str) -> SandboxError {
+fn refuse_path(path: &Path, reason: &str) -> SandboxError {
     SandboxError::RefusedPath { path: path.to_owned(), reason: reason.to_owned() }
 }

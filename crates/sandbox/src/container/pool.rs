@@ -41,7 +41,7 @@ impl Pool {
 
     /// Gives one back in which no process of a command is left. It is looked over while nobody
     /// waits.
-    pub(super) fn give(self: &Arc<Self>, warm: Warm) {
+    pub(super) fn put_back(self: &Arc<Self>, warm: Warm) {
         let (sender, receiver) = oneshot::channel();
         let waiting = PooledContainer { plan: warm.plan.clone(), warm: receiver };
         let too_many = {
@@ -56,7 +56,7 @@ impl Pool {
                 sender.send(warm).ok();
             } else {
                 drop(sender);
-                warm.end().await.ok();
+                warm.remove().await.ok();
             }
         });
     }

@@ -16,7 +16,7 @@ use crate::run::{Completed, Outcome};
 /// A canary run takes half a second; a machine under this much strain can't run commands either.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 /// `nobody`: whom the project belongs to where this program is root.
-const NOBODY: u32 = 65_534;
+const NOBODY_ID: u32 = 65_534;
 
 /// The attempts. Each line of output names an escape, as in [`ESCAPES`]. An attempt whose program
 /// the image lacks (`unshare`, `nc`) can't be made; the kernel's own report on privileges and
@@ -79,7 +79,7 @@ impl TestDirectory {
         for directory in [&project, &project.join("protected")] {
             fs::create_dir(directory)?;
             if rustix::process::geteuid().is_root() {
-                std::os::unix::fs::chown(directory, Some(NOBODY), Some(NOBODY))?;
+                std::os::unix::fs::chown(directory, Some(NOBODY_ID), Some(NOBODY_ID))?;
             }
         }
         fs::write(created.0.join("outside"), "secret\n")?;
@@ -141,7 +141,7 @@ impl EscapeTest {
     /// leave alone.
     pub(super) fn judge(&self, completed: &Completed, daemon: &Daemon) -> Result<Enforcement, SandboxError> {
         let outside = fs::read(self.directory.0.join("outside")).map_err(unprepared)?;
-        judge(completed, outside != b"secret\n", daemon)
+        judge_output(completed, outside != b"secret\n", daemon)
     }
 }
 
@@ -149,11 +149,15 @@ fn unprepared(source: io::Error) -> SandboxError {
     SandboxError::Path { what: "preparing the container's test in", path: "/tmp".into(), source }
 }
 
-fn judge(completed: &Completed, outside_changed: bool, daemon: &Daemon) -> Result<Enforcement, SandboxError> {
+fn judge_output(
+    completed: &Completed,
+    outside_changed: bool,
+    daemon: &Daemon,
+) -> Result<Enforcement, SandboxError> {
     let unavailable = |reason: String, fix: &str| SandboxError::Unavailable { reason, fix: fix.to_owned() };
     let said: Vec<&str> = completed.stdout.text.lines().collect();
     if completed.outcome != Outcome::Exited(0) || said.last() != Some(&"done") {
-        let text = super::client::shown(&completed.combined.text);
+        let text = super::client::one_line(&completed.combined.text);
         let reason = format!("the container's test ended unexpectedly: {:?} {text}", completed.outcome);
         return Err(unavailable(reason, "An image needs /bin/sh; name another in sandbox.container.image"));
     }

@@ -25,13 +25,13 @@ const MAX_ARGUMENTS: usize = 100;
 /// Bytes of a name or of an argument's value.
 const MAX_TEXT: usize = 4096;
 /// The paths that the specification names; the first that exists is used.
-const DEVCONTAINERS: [&str; 2] = [".devcontainer/devcontainer.json", ".devcontainer.json"];
+const DEVCONTAINER_PATHS: [&str; 2] = [".devcontainer/devcontainer.json", ".devcontainer.json"];
 /// The usual names of a Dockerfile.
-const DOCKERFILES: [&str; 2] = ["Dockerfile", "Containerfile"];
+const DOCKERFILE_NAMES: [&str; 2] = ["Dockerfile", "Containerfile"];
 
 /// Keys that would run code outside of the image's build, or take away confinement. An empty value
 /// is ignored.
-const REFUSED: [(&str, &str); 14] = [
+const REFUSED_KEYS: [(&str, &str); 14] = [
     ("features", "features are fetched from a registry and run as root"),
     ("dockerComposeFile", "several containers can't be made"),
     ("initializeCommand", "it would run on this machine itself"),
@@ -214,22 +214,22 @@ pub fn recipe(root: &Path, source: &RecipeSource) -> Result<Recipe, RecipeError>
         .map_err(|errno| RecipeError::Read { file: root.display().to_string(), source: errno.into() })?;
     match source {
         RecipeSource::Devcontainer => {
-            let (file, text) = first(root.as_fd(), &DEVCONTAINERS, "devcontainer.json")?;
-            devcontainer(root.as_fd(), &file, &text)
+            let (file, text) = read_first(root.as_fd(), &DEVCONTAINER_PATHS, "devcontainer.json")?;
+            parse_devcontainer(root.as_fd(), &file, &text)
         }
         RecipeSource::Dockerfile(given) => {
             let given = given.as_ref().map(|path| path.as_path().display().to_string());
-            let names = given.as_deref().map_or(DOCKERFILES.to_vec(), |name| vec![name]);
-            let (file, _) = first(root.as_fd(), &names, "Dockerfile")?;
-            build(root.as_fd(), &file, &file, "", BTreeMap::new(), String::new())
+            let names = given.as_deref().map_or(DOCKERFILE_NAMES.to_vec(), |name| vec![name]);
+            let (file, _) = read_first(root.as_fd(), &names, "Dockerfile")?;
+            build_recipe(root.as_fd(), &file, &file, "", BTreeMap::new(), String::new())
         }
     }
 }
 
 /// Returns the first of these files that is there, with its text.
-fn first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, String), RecipeError> {
+fn read_first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, String), RecipeError> {
     for name in names {
-        match read(root, name) {
+        match read_file(root, name) {
             Ok(text) => return Ok(((*name).to_owned(), text)),
             Err(source) if source.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(RecipeError::Read { file: (*name).to_owned(), source }),
@@ -239,7 +239,7 @@ fn first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, St
 }
 
 /// Reads a short file beneath the root, without links on the way.
-fn read(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
+fn read_file(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
     let file = open_beneath(root, name, OFlags::RDONLY | OFlags::NONBLOCK)?;
     let found = rustix::fs::fstat(&file)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
@@ -253,12 +253,12 @@ fn read(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
     String::from_utf8(text).map_err(|_| io::Error::other("it isn't text"))
 }
 
-fn devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, RecipeError> {
+fn parse_devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, RecipeError> {
     let invalid = |problem: String| RecipeError::Invalid { file: file.to_owned(), problem };
     let value: Value = serde_json::from_str(&without_comments(text))
         .map_err(|error| invalid(format!("line {}: no JSON", error.line())))?;
     let Value::Object(keys) = value else { return Err(invalid("it has no keys".to_owned())) };
-    for (key, why) in REFUSED {
+    for (key, why) in REFUSED_KEYS {
         if keys.get(key).is_some_and(says_something) {
             return Err(RecipeError::Refused { file: file.to_owned(), key: key.to_owned(), why });
         }
@@ -270,7 +270,7 @@ fn devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, 
     };
     let string = |keys: &Map<String, Value>, key: &str| match keys.get(key) {
         None => Ok(None),
-        Some(Value::String(text)) if plain(text) => Ok(Some(text.clone())),
+        Some(Value::String(text)) if has_no_variables(text) => Ok(Some(text.clone())),
         Some(_) => Err(invalid(format!("`{key}` must be a short text without variables"))),
     };
     let image = string(&keys, "image")?;
@@ -282,14 +282,15 @@ fn devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, 
             let context = string(&build_keys, "context")?.or(string(&keys, "context")?);
             let beside = file.rsplit_once('/').map_or("", |(directory, _)| directory);
             let within = |path: &str| {
-                normal(beside, path).ok_or_else(|| invalid("a path leads out of the project".to_owned()))
+                normalize_path(beside, path)
+                    .ok_or_else(|| invalid("a path leads out of the project".to_owned()))
             };
             let target = string(&build_keys, "target")?.unwrap_or_default();
-            let arguments = arguments(build_keys.get("args")).ok_or_else(|| {
+            let arguments = build_arguments(build_keys.get("args")).ok_or_else(|| {
                 invalid("`build.args` must be a few short texts without variables".to_owned())
             })?;
             let context = within(context.as_deref().unwrap_or("."))?;
-            build(root, file, &within(&dockerfile)?, &context, arguments, target)
+            build_recipe(root, file, &within(&dockerfile)?, &context, arguments, target)
         }
         (Some(_), Some(_)) => Err(invalid("it has both an image and a Dockerfile".to_owned())),
         (None, None) => Err(invalid("it has neither `image` nor `build.dockerfile`".to_owned())),
@@ -308,11 +309,11 @@ fn says_something(value: &Value) -> bool {
 }
 
 /// Returns true for text without variables, into which nothing of the user's environment goes.
-fn plain(text: &str) -> bool {
+fn has_no_variables(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_TEXT && !text.contains("${") && !text.chars().any(char::is_control)
 }
 
-fn arguments(given: Option<&Value>) -> Option<BTreeMap<String, String>> {
+fn build_arguments(given: Option<&Value>) -> Option<BTreeMap<String, String>> {
     let given = match given {
         None => return Some(BTreeMap::new()),
         Some(Value::Object(given)) if given.len() <= MAX_ARGUMENTS => given,
@@ -321,14 +322,14 @@ fn arguments(given: Option<&Value>) -> Option<BTreeMap<String, String>> {
     given
         .iter()
         .map(|(name, value)| {
-            let value = value.as_str().filter(|value| value.is_empty() || plain(value))?;
-            plain(name).then(|| (name.clone(), value.to_owned()))
+            let value = value.as_str().filter(|value| value.is_empty() || has_no_variables(value))?;
+            has_no_variables(name).then(|| (name.clone(), value.to_owned()))
         })
         .collect()
 }
 
 /// Returns a path beside a file, relative to the root; `None` where it leaves the root.
-fn normal(beside: &str, path: &str) -> Option<String> {
+fn normalize_path(beside: &str, path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains('\\') {
         return None;
     }
@@ -343,7 +344,7 @@ fn normal(beside: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn build(
+fn build_recipe(
     root: BorrowedFd<'_>,
     file: &str,
     dockerfile: &str,
@@ -351,16 +352,16 @@ fn build(
     arguments: BTreeMap<String, String>,
     target: String,
 ) -> Result<Recipe, RecipeError> {
-    let text =
-        read(root, dockerfile).map_err(|source| RecipeError::Read { file: dockerfile.to_owned(), source })?;
-    let bases = dockerfile::bases(&text, &arguments)
+    let text = read_file(root, dockerfile)
+        .map_err(|source| RecipeError::Read { file: dockerfile.to_owned(), source })?;
+    let bases = dockerfile::base_images(&text, &arguments)
         .map_err(|problem| RecipeError::Invalid { file: dockerfile.to_owned(), problem })?;
     let error = |source| RecipeError::Context { file: file.to_owned(), source };
     let context = open_beneath(root, context, OFlags::RDONLY | OFlags::DIRECTORY)
         .map_err(|source| error(TreeError::Read { path: PathBuf::from(context), source }))?;
     // By a name of our own: the Dockerfile may lie outside of what the build is given.
     let name = ".journeyman.Dockerfile".to_owned();
-    let archive = tree::archive(context.as_fd(), (&name, &text)).map_err(error)?;
+    let archive = tree::archive_directory(context.as_fd(), (&name, &text)).map_err(error)?;
     let build = Build { text, dockerfile: name, arguments, target, bases, archive: Arc::new(archive) };
     Ok(Recipe { file: file.to_owned(), make: Make::Built(build) })
 }
@@ -448,11 +449,14 @@ mod tests {
 
     #[test]
     fn paths_stay_in_the_project() {
-        assert_eq!(normal(".devcontainer", "Dockerfile").as_deref(), Some(".devcontainer/Dockerfile"));
-        assert_eq!(normal(".devcontainer", "..").as_deref(), Some(""));
-        assert_eq!(normal(".devcontainer", "../a/./b").as_deref(), Some("a/b"));
+        assert_eq!(
+            normalize_path(".devcontainer", "Dockerfile").as_deref(),
+            Some(".devcontainer/Dockerfile")
+        );
+        assert_eq!(normalize_path(".devcontainer", "..").as_deref(), Some(""));
+        assert_eq!(normalize_path(".devcontainer", "../a/./b").as_deref(), Some("a/b"));
         for out in ["../..", "/etc", "../../x", "a/../../..", "..\\x"] {
-            assert_eq!(normal(".devcontainer", out), None, "{out}");
+            assert_eq!(normalize_path(".devcontainer", out), None, "{out}");
         }
     }
 
@@ -554,7 +558,7 @@ mod tests {
         fn nothing_panics(text in "[ -~\n]{0,200}", json in r#"(\{|\}|\[|\]|"|,|:|/|\*|\\|a|\n| ){0,60}"#) {
             read_devcontainer(&text).ok();
             without_comments(&json);
-            dockerfile::bases(&text, &BTreeMap::new()).ok();
+            dockerfile::base_images(&text, &BTreeMap::new()).ok();
         }
     }
 }

@@ -6,11 +6,13 @@
 
 use serde_json::{Value, json};
 
-use crate::syscalls::{CALLS, CREATES, FilteredTier, IP_PROTOCOLS, Rule, SET_ID, TERMINAL_TYPING};
+use crate::syscalls::{
+    CREATE_FLAGS, FilteredTier, IP_PROTOCOLS, RESTRICTED_CALLS, Rule, SET_ID, TERMINAL_TYPING,
+};
 
 /// Calls that builds and tests need, of both architectures; each is told by its name in the
 /// kernel's tables.
-const ALLOWED: &[&str] = &[
+const ALLOWED_CALLS: &[&str] = &[
     "accept",
     "accept4",
     "access",
@@ -296,28 +298,28 @@ const ALLOWED: &[&str] = &[
 ];
 
 /// The low 32 bits of an argument: those above may be anything where the kernel doesn't read them.
-const LOW: u64 = 0xffff_ffff;
+const LOW_BITS: u64 = 0xffff_ffff;
 
 /// Execution domains: Linux's own, and without a random layout, which debuggers and sanitizers ask
 /// for; the last asks for the present one.
 const PERSONALITIES: [u32; 3] = [0, 0x0004_0000, u32::MAX];
 
 /// Returns the profile as text.
-pub(super) fn profile() -> String {
-    let mut calls = vec![json!({ "names": ALLOWED, "action": "SCMP_ACT_ALLOW" })];
+pub(super) fn seccomp_profile() -> String {
+    let mut calls = vec![json!({ "names": ALLOWED_CALLS, "action": "SCMP_ACT_ALLOW" })];
     let allow =
         |name: &str, tests: &[Value]| json!({ "names": [name], "action": "SCMP_ACT_ALLOW", "args": tests });
-    for call in CALLS.iter().filter(|call| call.applies_to(FilteredTier::Container)) {
+    for call in RESTRICTED_CALLS.iter().filter(|call| call.applies_to(FilteredTier::Container)) {
         match call.rule {
             // The default.
             Rule::Fail(libc::EPERM) => {}
             Rule::Fail(error) => {
                 calls.push(json!({ "names": [call.name], "action": "SCMP_ACT_ERRNO", "errnoRet": error }));
             }
-            rule => calls.extend(ways(rule).iter().map(|tests| allow(call.name, tests))),
+            rule => calls.extend(alternatives(rule).iter().map(|tests| allow(call.name, tests))),
         }
     }
-    calls.extend(PERSONALITIES.map(|domain| allow("personality", &[equal(0, domain)])));
+    calls.extend(PERSONALITIES.map(|domain| allow("personality", &[equals(0, domain)])));
     json!({
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": libc::EPERM,
@@ -334,22 +336,25 @@ const ARCHITECTURE: &str =
 
 /// Returns the lists of tests with which the rule lets a call pass: all tests of one list must
 /// hold.
-fn ways(rule: Rule) -> Vec<Vec<Value>> {
+fn alternatives(rule: Rule) -> Vec<Vec<Value>> {
     match rule {
-        Rule::Only { argument, value, .. } => vec![vec![equal(argument, value)]],
-        Rule::Without { argument, bits } => vec![vec![masked(argument, bits.into(), 0)]],
-        Rule::Mode { argument } => vec![vec![masked(argument, SET_ID.into(), 0)]],
+        Rule::Only { argument, value, .. } => vec![vec![equals(argument, value)]],
+        Rule::Without { argument, bits } => vec![vec![masked_equals(argument, bits.into(), 0)]],
+        Rule::Mode { argument } => vec![vec![masked_equals(argument, SET_ID.into(), 0)]],
         Rule::Creates { flags, mode } => {
-            vec![vec![masked(flags, CREATES.into(), 0)], vec![masked(mode, SET_ID.into(), 0)]]
+            vec![
+                vec![masked_equals(flags, CREATE_FLAGS.into(), 0)],
+                vec![masked_equals(mode, SET_ID.into(), 0)],
+            ]
         }
         Rule::Ioctl => all_but(TERMINAL_TYPING).into_iter().map(|test| vec![test]).collect(),
         Rule::Socket => {
             let [unix, netlink, ip4, ip6] = [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6]
-                .map(|family| equal(0, family.cast_unsigned()));
+                .map(|family| equals(0, family.cast_unsigned()));
             // Of netlink only the routes, which `getifaddrs` reads.
-            let routes = vec![netlink, equal(2, libc::NETLINK_ROUTE.cast_unsigned())];
+            let routes = vec![netlink, equals(2, libc::NETLINK_ROUTE.cast_unsigned())];
             let of_ip =
-                |family: &Value| IP_PROTOCOLS.map(|protocol| vec![family.clone(), equal(2, protocol)]);
+                |family: &Value| IP_PROTOCOLS.map(|protocol| vec![family.clone(), equals(2, protocol)]);
             [vec![unix], routes].into_iter().chain(of_ip(&ip4)).chain(of_ip(&ip6)).collect()
         }
         // No row for containers has these.
@@ -363,12 +368,12 @@ fn all_but(values: [u32; 2]) -> Vec<Value> {
     let [first, second] = values.map(u64::from);
     let differing = first ^ second;
     let common = (0..32).map(|bit| 1_u64 << bit).filter(|bit| differing & bit == 0);
-    let mut tests: Vec<Value> = common.map(|bit| masked(1, bit, !first & bit)).collect();
+    let mut tests: Vec<Value> = common.map(|bit| masked_equals(1, bit, !first & bit)).collect();
     // Every pattern of the bits in which the two differ, but for their own.
     let mut pattern = differing;
     loop {
         if pattern != first & differing && pattern != second & differing {
-            tests.push(masked(1, differing, pattern));
+            tests.push(masked_equals(1, differing, pattern));
         }
         if pattern == 0 {
             return tests;
@@ -378,12 +383,12 @@ fn all_but(values: [u32; 2]) -> Vec<Value> {
 }
 
 /// Returns a test that the argument's low 32 bits are this value.
-fn equal(index: u32, value: u32) -> Value {
-    masked(index, LOW, value.into())
+fn equals(index: u32, value: u32) -> Value {
+    masked_equals(index, LOW_BITS, value.into())
 }
 
 /// Returns a test that the argument's bits in this mask are these.
-fn masked(index: u32, mask: u64, bits: u64) -> Value {
+fn masked_equals(index: u32, mask: u64, bits: u64) -> Value {
     json!({ "index": index, "value": mask, "valueTwo": bits, "op": "SCMP_CMP_MASKED_EQ" })
 }
 
@@ -393,7 +398,7 @@ mod tests {
 
     /// Judges a call as the library does: any entry of its name whose arguments all match.
     fn allows(name: &str, arguments: &[u64]) -> bool {
-        let profile: Value = serde_json::from_str(&profile()).unwrap();
+        let profile: Value = serde_json::from_str(&seccomp_profile()).unwrap();
         assert_eq!(profile["defaultAction"], "SCMP_ACT_ERRNO");
         profile["syscalls"].as_array().unwrap().iter().any(|entry| {
             let named = entry["names"].as_array().unwrap().iter().any(|one| one == name);
@@ -485,14 +490,19 @@ mod tests {
 
     #[test]
     fn calls_that_the_table_denies_are_in_no_list_of_allowed_ones() {
-        let mut names: Vec<&str> = ALLOWED.to_vec();
+        let mut names: Vec<&str> = ALLOWED_CALLS.to_vec();
         names.sort_unstable();
         let before = names.len();
         names.dedup();
         assert_eq!(before, names.len());
-        for call in CALLS.iter().filter(|call| call.applies_to(FilteredTier::Container)) {
-            assert!(!ALLOWED.contains(&call.name), "{}", call.name);
-            assert_eq!(matches!(call.rule, Rule::Fail(_)), ways(call.rule).is_empty(), "{}", call.name);
+        for call in RESTRICTED_CALLS.iter().filter(|call| call.applies_to(FilteredTier::Container)) {
+            assert!(!ALLOWED_CALLS.contains(&call.name), "{}", call.name);
+            assert_eq!(
+                matches!(call.rule, Rule::Fail(_)),
+                alternatives(call.rule).is_empty(),
+                "{}",
+                call.name
+            );
         }
     }
 }

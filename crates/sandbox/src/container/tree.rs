@@ -20,8 +20,8 @@ const MAX_PATTERNS: usize = 500;
 /// Bytes of a `.dockerignore`.
 const MAX_IGNORE: u64 = 64 * 1024;
 /// Never given to a build, whatever the project says: history, our own, and where keys usually are.
-const NEVER: [&str; 3] = [".git", ".journeyman", ".env"];
-const NEVER_BEGINNING: &str = ".env.";
+const NEVER_ARCHIVED: [&str; 3] = [".git", ".journeyman", ".env"];
+const NEVER_ARCHIVED_PREFIX: &str = ".env.";
 
 /// The reason why a directory can't be given to a build.
 #[derive(Debug, thiserror::Error)]
@@ -51,10 +51,13 @@ pub(super) fn open_beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags) -> i
 }
 
 /// Returns the archive of a directory, with a file besides. The same tree gives the same bytes.
-pub(super) fn archive(directory: BorrowedFd<'_>, besides: (&str, &str)) -> Result<Vec<u8>, TreeError> {
+pub(super) fn archive_directory(
+    directory: BorrowedFd<'_>,
+    besides: (&str, &str),
+) -> Result<Vec<u8>, TreeError> {
     let ignored = Ignored::read(directory)?;
     let mut walk = Walk { ignored: &ignored, files: BTreeMap::new(), seen: 0, bytes: 0 };
-    walk.directory(directory, &mut Vec::new())?;
+    walk.add_directory(directory, &mut Vec::new())?;
     let (name, text) = besides;
     let special = TreeEntry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: text.into() };
     let mut out = tar::Builder::new(Vec::new());
@@ -81,12 +84,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn directory(&mut self, directory: BorrowedFd<'_>, path: &mut Vec<Vec<u8>>) -> Result<(), TreeError> {
+    fn add_directory(&mut self, directory: BorrowedFd<'_>, path: &mut Vec<Vec<u8>>) -> Result<(), TreeError> {
         if path.len() > MAX_DEPTH {
             return Err(TreeError::TooMuch("64 directories in each other"));
         }
-        for entry in Dir::read_from(directory).map_err(|errno| unread(path, errno))? {
-            let entry = entry.map_err(|errno| unread(path, errno))?;
+        for entry in Dir::read_from(directory).map_err(|errno| read_error(path, errno))? {
+            let entry = entry.map_err(|errno| read_error(path, errno))?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
@@ -96,38 +99,38 @@ impl Walk<'_> {
                 return Err(TreeError::TooMuch("20,000 files"));
             }
             path.push(name.to_bytes().to_vec());
-            self.entry(directory, name, path)?;
+            self.add_entry(directory, name, path)?;
             path.pop();
         }
         Ok(())
     }
 
-    fn entry(
+    fn add_entry(
         &mut self,
         directory: BorrowedFd<'_>,
         name: &std::ffi::CStr,
         path: &mut Vec<Vec<u8>>,
     ) -> Result<(), TreeError> {
         let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-        let found = found.map_err(|errno| unread(path, errno))?;
+        let found = found.map_err(|errno| read_error(path, errno))?;
         let out = self.ignored.covers(path);
         let mut entry =
             TreeEntry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: Vec::new() };
         match FileType::from_raw_mode(found.st_mode) {
             // What is left out may have something beneath that isn't.
-            FileType::Directory if !out || self.ignored.has_exceptions() && !never(path) => {
+            FileType::Directory if !out || self.ignored.has_exceptions() && !is_never_archived(path) => {
                 let inner = open(directory, name, OFlags::RDONLY | OFlags::DIRECTORY);
-                let inner = inner.map_err(|errno| unread(path, errno))?;
-                self.directory(inner.as_fd(), path)?;
+                let inner = inner.map_err(|errno| read_error(path, errno))?;
+                self.add_directory(inner.as_fd(), path)?;
                 (entry.kind, entry.mode) = (EntryType::Directory, 0o755);
             }
             FileType::RegularFile if !out => {
                 let file = open(directory, name, OFlags::RDONLY | OFlags::NONBLOCK);
-                let file = file.map_err(|errno| unread(path, errno))?;
+                let file = file.map_err(|errno| read_error(path, errno))?;
                 let room = MAX_BYTES.saturating_sub(self.bytes);
                 let mut limited = std::fs::File::from(file).take(room as u64 + 1);
                 let read = limited.read_to_end(&mut entry.content);
-                read.map_err(|source| TreeError::Read { path: shown(path), source })?;
+                read.map_err(|source| TreeError::Read { path: join_path(path), source })?;
                 if entry.content.len() > room {
                     return Err(TreeError::TooMuch("64 MiB"));
                 }
@@ -136,7 +139,7 @@ impl Walk<'_> {
             }
             FileType::Symlink if !out => {
                 let link = rustix::fs::readlinkat(directory, name, Vec::new());
-                entry.link = link.map_err(|errno| unread(path, errno))?.into_bytes();
+                entry.link = link.map_err(|errno| read_error(path, errno))?.into_bytes();
                 (entry.kind, entry.mode) = (EntryType::Symlink, 0o777);
             }
             // Left out, and sockets, pipes and devices.
@@ -149,12 +152,12 @@ impl Walk<'_> {
     }
 }
 
-fn shown(path: &[Vec<u8>]) -> PathBuf {
+fn join_path(path: &[Vec<u8>]) -> PathBuf {
     std::ffi::OsStr::from_bytes(&path.join(&b'/')).into()
 }
 
-fn unread(path: &[Vec<u8>], errno: rustix::io::Errno) -> TreeError {
-    TreeError::Read { path: shown(path), source: errno.into() }
+fn read_error(path: &[Vec<u8>], errno: rustix::io::Errno) -> TreeError {
+    TreeError::Read { path: join_path(path), source: errno.into() }
 }
 
 fn open(
@@ -184,10 +187,10 @@ fn append(out: &mut tar::Builder<Vec<u8>>, path: &[u8], entry: &TreeEntry) -> Re
     appended.map_err(|source| TreeError::Read { path: name.to_owned(), source })
 }
 
-fn never(path: &[Vec<u8>]) -> bool {
+fn is_never_archived(path: &[Vec<u8>]) -> bool {
     path.iter().any(|name| {
-        NEVER.iter().any(|never| name.eq_ignore_ascii_case(never.as_bytes()))
-            || name.starts_with(NEVER_BEGINNING.as_bytes())
+        NEVER_ARCHIVED.iter().any(|never| name.eq_ignore_ascii_case(never.as_bytes()))
+            || name.starts_with(NEVER_ARCHIVED_PREFIX.as_bytes())
     })
 }
 
@@ -246,7 +249,7 @@ impl Ignored {
     }
 
     fn covers(&self, path: &[Vec<u8>]) -> bool {
-        if never(path) {
+        if is_never_archived(path) {
             return true;
         }
         let matches = |rule: &[Vec<u8>]| {
@@ -344,8 +347,8 @@ mod tests {
         std::fs::write(directory.path().join(".dockerignore"), "left\n").unwrap();
         std::os::unix::fs::symlink("sub/file", directory.path().join("link")).unwrap();
         let opened = std::fs::File::open(directory.path()).unwrap();
-        let bytes = archive(opened.as_fd(), ("Special", "FROM x\n")).unwrap();
-        assert_eq!(bytes, archive(opened.as_fd(), ("Special", "FROM x\n")).unwrap());
+        let bytes = archive_directory(opened.as_fd(), ("Special", "FROM x\n")).unwrap();
+        assert_eq!(bytes, archive_directory(opened.as_fd(), ("Special", "FROM x\n")).unwrap());
         let unpacked = tempfile::tempdir().unwrap();
         let tar = unpacked.path().join("archive.tar");
         std::fs::write(&tar, bytes).unwrap();
@@ -371,7 +374,7 @@ mod tests {
         let file = std::fs::File::create(directory.path().join("big")).unwrap();
         file.set_len(65 * 1024 * 1024).unwrap();
         let opened = std::fs::File::open(directory.path()).unwrap();
-        let error = archive(opened.as_fd(), ("D", "")).unwrap_err();
+        let error = archive_directory(opened.as_fd(), ("D", "")).unwrap_err();
         assert!(matches!(error, TreeError::TooMuch("64 MiB")), "{error}");
     }
 }

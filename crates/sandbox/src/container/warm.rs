@@ -21,34 +21,34 @@ use bollard::query_parameters::{
 use futures_util::{Stream, StreamExt as _};
 use tokio::io::AsyncWrite;
 
-use super::client::{Daemon, remove_container, setup};
+use super::client::{Daemon, remove_container, setup_error};
 use super::counters::Counters;
 use super::image::Image;
-use super::owner::{LABEL, Owner};
+use super::owner::{OWNER_LABEL, Owner};
 use super::plan::{ContainerMount, ContainerPlan};
 use super::seccomp;
 use crate::SandboxError;
 
 /// The user and group of the first process. No command runs as this user, so none can end the
 /// process.
-const KEEPER: &str = "65532:65532";
+const KEEPER_USER: &str = "65532:65532";
 /// The first process: it waits for the end of its input, which is the end of whoever holds the
 /// connection to it, and with it the kernel ends every process of the container.
-const KEEP: &str = "while read -r _; do :; done";
+const KEEPER_SCRIPT: &str = "while read -r _; do :; done";
 /// Processes that are there before any command: the keeper, the reaper above it, and what looks the
 /// container over.
 const OWN_PROCESSES: u64 = 4;
 /// Maximum bytes of the check of a container: names at the top of private directories, and the
 /// numbers of mounted files.
-const LOOK_BYTES: usize = 256 * 1024;
+const MAX_CHECK_BYTES: usize = 256 * 1024;
 /// So often, and so far apart, it is looked whether processes are left.
-const LOOKS: u32 = 8;
-const LOOK_PAUSE: Duration = Duration::from_millis(5);
+const MAX_PROCESS_CHECKS: u32 = 8;
+const PROCESS_CHECK_PAUSE: Duration = Duration::from_millis(5);
 /// Maximum time of the check of a container.
-const LOOK_WAIT: Duration = Duration::from_secs(20);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Names what is in the private directories and in shared memory, then which files are mounted.
 /// Nothing of the project's is in its `PATH`.
-const LOOK: &str = r#"export PATH=/usr/bin:/bin LC_ALL=C
+const CHECK_SCRIPT: &str = r#"export PATH=/usr/bin:/bin LC_ALL=C
 n=$1; shift
 while [ "$n" -gt 0 ]; do echo "=$1"; ls -A "$1" || exit 1; shift; n=$((n-1)); done
 cat /proc/sysvipc/msg /proc/sysvipc/sem /proc/sysvipc/shm || exit 1
@@ -67,7 +67,7 @@ pub(super) struct Warm {
     pub(super) counters: Counters,
     /// The number of the container's own processes.
     own: u64,
-    /// The output of [`LOOK`] when the container was new.
+    /// The output of [`CHECK_SCRIPT`] when the container was new.
     fresh: String,
     /// The connection to the first process: to hold it is all it is for, and nobody ever locks it.
     _hold: std::sync::Mutex<(Input, Output)>,
@@ -81,15 +81,15 @@ impl fmt::Debug for Warm {
 
 impl Warm {
     /// Makes one, and sees that it is what was asked for.
-    pub(super) async fn make(
+    pub(super) async fn create(
         daemon: &Daemon,
         image: &Image,
         plan: ContainerPlan,
         cpus: Option<f64>,
     ) -> Result<Self, SandboxError> {
         let docker = &daemon.docker;
-        let error = |what: &'static str| move |error: ApiError| setup(what, &error);
-        let body = body(daemon, image, &plan, cpus);
+        let error = |what: &'static str| move |error: ApiError| setup_error(what, &error);
+        let body = create_body(daemon, image, &plan, cpus);
         let made = docker.create_container(None::<CreateContainerOptions>, body).await;
         let id = made.map_err(error("making a container"))?.id;
         let guard = Unfinished { docker: docker.clone(), id: Some(id.clone()) };
@@ -102,9 +102,9 @@ impl Warm {
             .map_err(error("starting a container"))?;
         let found = docker.inspect_container(&id, None::<InspectContainerOptions>).await;
         let found = found.map_err(error("looking at a container"))?;
-        verify(&found, &plan)?;
+        verify_settings(&found, &plan)?;
         let process = found.state.and_then(|state| state.pid).unwrap_or_default();
-        let counters = Counters::of(&id, process);
+        let counters = Counters::for_container(&id, process);
         let mut warm = Self {
             daemon: daemon.clone(),
             id,
@@ -114,15 +114,15 @@ impl Warm {
             fresh: String::new(),
             _hold: std::sync::Mutex::new((attached.input, attached.output)),
         };
-        warm.first_look().await?;
-        warm.own = warm.processes().await.map_err(error("counting a container's processes"))?;
-        guard.finished();
+        warm.record_first_check().await?;
+        warm.own = warm.count_processes().await.map_err(error("counting a container's processes"))?;
+        guard.disarm();
         Ok(warm)
     }
 
     /// Remembers what is in the private directories, and sees that what is mounted is what was
     /// meant: between the request and the mount a name may have come to stand for something else.
-    async fn first_look(&mut self) -> Result<(), SandboxError> {
+    async fn record_first_check(&mut self) -> Result<(), SandboxError> {
         let binds: Vec<(&String, u64)> = self
             .plan
             .places
@@ -132,11 +132,14 @@ impl Warm {
                 ContainerMount::Scratch { .. } | ContainerMount::Hidden => None,
             })
             .collect();
-        let mut command = self.look_command();
+        let mut command = self.check_command();
         command.extend(binds.iter().map(|(at, _)| (*at).clone()));
-        let said = self.exec(command).await?;
+        let said = self.run_script(command).await?;
         let Some((fresh, mounted)) = said.split_once("==\n") else {
-            return Err(unlike(&format!("it can't be looked over: {}", super::client::shown(&said))));
+            return Err(unlike_error(&format!(
+                "it can't be looked over: {}",
+                super::client::one_line(&said)
+            )));
         };
         let mounted: HashMap<&str, &str> = mounted
             .lines()
@@ -145,16 +148,16 @@ impl Warm {
             .collect();
         for (at, number) in binds {
             if mounted.get(at.as_str()).copied() != Some(number.to_string().as_str()) {
-                return Err(unlike(&format!("another file than the one that was meant is at `{at}`")));
+                return Err(unlike_error(&format!("another file than the one that was meant is at `{at}`")));
             }
         }
         self.fresh = fresh.to_owned();
         Ok(())
     }
 
-    fn look_command(&self) -> Vec<String> {
-        let scratch = self.plan.scratch();
-        let mut command = ["/bin/sh", "-c", LOOK, "look"].map(str::to_owned).to_vec();
+    fn check_command(&self) -> Vec<String> {
+        let scratch = self.plan.scratch_entries();
+        let mut command = ["/bin/sh", "-c", CHECK_SCRIPT, "look"].map(str::to_owned).to_vec();
         command.push(scratch.len().to_string());
         command.extend(scratch.into_iter().map(str::to_owned));
         command
@@ -163,27 +166,27 @@ impl Warm {
     /// Returns true if a command left nothing in the private directories and in shared memory, so
     /// that the next one finds them as in a new container.
     pub(super) async fn is_fresh(&self) -> bool {
-        let said = self.exec(self.look_command()).await;
+        let said = self.run_script(self.check_command()).await;
         said.is_ok_and(|said| said.strip_suffix("==\n") == Some(self.fresh.as_str()))
     }
 
     /// Runs one of our own scripts as a command's user, and returns what it said on both streams.
-    async fn exec(&self, command: Vec<String>) -> Result<String, SandboxError> {
+    async fn run_script(&self, command: Vec<String>) -> Result<String, SandboxError> {
         let look = async {
             let (_, mut output, _) =
                 self.start(command, Vec::new(), Some("/".to_owned()), false, false).await?;
             let mut said = Vec::new();
             while let Some(piece) = output.next().await {
                 said.extend_from_slice(&piece?.into_bytes());
-                if said.len() > LOOK_BYTES {
+                if said.len() > MAX_CHECK_BYTES {
                     break;
                 }
             }
             Ok::<_, ApiError>(String::from_utf8_lossy(&said).into_owned())
         };
-        match tokio::time::timeout(LOOK_WAIT, look).await {
-            Ok(said) => said.map_err(|error| setup("looking a container over", &error)),
-            Err(_) => Err(unlike("it doesn't answer")),
+        match tokio::time::timeout(CHECK_TIMEOUT, look).await {
+            Ok(said) => said.map_err(|error| setup_error("looking a container over", &error)),
+            Err(_) => Err(unlike_error("it doesn't answer")),
         }
     }
 
@@ -204,7 +207,7 @@ impl Warm {
             tty: Some(terminal),
             env: Some(env),
             cmd: Some(command),
-            user: Some(self.daemon.user(user, group)),
+            user: Some(self.daemon.user_inside(user, group)),
             working_dir: directory,
             ..CreateExecOptions::<String>::default()
         };
@@ -223,7 +226,7 @@ impl Warm {
     }
 
     /// Returns the number of processes, as the kernel counts or else the daemon.
-    async fn processes(&self) -> Result<u64, ApiError> {
+    async fn count_processes(&self) -> Result<u64, ApiError> {
         if let Some(count) = self.counters.processes() {
             return Ok(count);
         }
@@ -234,11 +237,11 @@ impl Warm {
 
     /// Returns true if nothing but the container's own processes is left.
     pub(super) async fn is_quiet(&self) -> bool {
-        for _ in 0..LOOKS {
-            match self.processes().await {
+        for _ in 0..MAX_PROCESS_CHECKS {
+            match self.count_processes().await {
                 Ok(count) if count <= self.own => return true,
                 // One that ends is counted until it was reaped.
-                Ok(_) => tokio::time::sleep(LOOK_PAUSE).await,
+                Ok(_) => tokio::time::sleep(PROCESS_CHECK_PAUSE).await,
                 Err(_) => return false,
             }
         }
@@ -246,7 +249,7 @@ impl Warm {
     }
 
     /// Ends it, and waits until nothing of it is left.
-    pub(super) async fn end(self) -> Result<(), ApiError> {
+    pub(super) async fn remove(self) -> Result<(), ApiError> {
         remove_container(&self.daemon.docker, &self.id).await
     }
 }
@@ -255,7 +258,7 @@ impl Daemon {
     /// Returns a host user's number inside. A daemon without root's rights maps its own root to the
     /// user who started it, and nobody else could write that user's files; Podman keeps numbers as
     /// they are.
-    pub(super) fn user(&self, user: u32, group: u32) -> String {
+    pub(super) fn user_inside(&self, user: u32, group: u32) -> String {
         if self.rootless && !self.podman { "0:0".to_owned() } else { format!("{user}:{group}") }
     }
 }
@@ -267,7 +270,7 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    fn finished(mut self) {
+    fn disarm(mut self) {
         self.id = None;
     }
 }
@@ -282,13 +285,18 @@ impl Drop for Unfinished {
     }
 }
 
-fn body(daemon: &Daemon, image: &Image, plan: &ContainerPlan, cpus: Option<f64>) -> ContainerCreateBody {
+fn create_body(
+    daemon: &Daemon,
+    image: &Image,
+    plan: &ContainerPlan,
+    cpus: Option<f64>,
+) -> ContainerCreateBody {
     let mut mounts = Vec::with_capacity(plan.places.len());
     let mut tmpfs = HashMap::new();
     let (user, group) = plan.owner;
     for (at, place) in &plan.places {
         match place {
-            ContainerMount::Bind { source, read_only, .. } => mounts.push(bind(source, at, *read_only)),
+            ContainerMount::Bind { source, read_only, .. } => mounts.push(bind_mount(source, at, *read_only)),
             ContainerMount::Scratch { bytes } => {
                 let mode = if at.starts_with("/tmp") || at.starts_with("/var/tmp") { "1777" } else { "0700" };
                 // Its group is root's unless said otherwise; builds run programs that they put
@@ -296,13 +304,13 @@ fn body(daemon: &Daemon, image: &Image, plan: &ContainerPlan, cpus: Option<f64>)
                 let options = format!("rw,exec,nosuid,nodev,size={bytes},mode={mode},uid={user},gid={group}");
                 tmpfs.insert(at.clone(), options);
             }
-            ContainerMount::Hidden => mounts.push(hidden(at)),
+            ContainerMount::Hidden => mounts.push(empty_mount(at)),
         }
     }
     // A volume of the image's would be a directory on disk that commands could fill and leave
     // things in.
     let volumes = image.volumes.iter().filter(|at| !plan.places.contains_key(*at));
-    mounts.extend(volumes.map(|at| hidden(at)));
+    mounts.extend(volumes.map(|at| empty_mount(at)));
     let limits = plan.limits.iter().map(|(name, value)| {
         let value = i64::try_from(*value).unwrap_or(i64::MAX);
         ResourcesUlimits { name: Some((*name).to_owned()), soft: Some(value), hard: Some(value) }
@@ -311,14 +319,17 @@ fn body(daemon: &Daemon, image: &Image, plan: &ContainerPlan, cpus: Option<f64>)
     let host = HostConfig {
         mounts: Some(mounts),
         tmpfs: Some(tmpfs),
-        network_mode: Some(network(plan).to_owned()),
+        network_mode: Some(network_mode(plan).to_owned()),
         ipc_mode: Some("private".to_owned()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         userns_mode: (daemon.podman && daemon.rootless).then(|| "keep-id".to_owned()),
         privileged: Some(false),
         readonly_rootfs: Some(true),
         cap_drop: Some(vec!["ALL".to_owned()]),
-        security_opt: Some(vec!["no-new-privileges".to_owned(), format!("seccomp={}", seccomp::profile())]),
+        security_opt: Some(vec![
+            "no-new-privileges".to_owned(),
+            format!("seccomp={}", seccomp::seccomp_profile()),
+        ]),
         init: Some(true),
         auto_remove: Some(true),
         restart_policy: Some(RestartPolicy {
@@ -337,12 +348,12 @@ fn body(daemon: &Daemon, image: &Image, plan: &ContainerPlan, cpus: Option<f64>)
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
         ..HostConfig::default()
     };
-    let labels = Owner::own().map(|owner| HashMap::from([(LABEL.to_owned(), owner.label())]));
+    let labels = Owner::this_process().map(|owner| HashMap::from([(OWNER_LABEL.to_owned(), owner.label())]));
     ContainerCreateBody {
         image: Some(image.id.clone()),
         hostname: Some("sandbox".to_owned()),
-        user: Some(KEEPER.to_owned()),
-        entrypoint: Some(["/bin/sh", "-c", KEEP].map(str::to_owned).to_vec()),
+        user: Some(KEEPER_USER.to_owned()),
+        entrypoint: Some(["/bin/sh", "-c", KEEPER_SCRIPT].map(str::to_owned).to_vec()),
         cmd: Some(Vec::new()),
         working_dir: Some("/".to_owned()),
         // The image's own would be processes that nobody asked for.
@@ -357,12 +368,12 @@ fn body(daemon: &Daemon, image: &Image, plan: &ContainerPlan, cpus: Option<f64>)
     }
 }
 
-fn network(plan: &ContainerPlan) -> &'static str {
+fn network_mode(plan: &ContainerPlan) -> &'static str {
     if plan.network { "bridge" } else { "none" }
 }
 
 /// Creates a bind mount, without the host's mounts beneath, which wouldn't be read-only.
-fn bind(source: &str, at: &str, read_only: bool) -> Mount {
+fn bind_mount(source: &str, at: &str, read_only: bool) -> Mount {
     Mount {
         typ: Some(MountType::BIND),
         source: Some(source.to_owned()),
@@ -377,7 +388,7 @@ fn bind(source: &str, at: &str, read_only: bool) -> Mount {
     }
 }
 
-fn hidden(at: &str) -> Mount {
+fn empty_mount(at: &str) -> Mount {
     Mount {
         typ: Some(MountType::TMPFS),
         target: Some(at.to_owned()),
@@ -389,7 +400,7 @@ fn hidden(at: &str) -> Mount {
 
 /// Sees that the daemon took every setting: some are dropped with nothing but a warning where the
 /// kernel lacks them.
-fn verify(found: &ContainerInspectResponse, plan: &ContainerPlan) -> Result<(), SandboxError> {
+fn verify_settings(found: &ContainerInspectResponse, plan: &ContainerPlan) -> Result<(), SandboxError> {
     let host = found.host_config.clone().unwrap_or_default();
     let dropped = host.cap_drop.unwrap_or_default();
     let options = host.security_opt.unwrap_or_default();
@@ -409,7 +420,10 @@ fn verify(found: &ContainerInspectResponse, plan: &ContainerPlan) -> Result<(), 
                     .any(|option| option.starts_with("seccomp=") && option != "seccomp=unconfined"),
             "it has no filter of system calls",
         ),
-        (host.network_mode.as_deref() == Some(network(plan)), "it has another network than was asked for"),
+        (
+            host.network_mode.as_deref() == Some(network_mode(plan)),
+            "it has another network than was asked for",
+        ),
         (empty(&host.pid_mode) && empty(&host.uts_mode), "it shares processes or the host's name"),
         (host.ipc_mode.as_deref() == Some("private"), "it shares memory with others"),
         (memory == Some(plan.memory), "its memory isn't bounded"),
@@ -418,11 +432,11 @@ fn verify(found: &ContainerInspectResponse, plan: &ContainerPlan) -> Result<(), 
     ];
     match checks.iter().find(|(holds, _)| !holds) {
         None => Ok(()),
-        Some((_, what)) => Err(unlike(what)),
+        Some((_, what)) => Err(unlike_error(what)),
     }
 }
 
-fn unlike(what: &str) -> SandboxError {
+fn unlike_error(what: &str) -> SandboxError {
     SandboxError::Unavailable {
         reason: format!("the container isn't what was asked for: {what}"),
         fix: "An image needs /bin/sh, ls and cat; else look at the daemon's log and its warnings (docker info), or use \

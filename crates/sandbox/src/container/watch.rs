@@ -13,7 +13,7 @@ use journeyman_protocol::Enforcement;
 use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 
-use super::client::supervise;
+use super::client::supervise_error;
 use super::counters::Used;
 use super::pool::Pool;
 use super::warm::{Input, Warm};
@@ -24,21 +24,21 @@ use crate::run::{Completed, Outcome, ResourceUsage};
 
 /// Maximum wait for output after the command's end: processes that it left may hold the pipes for
 /// ever.
-const LINGER: Duration = Duration::from_millis(250);
+const MAX_OUTPUT_WAIT: Duration = Duration::from_millis(250);
 /// Maximum wait for the kernel's report that memory ran out, after a command was killed.
 const OOM_WAIT: Duration = Duration::from_millis(300);
 /// So often, and so far apart, the daemon is asked for the code of a command whose streams ended;
 /// after that, it is asked as often as the disk.
-const ASKED: u32 = 5;
-const ASK_PAUSE: Duration = Duration::from_millis(5);
+const FAST_QUERIES: u32 = 5;
+const FAST_QUERY_PAUSE: Duration = Duration::from_millis(5);
 /// The interval between two checks of the disk.
 const DISK_PAUSE: Duration = Duration::from_millis(100);
 /// Exit codes of a shell whose program doesn't exist or can't be run; the runtime's message of the
 /// same begins so.
-const NOT_RUN: [i64; 2] = [126, 127];
-const NOT_RUN_BEGINS: &str = "OCI runtime exec failed";
+const NOT_RUN_CODES: [i64; 2] = [126, 127];
+const NOT_RUN_PREFIX: &str = "OCI runtime exec failed";
 /// `Killed`, as a shell's number.
-const KILLED: i64 = 128 + 9;
+const KILLED_CODE: i64 = 128 + 9;
 /// The end of the file, typed.
 const END_OF_FILE: u8 = 4;
 
@@ -66,7 +66,7 @@ struct CommandEnd {
 }
 
 /// Runs a command to its end. When it returns, no process of the command is left.
-pub(super) async fn run(
+pub(super) async fn run_in_container(
     warm: Warm,
     mut job: ContainerJob,
     mut collector: Collector,
@@ -74,33 +74,33 @@ pub(super) async fn run(
     pool: std::sync::Arc<Pool>,
 ) -> Result<Completed, SandboxError> {
     let witness = job.witness.take();
-    let before = warm.counters.used();
+    let before = warm.counters.read_usage();
     let ended = tokio::select! {
         biased;
-        outcome = stopped(&job, &stop) => Ok(CommandEnd { outcome, complete: false }),
-        ended = follow(&warm, &job, &mut collector) => ended,
+        outcome = wait_for_stop(&job, &stop) => Ok(CommandEnd { outcome, complete: false }),
+        ended = run_command(&warm, &job, &mut collector) => ended,
     };
-    let used = warm.counters.used();
+    let used = warm.counters.read_usage();
     let outcome = match ended {
         Ok(ended) if ended.complete && warm.is_quiet().await => {
-            pool.give(warm);
+            pool.put_back(warm);
             ended.outcome
         }
         Ok(ended) => {
-            warm.end().await.map_err(supervise("ending the command's container"))?;
+            warm.remove().await.map_err(supervise_error("ending the command's container"))?;
             ended.outcome
         }
         Err(error) => {
             // What it did is unknown; nothing of it may be left all the same.
-            warm.end().await.ok();
-            return Err(supervise("running the command in its container")(error));
+            warm.remove().await.ok();
+            return Err(supervise_error("running the command in its container")(error));
         }
     };
     drop(witness);
-    let (spilled, denial) = collector.spilled();
+    let (spilled, denial) = collector.finish_spill();
     let ([stdout, stderr, combined], exact) = collector.finish();
     Ok(Completed {
-        outcome: unrun(outcome, &combined.text),
+        outcome: detect_not_run(outcome, &combined.text),
         stdout,
         stderr,
         combined,
@@ -109,12 +109,12 @@ pub(super) async fn run(
         denials: denial.into_iter().collect(),
         connections: Vec::new(),
         duration: job.begun.elapsed(),
-        usage: between(before, used),
+        usage: usage_between(before, used),
         enforcement: job.enforcement,
     })
 }
 
-fn between(before: Used, after: Used) -> ResourceUsage {
+fn usage_between(before: Used, after: Used) -> ResourceUsage {
     ResourceUsage {
         user: after.user.saturating_sub(before.user),
         system: after.system.saturating_sub(before.system),
@@ -124,28 +124,30 @@ fn between(before: Used, after: Used) -> ResourceUsage {
 
 /// Recognizes a program that couldn't be started: the runtime's message is where the command's
 /// output would be.
-fn unrun(outcome: Outcome, text: &str) -> Outcome {
+fn detect_not_run(outcome: Outcome, text: &str) -> Outcome {
     match outcome {
-        Outcome::Exited(code) if NOT_RUN.contains(&i64::from(code)) && text.starts_with(NOT_RUN_BEGINS) => {
-            Outcome::SetupFailed(super::client::shown(text))
+        Outcome::Exited(code)
+            if NOT_RUN_CODES.contains(&i64::from(code)) && text.starts_with(NOT_RUN_PREFIX) =>
+        {
+            Outcome::SetupFailed(super::client::one_line(text))
         }
         other => other,
     }
 }
 
 /// Waits for a reason to kill the command, and returns it.
-async fn stopped(job: &ContainerJob, stop: &CancellationToken) -> Outcome {
+async fn wait_for_stop(job: &ContainerJob, stop: &CancellationToken) -> Outcome {
     let deadline = tokio::time::sleep_until((job.begun + job.limits.wall).into());
     tokio::select! {
         () = deadline => Outcome::TimedOut,
         () = stop.cancelled() => Outcome::Cancelled,
-        () = filled(job) => Outcome::DiskLimit,
+        () = wait_for_full_disk(job) => Outcome::DiskLimit,
     }
 }
 
 /// Waits until the file system has filled by as much as the command may write. Others' writes
 /// count, too, because they can't be told apart.
-async fn filled(job: &ContainerJob) {
+async fn wait_for_full_disk(job: &ContainerJob) {
     let free = || {
         let found = rustix::fs::statvfs(&job.disk).ok()?;
         Some(found.f_bavail.saturating_mul(found.f_frsize))
@@ -161,9 +163,13 @@ async fn filled(job: &ContainerJob) {
 }
 
 /// Starts the command and takes in what it says, until it ended or flooded or its memory ran out.
-async fn follow(warm: &Warm, job: &ContainerJob, collector: &mut Collector) -> Result<CommandEnd, ApiError> {
-    let exhausted = warm.counters.used().exhausted;
-    let mut events = Box::pin(events(warm));
+async fn run_command(
+    warm: &Warm,
+    job: &ContainerJob,
+    collector: &mut Collector,
+) -> Result<CommandEnd, ApiError> {
+    let exhausted = warm.counters.read_usage().exhausted;
+    let mut events = Box::pin(container_events(warm));
     let terminal = match job.streams {
         Streams::Terminal { columns, rows } => Some((columns, rows)),
         _ => None,
@@ -176,14 +182,14 @@ async fn follow(warm: &Warm, job: &ContainerJob, collector: &mut Collector) -> R
         // Fails where the command has ended already.
         warm.daemon.docker.resize_exec(&id, options).await.ok();
     }
-    let mut feeding = Box::pin(feed(input, &job.stdin, terminal.is_some()));
+    let mut feeding = Box::pin(feed_input(input, &job.stdin, terminal.is_some()));
     let (mut fed, mut open, mut code, mut listening) = (false, true, None, true);
     let mut linger = None;
     while open {
         tokio::select! {
             piece = with_room(collector, output.next()) => match piece.transpose()? {
                 Some(piece) => {
-                    take(collector, piece);
+                    take_output(collector, piece);
                     if collector.is_flooded() {
                         return Ok(CommandEnd { outcome: Outcome::OutputLimit, complete: false });
                     }
@@ -194,22 +200,24 @@ async fn follow(warm: &Warm, job: &ContainerJob, collector: &mut Collector) -> R
                 Some(Ok(event)) if is_exhausted(&event) => {
                     return Ok(CommandEnd { outcome: Outcome::MemoryLimit, complete: false });
                 }
-                Some(Ok(event)) => if let Some(ended) = exit_of(&event, &id) {
+                Some(Ok(event)) => if let Some(ended) = exit_code_of_event(&event, &id) {
                     code = Some(ended);
-                    linger = Some(tokio::time::Instant::now() + LINGER);
+                    linger = Some(tokio::time::Instant::now() + MAX_OUTPUT_WAIT);
                 },
                 // Without them the end of the streams says that the command ended.
                 Some(Err(_)) | None => listening = false,
             },
             () = &mut feeding, if !fed => fed = true,
-            () = until(linger) => break,
+            () = sleep_until(linger) => break,
         }
     }
     let code = match code {
         Some(code) => code,
         None => exit_code(warm, &id).await?,
     };
-    if warm.counters.used().exhausted > exhausted || code == KILLED && exhausted_soon(&mut events).await {
+    if warm.counters.read_usage().exhausted > exhausted
+        || code == KILLED_CODE && wait_for_exhaustion(&mut events).await
+    {
         return Ok(CommandEnd { outcome: Outcome::MemoryLimit, complete: false });
     }
     let cpu = job.limits.cpu.is_some() && matches!(code, 137 | 152);
@@ -224,11 +232,11 @@ async fn follow(warm: &Warm, job: &ContainerJob, collector: &mut Collector) -> R
 
 /// Takes the next piece once a reader who wants all of them has room for it.
 async fn with_room<T>(collector: &Collector, next: impl Future<Output = T>) -> T {
-    collector.room().await;
+    collector.wait_for_room().await;
     next.await
 }
 
-fn take(collector: &mut Collector, piece: LogOutput) {
+fn take_output(collector: &mut Collector, piece: LogOutput) {
     let (stream, bytes) = match piece {
         LogOutput::StdErr { message } => (Stream::Stderr, message),
         LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message } => {
@@ -240,7 +248,7 @@ fn take(collector: &mut Collector, piece: LogOutput) {
 
 /// Gives the command its input, then the end of the file. A command that doesn't read it breaks the
 /// pipe.
-async fn feed(mut input: Input, stdin: &Stdin, terminal: bool) {
+async fn feed_input(mut input: Input, stdin: &Stdin, terminal: bool) {
     if let Stdin::Bytes(bytes) = stdin {
         input.write_all(bytes).await.ok();
         if terminal {
@@ -256,7 +264,7 @@ async fn feed(mut input: Input, stdin: &Stdin, terminal: bool) {
 }
 
 /// Returns the daemon's events of the container from now on.
-fn events(warm: &Warm) -> impl futures_util::Stream<Item = Result<EventMessage, ApiError>> + use<> {
+fn container_events(warm: &Warm) -> impl futures_util::Stream<Item = Result<EventMessage, ApiError>> + use<> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // The daemon repeats what happened since, so that nothing is lost until it listens.
     let since = now.as_secs().to_string();
@@ -274,7 +282,7 @@ fn is_exhausted(event: &EventMessage) -> bool {
 }
 
 /// Returns the code with which this command ended, if the event says so.
-fn exit_of(event: &EventMessage, id: &str) -> Option<i64> {
+fn exit_code_of_event(event: &EventMessage, id: &str) -> Option<i64> {
     let attributes = event.actor.as_ref()?.attributes.as_ref()?;
     let action = event.action.as_deref()?;
     match action {
@@ -282,12 +290,12 @@ fn exit_of(event: &EventMessage, id: &str) -> Option<i64> {
             attributes.get("exitCode")?.parse().ok()
         }
         // The container itself ended, and all in it.
-        "die" => Some(KILLED),
+        "die" => Some(KILLED_CODE),
         _ => None,
     }
 }
 
-async fn exhausted_soon(
+async fn wait_for_exhaustion(
     events: &mut (impl futures_util::Stream<Item = Result<EventMessage, ApiError>> + Unpin),
 ) -> bool {
     let heard = async {
@@ -311,11 +319,11 @@ async fn exit_code(warm: &Warm, id: &str) -> Result<i64, ApiError> {
         }
         // It closed its streams and goes on; it is waited for until its time is over.
         asked += 1;
-        tokio::time::sleep(if asked < ASKED { ASK_PAUSE } else { DISK_PAUSE }).await;
+        tokio::time::sleep(if asked < FAST_QUERIES { FAST_QUERY_PAUSE } else { DISK_PAUSE }).await;
     }
 }
 
-async fn until(when: Option<tokio::time::Instant>) {
+async fn sleep_until(when: Option<tokio::time::Instant>) {
     match when {
         Some(when) => tokio::time::sleep_until(when).await,
         None => std::future::pending().await,

@@ -8,9 +8,9 @@ use crate::run::Outcome;
 /// hundred ways.
 pub(crate) const MAX_DENIALS: usize = 8;
 /// Bytes of a line that are looked at; what says why stands at its end or its beginning.
-const LINE: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 /// Characters of what was denied.
-const WHAT: usize = 200;
+const MAX_TARGET_CHARACTERS: usize = 200;
 
 /// The place in a line of the name of what was denied.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Names {
 
 /// Texts that programs print, their meaning, and the name that goes with them. The first match
 /// counts.
-const SAID: &[(&str, Reason, Names)] = &[
+const KNOWN_MESSAGES: &[(&str, Reason, Names)] = &[
     ("CONNECT tunnel failed, response 403", Reason::Host, Names::Host),
     ("Tunnel connection failed: 403", Reason::Host, Names::Host),
     ("Proxy tunneling failed: Forbidden", Reason::Host, Names::Host),
@@ -84,22 +84,22 @@ const SAID: &[(&str, Reason, Names)] = &[
 
 /// For each byte, the messages that have it as their first, second or third one. Lines are many and
 /// few say anything of this: one look at three bytes tells it of nearly every place.
-static BEGINNINGS: [[u64; 256]; 3] = beginnings();
+static MESSAGES_BY_BYTE: [[u64; 256]; 3] = index_messages();
 
 // A bit each, and three bytes at least.
-const _: () = assert!(SAID.len() <= u64::BITS as usize);
+const _: () = assert!(KNOWN_MESSAGES.len() <= u64::BITS as usize);
 
 #[allow(
     clippy::indexing_slicing,
     reason = "evaluated when this is compiled, where a place too far is an error"
 )]
-const fn beginnings() -> [[u64; 256]; 3] {
+const fn index_messages() -> [[u64; 256]; 3] {
     let mut beginnings = [[0; 256]; 3];
     let mut message = 0;
-    while message < SAID.len() {
+    while message < KNOWN_MESSAGES.len() {
         let mut place = 0;
         while place < beginnings.len() {
-            beginnings[place][SAID[message].0.as_bytes()[place] as usize] |= 1 << message;
+            beginnings[place][KNOWN_MESSAGES[message].0.as_bytes()[place] as usize] |= 1 << message;
             place += 1;
         }
         message += 1;
@@ -108,8 +108,8 @@ const fn beginnings() -> [[u64; 256]; 3] {
 }
 
 /// Returns the first of the messages that stand in a line.
-fn said(line: &str) -> Option<&'static (&'static str, Reason, Names)> {
-    let [first, second, third] = &BEGINNINGS;
+fn find_message(line: &str) -> Option<&'static (&'static str, Reason, Names)> {
+    let [first, second, third] = &MESSAGES_BY_BYTE;
     let of = |bits: &[u64; 256], byte: u8| bits.get(usize::from(byte)).copied().unwrap_or_default();
     let mut found = 0_u64;
     for (at, bytes) in line.as_bytes().windows(3).enumerate() {
@@ -118,17 +118,20 @@ fn said(line: &str) -> Option<&'static (&'static str, Reason, Names)> {
         while likely != 0 {
             let message = likely.trailing_zeros();
             let here = line.as_bytes().get(at..).unwrap_or_default();
-            if SAID.get(message as usize).is_some_and(|(said, ..)| here.starts_with(said.as_bytes())) {
+            if KNOWN_MESSAGES
+                .get(message as usize)
+                .is_some_and(|(said, ..)| here.starts_with(said.as_bytes()))
+            {
                 found |= 1 << message;
             }
             likely &= likely - 1;
         }
     }
-    SAID.get(found.trailing_zeros() as usize)
+    KNOWN_MESSAGES.get(found.trailing_zeros() as usize)
 }
 
 /// Words of a line that speak of changing something.
-const CHANGING: [&str; 18] = [
+const CHANGE_WORDS: [&str; 18] = [
     "creat", "writ", "mkdir", "touch", "remov", "delet", "unlink", "rename", "cp:", "mv:", "rm:", "ln:",
     "chmod", "install", "save", "lock", "append", "output",
 ];
@@ -150,15 +153,15 @@ enum Reason {
 /// Returns the denials of a command, from its end and its cleaned output. Only the output of a
 /// command that failed is read: one that went on found another way. At most [`MAX_DENIALS`] are
 /// returned, each once, the certain ones first. Pure, and linear in the output.
-pub(crate) fn denials(outcome: &Outcome, output: &str, network: &Network) -> Vec<Denial> {
-    let mut found: Vec<Denial> = known(outcome).into_iter().collect();
+pub(crate) fn find_denials(outcome: &Outcome, output: &str, network: &Network) -> Vec<Denial> {
+    let mut found: Vec<Denial> = sandbox_denial(outcome).into_iter().collect();
     let failed = !matches!(outcome, Outcome::Exited(0) | Outcome::Cancelled | Outcome::SetupFailed(_));
     let lines = output.lines().filter(|_| failed);
     for line in lines {
         if found.len() >= MAX_DENIALS {
             break;
         }
-        if let Some(denial) = heard(cut(line, LINE), network)
+        if let Some(denial) = line_denial(truncate_text(line, MAX_LINE_BYTES), network)
             && !found.iter().any(|known| (known.kind, &known.what) == (denial.kind, &denial.what))
         {
             found.push(denial);
@@ -168,7 +171,7 @@ pub(crate) fn denials(outcome: &Outcome, output: &str, network: &Network) -> Vec
 }
 
 /// Returns the denial that the sandbox itself made.
-fn known(outcome: &Outcome) -> Option<Denial> {
+fn sandbox_denial(outcome: &Outcome) -> Option<Denial> {
     let (what, hint) = match outcome {
         Outcome::MemoryLimit => (
             "more memory than its processes may hold together",
@@ -191,8 +194,8 @@ fn known(outcome: &Outcome) -> Option<Denial> {
 }
 
 /// Returns the denial that a line of output reports, if any.
-fn heard(line: &str, network: &Network) -> Option<Denial> {
-    let (said, reason, names) = said(line)?;
+fn line_denial(line: &str, network: &Network) -> Option<Denial> {
+    let (said, reason, names) = find_message(line)?;
     // Node's errors are followed by their parts, one a line.
     if line.trim_start().starts_with("code: ") {
         return None;
@@ -201,17 +204,17 @@ fn heard(line: &str, network: &Network) -> Option<Denial> {
         return None;
     }
     let named = match names {
-        Names::Host => host(line, said),
+        Names::Host => find_host(line, said),
         Names::Path => path(line),
         Names::Nothing => None,
     };
     if named.is_some_and(|named| *reason == Reason::Host && is_own(named)) {
         return None;
     }
-    Some(tell(*reason, named, line, network))
+    Some(create_denial(*reason, named, line, network))
 }
 
-fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> Denial {
+fn create_denial(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> Denial {
     let (kind, doing, hint) = match (reason, network) {
         (Reason::Host, Network::Filtered(_)) => (
             DenialKind::Network,
@@ -241,7 +244,7 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
         ),
         (Reason::Access, _) => {
             let lower = line.to_ascii_lowercase();
-            let changes = CHANGING.iter().any(|word| lower.contains(word));
+            let changes = CHANGE_WORDS.iter().any(|word| lower.contains(word));
             let kind = if changes { DenialKind::Write } else { DenialKind::Read };
             let doing = if changes { "changing" } else { "reading or running" };
             (
@@ -278,8 +281,8 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
     let bare = matches!(reason, Reason::OpenFiles | Reason::Processes | Reason::Memory);
     let what = match named {
         _ if bare => doing.to_owned(),
-        Some(named) => format!("{doing} {}", cut(named, WHAT)),
-        None => format!("`{}`", cut(line.trim(), WHAT)),
+        Some(named) => format!("{doing} {}", truncate_text(named, MAX_TARGET_CHARACTERS)),
+        None => format!("`{}`", truncate_text(line.trim(), MAX_TARGET_CHARACTERS)),
     };
     Denial {
         kind,
@@ -296,13 +299,13 @@ fn is_dependency(path: &str) -> bool {
 }
 
 /// Returns the beginning of a text, to a character's border.
-fn cut(text: &str, most: usize) -> &str {
+fn truncate_text(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
 /// Returns a host that a line names: after what was said, in an address, or as a connection's
 /// argument; else any name.
-fn host<'a>(line: &'a str, said: &str) -> Option<&'a str> {
+fn find_host<'a>(line: &'a str, said: &str) -> Option<&'a str> {
     let is_between = |c: char| c.is_whitespace() || "'\"```‘’()[]{}<>,;=/?".contains(c);
     let name = |word: &'a str| {
         let word = word.trim_end_matches(['.', ':']);

@@ -6,7 +6,7 @@ use super::*;
 use DenialKind::{Network as Net, Read, Resource, SystemCall, Write};
 
 fn read(output: &str, network: &Network) -> Vec<(DenialKind, String)> {
-    let found = denials(&Outcome::Exited(1), output, network);
+    let found = find_denials(&Outcome::Exited(1), output, network);
     assert!(
         found.iter().all(|denial| !denial.certain && !denial.hint.is_empty() && !denial.hint.contains('\n'))
     );
@@ -131,7 +131,7 @@ fn messages_of_real_programs() {
 fn the_network_decides_what_a_message_means() {
     let filtered = Network::Filtered(Arc::default());
     let said = "curl: (56) CONNECT tunnel failed, response 403\nfatal: unable to access 'https://x.org/': CONNECT tunnel failed, response 403";
-    let found = denials(&Outcome::Exited(56), said, &filtered);
+    let found = find_denials(&Outcome::Exited(56), said, &filtered);
     assert!(found.iter().all(|denial| denial.hint.contains("listed hosts")), "{found:?}");
     assert_eq!(found[1].what, "connecting to x.org");
     // Nobody but the network itself is to blame there.
@@ -143,31 +143,34 @@ fn the_network_decides_what_a_message_means() {
 fn a_command_that_succeeded_or_was_stopped_is_not_read() {
     let said = "mkdir: cannot create directory ‘/opt/x’: Read-only file system";
     for outcome in [Outcome::Exited(0), Outcome::Cancelled, Outcome::SetupFailed(String::new())] {
-        assert_eq!(denials(&outcome, said, &Network::Off), []);
+        assert_eq!(find_denials(&outcome, said, &Network::Off), []);
     }
     for outcome in [Outcome::Exited(2), Outcome::Signaled(6), Outcome::TimedOut] {
-        assert_eq!(denials(&outcome, said, &Network::Off).len(), 1, "{outcome:?}");
+        assert_eq!(find_denials(&outcome, said, &Network::Off).len(), 1, "{outcome:?}");
     }
 }
 
 #[test]
 fn the_first_message_of_a_line_stands() {
-    for (first, one) in SAID.iter().enumerate() {
-        assert!(one.0.len() >= BEGINNINGS.len(), "{}", one.0);
-        for other in SAID {
+    for (first, one) in KNOWN_MESSAGES.iter().enumerate() {
+        assert!(one.0.len() >= MESSAGES_BY_BYTE.len(), "{}", one.0);
+        for other in KNOWN_MESSAGES {
             let line = format!("é {} {}: x", other.0, one.0);
-            let slow = SAID.iter().position(|(said, ..)| line.contains(said));
-            let fast = said(&line).and_then(|found| SAID.iter().position(|one| one.0 == found.0));
+            let slow = KNOWN_MESSAGES.iter().position(|(said, ..)| line.contains(said));
+            let fast =
+                find_message(&line).and_then(|found| KNOWN_MESSAGES.iter().position(|one| one.0 == found.0));
             assert_eq!((fast, fast <= Some(first)), (slow, true), "{line}");
         }
     }
-    assert!(["", "E", "ER", "EPER", "EPE RM", "nothing of that"].iter().all(|line| said(line).is_none()));
+    assert!(
+        ["", "E", "ER", "EPER", "EPE RM", "nothing of that"].iter().all(|line| find_message(line).is_none())
+    );
 }
 
 #[test]
 fn limits_are_certain_and_come_first() {
     for outcome in [Outcome::MemoryLimit, Outcome::DiskLimit, Outcome::CpuLimit, Outcome::OutputLimit] {
-        let found = denials(&outcome, "touch: cannot touch '/x': Read-only file system", &Network::Off);
+        let found = find_denials(&outcome, "touch: cannot touch '/x': Read-only file system", &Network::Off);
         assert_eq!((found.len(), found[0].certain, found[1].certain), (2, true, false), "{outcome:?}");
         assert_eq!(found[0].kind, DenialKind::Resource);
     }
@@ -179,7 +182,7 @@ fn many_are_bounded_and_what_they_name_is_clean() {
         (0..1000).map(|n| format!("touch: cannot touch '/x{n}': Read-only file system\n")).collect();
     assert_eq!(read(&many, &Network::Off).len(), MAX_DENIALS);
     let long = format!("touch: cannot touch '/{}': Read-only file system", "ü".repeat(500));
-    assert!(read(&long, &Network::Off)[0].1.len() <= WHAT + 20);
+    assert!(read(&long, &Network::Off)[0].1.len() <= MAX_TARGET_CHARACTERS + 20);
     let hostile = "x: '/a\u{1b}]52;c;x\u{7}\u{202e}b\0': Read-only file system";
     assert_eq!(read(hostile, &Network::Off), [(DenialKind::Write, "changing /ab".to_owned())]);
 }
@@ -187,7 +190,7 @@ fn many_are_bounded_and_what_they_name_is_clean() {
 proptest::proptest! {
     #[test]
     fn anything_may_be_read(text in "(?s).{0,200}(Could not resolve host: |EROFS|Permission denied|'|\u{2018}|https://|host=')?.{0,200}") {
-        let found = denials(&Outcome::Exited(1), &text, &Network::Off);
+        let found = find_denials(&Outcome::Exited(1), &text, &Network::Off);
         proptest::prop_assert!(found.len() <= MAX_DENIALS);
         for denial in found {
             proptest::prop_assert!(!denial.what.chars().any(char::is_control), "{:?}", denial.what);

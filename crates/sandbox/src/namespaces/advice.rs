@@ -10,11 +10,11 @@ use super::messages::Stage;
 
 /// Ubuntu's way: its profile lets `bwrap` make user namespaces and takes capabilities from what
 /// runs in them. Never the switch that turns the protection off for everybody.
-const APPARMOR: &str = "AppArmor lets only programs with a profile make user namespaces. Install bubblewrap and load its \
+const APPARMOR_ADVICE: &str = "AppArmor lets only programs with a profile make user namespaces. Install bubblewrap and load its \
      profile: sudo apt install bubblewrap apparmor-profiles && sudo install -m 0644 \
      /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && sudo apparmor_parser -r \
      /etc/apparmor.d/bwrap-userns-restrict";
-const CONTAINER: &str = "This is a container: start it with --security-opt seccomp=unconfined --security-opt \
+const CONTAINER_ADVICE: &str = "This is a container: start it with --security-opt seccomp=unconfined --security-opt \
      systempaths=unconfined (and apparmor=unconfined where AppArmor is on), or allow the back-end `landlock`, which gives \
      less";
 const HIDDEN_PROC: &str = "The system hides parts of /proc, so none can be mounted: run outside a container, or with \
@@ -26,7 +26,7 @@ const TURNED_OFF: &str =
 const NOT_BUILT: &str = "This kernel is built without the namespaces the sandbox is made of";
 const OLD_KERNEL: &str = "A kernel from Linux 5.12 on is needed";
 const OLD_BWRAP: &str = "bubblewrap 0.8 or newer is needed: install your distribution's newer package";
-const UNKNOWN: &str =
+const GENERAL_ADVICE: &str =
     "Report this with the kernel's version; commands run only if a weaker back-end is allowed by name";
 
 /// The settings of this system that matter.
@@ -42,7 +42,7 @@ struct SystemState {
 }
 
 impl SystemState {
-    fn look() -> Self {
+    fn read() -> Self {
         let is = |path: &str, wanted: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == wanted);
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         Self {
@@ -64,11 +64,11 @@ fn root_is_layered(mounts: &str) -> bool {
 
 /// Returns the advice. `said` is the output of a program that failed, if any.
 pub(super) fn advice(failure: Option<(Stage, Errno)>, said: &str) -> &'static str {
-    advise(failure, said, SystemState::look())
+    choose_advice(failure, said, SystemState::read())
 }
 
-fn advise(failure: Option<(Stage, Errno)>, said: &str, system: SystemState) -> &'static str {
-    let Some((stage, errno)) = failure else { return UNKNOWN };
+fn choose_advice(failure: Option<(Stage, Errno)>, said: &str, system: SystemState) -> &'static str {
+    let Some((stage, errno)) = failure else { return GENERAL_ADVICE };
     let namespaces = matches!(stage, Stage::Namespaces | Stage::Identity | Stage::Root | Stage::Bubblewrap);
     let mounts = matches!(stage, Stage::Step | Stage::Enter);
     if said.contains("Unknown option") {
@@ -78,14 +78,14 @@ fn advise(failure: Option<(Stage, Errno)>, said: &str, system: SystemState) -> &
     let proc = said.contains("mount proc") || (stage == Stage::Step && errno == Errno::PERM);
     match (stage, errno) {
         _ if namespaces && !proc && system.none_allowed => NO_MORE,
-        _ if namespaces && !proc && system.apparmor => APPARMOR,
+        _ if namespaces && !proc && system.apparmor => APPARMOR_ADVICE,
         (Stage::Namespaces, Errno::NOSPC) => NO_MORE,
         _ if namespaces && !proc && system.turned_off => TURNED_OFF,
-        _ if (namespaces || mounts) && system.container => CONTAINER,
+        _ if (namespaces || mounts) && system.container => CONTAINER_ADVICE,
         (Stage::Namespaces, Errno::INVAL | Errno::NOSYS) => NOT_BUILT,
         _ if proc => HIDDEN_PROC,
         (_, Errno::NOSYS) => OLD_KERNEL,
-        _ => UNKNOWN,
+        _ => GENERAL_ADVICE,
     }
 }
 
@@ -107,35 +107,44 @@ mod tests {
         let proc = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted";
         let option = "bwrap: Unknown option --disable-userns";
         let cases = [
-            (Stage::Identity, Errno::PERM, "", ubuntu, APPARMOR),
-            (Stage::Root, Errno::ACCESS, "", ubuntu, APPARMOR),
-            (bwrap, Errno::CANCELED, uid_map, ubuntu, APPARMOR),
+            (Stage::Identity, Errno::PERM, "", ubuntu, APPARMOR_ADVICE),
+            (Stage::Root, Errno::ACCESS, "", ubuntu, APPARMOR_ADVICE),
+            (bwrap, Errno::CANCELED, uid_map, ubuntu, APPARMOR_ADVICE),
             (Stage::Namespaces, Errno::NOSPC, "", plain, NO_MORE),
             (Stage::Namespaces, Errno::NOSPC, "", none, NO_MORE),
             (bwrap, Errno::CANCELED, no_permissions, none, NO_MORE),
             (Stage::Namespaces, Errno::PERM, "", debian, TURNED_OFF),
             (bwrap, Errno::CANCELED, no_permissions, debian, TURNED_OFF),
-            (Stage::Namespaces, Errno::NOSYS, "", container, CONTAINER),
-            (Stage::Namespaces, Errno::PERM, "", container, CONTAINER),
-            (Stage::Step, Errno::PERM, "", container, CONTAINER),
-            (bwrap, Errno::CANCELED, no_permissions, container, CONTAINER),
-            (bwrap, Errno::CANCELED, proc, container, CONTAINER),
+            (Stage::Namespaces, Errno::NOSYS, "", container, CONTAINER_ADVICE),
+            (Stage::Namespaces, Errno::PERM, "", container, CONTAINER_ADVICE),
+            (Stage::Step, Errno::PERM, "", container, CONTAINER_ADVICE),
+            (bwrap, Errno::CANCELED, no_permissions, container, CONTAINER_ADVICE),
+            (bwrap, Errno::CANCELED, proc, container, CONTAINER_ADVICE),
             (bwrap, Errno::CANCELED, proc, ubuntu, HIDDEN_PROC),
             (bwrap, Errno::CANCELED, option, ubuntu, OLD_BWRAP),
             (Stage::Step, Errno::PERM, "", plain, HIDDEN_PROC),
             (Stage::Namespaces, Errno::INVAL, "", plain, NOT_BUILT),
             (Stage::Root, Errno::NOSYS, "", plain, OLD_KERNEL),
-            (Stage::Execute, Errno::NOENT, "", plain, UNKNOWN),
+            (Stage::Execute, Errno::NOENT, "", plain, GENERAL_ADVICE),
         ];
         for (stage, errno, said, system, expected) in cases {
             assert_eq!(
-                advise(Some((stage, errno)), said, system),
+                choose_advice(Some((stage, errno)), said, system),
                 expected,
                 "{stage:?} {errno} {said} {system:?}"
             );
         }
-        assert_eq!(advise(None, "", ubuntu), UNKNOWN);
-        let all = [APPARMOR, CONTAINER, HIDDEN_PROC, NO_MORE, TURNED_OFF, NOT_BUILT, OLD_KERNEL, UNKNOWN];
+        assert_eq!(choose_advice(None, "", ubuntu), GENERAL_ADVICE);
+        let all = [
+            APPARMOR_ADVICE,
+            CONTAINER_ADVICE,
+            HIDDEN_PROC,
+            NO_MORE,
+            TURNED_OFF,
+            NOT_BUILT,
+            OLD_KERNEL,
+            GENERAL_ADVICE,
+        ];
         assert!(all.iter().all(|text| !text.contains("apparmor_restrict")), "the protection is left on");
     }
 

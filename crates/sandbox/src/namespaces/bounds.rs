@@ -20,15 +20,15 @@ use super::steps::{Access, Step};
 use super::sys;
 
 /// Between two looks. A process can't touch much more than 100 MB in that time.
-const EVERY: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two looks at files in memory that have no name, which have to be sought.
 const NAMELESS_EVERY: Duration = Duration::from_millis(250);
 /// An expensive measurement may take this part of the time.
-const DEAR: u32 = 8;
+const MEASUREMENT_SHARE: u32 = 8;
 /// Entries of the writable paths that are looked at for what grew; what comes after isn't counted.
 const MAX_ENTRIES: usize = 400_000;
 /// A command is blamed without proof if it holds more than one of so many parts of what was free.
-const UNPROVEN: u64 = 2;
+const SUSPECT_SHARE: u64 = 2;
 
 /// The bounds, and the time of the next check.
 pub(super) struct Bounds {
@@ -61,40 +61,40 @@ impl Bounds {
     /// Creates the bounds from inside the new root, before the command begins.
     pub(super) fn new(policy: &Policy<&CStr>) -> Self {
         let now = Instant::now();
-        let disks = disks(policy);
+        let disks = writable_disks(policy);
         Self {
             memory: policy.memory,
-            stores: stores(policy),
+            stores: memory_file_systems(policy),
             nameless: (0, now),
             cpu: policy.cpu.map(Duration::from_micros),
             disks,
             page: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
             ticks: rustix::param::clock_ticks_per_second().max(1),
-            next: now + EVERY,
+            next: now + CHECK_INTERVAL,
             rested: now,
         }
     }
 
     /// Returns the time until the next check.
-    pub(super) fn wait(&self) -> Duration {
+    pub(super) fn time_to_next_check(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
     /// Returns the bound that is exceeded, if it is time for a check.
-    pub(super) fn look(&mut self) -> Option<Excess> {
+    pub(super) fn find_excess(&mut self) -> Option<Excess> {
         let now = Instant::now();
         if now < self.next {
             return None;
         }
-        self.next = now + EVERY;
-        let processes = processes();
+        self.next = now + CHECK_INTERVAL;
+        let processes = list_processes();
         if self.memory.is_some_and(|limit| self.holds_more(&processes, limit)) {
             return Some(Excess::Memory);
         }
-        if self.cpu.is_some_and(|limit| self.used(&processes) > limit) {
+        if self.cpu.is_some_and(|limit| self.processor_time(&processes) > limit) {
             return Some(Excess::Cpu);
         }
-        self.fills(&processes).then_some(Excess::Disk)
+        self.fills_disk(&processes).then_some(Excess::Disk)
     }
 
     /// Returns true if the processes together hold more than the limit. Memory that several share
@@ -102,11 +102,11 @@ impl Bounds {
     /// the bound.
     fn holds_more(&mut self, processes: &[PathBuf], limit: u64) -> bool {
         let files = self.files(processes);
-        if self.resident(processes).saturating_add(files) <= limit || Instant::now() < self.rested {
+        if self.resident_bytes(processes).saturating_add(files) <= limit || Instant::now() < self.rested {
             return false;
         }
-        let parts = self.dear(|this| {
-            let parts = processes.iter().map(|process| this.proportional(process));
+        let parts = self.measure_rarely(|this| {
+            let parts = processes.iter().map(|process| this.proportional_bytes(process));
             parts.fold((0_u64, 0_u64), |(whole, shared), (more, part)| {
                 (whole.saturating_add(more), shared.saturating_add(part))
             })
@@ -121,23 +121,23 @@ impl Bounds {
     fn files(&mut self, processes: &[PathBuf]) -> u64 {
         let now = Instant::now();
         if now >= self.nameless.1 {
-            let held = nameless(processes);
-            self.nameless = (held, now + NAMELESS_EVERY.max(now.elapsed() * 2 * DEAR));
+            let held = nameless_file_bytes(processes);
+            self.nameless = (held, now + NAMELESS_EVERY.max(now.elapsed() * 2 * MEASUREMENT_SHARE));
         }
-        let stored: u64 = self.stores.iter().filter_map(used).sum();
-        stored.saturating_add(segments()).saturating_add(self.nameless.0)
+        let stored: u64 = self.stores.iter().filter_map(used_bytes).sum();
+        stored.saturating_add(shared_segment_bytes()).saturating_add(self.nameless.0)
     }
 
     /// Does something dear, and rests after it.
-    fn dear<T>(&mut self, work: impl FnOnce(&Self) -> T) -> T {
+    fn measure_rarely<T>(&mut self, work: impl FnOnce(&Self) -> T) -> T {
         let begun = Instant::now();
         let done = work(self);
-        self.rested = Instant::now() + begun.elapsed() * DEAR;
+        self.rested = Instant::now() + begun.elapsed() * MEASUREMENT_SHARE;
         done
     }
 
     /// Returns the memory of all processes, what they share counted for each.
-    pub(super) fn resident(&self, processes: &[PathBuf]) -> u64 {
+    pub(super) fn resident_bytes(&self, processes: &[PathBuf]) -> u64 {
         processes.iter().map(|process| self.resident_of(process)).sum()
     }
 
@@ -149,7 +149,7 @@ impl Bounds {
 
     /// Returns a process's own part of what it shares, all of it where the kernel doesn't say; and
     /// how much of that is of files in memory.
-    fn proportional(&self, process: &Path) -> (u64, u64) {
+    fn proportional_bytes(&self, process: &Path) -> (u64, u64) {
         let text = fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default();
         let told = |name| {
             let mut sizes = text.lines().filter_map(|line| line.strip_prefix(name));
@@ -164,7 +164,7 @@ impl Bounds {
 
     /// Returns the processor time of living processes and of all that were waited for, by them or
     /// here.
-    fn used(&self, processes: &[PathBuf]) -> Duration {
+    fn processor_time(&self, processes: &[PathBuf]) -> Duration {
         let of = |process: &PathBuf| {
             let text = fs::read(process.join("stat")).unwrap_or_default();
             // The name, in parentheses, may hold anything.
@@ -181,25 +181,26 @@ impl Bounds {
     /// Returns true if the command filled a disk: the disk grew by more than the bound, and the
     /// command wrote as much or its files hold it. Others may write to the same disk. Where the
     /// disk is about to be full, the writer doesn't matter.
-    fn fills(&mut self, processes: &[PathBuf]) -> bool {
+    fn fills_disk(&mut self, processes: &[PathBuf]) -> bool {
         let grown = |disk: &Disk| {
-            let free = free(&disk.place).unwrap_or(disk.free);
+            let free = free_bytes(&disk.place).unwrap_or(disk.free);
             let grown = disk.free.saturating_sub(free);
             (grown > disk.limit).then_some(grown)
         };
         let full = self.disks.iter().filter_map(|disk| Some((disk, grown(disk)?)));
         let Some((disk, grown)) = full.max_by_key(|(_, grown)| *grown) else { return false };
-        if grown > disk.free / UNPROVEN || written(processes) > disk.limit {
+        if grown > disk.free / SUSPECT_SHARE || written_bytes(processes) > disk.limit {
             return true;
         }
         let (roots, device) = (disk.roots.clone(), disk.device);
         let (since, limit) = (disk.since, disk.limit);
-        Instant::now() >= self.rested && self.dear(|_| changed(roots, device, since, limit)) > limit
+        Instant::now() >= self.rested
+            && self.measure_rarely(|_| changed_bytes(roots, device, since, limit)) > limit
     }
 }
 
 /// Returns the file systems in memory that are the sandbox's own.
-fn stores(policy: &Policy<&CStr>) -> Vec<OwnedFd> {
+fn memory_file_systems(policy: &Policy<&CStr>) -> Vec<OwnedFd> {
     let scratches = policy.steps.iter().filter_map(|step| match step {
         Step::Scratch { path, .. } => Some(PathBuf::from("/").join(path.to_string_lossy().as_ref())),
         _ => None,
@@ -221,13 +222,13 @@ fn stores(policy: &Policy<&CStr>) -> Vec<OwnedFd> {
 }
 
 /// Bytes that a file system holds.
-fn used(place: &OwnedFd) -> Option<u64> {
+fn used_bytes(place: &OwnedFd) -> Option<u64> {
     let found = rustix::fs::fstatvfs(place).ok()?;
     Some(found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
 }
 
 /// Bytes of this namespace's shared segments that are in memory or swapped out.
-fn segments() -> u64 {
+fn shared_segment_bytes() -> u64 {
     let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     segments_of(&text)
 }
@@ -244,7 +245,7 @@ fn segments_of(text: &str) -> u64 {
 
 /// Bytes of the files in memory that have no name but are open, each once. A process that lets
 /// nobody look at it hides its own.
-fn nameless(processes: &[PathBuf]) -> u64 {
+fn nameless_file_bytes(processes: &[PathBuf]) -> u64 {
     let (mut known, mut bytes) = (HashSet::new(), 0_u64);
     for process in processes {
         for entry in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
@@ -264,7 +265,7 @@ fn nameless(processes: &[PathBuf]) -> u64 {
 }
 
 /// Returns all processes but this one, as directories.
-pub(super) fn processes() -> Vec<PathBuf> {
+pub(super) fn list_processes() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let number = |name: &[u8]| name.first().is_some_and(u8::is_ascii_digit) && name != b"1";
     entries
@@ -275,7 +276,7 @@ pub(super) fn processes() -> Vec<PathBuf> {
 }
 
 /// Returns the file systems beneath what is mounted for writing.
-fn disks(policy: &Policy<&CStr>) -> Vec<Disk> {
+fn writable_disks(policy: &Policy<&CStr>) -> Vec<Disk> {
     let mut disks: Vec<Disk> = Vec::new();
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
     for step in &policy.steps {
@@ -287,7 +288,7 @@ fn disks(policy: &Policy<&CStr>) -> Vec<Disk> {
         let root = PathBuf::from("/").join(path.to_string_lossy().as_ref());
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let Ok(place) = rustix::fs::openat(CWD, &root, flags, Mode::empty()) else { continue };
-        let (Ok(found), Some(free)) = (rustix::fs::fstat(&place), free(&place)) else { continue };
+        let (Ok(found), Some(free)) = (rustix::fs::fstat(&place), free_bytes(&place)) else { continue };
         match disks.iter_mut().find(|disk| disk.device == found.st_dev) {
             Some(disk) => disk.roots.push(root),
             None => disks.push(Disk {
@@ -303,14 +304,14 @@ fn disks(policy: &Policy<&CStr>) -> Vec<Disk> {
     disks
 }
 
-fn free(place: &OwnedFd) -> Option<u64> {
+fn free_bytes(place: &OwnedFd) -> Option<u64> {
     let found = rustix::fs::fstatvfs(place).ok()?;
     Some(found.f_bfree.saturating_mul(found.f_frsize))
 }
 
 /// Bytes that the processes, and those that were waited for, had written to disks. Allocated ones
 /// don't count.
-fn written(processes: &[PathBuf]) -> u64 {
+fn written_bytes(processes: &[PathBuf]) -> u64 {
     let of = |process: &PathBuf| {
         let text = fs::read_to_string(process.join("io")).unwrap_or_default();
         let count = |name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
@@ -321,7 +322,7 @@ fn written(processes: &[PathBuf]) -> u64 {
 }
 
 /// Bytes on disk of the files changed since then, until there are more than enough.
-fn changed(mut pending: Vec<PathBuf>, device: u64, since: i64, enough: u64) -> u64 {
+fn changed_bytes(mut pending: Vec<PathBuf>, device: u64, since: i64, enough: u64) -> u64 {
     let (mut bytes, mut seen) = (0_u64, 0);
     while let Some(directory) = pending.pop() {
         let Ok(entries) = fs::read_dir(&directory) else { continue };

@@ -41,7 +41,7 @@ struct CachedMount {
 impl Caches {
     /// Returns the namespaces that a request's command has to join, if any. Blocks nobody else on
     /// this runtime.
-    pub(crate) async fn joined(
+    pub(crate) async fn find_mount(
         &self,
         settings: &SandboxSettings,
         request: &Request,
@@ -58,11 +58,11 @@ impl Caches {
             },
         };
         let (all, settings) = (self.clone(), settings.clone());
-        let mounted = tokio::task::spawn_blocking(move || all.find(&settings, named)).await;
+        let mounted = tokio::task::spawn_blocking(move || all.find_or_mount(&settings, named)).await;
         mounted.map_err(|_| SandboxError::Abandoned)?.map(Some)
     }
 
-    fn find(&self, settings: &SandboxSettings, named: Named) -> Result<Arc<Mounted>, SandboxError> {
+    fn find_or_mount(&self, settings: &SandboxSettings, named: Named) -> Result<Arc<Mounted>, SandboxError> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Those that no command is in and that are outdated, or were made for a copy that is gone.
         all.retain(|known| Arc::strong_count(&known.mounted) > 1 || known.is_current());
@@ -77,7 +77,7 @@ impl Caches {
         all.retain(|known| known.named.layers != named.layers || Arc::strong_count(&known.mounted) > 1);
         let Named { root, copy, caches, layers } = &named;
         let mounted = Arc::new(mount_caches(settings, root, copy, caches, layers)?);
-        let seen = places(&mounted, caches);
+        let seen = directory_identities(&mounted, caches);
         all.push(CachedMount { named, seen, mounted: Arc::clone(&mounted) });
         Ok(mounted)
     }
@@ -90,11 +90,11 @@ impl CachedMount {
         let of = |stat: Result<rustix::fs::Stat, _>| stat.ok().map(|stat| (stat.st_dev, stat.st_ino));
         now(&self.named.copy) == of(rustix::fs::fstat(&self.mounted.root))
             && now(&self.named.layers) == of(rustix::fs::fstat(&self.mounted.lock))
-            && places(&self.mounted, &self.named.caches) == self.seen
+            && directory_identities(&self.mounted, &self.named.caches) == self.seen
     }
 }
 
-fn places(mounted: &Mounted, caches: &[RelPath]) -> Vec<Identity> {
+fn directory_identities(mounted: &Mounted, caches: &[RelPath]) -> Vec<Identity> {
     let look = |path: &RelPath| {
         let found = rustix::fs::statat(&mounted.root, path.as_path(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some((found.st_dev, found.st_ino))

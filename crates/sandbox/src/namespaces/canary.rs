@@ -10,55 +10,56 @@ use rustix::process::Pid;
 use super::policy::Canary;
 use super::sys;
 
-/// One bit for each way out, with what it means. [`NESTED`] is told, not fatal.
+/// One bit for each way out, with what it means. [`NAMESPACE_NESTED`] is told, not fatal.
 pub(super) const ESCAPES: [(i32, &str); 12] = [
     (1, "a file outside the project could be read"),
     (2, "a file outside the project could be written"),
     (4, "a masked file could be read"),
-    (PROTECTED, "a protected directory could be written"),
+    (PROTECTED_WRITTEN, "a protected directory could be written"),
     (16, "a server on the host's loopback could be reached"),
-    (SEEN, "a process outside could be seen"),
+    (PROCESS_SEEN, "a process outside could be seen"),
     (64, "capabilities were left, or could be gained"),
     (128, "the kernel's settings could be opened for writing"),
     (256, "the project could not be written"),
     (2048, "a process outside could be signalled"),
-    (BOUND, "capabilities weren't given up for good"),
-    (METADATA, "modes of files outside the project could be changed"),
+    (BOUNDING_SET_KEPT, "capabilities weren't given up for good"),
+    (METADATA_CHANGED, "modes of files outside the project could be changed"),
 ];
 /// The escapes that Landlock alone leaves open: in a writable project everything can be written, …
-const PROTECTED: i32 = 8;
+const PROTECTED_WRITTEN: i32 = 8;
 /// … processes outside can be seen, …
-const SEEN: i32 = 32;
+const PROCESS_SEEN: i32 = 32;
 /// … and a user who has no capability can't give up the right to have some. None can be gained all
 /// the same.
-const BOUND: i32 = 8192;
+const BOUNDING_SET_KEPT: i32 = 8192;
 /// Landlock has no right for a file's mode, times and owner. They are held where the kernel can ask
 /// the supervisor.
-pub(super) const METADATA: i32 = 32768;
+pub(super) const METADATA_CHANGED: i32 = 32768;
 /// All of these.
-pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND | METADATA;
+pub(super) const BEYOND_LANDLOCK: i32 =
+    PROTECTED_WRITTEN | PROCESS_SEEN | BOUNDING_SET_KEPT | METADATA_CHANGED;
 /// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
-pub(super) const NESTED: i32 = 512;
+pub(super) const NAMESPACE_NESTED: i32 = 512;
 /// The memory of the tree can't be counted.
-pub(super) const UNCOUNTED: i32 = 16384;
+pub(super) const MEMORY_UNCOUNTED: i32 = 16384;
 /// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not
 /// fatal: commands with a network of some hosts are refused then.
-pub(super) const UNFILTERED: i32 = 4096;
+pub(super) const PROXY_MISSING: i32 = 4096;
 /// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
-pub(super) const UNRESTRICTED: i32 = 1024;
+pub(super) const LANDLOCK_MISSING: i32 = 1024;
 
 /// A name that is nobody's (RFC 6761), and the beginning of the only right answer.
-const ASKED: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";
-const REFUSED: &[u8] = b"HTTP/1.1 403 ";
+const PROXY_REQUEST: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";
+const PROXY_REFUSAL: &[u8] = b"HTTP/1.1 403 ";
 /// An answer that hasn't come by then doesn't come.
 const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 
-fn opens(path: &CStr, flags: OFlags) -> bool {
+fn can_open(path: &CStr, flags: OFlags) -> bool {
     rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)).is_ok()
 }
 
 /// Tries everything; the bits of what got out.
-pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, counted: bool) -> i32 {
+pub(super) fn try_escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, counted: bool) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {
         let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -66,27 +67,27 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, co
     };
     let tried = [
         reads(canary.outside),
-        opens(canary.outside, OFlags::WRONLY)
-            || opens(c"/usr/.journeyman-canary", create)
-            || opens(c"/.canary", create),
+        can_open(canary.outside, OFlags::WRONLY)
+            || can_open(c"/usr/.journeyman-canary", create)
+            || can_open(c"/.canary", create),
         reads(canary.masked),
-        opens(canary.protected, create),
-        own_network && connects(canary.port),
-        sees(canary.agent),
+        can_open(canary.protected, create),
+        own_network && can_connect(canary.port),
+        can_see(canary.agent),
         has_privileges(),
-        opens(c"/proc/sys/kernel/core_pattern", OFlags::WRONLY),
-        !opens(canary.inside, create) || !changes_mode(canary.inside),
-        signals(canary.agent),
+        can_open(c"/proc/sys/kernel/core_pattern", OFlags::WRONLY),
+        !can_open(canary.inside, create) || !changes_mode(canary.inside),
+        can_signal(canary.agent),
         rustix::thread::capability_is_in_bounding_set(rustix::thread::CapabilitySet::SYS_ADMIN) != Ok(false),
         changes_mode(canary.outside),
     ];
     let escaped =
         ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
     let told = [
-        (NESTED, sys::can_unshare_user()),
-        (UNRESTRICTED, makes_a_device(canary.inside)),
-        (UNFILTERED, listen > 0 && !is_refused(listen).is_ok_and(|refused| refused)),
-        (UNCOUNTED, !counted),
+        (NAMESPACE_NESTED, sys::can_unshare_user()),
+        (LANDLOCK_MISSING, makes_a_device(canary.inside)),
+        (PROXY_MISSING, listen > 0 && !is_refused(listen).is_ok_and(|refused| refused)),
+        (MEMORY_UNCOUNTED, !counted),
     ];
     told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
 }
@@ -115,8 +116,8 @@ fn is_refused(port: u16) -> Result<bool, Errno> {
         Some(ANSWER_WAIT),
     )?;
     rustix::net::connect(&socket, &std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port))?;
-    rustix::io::write(&socket, ASKED)?;
-    let mut answer = [0; REFUSED.len()];
+    rustix::io::write(&socket, PROXY_REQUEST)?;
+    let mut answer = [0; PROXY_REFUSAL.len()];
     let mut got = 0;
     while let Some(rest) = answer.get_mut(got..).filter(|rest| !rest.is_empty()) {
         match rustix::io::read(&socket, rest)? {
@@ -124,23 +125,23 @@ fn is_refused(port: u16) -> Result<bool, Errno> {
             count => got += count,
         }
     }
-    Ok(answer == *REFUSED)
+    Ok(answer == *PROXY_REFUSAL)
 }
 
-fn connects(port: u16) -> bool {
+fn can_connect(port: u16) -> bool {
     let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
     rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
         .and_then(|socket| rustix::net::connect(socket, &address))
         .is_ok()
 }
 
-fn sees(agent: u32) -> bool {
+fn can_see(agent: u32) -> bool {
     // Numbers this small exist inside, too: pid 1 and this process.
     let outside = i32::try_from(agent).ok().filter(|pid| *pid > 16).and_then(Pid::from_raw);
     outside.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)))
 }
 
-fn signals(agent: u32) -> bool {
+fn can_signal(agent: u32) -> bool {
     let outside = i32::try_from(agent).ok().filter(|pid| *pid > 16).and_then(Pid::from_raw);
     outside.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }

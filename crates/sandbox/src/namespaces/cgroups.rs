@@ -22,12 +22,12 @@ use super::framing::{FrameReader, FrameWriter};
 use crate::SandboxError;
 
 /// The prefix of every group's name; the owner's process id, its start and a number follow.
-const PREFIX: &str = "journeyman-";
+const NAME_PREFIX: &str = "journeyman-";
 /// Groups of dead owners that are removed at once; the rest waits for the next start.
 const MAX_SWEPT: usize = 10_000;
 /// The kernel takes some milliseconds to count the last process out of a group; many times that on
 /// a machine that has too much to do.
-const REMOVALS: u32 = 400;
+const MAX_REMOVALS: u32 = 400;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
 /// The way in which a command enters a group, by absolute paths.
@@ -85,34 +85,35 @@ enum CgroupKind {
 pub(super) struct Cgroups(Arc<OnceLock<Vec<(PathBuf, CgroupKind)>>>);
 
 impl Cgroups {
-    fn places(&self) -> &[(PathBuf, CgroupKind)] {
+    fn parent_groups(&self) -> &[(PathBuf, CgroupKind)] {
         self.0.get_or_init(|| {
             let read = |file| fs::read_to_string(file).unwrap_or_default();
-            let known = places(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
-            known.into_iter().filter(|(place, kind)| works(place, *kind)).collect()
+            let known = find_own_groups(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
+            known.into_iter().filter(|(place, kind)| can_create_group(place, *kind)).collect()
         })
     }
 
     /// Returns whether memory is bounded by groups, and whether processes are.
-    pub(super) fn bounds(&self) -> (bool, bool) {
-        let has =
-            |kind| self.places().iter().any(|(_, found)| *found == kind || *found == CgroupKind::Unified);
+    pub(super) fn bounded_resources(&self) -> (bool, bool) {
+        let has = |kind| {
+            self.parent_groups().iter().any(|(_, found)| *found == kind || *found == CgroupKind::Unified)
+        };
         (has(CgroupKind::Memory), has(CgroupKind::Pids))
     }
 
     /// Groups for one command. None of them is made yet.
     pub(super) fn lease(&self) -> Lease {
-        let name = name();
-        let groups = self.places().iter().map(|(place, kind)| (place.join(&name), *kind)).collect();
+        let name = next_group_name();
+        let groups = self.parent_groups().iter().map(|(place, kind)| (place.join(&name), *kind)).collect();
         Lease { groups, made: false }
     }
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> SandboxError {
+fn group_error(path: &Path) -> impl Fn(io::Error) -> SandboxError {
     move |source| SandboxError::Path { what: "the command's control group", path: path.to_owned(), source }
 }
 
-fn text(path: &Path) -> Result<CString, SandboxError> {
+fn path_text(path: &Path) -> Result<CString, SandboxError> {
     c_string(path.as_os_str())
 }
 
@@ -126,22 +127,22 @@ pub(super) struct Lease {
 
 impl Lease {
     /// Returns a lease of no group.
-    pub(super) fn none() -> Self {
+    pub(super) fn empty() -> Self {
         Self { groups: Vec::new(), made: true }
     }
 
     /// Makes them, if they aren't made.
-    pub(super) fn make(&mut self) -> Result<(), SandboxError> {
+    pub(super) fn create_groups(&mut self) -> Result<(), SandboxError> {
         if !std::mem::replace(&mut self.made, true) {
             for (directory, _) in &self.groups {
-                fs::create_dir(directory).map_err(failed(directory))?;
+                fs::create_dir(directory).map_err(group_error(directory))?;
             }
         }
         Ok(())
     }
 
     /// Sets their bounds.
-    pub(super) fn bound(&self, processes: u64, memory: u64) -> Result<(), SandboxError> {
+    pub(super) fn set_limits(&self, processes: u64, memory: u64) -> Result<(), SandboxError> {
         // The helper and pid 1 are in them, too.
         let processes = processes.saturating_add(2).to_string();
         let memory = memory.to_string();
@@ -150,7 +151,7 @@ impl Lease {
                 let file = directory.join(file);
                 let opened = fs::OpenOptions::new().write(true).open(&file);
                 let written = opened.and_then(|mut opened| opened.write_all(value.as_bytes()));
-                written.map_err(failed(&file))
+                written.map_err(group_error(&file))
             };
             match kind {
                 CgroupKind::Memory => {
@@ -172,13 +173,15 @@ impl Lease {
     }
 
     /// Returns the groups that the helper must enter or join.
-    pub(super) fn entries(&self) -> Result<Vec<CgroupEntry<CString>>, SandboxError> {
+    pub(super) fn group_entries(&self) -> Result<Vec<CgroupEntry<CString>>, SandboxError> {
         let way = |(directory, kind): &(PathBuf, CgroupKind)| {
             Ok(match kind {
                 CgroupKind::Memory | CgroupKind::Pids => {
-                    CgroupEntry::Enter { file: text(&directory.join("tasks"))? }
+                    CgroupEntry::Enter { file: path_text(&directory.join("tasks"))? }
                 }
-                CgroupKind::Unified => CgroupEntry::Join { file: text(&directory.join("cgroup.procs"))? },
+                CgroupKind::Unified => {
+                    CgroupEntry::Join { file: path_text(&directory.join("cgroup.procs"))? }
+                }
             })
         };
         self.groups.iter().map(way).collect()
@@ -205,7 +208,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         for (directory, _) in self.groups.iter().filter(|_| self.made) {
-            for _ in 0..REMOVALS {
+            for _ in 0..MAX_REMOVALS {
                 match rustix::fs::unlinkat(CWD, directory, rustix::fs::AtFlags::REMOVEDIR) {
                     Err(Errno::BUSY | Errno::INTR) => std::thread::sleep(REMOVAL_PAUSE),
                     // Removed, never made, or not to be removed: the next start tries it again.
@@ -218,19 +221,19 @@ impl Drop for Lease {
 
 /// Returns a group's name, which no other of this process's or another's has: several sandboxes may
 /// begin at once.
-fn name() -> String {
+fn next_group_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{PREFIX}{}-{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed))
+    format!("{NAME_PREFIX}{}-{}", own_identity(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Returns this process's number and start, which together no other process has.
-fn owner() -> String {
+fn own_identity() -> String {
     let id = std::process::id();
-    format!("{id}-{}", began(id).unwrap_or(0))
+    format!("{id}-{}", start_ticks(id).unwrap_or(0))
 }
 
 /// Returns the start of a process in ticks since boot: field 22 of its `stat`, as proc(5) counts.
-fn began(process: u32) -> Option<u64> {
+fn start_ticks(process: u32) -> Option<u64> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let after = stat.iter().rposition(|&byte| byte == b')')?;
     String::from_utf8_lossy(stat.get(after..)?).split(' ').nth(20)?.parse().ok()
@@ -238,9 +241,9 @@ fn began(process: u32) -> Option<u64> {
 
 /// Returns true if a group with its bounds can be made there. Removes groups of dead owners on the
 /// way.
-fn works(place: &Path, kind: CgroupKind) -> bool {
-    sweep(place);
-    let trial = place.join(name());
+fn can_create_group(place: &Path, kind: CgroupKind) -> bool {
+    remove_orphaned_groups(place);
+    let trial = place.join(next_group_name());
     if fs::create_dir(&trial).is_err() {
         return false;
     }
@@ -255,10 +258,14 @@ fn works(place: &Path, kind: CgroupKind) -> bool {
 
 /// Removes groups of owners that are gone. One with a process in it can't be removed, so nothing is
 /// lost.
-fn sweep(place: &Path) {
+fn remove_orphaned_groups(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten().take(MAX_SWEPT) {
         let name = entry.file_name();
-        if name.to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|rest| !lives(rest)) {
+        if name
+            .to_str()
+            .and_then(|name| name.strip_prefix(NAME_PREFIX))
+            .is_some_and(|rest| !is_owner_alive(rest))
+        {
             fs::remove_dir(entry.path()).ok();
         }
     }
@@ -266,18 +273,18 @@ fn sweep(place: &Path) {
 
 /// Returns true if the owner that a group's name tells of is alive. A name that tells of none is
 /// nobody's to remove.
-fn lives(name: &str) -> bool {
+fn is_owner_alive(name: &str) -> bool {
     let mut parts = name.split('-');
     let (Some(Ok(process)), Some(Ok(start))) =
         (parts.next().map(str::parse::<u32>), parts.next().map(str::parse::<u64>))
     else {
         return true;
     };
-    began(process) == Some(start)
+    start_ticks(process) == Some(start)
 }
 
 /// Returns this process's own groups, from the mounts and the list of groups.
-fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, CgroupKind)> {
+fn find_own_groups(mounts: &str, groups: &str) -> Vec<(PathBuf, CgroupKind)> {
     // ID:CONTROLLERS:PATH, where version 2 has neither number nor controllers.
     let own = |controller: &str| {
         groups.lines().find_map(|line| {
@@ -314,7 +321,7 @@ fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, CgroupKind)> {
 }
 
 /// Enters the groups that this process, which has one thread, can enter by itself.
-pub(super) fn enter(groups: &[CgroupEntry<&CStr>]) -> Result<(), Errno> {
+pub(super) fn enter_groups(groups: &[CgroupEntry<&CStr>]) -> Result<(), Errno> {
     for group in groups {
         if let CgroupEntry::Enter { file } = group {
             write_file(file, b"0")?;
@@ -325,7 +332,7 @@ pub(super) fn enter(groups: &[CgroupEntry<&CStr>]) -> Result<(), Errno> {
 
 /// Joins the other groups for another process. Shares its memory with that process, so it neither
 /// allocates nor uses `errno`.
-pub(super) fn join(groups: &[CgroupEntry<&CStr>], process: u32) -> Result<(), Errno> {
+pub(super) fn join_groups(groups: &[CgroupEntry<&CStr>], process: u32) -> Result<(), Errno> {
     for group in groups {
         let CgroupEntry::Join { file } = group else { continue };
         // Ten digits are the most that 32 bits have.
@@ -356,29 +363,38 @@ mod tests {
             (PathBuf::from("/sys/fs/cgroup/memory/a/b"), CgroupKind::Memory),
             (PathBuf::from("/sys/fs/cgroup/pids"), CgroupKind::Pids),
         ];
-        assert_eq!(places(first, groups), expected);
+        assert_eq!(find_own_groups(first, groups), expected);
         let second = "29 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
-        let unified = |path: &str| places(second, &format!("0::{path}\n"));
+        let unified = |path: &str| find_own_groups(second, &format!("0::{path}\n"));
         assert_eq!(unified("/user.slice/x"), [("/sys/fs/cgroup/user.slice/x".into(), CgroupKind::Unified)]);
         // A process outside of what this namespace shows.
         assert_eq!(unified("/../other"), []);
         let part = "29 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
-        assert_eq!(places(part, "0::/docker/abc/x\n"), [("/sys/fs/cgroup/x".into(), CgroupKind::Unified)]);
-        assert_eq!(places(part, "0::/elsewhere\n"), []);
-        assert_eq!(places("nonsense - \n", "::\n"), []);
+        assert_eq!(
+            find_own_groups(part, "0::/docker/abc/x\n"),
+            [("/sys/fs/cgroup/x".into(), CgroupKind::Unified)]
+        );
+        assert_eq!(find_own_groups(part, "0::/elsewhere\n"), []);
+        assert_eq!(find_own_groups("nonsense - \n", "::\n"), []);
     }
 
     #[test]
     fn sandboxes_that_begin_at_once_find_the_same() {
-        let first = Cgroups::default().bounds();
-        let all: Vec<_> = (0..8).map(|_| std::thread::spawn(|| Cgroups::default().bounds())).collect();
+        let first = Cgroups::default().bounded_resources();
+        let all: Vec<_> =
+            (0..8).map(|_| std::thread::spawn(|| Cgroups::default().bounded_resources())).collect();
         assert!(all.into_iter().all(|one| one.join().unwrap() == first));
     }
 
     #[test]
     fn owners_are_told_apart_by_their_beginning() {
-        assert!(lives(&format!("{}-7", owner())) && lives("text") && lives("1") && lives("1-x"));
-        assert!(!lives(&format!("{}-1-7", std::process::id())));
-        assert!(!lives("4294967295-5-0"));
+        assert!(
+            is_owner_alive(&format!("{}-7", own_identity()))
+                && is_owner_alive("text")
+                && is_owner_alive("1")
+                && is_owner_alive("1-x")
+        );
+        assert!(!is_owner_alive(&format!("{}-1-7", std::process::id())));
+        assert!(!is_owner_alive("4294967295-5-0"));
     }
 }

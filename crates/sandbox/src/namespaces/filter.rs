@@ -8,7 +8,8 @@
 //! numbers one after the other.
 
 use crate::syscalls::{
-    ATTRIBUTE_CHANGES, CALLS, CREATES, Call, FilteredTier, IP_PROTOCOLS, Rule, SET_ID, TERMINAL_TYPING,
+    ATTRIBUTE_CHANGES, CREATE_FLAGS, Call, FilteredTier, IP_PROTOCOLS, RESTRICTED_CALLS, Rule, SET_ID,
+    TERMINAL_TYPING,
 };
 
 #[cfg(target_arch = "x86_64")]
@@ -19,29 +20,29 @@ const ARCHITECTURE: Option<u32> = Some(0xc000_00b7);
 const ARCHITECTURE: Option<u32> = None;
 
 /// Calls from this number on belong to the x32 ABI, which would slip past comparisons by number.
-const X32: u32 = 0x4000_0000;
+const FIRST_X32_CALL: u32 = 0x4000_0000;
 
 // <linux/filter.h>: load a word, jump, return.
-const LOAD: u16 = 0x20;
-const ALWAYS: u16 = 0x05;
-const EQUAL: u16 = 0x15;
+const LOAD_WORD: u16 = 0x20;
+const JUMP_ALWAYS: u16 = 0x05;
+const JUMP_IF_EQUAL: u16 = 0x15;
 const AT_LEAST: u16 = 0x35;
 const ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
 // Offsets in `struct seccomp_data`, little-endian.
-const NUMBER: u32 = 0;
-const ARCH: u32 = 4;
+const CALL_NUMBER_OFFSET: u32 = 0;
+const ARCHITECTURE_OFFSET: u32 = 4;
 
 /// Returns the offset of an argument's low word.
 const fn low_word(argument: u32) -> u32 {
     16 + 8 * argument
 }
 
-const ALLOW: u32 = 0x7fff_0000;
+const ALLOW_ACTION: u32 = 0x7fff_0000;
 
 /// Returns the action that fails with an error (`SECCOMP_RET_ERRNO`).
-const fn fail(errno: libc::c_int) -> u32 {
+const fn fail_action(errno: libc::c_int) -> u32 {
     0x0005_0000 | errno.cast_unsigned()
 }
 
@@ -62,7 +63,7 @@ impl FilterProgram {
     }
 
     fn load(&mut self, offset: u32) {
-        self.push(LOAD, offset, 0, 0);
+        self.push(LOAD_WORD, offset, 0, 0);
     }
 
     fn finish(&mut self, action: u32) {
@@ -108,31 +109,36 @@ impl Confinement {
     }
 
     /// Returns the action for changes of metadata.
-    fn metadata(self) -> u32 {
-        if matches!(self, Self::Landlock { notify: true, .. }) { libc::SECCOMP_RET_USER_NOTIF } else { ALLOW }
+    fn metadata_action(self) -> u32 {
+        if matches!(self, Self::Landlock { notify: true, .. }) {
+            libc::SECCOMP_RET_USER_NOTIF
+        } else {
+            ALLOW_ACTION
+        }
     }
 }
 
 /// Returns the bytes of the filter beside this confinement, or `None` on an architecture it isn't
 /// written for.
-pub(super) fn build(confinement: Confinement) -> Option<Vec<u8>> {
+pub(super) fn build_filter(confinement: Confinement) -> Option<Vec<u8>> {
     let architecture = ARCHITECTURE?;
     let mut program = FilterProgram::default();
-    program.load(ARCH);
-    program.push(EQUAL, architecture, 1, 0);
+    program.load(ARCHITECTURE_OFFSET);
+    program.push(JUMP_IF_EQUAL, architecture, 1, 0);
     // Foreign ABIs (32-bit programs) would need a list of their own.
-    program.finish(fail(libc::ENOSYS));
-    program.load(NUMBER);
-    program.0.append(&mut decide(&ranges(confinement)).0);
+    program.finish(fail_action(libc::ENOSYS));
+    program.load(CALL_NUMBER_OFFSET);
+    program.0.append(&mut decision_tree(&call_ranges(confinement)).0);
     Some(program.to_bytes())
 }
 
 /// Returns call numbers with the block that applies from each until the next.
-fn ranges(confinement: Confinement) -> Vec<(u32, FilterProgram)> {
-    let allow = FilterProgram(vec![Instruction { code: RETURN, then: 0, otherwise: 0, value: ALLOW }]);
-    let rows = CALLS.iter().filter(|call| call.applies_to(confinement.tier()));
-    let mut judged: Vec<(u32, FilterProgram)> =
-        rows.filter_map(|call| Some((u32::try_from(call.number).ok()?, block(call, confinement)))).collect();
+fn call_ranges(confinement: Confinement) -> Vec<(u32, FilterProgram)> {
+    let allow = FilterProgram(vec![Instruction { code: RETURN, then: 0, otherwise: 0, value: ALLOW_ACTION }]);
+    let rows = RESTRICTED_CALLS.iter().filter(|call| call.applies_to(confinement.tier()));
+    let mut judged: Vec<(u32, FilterProgram)> = rows
+        .filter_map(|call| Some((u32::try_from(call.number).ok()?, call_block(call, confinement))))
+        .collect();
     judged.sort_unstable_by_key(|(number, _)| *number);
     let mut ranges = vec![(0, allow.clone())];
     for (number, block) in judged {
@@ -142,27 +148,27 @@ fn ranges(confinement: Confinement) -> Vec<(u32, FilterProgram)> {
         ranges.push((number + 1, allow.clone()));
     }
     let mut foreign = FilterProgram::default();
-    foreign.finish(fail(libc::ENOSYS));
-    ranges.push((X32, foreign));
+    foreign.finish(fail_action(libc::ENOSYS));
+    ranges.push((FIRST_X32_CALL, foreign));
     ranges.dedup_by(|later, earlier| later.1 == earlier.1);
     ranges
 }
 
 /// Writes a tree of comparisons. The kernel runs the filter once for each call number when it is
 /// installed, so a list of comparisons would cost a tenth of a millisecond a command.
-fn decide(ranges: &[(u32, FilterProgram)]) -> FilterProgram {
+fn decision_tree(ranges: &[(u32, FilterProgram)]) -> FilterProgram {
     let (low, high) = ranges.split_at(ranges.len() / 2);
     let (Some(_), Some((border, _))) = (low.first(), high.first()) else {
         return high.first().map(|(_, block)| block.clone()).unwrap_or_default();
     };
-    let (mut low, mut high) = (decide(low), decide(high));
+    let (mut low, mut high) = (decision_tree(low), decision_tree(high));
     let mut program = FilterProgram::default();
     match u8::try_from(low.0.len()) {
         Ok(distance) => program.push(AT_LEAST, *border, distance, 0),
         // Conditional jumps reach 255 instructions.
         Err(_) => {
             program.push(AT_LEAST, *border, 0, 1);
-            program.push(ALWAYS, u32::try_from(low.0.len()).unwrap_or(u32::MAX), 0, 0);
+            program.push(JUMP_ALWAYS, u32::try_from(low.0.len()).unwrap_or(u32::MAX), 0, 0);
         }
     }
     program.0.append(&mut low.0);
@@ -171,90 +177,96 @@ fn decide(ranges: &[(u32, FilterProgram)]) -> FilterProgram {
 }
 
 /// Returns the instructions that judge one call.
-fn block(call: &Call, confinement: Confinement) -> FilterProgram {
+fn call_block(call: &Call, confinement: Confinement) -> FilterProgram {
     let mut block = FilterProgram::default();
     match call.rule {
-        Rule::Fail(error) => block.finish(fail(error)),
+        Rule::Fail(error) => block.finish(fail_action(error)),
         Rule::Only { argument, value, error } => {
             block.load(low_word(argument));
-            block.finish_if(EQUAL, value, ALLOW);
-            block.finish(fail(error));
+            block.finish_if(JUMP_IF_EQUAL, value, ALLOW_ACTION);
+            block.finish(fail_action(error));
         }
         Rule::Never { argument, values, error } => {
             block.load(low_word(argument));
-            values.iter().for_each(|value| block.finish_if(EQUAL, *value, fail(error)));
-            block.finish(ALLOW);
+            values.iter().for_each(|value| block.finish_if(JUMP_IF_EQUAL, *value, fail_action(error)));
+            block.finish(ALLOW_ACTION);
         }
-        Rule::Without { argument, bits } => without(&mut block, argument, bits, ALLOW),
+        Rule::Without { argument, bits } => forbid_bits(&mut block, argument, bits, ALLOW_ACTION),
         Rule::Creates { flags, mode } => {
             block.load(low_word(flags));
-            block.push(ANY_BIT, CREATES, 1, 0);
-            block.finish(ALLOW);
-            without(&mut block, mode, SET_ID, ALLOW);
+            block.push(ANY_BIT, CREATE_FLAGS, 1, 0);
+            block.finish(ALLOW_ACTION);
+            forbid_bits(&mut block, mode, SET_ID, ALLOW_ACTION);
         }
-        Rule::Priority { single } => priority(&mut block, single, confinement),
-        Rule::Socket => sockets(&mut block, confinement),
-        Rule::Ioctl => commands(&mut block, confinement),
-        Rule::Metadata => block.finish(confinement.metadata()),
-        Rule::Mode { argument } => without(&mut block, argument, SET_ID, confinement.metadata()),
+        Rule::Priority { single } => restrict_priority(&mut block, single, confinement),
+        Rule::Socket => restrict_sockets(&mut block, confinement),
+        Rule::Ioctl => restrict_ioctls(&mut block, confinement),
+        Rule::Metadata => block.finish(confinement.metadata_action()),
+        Rule::Mode { argument } => forbid_bits(&mut block, argument, SET_ID, confinement.metadata_action()),
     }
     block
 }
 
 /// Ends with `EPERM` if the argument has one of the bits, else with the action.
-fn without(block: &mut FilterProgram, argument: u32, bits: u32, action: u32) {
+fn forbid_bits(block: &mut FilterProgram, argument: u32, bits: u32, action: u32) {
     block.load(low_word(argument));
-    block.finish_if(ANY_BIT, bits, fail(libc::EPERM));
+    block.finish_if(ANY_BIT, bits, fail_action(libc::EPERM));
     block.finish(action);
 }
 
 /// Lets a priority be set of a single process: never of a group or a user, which the supervisor
 /// belongs to, nor of the supervisor itself.
-fn priority(block: &mut FilterProgram, single: u32, confinement: Confinement) {
+fn restrict_priority(block: &mut FilterProgram, single: u32, confinement: Confinement) {
     block.load(low_word(0));
-    block.push(EQUAL, single, 1, 0);
-    block.finish(fail(libc::EPERM));
+    block.push(JUMP_IF_EQUAL, single, 1, 0);
+    block.finish(fail_action(libc::EPERM));
     block.load(low_word(1));
     if confinement == Confinement::Namespaces {
-        block.finish_if(EQUAL, 1, fail(libc::EPERM));
-        block.finish(ALLOW);
+        block.finish_if(JUMP_IF_EQUAL, 1, fail_action(libc::EPERM));
+        block.finish(ALLOW_ACTION);
     } else {
-        block.finish_if(EQUAL, 0, ALLOW);
-        block.finish(fail(libc::EPERM));
+        block.finish_if(JUMP_IF_EQUAL, 0, ALLOW_ACTION);
+        block.finish(fail_action(libc::EPERM));
     }
 }
 
 /// Lets sockets of these families be made; of netlink only the routes, which `getifaddrs` reads.
-fn sockets(block: &mut FilterProgram, confinement: Confinement) {
-    let family = fail(libc::EAFNOSUPPORT);
+fn restrict_sockets(block: &mut FilterProgram, confinement: Confinement) {
+    let family = fail_action(libc::EAFNOSUPPORT);
     block.load(low_word(0));
     match confinement {
         Confinement::Landlock { internet: false, .. } => return block.finish(family),
         Confinement::Landlock { .. } => {}
-        Confinement::Namespaces => block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW),
+        Confinement::Namespaces => {
+            block.finish_if(JUMP_IF_EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW_ACTION)
+        }
     }
-    block.push(EQUAL, libc::AF_NETLINK.cast_unsigned(), 0, 3);
+    block.push(JUMP_IF_EQUAL, libc::AF_NETLINK.cast_unsigned(), 0, 3);
     block.load(low_word(2));
-    block.finish_if(EQUAL, libc::NETLINK_ROUTE.cast_unsigned(), ALLOW);
+    block.finish_if(JUMP_IF_EQUAL, libc::NETLINK_ROUTE.cast_unsigned(), ALLOW_ACTION);
     // Netlink of another protocol matches neither family below.
     block.load(low_word(0));
-    block.push(EQUAL, libc::AF_INET.cast_unsigned(), 2, 0);
-    block.push(EQUAL, libc::AF_INET6.cast_unsigned(), 1, 0);
+    block.push(JUMP_IF_EQUAL, libc::AF_INET.cast_unsigned(), 2, 0);
+    block.push(JUMP_IF_EQUAL, libc::AF_INET6.cast_unsigned(), 1, 0);
     block.finish(family);
     block.load(low_word(2));
-    IP_PROTOCOLS.iter().for_each(|protocol| block.finish_if(EQUAL, *protocol, ALLOW));
-    block.finish(fail(libc::EPROTONOSUPPORT));
+    IP_PROTOCOLS.iter().for_each(|protocol| block.finish_if(JUMP_IF_EQUAL, *protocol, ALLOW_ACTION));
+    block.finish(fail_action(libc::EPROTONOSUPPORT));
 }
 
 /// Lets every `ioctl` pass but those that type into terminals, and those that change files'
 /// attributes where only Landlock protects files.
-fn commands(block: &mut FilterProgram, confinement: Confinement) {
+fn restrict_ioctls(block: &mut FilterProgram, confinement: Confinement) {
     block.load(low_word(1));
     if confinement != Confinement::Namespaces {
-        ATTRIBUTE_CHANGES.iter().for_each(|command| block.finish_if(EQUAL, *command, fail(libc::ENOTSUP)));
+        ATTRIBUTE_CHANGES
+            .iter()
+            .for_each(|command| block.finish_if(JUMP_IF_EQUAL, *command, fail_action(libc::ENOTSUP)));
     }
-    TERMINAL_TYPING.iter().for_each(|command| block.finish_if(EQUAL, *command, fail(libc::EPERM)));
-    block.finish(ALLOW);
+    TERMINAL_TYPING
+        .iter()
+        .for_each(|command| block.finish_if(JUMP_IF_EQUAL, *command, fail_action(libc::EPERM)));
+    block.finish(ALLOW_ACTION);
 }
 
 #[cfg(test)]
@@ -272,7 +284,7 @@ mod tests {
         number: i64,
         arguments: [u64; N],
     ) -> u32 {
-        let bytes = build(confinement).unwrap();
+        let bytes = build_filter(confinement).unwrap();
         let mut data = Vec::new();
         data.extend(u32::try_from(number).unwrap().to_le_bytes());
         data.extend(arch.to_le_bytes());
@@ -286,11 +298,11 @@ mod tests {
             let jump = |holds: bool| usize::from(if holds { then } else { otherwise });
             at += 1;
             match code {
-                LOAD => {
+                LOAD_WORD => {
                     word = u32::from_le_bytes(data[value as usize..value as usize + 4].try_into().unwrap())
                 }
-                ALWAYS => at += value as usize,
-                EQUAL => at += jump(word == value),
+                JUMP_ALWAYS => at += value as usize,
+                JUMP_IF_EQUAL => at += jump(word == value),
                 AT_LEAST => at += jump(word >= value),
                 ANY_BIT => at += jump(word & value != 0),
                 RETURN => return value,
@@ -308,10 +320,10 @@ mod tests {
         let arch = ARCHITECTURE.unwrap();
         for confinement in [Confinement::Namespaces, CLOSED, INTERNET, NOTIFYING] {
             for number in 0..600 {
-                let mut rows = CALLS.iter().filter(|call| call.applies_to(confinement.tier()));
+                let mut rows = RESTRICTED_CALLS.iter().filter(|call| call.applies_to(confinement.tier()));
                 let expected = match rows.find(|call| call.number == number).map(|call| call.rule) {
-                    None => ALLOW,
-                    Some(Rule::Fail(error)) => fail(error),
+                    None => ALLOW_ACTION,
+                    Some(Rule::Fail(error)) => fail_action(error),
                     Some(_) => continue,
                 };
                 assert_eq!(verdict_of(confinement, arch, number, [0; 3]), expected, "call {number}");
@@ -319,54 +331,58 @@ mod tests {
             for number in
                 [libc::SYS_mount, libc::SYS_bpf, libc::SYS_keyctl, libc::SYS_setns, 443, 457, 458, 467]
             {
-                assert_eq!(verdict_of(confinement, arch, number, [0; 3]), fail(libc::EPERM), "call {number}");
+                assert_eq!(
+                    verdict_of(confinement, arch, number, [0; 3]),
+                    fail_action(libc::EPERM),
+                    "call {number}"
+                );
             }
             for number in [libc::SYS_clone3, libc::SYS_openat2, libc::SYS_io_uring_setup] {
                 assert_eq!(
                     verdict_of(confinement, arch, number, [0; 3]),
-                    fail(libc::ENOSYS),
+                    fail_action(libc::ENOSYS),
                     "call {number}"
                 );
             }
         }
-        assert_eq!(verdict(arch, 0x4000_0000 + 39, [0; 3]), fail(libc::ENOSYS));
-        assert_eq!(verdict(arch ^ 1, 1, [0; 3]), fail(libc::ENOSYS));
+        assert_eq!(verdict(arch, 0x4000_0000 + 39, [0; 3]), fail_action(libc::ENOSYS));
+        assert_eq!(verdict(arch ^ 1, 1, [0; 3]), fail_action(libc::ENOSYS));
     }
 
     #[test]
     fn without_namespaces_nothing_is_shared_and_no_socket_made() {
         let arch = ARCHITECTURE.unwrap();
-        let family = fail(libc::EAFNOSUPPORT);
+        let family = fail_action(libc::EAFNOSUPPORT);
         for domain in 0..48 {
             let made = |confinement| verdict_of(confinement, arch, libc::SYS_socket, [domain, 1, 0]);
             assert_eq!(made(CLOSED), family, "{domain}");
-            let expected = if matches!(domain, 2 | 10 | 16) { ALLOW } else { family };
+            let expected = if matches!(domain, 2 | 10 | 16) { ALLOW_ACTION } else { family };
             assert_eq!(made(INTERNET), expected, "{domain}");
         }
         for landlock in [CLOSED, INTERNET, NOTIFYING] {
             let judge = |number, arguments: [u64; 3]| verdict_of(landlock, arch, number, arguments);
-            assert_eq!(judge(libc::SYS_socketpair, [1, 1, 0]), ALLOW);
+            assert_eq!(judge(libc::SYS_socketpair, [1, 1, 0]), ALLOW_ACTION);
             assert_eq!(judge(libc::SYS_socketpair, [2, 1, 0]), family);
             for number in [libc::SYS_shmget, libc::SYS_semop, libc::SYS_msgsnd, libc::SYS_mq_open] {
-                assert_eq!(judge(number, [0; 3]), fail(libc::ENOSYS), "{number}");
-                assert_eq!(verdict(arch, number, [0; 3]), ALLOW, "{number}");
+                assert_eq!(judge(number, [0; 3]), fail_action(libc::ENOSYS), "{number}");
+                assert_eq!(verdict(arch, number, [0; 3]), ALLOW_ACTION, "{number}");
             }
             for number in [libc::SYS_inotify_init1, libc::SYS_inotify_add_watch] {
-                assert_eq!(judge(number, [0; 3]), fail(libc::ENOSYS), "{number}");
-                assert_eq!(verdict(arch, number, [0; 3]), ALLOW, "{number}");
+                assert_eq!(judge(number, [0; 3]), fail_action(libc::ENOSYS), "{number}");
+                assert_eq!(verdict(arch, number, [0; 3]), ALLOW_ACTION, "{number}");
             }
-            assert_eq!(judge(libc::SYS_kill, [u64::from(u32::MAX), 0, 0]), fail(libc::EPERM));
-            assert_eq!(judge(libc::SYS_kill, [0, 0, 0]), ALLOW);
-            assert_eq!(judge(libc::SYS_kill, [77, 0, 0]), ALLOW);
+            assert_eq!(judge(libc::SYS_kill, [u64::from(u32::MAX), 0, 0]), fail_action(libc::EPERM));
+            assert_eq!(judge(libc::SYS_kill, [0, 0, 0]), ALLOW_ACTION);
+            assert_eq!(judge(libc::SYS_kill, [77, 0, 0]), ALLOW_ACTION);
             for number in [libc::SYS_setxattr, libc::SYS_fremovexattr, 463, 466, 469] {
-                assert_eq!(judge(number, [0; 3]), fail(libc::ENOTSUP), "{number}");
+                assert_eq!(judge(number, [0; 3]), fail_action(libc::ENOTSUP), "{number}");
             }
             for command in [0x4008_6602, 0x401c_5820, 0x4080_6685] {
-                assert_eq!(judge(libc::SYS_ioctl, [3, command, 0]), fail(libc::ENOTSUP));
-                assert_eq!(verdict(arch, libc::SYS_ioctl, [3, command, 0]), ALLOW);
+                assert_eq!(judge(libc::SYS_ioctl, [3, command, 0]), fail_action(libc::ENOTSUP));
+                assert_eq!(verdict(arch, libc::SYS_ioctl, [3, command, 0]), ALLOW_ACTION);
             }
-            assert_eq!(judge(libc::SYS_ioctl, [3, 0x5412, 0]), fail(libc::EPERM));
-            assert_eq!(judge(libc::SYS_read, [0; 3]), ALLOW);
+            assert_eq!(judge(libc::SYS_ioctl, [3, 0x5412, 0]), fail_action(libc::EPERM));
+            assert_eq!(judge(libc::SYS_read, [0; 3]), ALLOW_ACTION);
         }
     }
 
@@ -375,8 +391,9 @@ mod tests {
         let arch = ARCHITECTURE.unwrap();
         let held = libc::SECCOMP_RET_USER_NOTIF;
         let rows = |rule: fn(Rule) -> bool| {
-            let rows =
-                CALLS.iter().filter(move |call| call.applies_to(FilteredTier::Landlock) && rule(call.rule));
+            let rows = RESTRICTED_CALLS
+                .iter()
+                .filter(move |call| call.applies_to(FilteredTier::Landlock) && rule(call.rule));
             rows.map(|call| call.number).collect::<Vec<_>>()
         };
         let metadata = rows(|rule| rule == Rule::Metadata);
@@ -387,8 +404,8 @@ mod tests {
         );
         for number in metadata {
             assert_eq!(verdict_of(NOTIFYING, arch, number, [0; 3]), held, "{number}");
-            assert_eq!(verdict_of(CLOSED, arch, number, [0; 3]), ALLOW, "{number}");
-            assert_eq!(verdict(arch, number, [0; 3]), ALLOW, "{number}");
+            assert_eq!(verdict_of(CLOSED, arch, number, [0; 3]), ALLOW_ACTION, "{number}");
+            assert_eq!(verdict(arch, number, [0; 3]), ALLOW_ACTION, "{number}");
         }
         for (number, arguments) in [
             (libc::SYS_fchmod, [3, 0o755, 0]),
@@ -396,39 +413,40 @@ mod tests {
             (libc::SYS_fchmodat, [3, 0, 0o1777]),
         ] {
             assert_eq!(verdict_of(NOTIFYING, arch, number, arguments), held, "{number}");
-            assert_eq!(verdict_of(CLOSED, arch, number, arguments), ALLOW, "{number}");
+            assert_eq!(verdict_of(CLOSED, arch, number, arguments), ALLOW_ACTION, "{number}");
         }
         for (number, arguments) in [(libc::SYS_fchmod, [3, 0o4755, 0]), (libc::SYS_fchmodat, [3, 0, 0o2755])]
         {
-            assert_eq!(verdict_of(NOTIFYING, arch, number, arguments), fail(libc::EPERM), "{number}");
+            assert_eq!(verdict_of(NOTIFYING, arch, number, arguments), fail_action(libc::EPERM), "{number}");
         }
     }
 
     #[test]
     fn limits_and_schedules_of_the_supervisor_stay() {
         let arch = ARCHITECTURE.unwrap();
-        let perm = fail(libc::EPERM);
+        let perm = fail_action(libc::EPERM);
         for confinement in [Confinement::Namespaces, CLOSED, INTERNET] {
             let judge = |number, arguments: [u64; 3]| verdict_of(confinement, arch, number, arguments);
-            assert_eq!(judge(libc::SYS_prlimit64, [0, 7, 1]), ALLOW);
+            assert_eq!(judge(libc::SYS_prlimit64, [0, 7, 1]), ALLOW_ACTION);
             // Whatever stands above the kernel's 32 bits.
-            assert_eq!(judge(libc::SYS_prlimit64, [1 << 32, 7, 1]), ALLOW);
+            assert_eq!(judge(libc::SYS_prlimit64, [1 << 32, 7, 1]), ALLOW_ACTION);
             for pid in [1, (1 << 32) + 1, 77, u64::from(u32::MAX)] {
                 assert_eq!(judge(libc::SYS_prlimit64, [pid, 7, 1]), perm);
                 // With a process namespace the others are the command's own.
                 let is_first = pid & u64::from(u32::MAX) == 1;
-                let expected = if confinement == Confinement::Namespaces && !is_first { ALLOW } else { perm };
+                let expected =
+                    if confinement == Confinement::Namespaces && !is_first { ALLOW_ACTION } else { perm };
                 for number in [
                     libc::SYS_sched_setaffinity,
                     libc::SYS_sched_setscheduler,
                     libc::SYS_sched_setparam,
                     libc::SYS_sched_setattr,
                 ] {
-                    assert_eq!(judge(number, [0, 8, 1]), ALLOW, "{number}");
+                    assert_eq!(judge(number, [0, 8, 1]), ALLOW_ACTION, "{number}");
                     assert_eq!(judge(number, [pid, 8, 1]), expected, "{number} of {pid}");
                 }
                 for (number, single) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
-                    assert_eq!(judge(number, [single, 0, 19]), ALLOW, "{number}");
+                    assert_eq!(judge(number, [single, 0, 19]), ALLOW_ACTION, "{number}");
                     assert_eq!(judge(number, [single, pid, 19]), expected, "{number} of {pid}");
                     // A group's, a user's.
                     assert_eq!(judge(number, [single + 1, 0, 19]), perm, "{number}");
@@ -442,27 +460,27 @@ mod tests {
     fn arguments_are_judged() {
         let arch = ARCHITECTURE.unwrap();
         let (perm, family, protocol) =
-            (fail(libc::EPERM), fail(libc::EAFNOSUPPORT), fail(libc::EPROTONOSUPPORT));
+            (fail_action(libc::EPERM), fail_action(libc::EAFNOSUPPORT), fail_action(libc::EPROTONOSUPPORT));
         let cases: &[(libc::c_long, [u64; 3], u32)] = &[
-            (libc::SYS_clone, [0x0001_1200 | 17, 0, 0], ALLOW),
+            (libc::SYS_clone, [0x0001_1200 | 17, 0, 0], ALLOW_ACTION),
             (libc::SYS_clone, [0x1000_0000 | 17, 0, 0], perm),
             (libc::SYS_unshare, [0x0002_0000, 0, 0], perm),
             (libc::SYS_unshare, [0x80, 0, 0], perm),
-            (libc::SYS_unshare, [0x400, 0, 0], ALLOW),
+            (libc::SYS_unshare, [0x400, 0, 0], ALLOW_ACTION),
             (libc::SYS_ioctl, [0, 0x5412, 0], perm),
             (libc::SYS_ioctl, [0, 0xffff_ffff_0000_5412, 0], perm),
-            (libc::SYS_ioctl, [0, 0x5401, 0], ALLOW),
-            (libc::SYS_socketpair, [1, 1, 0], ALLOW),
+            (libc::SYS_ioctl, [0, 0x5401, 0], ALLOW_ACTION),
+            (libc::SYS_socketpair, [1, 1, 0], ALLOW_ACTION),
             (libc::SYS_socketpair, [16, 1, 0], family),
-            (libc::SYS_socket, [1, 1, 0], ALLOW),
-            (libc::SYS_socket, [2, 1, 6], ALLOW),
-            (libc::SYS_socket, [10, 2, 17], ALLOW),
-            (libc::SYS_socket, [2, 2, 1], ALLOW),
+            (libc::SYS_socket, [1, 1, 0], ALLOW_ACTION),
+            (libc::SYS_socket, [2, 1, 6], ALLOW_ACTION),
+            (libc::SYS_socket, [10, 2, 17], ALLOW_ACTION),
+            (libc::SYS_socket, [2, 2, 1], ALLOW_ACTION),
             (libc::SYS_socket, [2, 6, 33], protocol),
             (libc::SYS_socket, [2, 1, 262], protocol),
             (libc::SYS_socket, [2, 3, 255], protocol),
             (libc::SYS_socket, [10, 1, 132], protocol),
-            (libc::SYS_socket, [16, 3, 0], ALLOW),
+            (libc::SYS_socket, [16, 3, 0], ALLOW_ACTION),
             (libc::SYS_socket, [16, 3, 12], family),
             (libc::SYS_socket, [17, 3, 0], family),
             (libc::SYS_socket, [40, 1, 0], family),
@@ -472,17 +490,17 @@ mod tests {
         }
         let (create, temporary) = (0o100, 0o20_200_000);
         let modes: &[(libc::c_long, [u64; 4], u32)] = &[
-            (libc::SYS_fchmod, [3, 0o755, 0, 0], ALLOW),
-            (libc::SYS_fchmod, [3, 0o1777, 0, 0], ALLOW),
+            (libc::SYS_fchmod, [3, 0o755, 0, 0], ALLOW_ACTION),
+            (libc::SYS_fchmod, [3, 0o1777, 0, 0], ALLOW_ACTION),
             (libc::SYS_fchmod, [3, 0o4755, 0, 0], perm),
             (libc::SYS_fchmod, [3, 0o2755, 0, 0], perm),
-            (libc::SYS_fchmodat, [3, 0, 0o755, 0], ALLOW),
+            (libc::SYS_fchmodat, [3, 0, 0o755, 0], ALLOW_ACTION),
             (libc::SYS_fchmodat, [3, 0o6000, 0o6755, 0], perm),
             (crate::syscalls::FCHMODAT2, [3, 0, 0o4000, 0], perm),
-            (libc::SYS_mknodat, [3, 0, 0o100_644, 0], ALLOW),
+            (libc::SYS_mknodat, [3, 0, 0o100_644, 0], ALLOW_ACTION),
             (libc::SYS_mknodat, [3, 0, 0o104_755, 0], perm),
-            (libc::SYS_openat, [3, 0, 0, 0o4755], ALLOW),
-            (libc::SYS_openat, [3, 0, create, 0o644], ALLOW),
+            (libc::SYS_openat, [3, 0, 0, 0o4755], ALLOW_ACTION),
+            (libc::SYS_openat, [3, 0, create, 0o644], ALLOW_ACTION),
             (libc::SYS_openat, [3, 0, create | 1, 0o4755], perm),
             (libc::SYS_openat, [3, 0, temporary, 0o2755], perm),
             #[cfg(target_arch = "x86_64")]
@@ -490,7 +508,7 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             (libc::SYS_open, [0, create, 0o4755, 0], perm),
             #[cfg(target_arch = "x86_64")]
-            (libc::SYS_open, [0, create, 0o755, 0], ALLOW),
+            (libc::SYS_open, [0, create, 0o755, 0], ALLOW_ACTION),
             #[cfg(target_arch = "x86_64")]
             (libc::SYS_creat, [0, 0o4755, 0, 0], perm),
         ];

@@ -56,7 +56,7 @@ impl FrameWriter {
     }
 
     /// Writes bytes as they are; the reader knows how many they are.
-    pub(super) fn raw(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 

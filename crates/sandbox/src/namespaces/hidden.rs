@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::toolchain::SYSTEM;
+use crate::toolchain::SYSTEM_DIRECTORIES;
 
 /// Whoever reaches it has the host build and store things.
-const SERVICES: [&str; 1] = ["nix/var/nix/daemon-socket"];
+const SERVICE_SOCKETS: [&str; 1] = ["nix/var/nix/daemon-socket"];
 
 /// Root's alone by what they are, whatever their mode.
 const ROOT_SECRETS: [&str; 7] = [
@@ -24,7 +24,7 @@ const ROOT_SECRETS: [&str; 7] = [
 
 /// Directories where services keep keys and passwords among files that everybody reads. All of
 /// `/etc` would be too much: it is searched before every command of root's.
-const KEPT: [&str; 8] = [
+const KEY_DIRECTORIES: [&str; 8] = [
     "etc",
     "etc/ssl",
     "etc/ssh",
@@ -40,7 +40,7 @@ const MAX_ENTRIES: usize = 2_000;
 /// Mounts that this may cost; a full server has some twenty.
 const MAX_CLOSED: usize = 512;
 /// Read for others, and search besides for a directory.
-const OTHERS: u32 = 0o4;
+const OTHERS_READ: u32 = 0o4;
 const OTHERS_ENTER: u32 = 0o5;
 
 /// The files that were hidden from the last command, so that the next one of the same sandbox
@@ -57,10 +57,10 @@ struct CachedScan {
 }
 
 impl HiddenFiles {
-    /// Returns the result of [`hidden`] beneath `/`.
-    pub(super) fn hidden(&self, uid: u32) -> Vec<PathBuf> {
+    /// Returns the result of [`find_hidden_files`] beneath `/`.
+    pub(super) fn find_cached(&self, uid: u32) -> Vec<PathBuf> {
         let base = Path::new("/");
-        let changed: Vec<Option<SystemTime>> = KEPT
+        let changed: Vec<Option<SystemTime>> = KEY_DIRECTORIES
             .iter()
             .map(|directory| fs::metadata(base.join(directory)).and_then(|found| found.modified()).ok())
             .collect();
@@ -69,7 +69,7 @@ impl HiddenFiles {
         {
             return known.hidden.clone();
         }
-        let hidden = hidden(base, uid);
+        let hidden = find_hidden_files(base, uid);
         *remembered = Some(CachedScan { uid, changed, hidden: hidden.clone() });
         hidden
     }
@@ -77,16 +77,16 @@ impl HiddenFiles {
 
 /// Returns the files to hide from a command of user `uid`, beneath `base`, which is `/` outside of
 /// tests. A command of root's could read what others can't, because root owns it.
-fn hidden(base: &Path, uid: u32) -> Vec<PathBuf> {
-    let mut hidden: Vec<PathBuf> = SERVICES.iter().map(|path| base.join(path)).collect();
+fn find_hidden_files(base: &Path, uid: u32) -> Vec<PathBuf> {
+    let mut hidden: Vec<PathBuf> = SERVICE_SOCKETS.iter().map(|path| base.join(path)).collect();
     if uid != 0 {
         return hidden;
     }
     hidden.extend(ROOT_SECRETS.iter().map(|path| base.join(path)));
-    let kept = KEPT.iter().filter_map(|directory| fs::read_dir(base.join(directory)).ok());
+    let kept = KEY_DIRECTORIES.iter().filter_map(|directory| fs::read_dir(base.join(directory)).ok());
     let closed = kept.flat_map(|entries| entries.flatten().take(MAX_ENTRIES)).filter(|entry| {
         entry.metadata().is_ok_and(|found| {
-            let wanted = if found.is_dir() { OTHERS_ENTER } else { OTHERS };
+            let wanted = if found.is_dir() { OTHERS_ENTER } else { OTHERS_READ };
             (found.is_dir() || found.is_file()) && found.permissions().mode() & wanted != wanted
         })
     });
@@ -113,9 +113,9 @@ pub(super) fn named_sockets(list: &str) -> impl Iterator<Item = &str> {
 /// from connecting.
 pub(super) fn reachable_sockets(list: &str) -> Vec<&str> {
     let mut found: Vec<&str> = named_sockets(list)
-        .filter(|path| SYSTEM.iter().any(|system| Path::new(path).starts_with(system)))
+        .filter(|path| SYSTEM_DIRECTORIES.iter().any(|system| Path::new(path).starts_with(system)))
         .filter(|path| {
-            !SERVICES.iter().any(|service| Path::new(path).starts_with(Path::new("/").join(service)))
+            !SERVICE_SOCKETS.iter().any(|service| Path::new(path).starts_with(Path::new("/").join(service)))
         })
         .collect();
     found.sort_unstable();
@@ -150,7 +150,7 @@ mod tests {
         fs::set_permissions(base.path().join("etc/sudoers.d"), fs::Permissions::from_mode(0o750)).unwrap();
         std::os::unix::fs::symlink("pgpass", base.path().join("etc/link")).unwrap();
         let names = |uid| -> Vec<String> {
-            let found = hidden(base.path(), uid).into_iter().filter(|path| path.exists());
+            let found = find_hidden_files(base.path(), uid).into_iter().filter(|path| path.exists());
             found.map(|path| path.strip_prefix(base.path()).unwrap().display().to_string()).collect()
         };
         assert_eq!(names(1000), ["nix/var/nix/daemon-socket"]);
@@ -169,7 +169,7 @@ mod tests {
     fn what_is_remembered_is_what_is_found() {
         let memory = HiddenFiles::default();
         for uid in [0, 1000, 0, 0] {
-            assert_eq!(memory.hidden(uid), hidden(Path::new("/"), uid));
+            assert_eq!(memory.find_cached(uid), find_hidden_files(Path::new("/"), uid));
         }
     }
 

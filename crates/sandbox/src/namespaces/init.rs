@@ -27,18 +27,18 @@ use super::messages::{HelperMessage, Stage};
 use super::policy::Policy;
 use super::ready::MAX_WAIT;
 use super::restrict::{self, Grant, Tcp};
-use super::root::{RootBuilder, copy, enter, new_root};
+use super::root::{RootBuilder, clone_mount, enter_root, mount_new_root};
 use super::steps::Step;
 use super::sys::{self, CStringArray};
 use super::{bounds, canary, cgroups, pass, policy, terminal};
 
 /// The resources of a policy's limits, in its order.
-pub(super) const RESOURCES: [Resource; 6] =
+pub(super) const LIMITED_RESOURCES: [Resource; 6] =
     [Resource::Core, Resource::Nproc, Resource::Fsize, Resource::Nofile, Resource::Cpu, Resource::As];
 
 /// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's
 /// own kernel.
-const WAITING: i32 = 128;
+const MAX_PENDING_CONNECTIONS: i32 = 128;
 
 /// A failed set-up: the stage, the step's number, the error.
 pub(super) struct SetupFailure(pub(super) Stage, pub(super) u32, pub(super) Errno);
@@ -56,7 +56,7 @@ impl<T> AtStage<T> for Result<T, Errno> {
 /// Prepares a sandbox and becomes its pid 1; never returns. With `waits`, namespaces are made
 /// before the policy comes.
 pub(super) fn run(control: &OwnedFd, waits: bool) -> ! {
-    report_failure(control, prepare(control, waits));
+    report_failure(control, prepare_sandbox(control, waits));
     sys::exit(125)
 }
 
@@ -73,18 +73,19 @@ pub(super) fn send_message(control: &OwnedFd, message: HelperMessage) {
 }
 
 /// The namespaces that depend on no command, so that they can be made before there is one.
-const EARLY: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+const EARLY_NAMESPACES: libc::c_int =
+    libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 /// Those that begin with pid 1: the mounts are the host's of that moment.
-const LATE: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
+const LATE_NAMESPACES: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
 
 /// Makes the namespaces that can be made before there is a command, and waits for one. Nothing of
 /// it is known here yet.
-fn wait(control: &OwnedFd) -> Result<(), SetupFailure> {
+fn wait_for_policy(control: &OwnedFd) -> Result<(), SetupFailure> {
     // In the new namespace this process is nobody until it is mapped.
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(EARLY).at_stage(Stage::Namespaces)?;
-    map_one(uid.as_raw(), gid.as_raw()).at_stage(Stage::Identity)?;
-    loopback().at_stage(Stage::Loopback)?;
+    sys::unshare(EARLY_NAMESPACES).at_stage(Stage::Namespaces)?;
+    map_single_user(uid.as_raw(), gid.as_raw()).at_stage(Stage::Identity)?;
+    start_loopback().at_stage(Stage::Loopback)?;
     send_message(control, HelperMessage::Waiting);
     let max_wait = Timespec::try_from(MAX_WAIT).map_err(|_| Errno::INVAL).at_stage(Stage::Policy)?;
     loop {
@@ -98,7 +99,7 @@ fn wait(control: &OwnedFd) -> Result<(), SetupFailure> {
     }
 }
 
-fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
+fn prepare_sandbox(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
     send_message(control, HelperMessage::Hello);
     // Modes are as given while the root is built; the command gets its own mask back.
     let mask = rustix::process::umask(Mode::empty());
@@ -107,7 +108,7 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
         rustix::thread::set_thread_groups(&[]).at_stage(Stage::Identity)?;
     }
     if waits {
-        wait(control)?;
+        wait_for_policy(control)?;
     }
     let mut header = [0; HEADER_BYTES];
     let mut passed = Vec::new();
@@ -129,11 +130,11 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
     .transpose()
     .at_stage(Stage::Witness)?;
     let stdin = receive_input(control, policy.stdin).at_stage(Stage::Input)?;
-    merge(&policy).at_stage(Stage::Supervise)?;
-    let _lock = if policy.joins { Some(join(passed).at_stage(Stage::Join)?) } else { None };
-    let network = if policy.own_network { EARLY } else { EARLY & !libc::CLONE_NEWNET };
-    let namespaces = if waits { LATE } else { LATE | network };
-    cgroups::enter(&policy.groups).at_stage(Stage::Groups)?;
+    merge_outputs(&policy).at_stage(Stage::Supervise)?;
+    let _lock = if policy.joins { Some(join_namespaces(passed).at_stage(Stage::Join)?) } else { None };
+    let network = if policy.own_network { EARLY_NAMESPACES } else { EARLY_NAMESPACES & !libc::CLONE_NEWNET };
+    let namespaces = if waits { LATE_NAMESPACES } else { LATE_NAMESPACES | network };
+    cgroups::enter_groups(&policy.groups).at_stage(Stage::Groups)?;
     let gate = if policy.groups.iter().any(CgroupEntry::is_joined) {
         Some(eventfd(0, EventfdFlags::CLOEXEC).at_stage(Stage::Groups)?)
     } else {
@@ -158,7 +159,7 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
             },
         );
         if let (Ok(pid), Some(gate)) = (started, &gate) {
-            let joined = cgroups::join(&policy.groups, pid.as_raw_nonzero().get().cast_unsigned());
+            let joined = cgroups::join_groups(&policy.groups, pid.as_raw_nonzero().get().cast_unsigned());
             let errno = joined.err().map_or(0, |errno| errno.raw_os_error().unsigned_abs());
             // Pid 1 waits for it.
             rustix::io::write(gate, &(u64::from(errno) + 1).to_ne_bytes()).ok();
@@ -168,7 +169,7 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
 
 /// Enters the namespaces of a base, and its root; what must stay open for as long as anything of
 /// the command lives.
-fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
+fn join_namespaces(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
     let [root, user, mounts, lock] =
         <[OwnedFd; pass::MAX_DESCRIPTORS]>::try_from(passed).map_err(|_| Errno::PROTO)?;
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
@@ -180,7 +181,7 @@ fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
 }
 
 /// Makes standard error what standard output is, where that was asked for.
-pub(super) fn merge(policy: &Policy<&CStr>) -> Result<(), Errno> {
+pub(super) fn merge_outputs(policy: &Policy<&CStr>) -> Result<(), Errno> {
     if policy.merged { rustix::stdio::dup2_stderr(rustix::stdio::stdout()) } else { Ok(()) }
 }
 
@@ -201,62 +202,63 @@ impl Init<'_> {
     /// already.
     fn run(&self, apart: bool) -> Result<(), SetupFailure> {
         if !apart {
-            map_one(self.policy.uid, self.policy.gid).at_stage(Stage::Identity)?;
+            map_single_user(self.policy.uid, self.policy.gid).at_stage(Stage::Identity)?;
         }
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change(c"/", private).at_stage(Stage::Root)?;
-        let base = self.policy.joins.then(|| copy(CWD, c".", true, 0)).transpose().at_stage(Stage::Join)?;
-        let root = new_root(self.policy.scratch_bytes).at_stage(Stage::Root)?;
+        let base =
+            self.policy.joins.then(|| clone_mount(CWD, c".", true, 0)).transpose().at_stage(Stage::Join)?;
+        let root = mount_new_root(self.policy.scratch_bytes).at_stage(Stage::Root)?;
         let mut builder = RootBuilder::new(&root, base, self.policy.pid_max);
         for (index, step) in (0..).zip(&self.policy.steps) {
-            builder.step(step).map_err(|errno| SetupFailure(Stage::Step, index, errno))?;
+            builder.carry_out(step).map_err(|errno| SetupFailure(Stage::Step, index, errno))?;
         }
-        enter(&root).at_stage(Stage::Enter)?;
+        enter_root(&root).at_stage(Stage::Enter)?;
         drop(builder);
         drop(root);
         rustix::process::chdir(self.policy.cwd).at_stage(Stage::Directory)?;
         if self.policy.own_network && !apart {
-            loopback().at_stage(Stage::Loopback)?;
+            start_loopback().at_stage(Stage::Loopback)?;
         }
         if self.policy.listen > 0 {
-            self.listen().at_stage(Stage::Listen)?;
+            self.pass_listener().at_stage(Stage::Listen)?;
         }
-        self.limits().at_stage(Stage::Limits)?;
+        self.set_limits().at_stage(Stage::Limits)?;
         drop_privileges().at_stage(Stage::Privileges)?;
-        self.confine()
+        self.confine_and_run()
     }
 
     /// Adds the remaining confinement, after the root was built and privileges were dropped, and
     /// runs the command to its end.
-    pub(super) fn confine(&self) -> Result<(), SetupFailure> {
+    pub(super) fn confine_and_run(&self) -> Result<(), SetupFailure> {
         if self.policy.landlock > 0 {
-            self.restrict().at_stage(Stage::Landlock)?;
+            self.restrict_by_landlock().at_stage(Stage::Landlock)?;
         }
         if !self.policy.filter.is_empty() {
             sys::install_filter(&self.policy.filter).at_stage(Stage::Filter)?;
         }
-        self.command()
+        self.run_command()
     }
 
     /// Restricts this process by Landlock: the whole new root may be read, and mounts for writing
     /// may be written.
-    fn restrict(&self) -> Result<(), Errno> {
+    fn restrict_by_landlock(&self) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(c"/", flags, Mode::empty())?;
-        let written = self.policy.steps.iter().filter_map(Step::written);
+        let written = self.policy.steps.iter().filter_map(Step::written_path);
         let grants = written.map(|path| (path, Grant::Write)).chain([(c".", Grant::Read)]);
-        restrict::restrict(self.policy.landlock, &root, grants, Tcp::Free)
+        restrict::enforce_landlock(self.policy.landlock, &root, grants, Tcp::Free)
     }
 
     /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside
     /// keeps it.
-    pub(super) fn listen(&self) -> Result<(), Errno> {
-        let listener = listener(self.policy.listen)?;
+    pub(super) fn pass_listener(&self) -> Result<(), Errno> {
+        let listener = create_listener(self.policy.listen)?;
         pass::send(self.control, &HelperMessage::Listening.encode(), &[listener.as_fd()]).map(drop)
     }
 
-    pub(super) fn limits(&self) -> Result<(), Errno> {
-        for (resource, limit) in RESOURCES.into_iter().zip(&self.policy.limits) {
+    pub(super) fn set_limits(&self) -> Result<(), Errno> {
+        for (resource, limit) in LIMITED_RESOURCES.into_iter().zip(&self.policy.limits) {
             let Some(limit) = *limit else { continue };
             // Above the hard limit nothing can be had; it is the tighter one then.
             let limit = rustix::process::getrlimit(resource).maximum.map_or(limit, |hard| hard.min(limit));
@@ -267,7 +269,7 @@ impl Init<'_> {
 
     /// Waits until the helper has put this process into its control groups, so that the command
     /// begins in them.
-    fn grouped(&self) -> Result<(), Errno> {
+    fn wait_for_groups(&self) -> Result<(), Errno> {
         let Some(gate) = self.gate else { return Ok(()) };
         loop {
             let mut ready = [PollFd::new(gate, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
@@ -291,10 +293,10 @@ impl Init<'_> {
         }
     }
 
-    fn command(&self) -> Result<(), SetupFailure> {
-        let terminal = self.policy.terminal.map(|size| terminal::open(size, self.control));
+    fn run_command(&self) -> Result<(), SetupFailure> {
+        let terminal = self.policy.terminal.map(|size| terminal::open_terminal(size, self.control));
         let terminal = terminal.transpose().at_stage(Stage::Terminal)?;
-        self.grouped().at_stage(Stage::Groups)?;
+        self.wait_for_groups().at_stage(Stage::Groups)?;
         let mut bounds = Bounds::new(self.policy);
         let children = sys::watch_children().at_stage(Stage::Supervise)?;
         let (argv, env) = (CStringArray::new(&self.policy.argv), CStringArray::new(&self.policy.env));
@@ -302,9 +304,9 @@ impl Init<'_> {
         let escaped = Cell::new(0);
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
-                let counted = bounds.resident(&bounds::processes()) > 0;
+                let counted = bounds.resident_bytes(&bounds::list_processes()) > 0;
                 let Policy { own_network, listen, .. } = *self.policy;
-                escaped.set(canary::escapes(canary, own_network, listen, counted));
+                escaped.set(canary::try_escapes(canary, own_network, listen, counted));
                 return 0;
             }
             trouble.set(Some(match self.become_command(&argv, &env, terminal.as_ref()) {
@@ -365,20 +367,20 @@ impl Init<'_> {
     /// Reaps until the command ends, or the agent does, or too much is used.
     fn supervise(&self, command: Pid, children: &OwnedFd, bounds: &mut Bounds) -> Result<(), Errno> {
         loop {
-            if let Some(what) = bounds.look() {
+            if let Some(what) = bounds.find_excess() {
                 kill_all()?;
                 send_message(self.control, HelperMessage::Exceeded { what, usage: sys::usage_so_far() });
                 return Ok(());
             }
-            while let Some((pid, status)) = reap()? {
+            while let Some((pid, status)) = reap_child()? {
                 if pid != command {
                     continue;
                 }
-                return self.end(status);
+                return self.report_end(status);
             }
             let mut ready =
                 [PollFd::new(children, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
-            let wait = Timespec::try_from(bounds.wait()).map_err(|_| Errno::INVAL)?;
+            let wait = Timespec::try_from(bounds.time_to_next_check()).map_err(|_| Errno::INVAL)?;
             match poll(&mut ready, Some(&wait)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
@@ -399,7 +401,7 @@ impl Init<'_> {
 impl Init<'_> {
     /// Kills what is left and tells how the command ended. The agent needn't wait for the kernel to
     /// take the namespaces apart, which it does when this process ends.
-    fn end(&self, command: rustix::process::WaitStatus) -> Result<(), Errno> {
+    fn report_end(&self, command: rustix::process::WaitStatus) -> Result<(), Errno> {
         kill_all()?;
         let usage = sys::usage_so_far();
         if let Some(code) = command.exit_status() {
@@ -426,7 +428,7 @@ fn kill_all() -> Result<(), Errno> {
     }
 }
 
-fn reap() -> Result<Option<(Pid, rustix::process::WaitStatus)>, Errno> {
+fn reap_child() -> Result<Option<(Pid, rustix::process::WaitStatus)>, Errno> {
     match rustix::process::wait(WaitOptions::NOHANG) {
         Err(Errno::CHILD) => Ok(None),
         other => other,
@@ -434,24 +436,24 @@ fn reap() -> Result<Option<(Pid, rustix::process::WaitStatus)>, Errno> {
 }
 
 /// Maps the same user inside as outside, so that files have their owners.
-pub(super) fn map_one(uid: u32, gid: u32) -> Result<(), Errno> {
+pub(super) fn map_single_user(uid: u32, gid: u32) -> Result<(), Errno> {
     write_file(c"/proc/self/setgroups", b"deny")?;
     write_file(c"/proc/self/uid_map", format!("{uid} {uid} 1").as_bytes())?;
     write_file(c"/proc/self/gid_map", format!("{gid} {gid} 1").as_bytes())
 }
 
-fn loopback() -> Result<(), Errno> {
+fn start_loopback() -> Result<(), Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM);
     sys::start_loopback(rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?)
 }
 
 /// Creates a listener on the sandbox's own loopback; connections wait until the agent takes them.
-fn listener(port: u16) -> Result<OwnedFd, Errno> {
+fn create_listener(port: u16) -> Result<OwnedFd, Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
     let listener = rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
     let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
     rustix::net::bind(&listener, &address)?;
-    rustix::net::listen(&listener, WAITING)?;
+    rustix::net::listen(&listener, MAX_PENDING_CONNECTIONS)?;
     Ok(listener)
 }
 

@@ -72,7 +72,7 @@ pub(super) enum WatchedProcess {
 
 impl WatchedProcess {
     /// Returns the second argument of the helper.
-    pub(super) fn argument(self) -> Option<&'static str> {
+    pub(super) fn helper_argument(self) -> Option<&'static str> {
         match self {
             Self::Init { early } => early.then_some(WAIT_ARGUMENT),
             Self::Outside(argument) => Some(argument),
@@ -80,7 +80,7 @@ impl WatchedProcess {
     }
 
     /// Returns the signal that ends the process.
-    pub(super) fn signal(self) -> rustix::process::Signal {
+    pub(super) fn end_signal(self) -> rustix::process::Signal {
         match self {
             Self::Init { .. } => rustix::process::Signal::KILL,
             Self::Outside(_) => rustix::process::Signal::TERM,
@@ -98,7 +98,7 @@ pub(super) fn prepare_job(
     known: &HostCache,
 ) -> Result<Job, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
+    let plan = plan::plan_root(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
     let candidates = program_candidates(&request)?;
     let stdin = match &request.stdin {
         Stdin::Null => Vec::new(),
@@ -106,7 +106,7 @@ pub(super) fn prepare_job(
     };
     let (terminal, stdin, typed) = match request.streams {
         Streams::Terminal { columns, rows } => {
-            (Some(terminal::Size { columns, rows }), Vec::new(), terminal::typed(stdin))
+            (Some(terminal::Size { columns, rows }), Vec::new(), terminal::with_end_of_file(stdin))
         }
         Streams::Separate | Streams::Merged | Streams::Exact => (None, stdin, Vec::new()),
     };
@@ -129,9 +129,9 @@ pub(super) fn prepare_job(
         cpu: limits.cpu.map(|cpu| u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX)),
         disk: limits.disk_bytes,
         merged: matches!(request.streams, Streams::Merged | Streams::Terminal { .. }),
-        groups: lease.entries()?,
-        landlock: restrict::supported(),
-        filter: filter::build(Confinement::Namespaces).unwrap_or_default(),
+        groups: lease.group_entries()?,
+        landlock: restrict::landlock_version(),
+        filter: filter::build_filter(Confinement::Namespaces).unwrap_or_default(),
         steps: plan.steps.clone(),
         cwd: plan.cwd.clone(),
         candidates: candidates.clone(),
@@ -147,7 +147,7 @@ pub(super) fn prepare_job(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    let proxy = Proxy::of(&request.network, settings.upstream.as_ref());
+    let proxy = Proxy::for_network(&request.network, settings.upstream.as_ref());
     Ok(Job {
         plan,
         policy,
@@ -167,7 +167,7 @@ pub(super) fn prepare_job(
     })
 }
 
-/// Returns the limits in the order of [`init::RESOURCES`].
+/// Returns the limits in the order of [`LIMITED_RESOURCES`](super::init::LIMITED_RESOURCES).
 fn resource_limits(limits: &Limits) -> Vec<Option<u64>> {
     vec![
         Some(0),
@@ -221,11 +221,11 @@ pub(super) fn start_job(settings: &SandboxSettings, job: &mut Job) -> Result<Sta
     }
     let waiting = match job.waiting.take() {
         Some(waiting) => waiting,
-        None => WaitingHelper::start(settings, job.watched_process.argument())?,
+        None => WaitingHelper::start(settings, job.watched_process.helper_argument())?,
     };
     // While the helper begins.
-    job.groups.make()?;
-    job.groups.bound(job.limits.processes, job.limits.memory.unwrap_or_else(default_memory))?;
+    job.groups.create_groups()?;
+    job.groups.set_limits(job.limits.processes, job.limits.memory.unwrap_or_else(default_memory))?;
     // Where it can't be opened here, the helper says so.
     let witness =
         job.witness.as_deref().filter(|_| job.watched_process == (WatchedProcess::Init { early: true }));

@@ -20,7 +20,7 @@ pub(super) struct Launched {
 }
 
 /// Starts a job, its output collected.
-pub(super) fn launch(
+pub(super) fn launch_job(
     settings: &SandboxSettings,
     job: Job,
     cancel: &CancellationToken,
@@ -28,7 +28,7 @@ pub(super) fn launch(
 ) -> Result<Launched, SandboxError> {
     let (mut collector, live) = Collector::new(&job.limits, job.streams, job.live);
     let stop = cancel.child_token();
-    let spilling = job.spill.as_ref().map(Spilling::begin).transpose()?;
+    let spilling = job.spill.as_ref().map(Spilling::create).transpose()?;
     let mut job = job;
     let started = match start_job(settings, &mut job) {
         Ok(started) => started,
@@ -37,7 +37,7 @@ pub(super) fn launch(
             return Err(error);
         }
     };
-    collector.spill(spilling);
+    collector.spill_to(spilling);
     let watcher = Watcher::new(started, job, collector, stop.clone(), begun)?;
     Ok(Launched { watcher, live, stop })
 }

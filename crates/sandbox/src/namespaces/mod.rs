@@ -54,7 +54,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use bubblewrap::Bubblewrap;
 pub(crate) use helper::run_helper_if_asked;
 pub(crate) use landlock_only::LandlockOnly;
-pub(crate) use mount::mount;
+pub(crate) use mount::mount_overlay;
 
 use crate::backend::{Backend, Boxed};
 use crate::request::Request;
@@ -62,7 +62,7 @@ use crate::run::Running;
 use crate::{SandboxError, SandboxSettings};
 use caches::Caches;
 use job::{HostCache, WatchedProcess, prepare_job};
-use launch::{Launched, launch, launch_unattended};
+use launch::{Launched, launch_job, launch_unattended};
 use ready::ReadyHelper;
 
 /// The back-end, with what it keeps between commands.
@@ -91,17 +91,17 @@ impl Namespaces {
         cancel: CancellationToken,
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
-        let joined = self.caches.joined(&self.settings, &request).await?;
+        let joined = self.caches.find_mount(&self.settings, &request).await?;
         let mut job = prepare_job(&self.settings, request, joined, None, &self.known)?;
         if job.watched_process == (WatchedProcess::Init { early: true }) {
             job.waiting = self.ready.take();
         }
-        let Launched { watcher, live, stop } = launch(&self.settings, job, &cancel, begun)?;
+        let Launched { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
         let next = self.ready.next(&self.settings);
         let completed = async move {
             let seen = watcher.run().await;
             next.start();
-            seen.map(|seen| seen.completed(enforcement))
+            seen.map(|seen| seen.into_completed(enforcement))
         };
         Ok(Running::watch(live, stop, completed))
     }
@@ -117,13 +117,13 @@ impl Backend for Namespaces {
             tier: SandboxTier::Namespaces,
             program: None,
             gaps: Vec::new(),
-            groups: self.known.groups.bounds(),
+            groups: self.known.groups.bounded_resources(),
         };
         let start = |request, canary| {
             let job = prepare_job(&self.settings, request, None, Some(canary), &self.known)?;
             launch_unattended(&self.settings, job)
         };
-        Box::pin(async move { probe::probe(&self.settings, &probed, start).await })
+        Box::pin(async move { probe::probe_backend(&self.settings, &probed, start).await })
     }
 
     fn spawn(
@@ -144,5 +144,5 @@ impl Backend for Namespaces {
 /// # Errors
 /// As `dup3`: `EINVAL` when both are the same number.
 pub fn replace_descriptor(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Result<()> {
-    sys::replace(old, new).map_err(io::Error::from)
+    sys::replace_descriptor(old, new).map_err(io::Error::from)
 }

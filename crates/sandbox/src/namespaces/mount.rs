@@ -19,9 +19,9 @@ use super::advice::advice;
 use super::c_string::c_string;
 use super::helper_arguments::{HELPER_ARGUMENT, MOUNT_ARGUMENT, is_helper};
 use super::messages::{HelperMessage, MESSAGE_BYTES, Stage};
-use super::order::{Cache, LAYER_NAMES, Layers, MAPPED, MountOrder};
+use super::order::{Cache, LAYER_NAMES, Layers, MountOrder, USERS_MAPPED};
 use super::pass;
-use super::plan::copy_of;
+use super::plan::resolve_copy;
 use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 
 /// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
@@ -36,23 +36,26 @@ const MAX_NAME: usize = 255;
 const MAX_CACHES: usize = 64;
 
 /// Mounts an overlay over its lower directory.
-pub(crate) fn mount(settings: &SandboxSettings, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
+pub(crate) fn mount_overlay(settings: &SandboxSettings, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
     let [lower, upper, work] = [&plan.lower, &plan.upper, &plan.work];
-    let [lower, upper, work] =
-        [real(LAYER_NAMES[0], lower)?, real(LAYER_NAMES[1], upper)?, real(LAYER_NAMES[2], work)?];
-    apart(&lower, [&upper, &work])?;
+    let [lower, upper, work] = [
+        resolve_directory(LAYER_NAMES[0], lower)?,
+        resolve_directory(LAYER_NAMES[1], upper)?,
+        resolve_directory(LAYER_NAMES[2], work)?,
+    ];
+    check_apart(&lower, [&upper, &work])?;
     if upper.starts_with(&work) || work.starts_with(&upper) {
         return Err(SandboxError::Refused(format!(
             "the overlay's work directory and its upper layer must lie beside each other (`{}`)",
             work.display()
         )));
     }
-    let layer = open(&upper)?;
-    if !locks(&layer).map_err(|errno| unlocked(&upper, errno))? {
-        return Err(unlocked(&upper, Errno::WOULDBLOCK));
+    let layer = open_layer(&upper)?;
+    if !lock_layer(&layer).map_err(|errno| lock_error(&upper, errno))? {
+        return Err(lock_error(&upper, Errno::WOULDBLOCK));
     }
-    let order = order(&lower, Some(layers(&upper, &work)?), &lower, Vec::new())?;
-    let (root, user, mounts) = perform(settings, &order)?.map_err(|trouble| trouble.explain(plan))?;
+    let order = create_order(&lower, Some(layer_paths(&upper, &work)?), &lower, Vec::new())?;
+    let (root, user, mounts) = run_helper(settings, &order)?.map_err(|trouble| trouble.error_for(plan))?;
     Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock: layer, overlays: true })
 }
 
@@ -65,36 +68,38 @@ pub(crate) fn mount_caches(
     beneath: &Path,
 ) -> Result<Mounted, SandboxError> {
     let error = |source| SandboxError::Path { what: "the caches' layers", path: beneath.to_owned(), source };
-    let real_root = real("the project's root", root)?;
-    let copy = copy_of(copy, &real_root)?;
+    let real_root = resolve_directory("the project's root", root)?;
+    let copy = resolve_copy(copy, &real_root)?;
     fs::create_dir_all(beneath).map_err(error)?;
-    let beneath = real("the caches' layers", beneath)?;
-    apart(&real_root, [&beneath, &copy])?;
-    apart(&copy, [&beneath, &real_root])?;
-    let lock = open(&beneath)?;
+    let beneath = resolve_directory("the caches' layers", beneath)?;
+    check_apart(&real_root, [&beneath, &copy])?;
+    check_apart(&copy, [&beneath, &real_root])?;
+    let lock = open_layer(&beneath)?;
     // Whoever else has them may write to them, and this one only read what is really there.
-    let ours = locks(&lock).map_err(|errno| unlocked(&beneath, errno))?;
+    let ours = lock_layer(&lock).map_err(|errno| lock_error(&beneath, errno))?;
     let mut shown = Vec::with_capacity(caches.len());
     for place in caches.iter().take(MAX_CACHES) {
-        let layers = name_of(place).filter(|_| ours).and_then(|name| made(&beneath.join(name)).ok());
+        let layers = layer_directory_name(place)
+            .filter(|_| ours)
+            .and_then(|name| create_layers(&beneath.join(name)).ok());
         shown.push(Cache { place: c_string(place.as_path().as_os_str())?, layers });
     }
-    let order = order(&copy, None, &real_root, shown)?;
-    let (root, user, mounts) = perform(settings, &order)?.map_err(|trouble| trouble.general())?;
+    let order = create_order(&copy, None, &real_root, shown)?;
+    let (root, user, mounts) = run_helper(settings, &order)?.map_err(|trouble| trouble.general_error())?;
     Ok(Mounted { path: copy, layers: vec![beneath], root, user, mounts, lock, overlays: false })
 }
 
 /// Makes the directories of a cache's layers.
-fn made(at: &Path) -> io::Result<Layers<CString>> {
+fn create_layers(at: &Path) -> io::Result<Layers<CString>> {
     let (upper, work) = (at.join("upper"), at.join("work"));
     fs::create_dir_all(&upper)?;
     fs::create_dir_all(&work)?;
-    layers(&upper, &work).map_err(io::Error::other)
+    layer_paths(&upper, &work).map_err(io::Error::other)
 }
 
 /// Returns a directory's name for each cache: the same whatever the others are. `None` if it would
 /// be too long.
-fn name_of(place: &RelPath) -> Option<String> {
+fn layer_directory_name(place: &RelPath) -> Option<String> {
     let mut name = String::new();
     for &byte in place.as_bytes() {
         let plain =
@@ -104,11 +109,11 @@ fn name_of(place: &RelPath) -> Option<String> {
     (name.len() <= MAX_NAME).then_some(name)
 }
 
-fn layers(upper: &Path, work: &Path) -> Result<Layers<CString>, SandboxError> {
+fn layer_paths(upper: &Path, work: &Path) -> Result<Layers<CString>, SandboxError> {
     Ok(Layers { upper: c_string(upper.as_os_str())?, work: c_string(work.as_os_str())? })
 }
 
-fn order(
+fn create_order(
     root: &Path,
     overlay: Option<Layers<CString>>,
     real: &Path,
@@ -118,7 +123,7 @@ fn order(
     Ok(MountOrder {
         uid: uid.as_raw(),
         gid: gid.as_raw(),
-        maps: may_map() && Maps::ours().is_some(),
+        maps: may_map() && Maps::of_this_process().is_some(),
         root: c_string(root.as_os_str())?,
         overlay,
         real: c_string(real.as_os_str())?,
@@ -135,7 +140,7 @@ fn may_map() -> bool {
 }
 
 /// Returns a directory of the order's, without links.
-fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
+fn resolve_directory(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
     let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
     if !path.is_absolute() {
         return Err(SandboxError::Refused(format!("{what} must be named absolutely (`{}`)", path.display())));
@@ -144,7 +149,7 @@ fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
     if real.is_dir() { Ok(real) } else { Err(error(io::ErrorKind::NotADirectory.into())) }
 }
 
-fn apart(tree: &Path, others: [&PathBuf; 2]) -> Result<(), SandboxError> {
+fn check_apart(tree: &Path, others: [&PathBuf; 2]) -> Result<(), SandboxError> {
     match others.into_iter().find(|other| other.starts_with(tree) || tree.starts_with(other)) {
         None => Ok(()),
         Some(other) => Err(SandboxError::Refused(format!(
@@ -155,14 +160,14 @@ fn apart(tree: &Path, others: [&PathBuf; 2]) -> Result<(), SandboxError> {
     }
 }
 
-fn open(layer: &Path) -> Result<OwnedFd, SandboxError> {
+fn open_layer(layer: &Path) -> Result<OwnedFd, SandboxError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(layer, flags, Mode::empty()).map_err(|errno| unlocked(layer, errno))
+    rustix::fs::open(layer, flags, Mode::empty()).map_err(|errno| lock_error(layer, errno))
 }
 
 /// Locks a layer, because two mounts that write to one would spoil it. Returns false where somebody
 /// else keeps it locked.
-fn locks(layer: &OwnedFd) -> Result<bool, Errno> {
+fn lock_layer(layer: &OwnedFd) -> Result<bool, Errno> {
     let begun = Instant::now();
     loop {
         match rustix::fs::flock(layer, FlockOperation::NonBlockingLockExclusive) {
@@ -175,7 +180,7 @@ fn locks(layer: &OwnedFd) -> Result<bool, Errno> {
     }
 }
 
-fn unlocked(layer: &Path, errno: Errno) -> SandboxError {
+fn lock_error(layer: &Path, errno: Errno) -> SandboxError {
     SandboxError::Path { what: "locking the layers", path: layer.to_owned(), source: errno.into() }
 }
 
@@ -187,19 +192,19 @@ struct Maps {
 
 impl Maps {
     /// Returns this process's maps; `None` where there is only one user, or nothing can be read.
-    fn ours() -> Option<Self> {
-        Some(Self { users: same("/proc/self/uid_map")?, groups: same("/proc/self/gid_map")? })
+    fn of_this_process() -> Option<Self> {
+        Some(Self { users: identity_map("/proc/self/uid_map")?, groups: identity_map("/proc/self/gid_map")? })
     }
 
     /// Gives them to the namespace of a process; the kernel allows it to whoever may change to
     /// these users.
-    fn give(&self, pid: u32) -> io::Result<()> {
+    fn write_to(&self, pid: u32) -> io::Result<()> {
         fs::write(format!("/proc/{pid}/uid_map"), &self.users)?;
         fs::write(format!("/proc/{pid}/gid_map"), &self.groups)
     }
 }
 
-fn same(file: &str) -> Option<String> {
+fn identity_map(file: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let mut mapped = String::new();
     let mut all: u64 = 0;
@@ -226,7 +231,7 @@ impl Drop for MountHelper {
 type Descriptors = (OwnedFd, OwnedFd, OwnedFd);
 
 /// Has a helper carry out the order.
-fn perform(
+fn run_helper(
     settings: &SandboxSettings,
     order: &MountOrder<CString>,
 ) -> Result<Result<Descriptors, MountFailure>, SandboxError> {
@@ -246,7 +251,7 @@ fn perform(
     let helper = MountHelper(command.spawn().map_err(start)?);
     // It holds the helper's end of the socket; as long as it lives, the socket has no end.
     drop(command);
-    match converse(&control, &helper, &bytes) {
+    match exchange_messages(&control, &helper, &bytes) {
         Ok(result) => Ok(result),
         Err(Handshake::Nothing) => Err(SandboxError::NoHelper { path: program }),
         Err(Handshake::Hello) => Err(SandboxError::Unavailable {
@@ -262,7 +267,7 @@ enum Handshake {
     Hello,
 }
 
-fn converse(
+fn exchange_messages(
     control: &UnixStream,
     helper: &MountHelper,
     bytes: &[u8],
@@ -273,14 +278,14 @@ fn converse(
         let sent = pass::send(control, unsent, &[]).map_err(|_| Handshake::Nothing)?;
         unsent = unsent.get(sent..).unwrap_or_default();
     }
-    if hear(control, &mut passed) != Some(HelperMessage::Hello) {
+    if receive_message(control, &mut passed) != Some(HelperMessage::Hello) {
         return Err(Handshake::Nothing);
     }
     loop {
-        match hear(control, &mut passed).ok_or(Handshake::Hello)? {
+        match receive_message(control, &mut passed).ok_or(Handshake::Hello)? {
             HelperMessage::Unshared => {
-                let mapped = Maps::ours().is_some_and(|maps| maps.give(helper.0.id()).is_ok());
-                let answer = [if mapped { MAPPED } else { 0 }];
+                let mapped = Maps::of_this_process().is_some_and(|maps| maps.write_to(helper.0.id()).is_ok());
+                let answer = [if mapped { USERS_MAPPED } else { 0 }];
                 pass::send(control, &answer, &[]).map_err(|_| Handshake::Hello)?;
             }
             HelperMessage::Failed { stage, index, errno } => {
@@ -296,7 +301,7 @@ fn converse(
 }
 
 /// Receives the next message; `None` if there is none.
-fn hear(control: &UnixStream, passed: &mut Vec<OwnedFd>) -> Option<HelperMessage> {
+fn receive_message(control: &UnixStream, passed: &mut Vec<OwnedFd>) -> Option<HelperMessage> {
     let mut note = [0; MESSAGE_BYTES];
     pass::receive_exact(control, &mut note, passed).ok()?;
     HelperMessage::decode(&note)
@@ -311,13 +316,13 @@ struct MountFailure {
 
 impl MountFailure {
     /// Returns the reason why there is no mount, with advice, where the layers aren't the cause.
-    fn general(&self) -> SandboxError {
+    fn general_error(&self) -> SandboxError {
         let Self { stage, errno, .. } = self;
         let reason = format!("an overlay couldn't be mounted: {}: {errno}", stage.name());
         SandboxError::Unavailable { reason, fix: advice(Some((*stage, *errno)), "").to_owned() }
     }
 
-    fn explain(&self, plan: &OverlayPlan) -> SandboxError {
+    fn error_for(&self, plan: &OverlayPlan) -> SandboxError {
         let unavailable =
             |reason: String, fix: &str| SandboxError::Unavailable { reason, fix: fix.to_owned() };
         let upper = plan.upper.display();
@@ -340,13 +345,13 @@ impl MountFailure {
                 "overlays can't be mounted in user namespaces here".to_owned(),
                 "Linux 5.11 or newer is needed, and nothing that forbids the mount, such as a container's profile",
             ),
-            (Stage::Overlay, Errno::INVAL | Errno::XDEV | Errno::LOOP) => self.unsuitable(plan),
-            _ => self.general(),
+            (Stage::Overlay, Errno::INVAL | Errno::XDEV | Errno::LOOP) => self.layer_error(plan),
+            _ => self.general_error(),
         }
     }
 
     /// Finds out what is wrong with the layers, of which the kernel says only that something is.
-    fn unsuitable(&self, plan: &OverlayPlan) -> SandboxError {
+    fn layer_error(&self, plan: &OverlayPlan) -> SandboxError {
         let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
         let (reason, fix) = if device(&plan.upper) != device(&plan.work) {
             let reason = "the upper layer and the work directory lie on different file systems".to_owned();
@@ -373,13 +378,13 @@ fn mounted_beneath(directory: &Path) -> Option<PathBuf> {
     let directory = directory.canonicalize().ok()?;
     let list = fs::read("/proc/self/mountinfo").ok()?;
     let points = list.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
-    let plain = points.map(|point| PathBuf::from(std::ffi::OsString::from_vec(unescaped(point))));
+    let plain = points.map(|point| PathBuf::from(std::ffi::OsString::from_vec(decode_mount_path(point))));
     plain.filter(|point| point.starts_with(&directory) && *point != directory).min()
 }
 
 /// Decodes a name of the kernel's mount table, which has blanks, line ends and backslashes as three
 /// octal digits.
-fn unescaped(text: &[u8]) -> Vec<u8> {
+fn decode_mount_path(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&byte, after)) = rest.split_first() {
@@ -409,7 +414,7 @@ mod tests {
 
     #[test]
     fn names_of_caches_differ_and_are_plain() {
-        let name = |path: &str| name_of(&RelPath::parse(path).unwrap());
+        let name = |path: &str| layer_directory_name(&RelPath::parse(path).unwrap());
         assert_eq!(name("target").unwrap(), "target");
         assert_eq!(name("web/node_modules").unwrap(), "web%2fnode_modules");
         assert_eq!(name(".venv").unwrap(), "%2evenv");
@@ -419,6 +424,6 @@ mod tests {
 
     #[test]
     fn names_of_the_kernels_list_are_read() {
-        assert_eq!(unescaped(br"/a\040b\134c\012\09"), b"/a b\\c\n\\09");
+        assert_eq!(decode_mount_path(br"/a\040b\134c\012\09"), b"/a b\\c\n\\09");
     }
 }

@@ -10,40 +10,40 @@ use rustix::io::Errno;
 use rustix::mount::MountPropagationFlags;
 
 use super::framing::{HEADER_BYTES, read_exact, read_frame};
-use super::init::{AtStage, SetupFailure, map_one, report_failure, send_message};
+use super::init::{AtStage, SetupFailure, map_single_user, report_failure, send_message};
 use super::messages::{HelperMessage, Stage};
-use super::order::{Cache, Layers, MAGIC, MAPPED, MountOrder};
-use super::overlay::{Durability, cover, overlay};
-use super::root::{RDONLY_NOSUID_NODEV, copy};
+use super::order::{Cache, Layers, MAGIC, MountOrder, USERS_MAPPED};
+use super::overlay::{Durability, create_overlay_mount, mount_onto};
+use super::root::{RDONLY_NOSUID_NODEV, clone_mount};
 use super::{outer_helper, pass, sys};
 
 /// An attribute that overlays are full of, tried before one is mounted: without, it works only
 /// half.
-const PROBE: &CStr = c"user.journeyman";
+const TEST_ATTRIBUTE: &CStr = c"user.journeyman";
 
 /// Does the helper's whole work; never returns.
 pub(super) fn run(control: &OwnedFd) -> ! {
-    report_failure(control, mount(control));
+    report_failure(control, carry_out_order(control));
     sys::exit(0)
 }
 
-fn mount(control: &OwnedFd) -> Result<(), SetupFailure> {
+fn carry_out_order(control: &OwnedFd) -> Result<(), SetupFailure> {
     send_message(control, HelperMessage::Hello);
     let order = read_frame(control, MAGIC).at_stage(Stage::Policy)?;
     let order = order.get(HEADER_BYTES..).and_then(MountOrder::decode).ok_or_else(outer_helper::malformed)?;
     sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).at_stage(Stage::Namespaces)?;
-    identity(control, &order).at_stage(Stage::Identity)?;
+    map_users(control, &order).at_stage(Stage::Identity)?;
     // Nothing of this shows outside; but what is unmounted outside doesn't stay mounted here.
     let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     rustix::mount::mount_change(c"/", slave).at_stage(Stage::Root)?;
     // Modes are as given.
     rustix::process::umask(Mode::empty());
     let root = match &order.overlay {
-        Some(layers) => over(order.root, layers)?,
-        None => directory(order.root, OFlags::RDONLY).at_stage(Stage::Root)?,
+        Some(layers) => mount_over(order.root, layers)?,
+        None => open_directory(order.root, OFlags::RDONLY).at_stage(Stage::Root)?,
     };
     if !order.caches.is_empty() {
-        caches(&root, &order).at_stage(Stage::Root)?;
+        show_caches(&root, &order).at_stage(Stage::Root)?;
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let user = rustix::fs::open(c"/proc/self/ns/user", flags, Mode::empty()).at_stage(Stage::Pass)?;
@@ -54,46 +54,46 @@ fn mount(control: &OwnedFd) -> Result<(), SetupFailure> {
 
 /// Maps all users of the agent, if the agent may map them, so that files of any owner can be copied
 /// up.
-fn identity(control: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
+fn map_users(control: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
     if order.maps {
         send_message(control, HelperMessage::Unshared);
         let mut answer = [0];
         read_exact(control, &mut answer)?;
-        if answer == [MAPPED] {
+        if answer == [USERS_MAPPED] {
             return Ok(());
         }
     }
-    map_one(order.uid, order.gid)
+    map_single_user(order.uid, order.gid)
 }
 
-fn directory(path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
+fn open_directory(path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, how | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Mounts an overlay over its lower directory; what was mounted.
-fn over(lower: &CStr, layers: &Layers<&CStr>) -> Result<OwnedFd, SetupFailure> {
+fn mount_over(lower: &CStr, layers: &Layers<&CStr>) -> Result<OwnedFd, SetupFailure> {
     let open = |index: u32, path: &CStr, how: OFlags| {
-        directory(path, how).map_err(|errno| SetupFailure(Stage::Layer, index, errno))
+        open_directory(path, how).map_err(|errno| SetupFailure(Stage::Layer, index, errno))
     };
     let lower = open(0, lower, OFlags::PATH)?;
     let upper = open(1, layers.upper, OFlags::RDONLY)?;
     let work = open(2, layers.work, OFlags::PATH)?;
-    let tree = layered(&lower, &upper, &work)?;
-    cover(&tree, &lower).at_stage(Stage::Attach)?;
+    let tree = create_overlay(&lower, &upper, &work)?;
+    mount_onto(&tree, &lower).at_stage(Stage::Attach)?;
     rustix::fs::openat(&tree, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .at_stage(Stage::Attach)
 }
 
-fn layered(lower: &OwnedFd, upper: &OwnedFd, work: &OwnedFd) -> Result<OwnedFd, SetupFailure> {
+fn create_overlay(lower: &OwnedFd, upper: &OwnedFd, work: &OwnedFd) -> Result<OwnedFd, SetupFailure> {
     let create = rustix::fs::XattrFlags::empty();
-    rustix::fs::fsetxattr(upper, PROBE, b"", create).at_stage(Stage::Attributes)?;
-    rustix::fs::fremovexattr(upper, PROBE).at_stage(Stage::Attributes)?;
-    look_alike(lower, upper).at_stage(Stage::Attributes)?;
-    overlay(lower, upper, work, Durability::Lasting).at_stage(Stage::Overlay)
+    rustix::fs::fsetxattr(upper, TEST_ATTRIBUTE, b"", create).at_stage(Stage::Attributes)?;
+    rustix::fs::fremovexattr(upper, TEST_ATTRIBUTE).at_stage(Stage::Attributes)?;
+    copy_mode_and_owner(lower, upper).at_stage(Stage::Attributes)?;
+    create_overlay_mount(lower, upper, work, Durability::Lasting).at_stage(Stage::Overlay)
 }
 
 /// Gives a new upper directory the mode and the owner of the lower one.
-fn look_alike(lower: &OwnedFd, upper: &OwnedFd) -> Result<(), Errno> {
+fn copy_mode_and_owner(lower: &OwnedFd, upper: &OwnedFd) -> Result<(), Errno> {
     let (old, new) = (rustix::fs::fstat(lower)?, rustix::fs::fstat(upper)?);
     let same = (old.st_mode, old.st_uid, old.st_gid) == (new.st_mode, new.st_uid, new.st_gid);
     if same || !is_empty(upper)? {
@@ -117,43 +117,45 @@ fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
 }
 
 /// Shows the caches beneath the root, as far as they can be.
-fn caches(root: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
-    let real = directory(order.real, OFlags::PATH)?;
+fn show_caches(root: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
+    let real = open_directory(order.real, OFlags::PATH)?;
     for cache in &order.caches {
         // Without one, a command builds anew what it needs.
-        show(root, &real, cache).ok();
+        show_cache(root, &real, cache).ok();
     }
     Ok(())
 }
 
 /// Opens a directory beneath another, with no link on the way.
-fn beneath(above: &OwnedFd, path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
+fn open_beneath(above: &OwnedFd, path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
     let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
     rustix::io::retry_on_intr(|| rustix::fs::openat2(above, path, flags, Mode::empty(), resolve))
 }
 
 /// Shows a cache, with a layer for what is written to it or else read-only.
-fn show(root: &OwnedFd, real: &OwnedFd, cache: &Cache<&CStr>) -> Result<(), Errno> {
-    let lower = beneath(real, cache.place, OFlags::PATH)?;
-    let place = place(root, cache.place)?;
+fn show_cache(root: &OwnedFd, real: &OwnedFd, cache: &Cache<&CStr>) -> Result<(), Errno> {
+    let lower = open_beneath(real, cache.place, OFlags::PATH)?;
+    let place = open_cache_place(root, cache.place)?;
     if let Some(layers) = &cache.layers {
-        let open = || Ok((directory(layers.upper, OFlags::RDONLY)?, directory(layers.work, OFlags::PATH)?));
+        let open = || {
+            Ok((open_directory(layers.upper, OFlags::RDONLY)?, open_directory(layers.work, OFlags::PATH)?))
+        };
         let mount = |(upper, work): (OwnedFd, OwnedFd)| {
-            let tree = layered(&lower, &upper, &work).map_err(|SetupFailure(_, _, errno)| errno)?;
-            cover(&tree, &place)
+            let tree = create_overlay(&lower, &upper, &work).map_err(|SetupFailure(_, _, errno)| errno)?;
+            mount_onto(&tree, &place)
         };
         if open().and_then(mount).is_ok() {
             return Ok(());
         }
     }
-    cover(copy(&lower, c"", true, RDONLY_NOSUID_NODEV)?, &place)
+    mount_onto(clone_mount(&lower, c"", true, RDONLY_NOSUID_NODEV)?, &place)
 }
 
 /// Opens the directory where a cache is shown: one of the copy's that is empty, made if it doesn't
 /// exist.
-fn place(root: &OwnedFd, path: &CStr) -> Result<OwnedFd, Errno> {
-    let there = match beneath(root, path, OFlags::RDONLY) {
+fn open_cache_place(root: &OwnedFd, path: &CStr) -> Result<OwnedFd, Errno> {
+    let there = match open_beneath(root, path, OFlags::RDONLY) {
         Err(Errno::NOENT) => {
             let (above, name) = match path.to_bytes().iter().rposition(|&byte| byte == b'/') {
                 Some(slash) => path.to_bytes().split_at(slash),
@@ -161,9 +163,12 @@ fn place(root: &OwnedFd, path: &CStr) -> Result<OwnedFd, Errno> {
             };
             let above = std::ffi::CString::new(above).map_err(|_| Errno::INVAL)?;
             let name = name.strip_prefix(b"/").unwrap_or(name);
-            match rustix::fs::mkdirat(beneath(root, &above, OFlags::PATH)?, name, Mode::from_raw_mode(0o755))
-            {
-                Ok(()) | Err(Errno::EXIST) => beneath(root, path, OFlags::RDONLY)?,
+            match rustix::fs::mkdirat(
+                open_beneath(root, &above, OFlags::PATH)?,
+                name,
+                Mode::from_raw_mode(0o755),
+            ) {
+                Ok(()) | Err(Errno::EXIST) => open_beneath(root, path, OFlags::RDONLY)?,
                 Err(errno) => return Err(errno),
             }
         }
@@ -173,5 +178,5 @@ fn place(root: &OwnedFd, path: &CStr) -> Result<OwnedFd, Errno> {
         return Err(Errno::NOTEMPTY);
     }
     // Only such a descriptor can be mounted on whatever the directory's mode is.
-    beneath(root, path, OFlags::PATH)
+    open_beneath(root, path, OFlags::PATH)
 }

@@ -8,7 +8,7 @@ use super::framing::{FrameReader, FrameWriter, MAX_BODY_BYTES};
 pub(super) const MAGIC: [u8; 4] = *b"JMO1";
 
 /// The agent's answer after the namespaces were made, if it mapped the users.
-pub(super) const MAPPED: u8 = 1;
+pub(super) const USERS_MAPPED: u8 = 1;
 
 /// The names of an overlay's layers, in the order that failures number them.
 pub(super) const LAYER_NAMES: [&str; 3] =
@@ -54,19 +54,19 @@ impl MountOrder<CString> {
         out.u32(self.gid);
         out.u32(u32::from(self.maps));
         out.text(&self.root);
-        layers_out(&mut out, self.overlay.as_ref());
+        write_layers(&mut out, self.overlay.as_ref());
         out.text(&self.real);
         out.count(self.caches.len());
         for cache in &self.caches {
             out.text(&cache.place);
-            layers_out(&mut out, cache.layers.as_ref());
+            write_layers(&mut out, cache.layers.as_ref());
         }
         let bytes = out.finish();
         (bytes.len() <= MAX_BODY_BYTES).then_some(bytes)
     }
 }
 
-fn layers_out(out: &mut FrameWriter, layers: Option<&Layers<CString>>) {
+fn write_layers(out: &mut FrameWriter, layers: Option<&Layers<CString>>) {
     out.count(layers.iter().len());
     if let Some(layers) = layers {
         out.text(&layers.upper);
@@ -83,16 +83,16 @@ impl<'a> MountOrder<&'a CStr> {
             gid: from.u32()?,
             maps: from.u32()? != 0,
             root: from.text()?,
-            overlay: from.list(layers)?.pop(),
+            overlay: from.list(read_layers)?.pop(),
             real: from.text()?,
             caches: from
-                .list(|from| Some(Cache { place: from.text()?, layers: from.list(layers)?.pop() }))?,
+                .list(|from| Some(Cache { place: from.text()?, layers: from.list(read_layers)?.pop() }))?,
         };
         from.is_empty().then_some(order)
     }
 }
 
-fn layers<'a>(from: &mut FrameReader<'a>) -> Option<Layers<&'a CStr>> {
+fn read_layers<'a>(from: &mut FrameReader<'a>) -> Option<Layers<&'a CStr>> {
     Some(Layers { upper: from.text()?, work: from.text()? })
 }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::cgroups;
 use super::files::{open_witness, receive_input};
 use super::framing::read_frame;
-use super::init::{AtStage as _, SetupFailure, merge, send_message};
+use super::init::{AtStage as _, SetupFailure, merge_outputs, send_message};
 use super::messages::{HelperMessage, Stage};
 use super::policy::{self, Policy};
 use super::sys;
@@ -47,9 +47,9 @@ pub(super) fn malformed() -> SetupFailure {
 pub(super) fn announce_start(control: &OwnedFd, policy: &Policy<&CStr>) -> Result<HeldFiles, SetupFailure> {
     send_message(control, HelperMessage::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
     // What it starts begins in them.
-    cgroups::enter(&policy.groups).at_stage(Stage::Groups)?;
-    cgroups::join(&policy.groups, std::process::id()).at_stage(Stage::Groups)?;
-    merge(policy).at_stage(Stage::Supervise)?;
+    cgroups::enter_groups(&policy.groups).at_stage(Stage::Groups)?;
+    cgroups::join_groups(&policy.groups, std::process::id()).at_stage(Stage::Groups)?;
+    merge_outputs(policy).at_stage(Stage::Supervise)?;
     let witness = policy.witness.map(open_witness).transpose().at_stage(Stage::Witness)?;
     let stdin = receive_input(control, policy.stdin).at_stage(Stage::Input)?;
     if rustix::process::geteuid().is_root() {

@@ -21,7 +21,7 @@ pub(super) enum Durability {
 /// They are named by descriptor: a path in an overlay's options needs escaping that differs between
 /// kernels, is cut at 255 bytes, and would show to commands, in their list of mounts, where the
 /// layers lie.
-pub(super) fn overlay(
+pub(super) fn create_overlay_mount(
     lower: impl AsFd,
     upper: impl AsFd,
     work: impl AsFd,
@@ -49,7 +49,7 @@ pub(super) fn overlay(
 }
 
 /// Attaches a tree over an open directory.
-pub(super) fn cover(tree: impl AsFd, place: impl AsFd) -> Result<(), Errno> {
+pub(super) fn mount_onto(tree: impl AsFd, place: impl AsFd) -> Result<(), Errno> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(tree.as_fd(), c"", place.as_fd(), c"", flags)
 }

@@ -13,7 +13,7 @@ use super::steps::{Access, Step};
 use crate::credentials::settings_without_credentials;
 use crate::request::{Request, Streams, WriteMode};
 use crate::spill::check_hidden;
-use crate::toolchain::{SYSTEM, is_above};
+use crate::toolchain::{SYSTEM_DIRECTORIES, is_above};
 use crate::view::View;
 use crate::{Base, Mounted, Network, SandboxError};
 
@@ -25,7 +25,7 @@ const MAX_LINKED: usize = 512;
 
 /// Never a project's root nor writable, whether or not they exist. Beneath the first five nothing
 /// is, either.
-pub(crate) const RESERVED: [&str; 22] = [
+pub(crate) const RESERVED_PATHS: [&str; 22] = [
     "/proc",
     "/sys",
     "/dev",
@@ -52,7 +52,7 @@ pub(crate) const RESERVED: [&str; 22] = [
 /// The number of paths, from the first, that are reserved with everything beneath.
 pub(crate) const RESERVED_WHOLE: usize = 5;
 
-const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+const DEVICE_PATHS: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/dev/fd", "/proc/self/fd"),
     ("/dev/stdin", "/proc/self/fd/0"),
@@ -90,49 +90,49 @@ pub(super) struct RootPlan {
 }
 
 /// Plans the root of a request that user `uid` runs, in the namespaces of `joined` if it has any.
-pub(super) fn plan(
+pub(super) fn plan_root(
     request: &Request,
     joined: Option<&Mounted>,
     uid: u32,
     memory: &HiddenFiles,
 ) -> Result<RootPlan, SandboxError> {
     let mut builder = PlanBuilder::default();
-    builder.system(&request.network)?;
+    builder.add_system(&request.network)?;
     if matches!(request.streams, Streams::Terminal { .. }) {
         // The terminal that whoever opens it is controlled by: the command's own, as its session
         // has no other.
         builder.mounts.insert("/dev/tty".into(), Mount::Device);
     }
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
-    builder.home(home)?;
-    let root = builder.project(request, joined, home)?;
-    builder.listed(request, &root, home)?;
+    builder.add_home(home)?;
+    let root = builder.add_project(request, joined, home)?;
+    builder.add_listed(request, &root, home)?;
     let cwd = builder.view.resolve(&request.cwd, |_, _| ());
     let cwd = cwd.map_err(|source| SandboxError::Path {
         what: "the working directory",
         path: request.cwd.clone(),
         source,
     })?;
-    if !builder.reaches(&cwd) {
-        return Err(refused(
+    if !builder.shows_host_path(&cwd) {
+        return Err(refuse_path(
             &request.cwd,
             "the working directory lies neither in the project nor in a listed path",
         ));
     }
     if let Some(spill) = &request.spill {
-        check_hidden(spill, |directory| builder.reaches(directory))?;
+        check_hidden(spill, |directory| builder.shows_host_path(directory))?;
     }
-    let protected = protected(request, &root, &builder.view)?;
-    let mut masked = masked(&request.masked, &builder.view)?;
-    masked.extend(memory.hidden(uid));
-    masked.extend(layers(request));
+    let protected = existing_protected(request, &root, &builder.view)?;
+    let mut masked = resolve_masked(&request.masked, &builder.view)?;
+    masked.extend(memory.find_cached(uid));
+    masked.extend(layer_directories(request));
     // What lies in one that is hidden isn't there to be hidden.
-    let mut sockets = builder.sockets(&list_of_sockets());
+    let mut sockets = builder.visible_sockets(&read_socket_list());
     sockets.retain(|socket| !masked.iter().any(|hidden| socket.starts_with(hidden)));
     masked.extend(sockets);
     let cwd = c_string(cwd.as_os_str())?;
     let blanked = settings_without_credentials(&request.protected, &root, &builder.view);
-    Ok(RootPlan { steps: builder.steps(&protected, &masked, &blanked)?, cwd })
+    Ok(RootPlan { steps: builder.into_steps(&protected, &masked, &blanked)?, cwd })
 }
 
 #[derive(Default)]
@@ -148,7 +148,7 @@ struct PlanBuilder {
 }
 
 impl PlanBuilder {
-    fn mount(&mut self, at: PathBuf, mount: Mount) {
+    fn add_mount(&mut self, at: PathBuf, mount: Mount) {
         let stands = self.mounts.entry(at).or_insert(mount);
         *stands = match (*stands, mount) {
             (Mount::Base(_), Mount::ReadOnly | Mount::Layer) => Mount::Base(Access::ReadOnly),
@@ -156,19 +156,19 @@ impl PlanBuilder {
         };
     }
 
-    fn system(&mut self, network: &Network) -> Result<(), SandboxError> {
-        for directory in SYSTEM {
-            self.optional(Path::new(directory), Mount::ReadOnly)?;
+    fn add_system(&mut self, network: &Network) -> Result<(), SandboxError> {
+        for directory in SYSTEM_DIRECTORIES {
+            self.add_if_present(Path::new(directory), Mount::ReadOnly)?;
         }
         if *network == Network::Host {
             // Often a link into `/run`, which isn't mounted.
-            self.optional(Path::new("/etc/resolv.conf"), Mount::ReadOnly)?;
+            self.add_if_present(Path::new("/etc/resolv.conf"), Mount::ReadOnly)?;
         }
         self.mounts.insert("/proc".into(), Mount::Proc);
         self.mounts.insert("/tmp".into(), Mount::Scratch(0o1777));
         self.mounts.insert("/dev/shm".into(), Mount::Scratch(0o1777));
         self.mounts.insert("/dev/pts".into(), Mount::Terminals);
-        self.mounts.extend(DEVICES.map(|device| (device.into(), Mount::Device)));
+        self.mounts.extend(DEVICE_PATHS.map(|device| (device.into(), Mount::Device)));
         self.links.extend(DEVICE_LINKS.map(|(at, to)| (at.into(), to.into())));
         self.links.insert("/var/tmp".into(), "../tmp".into());
         Ok(())
@@ -176,7 +176,7 @@ impl PlanBuilder {
 
     /// Adds a private directory at the home's path, so that programs find one, and nothing of the
     /// real one.
-    fn home(&mut self, home: Option<&Path>) -> Result<(), SandboxError> {
+    fn add_home(&mut self, home: Option<&Path>) -> Result<(), SandboxError> {
         let Some(home) = home.filter(|home| home.parent().is_some()) else { return Ok(()) };
         let real = match self.resolve(home) {
             Ok(real) => real,
@@ -185,23 +185,25 @@ impl PlanBuilder {
                 return Err(SandboxError::Path { what: "the home directory", path: home.into(), source });
             }
         };
-        let reserved = RESERVED.iter().take(RESERVED_WHOLE).any(|beneath| real.starts_with(beneath));
+        let reserved = RESERVED_PATHS.iter().take(RESERVED_WHOLE).any(|beneath| real.starts_with(beneath));
         // Where the system is read-only, a place to mount on can't be made.
-        if !reserved && (real.is_dir() || self.cover(&real).is_none_or(|(_, mount)| !mount.shows_host())) {
-            self.mount(real, Mount::Scratch(0o700));
+        if !reserved
+            && (real.is_dir() || self.covering_mount(&real).is_none_or(|(_, mount)| !mount.shows_host()))
+        {
+            self.add_mount(real, Mount::Scratch(0o700));
         }
         Ok(())
     }
 
-    fn project(
+    fn add_project(
         &mut self,
         request: &Request,
         joined: Option<&Mounted>,
         home: Option<&Path>,
     ) -> Result<PathBuf, SandboxError> {
-        let root = self.own("the project's root", &request.root, home)?;
+        let root = self.resolve_listed("the project's root", &request.root, home)?;
         if !self.view.is_dir(&root) {
-            return Err(refused(&request.root, "the project's root is not a directory"));
+            return Err(refuse_path(&request.root, "the project's root is not a directory"));
         }
         let access = if request.write == WriteMode::Direct { Access::Writable } else { Access::ReadOnly };
         let mount = match &request.base {
@@ -211,7 +213,7 @@ impl PlanBuilder {
         };
         // A home that is the root was refused; a scratch place of the same name gives way.
         self.mounts.remove(&root);
-        self.mount(root.clone(), mount);
+        self.add_mount(root.clone(), mount);
         Ok(root)
     }
 
@@ -225,16 +227,19 @@ impl PlanBuilder {
     ) -> Result<Mount, SandboxError> {
         match base {
             Base::Directory { path, .. } => {
-                let copy = copy_of(path, root)?;
+                let copy = resolve_copy(path, root)?;
                 self.view = View::new(root.to_owned(), copy.clone());
                 self.copy = Some((root.to_owned(), copy));
             }
             Base::Mounted(mounted) if mounted.path != root => {
-                return Err(refused(&mounted.path, "the mount is one of another directory than the root"));
+                return Err(refuse_path(
+                    &mounted.path,
+                    "the mount is one of another directory than the root",
+                ));
             }
             Base::Mounted(mounted) if joined.is_none() => {
                 // The root's own name leads to the real one out there.
-                return Err(refused(&mounted.path, "the mount's namespaces must be joined"));
+                return Err(refuse_path(&mounted.path, "the mount's namespaces must be joined"));
             }
             Base::Mounted(_) => {}
         }
@@ -248,28 +253,41 @@ impl PlanBuilder {
 
     /// Resolves a path that becomes the command's own, and refuses what would show or change too
     /// much.
-    fn own(&mut self, what: &'static str, path: &Path, home: Option<&Path>) -> Result<PathBuf, SandboxError> {
+    fn resolve_listed(
+        &mut self,
+        what: &'static str,
+        path: &Path,
+        home: Option<&Path>,
+    ) -> Result<PathBuf, SandboxError> {
         let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
         if !path.is_absolute() {
-            return Err(refused(path, &format!("{what} must be an absolute path")));
+            return Err(refuse_path(path, &format!("{what} must be an absolute path")));
         }
         let real = self.resolve(path).map_err(error)?;
-        if RESERVED.iter().any(|reserved| real == Path::new(reserved))
-            || RESERVED.iter().take(RESERVED_WHOLE).any(|whole| real.starts_with(whole))
+        if RESERVED_PATHS.iter().any(|reserved| real == Path::new(reserved))
+            || RESERVED_PATHS.iter().take(RESERVED_WHOLE).any(|whole| real.starts_with(whole))
         {
-            return Err(refused(path, &format!("{what} is a system directory; name a project beneath it")));
+            return Err(refuse_path(
+                path,
+                &format!("{what} is a system directory; name a project beneath it"),
+            ));
         }
         if home.is_some_and(|home| home.parent().is_some() && is_above(&real, home)) {
             let reason = format!(
                 "{what} is the home directory or above it, which would show keys and settings to commands; \
                  name a project beneath it"
             );
-            return Err(refused(path, &reason));
+            return Err(refuse_path(path, &reason));
         }
         Ok(real)
     }
 
-    fn listed(&mut self, request: &Request, root: &Path, home: Option<&Path>) -> Result<(), SandboxError> {
+    fn add_listed(
+        &mut self,
+        request: &Request,
+        root: &Path,
+        home: Option<&Path>,
+    ) -> Result<(), SandboxError> {
         let lists = [
             ("a read-only path", &request.read_only, Mount::ReadOnly),
             ("a layered path", &request.layered, Mount::Layer),
@@ -281,13 +299,13 @@ impl PlanBuilder {
                 if path.is_absolute() && self.view.resolve(path, |_, _| ()).is_err() {
                     continue;
                 }
-                let real = self.own(what, path, home)?;
+                let real = self.resolve_listed(what, path, home)?;
                 if path.starts_with(&request.root) && !real.starts_with(root) {
-                    return Err(refused(path, "a link in the project leads this listed path out of it"));
+                    return Err(refuse_path(path, "a link in the project leads this listed path out of it"));
                 }
                 let mount =
                     if mount == Mount::Layer && !self.view.is_dir(&real) { Mount::ReadOnly } else { mount };
-                self.mount(real, mount);
+                self.add_mount(real, mount);
             }
         }
         if self.mounts.len() > MAX_MOUNTS {
@@ -296,10 +314,10 @@ impl PlanBuilder {
         Ok(())
     }
 
-    fn optional(&mut self, path: &Path, mount: Mount) -> Result<(), SandboxError> {
+    fn add_if_present(&mut self, path: &Path, mount: Mount) -> Result<(), SandboxError> {
         match self.resolve(path) {
             Ok(real) => {
-                self.mount(real, mount);
+                self.add_mount(real, mount);
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -315,21 +333,21 @@ impl PlanBuilder {
     }
 
     /// Returns the mount that a path lies in.
-    fn cover(&self, path: &Path) -> Option<(&Path, Mount)> {
+    fn covering_mount(&self, path: &Path) -> Option<(&Path, Mount)> {
         path.ancestors()
             .find_map(|above| self.mounts.get_key_value(above))
             .map(|(at, mount)| (at.as_path(), *mount))
     }
 
     /// Returns true if a path of the host is the same inside.
-    fn reaches(&self, path: &Path) -> bool {
-        self.cover(path).is_some_and(|(_, mount)| mount.shows_host())
+    fn shows_host_path(&self, path: &Path) -> bool {
+        self.covering_mount(path).is_some_and(|(_, mount)| mount.shows_host())
     }
 
     /// Sockets that programs of the host have in what is shown: whoever may look a socket up may
     /// connect to it, however it is mounted. Those of other commands aren't in the list, so that
     /// one in the background can still be talked to.
-    fn sockets(&self, list: &str) -> Vec<PathBuf> {
+    fn visible_sockets(&self, list: &str) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = hidden::named_sockets(list)
             .filter_map(|bound| {
                 let bound = Path::new(bound);
@@ -337,7 +355,10 @@ impl PlanBuilder {
                     self.links.iter().filter(|(_, target)| target.is_absolute()).find_map(
                         |(link, target)| bound.strip_prefix(link).ok().map(|rest| target.join(rest)),
                     );
-                [Some(bound.to_owned()), by_link].into_iter().flatten().find(|path| self.reaches(path))
+                [Some(bound.to_owned()), by_link]
+                    .into_iter()
+                    .flatten()
+                    .find(|path| self.shows_host_path(path))
             })
             .collect();
         found.sort();
@@ -346,7 +367,7 @@ impl PlanBuilder {
         found
     }
 
-    fn steps(
+    fn into_steps(
         self,
         protected: &[PathBuf],
         masked: &[PathBuf],
@@ -362,32 +383,36 @@ impl PlanBuilder {
         };
         // Parents sort before what lies in them.
         for (at, mount) in &self.mounts {
-            let covered = at.parent().and_then(|parent| out.cover(parent));
+            let covered = at.parent().and_then(|parent| out.covering_mount(parent));
             if *mount == Mount::ReadOnly && covered == Some(Mount::ReadOnly) {
                 continue;
             }
-            out.mount(at, *mount)?;
+            out.add_mount(at, *mount)?;
         }
         for (at, target) in &self.links {
             let parent = at.parent().unwrap_or(at);
-            if !self.reaches(parent) && !self.mounts.contains_key(at) {
-                out.directories(parent)?;
+            if !self.shows_host_path(parent) && !self.mounts.contains_key(at) {
+                out.add_directories(parent)?;
                 let target = c_string(target.as_os_str())?;
-                out.steps.push(Step::Link { path: inside(at)?, target });
+                out.steps.push(Step::Link { path: relative_to_root(at)?, target });
             }
         }
         for path in protected {
-            out.steps.push(Step::Guard { path: inside(path)? });
+            out.steps.push(Step::Guard { path: relative_to_root(path)? });
         }
-        for path in masked.iter().filter(|path| self.reaches(path)) {
+        for path in masked.iter().filter(|path| self.shows_host_path(path)) {
             // One that is gone, or that a link now stands for, shows nothing of the host's.
-            if let Ok(found) = self.view.look(path) {
+            if let Ok(found) = self.view.metadata(path) {
                 let text = CString::default();
-                out.steps.push(Step::Mask { path: inside(path)?, directory: found.is_dir(), text });
+                out.steps.push(Step::Mask { path: relative_to_root(path)?, directory: found.is_dir(), text });
             }
         }
         for (path, text) in blanked {
-            out.steps.push(Step::Mask { path: inside(path)?, directory: false, text: text.clone() });
+            out.steps.push(Step::Mask {
+                path: relative_to_root(path)?,
+                directory: false,
+                text: text.clone(),
+            });
         }
         Ok(out.steps)
     }
@@ -403,39 +428,39 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    fn cover(&self, path: &Path) -> Option<Mount> {
+    fn covering_mount(&self, path: &Path) -> Option<Mount> {
         path.ancestors().find_map(|above| self.done.get(above)).copied()
     }
 
     /// Makes a directory and those above it, where they don't exist by what is mounted.
-    fn directories(&mut self, path: &Path) -> Result<(), SandboxError> {
+    fn add_directories(&mut self, path: &Path) -> Result<(), SandboxError> {
         let missing: Vec<&Path> = path
             .ancestors()
             .take_while(|above| {
                 above.parent().is_some() && !self.made.contains(*above) && !self.done.contains_key(*above)
             })
             .collect();
-        if self.cover(path).is_some_and(Mount::shows_host) {
+        if self.covering_mount(path).is_some_and(Mount::shows_host) {
             return Ok(());
         }
         for directory in missing.into_iter().rev() {
-            self.steps.push(Step::Directory { path: inside(directory)? });
+            self.steps.push(Step::Directory { path: relative_to_root(directory)? });
             self.made.insert(directory.to_owned());
         }
         Ok(())
     }
 
-    fn mount(&mut self, at: &Path, mount: Mount) -> Result<(), SandboxError> {
+    fn add_mount(&mut self, at: &Path, mount: Mount) -> Result<(), SandboxError> {
         let is_file = mount == Mount::Device || (mount.shows_host() && !self.view.is_dir(at));
         if !is_file {
-            self.directories(at)?;
+            self.add_directories(at)?;
         } else if let Some(parent) = at.parent() {
-            self.directories(parent)?;
-            if !self.cover(at).is_some_and(Mount::shows_host) {
-                self.steps.push(Step::File { path: inside(at)? });
+            self.add_directories(parent)?;
+            if !self.covering_mount(at).is_some_and(Mount::shows_host) {
+                self.steps.push(Step::File { path: relative_to_root(at)? });
             }
         }
-        let (path, source) = (inside(at)?, c_string(self.source(at).as_os_str())?);
+        let (path, source) = (relative_to_root(at)?, c_string(self.source_path(at).as_os_str())?);
         self.steps.push(match mount {
             Mount::Proc => Step::Proc { path },
             Mount::Terminals => Step::Terminals { path },
@@ -453,28 +478,28 @@ impl Steps<'_> {
 
     /// Returns the host's name of what is mounted at a place; of a mounted base, the name in its
     /// namespace.
-    fn source(&self, at: &Path) -> PathBuf {
+    fn source_path(&self, at: &Path) -> PathBuf {
         let copied = self.copy.and_then(|(root, copy)| Some(copy.join(at.strip_prefix(root).ok()?)));
         copied.unwrap_or_else(|| at.to_owned())
     }
 }
 
 /// Returns the directory that stands for the root, without links.
-pub(crate) fn copy_of(path: &Path, root: &Path) -> Result<PathBuf, SandboxError> {
+pub(crate) fn resolve_copy(path: &Path, root: &Path) -> Result<PathBuf, SandboxError> {
     let error = |source| SandboxError::Path { what: "the copy", path: path.to_owned(), source };
     let real = path.canonicalize().map_err(error)?;
     if !path.is_absolute() || !real.is_dir() {
-        return Err(refused(path, "the copy must be a directory, named absolutely"));
+        return Err(refuse_path(path, "the copy must be a directory, named absolutely"));
     }
     if real.starts_with(root) || root.starts_with(&real) {
-        return Err(refused(path, "the copy may be neither in the project nor above it"));
+        return Err(refuse_path(path, "the copy may be neither in the project nor above it"));
     }
     Ok(real)
 }
 
 /// Returns every socket of the host's network namespace. Where the list can't be read, none is
 /// known.
-fn list_of_sockets() -> String {
+fn read_socket_list() -> String {
     std::fs::read("/proc/net/unix")
         .map(|list| String::from_utf8_lossy(&list).into_owned())
         .unwrap_or_default()
@@ -482,7 +507,7 @@ fn list_of_sockets() -> String {
 
 /// Returns the directories that a base is made of: nobody inside may reach them by their own names,
 /// should a listed path show them.
-fn layers(request: &Request) -> Vec<PathBuf> {
+fn layer_directories(request: &Request) -> Vec<PathBuf> {
     let layers = match &request.base {
         None => Vec::new(),
         Some(Base::Directory { path, layers, .. }) => vec![path.clone(), layers.clone()],
@@ -496,7 +521,11 @@ fn layers(request: &Request) -> Vec<PathBuf> {
 
 /// Returns the protected paths that exist, and refuses links: a link's target could be changed, and
 /// the link replaced.
-pub(crate) fn protected(request: &Request, root: &Path, view: &View) -> Result<Vec<PathBuf>, SandboxError> {
+pub(crate) fn existing_protected(
+    request: &Request,
+    root: &Path,
+    view: &View,
+) -> Result<Vec<PathBuf>, SandboxError> {
     let mut found = Vec::new();
     if request.write == WriteMode::ReadOnly {
         return Ok(found);
@@ -513,9 +542,9 @@ pub(crate) fn protected(request: &Request, root: &Path, view: &View) -> Result<V
         let mut exists = true;
         for component in relative.components() {
             path.push(OsStr::from_bytes(component));
-            match view.look(&path) {
+            match view.metadata(&path) {
                 Ok(metadata) if metadata.is_symlink() => {
-                    return Err(refused(
+                    return Err(refuse_path(
                         &path,
                         "a protected path may not be, or lie beyond, a symbolic link",
                     ));
@@ -538,7 +567,7 @@ pub(crate) fn protected(request: &Request, root: &Path, view: &View) -> Result<V
 }
 
 /// Returns the paths to mask, without links; paths that don't exist are left out.
-pub(crate) fn masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, SandboxError> {
+pub(crate) fn resolve_masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, SandboxError> {
     let mut found = Vec::new();
     for path in paths {
         match view.resolve(path, |_, _| ()) {
@@ -553,10 +582,10 @@ pub(crate) fn masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, San
 }
 
 /// Returns an absolute path as the helper names it, from its new root.
-fn inside(path: &Path) -> Result<CString, SandboxError> {
+fn relative_to_root(path: &Path) -> Result<CString, SandboxError> {
     c_string(path.strip_prefix("/").unwrap_or(path).as_os_str())
 }
 
-fn refused(path: &Path, reason: &str) -> SandboxError {
+fn refuse_path(path: &Path, reason: &str) -> SandboxError {
     SandboxError::RefusedPath { path: path.to_owned(), reason: reason.to_owned() }
 }

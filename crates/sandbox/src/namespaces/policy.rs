@@ -39,7 +39,7 @@ pub(super) struct Policy<T> {
     pub(super) scratch_bytes: u64,
     /// Written to the namespace's `kernel.pid_max`, where 0 doesn't mean `leave it`.
     pub(super) pid_max: u32,
-    /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
+    /// (resource, value) as `setrlimit` numbers them; order of [`super::init::LIMITED_RESOURCES`].
     pub(super) limits: Vec<Option<u64>>,
     /// Bytes of memory of the whole tree.
     pub(super) memory: Option<u64>,
@@ -87,7 +87,7 @@ impl Policy<CString> {
         self.groups.iter().for_each(|group| group.write(&mut out));
         out.u32(self.landlock);
         out.count(self.filter.len());
-        out.raw(&self.filter);
+        out.bytes(&self.filter);
         out.count(self.steps.len());
         self.steps.iter().for_each(|step| step.write(&mut out));
         out.text(&self.cwd);
@@ -96,7 +96,7 @@ impl Policy<CString> {
             list.iter().for_each(|text| out.text(text));
         }
         out.option(self.stdin);
-        out.option(self.terminal.map(Size::number));
+        out.option(self.terminal.map(Size::to_number));
         out.count(self.witness.iter().len());
         self.witness.iter().for_each(|path| out.text(path));
         out.u32(u32::from(self.canary.is_some()));

@@ -14,7 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::advice::advice;
 use super::c_string::c_string;
-use super::canary::{BEYOND_LANDLOCK, ESCAPES, METADATA, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
+use super::canary::{
+    BEYOND_LANDLOCK, ESCAPES, LANDLOCK_MISSING, MEMORY_UNCOUNTED, METADATA_CHANGED, NAMESPACE_NESTED,
+    PROXY_MISSING,
+};
 use super::filter::Confinement;
 use super::policy::Canary;
 use super::watch::{Observation, Watcher};
@@ -58,28 +61,28 @@ pub(super) type Identity = (u64, u64, u64, i64, i64);
 
 /// Returns what the back-end enforces, from the file on disk or by running it: `start` starts the
 /// canaries in place of a command.
-pub(super) async fn probe(
+pub(super) async fn probe_backend(
     settings: &SandboxSettings,
     probed: &Probed,
     start: impl FnOnce(Request, Canary<CString>) -> Result<Watcher, SandboxError> + Send,
 ) -> Result<Enforcement, SandboxError> {
-    let file = settings.cache.as_ref().map(|file| beside(file, probed.tier));
+    let file = settings.cache.as_ref().map(|file| cache_file(file, probed.tier));
     let key = file.as_ref().and_then(|_| Key::of(settings, probed));
     if let (Some(file), Some(key)) = (&file, &key)
-        && let Some(enforcement) = recall(file, key)
+        && let Some(enforcement) = read_cached(file, key)
     {
         return Ok(enforcement);
     }
-    let enforcement = run(probed, start).await?;
+    let enforcement = run_canaries(probed, start).await?;
     if let (Some(file), Some(key)) = (&file, key) {
         // Only time is lost where it can't be written.
-        remember(file, &CachedResult { key, enforcement: enforcement.clone() }).ok();
+        write_cached(file, &CachedResult { key, enforcement: enforcement.clone() }).ok();
     }
     Ok(enforcement)
 }
 
 /// Returns the file of a back-end's own result.
-fn beside(file: &Path, tier: SandboxTier) -> PathBuf {
+fn cache_file(file: &Path, tier: SandboxTier) -> PathBuf {
     if tier == SandboxTier::Namespaces {
         return file.to_owned();
     }
@@ -105,9 +108,9 @@ struct Key {
 }
 
 /// A container has the host's boot and kernel, and may have the same home and program.
-const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "net", "ipc", "cgroup"];
+const NAMESPACE_KINDS: [&str; 6] = ["user", "mnt", "pid", "net", "ipc", "cgroup"];
 /// Settings that may forbid namespaces from one moment to the next.
-const SETTINGS: [&str; 6] = [
+const SETTING_FILES: [&str; 6] = [
     "/proc/sys/user/max_user_namespaces",
     "/proc/sys/user/max_mnt_namespaces",
     "/proc/sys/kernel/unprivileged_userns_clone",
@@ -116,17 +119,20 @@ const SETTINGS: [&str; 6] = [
     "/sys/kernel/security/lsm",
 ];
 /// Lines of a process's status.
-const STATUS: [&str; 4] = ["CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
+const STATUS_FIELDS: [&str; 4] = ["CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
 
 /// Returns the facts for which the same kernel may give another result.
-fn surroundings() -> Vec<String> {
+fn process_surroundings() -> Vec<String> {
     let name = |namespace| fs::read_link(Path::new("/proc/self/ns").join(namespace)).unwrap_or_default();
-    let namespaces = NAMESPACES.iter().map(|namespace| name(namespace).to_string_lossy().into_owned());
+    let namespaces = NAMESPACE_KINDS.iter().map(|namespace| name(namespace).to_string_lossy().into_owned());
     // What isn't there is as it was, empty.
-    let settings = SETTINGS.iter().map(|file| fs::read_to_string(file).unwrap_or_default().trim().to_owned());
+    let settings =
+        SETTING_FILES.iter().map(|file| fs::read_to_string(file).unwrap_or_default().trim().to_owned());
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let status =
-        status.lines().filter(|line| STATUS.iter().any(|name| line.starts_with(name))).map(str::to_owned);
+    let status = status
+        .lines()
+        .filter(|line| STATUS_FIELDS.iter().any(|name| line.starts_with(name)))
+        .map(str::to_owned);
     namespaces.chain(settings).chain(status).collect()
 }
 
@@ -137,17 +143,17 @@ impl Key {
         Some(Self {
             version: CACHE_VERSION,
             boot: fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned(),
-            kernel: release(),
+            kernel: kernel_release(),
             user: rustix::process::geteuid().as_raw(),
             program: (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()),
             other: probed.program,
             groups: probed.groups,
-            surroundings: surroundings(),
+            surroundings: process_surroundings(),
         })
     }
 }
 
-fn release() -> String {
+fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
@@ -159,7 +165,7 @@ struct CachedResult {
 
 /// Reads a remembered result. A file that is missing, unreadable, cut or of another version has
 /// none.
-fn recall(file: &Path, key: &Key) -> Option<Enforcement> {
+fn read_cached(file: &Path, key: &Key) -> Option<Enforcement> {
     if fs::metadata(file).ok()?.len() > MAX_CACHE {
         return None;
     }
@@ -167,7 +173,7 @@ fn recall(file: &Path, key: &Key) -> Option<Enforcement> {
     (remembered.key == *key).then_some(remembered.enforcement)
 }
 
-fn remember(file: &Path, what: &CachedResult) -> io::Result<()> {
+fn write_cached(file: &Path, what: &CachedResult) -> io::Result<()> {
     let text = serde_json::to_vec(what)?;
     let mut draft = file.as_os_str().to_owned();
     draft.push(format!(".{}", std::process::id()));
@@ -179,7 +185,7 @@ fn remember(file: &Path, what: &CachedResult) -> io::Result<()> {
 struct CanaryProject(PathBuf);
 
 impl CanaryProject {
-    fn make() -> io::Result<Self> {
+    fn create() -> io::Result<Self> {
         let unique = format!(
             "jm-canary-{}-{:x}",
             std::process::id(),
@@ -203,13 +209,13 @@ impl Drop for CanaryProject {
     }
 }
 
-async fn run(
+async fn run_canaries(
     probed: &Probed,
     start: impl FnOnce(Request, Canary<CString>) -> Result<Watcher, SandboxError> + Send,
 ) -> Result<Enforcement, SandboxError> {
     let unable =
         |source| SandboxError::Path { what: "preparing the sandbox's test in", path: "/tmp".into(), source };
-    let cage = CanaryProject::make().map_err(unable)?;
+    let cage = CanaryProject::create().map_err(unable)?;
     // Bound and listening through the run; that nobody gets through to it is what is tested.
     let server = TcpListener::bind(("127.0.0.1", 0)).map_err(unable)?;
     let at = |name: &str| c_string(cage.0.join(name).as_os_str());
@@ -230,20 +236,24 @@ async fn run(
     request.network = Network::Filtered(Arc::default());
     let seen = start(request, canary)?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
-    judge(probed, &seen, written)
+    judge_canaries(probed, &seen, written)
 }
 
-fn judge(probed: &Probed, seen: &Observation, outside_changed: bool) -> Result<Enforcement, SandboxError> {
+fn judge_canaries(
+    probed: &Probed,
+    seen: &Observation,
+    outside_changed: bool,
+) -> Result<Enforcement, SandboxError> {
     let escaped = match (&seen.outcome, seen.escaped) {
         (Outcome::Exited(0), Some(escaped)) => escaped,
-        _ => return Err(unavailable(seen)),
+        _ => return Err(unavailable_error(seen)),
     };
     let landlock_alone = probed.tier == SandboxTier::Landlock;
     let known = if landlock_alone { BEYOND_LANDLOCK } else { 0 };
     let mut leaks: Vec<&str> =
         ESCAPES.iter().filter(|(bit, _)| escaped & bit & !known != 0).map(|(_, what)| *what).collect();
-    let landlock = restrict::supported();
-    if landlock > 0 && escaped & UNRESTRICTED != 0 {
+    let landlock = restrict::landlock_version();
+    if landlock > 0 && escaped & LANDLOCK_MISSING != 0 {
         leaks.push("Landlock was asked for and isn't in force");
     }
     if outside_changed {
@@ -253,16 +263,16 @@ fn judge(probed: &Probed, seen: &Observation, outside_changed: bool) -> Result<E
         return Err(SandboxError::Leaks(leaks.join("; ")));
     }
     let (tier, mut gaps) = (probed.tier, probed.gaps.clone());
-    if filter::build(Confinement::Namespaces).is_none() {
+    if filter::build_filter(Confinement::Namespaces).is_none() {
         gaps.push("no system call filter on this processor".to_owned());
     }
-    if escaped & METADATA != 0 {
+    if escaped & METADATA_CHANGED != 0 {
         gaps.push(METADATA_GAP.to_owned());
     }
-    if escaped & NESTED != 0 {
+    if escaped & NAMESPACE_NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
     }
-    let network_filtered = escaped & UNFILTERED == 0 && !landlock_alone;
+    let network_filtered = escaped & PROXY_MISSING == 0 && !landlock_alone;
     if !network_filtered && !landlock_alone {
         gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
     }
@@ -272,13 +282,13 @@ fn judge(probed: &Probed, seen: &Observation, outside_changed: bool) -> Result<E
     }
     let groups = probed.groups;
     let own_pid_max = tier == SandboxTier::Namespaces
-        && kernel_version(&release()).is_some_and(|version| version >= OWN_PID_MAX);
+        && kernel_version(&kernel_release()).is_some_and(|version| version >= OWN_PID_MAX);
     let processes_bounded = groups.1 || !is_root || own_pid_max;
     if !processes_bounded {
         gaps.push("run as root: the number of processes isn't bounded".to_owned());
     }
     // Without a process namespace nobody can tell a command's processes from the user's others.
-    let counted = !landlock_alone && escaped & UNCOUNTED == 0;
+    let counted = !landlock_alone && escaped & MEMORY_UNCOUNTED == 0;
     match (groups.0, counted) {
         (true, _) => {}
         (false, true) => gaps.push(
@@ -287,7 +297,7 @@ fn judge(probed: &Probed, seen: &Observation, outside_changed: bool) -> Result<E
         ),
         (false, false) => gaps.push("the memory of a command's whole tree isn't bounded".to_owned()),
     }
-    gaps.extend(services().into_iter().filter(|_| !landlock_alone));
+    gaps.extend(reachable_services().into_iter().filter(|_| !landlock_alone));
     if !landlock_alone {
         gaps.push(LATE_SOCKETS.to_owned());
     }
@@ -302,7 +312,7 @@ fn judge(probed: &Probed, seen: &Observation, outside_changed: bool) -> Result<E
         (false, true) => layers.push("cgroup (pids)".to_owned()),
         (false, false) => {}
     }
-    layers.extend(filter::build(Confinement::Namespaces).map(|_| "seccomp".to_owned()));
+    layers.extend(filter::build_filter(Confinement::Namespaces).map(|_| "seccomp".to_owned()));
     Ok(Enforcement {
         resources_bounded: (groups.0 || counted) && processes_bounded,
         network_filtered,
@@ -313,7 +323,7 @@ fn judge(probed: &Probed, seen: &Observation, outside_changed: bool) -> Result<E
 }
 
 /// Returns the services that commands can connect to, as a gap.
-fn services() -> Option<String> {
+fn reachable_services() -> Option<String> {
     // Where it can't be read, nothing is known to be reachable.
     let list = fs::File::open("/proc/net/unix").ok()?;
     let mut text = Vec::new();
@@ -333,8 +343,8 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
 
 /// Returns the reason why the back-end doesn't work here, with advice, from the failed step and the
 /// system's settings.
-fn unavailable(seen: &Observation) -> SandboxError {
-    let said = seen.said("bwrap: ").unwrap_or_default();
+fn unavailable_error(seen: &Observation) -> SandboxError {
+    let said = seen.last_line_with("bwrap: ").unwrap_or_default();
     let reason = match &seen.outcome {
         Outcome::SetupFailed(what) if !said.is_empty() => {
             format!("the sandbox couldn't be set up: {what}: {said}")

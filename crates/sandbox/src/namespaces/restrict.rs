@@ -38,7 +38,7 @@ pub(crate) enum Tcp {
 
 /// Returns the version of Landlock that is in force here, as far as this program knows it; 0 where
 /// there is none.
-pub(crate) fn supported() -> u32 {
+pub(crate) fn landlock_version() -> u32 {
     u32::try_from(ABI::from(sys::landlock_version()) as i32).unwrap_or(0)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn supported() -> u32 {
 /// # Errors
 /// What the kernel said. `ENOTSUP` where it doesn't enforce all that the version has. Nothing was
 /// restricted then.
-pub(crate) fn restrict<'a>(
+pub(crate) fn enforce_landlock<'a>(
     version: u32,
     at: impl AsFd,
     grants: impl IntoIterator<Item = (&'a CStr, Grant)>,
@@ -60,14 +60,14 @@ pub(crate) fn restrict<'a>(
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(abi))
-        .map_err(errno)?;
+        .map_err(errno_of)?;
     if abi >= ABI::V6 {
-        rules = rules.scope(Scope::from_all(abi)).map_err(errno)?;
+        rules = rules.scope(Scope::from_all(abi)).map_err(errno_of)?;
     }
     if abi >= ABI::V4 && tcp == Tcp::Denied {
-        rules = rules.handle_access(AccessNet::from_all(abi)).map_err(errno)?;
+        rules = rules.handle_access(AccessNet::from_all(abi)).map_err(errno_of)?;
     }
-    let mut rules = rules.create().map_err(errno)?;
+    let mut rules = rules.create().map_err(errno_of)?;
     for (path, grant) in grants {
         let place = match rustix::fs::openat(&at, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             Ok(place) => place,
@@ -75,17 +75,17 @@ pub(crate) fn restrict<'a>(
             Err(errno) => return Err(errno),
         };
         let mode = rustix::fs::fstat(&place)?.st_mode;
-        let mut granted = granted(grant, abi);
+        let mut granted = access_rights(grant, abi);
         if FileType::from_raw_mode(mode) != FileType::Directory {
             granted &= AccessFs::from_file(abi);
         }
-        rules = rules.add_rule(PathBeneath::new(place, granted)).map_err(errno)?;
+        rules = rules.add_rule(PathBeneath::new(place, granted)).map_err(errno_of)?;
     }
-    let status = rules.no_new_privs(true).restrict_self().map_err(errno)?;
+    let status = rules.no_new_privs(true).restrict_self().map_err(errno_of)?;
     if status.ruleset == RulesetStatus::FullyEnforced { Ok(()) } else { Err(Errno::NOTSUP) }
 }
 
-fn granted(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
+fn access_rights(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
     match grant {
         Grant::Read => AccessFs::from_read(abi),
         Grant::List => AccessFs::ReadDir.into(),
@@ -94,7 +94,7 @@ fn granted(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
 }
 
 /// Returns the kernel's own error, where there was one; else the error for a missing right.
-fn errno(error: impl std::error::Error + 'static) -> Errno {
+fn errno_of(error: impl std::error::Error + 'static) -> Errno {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(error) = cause {
         if let Some(errno) = error.downcast_ref().and_then(Errno::from_io_error) {
@@ -112,20 +112,20 @@ mod tests {
     #[test]
     fn no_grant_makes_devices_and_only_writing_changes() {
         for abi in [ABI::V1, ABI::V3, ABI::V5, ABI::V7] {
-            let write = granted(Grant::Write, abi);
+            let write = access_rights(Grant::Write, abi);
             assert!(!write.intersects(AccessFs::MakeChar | AccessFs::MakeBlock), "{abi:?}");
             assert!(write.contains(AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::ReadFile), "{abi:?}");
             assert_eq!(write.contains(AccessFs::Truncate), abi >= ABI::V3);
-            assert!(!granted(Grant::Read, abi).intersects(AccessFs::from_write(abi)), "{abi:?}");
+            assert!(!access_rights(Grant::Read, abi).intersects(AccessFs::from_write(abi)), "{abi:?}");
         }
     }
 
     #[test]
     fn the_kernels_word_is_found_and_none_is_not_supported() {
         let io = std::io::Error::from(Errno::NOSPC);
-        assert_eq!(errno(io), Errno::NOSPC);
+        assert_eq!(errno_of(io), Errno::NOSPC);
         // A version that isn't there can't be had: nothing is restricted by asking.
-        let asked = restrict(0, rustix::fs::CWD, [], Tcp::Free);
+        let asked = enforce_landlock(0, rustix::fs::CWD, [], Tcp::Free);
         assert_eq!(asked, Err(Errno::NOTSUP));
     }
 }

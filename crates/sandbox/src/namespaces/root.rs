@@ -10,12 +10,12 @@ use rustix::mount::{
 };
 
 use super::files::write_file;
-use super::overlay::{Durability, cover, overlay};
+use super::overlay::{Durability, create_overlay_mount, mount_onto};
 use super::steps::{Access, Step};
 use super::sys;
 
 /// Holds what the private directories and layers are made of; nobody inside may enter it.
-const STORE: &CStr = c".sandbox";
+const STORE_DIRECTORY: &CStr = c".sandbox";
 /// Maximum number of files in the scratch space; an inode is about 1 KiB of kernel memory.
 const SCRATCH_FILES: u32 = 400_000;
 
@@ -27,7 +27,7 @@ const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
 pub(super) const RDONLY_NOSUID_NODEV: u64 = RDONLY | NOSUID | NODEV;
 
 /// Mounts an empty file system in memory over the old root, which all absolute paths still lead to.
-pub(super) fn new_root(bytes: u64) -> Result<OwnedFd, Errno> {
+pub(super) fn mount_new_root(bytes: u64) -> Result<OwnedFd, Errno> {
     let fs = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"size", bytes.to_string())?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"nr_inodes", SCRATCH_FILES.to_string())?;
@@ -37,12 +37,12 @@ pub(super) fn new_root(bytes: u64) -> Result<OwnedFd, Errno> {
     let root = rustix::mount::fsmount(fs.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
     rustix::mount::move_mount(root.as_fd(), c"", CWD, c"/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
     rustix::process::fchdir(&root)?;
-    rustix::fs::mkdirat(&root, STORE, Mode::empty())?;
+    rustix::fs::mkdirat(&root, STORE_DIRECTORY, Mode::empty())?;
     Ok(root)
 }
 
 /// Makes the new root the only one, and read-only.
-pub(super) fn enter(root: &OwnedFd) -> Result<(), Errno> {
+pub(super) fn enter_root(root: &OwnedFd) -> Result<(), Errno> {
     sys::mount_attributes(root, c"", false, RDONLY)?;
     rustix::process::pivot_root(c".", c".")?;
     // The old one now lies over the new one.
@@ -63,37 +63,37 @@ impl<'a> RootBuilder<'a> {
         Self { root, base, pid_max, stores: 0 }
     }
 
-    pub(super) fn step(&mut self, step: &Step<&CStr>) -> Result<(), Errno> {
+    pub(super) fn carry_out(&mut self, step: &Step<&CStr>) -> Result<(), Errno> {
         match *step {
             Step::Directory { path } => rustix::fs::mkdirat(self.root, path, Mode::from_raw_mode(0o755)),
-            Step::File { path } => self.file(path, &[]),
+            Step::File { path } => self.create_file(path, &[]),
             Step::Link { path, target } => rustix::fs::symlinkat(target, self.root, path),
             Step::Bind { path, source, access } => {
-                let tree = copy(CWD, source, access != Access::Device, attributes(access))?;
+                let tree = clone_mount(CWD, source, access != Access::Device, mount_attributes(access))?;
                 self.attach(&tree, path)
             }
             Step::Base { path, access } => {
                 let tree = self.base.take().ok_or(Errno::PROTO)?;
-                sys::mount_attributes(&tree, c"", true, attributes(access))?;
+                sys::mount_attributes(&tree, c"", true, mount_attributes(access))?;
                 self.attach(&tree, path)
             }
             Step::Scratch { path, mode } => {
-                let store = self.store(b's', mode)?;
-                let tree = copy(self.root, &store, false, 0)?;
+                let store = self.create_store(b's', mode)?;
+                let tree = clone_mount(self.root, &store, false, 0)?;
                 self.attach(&tree, path)
             }
-            Step::Layer { path, source } => self.layer(path, source),
-            Step::Proc { path } => self.proc(path),
+            Step::Layer { path, source } => self.mount_layer(path, source),
+            Step::Proc { path } => self.mount_proc(path),
             Step::Terminals { path } => {
                 let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
                 rustix::mount::mount(c"devpts", path, c"devpts", flags, c"newinstance,ptmxmode=0666,mode=620")
             }
-            Step::Guard { path } => self.guard(path),
-            Step::Mask { path, directory, text } => self.mask(path, directory, text.to_bytes()),
+            Step::Guard { path } => self.make_read_only(path),
+            Step::Mask { path, directory, text } => self.hide(path, directory, text.to_bytes()),
         }
     }
 
-    fn file(&self, path: &CStr, mut text: &[u8]) -> Result<(), Errno> {
+    fn create_file(&self, path: &CStr, mut text: &[u8]) -> Result<(), Errno> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(self.root, path, flags, Mode::from_raw_mode(0o444))?;
         while !text.is_empty() {
@@ -104,8 +104,9 @@ impl<'a> RootBuilder<'a> {
     }
 
     /// Makes a new directory in the store: `.sandbox/s0`, `.sandbox/u1`, …
-    fn store(&mut self, letter: u8, mode: u32) -> Result<CString, Errno> {
-        let name = format!("{}/{}{}", STORE.to_str().unwrap_or_default(), char::from(letter), self.stores);
+    fn create_store(&mut self, letter: u8, mode: u32) -> Result<CString, Errno> {
+        let name =
+            format!("{}/{}{}", STORE_DIRECTORY.to_str().unwrap_or_default(), char::from(letter), self.stores);
         self.stores += 1;
         let name = CString::new(name).map_err(|_| Errno::INVAL)?;
         rustix::fs::mkdirat(self.root, &name, Mode::from_raw_mode(mode))?;
@@ -117,24 +118,24 @@ impl<'a> RootBuilder<'a> {
         rustix::mount::move_mount(tree.as_fd(), c"", self.root.as_fd(), path, flags)
     }
 
-    fn layer(&mut self, path: &CStr, source: &CStr) -> Result<(), Errno> {
-        let (upper, work) = (self.store(b'u', 0o755)?, self.store(b'w', 0o755)?);
+    fn mount_layer(&mut self, path: &CStr, source: &CStr) -> Result<(), Errno> {
+        let (upper, work) = (self.create_store(b'u', 0o755)?, self.create_store(b'w', 0o755)?);
         let mount = || {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let lower = rustix::fs::openat(CWD, source, flags, Mode::empty())?;
             let upper = rustix::fs::openat(self.root, &upper, flags, Mode::empty())?;
             let work = rustix::fs::openat(self.root, &work, flags, Mode::empty())?;
-            self.attach(&overlay(lower, upper, work, Durability::Command)?, path)
+            self.attach(&create_overlay_mount(lower, upper, work, Durability::Command)?, path)
         };
         if mount().is_ok() {
             return Ok(());
         }
         // Kernels before 5.11, or file systems that can't be a lower layer.
-        let tree = copy(CWD, source, true, RDONLY_NOSUID_NODEV)?;
+        let tree = clone_mount(CWD, source, true, RDONLY_NOSUID_NODEV)?;
         self.attach(&tree, path)
     }
 
-    fn proc(&self, path: &CStr) -> Result<(), Errno> {
+    fn mount_proc(&self, path: &CStr) -> Result<(), Errno> {
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         rustix::mount::mount(c"proc", path, c"proc", flags, None)?;
         if self.pid_max > 0 {
@@ -148,34 +149,34 @@ impl<'a> RootBuilder<'a> {
 
     /// Opens what is at the path inside, without following any link: the tree may belong to an
     /// attacker.
-    fn find(&self, path: &CStr) -> Result<OwnedFd, Errno> {
+    fn open_beneath(&self, path: &CStr) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
         rustix::io::retry_on_intr(|| rustix::fs::openat2(self.root, path, flags, Mode::empty(), resolve))
     }
 
-    fn guard(&self, path: &CStr) -> Result<(), Errno> {
-        let place = self.find(path)?;
-        let tree = copy(&place, c"", true, RDONLY_NOSUID_NODEV)?;
-        cover(&tree, &place)
+    fn make_read_only(&self, path: &CStr) -> Result<(), Errno> {
+        let place = self.open_beneath(path)?;
+        let tree = clone_mount(&place, c"", true, RDONLY_NOSUID_NODEV)?;
+        mount_onto(&tree, &place)
     }
 
-    fn mask(&mut self, path: &CStr, directory: bool, text: &[u8]) -> Result<(), Errno> {
-        let place = self.find(path)?;
+    fn hide(&mut self, path: &CStr, directory: bool, text: &[u8]) -> Result<(), Errno> {
+        let place = self.open_beneath(path)?;
         let store = if directory {
-            self.store(b'm', 0o555)?
+            self.create_store(b'm', 0o555)?
         } else {
             let name = CString::new(format!(".sandbox/m{}", self.stores)).map_err(|_| Errno::INVAL)?;
             self.stores += 1;
-            self.file(&name, text)?;
+            self.create_file(&name, text)?;
             name
         };
-        let tree = copy(self.root, &store, false, RDONLY | NOSUID | NODEV | NOEXEC)?;
-        cover(&tree, &place)
+        let tree = clone_mount(self.root, &store, false, RDONLY | NOSUID | NODEV | NOEXEC)?;
+        mount_onto(&tree, &place)
     }
 }
 
-fn attributes(access: Access) -> u64 {
+fn mount_attributes(access: Access) -> u64 {
     match access {
         Access::ReadOnly => RDONLY_NOSUID_NODEV,
         Access::Writable => NOSUID | NODEV,
@@ -184,7 +185,12 @@ fn attributes(access: Access) -> u64 {
 }
 
 /// Creates a separate mount of the files at a path.
-pub(super) fn copy(at: impl AsFd, path: &CStr, recursive: bool, attributes: u64) -> Result<OwnedFd, Errno> {
+pub(super) fn clone_mount(
+    at: impl AsFd,
+    path: &CStr,
+    recursive: bool,
+    attributes: u64,
+) -> Result<OwnedFd, Errno> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH

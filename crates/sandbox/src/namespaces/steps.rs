@@ -33,7 +33,7 @@ pub(super) enum Step<T> {
 
 impl<T: Copy> Step<T> {
     /// Returns the path if it may be written.
-    pub(super) fn written(&self) -> Option<T> {
+    pub(super) fn written_path(&self) -> Option<T> {
         match *self {
             Self::Bind { path, access, .. } | Self::Base { path, access } if access != Access::ReadOnly => {
                 Some(path)

@@ -16,11 +16,11 @@ use super::messages::Usage;
 use crate::run::ResourceUsage;
 
 /// Enough for the set-up, whose deepest calls need a few kilobytes; untouched pages cost nothing.
-const STACK: usize = 256 * 1024;
+const STACK_BYTES: usize = 256 * 1024;
 
 /// Signals whose disposition an agent or its parent may have changed, and which a command expects
 /// to find as usual. Rust's runtime ignores SIGPIPE, `nohup` SIGHUP, Python SIGXFSZ.
-const RESET: [c_int; 12] = [
+const RESET_SIGNALS: [c_int; 12] = [
     libc::SIGPIPE,
     libc::SIGHUP,
     libc::SIGINT,
@@ -35,7 +35,7 @@ const RESET: [c_int; 12] = [
     libc::SIGALRM,
 ];
 
-fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
+fn check_result(result: libc::c_long) -> Result<libc::c_long, Errno> {
     if result < 0 { Err(last_error()) } else { Ok(result) }
 }
 
@@ -45,9 +45,9 @@ fn last_error() -> Errno {
 
 /// Allocates memory for a stack. It is never freed: its process ends by exit or exec.
 fn stack_top() -> *mut c_void {
-    let memory: &'static mut [std::mem::MaybeUninit<u8>] = Box::leak(Box::new_uninit_slice(STACK));
+    let memory: &'static mut [std::mem::MaybeUninit<u8>] = Box::leak(Box::new_uninit_slice(STACK_BYTES));
     // SAFETY: the offset is within the allocation.
-    let top = unsafe { memory.as_mut_ptr().add(STACK) };
+    let top = unsafe { memory.as_mut_ptr().add(STACK_BYTES) };
     // The ABIs of x86-64 and AArch64 want 16 bytes.
     top.map_addr(|address| address & !15).cast()
 }
@@ -71,7 +71,7 @@ unsafe fn clone_sharing<F: FnMut() -> c_int>(flags: c_int, body: &mut F) -> Resu
     // SAFETY: the stack is fresh and large enough, `enter::<F>` matches the argument; the rest is
     // the caller's promise.
     let pid = unsafe { libc::clone(enter::<F>, stack_top(), flags, argument) };
-    check(libc::c_long::from(pid))?;
+    check_result(libc::c_long::from(pid))?;
     Pid::from_raw(pid).ok_or(Errno::INVAL)
 }
 
@@ -140,23 +140,23 @@ impl<'a> CStringArray<'a> {
 pub(super) fn unshare(namespaces: c_int) -> Result<(), Errno> {
     // SAFETY: new user and mount namespaces touch no memory, and no descriptor table is split
     // (CLONE_FILES isn't among them).
-    check(unsafe { libc::syscall(libc::SYS_unshare, namespaces & !libc::CLONE_FILES) }).map(drop)
+    check_result(unsafe { libc::syscall(libc::SYS_unshare, namespaces & !libc::CLONE_FILES) }).map(drop)
 }
 
 /// Makes `old`'s number stand for what `new` stands for, at once; what it stood for is closed.
-pub(super) fn replace(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> Result<(), Errno> {
+pub(super) fn replace_descriptor(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: both are open. Whoever owns or borrows the number `old` goes on with a descriptor
     // that is open, and that still nobody else owns; nothing in this process maps or keeps what it
     // stood for.
     let result = unsafe { libc::dup3(new.as_raw_fd(), old.as_raw_fd(), libc::O_CLOEXEC) };
-    check(libc::c_long::from(result)).map(drop)
+    check_result(libc::c_long::from(result)).map(drop)
 }
 
 /// Closes every descriptor from `first` on.
 pub(super) fn close_from(first: u32) -> Result<(), Errno> {
     // SAFETY: no descriptor from `first` on is owned by a value that is used later; callers pass
     // the number right at the start of the helper, or right before exec.
-    check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0u32) }).map(drop)
+    check_result(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0u32) }).map(drop)
 }
 
 /// Closes standard input, output and error of this process.
@@ -187,7 +187,7 @@ pub(super) fn mount_attributes(
             size_of::<libc::mount_attr>(),
         )
     };
-    check(result).map(drop)
+    check_result(result).map(drop)
 }
 
 /// Returns the version of Landlock that the kernel has on; 0 or less where it hasn't.
@@ -231,7 +231,7 @@ fn set_filter(instructions: &[u8], flags: libc::c_ulong) -> Result<libc::c_long,
     let result = unsafe {
         libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, std::ptr::from_ref(&program))
     };
-    check(result)
+    check_result(result)
 }
 
 /// A system call that a filter holds until it is answered.
@@ -251,7 +251,7 @@ pub(super) fn receive_call(listener: &OwnedFd) -> Result<HeldCall, Errno> {
     let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
     // SAFETY: the request's number has the size of the structure, which the kernel fills.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut call) };
-    check(libc::c_long::from(result))?;
+    check_result(libc::c_long::from(result))?;
     Ok(HeldCall { id: call.id, thread: call.pid, number: call.data.nr.into(), arguments: call.data.args })
 }
 
@@ -270,7 +270,7 @@ pub(super) fn answer_call(listener: &OwnedFd, id: u64, result: Result<(), Errno>
     // SAFETY: the request's number has the size of the structure, which lives through the call.
     let result =
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
-    check(libc::c_long::from(result)).map(drop)
+    check_result(libc::c_long::from(result)).map(drop)
 }
 
 /// Has caller and listener take turns on one processor, which is faster; older kernels don't know
@@ -308,7 +308,7 @@ pub(super) fn change_mode(file: impl AsFd, mode: u32) -> Result<(), Errno> {
             libc::AT_EMPTY_PATH,
         )
     };
-    check(result).map(drop)
+    check_result(result).map(drop)
 }
 
 /// Brings the loopback interface of this network namespace up.
@@ -322,7 +322,7 @@ pub(super) fn start_loopback(socket: impl AsFd) -> Result<(), Errno> {
     // SAFETY: SIOCSIFFLAGS reads an `ifreq`, which this is.
     let result =
         unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, std::ptr::from_ref(&request)) };
-    check(libc::c_long::from(result)).map(drop)
+    check_result(libc::c_long::from(result)).map(drop)
 }
 
 /// Blocks SIGCHLD and returns a descriptor that becomes readable when a child ends.
@@ -343,10 +343,10 @@ pub(super) fn read_signals(descriptor: &OwnedFd) -> Vec<c_int> {
 /// Takes over a descriptor that this program was started with; `None` where there is none of the
 /// number. It is closed on exec from then on. Called once for a number, right at the start of a
 /// helper.
-pub(super) fn inherited(number: u32) -> Option<OwnedFd> {
+pub(super) fn take_inherited(number: u32) -> Option<OwnedFd> {
     let number = c_int::try_from(number).ok()?;
     // SAFETY: fcntl takes any number; where nothing is open under it, it fails.
-    check(libc::c_long::from(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })).ok()?;
+    check_result(libc::c_long::from(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })).ok()?;
     // SAFETY: it is open, and nobody in this program owns it: it came with the start, and is taken
     // once.
     Some(unsafe { OwnedFd::from_raw_fd(number) })
@@ -362,9 +362,13 @@ pub(super) fn watch_signals(signals: &[c_int]) -> Result<OwnedFd, Errno> {
         for signal in signals {
             libc::sigaddset(&raw mut set, *signal);
         }
-        check(libc::c_long::from(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut())))?;
+        check_result(libc::c_long::from(libc::sigprocmask(
+            libc::SIG_BLOCK,
+            &raw const set,
+            std::ptr::null_mut(),
+        )))?;
         let descriptor = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        check(libc::c_long::from(descriptor))?;
+        check_result(libc::c_long::from(descriptor))?;
         Ok(OwnedFd::from_raw_fd(descriptor))
     }
 }
@@ -374,7 +378,7 @@ pub(super) fn reset_signals() {
     // SAFETY: SIG_DFL is a valid handler for each of the signals; `sigset_t` is filled before its
     // use.
     unsafe {
-        for signal in RESET {
+        for signal in RESET_SIGNALS {
             libc::signal(signal, libc::SIG_DFL);
         }
         let mut set: libc::sigset_t = std::mem::zeroed();
@@ -385,7 +389,7 @@ pub(super) fn reset_signals() {
 
 /// Takes the exit of a child of this process, with what its whole tree used. `None`: it hasn't
 /// ended yet (only with `wait` false), or is nobody's child any more.
-pub(super) fn reap(pid: Pid, wait: bool) -> Option<ResourceUsage> {
+pub(super) fn reap_child(pid: Pid, wait: bool) -> Option<ResourceUsage> {
     let mut status = 0;
     // SAFETY: `rusage` is plain data; the kernel fills it, or it stays zero.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -460,7 +464,7 @@ pub(super) fn watch_process(pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
 /// Tries a further user namespace, as a canary. True if it was made.
 pub(super) fn can_unshare_user() -> bool {
     // SAFETY: unshare touches no memory of this process; the caller ends right after.
-    let made = check(unsafe { libc::syscall(libc::SYS_unshare, libc::CLONE_NEWUSER) });
+    let made = check_result(unsafe { libc::syscall(libc::SYS_unshare, libc::CLONE_NEWUSER) });
     // EINVAL comes after the permission checks: this process shares its memory with another.
     !matches!(made, Err(Errno::PERM | Errno::NOSPC | Errno::NOSYS))
 }

@@ -12,7 +12,7 @@ use super::messages::HelperMessage;
 use super::pass;
 
 /// The end of the file, as it is typed: the usual `VEOF`.
-const END: u8 = 4;
+const END_OF_FILE: u8 = 4;
 
 /// Columns and lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    pub(super) fn number(self) -> u64 {
+    pub(super) fn to_number(self) -> u64 {
         u64::from(self.columns) | u64::from(self.rows) << 16
     }
 
@@ -34,7 +34,7 @@ impl Size {
 
 /// Makes one among the sandbox's own terminals, and passes out the side that sees what is written
 /// and types. What the command gets comes back.
-pub(super) fn open(size: Size, control: &OwnedFd) -> Result<OwnedFd, Errno> {
+pub(super) fn open_terminal(size: Size, control: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let outer = rustix::fs::open(c"/dev/pts/ptmx", flags, Mode::empty())?;
     rustix::pty::unlockpt(&outer)?;
@@ -56,11 +56,11 @@ pub(super) fn become_leader(terminal: &OwnedFd) -> Result<(), Errno> {
 
 /// Returns the input as it is typed, with the end of the file, which counts only at a line's
 /// beginning.
-pub(super) fn typed(mut input: Vec<u8>) -> Vec<u8> {
+pub(super) fn with_end_of_file(mut input: Vec<u8>) -> Vec<u8> {
     if !matches!(input.last(), None | Some(b'\n')) {
-        input.push(END);
+        input.push(END_OF_FILE);
     }
-    input.push(END);
+    input.push(END_OF_FILE);
     input
 }
 
@@ -70,15 +70,15 @@ mod tests {
 
     #[test]
     fn the_end_of_the_file_is_typed_where_it_counts() {
-        assert_eq!(typed(Vec::new()), [4]);
-        assert_eq!(typed(b"a\n".to_vec()), b"a\n\x04");
-        assert_eq!(typed(b"a".to_vec()), b"a\x04\x04");
+        assert_eq!(with_end_of_file(Vec::new()), [4]);
+        assert_eq!(with_end_of_file(b"a\n".to_vec()), b"a\n\x04");
+        assert_eq!(with_end_of_file(b"a".to_vec()), b"a\x04\x04");
     }
 
     #[test]
     fn sizes_survive_the_wire() {
         for size in [Size { columns: 80, rows: 24 }, Size { columns: u16::MAX, rows: 0 }] {
-            assert_eq!(Size::from_number(size.number()), Some(size));
+            assert_eq!(Size::from_number(size.to_number()), Some(size));
         }
         assert_eq!(Size::from_number(u64::MAX), None);
     }

@@ -37,10 +37,10 @@ const KILL_WAIT: Duration = Duration::from_secs(5);
 const DROP_WAIT: Duration = Duration::from_secs(2);
 
 /// Between two looks at whether the kernel killed a process of the command for want of memory.
-const GROUP_LOOKS: Duration = Duration::from_millis(50);
+const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Full reads in a row, before anything else is looked at again: what fits into the pipe.
-const READS_AT_ONCE: usize = 8;
+const MAX_READS: usize = 8;
 
 /// All that was seen of a command.
 pub(super) struct Observation {
@@ -59,20 +59,20 @@ pub(super) struct Observation {
 }
 
 /// The longest part of what a program said of its own failure that an error repeats.
-const MAX_SAID: usize = 300;
+const MAX_QUOTED_CHARACTERS: usize = 300;
 
 impl Observation {
     /// Returns the last line of output that begins so, cut: a program's message about itself.
-    pub(super) fn said(&self, beginning: &str) -> Option<String> {
+    pub(super) fn last_line_with(&self, beginning: &str) -> Option<String> {
         let ([_, _, combined], _) = &self.output;
         let said = combined.text.lines().rfind(|line| line.starts_with(beginning))?;
-        Some(said.chars().take(MAX_SAID).collect())
+        Some(said.chars().take(MAX_QUOTED_CHARACTERS).collect())
     }
 
-    pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
+    pub(super) fn into_completed(self, enforcement: Enforcement) -> Completed {
         let ([stdout, stderr, combined], exact) = self.output;
         let mut denials = self.denials;
-        denials.extend(crate::denial::denials(&self.outcome, &combined.text, &self.network));
+        denials.extend(crate::denial::find_denials(&self.outcome, &combined.text, &self.network));
         let (duration, usage) = (self.duration, self.usage);
         Completed {
             outcome: self.outcome,
@@ -115,7 +115,7 @@ impl Processes {
         };
     }
 
-    fn adopt(&mut self, pid: i32) -> io::Result<()> {
+    fn watch_init(&mut self, pid: i32) -> io::Result<()> {
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
         self.init = Some((pid, sys::watch_process(pid)?));
         Ok(())
@@ -134,11 +134,11 @@ impl Processes {
     }
 
     /// Waits for pid 1, and thereby for every process of the sandbox.
-    async fn ended(&self) -> io::Result<ResourceUsage> {
+    async fn wait_for_init(&self) -> io::Result<ResourceUsage> {
         match &self.init {
             Some((pid, descriptor)) if self.usage.is_none() => {
                 drop(descriptor.readable().await?);
-                Ok(sys::reap(*pid, true).unwrap_or_default())
+                Ok(sys::reap_child(*pid, true).unwrap_or_default())
             }
             _ => std::future::pending().await,
         }
@@ -187,7 +187,7 @@ impl Pipe {
     }
 
     /// Wraps the outer side of a terminal, which can be read like a pipe.
-    fn terminal(outer: OwnedFd) -> io::Result<Self> {
+    fn from_terminal(outer: OwnedFd) -> io::Result<Self> {
         pipe::Receiver::from_owned_fd_unchecked(outer).map(|pipe| Self(Some(pipe)))
     }
 
@@ -224,7 +224,7 @@ impl Typing {
     }
 
     /// Types on. A terminal that is gone needs no more.
-    fn go_on(&mut self) {
+    fn type_more(&mut self) {
         let Some((terminal, rest)) = &mut self.0 else { return };
         match terminal.try_write(rest) {
             Ok(count) => drop(rest.drain(..count.min(rest.len()))),
@@ -265,7 +265,7 @@ pub(super) struct Watcher {
     used: ResourceUsage,
 }
 
-fn supervise(what: &'static str) -> impl Fn(io::Error) -> SandboxError {
+fn supervise_error(what: &'static str) -> impl Fn(io::Error) -> SandboxError {
     move |source| SandboxError::Supervise { what, source }
 }
 
@@ -294,12 +294,12 @@ impl Watcher {
         let processes = Processes {
             helper,
             init: None,
-            signal: job.watched_process.signal(),
+            signal: job.watched_process.end_signal(),
             usage: None,
             given_up: false,
             ending: false,
         };
-        let error = supervise("connecting to the command");
+        let error = supervise_error("connecting to the command");
         job.policy = Vec::new();
         Ok(Self {
             processes,
@@ -331,32 +331,33 @@ impl Watcher {
         let mut buffer = vec![0; READ_BYTES];
         let deadline = tokio::time::sleep_until((self.begun + self.job.limits.wall).into());
         tokio::pin!(deadline);
-        let mut looks = tokio::time::interval_at((self.begun + GROUP_LOOKS).into(), GROUP_LOOKS);
+        let mut looks =
+            tokio::time::interval_at((self.begun + MEMORY_CHECK_INTERVAL).into(), MEMORY_CHECK_INTERVAL);
         let grouped = !self.job.groups.is_empty();
         while !self.is_over() {
             let hello = (self.begun + HELLO_WAIT).into();
             let running = self.outcome.is_none();
             let reads = !self.is_enough();
             let turn = tokio::select! {
-                ready = with_room(&self.collector, self.stdout.ready()), if reads => { ready.map_err(supervise("reading output"))?; WatchEvent::Stdout }
-                ready = with_room(&self.collector, self.stderr.ready()), if reads => { ready.map_err(supervise("reading output"))?; WatchEvent::Stderr }
-                ready = self.control.ready(self.interest()), if self.connected => {
-                    ready.map_err(supervise("hearing from the command"))?;
+                ready = with_room(&self.collector, self.stdout.ready()), if reads => { ready.map_err(supervise_error("reading output"))?; WatchEvent::Stdout }
+                ready = with_room(&self.collector, self.stderr.ready()), if reads => { ready.map_err(supervise_error("reading output"))?; WatchEvent::Stderr }
+                ready = self.control.ready(self.socket_interest()), if self.connected => {
+                    ready.map_err(supervise_error("hearing from the command"))?;
                     WatchEvent::Control
                 }
-                ready = self.typing.ready() => { ready.map_err(supervise("typing"))?; WatchEvent::Typing }
-                usage = self.processes.ended() => WatchEvent::Ended(usage.map_err(supervise("waiting for the command"))?),
+                ready = self.typing.ready() => { ready.map_err(supervise_error("typing"))?; WatchEvent::Typing }
+                usage = self.processes.wait_for_init() => WatchEvent::Ended(usage.map_err(supervise_error("waiting for the command"))?),
                 () = &mut deadline, if running => WatchEvent::Stop(Outcome::TimedOut),
                 _ = looks.tick(), if running && grouped => WatchEvent::Look,
                 () = self.stop.cancelled(), if running => WatchEvent::Stop(Outcome::Cancelled),
                 () = tokio::time::sleep_until(hello), if !self.greeted => WatchEvent::NoHello,
-                () = until(self.killed) => WatchEvent::GiveUp,
+                () = sleep_until(self.killed) => WatchEvent::GiveUp,
             };
             match turn {
-                WatchEvent::Stdout => self.take(Stream::Stdout, &mut buffer)?,
-                WatchEvent::Stderr => self.take(Stream::Stderr, &mut buffer)?,
-                WatchEvent::Control => self.exchange()?,
-                WatchEvent::Typing => self.typing.go_on(),
+                WatchEvent::Stdout => self.read_output(Stream::Stdout, &mut buffer)?,
+                WatchEvent::Stderr => self.read_output(Stream::Stderr, &mut buffer)?,
+                WatchEvent::Control => self.exchange_messages()?,
+                WatchEvent::Typing => self.typing.type_more(),
                 WatchEvent::Ended(usage) => self.processes.usage = Some(usage),
                 WatchEvent::Stop(outcome) => self.stop(outcome),
                 // One that goes on without what was killed is stopped as one is whose use is looked
@@ -371,7 +372,7 @@ impl Watcher {
                 }
             }
         }
-        self.finish().await
+        self.into_observation().await
     }
 
     /// Returns true if nothing more can come: the pipes are closed, and pid 1 has sent its last
@@ -391,7 +392,7 @@ impl Watcher {
         self.outcome == Some(Outcome::OutputLimit) && !gone
     }
 
-    fn interest(&self) -> Interest {
+    fn socket_interest(&self) -> Interest {
         if self.unsent.is_empty() { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE }
     }
 
@@ -406,10 +407,10 @@ impl Watcher {
         }
     }
 
-    fn take(&mut self, stream: Stream, buffer: &mut [u8]) -> Result<(), SandboxError> {
+    fn read_output(&mut self, stream: Stream, buffer: &mut [u8]) -> Result<(), SandboxError> {
         let pipe = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
-        for _ in 0..READS_AT_ONCE {
-            let count = pipe.read(buffer).map_err(supervise("reading output"))?;
+        for _ in 0..MAX_READS {
+            let count = pipe.read(buffer).map_err(supervise_error("reading output"))?;
             if count > 0 {
                 self.collector.take(stream, buffer.get(..count).unwrap_or_default());
             }
@@ -424,7 +425,7 @@ impl Watcher {
     }
 
     /// Sends what is left of the policy, takes the notes that came.
-    fn exchange(&mut self) -> Result<(), SandboxError> {
+    fn exchange_messages(&mut self) -> Result<(), SandboxError> {
         if !self.unsent.is_empty() {
             match self.control.try_write(&self.unsent) {
                 Ok(sent) => drop(self.unsent.drain(..sent)),
@@ -441,12 +442,12 @@ impl Watcher {
             Ok(count) => self.received.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.connected = false,
-            Err(error) => return Err(supervise("hearing from the command")(error)),
+            Err(error) => return Err(supervise_error("hearing from the command")(error)),
         }
         while let Some((bytes, _)) = self.received.split_first_chunk::<MESSAGE_BYTES>() {
             let note = HelperMessage::decode(bytes);
             self.received.drain(..MESSAGE_BYTES);
-            self.note(note)?;
+            self.handle_message(note)?;
         }
         if !self.connected && !self.greeted {
             return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
@@ -454,7 +455,7 @@ impl Watcher {
         Ok(())
     }
 
-    fn note(&mut self, note: Option<HelperMessage>) -> Result<(), SandboxError> {
+    fn handle_message(&mut self, note: Option<HelperMessage>) -> Result<(), SandboxError> {
         let Some(note) = note.filter(|note| self.greeted || *note == HelperMessage::Hello) else {
             return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
         };
@@ -462,7 +463,7 @@ impl Watcher {
             HelperMessage::Hello => self.greeted = true,
             HelperMessage::Waiting => {}
             HelperMessage::Started { pid } => {
-                self.processes.adopt(pid).map_err(supervise("watching the command"))?;
+                self.processes.watch_init(pid).map_err(supervise_error("watching the command"))?;
                 if self.killed.is_some() {
                     self.processes.kill();
                 }
@@ -471,25 +472,27 @@ impl Watcher {
                 let errno = Errno::from_raw_os_error(errno);
                 self.failure = Some((stage, errno));
                 if stage == Stage::Watch {
-                    self.unwatched(errno);
+                    self.handle_lost_watcher(errno);
                     return Ok(());
                 }
-                let text = explain(&self.job, stage, index, errno);
+                let text = describe_failure(&self.job, stage, index, errno);
                 self.outcome.get_or_insert(Outcome::SetupFailed(text));
             }
-            HelperMessage::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
-            HelperMessage::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
+            HelperMessage::Exited { code, usage } => self.record_end(Outcome::Exited(code), usage),
+            HelperMessage::Signaled { signal, usage } => self.record_end(Outcome::Signaled(signal), usage),
             HelperMessage::Exceeded { what, usage } => {
                 let outcome = match what {
                     Excess::Memory => Outcome::MemoryLimit,
                     Excess::Cpu => Outcome::CpuLimit,
                     Excess::Disk => Outcome::DiskLimit,
                 };
-                self.ended(outcome, usage);
+                self.record_end(outcome, usage);
             }
             HelperMessage::Canaries { escaped } => self.escaped = Some(escaped),
-            HelperMessage::Listening => self.serve()?,
-            HelperMessage::Terminal => self.attach().map_err(supervise("taking the command's terminal"))?,
+            HelperMessage::Listening => self.serve_proxy()?,
+            HelperMessage::Terminal => {
+                self.attach_terminal().map_err(supervise_error("taking the command's terminal"))?
+            }
             // The other helper's.
             HelperMessage::Unshared | HelperMessage::Mounted => {
                 return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
@@ -499,29 +502,30 @@ impl Watcher {
     }
 
     /// Serves the sandbox's listener, whose descriptor came with a message.
-    fn serve(&mut self) -> Result<(), SandboxError> {
+    fn serve_proxy(&mut self) -> Result<(), SandboxError> {
         if self.passed.is_empty() {
             return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
         }
         let listener = self.passed.remove(0);
         if let Some(proxy) = self.job.proxy.take() {
-            self.proxy = Some(proxy.serve(listener).map_err(supervise("serving the command's network"))?);
+            self.proxy =
+                Some(proxy.serve(listener).map_err(supervise_error("serving the command's network"))?);
         }
         Ok(())
     }
 
     /// Takes the outer side of the command's terminal, which is where its output comes from then.
-    fn attach(&mut self) -> io::Result<()> {
+    fn attach_terminal(&mut self) -> io::Result<()> {
         let outer = self.passed.pop().ok_or(io::ErrorKind::InvalidData)?;
         rustix::io::ioctl_fionbio(&outer, true)?;
         let typing = pipe::Sender::from_owned_fd_unchecked(outer.try_clone()?)?;
         self.typing = Typing(Some((typing, std::mem::take(&mut self.job.typed))));
-        self.stdout = Pipe::terminal(outer)?;
+        self.stdout = Pipe::from_terminal(outer)?;
         Ok(())
     }
 
     /// Handles the failure of the process that watches the command inside.
-    fn unwatched(&mut self, errno: Errno) {
+    fn handle_lost_watcher(&mut self, errno: Errno) {
         self.outcome.get_or_insert(Outcome::Signaled(Signal::KILL.as_raw()));
         self.told.push(Denial {
             kind: DenialKind::Breach,
@@ -553,13 +557,13 @@ impl Watcher {
     }
 
     /// Records the command's end. A command that was killed keeps the reason.
-    fn ended(&mut self, outcome: Outcome, usage: Usage) {
+    fn record_end(&mut self, outcome: Outcome, usage: Usage) {
         self.outcome.get_or_insert(outcome);
         self.used = usage.into();
         self.processes.ending = true;
     }
 
-    async fn finish(mut self) -> Result<Observation, SandboxError> {
+    async fn into_observation(mut self) -> Result<Observation, SandboxError> {
         // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the
         // helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
@@ -571,11 +575,11 @@ impl Watcher {
             Some(proxy) => proxy.finish().await,
             None => Default::default(),
         };
-        let (spilled, trouble) = self.collector.spilled();
+        let (spilled, trouble) = self.collector.finish_spill();
         denials.extend(trouble);
         denials.append(&mut self.told);
         let seen = Observation {
-            outcome: self.job.explained(outcome),
+            outcome: self.job.explain_outcome(outcome),
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
@@ -587,17 +591,17 @@ impl Watcher {
             usage: self.processes.usage.unwrap_or(self.used),
         };
         // Until pid 1 is gone its own mounts of a copy are there, and the layers are in use.
-        let held = (self.job.joined.take(), std::mem::replace(&mut self.job.groups, Lease::none()));
+        let held = (self.job.joined.take(), std::mem::replace(&mut self.job.groups, Lease::empty()));
         if self.processes.ending && self.processes.usage.is_none() {
             // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
             let mut processes = self.processes;
             tokio::spawn(async move {
-                processes.usage = processes.ended().await.ok();
+                processes.usage = processes.wait_for_init().await.ok();
                 drop(processes);
-                leave(held);
+                release_held(held);
             });
         } else {
-            leave(held);
+            release_held(held);
         }
         Ok(seen)
     }
@@ -605,7 +609,7 @@ impl Watcher {
 
 /// Lets go of a copy's mount and of the control groups. If nobody else has the mount, the kernel
 /// writes out what was changed, which takes its time.
-fn leave(held: (Option<Arc<Mounted>>, Lease)) {
+fn release_held(held: (Option<Arc<Mounted>>, Lease)) {
     if held.0.is_some() || !held.1.is_empty() {
         tokio::task::spawn_blocking(move || drop(held));
     }
@@ -613,7 +617,7 @@ fn leave(held: (Option<Arc<Mounted>>, Lease)) {
 
 impl Job {
     /// Returns the outcome, which is a limit of the kernel's if that ended the command.
-    fn explained(&self, outcome: Outcome) -> Outcome {
+    fn explain_outcome(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Signaled(libc::SIGXCPU) if self.limits.cpu.is_some() => Outcome::CpuLimit,
             Outcome::Exited(_) | Outcome::Signaled(_) if self.groups.ran_out_of_memory() => {
@@ -627,11 +631,11 @@ impl Job {
 /// Waits for output, and where the reader misses nothing also for room: the command then waits at
 /// its pipe's end.
 async fn with_room<T>(collector: &Collector, ready: impl Future<Output = T>) -> T {
-    collector.room().await;
+    collector.wait_for_room().await;
     ready.await
 }
 
-async fn until(when: Option<tokio::time::Instant>) {
+async fn sleep_until(when: Option<tokio::time::Instant>) {
     match when {
         Some(when) => tokio::time::sleep_until(when).await,
         None => std::future::pending().await,
@@ -639,7 +643,7 @@ async fn until(when: Option<tokio::time::Instant>) {
 }
 
 /// Describes a failed set-up: the step, the path, the system's reason.
-fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
+fn describe_failure(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
     if (stage, errno) == (Stage::Execute, Errno::AGAIN) {
         return crate::run::TOO_MANY_PROCESSES.to_owned();
     }

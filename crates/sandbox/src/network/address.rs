@@ -8,32 +8,32 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Networks by first address and length of the prefix, with what they are. The first that fits
 /// names it.
-const V4: &[(u32, u8, &str)] = &[
-    (v4(0, 0, 0, 0), 8, "an address of this host"),
-    (v4(10, 0, 0, 0), 8, "a private address"),
-    (v4(100, 64, 0, 0), 10, "an address of a provider's inside"),
-    (v4(127, 0, 0, 0), 8, "a loopback address"),
+const SPECIAL_V4_NETWORKS: &[(u32, u8, &str)] = &[
+    (v4_bits(0, 0, 0, 0), 8, "an address of this host"),
+    (v4_bits(10, 0, 0, 0), 8, "a private address"),
+    (v4_bits(100, 64, 0, 0), 10, "an address of a provider's inside"),
+    (v4_bits(127, 0, 0, 0), 8, "a loopback address"),
     // Clouds answer about the machine at 169.254.169.254 and its neighbours.
-    (v4(169, 254, 0, 0), 16, "a link-local address"),
-    (v4(172, 16, 0, 0), 12, "a private address"),
-    (v4(192, 0, 0, 0), 24, "an address for protocols"),
-    (v4(192, 0, 2, 0), 24, "an address for documentation"),
-    (v4(192, 88, 99, 0), 24, "a relay's address"),
-    (v4(192, 168, 0, 0), 16, "a private address"),
-    (v4(198, 18, 0, 0), 15, "an address for measuring"),
-    (v4(198, 51, 100, 0), 24, "an address for documentation"),
-    (v4(203, 0, 113, 0), 24, "an address for documentation"),
-    (v4(224, 0, 0, 0), 4, "a multicast address"),
-    (v4(240, 0, 0, 0), 4, "a reserved address"),
+    (v4_bits(169, 254, 0, 0), 16, "a link-local address"),
+    (v4_bits(172, 16, 0, 0), 12, "a private address"),
+    (v4_bits(192, 0, 0, 0), 24, "an address for protocols"),
+    (v4_bits(192, 0, 2, 0), 24, "an address for documentation"),
+    (v4_bits(192, 88, 99, 0), 24, "a relay's address"),
+    (v4_bits(192, 168, 0, 0), 16, "a private address"),
+    (v4_bits(198, 18, 0, 0), 15, "an address for measuring"),
+    (v4_bits(198, 51, 100, 0), 24, "an address for documentation"),
+    (v4_bits(203, 0, 113, 0), 24, "an address for documentation"),
+    (v4_bits(224, 0, 0, 0), 4, "a multicast address"),
+    (v4_bits(240, 0, 0, 0), 4, "a reserved address"),
     // Azure's, which answers about the machine.
-    (v4(168, 63, 129, 16), 32, "a cloud's own address"),
+    (v4_bits(168, 63, 129, 16), 32, "a cloud's own address"),
 ];
 
 /// Of what IPv6 has, only this is given out to networks; everything else is special or free.
-const GLOBAL: (u16, u8) = (0x2000, 3);
+const GLOBAL_V6_PREFIX: (u16, u8) = (0x2000, 3);
 
-/// The special ranges within [`GLOBAL`].
-const V6: &[([u16; 2], u8, &str)] = &[
+/// The special ranges within [`GLOBAL_V6_PREFIX`].
+const SPECIAL_V6_RANGES: &[([u16; 2], u8, &str)] = &[
     // Teredo, ORCHID, measuring and others.
     ([0x2001, 0x0000], 23, "an address for protocols"),
     ([0x2001, 0x0db8], 32, "an address for documentation"),
@@ -42,12 +42,12 @@ const V6: &[([u16; 2], u8, &str)] = &[
     ([0x3fff, 0x0000], 20, "an address for documentation"),
 ];
 
-const fn v4(a: u8, b: u8, c: u8, d: u8) -> u32 {
+const fn v4_bits(a: u8, b: u8, c: u8, d: u8) -> u32 {
     u32::from_be_bytes([a, b, c, d])
 }
 
 /// Returns the reason against connecting to an address; `None` for the public Internet's.
-pub(super) fn special(address: IpAddr) -> Option<&'static str> {
+pub(super) fn reason_to_refuse(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => special_v4(address),
         IpAddr::V6(address) => special_v6(address),
@@ -57,7 +57,7 @@ pub(super) fn special(address: IpAddr) -> Option<&'static str> {
 fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
     let bits = address.to_bits();
     let within = |(network, length, _): &&(u32, u8, &str)| (bits ^ network) >> (32 - u32::from(*length)) == 0;
-    V4.iter().find(within).map(|(_, _, what)| *what)
+    SPECIAL_V4_NETWORKS.iter().find(within).map(|(_, _, what)| *what)
 }
 
 fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
@@ -67,7 +67,7 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
         let [x, y] = network;
         (bits ^ (u32::from(x) << 16 | u32::from(y))) >> (32 - u32::from(length)) == 0
     };
-    if !within([GLOBAL.0, 0], GLOBAL.1) {
+    if !within([GLOBAL_V6_PREFIX.0, 0], GLOBAL_V6_PREFIX.1) {
         return Some(match a {
             0 if address.is_loopback() => "a loopback address",
             // Mapped, compatible, and the prefix of NAT64.
@@ -78,7 +78,7 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
             _ => "a reserved address",
         });
     }
-    V6.iter().find(|(network, length, _)| within(*network, *length)).map(|(_, _, what)| *what)
+    SPECIAL_V6_RANGES.iter().find(|(network, length, _)| within(*network, *length)).map(|(_, _, what)| *what)
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
             "2a00:1450::1",
             "3ffe::1",
         ] {
-            assert_eq!(special(public.parse().unwrap()), None, "{public}");
+            assert_eq!(reason_to_refuse(public.parse().unwrap()), None, "{public}");
         }
         for closed in [
             "0.0.0.0",
@@ -159,7 +159,7 @@ mod tests {
             "fec0::1",
             "ff02::1",
         ] {
-            assert!(special(closed.parse().unwrap()).is_some(), "{closed}");
+            assert!(reason_to_refuse(closed.parse().unwrap()).is_some(), "{closed}");
         }
     }
 
@@ -170,13 +170,13 @@ mod tests {
             if v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_multicast()
                 || v4.is_broadcast() || v4.is_documentation() || v4.is_unspecified()
             {
-                prop_assert!(special(IpAddr::V4(v4)).is_some());
+                prop_assert!(reason_to_refuse(IpAddr::V4(v4)).is_some());
             }
-            prop_assert!(special(IpAddr::V6(v4.to_ipv6_mapped())).is_some());
-            prop_assert!(special(IpAddr::V6(v4.to_ipv6_compatible())).is_some());
+            prop_assert!(reason_to_refuse(IpAddr::V6(v4.to_ipv6_mapped())).is_some());
+            prop_assert!(reason_to_refuse(IpAddr::V6(v4.to_ipv6_compatible())).is_some());
             let v6 = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
             if v6.is_loopback() || v6.is_unicast_link_local() || v6.is_unique_local() || v6.is_multicast() {
-                prop_assert!(special(IpAddr::V6(v6)).is_some());
+                prop_assert!(reason_to_refuse(IpAddr::V6(v6)).is_some());
             }
         }
     }

@@ -2,7 +2,7 @@
 //! of it. What two programs could read in two ways is refused, because the server behind the proxy
 //! reads it again.
 
-use super::target::{HTTP_PORT, Refusal, Target, shown};
+use super::target::{HTTP_PORT, Refusal, Target, display_target};
 
 /// Longest head in bytes: twice what most servers take.
 pub(super) const MAX_HEAD: usize = 16 * 1024;
@@ -10,7 +10,7 @@ pub(super) const MAX_HEAD: usize = 16 * 1024;
 const MAX_FIELDS: usize = 128;
 
 /// Fields that are meant for the proxy or the one connection, and aren't passed on.
-const HOPS: [&str; 9] = [
+const HOP_BY_HOP_FIELDS: [&str; 9] = [
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -31,7 +31,7 @@ pub(super) enum Scan {
 }
 
 /// Looks for a head's end.
-pub(super) fn scan(bytes: &[u8]) -> Result<Scan, Refusal> {
+pub(super) fn find_head_end(bytes: &[u8]) -> Result<Scan, Refusal> {
     let mut before = 0;
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
@@ -91,7 +91,7 @@ pub(super) fn parse(head: &[u8], place: RequestRoute<'_>) -> Result<Head, Refuse
     let mut lines = std::iter::from_fn(|| lines.next().map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
     let line = lines.next().unwrap_or_default();
     let target = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
-    let asked = |refusal| (shown(target), 0, refusal);
+    let asked = |refusal| (display_target(target), 0, refusal);
     let parts = std::str::from_utf8(line).ok().map(|line| line.split(' ').collect::<Vec<_>>());
     let Some([method, target, version @ ("HTTP/1.1" | "HTTP/1.0")]) = parts.as_deref() else {
         return Err(asked(Refusal::Malformed("this isn't a request of HTTP/1.1")));
@@ -99,47 +99,47 @@ pub(super) fn parse(head: &[u8], place: RequestRoute<'_>) -> Result<Head, Refuse
     if !is_token(method) || target.is_empty() || !target.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(asked(Refusal::Malformed("this isn't a request of HTTP/1.1")));
     }
-    let fields = fields(lines).map_err(asked)?;
-    let host = only(&fields, "host").map_err(asked)?;
+    let fields = parse_fields(lines).map_err(asked)?;
+    let host = single_value(&fields, "host").map_err(asked)?;
     if *method == "CONNECT" {
         let RequestRoute::Proxy = place else {
             return Err(asked(Refusal::Malformed("there is no proxy within a tunnel")));
         };
         let target = Target::parse(target, None).map_err(asked)?;
         let meant = host.is_none_or(|host| target.is_meant_by(host, target.port));
-        return if meant { Ok(Head::Connect(target)) } else { Err(differs(target)) };
+        return if meant { Ok(Head::Connect(target)) } else { Err(host_differs(target)) };
     }
     let (target, path) = match place {
-        RequestRoute::Proxy => absolute(target).map_err(asked)?,
+        RequestRoute::Proxy => parse_absolute_target(target).map_err(asked)?,
         RequestRoute::Tunnel(through) => {
             let (target, path) = if target.starts_with('/') || *target == "*" {
                 (through.clone(), (*target).to_owned())
             } else {
-                absolute(target).map_err(asked)?
+                parse_absolute_target(target).map_err(asked)?
             };
             // Without a name in it, the server would choose.
             if target != *through || host.is_none() {
-                return Err(differs(through.clone()));
+                return Err(host_differs(through.clone()));
             }
             (target, path)
         }
     };
     if host.is_some_and(|host| !target.is_meant_by(host, HTTP_PORT)) {
-        return Err(differs(target));
+        return Err(host_differs(target));
     }
     let refused = |refusal| (target.host.clone(), target.port, refusal);
-    let body = body(&fields, version).map_err(refused)?;
-    let rewritten = rewrite(method, &path, &target, &fields);
+    let body = body_kind(&fields, version).map_err(refused)?;
+    let rewritten = rewrite_head(method, &path, &target, &fields);
     Ok(Head::Request { target, rewritten, body })
 }
 
-fn differs(target: Target) -> RefusedTarget {
+fn host_differs(target: Target) -> RefusedTarget {
     let Target { host, port } = target;
     (host, port, Refusal::Denied("the Host header names another host than the one that is asked"))
 }
 
 /// Parses the target and the path of `http://host:port/path`.
-fn absolute(text: &str) -> Result<(Target, String), Refusal> {
+fn parse_absolute_target(text: &str) -> Result<(Target, String), Refusal> {
     let (scheme, rest) =
         text.split_once("://").ok_or(Refusal::Malformed("a proxy is asked with the whole address"))?;
     if scheme.eq_ignore_ascii_case("https") {
@@ -163,7 +163,7 @@ fn absolute(text: &str) -> Result<(Target, String), Refusal> {
 
 type Field<'a> = (&'a str, &'a [u8]);
 
-fn fields<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Field<'a>>, Refusal> {
+fn parse_fields<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Field<'a>>, Refusal> {
     let mut fields = Vec::new();
     for line in lines {
         let colon = line.iter().position(|b| *b == b':');
@@ -187,7 +187,7 @@ fn fields<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Field<'a>>, R
 }
 
 /// Returns the value of a field that may occur once.
-fn only<'a>(fields: &[Field<'a>], wanted: &str) -> Result<Option<&'a str>, Refusal> {
+fn single_value<'a>(fields: &[Field<'a>], wanted: &str) -> Result<Option<&'a str>, Refusal> {
     let mut found = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
     match (found.next(), found.next()) {
         (None, _) => Ok(None),
@@ -199,9 +199,9 @@ fn only<'a>(fields: &[Field<'a>], wanted: &str) -> Result<Option<&'a str>, Refus
     }
 }
 
-fn body(fields: &[Field<'_>], version: &str) -> Result<Body, Refusal> {
-    let length = only(fields, "content-length")?;
-    let coding = only(fields, "transfer-encoding")?;
+fn body_kind(fields: &[Field<'_>], version: &str) -> Result<Body, Refusal> {
+    let length = single_value(fields, "content-length")?;
+    let coding = single_value(fields, "transfer-encoding")?;
     match (length, coding) {
         (Some(_), Some(_)) => Err(Refusal::Malformed("a request has one length, not two")),
         (None, None) => Ok(Body::Length(0)),
@@ -219,7 +219,7 @@ fn body(fields: &[Field<'_>], version: &str) -> Result<Body, Refusal> {
 
 /// Writes the head for the server: its own form, one `Host`, no field for the proxy, one request a
 /// connection.
-fn rewrite(method: &str, path: &str, target: &Target, fields: &[Field<'_>]) -> Vec<u8> {
+fn rewrite_head(method: &str, path: &str, target: &Target, fields: &[Field<'_>]) -> Vec<u8> {
     let mut out =
         format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", target.host).into_bytes();
     let listed = |name: &str| {
@@ -231,7 +231,7 @@ fn rewrite(method: &str, path: &str, target: &Target, fields: &[Field<'_>]) -> V
     for (name, value) in fields {
         let framing =
             ["content-length", "transfer-encoding"].iter().any(|known| name.eq_ignore_ascii_case(known));
-        let hop = HOPS.iter().any(|hop| name.eq_ignore_ascii_case(hop));
+        let hop = HOP_BY_HOP_FIELDS.iter().any(|hop| name.eq_ignore_ascii_case(hop));
         if framing || !(hop || listed(name)) {
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(b": ");
@@ -281,7 +281,7 @@ impl Default for At {
 
 impl Chunks {
     /// Takes bytes; how many of them belong to the body.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
+    pub(super) fn accept_bytes(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
         let wrong = Err(Refusal::Malformed("the body's chunks are broken"));
         let mut taken = 0;
         while let Some(byte) = bytes.get(taken) {
@@ -294,7 +294,7 @@ impl Chunks {
                 };
                 continue;
             }
-            let Some(next) = self.step(*byte) else { return wrong };
+            let Some(next) = self.next_state(*byte) else { return wrong };
             if next == At::Done {
                 self.at = next;
                 return Ok(taken + 1);
@@ -317,7 +317,7 @@ impl Chunks {
         self.at == At::Done
     }
 
-    fn step(&self, byte: u8) -> Option<At> {
+    fn next_state(&self, byte: u8) -> Option<At> {
         Some(match (self.at, byte) {
             (At::Size(digits, size), _) if byte.is_ascii_hexdigit() && digits < 15 => {
                 At::Size(digits + 1, size << 4 | u64::from(char::from(byte).to_digit(16)?))

@@ -13,16 +13,16 @@ fn why(text: &str) -> Result<Head, &'static str> {
 #[test]
 fn a_head_ends_with_an_empty_line() {
     let head = b"CONNECT a.test:443 HTTP/1.1\r\n\r\n";
-    assert_eq!(scan(head), Ok(Scan::End(head.len())));
-    assert_eq!(scan(&[&head[..], b"rest\n\0"].concat()), Ok(Scan::End(head.len())));
+    assert_eq!(find_head_end(head), Ok(Scan::End(head.len())));
+    assert_eq!(find_head_end(&[&head[..], b"rest\n\0"].concat()), Ok(Scan::End(head.len())));
     for cut in 0..head.len() {
-        assert_eq!(scan(&head[..cut]), Ok(Scan::More));
+        assert_eq!(find_head_end(&head[..cut]), Ok(Scan::More));
     }
     for wrong in [&b"GET / HTTP/1.1\n"[..], b"GET /\rx", b"GET \0", b"a\r\r\n"] {
-        assert!(scan(wrong).is_err(), "{wrong:?}");
+        assert!(find_head_end(wrong).is_err(), "{wrong:?}");
     }
-    assert_eq!(scan(&vec![b'a'; MAX_HEAD]), Ok(Scan::More));
-    assert!(scan(&vec![b'a'; MAX_HEAD + 1]).is_err());
+    assert_eq!(find_head_end(&vec![b'a'; MAX_HEAD]), Ok(Scan::More));
+    assert!(find_head_end(&vec![b'a'; MAX_HEAD + 1]).is_err());
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn chunks_end_where_they_say() {
         let (mut chunks, mut total) = (Chunks::default(), 0);
         for piece in rest.chunks(step) {
             if !chunks.is_done() {
-                total += chunks.take(piece).unwrap();
+                total += chunks.accept_bytes(piece).unwrap();
             }
         }
         assert!(chunks.is_done());
@@ -160,10 +160,10 @@ fn chunks_end_where_they_say() {
         b"1000000000000000\r\n",
         b"0\r\nT\n",
     ] {
-        assert!(Chunks::default().take(wrong).is_err(), "{wrong:?}");
+        assert!(Chunks::default().accept_bytes(wrong).is_err(), "{wrong:?}");
     }
     let endless = [&b"3;"[..], &vec![b'a'; MAX_HEAD + 1]].concat();
-    assert!(Chunks::default().take(&endless).is_err());
+    assert!(Chunks::default().accept_bytes(&endless).is_err());
 }
 
 proptest! {
@@ -173,7 +173,7 @@ proptest! {
             let head = format!("{line}\r\n{}\r\n\r\n", fields.join("\r\n"));
             if let Ok(Head::Request { rewritten, target, .. }) = parse(head.as_bytes(), RequestRoute::Proxy) {
                 // Whatever was sent, one head goes on, and it says where to.
-                prop_assert_eq!(scan(&rewritten), Ok(Scan::End(rewritten.len())));
+                prop_assert_eq!(find_head_end(&rewritten), Ok(Scan::End(rewritten.len())));
                 let again = parse(&rewritten, RequestRoute::Tunnel(&target));
                 prop_assert!(matches!(&again, Ok(Head::Request { target: to, .. }) if *to == target), "{again:?}");
             }
@@ -182,9 +182,9 @@ proptest! {
 
     #[test]
     fn any_bytes_are_judged(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let whole = scan(&bytes);
+        let whole = find_head_end(&bytes);
         for end in 0..=bytes.len() {
-            match scan(&bytes[..end]) {
+            match find_head_end(&bytes[..end]) {
                 Ok(Scan::More) => {}
                 decided => { prop_assert_eq!(decided, whole); break; }
             }
@@ -195,11 +195,11 @@ proptest! {
     #[test]
     fn chunks_are_the_same_in_any_pieces(bytes in "[0-9a-f;\r\n]{0,60}", step in 1_usize..9) {
         let mut whole = Chunks::default();
-        let taken = whole.take(bytes.as_bytes());
+        let taken = whole.accept_bytes(bytes.as_bytes());
         let (mut pieces, mut total) = (Chunks::default(), Ok(0));
         for piece in bytes.as_bytes().chunks(step) {
             if let (false, Ok(count)) = (pieces.is_done(), total) {
-                total = pieces.take(piece).map(|more| count + more);
+                total = pieces.accept_bytes(piece).map(|more| count + more);
             }
         }
         prop_assert_eq!(taken, total);

@@ -21,7 +21,7 @@ pub(super) enum Hello {
 
 /// Looks at a connection's first bytes.
 pub(super) fn read(bytes: &[u8]) -> Hello {
-    match message(bytes) {
+    match handshake_message(bytes) {
         Ok(Some(body)) => match server_name(&body) {
             Some(Some(name)) => Hello::Named(name),
             Some(None) => Hello::Unnamed,
@@ -36,7 +36,7 @@ struct Broken;
 
 /// Returns the body of the first handshake message, which may be spread over several records;
 /// `None` where it is cut.
-fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
+fn handshake_message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
     let mut from = HelloReader(bytes);
     let mut handshake = Vec::new();
     loop {
@@ -105,14 +105,14 @@ fn server_name(body: &[u8]) -> Option<Option<String>> {
             if found.is_some() {
                 return None;
             }
-            found = Some(named(extension)?);
+            found = Some(single_name(extension)?);
         }
     }
     Some(found)
 }
 
 /// Returns the one name of the extension.
-fn named(extension: &[u8]) -> Option<String> {
+fn single_name(extension: &[u8]) -> Option<String> {
     let mut from = HelloReader(extension);
     let length = from.u16()?;
     let mut list = HelloReader(from.take(length)?);

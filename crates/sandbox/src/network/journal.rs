@@ -12,7 +12,7 @@ const MAX_ENTRIES: usize = 256;
 /// Maximum number of denials that are reported.
 const MAX_DENIALS: usize = 32;
 /// Stands for hosts that no entry was left for.
-const OTHERS: &str = "(others)";
+const OTHER_HOSTS: &str = "(others)";
 
 /// All connections of one command.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ struct Book {
 impl Journal {
     /// Records a refused request.
     pub(super) fn denied(&self, host: String, port: u16, why: &str) {
-        self.note(Connection {
+        self.add_connection(Connection {
             host,
             port,
             times: 1,
@@ -50,7 +50,7 @@ impl Journal {
         }
     }
 
-    fn note(&self, new: Connection) {
+    fn add_connection(&self, new: Connection) {
         let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let list = if new.denied.is_some() { &mut book.denied } else { &mut book.through };
         let same = |old: &Connection| {
@@ -64,16 +64,16 @@ impl Journal {
             list.push(new);
             return;
         }
-        match list.iter_mut().find(|old| old.host == OTHERS) {
+        match list.iter_mut().find(|old| old.host == OTHER_HOSTS) {
             Some(others) => others.add(&new),
-            None => list.push(Connection { host: OTHERS.to_owned(), port: 0, failed: None, ..new }),
+            None => list.push(Connection { host: OTHER_HOSTS.to_owned(), port: 0, failed: None, ..new }),
         }
     }
 
     /// Returns the connections, those that were let through first, and the denials.
     pub(super) fn read(&self) -> (Vec<Connection>, Vec<Denial>) {
         let book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let denials = book.denied.iter().take(MAX_DENIALS).map(denial).collect();
+        let denials = book.denied.iter().take(MAX_DENIALS).map(connection_denial).collect();
         (book.through.iter().chain(&book.denied).cloned().collect(), denials)
     }
 }
@@ -86,7 +86,7 @@ impl Connection {
     }
 }
 
-fn denial(connection: &Connection) -> Denial {
+fn connection_denial(connection: &Connection) -> Denial {
     let why = connection.denied.as_deref().unwrap_or_default();
     let what = match connection.port {
         0 => format!("a connection to {}: {why}", connection.host),
@@ -141,7 +141,7 @@ impl Drop for JournalEntry {
             End::Failed(why) => (Some(why.to_owned()), None),
             End::Denied(why) => (None, Some(why.to_owned())),
         };
-        self.journal.note(Connection {
+        self.journal.add_connection(Connection {
             host: std::mem::take(&mut self.host),
             port: self.port,
             times: 1,

@@ -19,15 +19,15 @@ use super::head::{self, Body, Chunks, Head, RequestRoute, Scan};
 use super::hello::{self, Hello};
 use super::journal::{Journal, JournalEntry};
 use super::socks::{self, Code, Parsed};
-use super::target::{HTTP_PORT, Refusal, Target, shown};
+use super::target::{HTTP_PORT, Refusal, Target, display_target};
 use super::upstream::{SystemUpstream, Upstream};
 use super::{Connection, Network, NetworkRules};
 use crate::denial::Denial;
 
 /// One read. Two of them are what a connection costs.
-const BUFFER: usize = 16 * 1024;
+const BUFFER_BYTES: usize = 16 * 1024;
 /// Addresses of a host that are tried.
-const ADDRESSES: usize = 4;
+const MAX_ADDRESSES: usize = 4;
 /// Maximum bytes that a client may still send after a refusal, so that it reads the answer.
 const LINGER_BYTES: usize = 256 * 1024;
 /// The pause after the system ran out of descriptors.
@@ -79,7 +79,7 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     /// Returns the proxy that a network needs, if it needs one.
-    pub(crate) fn of(network: &Network, upstream: Option<&Arc<dyn Upstream>>) -> Option<Self> {
+    pub(crate) fn for_network(network: &Network, upstream: Option<&Arc<dyn Upstream>>) -> Option<Self> {
         match network {
             Network::Filtered(rules) => Some(Self::new(Arc::clone(rules), upstream.cloned())),
             Network::Off | Network::Host => None,
@@ -104,13 +104,13 @@ impl Proxy {
         let listener = TcpListener::from_std(listener)?;
         let journal = Journal::default();
         let stop = CancellationToken::new();
-        let desk = ProxyState {
+        let state = ProxyState {
             rules: self.rules,
             upstream: self.upstream,
             bounds: self.bounds,
             journal: journal.clone(),
         };
-        let task = tokio::spawn(take(Arc::new(desk), listener, stop.clone()));
+        let task = tokio::spawn(accept_connections(Arc::new(state), listener, stop.clone()));
         Ok(Serving { journal, stop: stop.drop_guard(), task })
     }
 }
@@ -133,18 +133,18 @@ impl Serving {
     }
 }
 
-async fn take(desk: Arc<ProxyState>, listener: TcpListener, stop: CancellationToken) {
+async fn accept_connections(state: Arc<ProxyState>, listener: TcpListener, stop: CancellationToken) {
     let mut clients = JoinSet::new();
     loop {
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
             Some(_) = clients.join_next() => {}
-            accepted = listener.accept(), if clients.len() < desk.bounds.clients => match accepted {
+            accepted = listener.accept(), if clients.len() < state.bounds.clients => match accepted {
                 Ok((client, _)) => {
-                    let desk = desk.clone();
+                    let state = state.clone();
                     // A connection that broke tells nobody anything but its two ends, which know.
-                    clients.spawn(async move { desk.client(client).await.ok() });
+                    clients.spawn(async move { state.serve_client(client).await.ok() });
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
@@ -208,22 +208,22 @@ struct Client {
 
 impl Client {
     /// Reads more; whether there was any.
-    async fn more(&mut self) -> io::Result<bool> {
+    async fn read_more(&mut self) -> io::Result<bool> {
         let before = self.unread.len();
-        self.unread.reserve(BUFFER);
-        let count = (&mut self.stream).take(BUFFER as u64).read_buf(&mut self.unread).await?;
+        self.unread.reserve(BUFFER_BYTES);
+        let count = (&mut self.stream).take(BUFFER_BYTES as u64).read_buf(&mut self.unread).await?;
         debug_assert_eq!(self.unread.len(), before + count);
         Ok(count > 0)
     }
 
     /// Writes the last that this client gets, and lets it read that: closing a socket with
     /// something unread in it throws away what the other side hasn't read.
-    async fn part(mut self, last: &[u8], lingering: Duration) -> io::Result<()> {
+    async fn send_last(mut self, last: &[u8], lingering: Duration) -> io::Result<()> {
         let reading = async {
             self.stream.write_all(last).await?;
             self.stream.shutdown().await?;
             let mut left = LINGER_BYTES;
-            let mut buffer = vec![0; BUFFER];
+            let mut buffer = vec![0; BUFFER_BYTES];
             while left > 0 {
                 let count = self.stream.read(&mut buffer).await?;
                 if count == 0 {
@@ -246,7 +246,7 @@ enum ClientRequest {
 }
 
 impl ProxyState {
-    async fn client(&self, stream: TcpStream) -> io::Result<()> {
+    async fn serve_client(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut client = Client { stream, unread: Vec::new() };
         // Who says nothing in time is left without an answer.
@@ -257,65 +257,73 @@ impl ProxyState {
             Ok(ClientRequest::Http(Head::Connect(target))) => match self.open(&target).await {
                 Ok((entry, server)) => {
                     client.stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-                    self.tunnel(client, server, &entry, &target).await
+                    self.run_tunnel(client, server, &entry, &target).await
                 }
-                Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
+                Err(trouble) => client.send_last(&trouble.answer(), self.bounds.lingering).await,
             },
             Ok(ClientRequest::Http(Head::Request { target, rewritten, body })) => {
                 match self.open(&target).await {
-                    Ok((entry, server)) => self.exchange(client, server, &entry, &rewritten, body).await,
-                    Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
+                    Ok((entry, server)) => {
+                        self.exchange_request(client, server, &entry, &rewritten, body).await
+                    }
+                    Err(trouble) => client.send_last(&trouble.answer(), self.bounds.lingering).await,
                 }
             }
             Ok(ClientRequest::Socks(target)) => match self.open(&target).await {
                 Ok((entry, server)) => {
-                    client.stream.write_all(&socks::answer(Code::Succeeded)).await?;
-                    self.tunnel(client, server, &entry, &target).await
+                    client.stream.write_all(&socks::encode_answer(Code::Succeeded)).await?;
+                    self.run_tunnel(client, server, &entry, &target).await
                 }
-                Err(trouble) => client.part(&socks::answer(trouble.code), self.bounds.lingering).await,
+                Err(trouble) => {
+                    client.send_last(&socks::encode_answer(trouble.code), self.bounds.lingering).await
+                }
             },
             Ok(ClientRequest::Nothing) => Ok(()),
-            Err(answer) => client.part(&answer, self.bounds.lingering).await,
+            Err(answer) => client.send_last(&answer, self.bounds.lingering).await,
         }
     }
 
     /// Reads the client's request, or returns the answer to a request that is refused.
     async fn read_request(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
-        if !client.more().await? {
+        if !client.read_more().await? {
             return Ok(Ok(ClientRequest::Nothing));
         }
         match client.unread.first() {
-            Some(&socks::VERSION) => self.socks(client).await,
-            Some(b'A'..=b'Z') => Ok(match self.head(client, RequestRoute::Proxy).await? {
+            Some(&socks::VERSION) => self.greet_socks(client).await,
+            Some(b'A'..=b'Z') => Ok(match self.read_head(client, RequestRoute::Proxy).await? {
                 Ok(Some(head)) => Ok(ClientRequest::Http(head)),
                 Ok(None) => Ok(ClientRequest::Nothing),
                 Err(trouble) => Err(trouble.answer()),
             }),
             _ => {
-                self.journal.denied(shown(b""), 0, "neither HTTP nor SOCKS 5 was spoken to the proxy");
+                self.journal.denied(
+                    display_target(b""),
+                    0,
+                    "neither HTTP nor SOCKS 5 was spoken to the proxy",
+                );
                 Ok(Err(Vec::new()))
             }
         }
     }
 
     /// Reads a head; `None` if the client left.
-    async fn head(
+    async fn read_head(
         &self,
         client: &mut Client,
         place: RequestRoute<'_>,
     ) -> io::Result<Result<Option<Head>, ConnectFailure>> {
         let length = loop {
-            match head::scan(&client.unread) {
+            match head::find_head_end(&client.unread) {
                 Ok(Scan::End(length)) => break length,
                 Ok(Scan::More) => {}
                 Err(refusal) => {
                     let line = client.unread.split(|b| matches!(b, b'\r' | b'\n')).next().unwrap_or_default();
                     let target = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
-                    self.journal.denied(shown(target), 0, refusal.why());
+                    self.journal.denied(display_target(target), 0, refusal.why());
                     return Ok(Err(ConnectFailure::refused(refusal)));
                 }
             }
-            if !client.more().await? {
+            if !client.read_more().await? {
                 return Ok(Ok(None));
             }
         };
@@ -326,13 +334,13 @@ impl ProxyState {
         }))
     }
 
-    async fn socks(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
+    async fn greet_socks(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
         let refuse = |refusal: Refusal| {
-            self.journal.denied(shown(b""), 0, refusal.why());
+            self.journal.denied(display_target(b""), 0, refusal.why());
             Ok(Err(socks::NO_METHOD.to_vec()))
         };
         loop {
-            match socks::greeting(&client.unread) {
+            match socks::parse_greeting(&client.unread) {
                 Ok(Parsed::Whole(true, length)) => {
                     client.unread.drain(..length);
                     break;
@@ -343,13 +351,13 @@ impl ProxyState {
                 Ok(Parsed::More) => {}
                 Err(refusal) => return refuse(refusal),
             }
-            if !client.more().await? {
+            if !client.read_more().await? {
                 return Ok(Ok(ClientRequest::Nothing));
             }
         }
-        client.stream.write_all(&socks::WELCOME).await?;
+        client.stream.write_all(&socks::GREETING_ANSWER).await?;
         loop {
-            match socks::request(&client.unread) {
+            match socks::parse_request(&client.unread) {
                 Ok(Parsed::Whole(target, length)) => {
                     client.unread.drain(..length);
                     return Ok(Ok(ClientRequest::Socks(target)));
@@ -357,10 +365,10 @@ impl ProxyState {
                 Ok(Parsed::More) => {}
                 Err((host, port, code, refusal)) => {
                     self.journal.denied(host, port, refusal.why());
-                    return Ok(Err(socks::answer(code).to_vec()));
+                    return Ok(Err(socks::encode_answer(code).to_vec()));
                 }
             }
-            if client.unread.len() >= socks::MAX_MESSAGE || !client.more().await? {
+            if client.unread.len() >= socks::MAX_MESSAGE || !client.read_more().await? {
                 return Ok(Ok(ClientRequest::Nothing));
             }
         }
@@ -386,13 +394,13 @@ impl ProxyState {
         };
         // One is enough: who answers with public and private addresses at once is trying which one
         // is taken.
-        if let Some(what) = addresses.iter().find_map(|address| address::special(*address)) {
+        if let Some(what) = addresses.iter().find_map(|address| address::reason_to_refuse(*address)) {
             let why = format!("this host's name leads to {what}, and only public ones are let through");
             self.journal.denied(host.clone(), *port, &why);
             return Err(ConnectFailure { status: 403, code: Code::NotAllowed, why });
         }
         let entry = self.journal.through(host, *port);
-        for address in addresses.into_iter().take(ADDRESSES) {
+        for address in addresses.into_iter().take(MAX_ADDRESSES) {
             let connecting = self.upstream.connect(SocketAddr::new(address, *port));
             if let Ok(Ok(server)) = timeout(self.bounds.connecting, connecting).await {
                 server.set_nodelay(true).ok();
@@ -405,7 +413,7 @@ impl ProxyState {
     }
 
     /// Bytes both ways. What goes through is looked at as far as it says for whom it is.
-    async fn tunnel(
+    async fn run_tunnel(
         &self,
         mut client: Client,
         server: TcpStream,
@@ -414,19 +422,19 @@ impl ProxyState {
     ) -> io::Result<()> {
         let first = self.bounds.first;
         if target.port == HTTP_PORT {
-            let head = timeout(first, self.head(&mut client, RequestRoute::Tunnel(target))).await;
+            let head = timeout(first, self.read_head(&mut client, RequestRoute::Tunnel(target))).await;
             return match head.unwrap_or(Ok(Ok(None)))? {
                 Ok(Some(Head::Request { rewritten, body, .. })) => {
-                    self.exchange(client, server, entry, &rewritten, body).await
+                    self.exchange_request(client, server, entry, &rewritten, body).await
                 }
                 Ok(_) => Ok(()),
-                Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
+                Err(trouble) => client.send_last(&trouble.answer(), self.bounds.lingering).await,
             };
         }
         let hello = async {
             loop {
                 match hello::read(&client.unread) {
-                    Hello::More if client.more().await? => {}
+                    Hello::More if client.read_more().await? => {}
                     hello => break io::Result::Ok(hello),
                 }
             }
@@ -455,18 +463,18 @@ impl ProxyState {
         let (mut from_client, mut to_client) = stream.split();
         let (mut from_server, mut to_server) = server.into_split();
         let out = async {
-            deliver(&mut to_server, &unread, &entry.sent).await?;
-            pump(&mut from_client, &mut to_server, &entry.sent).await
+            write_counted(&mut to_server, &unread, &entry.sent).await?;
+            copy_counted(&mut from_client, &mut to_server, &entry.sent).await
         };
-        let back = pump(&mut from_server, &mut to_client, &entry.received);
+        let back = copy_counted(&mut from_server, &mut to_client, &entry.received);
         tokio::select! {
             ended = async { tokio::try_join!(out, back) } => ended.map(drop),
-            () = self.idle(entry) => Ok(()),
+            () = self.wait_for_idle(entry) => Ok(()),
         }
     }
 
     /// Handles one request and its answer.
-    async fn exchange(
+    async fn exchange_request(
         &self,
         client: Client,
         server: TcpStream,
@@ -478,7 +486,7 @@ impl ProxyState {
         let (mut from_client, mut to_client) = stream.split();
         let (mut from_server, mut to_server) = server.into_split();
         let out = async {
-            deliver(&mut to_server, head, &entry.sent).await?;
+            write_counted(&mut to_server, head, &entry.sent).await?;
             let sent = send_body(&mut from_client, unread, &mut to_server, &entry.sent, body).await?;
             if let Err(refusal) = sent {
                 entry.denied(refusal.why());
@@ -487,17 +495,17 @@ impl ProxyState {
             // The answer's end is the end of it all.
             std::future::pending::<io::Result<()>>().await
         };
-        let back = pump(&mut from_server, &mut to_client, &entry.received);
+        let back = copy_counted(&mut from_server, &mut to_client, &entry.received);
         tokio::select! {
             ended = back => ended?,
             failed = out => failed?,
-            () = self.idle(entry) => return Ok(()),
+            () = self.wait_for_idle(entry) => return Ok(()),
         }
-        Client { stream, unread: Vec::new() }.part(b"", self.bounds.lingering).await
+        Client { stream, unread: Vec::new() }.send_last(b"", self.bounds.lingering).await
     }
 
     /// Ends when nothing passed for a while.
-    async fn idle(&self, entry: &JournalEntry) {
+    async fn wait_for_idle(&self, entry: &JournalEntry) {
         let mut before = entry.total();
         loop {
             tokio::time::sleep(self.bounds.idle).await;
@@ -512,7 +520,11 @@ impl ProxyState {
 }
 
 /// Writes all of it; what was written is counted at once.
-async fn deliver(to: &mut (impl AsyncWrite + Unpin), mut bytes: &[u8], count: &AtomicU64) -> io::Result<()> {
+async fn write_counted(
+    to: &mut (impl AsyncWrite + Unpin),
+    mut bytes: &[u8],
+    count: &AtomicU64,
+) -> io::Result<()> {
     while !bytes.is_empty() {
         let written = to.write(bytes).await?;
         if written == 0 {
@@ -525,18 +537,18 @@ async fn deliver(to: &mut (impl AsyncWrite + Unpin), mut bytes: &[u8], count: &A
 }
 
 /// Passes everything on, its end included.
-async fn pump(
+async fn copy_counted(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
     count: &AtomicU64,
 ) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
+    let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let read = from.read(&mut buffer).await?;
         if read == 0 {
             return to.shutdown().await;
         }
-        deliver(to, buffer.get(..read).unwrap_or_default(), count).await?;
+        write_counted(to, buffer.get(..read).unwrap_or_default(), count).await?;
     }
 }
 
@@ -557,12 +569,12 @@ async fn send_body(
     while left > 0 {
         let usable = match body {
             Body::Length(_) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
-            Body::Chunked => match chunks.take(&piece) {
+            Body::Chunked => match chunks.accept_bytes(&piece) {
                 Ok(usable) => usable,
                 Err(refusal) => return Ok(Err(refusal)),
             },
         };
-        deliver(to, piece.get(..usable).unwrap_or_default(), count).await?;
+        write_counted(to, piece.get(..usable).unwrap_or_default(), count).await?;
         match body {
             Body::Length(_) => left -= usable as u64,
             Body::Chunked if chunks.is_done() => break,
@@ -571,7 +583,7 @@ async fn send_body(
         if left == 0 {
             break;
         }
-        piece.resize(BUFFER, 0);
+        piece.resize(BUFFER_BYTES, 0);
         let read = from.read(&mut piece).await?;
         if read == 0 {
             // A body that is cut: the server has to learn that.

@@ -1,13 +1,13 @@
 //! SOCKS 5 (RFC 1928), of which a proxy of names needs little: no authentication, `CONNECT`, names.
 
-use super::target::{Refusal, Target, shown};
+use super::target::{Refusal, Target, display_target};
 
 /// The longest greeting has 257 bytes, the longest request 262.
 pub(super) const MAX_MESSAGE: usize = 262;
 
 pub(super) const VERSION: u8 = 5;
 /// Answers to a greeting: no authentication, or no method that suits.
-pub(super) const WELCOME: [u8; 2] = [VERSION, 0];
+pub(super) const GREETING_ANSWER: [u8; 2] = [VERSION, 0];
 pub(super) const NO_METHOD: [u8; 2] = [VERSION, 0xff];
 
 /// Codes of answers to a request.
@@ -22,7 +22,7 @@ pub(super) enum Code {
 }
 
 /// Returns an answer. Its address is empty: nobody needs to know from where the proxy connects.
-pub(super) fn answer(code: Code) -> [u8; 10] {
+pub(super) fn encode_answer(code: Code) -> [u8; 10] {
     [VERSION, code as u8, 0, 1, 0, 0, 0, 0, 0, 0]
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Parsed<T> {
 }
 
 /// Returns true if a greeting offers to do without authentication.
-pub(super) fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, Refusal> {
+pub(super) fn parse_greeting(bytes: &[u8]) -> Result<Parsed<bool>, Refusal> {
     let (version, count) = (bytes.first(), bytes.get(1));
     if version.is_some_and(|version| *version != VERSION) {
         return Err(Refusal::Malformed("this isn't SOCKS 5"));
@@ -50,8 +50,8 @@ pub(super) fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, Refusal> {
 pub(super) type RefusedTarget = (String, u16, Code, Refusal);
 
 /// Returns the target of a request.
-pub(super) fn request(bytes: &[u8]) -> Result<Parsed<Target>, RefusedTarget> {
-    let wrong = |code, why| Err((shown(b""), 0, code, Refusal::Malformed(why)));
+pub(super) fn parse_request(bytes: &[u8]) -> Result<Parsed<Target>, RefusedTarget> {
+    let wrong = |code, why| Err((display_target(b""), 0, code, Refusal::Malformed(why)));
     let [version, command, reserved, kind, rest @ ..] = bytes else {
         return match bytes.first() {
             Some(version) if *version != VERSION => wrong(Code::UnknownCommand, "this isn't SOCKS 5"),
@@ -74,7 +74,7 @@ pub(super) fn request(bytes: &[u8]) -> Result<Parsed<Target>, RefusedTarget> {
         return Ok(Parsed::More);
     };
     let port = u16::from_be_bytes([*high, *low]);
-    let refused = |code, refusal| Err((written(*kind, address), port, code, refusal));
+    let refused = |code, refusal| Err((display_address(*kind, address), port, code, refusal));
     if *command != 1 {
         return refused(Code::UnknownCommand, Refusal::Denied("of SOCKS only CONNECT is let through"));
     }
@@ -98,11 +98,11 @@ pub(super) fn request(bytes: &[u8]) -> Result<Parsed<Target>, RefusedTarget> {
 }
 
 /// Formats an address for the log.
-fn written(kind: u8, address: &[u8]) -> String {
+fn display_address(kind: u8, address: &[u8]) -> String {
     let v4 = || <[u8; 4]>::try_from(address).map(|bytes| std::net::Ipv4Addr::from(bytes).to_string());
     let v6 = || <[u8; 16]>::try_from(address).map(|bytes| std::net::Ipv6Addr::from(bytes).to_string());
     let text = if kind == 1 { v4().ok() } else { v6().ok() };
-    text.filter(|_| kind != 3).unwrap_or_else(|| shown(address.get(1..).unwrap_or_default()))
+    text.filter(|_| kind != 3).unwrap_or_else(|| display_target(address.get(1..).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -120,25 +120,25 @@ mod tests {
 
     #[test]
     fn greetings() {
-        assert_eq!(greeting(&[5, 1, 0]), Ok(Parsed::Whole(true, 3)));
-        assert_eq!(greeting(&[5, 2, 2, 0, 9]), Ok(Parsed::Whole(true, 4)));
-        assert_eq!(greeting(&[5, 1, 2]), Ok(Parsed::Whole(false, 3)));
-        assert_eq!(greeting(&[5, 0]), Ok(Parsed::Whole(false, 2)));
+        assert_eq!(parse_greeting(&[5, 1, 0]), Ok(Parsed::Whole(true, 3)));
+        assert_eq!(parse_greeting(&[5, 2, 2, 0, 9]), Ok(Parsed::Whole(true, 4)));
+        assert_eq!(parse_greeting(&[5, 1, 2]), Ok(Parsed::Whole(false, 3)));
+        assert_eq!(parse_greeting(&[5, 0]), Ok(Parsed::Whole(false, 2)));
         for cut in [&[][..], &[5], &[5, 2, 0]] {
-            assert_eq!(greeting(cut), Ok(Parsed::More));
+            assert_eq!(parse_greeting(cut), Ok(Parsed::More));
         }
-        assert!(greeting(&[4]).is_err());
+        assert!(parse_greeting(&[4]).is_err());
     }
 
     #[test]
     fn requests_name_a_host() {
         let bytes = named(b"Allowed.test", 443);
         let target = Target { host: "allowed.test".into(), port: 443 };
-        assert_eq!(request(&bytes), Ok(Parsed::Whole(target, bytes.len())));
+        assert_eq!(parse_request(&bytes), Ok(Parsed::Whole(target, bytes.len())));
         for cut in 0..bytes.len() {
-            assert_eq!(request(&bytes[..cut]), Ok(Parsed::More));
+            assert_eq!(parse_request(&bytes[..cut]), Ok(Parsed::More));
         }
-        let refused = |bytes: &[u8]| request(bytes).map(|_| ()).unwrap_err();
+        let refused = |bytes: &[u8]| parse_request(bytes).map(|_| ()).unwrap_err();
         let address = refused(&asks(1, 1, &[169, 254, 169, 254], 80));
         assert_eq!((address.0.as_str(), address.1, address.2), ("169.254.169.254", 80, Code::NotAllowed));
         let six = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
@@ -168,21 +168,21 @@ mod tests {
         #[test]
         fn any_bytes_are_judged_in_any_pieces(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let bytes = [&[5, 1, 0, 3][..], &bytes].concat();
-            let whole = request(&bytes);
+            let whole = parse_request(&bytes);
             for end in 0..bytes.len() {
-                let part = request(&bytes[..end]);
+                let part = parse_request(&bytes[..end]);
                 prop_assert!(part == Ok(Parsed::More) || part == whole);
             }
             if let Ok(Parsed::Whole(_, length)) = &whole {
                 prop_assert!(*length <= bytes.len() && *length <= MAX_MESSAGE);
             }
             let longest = [&bytes[..], &[0; MAX_MESSAGE]].concat();
-            prop_assert!(request(&longest[..MAX_MESSAGE]) != Ok(Parsed::More));
+            prop_assert!(parse_request(&longest[..MAX_MESSAGE]) != Ok(Parsed::More));
         }
 
         #[test]
         fn any_greeting_is_judged(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            if let Ok(Parsed::Whole(_, length)) = greeting(&bytes) {
+            if let Ok(Parsed::Whole(_, length)) = parse_greeting(&bytes) {
                 prop_assert!(length <= bytes.len());
             }
         }

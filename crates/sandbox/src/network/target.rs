@@ -7,7 +7,7 @@ const MAX_NAME: usize = 253;
 /// The longest label of one.
 const MAX_LABEL: usize = 63;
 /// Maximum characters of a target in the log: a name's length.
-const SHOWN: usize = MAX_NAME;
+const MAX_SHOWN_CHARACTERS: usize = MAX_NAME;
 /// Encrypted.
 pub(super) const TLS_PORT: u16 = 443;
 /// Plain.
@@ -47,7 +47,7 @@ impl Target {
             return Err(IS_ADDRESS);
         }
         let (host, port) = match (text.rsplit_once(':'), usual) {
-            (Some((host, port)), _) => (host, number(port)?),
+            (Some((host, port)), _) => (host, parse_port(port)?),
             (None, Some(usual)) => (text, usual),
             (None, None) => return Err(Refusal::Malformed("a port is missing")),
         };
@@ -81,7 +81,7 @@ impl Target {
 const IS_ADDRESS: Refusal = Refusal::Denied("addresses aren't let through, only names");
 
 /// Parses a port of digits, without signs or zeros before it.
-fn number(text: &str) -> Result<u16, Refusal> {
+fn parse_port(text: &str) -> Result<u16, Refusal> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     let port = plain.then(|| text.parse().ok()).flatten();
     port.ok_or(Refusal::Malformed("the port isn't a number from 1 to 65535"))
@@ -126,8 +126,9 @@ fn name(host: &str) -> Result<(), Refusal> {
 }
 
 /// Returns the target as the log shows it.
-pub(super) fn shown(bytes: &[u8]) -> String {
-    let text: String = crate::clean(bytes).chars().filter(|c| !c.is_whitespace()).take(SHOWN).collect();
+pub(super) fn display_target(bytes: &[u8]) -> String {
+    let text: String =
+        crate::clean(bytes).chars().filter(|c| !c.is_whitespace()).take(MAX_SHOWN_CHARACTERS).collect();
     if text.is_empty() { "(nothing)".to_owned() } else { text }
 }
 
@@ -236,7 +237,7 @@ mod tests {
         #[test]
         fn any_text_is_judged(text in any::<String>()) {
             Target::parse(&text, Some(443)).and_then(|target| target.check(&rules(true))).ok();
-            prop_assert!(shown(text.as_bytes()).chars().count() <= SHOWN);
+            prop_assert!(display_target(text.as_bytes()).chars().count() <= MAX_SHOWN_CHARACTERS);
         }
     }
 }

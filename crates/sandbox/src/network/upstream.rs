@@ -27,7 +27,7 @@ pub trait Upstream: fmt::Debug + Send + Sync {
 
 /// Names that are resolved at once for one command. The system's resolver can't be stopped and
 /// takes a thread, which mustn't be one of those that the caller's files are read on.
-const RESOLVERS: usize = 8;
+const MAX_RESOLVERS: usize = 8;
 
 /// The system's.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct SystemUpstream {
 
 impl SystemUpstream {
     pub(super) fn new() -> Self {
-        Self { turns: std::sync::Arc::new(tokio::sync::Semaphore::new(RESOLVERS)) }
+        Self { turns: std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_RESOLVERS)) }
     }
 }
 

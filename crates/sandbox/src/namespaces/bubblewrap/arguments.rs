@@ -9,7 +9,7 @@ use super::super::steps::{Access, Step};
 use crate::SandboxError;
 
 /// The helper's path inside. Nobody may list its directory.
-pub(super) const INSIDE: &str = "/.sandbox/helper";
+pub(super) const HELPER_PATH: &str = "/.sandbox/helper";
 /// The first of the descriptors that masked files read from.
 pub(super) const FIRST_TEXT: u32 = 200;
 /// Files that are masked at once: a descriptor each, and the usual hard limit of them is 4,096 or
@@ -58,7 +58,7 @@ impl CheckKind {
 ///
 /// `bwrap` has nothing that several private directories share, so `/tmp` gets half of the space and
 /// the others equal parts of the rest; and no layers for a layered directory, which is read-only.
-pub(super) fn arguments(
+pub(super) fn build_arguments(
     steps: &[Step<CString>],
     helper: &CString,
     own_network: bool,
@@ -83,18 +83,18 @@ pub(super) fn arguments(
         "--new-session",
         "--as-pid-1",
     ] {
-        out.words(&[option])?;
+        out.push_words(&[option])?;
     }
     if own_network {
-        out.words(&["--unshare-net"])?;
+        out.push_words(&["--unshare-net"])?;
     }
-    out.words(&["--cap-drop", "ALL", "--perms", "0111", "--dir", "/.sandbox", "--ro-bind"])?;
+    out.push_words(&["--cap-drop", "ALL", "--perms", "0111", "--dir", "/.sandbox", "--ro-bind"])?;
     out.out.list.push(helper.clone());
-    out.words(&[INSIDE])?;
+    out.push_words(&[HELPER_PATH])?;
     for step in steps {
-        out.step(step)?;
+        out.push_step(step)?;
     }
-    out.words(&["--remount-ro", "/"])?;
+    out.push_words(&["--remount-ro", "/"])?;
     Ok(out.out)
 }
 
@@ -109,41 +109,41 @@ struct ArgumentWriter {
 }
 
 impl ArgumentWriter {
-    fn words(&mut self, words: &[&str]) -> Result<(), SandboxError> {
+    fn push_words(&mut self, words: &[&str]) -> Result<(), SandboxError> {
         for word in words {
-            self.out.list.push(c(word.as_bytes())?);
+            self.out.list.push(c_string(word.as_bytes())?);
         }
         Ok(())
     }
 
-    fn step(&mut self, step: &Step<CString>) -> Result<(), SandboxError> {
+    fn push_step(&mut self, step: &Step<CString>) -> Result<(), SandboxError> {
         match step {
             // Made with the devices, in a file system of their own.
             Step::Directory { path } | Step::File { path } | Step::Link { path, .. } if in_dev(path) => {
-                self.devices()
+                self.push_devices()
             }
-            Step::Bind { access: Access::Device, .. } => self.devices(),
-            Step::Terminals { .. } => self.devices(),
+            Step::Bind { access: Access::Device, .. } => self.push_devices(),
+            Step::Terminals { .. } => self.push_devices(),
             Step::Directory { path } => {
-                self.words(&["--dir"])?;
-                self.place(path)
+                self.push_words(&["--dir"])?;
+                self.push_path(path)
             }
             // What is mounted on it makes it.
             Step::File { .. } => Ok(()),
             Step::Link { path, target } => {
-                self.words(&["--symlink"])?;
+                self.push_words(&["--symlink"])?;
                 self.out.list.push(target.clone());
-                self.place(path)
+                self.push_path(path)
             }
             Step::Bind { path, source, access } => {
                 let (option, kind) = match access {
                     Access::Writable => ("--bind", CheckKind::Writable),
                     _ => ("--ro-bind", CheckKind::ReadOnly),
                 };
-                self.bind(option, path, source, kind)
+                self.push_bind(option, path, source, kind)
             }
             // Layers that are thrown away are beyond it.
-            Step::Layer { path, source } => self.bind("--ro-bind", path, source, CheckKind::ReadOnly),
+            Step::Layer { path, source } => self.push_bind("--ro-bind", path, source, CheckKind::ReadOnly),
             Step::Base { path, .. } => Err(SandboxError::Refused(format!(
                 "the copy at `{}` is mounted in namespaces of its own, which bubblewrap can't join",
                 display_path(path)
@@ -151,79 +151,79 @@ impl ArgumentWriter {
             Step::Scratch { path, mode } => {
                 let size = if path.as_bytes() == b"tmp" { self.temporary } else { self.share };
                 let (mode, size) = (format!("{mode:04o}"), size.max(MIN_SCRATCH).to_string());
-                self.words(&["--perms", &mode, "--size", &size, "--tmpfs"])?;
-                self.place(path)
+                self.push_words(&["--perms", &mode, "--size", &size, "--tmpfs"])?;
+                self.push_path(path)
             }
             Step::Proc { path } => {
-                self.words(&["--proc"])?;
-                self.place(path)?;
+                self.push_words(&["--proc"])?;
+                self.push_path(path)?;
                 // All of it: root would write to the kernel's settings.
-                self.words(&["--remount-ro"])?;
-                self.place(path)
+                self.push_words(&["--remount-ro"])?;
+                self.push_path(path)
             }
             Step::Guard { path } => {
-                let source = self.source(path)?;
-                self.bind("--ro-bind", path, &source, CheckKind::ReadOnly)
+                let source = self.host_path(path)?;
+                self.push_bind("--ro-bind", path, &source, CheckKind::ReadOnly)
             }
-            Step::Mask { path, directory, text } => self.mask(path, *directory, text),
+            Step::Mask { path, directory, text } => self.push_mask(path, *directory, text),
         }
     }
 
     /// Devices, terminals and shared memory, once; nobody writes beside them.
-    fn devices(&mut self) -> Result<(), SandboxError> {
+    fn push_devices(&mut self) -> Result<(), SandboxError> {
         if std::mem::replace(&mut self.devices, true) {
             return Ok(());
         }
-        self.words(&["--dev", "/dev", "--remount-ro", "/dev"])
+        self.push_words(&["--dev", "/dev", "--remount-ro", "/dev"])
     }
 
-    fn place(&mut self, path: &CString) -> Result<(), SandboxError> {
-        self.out.list.push(absolute(path)?);
+    fn push_path(&mut self, path: &CString) -> Result<(), SandboxError> {
+        self.out.list.push(absolute_path(path)?);
         Ok(())
     }
 
-    fn bind(
+    fn push_bind(
         &mut self,
         option: &str,
         path: &CString,
         source: &CString,
         kind: CheckKind,
     ) -> Result<(), SandboxError> {
-        self.words(&[option])?;
+        self.push_words(&[option])?;
         self.out.list.push(source.clone());
-        self.place(path)?;
+        self.push_path(path)?;
         self.binds.push((path.as_bytes().to_vec(), source.as_bytes().to_vec()));
-        self.check(path, source, kind)
+        self.add_check(path, source, kind)
     }
 
     /// Records the file that must be at a path; a later one replaces it.
-    fn check(&mut self, path: &CString, source: &CString, kind: CheckKind) -> Result<(), SandboxError> {
-        let path = absolute(path)?;
+    fn add_check(&mut self, path: &CString, source: &CString, kind: CheckKind) -> Result<(), SandboxError> {
+        let path = absolute_path(path)?;
         self.out.checks.retain(|check| check.path != path);
         self.out.checks.push(Check { path, source: source.clone(), kind });
         Ok(())
     }
 
     /// Returns the host's path of a path inside, by the last mount above it.
-    fn source(&self, path: &CString) -> Result<CString, SandboxError> {
+    fn host_path(&self, path: &CString) -> Result<CString, SandboxError> {
         let bytes = path.as_bytes();
         let above = self.binds.iter().rev().find_map(|(at, source)| {
             let rest = bytes.strip_prefix(at.as_slice())?;
             (rest.is_empty() || rest.first() == Some(&b'/')).then(|| [source.as_slice(), rest].concat())
         });
         match above {
-            Some(source) => c(&source),
-            None => absolute(path),
+            Some(source) => c_string(&source),
+            None => absolute_path(path),
         }
     }
 
-    fn mask(&mut self, path: &CString, directory: bool, text: &CString) -> Result<(), SandboxError> {
-        let source = self.source(path)?;
+    fn push_mask(&mut self, path: &CString, directory: bool, text: &CString) -> Result<(), SandboxError> {
+        let source = self.host_path(path)?;
         if directory {
-            self.words(&["--perms", "0555", "--size", "4096", "--tmpfs"])?;
-            self.place(path)?;
-            self.words(&["--remount-ro"])?;
-            self.place(path)?;
+            self.push_words(&["--perms", "0555", "--size", "4096", "--tmpfs"])?;
+            self.push_path(path)?;
+            self.push_words(&["--remount-ro"])?;
+            self.push_path(path)?;
         } else {
             let index = u32::try_from(self.out.texts.len()).ok().filter(|index| *index < MAX_TEXTS);
             let Some(index) = index else {
@@ -231,10 +231,10 @@ impl ArgumentWriter {
             };
             let descriptor = (FIRST_TEXT + index).to_string();
             self.out.texts.push(text.clone());
-            self.words(&["--perms", "0444", "--ro-bind-data", &descriptor])?;
-            self.place(path)?;
+            self.push_words(&["--perms", "0444", "--ro-bind-data", &descriptor])?;
+            self.push_path(path)?;
         }
-        self.check(path, &source, CheckKind::Hidden)
+        self.add_check(path, &source, CheckKind::Hidden)
     }
 }
 
@@ -242,11 +242,11 @@ fn in_dev(path: &CString) -> bool {
     Path::new(std::str::from_utf8(path.as_bytes()).unwrap_or_default()).starts_with("dev")
 }
 
-fn absolute(path: &CString) -> Result<CString, SandboxError> {
-    c(&[b"/", path.as_bytes()].concat())
+fn absolute_path(path: &CString) -> Result<CString, SandboxError> {
+    c_string(&[b"/", path.as_bytes()].concat())
 }
 
-fn c(bytes: &[u8]) -> Result<CString, SandboxError> {
+fn c_string(bytes: &[u8]) -> Result<CString, SandboxError> {
     CString::new(bytes).map_err(|_| SandboxError::Refused("a path has a NUL byte".to_owned()))
 }
 
@@ -259,7 +259,7 @@ mod tests {
     }
 
     fn told(steps: &[Step<CString>]) -> (String, Arguments) {
-        let all = arguments(steps, &text("/opt/jm"), true, 64 * 1024).unwrap();
+        let all = build_arguments(steps, &text("/opt/jm"), true, 64 * 1024).unwrap();
         let words: Vec<&str> = all.list.iter().map(|word| word.to_str().unwrap()).collect();
         let words = words.join(" ");
         let begin = words.find("/.sandbox/helper").unwrap() + "/.sandbox/helper ".len();
@@ -299,8 +299,12 @@ mod tests {
         for (step, expected) in cases {
             assert_eq!(told(std::slice::from_ref(&step)).0, expected, "{step:?}");
         }
-        let refused =
-            arguments(&[Step::Base { path: text("w"), access: Access::Writable }], &text("/opt/jm"), true, 1);
+        let refused = build_arguments(
+            &[Step::Base { path: text("w"), access: Access::Writable }],
+            &text("/opt/jm"),
+            true,
+            1,
+        );
         assert!(refused.unwrap_err().to_string().contains("can't join"));
     }
 
@@ -334,7 +338,7 @@ mod tests {
     #[test]
     fn everything_is_unshared_and_dropped() {
         let words = |own_network| -> Vec<String> {
-            let all = arguments(&[], &text("/opt/jm"), own_network, 1).unwrap();
+            let all = build_arguments(&[], &text("/opt/jm"), own_network, 1).unwrap();
             all.list.iter().map(|word| word.to_str().unwrap().to_owned()).collect()
         };
         for option in [

@@ -18,7 +18,7 @@ pub(super) struct OuterOrder<'a> {
 }
 
 /// Returns the order as bytes, header included.
-pub(super) fn encode(program: &CString, arguments: &Arguments) -> Vec<u8> {
+pub(super) fn encode_order(program: &CString, arguments: &Arguments) -> Vec<u8> {
     let mut out = FrameWriter::new(MAGIC);
     out.text(program);
     out.count(arguments.list.len());
@@ -99,7 +99,7 @@ mod tests {
             texts: vec![c(""), c("[x]\n")],
             checks: vec![Check { path: c("/w"), source: c("/copies/w"), kind: CheckKind::Writable }],
         };
-        let bytes = encode(&c("/usr/bin/bwrap"), &arguments);
+        let bytes = encode_order(&c("/usr/bin/bwrap"), &arguments);
         let (header, body) = bytes.split_first_chunk::<HEADER_BYTES>().unwrap();
         assert_eq!(body_length(MAGIC, header), Some(body.len()));
         let order = OuterOrder::decode(body).unwrap();

@@ -16,47 +16,50 @@ use super::super::policy::{self, Policy};
 use super::super::sys;
 use super::arguments::CheckKind;
 use super::frame::{self, Expected};
-use super::outer::{CONTROL, INPUT, POLICY, READY, STDERR, STDOUT};
+use super::outer::{
+    CONTROL_DESCRIPTOR, INPUT_DESCRIPTOR, POLICY_DESCRIPTOR, READY_DESCRIPTOR, STDERR_DESCRIPTOR,
+    STDOUT_DESCRIPTOR,
+};
 
 /// Does the inner helper's whole work; never returns.
 pub(crate) fn run() -> ! {
-    let Some(control) = sys::inherited(CONTROL) else { sys::exit(125) };
-    if let Err(SetupFailure(stage, index, errno)) = work(&control) {
+    let Some(control) = sys::take_inherited(CONTROL_DESCRIPTOR) else { sys::exit(125) };
+    if let Err(SetupFailure(stage, index, errno)) = start_command(&control) {
         send_message(&control, HelperMessage::Failed { stage, index, errno: errno.raw_os_error() });
     }
     sys::exit(0)
 }
 
-fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
+fn start_command(control: &OwnedFd) -> Result<(), SetupFailure> {
     let mask = rustix::process::umask(Mode::empty());
     let missing = |stage| move || SetupFailure(stage, 0, Errno::BADF);
-    let ready = sys::inherited(READY).ok_or_else(missing(Stage::Supervise))?;
-    let told = sys::inherited(POLICY).ok_or_else(missing(Stage::Policy))?;
-    let (out, err) = (sys::inherited(STDOUT), sys::inherited(STDERR));
-    let stdin = sys::inherited(INPUT);
+    let ready = sys::take_inherited(READY_DESCRIPTOR).ok_or_else(missing(Stage::Supervise))?;
+    let told = sys::take_inherited(POLICY_DESCRIPTOR).ok_or_else(missing(Stage::Policy))?;
+    let (out, err) = (sys::take_inherited(STDOUT_DESCRIPTOR), sys::take_inherited(STDERR_DESCRIPTOR));
+    let stdin = sys::take_inherited(INPUT_DESCRIPTOR);
     rustix::io::write(&ready, b"!").at_stage(Stage::Supervise)?;
     drop(ready);
     rustix::stdio::dup2_stdout(out.ok_or_else(missing(Stage::Supervise))?).at_stage(Stage::Supervise)?;
     rustix::stdio::dup2_stderr(err.ok_or_else(missing(Stage::Supervise))?).at_stage(Stage::Supervise)?;
-    let expected = section(&told, frame::MAGIC).at_stage(Stage::Policy)?;
-    let policy = section(&told, policy::MAGIC).at_stage(Stage::Policy)?;
+    let expected = read_body(&told, frame::MAGIC).at_stage(Stage::Policy)?;
+    let policy = read_body(&told, policy::MAGIC).at_stage(Stage::Policy)?;
     drop(told);
     let malformed = || SetupFailure(Stage::Policy, 1, Errno::PROTO);
     for expected in frame::decode_expected(&expected).ok_or_else(malformed)? {
-        check(&expected).at_stage(Stage::Root)?;
+        check_mount(&expected).at_stage(Stage::Root)?;
     }
     let policy = Policy::decode(&policy).ok_or_else(malformed)?;
     rustix::process::chdir(policy.cwd).at_stage(Stage::Directory)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
     if policy.listen > 0 {
-        init.listen().at_stage(Stage::Listen)?;
+        init.pass_listener().at_stage(Stage::Listen)?;
     }
-    init.limits().at_stage(Stage::Limits)?;
-    privileges().at_stage(Stage::Privileges)?;
-    init.confine()
+    init.set_limits().at_stage(Stage::Limits)?;
+    check_privileges().at_stage(Stage::Privileges)?;
+    init.confine_and_run()
 }
 
-fn section(from: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
+fn read_body(from: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
     let mut header = [0; HEADER_BYTES];
     read_exact(from, &mut header)?;
     let mut body = vec![0; body_length(magic, &header).ok_or(Errno::PROTO)?];
@@ -65,7 +68,7 @@ fn section(from: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
 }
 
 /// Checks that the file at a path is the one that was to be mounted there.
-fn check(expected: &Expected<&CStr>) -> Result<(), Errno> {
+fn check_mount(expected: &Expected<&CStr>) -> Result<(), Errno> {
     let place = match open_without_links(expected.path) {
         Ok(place) => place,
         Err(Errno::NOENT) if expected.kind == CheckKind::Hidden => return Ok(()),
@@ -87,7 +90,7 @@ fn is_read_only(place: impl AsFd) -> Result<bool, Errno> {
 
 /// Checks that `bwrap` took away every capability and every way to gain one, and keeps other
 /// processes from looking into this one.
-fn privileges() -> Result<(), Errno> {
+fn check_privileges() -> Result<(), Errno> {
     let sets = rustix::thread::capabilities(None)?;
     let none = sets.effective.is_empty() && sets.permitted.is_empty() && sets.inheritable.is_empty();
     let bound = (0..u64::BITS).any(|bit| {

@@ -29,7 +29,7 @@ pub(super) use outer::run as run_outer;
 use super::c_string::c_string;
 use super::helper_arguments::BUBBLEWRAP_ARGUMENT;
 use super::job::{HostCache, Job, WatchedProcess, prepare_job};
-use super::launch::{Launched, launch, launch_unattended};
+use super::launch::{Launched, launch_job, launch_unattended};
 use super::messages::Stage;
 use super::policy::Canary;
 use super::probe::{self, Probed};
@@ -54,11 +54,11 @@ impl Bubblewrap {
         Self { settings, known: HostCache::default() }
     }
 
-    fn program(&self) -> Result<BwrapProgram, SandboxError> {
-        program::find(&self.settings.programs, rustix::process::geteuid().as_raw())
+    fn find_program(&self) -> Result<BwrapProgram, SandboxError> {
+        program::find_bwrap(&self.settings.programs, rustix::process::geteuid().as_raw())
     }
 
-    fn job(&self, request: Request, canary: Option<Canary<CString>>) -> Result<Job, SandboxError> {
+    fn prepare_job(&self, request: Request, canary: Option<Canary<CString>>) -> Result<Job, SandboxError> {
         if let Some(Base::Mounted(mounted)) = &request.base {
             return Err(SandboxError::Refused(format!(
                 "the copy of `{}` is mounted in namespaces of its own, which bubblewrap can't join; use another kind of \
@@ -66,13 +66,13 @@ impl Bubblewrap {
                 mounted.path.display()
             )));
         }
-        let bwrap = self.program()?;
+        let bwrap = self.find_program()?;
         let mut writable: Vec<&Path> = request.writable.iter().map(PathBuf::as_path).collect();
         if request.write == WriteMode::Direct {
             writable.push(&request.root);
         }
         let within = bwrap.lies_in(&writable);
-        let helper = self.helper()?;
+        let helper = self.helper_path()?;
         let (own_network, scratch) = (request.network != Network::Host, request.limits.scratch_bytes);
         let mut job = prepare_job(&self.settings, request, None, canary, &self.known)?;
         if within {
@@ -81,8 +81,8 @@ impl Bubblewrap {
                 bwrap.path.display()
             )));
         }
-        let told = arguments::arguments(&job.plan.steps, &helper, own_network, scratch)?;
-        let mut bytes = frame::encode(&c_string(bwrap.path.as_os_str())?, &told);
+        let told = arguments::build_arguments(&job.plan.steps, &helper, own_network, scratch)?;
+        let mut bytes = frame::encode_order(&c_string(bwrap.path.as_os_str())?, &told);
         bytes.append(&mut job.policy);
         job.policy = bytes;
         job.watched_process = WatchedProcess::Outside(BUBBLEWRAP_ARGUMENT);
@@ -90,7 +90,7 @@ impl Bubblewrap {
     }
 
     /// Returns the helper's path, because the helper is mounted inside.
-    fn helper(&self) -> Result<CString, SandboxError> {
+    fn helper_path(&self) -> Result<CString, SandboxError> {
         let named = self.settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
         let real = named.canonicalize().map_err(|source| SandboxError::Path {
             what: "the sandbox helper, which must still be where it was started from,",
@@ -107,13 +107,13 @@ impl Bubblewrap {
         cancel: CancellationToken,
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
-        let job = self.job(request, None)?;
-        let Launched { watcher, live, stop } = launch(&self.settings, job, &cancel, begun)?;
+        let job = self.prepare_job(request, None)?;
+        let Launched { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
         let completed = async move {
             let seen = watcher.run().await?;
             let failed = seen.failure.is_some_and(|(stage, _)| stage == Stage::Bubblewrap);
-            let said = seen.said("bwrap: ").filter(|_| failed);
-            let mut completed = seen.completed(enforcement);
+            let said = seen.last_line_with("bwrap: ").filter(|_| failed);
+            let mut completed = seen.into_completed(enforcement);
             if let (Outcome::SetupFailed(what), Some(said)) = (&mut completed.outcome, said) {
                 *what = format!("{what}: {said}");
             }
@@ -130,15 +130,16 @@ impl Backend for Bubblewrap {
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async {
-            let program = Some(self.program()?.identity);
+            let program = Some(self.find_program()?.identity);
             let probed = Probed {
                 tier: SandboxTier::Bubblewrap,
                 program,
                 gaps: vec![GAP.to_owned()],
-                groups: self.known.groups.bounds(),
+                groups: self.known.groups.bounded_resources(),
             };
-            let start = |request, canary| launch_unattended(&self.settings, self.job(request, Some(canary))?);
-            probe::probe(&self.settings, &probed, start).await
+            let start =
+                |request, canary| launch_unattended(&self.settings, self.prepare_job(request, Some(canary))?);
+            probe::probe_backend(&self.settings, &probed, start).await
         })
     }
 

@@ -21,22 +21,22 @@ use super::super::messages::Stage;
 use super::super::outer_helper::{self, HeldFiles, ReceivedOrder};
 use super::super::policy::Policy;
 use super::super::sys::{self, CStringArray};
-use super::arguments::{CheckKind, FIRST_TEXT, INSIDE};
+use super::arguments::{CheckKind, FIRST_TEXT, HELPER_PATH};
 use super::frame::{self, Expected, OuterOrder};
 
 /// Descriptors of the inner helper. What of the agent's this process inherited is closed, so that
 /// they are free.
-pub(super) const CONTROL: u32 = 100;
-pub(super) const POLICY: u32 = 101;
-pub(super) const INPUT: u32 = 102;
-pub(super) const STDOUT: u32 = 103;
-pub(super) const STDERR: u32 = 104;
+pub(super) const CONTROL_DESCRIPTOR: u32 = 100;
+pub(super) const POLICY_DESCRIPTOR: u32 = 101;
+pub(super) const INPUT_DESCRIPTOR: u32 = 102;
+pub(super) const STDOUT_DESCRIPTOR: u32 = 103;
+pub(super) const STDERR_DESCRIPTOR: u32 = 104;
 /// A byte comes out of it once the inner helper has begun.
-pub(super) const READY: u32 = 105;
+pub(super) const READY_DESCRIPTOR: u32 = 105;
 /// Open for as long as the inner helper lives.
-const WITNESS: u32 = 106;
-const ARGUMENTS: u32 = 107;
-const INFORMATION: u32 = 108;
+const WITNESS_DESCRIPTOR: u32 = 106;
+const ARGUMENTS_DESCRIPTOR: u32 = 107;
+const INFO_DESCRIPTOR: u32 = 108;
 
 /// Maximum bytes of `bwrap`'s message of its own failure, which is a line.
 const MAX_COMPLAINT: usize = 1024;
@@ -45,11 +45,11 @@ const MAX_INFORMATION: usize = 1024;
 
 /// Does the outer helper's whole work; never returns.
 pub(crate) fn run(control: &OwnedFd) -> ! {
-    report_failure(control, work(control));
+    report_failure(control, run_bwrap(control));
     sys::exit(125)
 }
 
-fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
+fn run_bwrap(control: &OwnedFd) -> Result<(), SetupFailure> {
     let ReceivedOrder { signals, order, policy: policy_bytes } =
         outer_helper::receive_order(control, frame::MAGIC)?;
     let order = order.get(HEADER_BYTES..).and_then(OuterOrder::decode).ok_or_else(outer_helper::malformed)?;
@@ -57,9 +57,9 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
         policy_bytes.get(HEADER_BYTES..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
     let HeldFiles { witness, stdin } = outer_helper::announce_start(control, &policy)?;
     rustix::process::chdir(c"/").at_stage(Stage::Root)?;
-    let expected = frame::encode_expected(&look(&order)?);
+    let expected = frame::encode_expected(&identify_files(&order)?);
     let told = memory_file(&[&expected, &policy_bytes]).at_stage(Stage::Policy)?;
-    let arguments = joined(&order.arguments);
+    let arguments = join_arguments(&order.arguments);
     let arguments = memory_file(&[&arguments]).at_stage(Stage::Policy)?;
     let null = || rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let null = null().at_stage(Stage::Input)?;
@@ -71,22 +71,22 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
     let passed = descriptors
         .fill(
             &[
-                (CONTROL, Some(control)),
-                (POLICY, Some(&told)),
-                (INPUT, stdin.as_ref()),
-                (READY, Some(&theirs)),
-                (WITNESS, witness.as_ref()),
-                (ARGUMENTS, Some(&arguments)),
-                (INFORMATION, Some(&informer)),
+                (CONTROL_DESCRIPTOR, Some(control)),
+                (POLICY_DESCRIPTOR, Some(&told)),
+                (INPUT_DESCRIPTOR, stdin.as_ref()),
+                (READY_DESCRIPTOR, Some(&theirs)),
+                (WITNESS_DESCRIPTOR, witness.as_ref()),
+                (ARGUMENTS_DESCRIPTOR, Some(&arguments)),
+                (INFO_DESCRIPTOR, Some(&informer)),
             ],
             &null,
         )
         .at_stage(Stage::Limits)?;
-    let bwrap = start(&order, &null, &complainer, &passed)?;
+    let bwrap = start_bwrap(&order, &null, &complainer, &passed)?;
     drop((passed, theirs, informer, complainer, null));
-    let init = informed(&information);
-    wait(control, &signals, bwrap, init.as_ref()).map_err(|errno| {
-        end(bwrap, init.as_ref());
+    let init = receive_init(&information);
+    wait_for_bwrap(control, &signals, bwrap, init.as_ref()).map_err(|errno| {
+        kill_init(bwrap, init.as_ref());
         SetupFailure(Stage::Watch, 0, errno)
     })?;
     let mut byte = [0];
@@ -94,13 +94,13 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
     if began {
         sys::exit(0);
     }
-    complain(&complaint);
+    pass_on_complaint(&complaint);
     Err(SetupFailure(Stage::Bubblewrap, 0, Errno::CANCELED))
 }
 
 /// Identifies the host's files that will be mounted. Links are not followed: somebody may have put
 /// one there since the plan was made.
-fn look(order: &OuterOrder<'_>) -> Result<Vec<Expected<CString>>, SetupFailure> {
+fn identify_files(order: &OuterOrder<'_>) -> Result<Vec<Expected<CString>>, SetupFailure> {
     let mut expected = Vec::with_capacity(order.checks.len());
     for check in &order.checks {
         let found = open_without_links(check.source).and_then(|file| rustix::fs::fstat(&file));
@@ -116,7 +116,7 @@ fn look(order: &OuterOrder<'_>) -> Result<Vec<Expected<CString>>, SetupFailure> 
 }
 
 /// Joins the arguments as `--args` wants them: each ends in NUL; the program follows.
-fn joined(arguments: &[&CStr]) -> Vec<u8> {
+fn join_arguments(arguments: &[&CStr]) -> Vec<u8> {
     arguments.iter().flat_map(|argument| argument.to_bytes_with_nul()).copied().collect()
 }
 
@@ -138,35 +138,38 @@ impl<'a> NumberedDescriptors<'a> {
         let mut all = Vec::with_capacity(named.len() + 2 + self.texts.len());
         for (number, descriptor) in named {
             if let Some(descriptor) = descriptor {
-                all.push(at(rustix::io::fcntl_dupfd_cloexec(descriptor, number.cast_signed())?, *number)?);
+                all.push(check_number(
+                    rustix::io::fcntl_dupfd_cloexec(descriptor, number.cast_signed())?,
+                    *number,
+                )?);
             }
         }
-        let out = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), STDOUT.cast_signed())?;
-        all.push(at(out, STDOUT)?);
-        let err = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), STDERR.cast_signed())?;
-        all.push(at(err, STDERR)?);
+        let out = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), STDOUT_DESCRIPTOR.cast_signed())?;
+        all.push(check_number(out, STDOUT_DESCRIPTOR)?);
+        let err = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), STDERR_DESCRIPTOR.cast_signed())?;
+        all.push(check_number(err, STDERR_DESCRIPTOR)?);
         for (number, text) in (FIRST_TEXT..).zip(self.texts) {
             let written = (!text.is_empty()).then(|| memory_file(&[text.to_bytes()])).transpose()?;
             let file = written.as_ref().unwrap_or(null);
-            all.push(at(rustix::io::fcntl_dupfd_cloexec(file, number.cast_signed())?, number)?);
+            all.push(check_number(rustix::io::fcntl_dupfd_cloexec(file, number.cast_signed())?, number)?);
         }
         Ok(all)
     }
 }
 
-fn at(descriptor: OwnedFd, number: u32) -> Result<OwnedFd, Errno> {
+fn check_number(descriptor: OwnedFd, number: u32) -> Result<OwnedFd, Errno> {
     use std::os::fd::AsRawFd as _;
     if descriptor.as_raw_fd() == number.cast_signed() { Ok(descriptor) } else { Err(Errno::MFILE) }
 }
 
-fn start(
+fn start_bwrap(
     order: &OuterOrder<'_>,
     null: &OwnedFd,
     complainer: &OwnedFd,
     passed: &[OwnedFd],
 ) -> Result<Pid, SetupFailure> {
-    let numbers = ARGUMENTS.to_string();
-    let information = INFORMATION.to_string();
+    let numbers = ARGUMENTS_DESCRIPTOR.to_string();
+    let information = INFO_DESCRIPTOR.to_string();
     let owned: Vec<CString> = [
         "bwrap",
         "--args",
@@ -174,7 +177,7 @@ fn start(
         "--info-fd",
         &information,
         "--",
-        INSIDE,
+        HELPER_PATH,
         HELPER_ARGUMENT,
         INSIDE_ARGUMENT,
     ]
@@ -205,7 +208,7 @@ fn start(
 
 /// Returns pid 1 of the sandbox, as this process numbers it. `None` if `bwrap` ended before there
 /// was one.
-fn informed(information: &OwnedFd) -> Option<OwnedFd> {
+fn receive_init(information: &OwnedFd) -> Option<OwnedFd> {
     let mut text = Vec::with_capacity(MAX_INFORMATION);
     let mut part = [0; 128];
     while text.len() < MAX_INFORMATION {
@@ -216,11 +219,11 @@ fn informed(information: &OwnedFd) -> Option<OwnedFd> {
     }
     // It is a child of `bwrap`'s, which reaps it and ends: the number is nobody else's for as long
     // as that lives.
-    rustix::process::pidfd_open(child(&text)?, PidfdFlags::empty()).ok()
+    rustix::process::pidfd_open(parse_child_pid(&text)?, PidfdFlags::empty()).ok()
 }
 
 /// Returns the number after `"child-pid":`.
-fn child(text: &[u8]) -> Option<Pid> {
+fn parse_child_pid(text: &[u8]) -> Option<Pid> {
     let text = std::str::from_utf8(text).ok()?;
     let (_, rest) = text.split_once("\"child-pid\"")?;
     let digits: String =
@@ -229,7 +232,12 @@ fn child(text: &[u8]) -> Option<Pid> {
 }
 
 /// Waits for `bwrap`, which waits for pid 1; kills pid 1 when it is asked to end.
-fn wait(control: &OwnedFd, signals: &OwnedFd, bwrap: Pid, init: Option<&OwnedFd>) -> Result<(), Errno> {
+fn wait_for_bwrap(
+    control: &OwnedFd,
+    signals: &OwnedFd,
+    bwrap: Pid,
+    init: Option<&OwnedFd>,
+) -> Result<(), Errno> {
     let mut told = false;
     loop {
         match rustix::process::waitpid(Some(bwrap), WaitOptions::NOHANG) {
@@ -248,13 +256,13 @@ fn wait(control: &OwnedFd, signals: &OwnedFd, bwrap: Pid, init: Option<&OwnedFd>
         let gone = watched.get(1).is_some_and(|control| !control.revents().is_empty());
         if !told && (sys::read_signals(signals).contains(&libc::SIGTERM) || gone) {
             told = true;
-            end(bwrap, init);
+            kill_init(bwrap, init);
         }
     }
 }
 
 /// Kills pid 1, or where that isn't known `bwrap`, which takes it along.
-fn end(bwrap: Pid, init: Option<&OwnedFd>) {
+fn kill_init(bwrap: Pid, init: Option<&OwnedFd>) {
     let killed = init.map(|init| rustix::process::pidfd_send_signal(init, Signal::KILL));
     if !matches!(killed, Some(Ok(()) | Err(Errno::SRCH))) {
         rustix::process::kill_process(bwrap, Signal::KILL).ok();
@@ -262,7 +270,7 @@ fn end(bwrap: Pid, init: Option<&OwnedFd>) {
 }
 
 /// Passes on what `bwrap` said, where the agent looks for it.
-fn complain(complaint: &OwnedFd) {
+fn pass_on_complaint(complaint: &OwnedFd) {
     let mut text = [0; MAX_COMPLAINT];
     let count = rustix::io::read(complaint, &mut text).unwrap_or(0);
     if let Some(text) = text.get(..count) {
@@ -276,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_child_is_found_in_what_bwrap_says() {
-        let child = |text: &str| child(text.as_bytes()).map(|pid| pid.as_raw_nonzero().get());
+        let child = |text: &str| parse_child_pid(text.as_bytes()).map(|pid| pid.as_raw_nonzero().get());
         assert_eq!(child("{\n    \"child-pid\": 4711,\n    \"net-namespace\": 12\n}\n"), Some(4711));
         assert_eq!(child("{\"child-pid\":1}"), Some(1));
         assert_eq!(child("{}"), None);

@@ -8,7 +8,7 @@ use super::super::probe::Identity;
 use crate::SandboxError;
 
 /// Everybody may write; only the owner may remove or rename.
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 /// The group or others may write.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -21,11 +21,11 @@ pub(super) struct BwrapProgram {
 }
 
 /// Returns the first `bwrap` in these directories that can be trusted.
-pub(super) fn find(directories: &[PathBuf], uid: u32) -> Result<BwrapProgram, SandboxError> {
+pub(super) fn find_bwrap(directories: &[PathBuf], uid: u32) -> Result<BwrapProgram, SandboxError> {
     let mut distrusted = None;
     for directory in directories.iter().filter(|directory| directory.is_absolute()) {
         let Ok(path) = directory.join("bwrap").canonicalize() else { continue };
-        match look(&path, uid) {
+        match check_program(&path, uid) {
             Ok(identity) => return Ok(BwrapProgram { path, identity }),
             Err(reason) => drop(distrusted.get_or_insert(format!("`{}` {reason}", path.display()))),
         }
@@ -39,7 +39,7 @@ pub(super) fn find(directories: &[PathBuf], uid: u32) -> Result<BwrapProgram, Sa
     })
 }
 
-fn look(path: &Path, uid: u32) -> Result<Identity, String> {
+fn check_program(path: &Path, uid: u32) -> Result<Identity, String> {
     let found = fs::metadata(path).map_err(|error| format!("can't be looked at: {error}"))?;
     if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
         return Err("is no program".to_owned());
@@ -49,7 +49,7 @@ fn look(path: &Path, uid: u32) -> Result<Identity, String> {
         if place.uid() != 0 && place.uid() != uid {
             return Err(format!("can be changed by another user, who owns `{}`", above.display()));
         }
-        let shared = place.is_dir() && place.mode() & STICKY != 0;
+        let shared = place.is_dir() && place.mode() & STICKY_BIT != 0;
         if place.mode() & OTHERS_WRITE != 0 && !shared {
             return Err(format!("can be changed by other users, who may write to `{}`", above.display()));
         }
@@ -91,13 +91,15 @@ mod tests {
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
         let real = good.join("bwrap").canonicalize().unwrap();
         for first in [&open, &shared, &plain, &empty, &PathBuf::from("relative")] {
-            assert_eq!(find(&[first.clone(), good.clone()], uid).unwrap().path, real);
-            assert!(find(std::slice::from_ref(first), uid).is_err(), "{}", first.display());
+            assert_eq!(find_bwrap(&[first.clone(), good.clone()], uid).unwrap().path, real);
+            assert!(find_bwrap(std::slice::from_ref(first), uid).is_err(), "{}", first.display());
         }
         // Root may have put it there, and the user themselves; nobody else.
         if uid == 0 {
             std::os::unix::fs::chown(good.join("bwrap"), Some(1000), None).unwrap();
-            assert!(find(std::slice::from_ref(&good), 0).unwrap_err().to_string().contains("another user"));
+            assert!(
+                find_bwrap(std::slice::from_ref(&good), 0).unwrap_err().to_string().contains("another user")
+            );
         }
         let found = BwrapProgram { path: real, identity: Default::default() };
         assert!(found.lies_in(&[&good]) && found.lies_in(&[place.path()]) && !found.lies_in(&[&open]));

@@ -27,7 +27,7 @@ pub(super) struct SupervisorOrder<T> {
     pub(super) notify: bool,
 }
 
-const GRANTS: [Grant; 3] = [Grant::Read, Grant::Write, Grant::List];
+const GRANTS_BY_NUMBER: [Grant; 3] = [Grant::Read, Grant::Write, Grant::List];
 
 impl SupervisorOrder<CString> {
     /// Returns the order as bytes, header included.
@@ -36,13 +36,14 @@ impl SupervisorOrder<CString> {
         [&self.private, &self.home, &self.cwd].into_iter().for_each(|text| out.text(text));
         out.count(self.grants.len());
         for (path, grant) in &self.grants {
-            let number = GRANTS.iter().position(|known| known == grant).unwrap_or(GRANTS.len());
+            let number =
+                GRANTS_BY_NUMBER.iter().position(|known| known == grant).unwrap_or(GRANTS_BY_NUMBER.len());
             out.count(number);
             out.text(path);
         }
         out.count(usize::from(self.notify));
         out.count(self.filter.len());
-        out.raw(&self.filter);
+        out.bytes(&self.filter);
         out.finish()
     }
 }
@@ -56,7 +57,7 @@ impl<'a> SupervisorOrder<&'a CStr> {
             home: from.text()?,
             cwd: from.text()?,
             grants: from.list(|from| {
-                let grant = *GRANTS.get(from.u32()? as usize)?;
+                let grant = *GRANTS_BY_NUMBER.get(from.u32()? as usize)?;
                 Some((from.text()?, grant))
             })?,
             notify: from.u32()? != 0,

@@ -45,13 +45,13 @@ impl Grants {
 /// # Errors
 /// [`SandboxError::Refused`] where something can't be hidden: without mounts, what lies where a
 /// command may write can be read by it.
-pub(super) fn grants(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
+pub(super) fn grants_for_steps(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
     let mut out = Grants::default();
     let (mut read, mut written, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
     for step in steps {
         match step {
             Step::Bind { path, source, access } => {
-                let (at, source) = (absolute(path), host(source));
+                let (at, source) = (absolute_path(path), host_path(source));
                 out.binds.push((at, source.clone()));
                 match access {
                     Access::ReadOnly => read.push(source),
@@ -60,18 +60,18 @@ pub(super) fn grants(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
                 }
             }
             Step::Layer { path, source } => {
-                out.binds.push((absolute(path), host(source)));
-                read.push(host(source));
+                out.binds.push((absolute_path(path), host_path(source)));
+                read.push(host_path(source));
             }
-            Step::Proc { path } => read.push(absolute(path)),
+            Step::Proc { path } => read.push(absolute_path(path)),
             // What is shown in part can't be shown without mounts: it is shown whole.
             Step::Mask { text, .. } if !text.is_empty() => {}
-            Step::Mask { path, .. } => hidden.push(out.on_host(&absolute(path))),
-            Step::Guard { path } => out.kept.push(out.on_host(&absolute(path))),
+            Step::Mask { path, .. } => hidden.push(out.on_host(&absolute_path(path))),
+            Step::Guard { path } => out.kept.push(out.on_host(&absolute_path(path))),
             Step::Base { path, .. } => {
                 return Err(SandboxError::Refused(format!(
                     "the copy at `/{}` is mounted in namespaces of its own, which a command without any can't see",
-                    host(path).display()
+                    host_path(path).display()
                 )));
             }
             // There are no new places: programs find the host's, which nothing grants.
@@ -91,14 +91,18 @@ pub(super) fn grants(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
     let within = |path: &&PathBuf| written.iter().any(|above| path.starts_with(above));
     out.kept.extend(read.iter().filter(within).cloned());
     for path in read.iter().filter(|path| !within(path)) {
-        expand(path, &hidden, &mut out.list)?;
+        grant_except_hidden(path, &hidden, &mut out.list)?;
     }
     out.list.extend(written.into_iter().map(|path| (path, Grant::Write)));
     Ok(out)
 }
 
 /// Grants a path but for what is hidden in it: then each of its entries by itself.
-fn expand(path: &Path, hidden: &[PathBuf], list: &mut Vec<(PathBuf, Grant)>) -> Result<(), SandboxError> {
+fn grant_except_hidden(
+    path: &Path,
+    hidden: &[PathBuf],
+    list: &mut Vec<(PathBuf, Grant)>,
+) -> Result<(), SandboxError> {
     if hidden.iter().any(|one| path == one) {
         return Ok(());
     }
@@ -125,22 +129,22 @@ fn expand(path: &Path, hidden: &[PathBuf], list: &mut Vec<(PathBuf, Grant)>) -> 
     for entry in entries.flatten() {
         // A link grants nothing: what it leads to counts.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-            expand(&entry.path(), hidden, list)?;
+            grant_except_hidden(&entry.path(), hidden, list)?;
         }
     }
     Ok(())
 }
 
-fn absolute(path: &CString) -> PathBuf {
+fn absolute_path(path: &CString) -> PathBuf {
     Path::new("/").join(OsStr::from_bytes(path.as_bytes()))
 }
 
-fn host(path: &CString) -> PathBuf {
+fn host_path(path: &CString) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(path.as_bytes()))
 }
 
 /// Converts the grants for the order.
-pub(super) fn texts(list: &[(PathBuf, Grant)]) -> Result<Vec<(CString, Grant)>, SandboxError> {
+pub(super) fn encode_grants(list: &[(PathBuf, Grant)]) -> Result<Vec<(CString, Grant)>, SandboxError> {
     list.iter().map(|(path, grant)| Ok((c_string(path.as_os_str())?, *grant))).collect()
 }
 
@@ -177,7 +181,7 @@ mod tests {
         let listed = |masks: &[&str]| {
             let masks = masks.iter().map(|name| mask(&at(name)));
             let steps: Vec<_> = [bind(&at("listed"), Access::ReadOnly)].into_iter().chain(masks).collect();
-            let mut list = grants(&steps).unwrap().list;
+            let mut list = grants_for_steps(&steps).unwrap().list;
             list.sort_by(|a, b| a.0.cmp(&b.0));
             list.into_iter()
                 .map(|(path, grant)| (path.strip_prefix(place.path()).unwrap().display().to_string(), grant))
@@ -203,14 +207,14 @@ mod tests {
     #[test]
     fn what_cant_be_hidden_is_refused_and_what_cant_be_kept_is_known() {
         let root = Path::new("/w");
-        let error = grants(&[bind(root, Access::Writable), mask(Path::new("/w/key"))]).unwrap_err();
+        let error = grants_for_steps(&[bind(root, Access::Writable), mask(Path::new("/w/key"))]).unwrap_err();
         assert!(error.to_string().contains("can't hide"), "{error}");
         let steps = [
             bind(root, Access::Writable),
             bind(Path::new("/w/listed"), Access::ReadOnly),
             Step::Guard { path: c(Path::new("w/.git")) },
         ];
-        let found = grants(&steps).unwrap();
+        let found = grants_for_steps(&steps).unwrap();
         assert_eq!(found.list, [(root.to_owned(), Grant::Write)]);
         assert_eq!(found.kept, [Path::new("/w/.git"), Path::new("/w/listed")]);
     }
@@ -225,7 +229,7 @@ mod tests {
             },
             Step::Guard { path: c(Path::new("w/.git")) },
         ];
-        let found = grants(&steps).unwrap();
+        let found = grants_for_steps(&steps).unwrap();
         assert_eq!(found.list, [(PathBuf::from("/copies/1"), Grant::Write)]);
         assert_eq!(found.kept, [Path::new("/copies/1/.git")]);
         assert_eq!(found.on_host(Path::new("/w/sub")), Path::new("/copies/1/sub"));

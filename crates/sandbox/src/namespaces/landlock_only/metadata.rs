@@ -32,7 +32,7 @@ const STACK_BYTES: usize = 256 * 1024;
 const MAX_PATH: usize = 4096;
 /// Reads of the command's memory end where pages of this size do, because the next one may be
 /// missing.
-const PAGE: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 /// Lookups of a file that is moved at the same time.
 const MAX_LOOKUPS: usize = 16;
 /// Modes that can be set; the filter refuses set-ID bits.
@@ -50,7 +50,7 @@ impl MetadataThread {
     pub(super) fn start(writable: Vec<OwnedFd>) -> Result<Self, Errno> {
         let (family, kind) = (rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM);
         let (socket, far) = rustix::net::socketpair(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
-        let work = move || serve(&far, &writable);
+        let work = move || serve_calls(&far, &writable);
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
         Ok(Self { thread: thread.map_err(|_| Errno::AGAIN)?, socket })
     }
@@ -69,7 +69,7 @@ impl MetadataThread {
 }
 
 /// Handles held calls until there is nobody left to make one.
-fn serve(socket: &OwnedFd, writable: &[OwnedFd]) {
+fn serve_calls(socket: &OwnedFd, writable: &[OwnedFd]) {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     let mut passed = Vec::new();
@@ -93,7 +93,7 @@ fn serve(socket: &OwnedFd, writable: &[OwnedFd]) {
         }
         match sys::receive_call(&listener) {
             Ok(call) => {
-                let result = change(&call, &listener, writable);
+                let result = make_change(&call, &listener, writable);
                 // Whoever was killed meanwhile needs no answer.
                 sys::answer_call(&listener, call.id, result).ok();
             }
@@ -105,7 +105,7 @@ fn serve(socket: &OwnedFd, writable: &[OwnedFd]) {
 }
 
 /// Makes the change that a call asks for.
-fn change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Result<(), Errno> {
+fn make_change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Result<(), Errno> {
     let (target, change) = read_arguments(call)?;
     let file = target.open(call.thread)?;
     // The thread's number may be another's by now, with whose memory and files this would have to
@@ -113,7 +113,7 @@ fn change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Result<(
     if !sys::is_waiting(listener, call.id) {
         return Err(Errno::SRCH);
     }
-    let file = within(file, writable)?;
+    let file = check_writable(file, writable)?;
     match change {
         Change::Mode(mode) => sys::change_mode(&file, mode),
         Change::Times(times) => rustix::fs::utimensat(&file, c"", &times, AtFlags::EMPTY_PATH),
@@ -187,7 +187,7 @@ fn own_descriptor(path: &[u8]) -> Option<i32> {
 ///
 /// # Errors
 /// `EPERM` if the file is elsewhere.
-fn within(file: OwnedFd, writable: &[OwnedFd]) -> Result<OwnedFd, Errno> {
+fn check_writable(file: OwnedFd, writable: &[OwnedFd]) -> Result<OwnedFd, Errno> {
     let found = rustix::fs::fstat(&file)?;
     for _ in 0..MAX_LOOKUPS {
         let at = path_of(&file)?;
@@ -244,39 +244,39 @@ pub(super) fn is_place(granted: BorrowedFd<'_>) -> bool {
 fn read_arguments(call: &HeldCall) -> Result<(ChangedFile, Change), Errno> {
     let [first, second, third, fourth, fifth, _] = call.arguments;
     let memory = Memory { thread: call.thread };
-    let at_first = descriptor(first);
+    let at_first = to_descriptor(first);
     match call.number {
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_chmod => Ok((memory.target(libc::AT_FDCWD, first, 0)?, mode(second))),
-        libc::SYS_fchmod => Ok((ChangedFile::Open(at_first), mode(second))),
-        libc::SYS_fchmodat => Ok((memory.target(at_first, second, 0)?, mode(third))),
-        FCHMODAT2 => Ok((memory.target(at_first, second, fourth)?, mode(third))),
+        libc::SYS_chmod => Ok((memory.read_path(libc::AT_FDCWD, first, 0)?, mode_change(second))),
+        libc::SYS_fchmod => Ok((ChangedFile::Open(at_first), mode_change(second))),
+        libc::SYS_fchmodat => Ok((memory.read_path(at_first, second, 0)?, mode_change(third))),
+        FCHMODAT2 => Ok((memory.read_path(at_first, second, fourth)?, mode_change(third))),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_chown => Ok((memory.target(libc::AT_FDCWD, first, 0)?, owner(second, third))),
+        libc::SYS_chown => Ok((memory.read_path(libc::AT_FDCWD, first, 0)?, owner_change(second, third))),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_lchown => {
             let flags = u64::from(libc::AT_SYMLINK_NOFOLLOW.cast_unsigned());
-            Ok((memory.target(libc::AT_FDCWD, first, flags)?, owner(second, third)))
+            Ok((memory.read_path(libc::AT_FDCWD, first, flags)?, owner_change(second, third)))
         }
-        libc::SYS_fchown => Ok((ChangedFile::Open(at_first), owner(second, third))),
-        libc::SYS_fchownat => Ok((memory.target(at_first, second, fifth)?, owner(third, fourth))),
+        libc::SYS_fchown => Ok((ChangedFile::Open(at_first), owner_change(second, third))),
+        libc::SYS_fchownat => Ok((memory.read_path(at_first, second, fifth)?, owner_change(third, fourth))),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_utime => {
-            let times = memory.times(second, Clock::Seconds)?;
+            let times = memory.read_times(second, Clock::Seconds)?;
             Ok((memory.times_target(libc::AT_FDCWD, first, 0)?, times))
         }
         #[cfg(target_arch = "x86_64")]
         libc::SYS_utimes => {
-            let times = memory.times(second, Clock::Microseconds)?;
+            let times = memory.read_times(second, Clock::Microseconds)?;
             Ok((memory.times_target(libc::AT_FDCWD, first, 0)?, times))
         }
         #[cfg(target_arch = "x86_64")]
         libc::SYS_futimesat => {
-            let times = memory.times(third, Clock::Microseconds)?;
+            let times = memory.read_times(third, Clock::Microseconds)?;
             Ok((memory.times_target(at_first, second, 0)?, times))
         }
         libc::SYS_utimensat => {
-            let times = memory.times(third, Clock::Nanoseconds)?;
+            let times = memory.read_times(third, Clock::Nanoseconds)?;
             Ok((memory.times_target(at_first, second, fourth)?, times))
         }
         _ => Err(Errno::NOSYS),
@@ -284,21 +284,21 @@ fn read_arguments(call: &HeldCall) -> Result<(ChangedFile, Change), Errno> {
 }
 
 /// Returns the 32 bits that the kernel reads of a descriptor, an identity or a mode.
-const fn low(argument: u64) -> u32 {
+const fn low_bits(argument: u64) -> u32 {
     (argument & 0xffff_ffff) as u32
 }
 
-const fn descriptor(argument: u64) -> i32 {
-    low(argument).cast_signed()
+const fn to_descriptor(argument: u64) -> i32 {
+    low_bits(argument).cast_signed()
 }
 
-const fn mode(argument: u64) -> Change {
-    Change::Mode(low(argument) & MODE_BITS)
+const fn mode_change(argument: u64) -> Change {
+    Change::Mode(low_bits(argument) & MODE_BITS)
 }
 
-fn owner(user: u64, group: u64) -> Change {
+fn owner_change(user: u64, group: u64) -> Change {
     let given = |id| (id != u32::MAX).then_some(id);
-    Change::Owner(given(low(user)).map(Uid::from_raw), given(low(group)).map(Gid::from_raw))
+    Change::Owner(given(low_bits(user)).map(Uid::from_raw), given(low_bits(group)).map(Gid::from_raw))
 }
 
 /// The units of a call's two times.
@@ -318,9 +318,9 @@ struct Memory {
 
 impl Memory {
     /// Reads a path, and how the call takes it.
-    fn target(&self, directory: i32, path: u64, flags: u64) -> Result<ChangedFile, Errno> {
+    fn read_path(&self, directory: i32, path: u64, flags: u64) -> Result<ChangedFile, Errno> {
         let known = libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH;
-        let flags = descriptor(flags);
+        let flags = to_descriptor(flags);
         if flags & !known != 0 {
             return Err(Errno::INVAL);
         }
@@ -332,13 +332,13 @@ impl Memory {
         Ok(ChangedFile::Path { directory, path, follow: flags & libc::AT_SYMLINK_NOFOLLOW == 0 })
     }
 
-    /// Reads a target as [`target`](Self::target) does, for calls that take no path for the open
-    /// file itself.
+    /// Reads a target as [`read_path`](Self::read_path) does, for calls that take no path for the
+    /// open file itself.
     fn times_target(&self, directory: i32, path: u64, flags: u64) -> Result<ChangedFile, Errno> {
         match (path, flags) {
             (0, 0) => Ok(ChangedFile::Open(directory)),
             (0, _) => Err(Errno::INVAL),
-            _ => self.target(directory, path, flags),
+            _ => self.read_path(directory, path, flags),
         }
     }
 
@@ -347,7 +347,7 @@ impl Memory {
         let mut buffer = [0; MAX_PATH];
         while text.len() < MAX_PATH {
             let from = address.checked_add(text.len() as u64).ok_or(Errno::FAULT)?;
-            let to_border = usize::try_from(PAGE - from % PAGE).map_err(|_| Errno::FAULT)?;
+            let to_border = usize::try_from(PAGE_BYTES - from % PAGE_BYTES).map_err(|_| Errno::FAULT)?;
             let wanted = to_border.min(MAX_PATH - text.len());
             let part = buffer.get_mut(..wanted).ok_or(Errno::FAULT)?;
             sys::read_memory(self.thread, from, part)?;
@@ -361,7 +361,7 @@ impl Memory {
     }
 
     /// Reads two times. Without any the file is given the present one.
-    fn times(&self, address: u64, clock: Clock) -> Result<Change, Errno> {
+    fn read_times(&self, address: u64, clock: Clock) -> Result<Change, Errno> {
         if address == 0 {
             let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
             return Ok(Change::Times(Timestamps { last_access: now, last_modification: now }));
@@ -431,7 +431,8 @@ mod tests {
         let long = vec![b'x'; 2 * MAX_PATH];
         assert_eq!(memory.path(long.as_ptr().addr() as u64).unwrap_err(), Errno::NAMETOOLONG);
         let times: [i64; 4] = [1, 2, 3, 4];
-        let Ok(Change::Times(found)) = memory.times(times.as_ptr().addr() as u64, Clock::Nanoseconds) else {
+        let Ok(Change::Times(found)) = memory.read_times(times.as_ptr().addr() as u64, Clock::Nanoseconds)
+        else {
             panic!("no times")
         };
         let all = [found.last_access, found.last_modification].map(|time| [time.tv_sec, time.tv_nsec]);
@@ -468,7 +469,7 @@ mod tests {
         let open =
             |name: &str| rustix::fs::open(at(name), OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()).unwrap();
         let places = [open("place"), open("single")];
-        let is_within = |file| within(file, &places).is_ok();
+        let is_within = |file| check_writable(file, &places).is_ok();
         for inside in ["place", "place/sub", "place/sub/file", "single"] {
             assert!(is_within(open(inside)), "{inside}");
         }

@@ -2,7 +2,7 @@
 //!
 //! For containers and hardened hosts where no namespace can be made, and only where the user named
 //! it, because it gives less
-//! ([`SandboxTier::promises`](journeyman_protocol::SandboxTier::promises)): what is in a writable
+//! ([`SandboxTier::max_needs`](journeyman_protocol::SandboxTier::max_needs)): what is in a writable
 //! project can all be changed, processes outside can be seen though not touched, and nothing bounds
 //! the whole tree. What it does give it gives for good: reading and writing what is granted alone
 //! ([`grants`]), no socket of any kind, no signal to or abstract socket of anybody outside, no
@@ -37,7 +37,7 @@ use super::c_string::c_string;
 use super::filter::{self, Confinement};
 use super::helper_arguments::LANDLOCK_ARGUMENT;
 use super::job::{HostCache, Job, WatchedProcess, prepare_job};
-use super::launch::{Launched, launch, launch_unattended};
+use super::launch::{Launched, launch_job, launch_unattended};
 use super::policy::Canary;
 use super::probe::{self, METADATA_GAP, Probed};
 use super::restrict;
@@ -53,7 +53,7 @@ use snapshot::Snapshot;
 /// what watches it included.
 const MIN_LANDLOCK_VERSION: u32 = 6;
 /// The parent of private directories: every system has it, and empties it some time.
-const TEMPORARY: &str = "/tmp";
+const PRIVATE_PARENT: &str = "/tmp";
 /// Variables that name the directory for what is temporary.
 const TEMPORARY_VARIABLES: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
@@ -76,7 +76,7 @@ impl LandlockOnly {
         Self { settings, known: HostCache::default() }
     }
 
-    fn job(
+    fn prepare_job(
         &self,
         mut request: Request,
         canary: Option<Canary<CString>>,
@@ -102,14 +102,14 @@ impl LandlockOnly {
                  package-import-method=copy, uv: UV_LINK_MODE=copy)"
             )));
         }
-        let private = private();
+        let private = new_private_path();
         for name in TEMPORARY_VARIABLES {
             request.env.insert(name.into(), private.clone().into());
         }
         // Reading the state of a repository needn't write to it.
         request.env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
         let internet = request.network == Network::Host;
-        let filter = filter::build(Confinement::Landlock { internet, notify }).ok_or_else(|| {
+        let filter = filter::build_filter(Confinement::Landlock { internet, notify }).ok_or_else(|| {
             SandboxError::Unavailable {
                 reason:
                     "there is no system call filter for this processor, and Landlock alone closes no network"
@@ -120,14 +120,14 @@ impl LandlockOnly {
         let uid = rustix::process::geteuid();
         if !uid.is_root() {
             // The kernel counts all that the user runs.
-            request.limits.processes = request.limits.processes.saturating_add(tasks(uid.as_raw()));
+            request.limits.processes = request.limits.processes.saturating_add(count_tasks(uid.as_raw()));
         }
         // The supervisor's second thread is counted with the command's.
         request.limits.processes = request.limits.processes.saturating_add(u64::from(notify));
         let (writes, protected) = (request.write == WriteMode::Direct, request.protected.clone());
         let root = request.root.clone();
         let mut job = prepare_job(&self.settings, request, None, canary, &self.known)?;
-        let granted = grants::grants(&job.plan.steps)?;
+        let granted = grants::grants_for_steps(&job.plan.steps)?;
         let root = granted.on_host(&root.canonicalize().unwrap_or(root));
         let mut kept = granted.kept.clone();
         if writes {
@@ -143,7 +143,7 @@ impl LandlockOnly {
             private: c_string(private.as_os_str())?,
             home: c_string(&home)?,
             cwd: c_string(cwd.as_os_str())?,
-            grants: grants::texts(&granted.list)?,
+            grants: grants::encode_grants(&granted.list)?,
             filter,
             notify,
         };
@@ -162,11 +162,11 @@ impl LandlockOnly {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let notify = !enforcement.gaps.iter().any(|gap| gap == METADATA_GAP);
-        let Prepared { job, kept, root } = self.job(request, None, notify)?;
+        let Prepared { job, kept, root } = self.prepare_job(request, None, notify)?;
         let before = take_snapshot(&kept).await?;
-        let Launched { watcher, live, stop } = launch(&self.settings, job, &cancel, begun)?;
+        let Launched { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
         let completed = async move {
-            let mut completed = watcher.run().await?.completed(enforcement);
+            let mut completed = watcher.run().await?.into_completed(enforcement);
             completed.denials.extend(before.changes(&take_snapshot(&kept).await?, &root));
             Ok(completed)
         };
@@ -174,7 +174,7 @@ impl LandlockOnly {
     }
 
     /// Starts the canaries. What is hidden is beside the project, for in it nothing can be.
-    fn canaries(
+    fn launch_canaries(
         &self,
         mut request: Request,
         mut canary: Canary<CString>,
@@ -193,7 +193,7 @@ impl LandlockOnly {
         request.masked = vec![listed.join("masked")];
         request.read_only.push(listed);
         request.network = Network::Off;
-        launch_unattended(&self.settings, self.job(request, Some(canary), notify)?.job)
+        launch_unattended(&self.settings, self.prepare_job(request, Some(canary), notify)?.job)
     }
 }
 
@@ -203,15 +203,15 @@ async fn take_snapshot(kept: &[PathBuf]) -> Result<Snapshot, SandboxError> {
 }
 
 /// Returns a new name for the private directory of one command.
-fn private() -> PathBuf {
+fn new_private_path() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let nanoseconds = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic).tv_nsec;
-    Path::new(TEMPORARY).join(format!("jm-private-{}-{count}-{nanoseconds:x}", std::process::id()))
+    Path::new(PRIVATE_PARENT).join(format!("jm-private-{}-{count}-{nanoseconds:x}", std::process::id()))
 }
 
 /// Processes and threads of this user; an estimate, for they come and go.
-fn tasks(uid: u32) -> u64 {
+fn count_tasks(uid: u32) -> u64 {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter(|entry| {
         entry.file_name().as_bytes().first().is_some_and(u8::is_ascii_digit)
@@ -244,7 +244,7 @@ impl Backend for LandlockOnly {
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async {
-            let version = restrict::supported();
+            let version = restrict::landlock_version();
             if version < MIN_LANDLOCK_VERSION {
                 return Err(SandboxError::Unavailable {
                     reason: match version {
@@ -263,16 +263,16 @@ impl Backend for LandlockOnly {
                 tier: SandboxTier::Landlock,
                 program: None,
                 gaps: GAPS.map(str::to_owned).to_vec(),
-                groups: self.known.groups.bounds(),
+                groups: self.known.groups.bounded_resources(),
             };
-            let notifying = |request, canary| self.canaries(request, canary, true);
-            if let Ok(enforcement) = probe::probe(&self.settings, &probed, notifying).await {
+            let notifying = |request, canary| self.launch_canaries(request, canary, true);
+            if let Ok(enforcement) = probe::probe_backend(&self.settings, &probed, notifying).await {
                 return Ok(enforcement);
             }
             // The kernel has one notifier for a process and its ancestors, or lets nobody read
             // another's memory.
-            let plain = |request, canary| self.canaries(request, canary, false);
-            probe::probe(&self.settings, &probed, plain).await
+            let plain = |request, canary| self.launch_canaries(request, canary, false);
+            probe::probe_backend(&self.settings, &probed, plain).await
         })
     }
 

@@ -59,7 +59,7 @@ impl Snapshot {
     /// Returns the files that changed, came or went since, with names beneath the root.
     pub(super) fn changes(&self, later: &Self, root: &Path) -> Vec<Denial> {
         let (Some(before), Some(after)) = (&self.0, &later.0) else {
-            return vec![breach("protected paths have too many files to be compared".to_owned())];
+            return vec![breach_denial("protected paths have too many files to be compared".to_owned())];
         };
         let changed = before.iter().filter_map(|(path, was)| match after.get(path) {
             None => Some((path, "was removed")),
@@ -71,7 +71,7 @@ impl Snapshot {
         // So that many harmless changes don't hide one that isn't.
         all.sort_by_key(|(path, _)| {
             let now = after.get(*path).or_else(|| before.get(*path));
-            danger(path, now.is_some_and(|file| file.mode & 0o111 != 0 && file.content.is_some()))
+            danger_rank(path, now.is_some_and(|file| file.mode & 0o111 != 0 && file.content.is_some()))
         });
         let mut denials: Vec<Denial> = all
             .iter()
@@ -79,11 +79,11 @@ impl Snapshot {
             .map(|(path, what)| {
                 let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
                 let name: String = clean(name.as_bytes()).chars().take(MAX_SHOWN).collect();
-                breach(format!("`{name}` {what}"))
+                breach_denial(format!("`{name}` {what}"))
             })
             .collect();
         if all.len() > MAX_NAMED {
-            denials.push(breach(format!("{} more protected files changed", all.len() - MAX_NAMED)));
+            denials.push(breach_denial(format!("{} more protected files changed", all.len() - MAX_NAMED)));
         }
         denials
     }
@@ -91,7 +91,7 @@ impl Snapshot {
 
 /// Returns the rank of a change among those that are named: what is executed first, then what is
 /// obeyed.
-fn danger(path: &Path, executable: bool) -> u8 {
+fn danger_rank(path: &Path, executable: bool) -> u8 {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let in_hooks = path.parent().is_some_and(|dir| dir.ends_with("hooks"));
     match () {
@@ -109,7 +109,7 @@ fn danger(path: &Path, executable: bool) -> u8 {
     }
 }
 
-fn breach(what: String) -> Denial {
+fn breach_denial(what: String) -> Denial {
     Denial {
         kind: DenialKind::Breach,
         what,

@@ -36,15 +36,15 @@ const FAST_ROUNDS: u32 = 20_000;
 /// One read of the list of children.
 const LISTED_AT_ONCE: usize = 64 * 1024;
 /// And then a pause.
-const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+const ROUND_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// Does the supervisor's whole work; never returns.
 pub(in super::super) fn run(control: &OwnedFd) -> ! {
-    report_failure(control, work(control));
+    report_failure(control, supervise_command(control));
     sys::exit(125)
 }
 
-fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
+fn supervise_command(control: &OwnedFd) -> Result<(), SetupFailure> {
     let ReceivedOrder { signals, order, policy } = outer_helper::receive_order(control, frame::MAGIC)?;
     let order =
         order.get(HEADER_BYTES..).and_then(SupervisorOrder::decode).ok_or_else(outer_helper::malformed)?;
@@ -53,14 +53,15 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
     // Nothing leaves this process but by the witness.
     let HeldFiles { witness: _witness, stdin } = outer_helper::announce_start(control, &policy)?;
     let mask = rustix::process::umask(Mode::empty());
-    let private = Private::make(order.private).at_stage(Stage::Private)?;
+    let private = Private::create(order.private).at_stage(Stage::Private)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
     let children = Children::open().at_stage(Stage::Supervise)?;
-    let granted = open(&order).at_stage(Stage::Landlock)?;
-    let metadata = order.notify.then(|| metadata(&granted)).transpose().at_stage(Stage::Supervise)?;
+    let granted = open_granted(&order).at_stage(Stage::Landlock)?;
+    let metadata =
+        order.notify.then(|| start_metadata_thread(&granted)).transpose().at_stage(Stage::Supervise)?;
     let mut command = None;
-    let outcome = oversee(&init, &order, granted, metadata.as_ref(), &signals, &mut command);
-    let swept = sweep(&children, command);
+    let outcome = run_command(&init, &order, granted, metadata.as_ref(), &signals, &mut command);
+    let swept = kill_descendants(&children, command);
     if let Some(metadata) = metadata.filter(|_| swept.is_ok()) {
         metadata.join();
     }
@@ -85,7 +86,7 @@ fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
 struct Private<'a>(&'a Path);
 
 impl<'a> Private<'a> {
-    fn make(path: &'a CStr) -> Result<Self, Errno> {
+    fn create(path: &'a CStr) -> Result<Self, Errno> {
         rustix::fs::mkdir(path, Mode::RWXU)?;
         let private = Self(Path::new(OsStr::from_bytes(path.to_bytes())));
         rustix::fs::mkdir(private.0.join(frame::HOME_NAME), Mode::RWXU)?;
@@ -108,7 +109,7 @@ enum EndReason {
 }
 
 /// Starts the command and waits for its end. Its number is left where it wasn't reaped.
-fn oversee(
+fn run_command(
     init: &Init<'_>,
     order: &SupervisorOrder<&CStr>,
     granted: Vec<Granted>,
@@ -123,12 +124,12 @@ fn oversee(
     let (argv, env) = (CStringArray::new(&policy.argv), CStringArray::new(&env));
     let (trouble, escaped) = (Cell::new(None), Cell::new(0));
     let pid = sys::run_suspended(|| {
-        if let Err(failure) = restrict(init, order, &granted, metadata) {
+        if let Err(failure) = restrict_command(init, order, &granted, metadata) {
             trouble.set(Some(failure));
             return 125;
         }
         if let Some(canary) = &policy.canary {
-            escaped.set(canary::escapes(canary, policy.own_network, policy.listen, false));
+            escaped.set(canary::try_escapes(canary, policy.own_network, policy.listen, false));
             return 0;
         }
         trouble.set(Some(match init.become_command(&argv, &env, None) {
@@ -148,7 +149,7 @@ fn oversee(
     // The output ends when its last writer does, and that isn't this process.
     sys::close_standard();
     *command = Some(pid);
-    let ended = wait(init.control, signals, pid).at_stage(Stage::Watch)?;
+    let ended = wait_for_end(init.control, signals, pid).at_stage(Stage::Watch)?;
     if matches!(ended, EndReason::Command(_)) {
         *command = None;
     }
@@ -159,7 +160,7 @@ fn oversee(
 type Granted = (OwnedFd, CString, Grant);
 
 /// Starts the thread that changes metadata where the command may write.
-fn metadata(granted: &[Granted]) -> Result<MetadataThread, Errno> {
+fn start_metadata_thread(granted: &[Granted]) -> Result<MetadataThread, Errno> {
     let places = granted.iter().filter(|(place, _, grant)| *grant == Grant::Write && is_place(place.as_fd()));
     let places = places.map(|(place, ..)| rustix::io::fcntl_dupfd_cloexec(place, 0));
     MetadataThread::start(places.collect::<Result<_, _>>()?)
@@ -167,7 +168,7 @@ fn metadata(granted: &[Granted]) -> Result<MetadataThread, Errno> {
 
 /// Opens the granted files, with no link on the way: somebody may have put one there since the plan
 /// was made.
-fn open(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
+fn open_granted(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
     rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
     let private = (order.private, Grant::Write);
@@ -186,7 +187,7 @@ fn open(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
 }
 
 /// Takes away, in the new process and for good, what a command mustn't have.
-fn restrict(
+fn restrict_command(
     init: &Init<'_>,
     order: &SupervisorOrder<&CStr>,
     granted: &[Granted],
@@ -195,15 +196,15 @@ fn restrict(
     // If this process's parent is killed by somebody else, the command at least goes with it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).at_stage(Stage::Supervise)?;
     rustix::process::chdir(order.cwd).at_stage(Stage::Directory)?;
-    init.limits().at_stage(Stage::Limits)?;
+    init.set_limits().at_stage(Stage::Limits)?;
     if rustix::process::geteuid().is_root() {
         drop_privileges().at_stage(Stage::Privileges)?;
     } else {
-        unprivileged().at_stage(Stage::Privileges)?;
+        drop_user_privileges().at_stage(Stage::Privileges)?;
     }
     let grants = granted.iter().map(|(_, name, grant)| (name.as_c_str(), *grant));
     let tcp = if init.policy.own_network { Tcp::Denied } else { Tcp::Free };
-    restrict::restrict(init.policy.landlock, CWD, grants, tcp).at_stage(Stage::Landlock)?;
+    restrict::enforce_landlock(init.policy.landlock, CWD, grants, tcp).at_stage(Stage::Landlock)?;
     let Some(metadata) = metadata else { return sys::install_filter(&order.filter).at_stage(Stage::Filter) };
     let listener = sys::install_filter_with_listener(&order.filter).at_stage(Stage::Filter)?;
     metadata.hand_over(&listener).at_stage(Stage::Filter)
@@ -211,7 +212,7 @@ fn restrict(
 
 /// Drops the privileges of a user without capabilities. Such a user can't give up the bounding set;
 /// `no_new_privs` keeps capabilities from being gained.
-fn unprivileged() -> Result<(), Errno> {
+fn drop_user_privileges() -> Result<(), Errno> {
     let none = rustix::thread::CapabilitySet::empty();
     let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
     rustix::thread::set_capabilities(None, sets)?;
@@ -220,7 +221,7 @@ fn unprivileged() -> Result<(), Errno> {
 }
 
 /// Reaps until the command ends, or is to end.
-fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<EndReason, Errno> {
+fn wait_for_end(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<EndReason, Errno> {
     loop {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -244,7 +245,7 @@ fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<EndReason,
 
 /// Kills children until there are none. Orphans of theirs become children. Where they can't be
 /// listed, the command and its group are killed, if they may live, and it is told.
-fn sweep(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
+fn kill_descendants(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
     let mut round: u32 = 0;
     loop {
         loop {
@@ -270,7 +271,7 @@ fn sweep(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
         }
         round = round.saturating_add(1);
         if round > FAST_ROUNDS {
-            poll(&mut [], Some(&PAUSE)).ok();
+            poll(&mut [], Some(&ROUND_PAUSE)).ok();
         }
     }
 }
