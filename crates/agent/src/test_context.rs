@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use journeyman_model::ScriptedModel;
 use journeyman_policy::secrets::Redactor;
-use journeyman_policy::{Layer, Policy, Rules};
+use journeyman_policy::{Policy, RuleLayer, Rules};
 use journeyman_protocol::{
     Block, CallId, Effects, Event, Message, RelPath, Role, SandboxNeeds, SandboxTier, Seq, SessionId,
     StopReason, ToolSpec, ToolUse, UnixMillis,
@@ -63,7 +63,7 @@ impl TestContext {
             std::fs::write(root.join(name), content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&outside.join("blobs"), 1 << 30).unwrap());
-        let guarded = Some(journeyman_policy::GUARDS);
+        let guarded = Some(journeyman_policy::GUARD_RULES);
         let options = Options { guarded, ..Options::new(outside.join("state"), blobs) };
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let sandbox = Sandbox::new(SandboxSettings {
@@ -124,7 +124,7 @@ impl TestContext {
 
     /// Adds the user's rules to the policy.
     pub(crate) fn set_rules(&mut self, rules: &str) {
-        let rules = Rules::parse(rules, Layer::User, "policy.toml").unwrap();
+        let rules = Rules::parse(rules, RuleLayer::User, "policy.toml").unwrap();
         let registry = Arc::new(Registry::rooted(&self.root));
         self.approvals = Approvals::new(Policy::default().with_rules(rules), registry);
     }

@@ -8,7 +8,7 @@ use journeyman_host::policy_check::{
     check_cases, decision_name, judge_call,
 };
 use journeyman_host::state::project_root;
-use journeyman_policy::Explained;
+use journeyman_policy::PartExplanation;
 use journeyman_protocol::{Decision, Mode};
 
 use crate::args::{PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
@@ -87,8 +87,9 @@ fn print_answer(answer: &PolicyAnswer) {
     }
     for (place, part) in parts.iter().enumerate() {
         // What isn't understood is taken apart once more, roughly, and most of that was told.
-        let told =
-            |one: &Explained| one.words == part.words && one.level >= part.level && one.rules == part.rules;
+        let told = |one: &PartExplanation| {
+            one.words == part.words && one.level >= part.level && one.rules == part.rules
+        };
         if parts.iter().take(place).any(told) {
             continue;
         }

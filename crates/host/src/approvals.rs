@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use journeyman_agent::PermissionAnswer;
 use journeyman_git::CommitRefusal;
-use journeyman_policy::{Layer, Rules};
+use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{CallId, Event, Verdict};
 use journeyman_sandbox::clean;
 use serde_json::Value;
@@ -179,7 +179,8 @@ impl ApprovalQueue {
         match event {
             Event::PermissionRequired { call, summary, input, verdict, rule, .. } => {
                 // Nobody can agree to rules that can't be read.
-                let parse = |text: &String| Rules::parse_with_tools(text, Layer::Session, "", &|_| true).ok();
+                let parse =
+                    |text: &String| Rules::parse_with_tools(text, RuleLayer::Session, "", &|_| true).ok();
                 self.open.push_back(ApprovalRequest {
                     call: call.clone(),
                     summary: summary.clone(),
@@ -226,7 +227,7 @@ mod tests {
             summary: String::new(),
             input: Value::Null,
             verdict: Verdict { decision, level, reason, destroys, rules },
-            rules: rule.map(|rule| Rules::parse_with_tools(rule, Layer::Session, "", &|_| true).unwrap()),
+            rules: rule.map(|rule| Rules::parse_with_tools(rule, RuleLayer::Session, "", &|_| true).unwrap()),
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use journeyman_policy::GUARDS;
+use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{ContentHash, SandboxTier, UnixMillis};
 use journeyman_sandbox::{Progress, Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore};
@@ -136,7 +136,7 @@ impl StateDirs {
         let options = Options {
             own_dir: Some(self.dir.clone()),
             clock: Some(Clock::new(now)),
-            guarded: Some(GUARDS),
+            guarded: Some(GUARD_RULES),
             ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))
         };
         Workspace::open(root, options).context("the project")

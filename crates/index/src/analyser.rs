@@ -156,7 +156,7 @@ impl Analyser {
 /// Blanks out the secrets of a text; returns true if the result isn't the whole text of the file.
 /// Lines and columns stay the same; nothing of a secret becomes a term, a signature, or a trigram.
 fn without_secrets<'a>(text: Cow<'a, str>, redactor: &Redactor) -> (Cow<'a, str>, bool) {
-    let secrets = redactor.places(&text);
+    let secrets = redactor.find_secrets(&text);
     if secrets.is_empty() {
         let replaced = matches!(text, Cow::Owned(_)) && text.contains(char::REPLACEMENT_CHARACTER);
         return (text, replaced);

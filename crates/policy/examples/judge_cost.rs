@@ -1,13 +1,15 @@
-//! What a verdict costs: `cargo run --release -p journeyman-policy --example judge_cost [RULES [TEXT]]`.
+//! What a verdict costs: `cargo run --release -p journeyman-policy --example judge_cost [RULES
+//! [TEXT]]`.
 //!
-//! Judges calls of several kinds, or those with that text in them, with so many rules (200 without a number) and prints, for each, nanoseconds of the
-//! verdict, of the command's analysis alone, and so of the rules. Best of several rounds: what disturbs is not ours.
+//! Judges calls of several kinds, or those with that text in them, with so many rules (200 without
+//! a number) and prints, for each, nanoseconds of the verdict, of the command's analysis alone, and
+//! so of the rules. Best of several rounds: what disturbs is not ours.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use journeyman_policy::{Call, Layer, Policy, Rules, analyse};
+use journeyman_policy::{Call, Policy, RuleLayer, Rules, analyse_command};
 use journeyman_protocol::{Effects, Enforcement, Mode, RelPath, SandboxNeeds, SandboxTier};
 
 /// Rounds of which the best counts.
@@ -20,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let only = std::env::args().nth(2).unwrap_or_default();
     let policy = Policy::default()
         .with_checks(vec!["cargo test".to_owned(), "cargo clippy --all".to_owned()])
-        .with_rules(Rules::parse(&rules(count), Layer::User, "bench.toml")?);
+        .with_rules(Rules::parse(&rules(count), RuleLayer::User, "bench.toml")?);
     let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     let commands = [
         "ls -la src",
@@ -46,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let verdict = best(|| drop(black_box(policy.judge(black_box(&call)))));
         let checks = ["cargo test".to_owned(), "cargo clippy --all".to_owned()];
-        let analysis = best(|| drop(black_box(analyse(black_box(command), &checks))));
+        let analysis = best(|| drop(black_box(analyse_command(black_box(command), &checks))));
         show(verdict, analysis, command);
     }
     let path = RelPath::parse("src/deep/in/the/tree/file.rs")?;

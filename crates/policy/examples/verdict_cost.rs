@@ -1,5 +1,5 @@
-//! What a verdict on a command costs: the least and the median time over a table, in microseconds, as one line of JSON.
-//! The bound is 50 µs (issue 5).
+//! What a verdict on a command costs: the least and the median time over a table, in microseconds,
+//! as one line of JSON. The bound is 50 µs (issue 5).
 //!
 //! Commands are read from the standard input, one a line, or are those below.
 
@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::{IsTerminal, Read};
 use std::time::Instant;
 
-use journeyman_policy::analyse;
+use journeyman_policy::analyse_command;
 
 const COMMANDS: &[&str] = &[
     "ls -la src",
@@ -43,7 +43,7 @@ fn main() {
         let mut times: Vec<f64> = (0..ROUNDS)
             .map(|_| {
                 let start = Instant::now();
-                black_box(analyse(black_box(command), &checks));
+                black_box(analyse_command(black_box(command), &checks));
                 start.elapsed().as_secs_f64() * 1e6
             })
             .collect();

@@ -35,8 +35,8 @@ mod values;
 mod variables;
 mod wrapped;
 
-use part::shown;
-pub use part::{Part, Word};
+use part::shorten_command;
+pub use part::{CommandPart, CommandWord};
 use survey::Survey;
 
 /// Maximum length of a command that is parsed: nobody reads longer ones, and no check is that long.
@@ -56,7 +56,7 @@ pub struct CommandAnalysis {
     pub beyond_undo: bool,
     /// All programs that the command is seen to run, including wrappers and the programs that they
     /// run.
-    pub parts: Vec<Part>,
+    pub parts: Vec<CommandPart>,
     /// True if `parts` is complete: the whole command was understood. A rule that allows such a
     /// command has to cover all parts.
     pub complete: bool,
@@ -68,24 +68,24 @@ impl CommandAnalysis {
     }
 }
 
-/// Formats a command that starts in `directory`, beneath the root, for [`analyse`] and for people:
+/// Formats a command that starts in `directory`, beneath the root, for [`analyse_command`] and for people:
 /// with a change of directory before it, after which git is no longer trusted.
 #[must_use]
 pub fn in_directory(directory: &str, command: &str) -> String {
-    format!("{ENTER}{}{ENTERED}{command}", directory.replace('\'', "'\\''"))
+    format!("{CD_BEFORE}{}{CD_AFTER}{command}", directory.replace('\'', "'\\''"))
 }
 
 /// The text that [`in_directory`] writes around a directory.
-const ENTER: &str = "cd -- '";
-const ENTERED: &str = "' && ";
+const CD_BEFORE: &str = "cd -- '";
+const CD_AFTER: &str = "' && ";
 
 /// Returns the command in a text from [`in_directory`], for a directory beneath the root.
-fn entered(command: &str) -> Option<&str> {
-    let (directory, rest) = command.strip_prefix(ENTER)?.split_once('\'')?;
+fn command_after_cd(command: &str) -> Option<&str> {
+    let (directory, rest) = command.strip_prefix(CD_BEFORE)?.split_once('\'')?;
     let beneath =
         !directory.starts_with('/') && directory.split('/').all(|name| !matches!(name, "" | "." | ".."));
     // `cd -` returns to the previous directory.
-    rest.strip_prefix(ENTERED.strip_prefix('\'')?).filter(|_| beneath && directory != "-")
+    rest.strip_prefix(CD_AFTER.strip_prefix('\'')?).filter(|_| beneath && directory != "-")
 }
 
 /// Analyses `command`, which is to be run by `/bin/sh -c`.
@@ -97,28 +97,28 @@ fn entered(command: &str) -> Option<&str> {
 /// check counts in any directory of the project that [`in_directory`] names. Accepts any text, in
 /// time linear in its length.
 #[must_use]
-pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
-    let whole = [Some(command), entered(command)];
+pub fn analyse_command(command: &str, known_checks: &[String]) -> CommandAnalysis {
+    let whole = [Some(command), command_after_cd(command)];
     let is_whole = |check: &&String| whole.iter().flatten().any(|command| is_same(check, command));
     if let Some(check) = known_checks.iter().find(is_whole) {
-        let reason = format!("it is the project's own check `{}`", shown(check));
+        let reason = format!("it is the project's own check `{}`", shorten_command(check));
         return a_check(command, known_checks, reason);
     }
     if command.len() > MAX_BYTES {
         let reason = format!("it is {} bytes long, too long to judge", command.len());
         return CommandAnalysis::of(Level::System, reason);
     }
-    let mut survey = Survey::new(known_checks, entered(command).is_some());
-    survey.script(command);
-    judged(command, survey)
+    let mut survey = Survey::new(known_checks, command_after_cd(command).is_some());
+    survey.survey_script(command);
+    combine_parts(command, survey)
 }
 
 /// Analyses a command that equals a check as a whole, whatever its parts are. Rules still see the
 /// parts.
 fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAnalysis {
-    let mut survey = Survey::new(known_checks, entered(command).is_some());
+    let mut survey = Survey::new(known_checks, command_after_cd(command).is_some());
     if command.len() <= MAX_BYTES {
-        survey.script(command);
+        survey.survey_script(command);
     }
     let complete = survey.unclear.is_none() && !survey.partial && command.len() <= MAX_BYTES;
     let mut parts = survey.parts;
@@ -130,7 +130,7 @@ fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAna
 }
 
 /// Combines the parts of a command into its analysis.
-fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
+fn combine_parts(command: &str, survey: Survey<'_>) -> CommandAnalysis {
     let Survey { mut parts, unclear, mut danger, fetched, may_hide, partial, .. } = survey;
     let complete = unclear.is_none() && !partial;
     // The first of the strongest parts, about which a person is asked.
@@ -151,9 +151,9 @@ fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
     if let Some(why) = unclear {
         if level < Level::Shell {
             level = Level::Shell;
-            reason = format!("it runs `{}` ({why})", shown(command));
+            reason = format!("it runs `{}` ({why})", shorten_command(command));
         }
-        let rough = danger::scan(command);
+        let rough = danger::scan_danger(command);
         if let (Some(outside), true) = (&rough.outside, level < Level::System) {
             level = Level::System;
             reason.clone_from(outside);

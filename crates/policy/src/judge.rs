@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, RelPath, SandboxNeeds, Verdict};
 
 use crate::call::Call;
-use crate::command::{CommandAnalysis, Part, analyse};
-use crate::protect::{Protection, protection};
+use crate::command::{CommandAnalysis, CommandPart, analyse_command};
+use crate::protect::{Protection, protection_of};
 use crate::registry::is_registry;
 use crate::rules::{
-    Aspect, Compiled, Hit, Layer, MAIN_AGENT, Need, Rule, RuleError, RuleId, Rules, Subject, brief,
-    changes_directory, explained, propose,
+    Aspect, Compiled, Hit, MAIN_AGENT, Need, Rule, RuleError, RuleId, RuleLayer, Rules, Subject,
+    changes_directory, explained_level, propose_rules, shorten,
 };
-use crate::tools::MCP;
+use crate::tools::MCP_PREFIX;
 
 /// Names of the built-in rules in verdicts.
 const RULE_GIT: &str = "built-in: git's own files";
@@ -36,9 +36,9 @@ pub struct Policy {
     ceilings: Vec<Mode>,
 }
 
-/// A program of a command, as explained by [`Policy::explain`].
+/// A program of a command, as explained by [`Policy::explain_call`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explained {
+pub struct PartExplanation {
     /// The words, as far as they are known.
     pub words: String,
     /// The level of the program by itself.
@@ -115,9 +115,13 @@ impl Policy {
     ///
     /// # Errors
     /// [`RuleError`] for a rule that allows.
-    pub fn child(&self, tightening: impl IntoIterator<Item = Rule>, mode: Mode) -> Result<Self, RuleError> {
+    pub fn for_sub_agent(
+        &self,
+        tightening: impl IntoIterator<Item = Rule>,
+        mode: Mode,
+    ) -> Result<Self, RuleError> {
         // The rules are checked like those of a project, which may only tighten.
-        let rules = Rules::of(tightening, Layer::Project)?;
+        let rules = Rules::of(tightening, RuleLayer::Project)?;
         let mut child = self.clone().with_rules(rules);
         if !child.ceilings.contains(&mode) {
             child.ceilings.push(mode);
@@ -139,30 +143,30 @@ impl Policy {
     /// destruction need an exact rule. Nothing overrides a denial, and `plan` allows only reading.
     #[must_use]
     pub fn judge(&self, call: &Call<'_>) -> Verdict {
-        let analysis = self.analysed(call.effects);
+        let analysis = self.analyse_effects(call.effects);
         self.judged_by_all(call, analysis.as_ref())
     }
 
     /// Returns the strictest verdict of the call's own mode and the maximum modes.
     fn judged_by_all(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
-        let verdict = self.judged(call, analysis);
+        let verdict = self.judge_analysed(call, analysis);
         self.ceilings.iter().filter(|ceiling| **ceiling < call.mode).fold(verdict, |strictest, mode| {
-            let narrower = self.judged(&Call { mode: *mode, ..*call }, analysis);
+            let narrower = self.judge_analysed(&Call { mode: *mode, ..*call }, analysis);
             if narrower.decision > strictest.decision { narrower } else { strictest }
         })
     }
 
-    fn analysed(&self, effects: &Effects) -> Option<CommandAnalysis> {
+    fn analyse_effects(&self, effects: &Effects) -> Option<CommandAnalysis> {
         effects.command.as_deref().map(|command| {
-            let mut analysis = analyse(command, &self.checks);
+            let mut analysis = analyse_command(command, &self.checks);
             analysis.beyond_undo &= !effects.previewed;
             analysis
         })
     }
 
-    fn judged(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
+    fn judge_analysed(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
         let case = Case::new(call, analysis);
-        let findings = findings(call, analysis);
+        let findings = collect_findings(call, analysis);
         let level = findings.iter().map(|finding| finding.level).max().unwrap_or_default();
         let destroys = analysis.and_then(|analysis| analysis.destroys.clone());
         // The findings that neither the mode or a built-in rule nor another rule allows.
@@ -172,7 +176,7 @@ impl Policy {
         for finding in findings {
             let own = by_mode(call.mode, finding.level, call.sandbox).max(finding.floor);
             let by_rules = match own {
-                Decision::Ask => self.allowing(&case, finding.about),
+                Decision::Ask => self.allowing_rules(&case, finding.about),
                 Decision::Allow | Decision::Deny => None,
             };
             if let Some(rules) = by_rules {
@@ -182,16 +186,16 @@ impl Policy {
                 standing.push(finding);
             }
         }
-        let spoken = self.spoken(&case);
+        let spoken = self.restricting_rules(&case);
         let by_rule = spoken.iter().map(|one| one.decision).max().unwrap_or(Decision::Allow);
         let decision = decision.max(by_rule);
         let reason = match spoken.iter().find(|one| one.decision == decision) {
-            Some(one) => one.reason(call),
-            None => reason(call, decision, &standing, &allowing),
+            Some(one) => one.strongest_reason(call),
+            None => strongest_reason(call, decision, &standing, &allowing),
         };
         let mut deciding: Vec<&RuleId> = match decision {
             Decision::Allow => allowing.iter().map(|rule| &rule.id).collect(),
-            _ => decisive(&spoken, decision),
+            _ => decisive_rules(&spoken, decision),
         };
         let mut seen = BTreeSet::new();
         deciding.retain(|id| seen.insert(*id));
@@ -207,11 +211,11 @@ impl Policy {
     }
 
     /// Returns the rules that deny or ask about a call, the strictest first.
-    fn spoken(&self, case: &Case<'_>) -> Vec<Spoken<'_>> {
-        let strict = self.rules.compiled().filter(|rule| rule.rule.decision > Decision::Allow);
+    fn restricting_rules(&self, case: &Case<'_>) -> Vec<Spoken<'_>> {
+        let strict = self.rules.compiled_rules().filter(|rule| rule.rule.decision > Decision::Allow);
         let mut spoken: Vec<Spoken<'_>> = strict
             .filter_map(|rule| {
-                let hit = rule.hit(&case.subject);
+                let hit = rule.match_restricting(&case.subject);
                 let decision = match hit {
                     Hit::No => return None,
                     Hit::Perhaps => Decision::Ask,
@@ -225,17 +229,17 @@ impl Policy {
     }
 
     /// Returns the rules that together allow a finding; `None` if they don't.
-    fn allowing(&self, case: &Case<'_>, about: About) -> Option<Vec<&Compiled>> {
+    fn allowing_rules(&self, case: &Case<'_>, about: About) -> Option<Vec<&Compiled>> {
         let call = &case.call;
         let mut rules = Vec::new();
-        let mut add = |aspect, need| self.covering(case, aspect, need).map(|rule| rules.push(rule));
+        let mut add = |aspect, need| self.covering_rules(case, aspect, need).map(|rule| rules.push(rule));
         match about {
             About::Reading => return None,
             About::Files => {
                 for path in &call.effects.writes {
                     let level = level_of(path);
                     if by_mode(call.mode, level, call.sandbox) > Decision::Allow {
-                        add(Aspect::Path(path), outside(level))?;
+                        add(Aspect::Path(path), need_for_level(level))?;
                     }
                 }
             }
@@ -243,7 +247,7 @@ impl Policy {
                 for host in &call.effects.hosts {
                     let level = host_level(host, case.subject.analysis);
                     if by_mode(call.mode, level, call.sandbox) > Decision::Allow {
-                        add(Aspect::Host(host), outside(level))?;
+                        add(Aspect::Host(host), need_for_level(level))?;
                     }
                 }
             }
@@ -258,28 +262,34 @@ impl Policy {
     fn allowing_command(&self, case: &Case<'_>) -> Option<Vec<&Compiled>> {
         let line = case.call.effects.command.as_deref()?;
         let analysis = case.subject.analysis?;
-        if let Some(rule) = self.covering(case, Aspect::Line(line), outside(analysis.level).max(Need::Exact))
+        if let Some(rule) =
+            self.covering_rules(case, Aspect::Line(line), need_for_level(analysis.level).max(Need::Exact))
         {
             return Some(vec![rule]);
         }
         let whole = analysis.complete && !analysis.parts.is_empty();
         // A loss that no part explains is in none of them.
         let lost = analysis.beyond_undo && analysis.parts.iter().all(|part| part.destroys.is_none());
-        if !whole || explained(analysis) < analysis.level || lost {
+        if !whole || explained_level(analysis) < analysis.level || lost {
             return None;
         }
         let mut rules = Vec::new();
         for part in analysis.parts.iter().filter(|part| is_open(case, analysis, part)) {
             let lost = analysis.beyond_undo && part.destroys.is_some();
-            let need = if lost || unmet(case.call.sandbox).is_some() { Need::Exact } else { Need::Any };
-            rules.push(self.covering(case, Aspect::Part(part), need.max(outside(part.level)))?);
+            let need =
+                if lost || missing_guarantee(case.call.sandbox).is_some() { Need::Exact } else { Need::Any };
+            rules.push(self.covering_rules(
+                case,
+                Aspect::CommandPart(part),
+                need.max(need_for_level(part.level)),
+            )?);
         }
         Some(rules)
     }
 
-    fn covering(&self, case: &Case<'_>, aspect: Aspect<'_>, need: Need) -> Option<&Compiled> {
-        let allow = self.rules.compiled().filter(|rule| rule.rule.decision == Decision::Allow);
-        allow.into_iter().find(|rule| rule.covers(&case.subject, aspect, need))
+    fn covering_rules(&self, case: &Case<'_>, aspect: Aspect<'_>, need: Need) -> Option<&Compiled> {
+        let allow = self.rules.compiled_rules().filter(|rule| rule.rule.decision == Decision::Allow);
+        allow.into_iter().find(|rule| rule.allows_aspect(&case.subject, aspect, need))
     }
 
     /// Returns the narrowest rules that would allow a call that asks, for the answer "always".
@@ -287,8 +297,8 @@ impl Policy {
     /// # Errors
     /// The reason why no rule is offered: the call is denied or reaches level 3, a rule always
     /// asks, or the rules would allow more than a person sees.
-    pub fn propose(&self, call: &Call<'_>) -> Result<Rules, String> {
-        let analysis = self.analysed(call.effects);
+    pub fn propose_rules(&self, call: &Call<'_>) -> Result<Rules, String> {
+        let analysis = self.analyse_effects(call.effects);
         let verdict = self.judged_by_all(call, analysis.as_ref());
         match (verdict.decision, verdict.level) {
             (Decision::Ask, Level::System) => {
@@ -298,10 +308,10 @@ impl Policy {
             (Decision::Allow | Decision::Deny, _) => return Err("it isn't asked about".to_owned()),
         }
         let case = Case::new(call, analysis.as_ref());
-        if let Some(one) = self.spoken(&case).first() {
+        if let Some(one) = self.restricting_rules(&case).first() {
             return Err(format!("{} wants it to be asked about every time", one.rule.id));
         }
-        let rules = propose(call, analysis.as_ref(), |part| {
+        let rules = propose_rules(call, analysis.as_ref(), |part| {
             analysis.as_ref().is_none_or(|analysis| is_open(&case, analysis, part))
         })?;
         match self.clone().with_rules(rules.clone()).judged_by_all(call, analysis.as_ref()).decision {
@@ -313,8 +323,8 @@ impl Policy {
     /// Returns the programs of a call's command with the rules that match each, and whether the
     /// list is complete.
     #[must_use]
-    pub fn explain(&self, call: &Call<'_>) -> (Vec<Explained>, bool) {
-        let Some(analysis) = self.analysed(call.effects) else { return (Vec::new(), true) };
+    pub fn explain_call(&self, call: &Call<'_>) -> (Vec<PartExplanation>, bool) {
+        let Some(analysis) = self.analyse_effects(call.effects) else { return (Vec::new(), true) };
         let parts = analysis.parts.iter().map(|part| {
             let alone = CommandAnalysis {
                 level: part.level,
@@ -325,12 +335,12 @@ impl Policy {
                 complete: true,
             };
             let case = Case::new(call, Some(&alone));
-            let speaks = self.rules.compiled().filter_map(|rule| {
+            let speaks = self.rules.compiled_rules().filter_map(|rule| {
                 let decision = match rule.rule.decision {
                     Decision::Allow => rule
-                        .covers(&case.subject, Aspect::Part(part), outside(part.level))
+                        .allows_aspect(&case.subject, Aspect::CommandPart(part), need_for_level(part.level))
                         .then_some(Decision::Allow)?,
-                    strict => match rule.hit(&case.subject) {
+                    strict => match rule.match_restricting(&case.subject) {
                         Hit::No => return None,
                         Hit::Perhaps => Decision::Ask,
                         Hit::Yes => strict,
@@ -340,7 +350,7 @@ impl Policy {
             });
             let words = part.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
             let rules = speaks.collect();
-            Explained { words, level: part.level, reason: part.reason.clone(), rules }
+            PartExplanation { words, level: part.level, reason: part.reason.clone(), rules }
         });
         (parts.collect(), analysis.complete)
     }
@@ -361,33 +371,33 @@ impl<'a> Case<'a> {
 
 /// Returns the rules that caused a decision. Rules that only may match are listed if none certainly
 /// does, and only the first of many: every rule may match a command that was not understood.
-fn decisive<'a>(spoken: &[Spoken<'a>], decision: Decision) -> Vec<&'a RuleId> {
+fn decisive_rules<'a>(spoken: &[Spoken<'a>], decision: Decision) -> Vec<&'a RuleId> {
     /// Maximum number of rules in a verdict.
-    const TOLD: usize = 8;
+    const MAX_RULES_SHOWN: usize = 8;
     let of = |hit| {
         let deciding = spoken.iter().filter(move |one| one.decision == decision && one.hit == hit);
         deciding.map(|one| &one.rule.id)
     };
     let sure: Vec<&RuleId> = of(Hit::Yes).collect();
-    if sure.is_empty() { of(Hit::Perhaps).take(TOLD).collect() } else { sure }
+    if sure.is_empty() { of(Hit::Perhaps).take(MAX_RULES_SHOWN).collect() } else { sure }
 }
 
 impl Spoken<'_> {
-    fn reason(&self, call: &Call<'_>) -> String {
+    fn strongest_reason(&self, call: &Call<'_>) -> String {
         let Rule { name, reason, decision, .. } = &self.rule.rule;
         let what = match &call.effects.command {
-            Some(command) => format!("`{}`", brief(command)),
-            None => format!("{} {}", call.tool, named(&call.effects.writes)).trim_end().to_owned(),
+            Some(command) => format!("`{}`", shorten(command)),
+            None => format!("{} {}", call.tool, join_names(&call.effects.writes)).trim_end().to_owned(),
         };
         let whose = match self.rule.id.layer {
-            Layer::Admin => "the administrator's",
-            Layer::User => "your",
-            Layer::Project => "the project's",
-            Layer::Session => "this session's",
+            RuleLayer::Admin => "the administrator's",
+            RuleLayer::User => "your",
+            RuleLayer::Project => "the project's",
+            RuleLayer::Session => "this session's",
         };
         let rule = match name {
             Some(name) => format!("{whose} rule `{name}`"),
-            None => format!("{whose} rule ({})", brief(&self.rule.rule.to_string())),
+            None => format!("{whose} rule ({})", shorten(&self.rule.rule.to_string())),
         };
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         match (self.hit, decision) {
@@ -404,13 +414,13 @@ impl Spoken<'_> {
 /// Returns true if a rule has to allow a part of a command, because it is not harmless in its
 /// directory. If a rule is needed at all, one has to allow the directory too: the same words mean
 /// another program elsewhere.
-fn is_open(case: &Case<'_>, analysis: &CommandAnalysis, part: &Part) -> bool {
+fn is_open(case: &Case<'_>, analysis: &CommandAnalysis, part: &CommandPart) -> bool {
     // The files that a redirection or a loop reads run nothing.
     if part.words.is_empty() && part.writes.is_empty() && part.level == Level::ReadOnly {
         return false;
     }
     by_mode(case.call.mode, part.level, case.call.sandbox) > Decision::Allow
-        || unmet(case.call.sandbox).is_some()
+        || missing_guarantee(case.call.sandbox).is_some()
         || analysis.beyond_undo && part.destroys.is_some()
         || changes_directory(part)
 }
@@ -419,13 +429,13 @@ fn by_mode(mode: Mode, level: Level, sandbox: Option<&Enforcement>) -> Decision 
     match (mode, level) {
         (_, Level::ReadOnly) | (Mode::Edit, Level::Edit) => Decision::Allow,
         (Mode::Plan, _) => Decision::Deny,
-        (Mode::Auto, Level::Edit | Level::Shell) if unmet(sandbox).is_none() => Decision::Allow,
+        (Mode::Auto, Level::Edit | Level::Shell) if missing_guarantee(sandbox).is_none() => Decision::Allow,
         (Mode::Ask | Mode::Edit | Mode::Auto, _) => Decision::Ask,
     }
 }
 
 /// Returns the missing guarantee for unattended commands, if any.
-fn unmet(sandbox: Option<&Enforcement>) -> Option<String> {
+fn missing_guarantee(sandbox: Option<&Enforcement>) -> Option<String> {
     match sandbox {
         None => Some("no sandbox works here".to_owned()),
         Some(enforcement) => enforcement
@@ -434,25 +444,25 @@ fn unmet(sandbox: Option<&Enforcement>) -> Option<String> {
     }
 }
 
-fn findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<Finding> {
+fn collect_findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<Finding> {
     let mut findings =
         vec![Finding::of(About::Reading, Level::ReadOnly, "it only reads the project".to_owned())];
-    if let Some(server) = call.tool.strip_prefix(MCP) {
+    if let Some(server) = call.tool.strip_prefix(MCP_PREFIX) {
         let server = server.split("__").next().unwrap_or_default();
         findings.push(Finding {
             level: Level::Shell,
             floor: Decision::Ask,
             reason: format!(
                 "it is a tool of the MCP server `{}`, which runs outside of the sandbox",
-                brief(server)
+                shorten(server)
             ),
             rule: Some(RULE_MCP),
             about: About::Tool,
         });
     }
-    findings.extend(written(&call.effects.writes));
+    findings.extend(finding_of_writes(&call.effects.writes));
     if let Some(analysis) = analysis {
-        findings.extend(ran(analysis, call.sandbox));
+        findings.extend(finding_of_command(analysis, call.sandbox));
     }
     let hosts = &call.effects.hosts;
     if let Some(level) = hosts.iter().map(|host| host_level(host, analysis)).max() {
@@ -463,19 +473,19 @@ fn findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<Finding>
             }
             _ => "",
         };
-        let reason = format!("it reaches {} over the network{of}", named(hosts));
+        let reason = format!("it reaches {} over the network{of}", join_names(hosts));
         findings.push(Finding::of(About::Hosts, level, reason));
     }
     findings
 }
 
 /// Returns the rule that is needed to allow an effect of this level.
-fn outside(level: Level) -> Need {
+fn need_for_level(level: Level) -> Need {
     if level == Level::System { Need::Written } else { Need::Any }
 }
 
 fn level_of(path: &RelPath) -> Level {
-    if protection(path) == Protection::None { Level::Edit } else { Level::System }
+    if protection_of(path) == Protection::None { Level::Edit } else { Level::System }
 }
 
 /// Returns the level of a host. A package registry is within the sandbox's reach for a command that
@@ -485,11 +495,13 @@ fn host_level(host: &str, analysis: Option<&CommandAnalysis>) -> Level {
     if fetches && is_registry(host) { Level::Shell } else { Level::System }
 }
 
-fn written(paths: &[RelPath]) -> Option<Finding> {
+fn finding_of_writes(paths: &[RelPath]) -> Option<Finding> {
     let (path, protection) =
-        paths.iter().map(|path| (path, protection(path))).max_by_key(|(_, protection)| *protection)?;
+        paths.iter().map(|path| (path, protection_of(path))).max_by_key(|(_, protection)| *protection)?;
     Some(match protection {
-        Protection::None => Finding::of(About::Files, Level::Edit, format!("it changes {}", named(paths))),
+        Protection::None => {
+            Finding::of(About::Files, Level::Edit, format!("it changes {}", join_names(paths)))
+        }
         Protection::Guarded(why) => Finding {
             level: Level::System,
             floor: Decision::Ask,
@@ -507,7 +519,7 @@ fn written(paths: &[RelPath]) -> Option<Finding> {
     })
 }
 
-fn ran(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding> {
+fn finding_of_command(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding> {
     let mut findings = Vec::with_capacity(3);
     let asked = |reason, rule| Finding {
         level: analysis.level,
@@ -516,7 +528,7 @@ fn ran(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding
         rule: Some(rule),
         about: About::Command,
     };
-    if let Some(why) = unmet(sandbox) {
+    if let Some(why) = missing_guarantee(sandbox) {
         findings.push(asked(format!("{}, and {why}", analysis.reason), RULE_UNCONFINED));
     }
     if let Some(lost) = analysis.destroys.as_ref().filter(|_| analysis.beyond_undo) {
@@ -528,13 +540,18 @@ fn ran(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding
 }
 
 /// Returns the reason of the strongest finding; of equal ones the later, which is more specific.
-fn reason(call: &Call<'_>, decision: Decision, standing: &[Finding], allowing: &[&Compiled]) -> String {
+fn strongest_reason(
+    call: &Call<'_>,
+    decision: Decision,
+    standing: &[Finding],
+    allowing: &[&Compiled],
+) -> String {
     if decision == Decision::Allow
         && let Some(rule) = allowing.first()
     {
         return match &rule.rule.name {
             Some(name) => format!("the {} rule `{name}` allows it", rule.id.layer),
-            None => format!("a {} rule allows it: {}", rule.id.layer, brief(&rule.rule.to_string())),
+            None => format!("a {} rule allows it: {}", rule.id.layer, shorten(&rule.rule.to_string())),
         };
     }
     let heaviest = standing.iter().max_by_key(|finding| (finding.floor, finding.level));
@@ -544,7 +561,7 @@ fn reason(call: &Call<'_>, decision: Decision, standing: &[Finding], allowing: &
     }
     let level = heaviest.map(|finding| finding.level).unwrap_or_default();
     if let (Mode::Auto, Level::Edit | Level::Shell, None, Some(why)) =
-        (call.mode, level, &call.effects.command, unmet(call.sandbox))
+        (call.mode, level, &call.effects.command, missing_guarantee(call.sandbox))
     {
         return format!("{reason}, and {why}");
     }
@@ -552,12 +569,12 @@ fn reason(call: &Call<'_>, decision: Decision, standing: &[Finding], allowing: &
 }
 
 /// Formats the first few names, and the number of others.
-fn named<T: ToString>(names: &[T]) -> String {
+fn join_names<T: ToString>(names: &[T]) -> String {
     /// Maximum number of names in one line.
-    const SHOWN: usize = 3;
-    let mut text = names.iter().take(SHOWN).map(T::to_string).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    const MAX_NAMES_SHOWN: usize = 3;
+    let mut text = names.iter().take(MAX_NAMES_SHOWN).map(T::to_string).collect::<Vec<_>>().join(", ");
+    if names.len() > MAX_NAMES_SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - MAX_NAMES_SHOWN));
     }
     text
 }

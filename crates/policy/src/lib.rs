@@ -4,18 +4,18 @@
 //! - [`Policy::judge`] decides about a [`Call`] (tool, agent, mode, effects, sandbox): allow, ask
 //!   or deny, with the level, a reason and the rules that decided.
 //! - [`Rules`] are what people allow, ask about and deny, beyond levels and modes.
-//! - [`analyse`] finds the level of a shell command. A command is read-only only if every word of
+//! - [`analyse_command`] finds the level of a shell command. A command is read-only only if every word of
 //!   it is understood and known to read.
 //! - [`secrets`] detects secrets in texts, and [`is_secret_name`] recognizes environment variables
 //!   that hold them.
 //! - [`registry`] knows the hosts of package registries.
 //!
 //! ```
-//! use journeyman_policy::{Call, Layer, Policy, Rules, analyse};
+//! use journeyman_policy::{Call, RuleLayer, Policy, Rules, analyse_command};
 //! use journeyman_protocol::{Decision, Effects, Level, Mode, RelPath};
 //!
 //! let file = "[[rule]]\npaths = ['docs/**']\ndecision = 'deny'\nreason = 'another team writes them'";
-//! let policy = Policy::default().with_rules(Rules::parse(file, Layer::User, "policy.toml").unwrap());
+//! let policy = Policy::default().with_rules(Rules::parse(file, RuleLayer::User, "policy.toml").unwrap());
 //! let decided = |path: &str, mode| {
 //!     let effects = Effects { writes: vec![RelPath::parse(path).unwrap()], ..Effects::default() };
 //!     let call = Call { tool: "write_file", agent: None, mode, effects: &effects, sandbox: None };
@@ -25,9 +25,9 @@
 //! assert_eq!(decided("src/lib.rs", Mode::Ask), Decision::Ask);
 //! assert_eq!(decided("docs/a.md", Mode::Edit), Decision::Deny);
 //!
-//! assert_eq!(analyse("find . -name '*.rs'", &[]).level, Level::ReadOnly);
-//! assert_eq!(analyse("find . -name '*.rs' -delete", &[]).level, Level::Shell);
-//! assert_eq!(analyse("git push --force", &[]).level, Level::System);
+//! assert_eq!(analyse_command("find . -name '*.rs'", &[]).level, Level::ReadOnly);
+//! assert_eq!(analyse_command("find . -name '*.rs' -delete", &[]).level, Level::Shell);
+//! assert_eq!(analyse_command("git push --force", &[]).level, Level::System);
 //! ```
 //!
 //! All functions are pure: they use no files, no clock and no environment, and don't panic on any
@@ -45,10 +45,12 @@ pub mod secrets;
 mod tools;
 
 pub use call::Call;
-pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};
+pub use command::{CommandAnalysis, CommandPart, CommandWord, analyse_command, in_directory};
 pub use executes::runs_code;
-pub use judge::{Explained, Policy, RULE_LOSS, is_by_rule};
-pub use protect::{GUARDS, is_guarded, is_obeyed_on_entering};
-pub use rules::{Example, Layer, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, Rules};
+pub use judge::{PartExplanation, Policy, RULE_LOSS, is_by_rule};
+pub use protect::{GUARD_RULES, is_guarded, is_obeyed_on_entering};
+pub use rules::{
+    Example, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, RuleLayer, Rules,
+};
 pub use secrets::is_secret_name;
 pub use tools::{BUILTIN_TOOLS, BuiltinTool, UnknownTool, builtin_tool, check_tool_name, suggest_tool};

@@ -3,7 +3,7 @@
 use journeyman_protocol::{GuardRules, RelPath};
 
 /// The paths that are guarded from commands, checks and hooks.
-pub const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
+pub const GUARD_RULES: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
 
 /// The protection of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,107 +17,108 @@ pub(crate) enum Protection {
     Forbidden,
 }
 
-const EDITOR: &str = "an editor runs what it says";
-const SHELL: &str = "a shell runs what it says";
-const AGENT: &str = "it tells coding agents what to do and what they may";
-const HOOK: &str = "git runs it outside the sandbox";
-const INTERPRETER: &str = "an interpreter or debugger runs what it says";
-const PACKAGES: &str = "a package manager obeys it, and it can name programs and registries";
-const VERSIONS: &str = "version control runs what its settings say";
-const CREDENTIALS: &str = "it holds credentials or decides how they are used";
+const OBEYED_BY_EDITOR: &str = "an editor runs what it says";
+const OBEYED_BY_SHELL: &str = "a shell runs what it says";
+const OBEYED_BY_AGENT: &str = "it tells coding agents what to do and what they may";
+const OBEYED_BY_GIT: &str = "git runs it outside the sandbox";
+const OBEYED_BY_INTERPRETER: &str = "an interpreter or debugger runs what it says";
+const OBEYED_BY_PACKAGE_MANAGER: &str = "a package manager obeys it, and it can name programs and registries";
+const OBEYED_BY_VERSION_CONTROL: &str = "version control runs what its settings say";
+const HOLDS_CREDENTIALS: &str = "it holds credentials or decides how they are used";
 
 /// Names, in lower case, of guarded files and of directories whose whole content is guarded.
-const GUARDED: &[(&str, &str)] = &[
+const GUARDED_NAMES: &[(&str, &str)] = &[
     (".journeyman", "it is this program's own configuration"),
-    (".envrc", SHELL),
-    (".direnv", SHELL),
-    (".vscode", EDITOR),
-    (".idea", EDITOR),
-    (".fleet", EDITOR),
-    (".zed", EDITOR),
-    (".vimrc", EDITOR),
-    (".nvimrc", EDITOR),
-    (".exrc", EDITOR),
-    (".nvim.lua", EDITOR),
-    (".lvimrc", EDITOR),
-    (".emacs", EDITOR),
-    (".emacs.d", EDITOR),
-    (".dir-locals.el", EDITOR),
-    (".helix", EDITOR),
-    (".kakrc", EDITOR),
-    (".devcontainer", EDITOR),
-    (".devcontainer.json", EDITOR),
-    (".bashrc", SHELL),
-    (".bash_profile", SHELL),
-    (".bash_login", SHELL),
-    (".bash_logout", SHELL),
-    (".bash_aliases", SHELL),
-    (".profile", SHELL),
-    (".zshrc", SHELL),
-    (".zshenv", SHELL),
-    (".zprofile", SHELL),
-    (".zlogin", SHELL),
-    (".zlogout", SHELL),
-    (".kshrc", SHELL),
-    (".mkshrc", SHELL),
-    (".cshrc", SHELL),
-    (".tcshrc", SHELL),
-    (".login", SHELL),
-    (".logout", SHELL),
-    (".inputrc", SHELL),
-    (".xprofile", SHELL),
-    (".xinitrc", SHELL),
-    (".xsession", SHELL),
-    ("config.fish", SHELL),
-    (".tmux.conf", SHELL),
-    (".screenrc", SHELL),
-    (".gdbinit", INTERPRETER),
-    (".lldbinit", INTERPRETER),
-    (".pdbrc", INTERPRETER),
-    (".pdbrc.py", INTERPRETER),
-    (".pythonrc", INTERPRETER),
-    (".rprofile", INTERPRETER),
-    (".irbrc", INTERPRETER),
-    (".pryrc", INTERPRETER),
-    (".iex.exs", INTERPRETER),
-    (".ghci", INTERPRETER),
-    (".claude", AGENT),
-    (".claude.json", AGENT),
-    (".codex", AGENT),
-    (".cursor", AGENT),
-    (".gemini", AGENT),
-    (".opencode", AGENT),
-    (".opencode.json", AGENT),
-    ("opencode.json", AGENT),
-    ("opencode.jsonc", AGENT),
-    (".clinerules", AGENT),
-    (".kiro", AGENT),
-    (".continue", AGENT),
-    (".roo", AGENT),
-    (".roomodes", AGENT),
-    (".mcp.json", AGENT),
-    (".husky", HOOK),
-    (".githooks", HOOK),
-    (".gitconfig", HOOK),
-    (".hg", VERSIONS),
-    (".hgrc", VERSIONS),
-    (".jj", VERSIONS),
-    (".svn", VERSIONS),
-    (".bzr", VERSIONS),
-    (".npmrc", PACKAGES),
-    (".yarnrc", PACKAGES),
-    (".yarnrc.yml", PACKAGES),
-    (".ssh", CREDENTIALS),
-    (".gnupg", CREDENTIALS),
-    (".netrc", CREDENTIALS),
-    (".pgpass", CREDENTIALS),
-    (".git-credentials", CREDENTIALS),
+    (".envrc", OBEYED_BY_SHELL),
+    (".direnv", OBEYED_BY_SHELL),
+    (".vscode", OBEYED_BY_EDITOR),
+    (".idea", OBEYED_BY_EDITOR),
+    (".fleet", OBEYED_BY_EDITOR),
+    (".zed", OBEYED_BY_EDITOR),
+    (".vimrc", OBEYED_BY_EDITOR),
+    (".nvimrc", OBEYED_BY_EDITOR),
+    (".exrc", OBEYED_BY_EDITOR),
+    (".nvim.lua", OBEYED_BY_EDITOR),
+    (".lvimrc", OBEYED_BY_EDITOR),
+    (".emacs", OBEYED_BY_EDITOR),
+    (".emacs.d", OBEYED_BY_EDITOR),
+    (".dir-locals.el", OBEYED_BY_EDITOR),
+    (".helix", OBEYED_BY_EDITOR),
+    (".kakrc", OBEYED_BY_EDITOR),
+    (".devcontainer", OBEYED_BY_EDITOR),
+    (".devcontainer.json", OBEYED_BY_EDITOR),
+    (".bashrc", OBEYED_BY_SHELL),
+    (".bash_profile", OBEYED_BY_SHELL),
+    (".bash_login", OBEYED_BY_SHELL),
+    (".bash_logout", OBEYED_BY_SHELL),
+    (".bash_aliases", OBEYED_BY_SHELL),
+    (".profile", OBEYED_BY_SHELL),
+    (".zshrc", OBEYED_BY_SHELL),
+    (".zshenv", OBEYED_BY_SHELL),
+    (".zprofile", OBEYED_BY_SHELL),
+    (".zlogin", OBEYED_BY_SHELL),
+    (".zlogout", OBEYED_BY_SHELL),
+    (".kshrc", OBEYED_BY_SHELL),
+    (".mkshrc", OBEYED_BY_SHELL),
+    (".cshrc", OBEYED_BY_SHELL),
+    (".tcshrc", OBEYED_BY_SHELL),
+    (".login", OBEYED_BY_SHELL),
+    (".logout", OBEYED_BY_SHELL),
+    (".inputrc", OBEYED_BY_SHELL),
+    (".xprofile", OBEYED_BY_SHELL),
+    (".xinitrc", OBEYED_BY_SHELL),
+    (".xsession", OBEYED_BY_SHELL),
+    ("config.fish", OBEYED_BY_SHELL),
+    (".tmux.conf", OBEYED_BY_SHELL),
+    (".screenrc", OBEYED_BY_SHELL),
+    (".gdbinit", OBEYED_BY_INTERPRETER),
+    (".lldbinit", OBEYED_BY_INTERPRETER),
+    (".pdbrc", OBEYED_BY_INTERPRETER),
+    (".pdbrc.py", OBEYED_BY_INTERPRETER),
+    (".pythonrc", OBEYED_BY_INTERPRETER),
+    (".rprofile", OBEYED_BY_INTERPRETER),
+    (".irbrc", OBEYED_BY_INTERPRETER),
+    (".pryrc", OBEYED_BY_INTERPRETER),
+    (".iex.exs", OBEYED_BY_INTERPRETER),
+    (".ghci", OBEYED_BY_INTERPRETER),
+    (".claude", OBEYED_BY_AGENT),
+    (".claude.json", OBEYED_BY_AGENT),
+    (".codex", OBEYED_BY_AGENT),
+    (".cursor", OBEYED_BY_AGENT),
+    (".gemini", OBEYED_BY_AGENT),
+    (".opencode", OBEYED_BY_AGENT),
+    (".opencode.json", OBEYED_BY_AGENT),
+    ("opencode.json", OBEYED_BY_AGENT),
+    ("opencode.jsonc", OBEYED_BY_AGENT),
+    (".clinerules", OBEYED_BY_AGENT),
+    (".kiro", OBEYED_BY_AGENT),
+    (".continue", OBEYED_BY_AGENT),
+    (".roo", OBEYED_BY_AGENT),
+    (".roomodes", OBEYED_BY_AGENT),
+    (".mcp.json", OBEYED_BY_AGENT),
+    (".husky", OBEYED_BY_GIT),
+    (".githooks", OBEYED_BY_GIT),
+    (".gitconfig", OBEYED_BY_GIT),
+    (".hg", OBEYED_BY_VERSION_CONTROL),
+    (".hgrc", OBEYED_BY_VERSION_CONTROL),
+    (".jj", OBEYED_BY_VERSION_CONTROL),
+    (".svn", OBEYED_BY_VERSION_CONTROL),
+    (".bzr", OBEYED_BY_VERSION_CONTROL),
+    (".npmrc", OBEYED_BY_PACKAGE_MANAGER),
+    (".yarnrc", OBEYED_BY_PACKAGE_MANAGER),
+    (".yarnrc.yml", OBEYED_BY_PACKAGE_MANAGER),
+    (".ssh", HOLDS_CREDENTIALS),
+    (".gnupg", HOLDS_CREDENTIALS),
+    (".netrc", HOLDS_CREDENTIALS),
+    (".pgpass", HOLDS_CREDENTIALS),
+    (".git-credentials", HOLDS_CREDENTIALS),
 ];
 
 /// Beginnings of guarded names, in lower case.
-const BEGINNINGS: &[(&str, &str)] = &[(".windsurf", AGENT), (".aider", AGENT)];
+const GUARDED_BEGINNINGS: &[(&str, &str)] = &[(".windsurf", OBEYED_BY_AGENT), (".aider", OBEYED_BY_AGENT)];
 /// Endings of guarded names.
-const ENDINGS: &[(&str, &str)] = &[(".sublime-project", EDITOR), (".code-workspace", EDITOR)];
+const GUARDED_ENDINGS: &[(&str, &str)] =
+    &[(".sublime-project", OBEYED_BY_EDITOR), (".code-workspace", OBEYED_BY_EDITOR)];
 /// Names that a shell, its prompt or version control obeys as soon as somebody enters the
 /// directory.
 const ON_ENTERING: &[&str] = &[".envrc", ".hg", ".jj", ".svn", ".bzr"];
@@ -127,17 +128,17 @@ const ON_ENTERING: &[&str] = &[".envrc", ".hg", ".jj", ".svn", ".bzr"];
 /// approve a command's change of such a path. Accepts any depth and letter case.
 #[must_use]
 pub fn is_guarded(path: &RelPath) -> bool {
-    protection(path) != Protection::None
+    protection_of(path) != Protection::None
 }
 
 /// Returns the protection of `path`, at any depth and in any letter case.
-pub(crate) fn protection(path: &RelPath) -> Protection {
-    path.components().map(component).max().unwrap_or(Protection::None)
+pub(crate) fn protection_of(path: &RelPath) -> Protection {
+    path.components().map(component_protection).max().unwrap_or(Protection::None)
 }
 
-/// As [`protection`], for a path in a shell command, which may be absolute or contain `..`.
+/// As [`protection_of`], for a path in a shell command, which may be absolute or contain `..`.
 pub(crate) fn protection_of_text(path: &str) -> Protection {
-    path.split('/').map(|name| component(name.as_bytes())).max().unwrap_or(Protection::None)
+    path.split('/').map(|name| component_protection(name.as_bytes())).max().unwrap_or(Protection::None)
 }
 
 /// Returns true if `path`, or a directory above it, is guarded and obeyed wherever it is, as soon
@@ -146,20 +147,20 @@ pub(crate) fn protection_of_text(path: &str) -> Protection {
 #[must_use]
 pub fn is_obeyed_on_entering(path: &RelPath) -> bool {
     path.components().any(|name| {
-        component(name) == Protection::Forbidden
-            || plain(name).is_some_and(|plain| ON_ENTERING.contains(&plain.as_str()))
+        component_protection(name) == Protection::Forbidden
+            || normalized_name(name).is_some_and(|plain| ON_ENTERING.contains(&plain.as_str()))
     })
 }
 
-fn component(name: &[u8]) -> Protection {
-    let Some(plain) = plain(name) else { return Protection::None };
+fn component_protection(name: &[u8]) -> Protection {
+    let Some(plain) = normalized_name(name) else { return Protection::None };
     let plain = plain.as_str();
     if plain == ".git" || plain == "git~1" {
         return Protection::Forbidden;
     }
-    let named = GUARDED.iter().find(|(guarded, _)| *guarded == plain);
-    let named = named.or_else(|| BEGINNINGS.iter().find(|(front, _)| plain.starts_with(front)));
-    match named.or_else(|| ENDINGS.iter().find(|(ending, _)| plain.ends_with(ending))) {
+    let named = GUARDED_NAMES.iter().find(|(guarded, _)| *guarded == plain);
+    let named = named.or_else(|| GUARDED_BEGINNINGS.iter().find(|(front, _)| plain.starts_with(front)));
+    match named.or_else(|| GUARDED_ENDINGS.iter().find(|(ending, _)| plain.ends_with(ending))) {
         Some((_, why)) => Protection::Guarded(why),
         None => Protection::None,
     }
@@ -167,7 +168,7 @@ fn component(name: &[u8]) -> Protection {
 
 /// Returns a name as the most lenient file system compares it; `None` for a name that can't be
 /// guarded.
-fn plain(name: &[u8]) -> Option<String> {
+fn normalized_name(name: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(name).ok()?;
     if !name.contains(['.', '~']) {
         return None;
@@ -221,7 +222,7 @@ mod tests {
         ];
         for path in ordinary {
             let path = RelPath::parse(path).unwrap();
-            assert_eq!((protection(&path), is_guarded(&path)), (Protection::None, false), "{path}");
+            assert_eq!((protection_of(&path), is_guarded(&path)), (Protection::None, false), "{path}");
         }
     }
 
@@ -282,13 +283,13 @@ mod tests {
             assert!(is_guarded(&RelPath::parse(path).unwrap()), "{path}");
         }
         for path in forbidden {
-            assert_eq!(protection(&RelPath::parse(path).unwrap()), Protection::Forbidden, "{path}");
+            assert_eq!(protection_of(&RelPath::parse(path).unwrap()), Protection::Forbidden, "{path}");
         }
         for path in guarded {
-            let found = protection(&RelPath::parse(path).unwrap());
+            let found = protection_of(&RelPath::parse(path).unwrap());
             assert!(matches!(found, Protection::Guarded(_)), "{path}: {found:?}");
         }
-        assert_eq!(protection(&RelPath::parse(b"\xff.git").unwrap()), Protection::None);
+        assert_eq!(protection_of(&RelPath::parse(b"\xff.git").unwrap()), Protection::None);
         assert_eq!(protection_of_text("/srv/p/../p/.git/hooks/x"), Protection::Forbidden);
     }
 }

@@ -27,20 +27,24 @@ const fn preset(name: &'static str, about: &'static str, hosts: &'static [&'stat
     Preset { name, about, hosts, plain_http: false }
 }
 
-const fn plain(name: &'static str, about: &'static str, hosts: &'static [&'static str]) -> Preset {
+const fn preset_without_fetch(
+    name: &'static str,
+    about: &'static str,
+    hosts: &'static [&'static str],
+) -> Preset {
     Preset { name, about, hosts, plain_http: true }
 }
 
 /// All presets, sorted by name.
 pub const PRESETS: &[Preset] = &[
-    plain("alpine", "Alpine Linux packages", &["dl-cdn.alpinelinux.org"]),
+    preset_without_fetch("alpine", "Alpine Linux packages", &["dl-cdn.alpinelinux.org"]),
     preset("conda", "Conda packages", &["conda.anaconda.org", "repo.anaconda.com"]),
     preset("cpan", "Perl modules", &["cpan.metacpan.org", "fastapi.metacpan.org", "www.cpan.org"]),
     preset("cran", "R packages", &["cloud.r-project.org", "cran.r-project.org"]),
     preset("crates", "Rust crates", &["index.crates.io", "static.crates.io"]),
-    plain("debian", "Debian packages", &["deb.debian.org", "security.debian.org"]),
+    preset_without_fetch("debian", "Debian packages", &["deb.debian.org", "security.debian.org"]),
     preset("deno", "Deno and JSR modules", &["jsr.io", "npm.jsr.io", "deno.land", "dl.deno.land"]),
-    plain("fedora", "Fedora packages", &["mirrors.fedoraproject.org", "dl.fedoraproject.org"]),
+    preset_without_fetch("fedora", "Fedora packages", &["mirrors.fedoraproject.org", "dl.fedoraproject.org"]),
     preset("go", "Go modules", &["proxy.golang.org", "sum.golang.org"]),
     preset(
         "gradle",
@@ -64,11 +68,15 @@ pub const PRESETS: &[Preset] = &[
     preset("pypi", "Python packages", &["pypi.org", "files.pythonhosted.org"]),
     preset("rubygems", "Ruby gems", &["rubygems.org", "index.rubygems.org"]),
     preset("rustup", "Rust toolchains", &["static.rust-lang.org"]),
-    plain("ubuntu", "Ubuntu packages", &["archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com"]),
+    preset_without_fetch(
+        "ubuntu",
+        "Ubuntu packages",
+        &["archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com"],
+    ),
 ];
 
 /// Other names of presets.
-const ALIASES: &[(&str, &str)] = &[
+const PRESET_ALIASES: &[(&str, &str)] = &[
     ("cargo", "crates"),
     ("crates.io", "crates"),
     ("gem", "rubygems"),
@@ -98,8 +106,8 @@ impl std::error::Error for UnknownPreset {}
 
 /// Returns the preset of this name, in any letter case.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Preset> {
-    let known = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
+pub fn find_preset(name: &str) -> Option<&'static Preset> {
+    let known = PRESET_ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
     let name = known.map_or(name, |(_, preset)| preset);
     PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name))
 }
@@ -110,8 +118,8 @@ pub fn find(name: &str) -> Option<&'static Preset> {
 /// # Errors
 /// [`UnknownPreset`] for a text without a dot that is not a preset's name: no public host has such
 /// a name.
-pub fn hosts(text: &str) -> Result<Vec<String>, UnknownPreset> {
-    if let Some(preset) = find(text) {
+pub fn resolve_hosts(text: &str) -> Result<Vec<String>, UnknownPreset> {
+    if let Some(preset) = find_preset(text) {
         return Ok(preset.hosts.iter().map(|host| (*host).to_owned()).collect());
     }
     if text.contains('.') {
@@ -135,7 +143,7 @@ mod tests {
     #[test]
     fn presets_are_names_of_hosts() {
         for preset in PRESETS {
-            assert!(find(preset.name) == Some(preset) && !preset.name.contains('.'));
+            assert!(find_preset(preset.name) == Some(preset) && !preset.name.contains('.'));
             assert!(!preset.hosts.is_empty() && !preset.about.is_empty());
             for host in preset.hosts {
                 assert!(host.contains('.') && !host.starts_with("*."), "{host}");
@@ -146,20 +154,22 @@ mod tests {
             }
         }
         assert!(PRESETS.is_sorted_by_key(|preset| preset.name));
-        for (alias, name) in ALIASES {
-            assert_eq!(find(alias), find(name), "{alias}");
-            assert!(find(alias).is_some() && !PRESETS.iter().any(|preset| preset.name == *alias));
+        for (alias, name) in PRESET_ALIASES {
+            assert_eq!(find_preset(alias), find_preset(name), "{alias}");
+            assert!(find_preset(alias).is_some() && !PRESETS.iter().any(|preset| preset.name == *alias));
         }
     }
 
     #[test]
     fn a_text_is_a_preset_or_a_host() {
-        assert_eq!(hosts("PyPI").unwrap(), ["pypi.org", "files.pythonhosted.org"]);
-        assert_eq!(hosts("cargo"), hosts("crates.io"));
-        assert_eq!(hosts("*.example.org").unwrap(), ["*.example.org"]);
-        let error = hosts("npmm").unwrap_err().to_string();
+        assert_eq!(resolve_hosts("PyPI").unwrap(), ["pypi.org", "files.pythonhosted.org"]);
+        assert_eq!(resolve_hosts("cargo"), resolve_hosts("crates.io"));
+        assert_eq!(resolve_hosts("*.example.org").unwrap(), ["*.example.org"]);
+        let error = resolve_hosts("npmm").unwrap_err().to_string();
         assert!(error.contains("`npmm`") && error.contains(" npm "), "{error}");
-        assert!(hosts("").is_err() && hosts("*").is_err() && hosts("localhost").is_err());
+        assert!(
+            resolve_hosts("").is_err() && resolve_hosts("*").is_err() && resolve_hosts("localhost").is_err()
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Detection of secrets in texts: configured values, well-known token shapes, passwords in URLs,
 //! and values after names that mark them as secret.
 //!
-//! [`Redactor::redact`] replaces secrets by [`MASK`]. It works on whole texts: a secret that is
+//! [`Redactor::redact`] replaces secrets by [`SECRET_MASK`]. It works on whole texts: a secret that is
 //! split over two chunks of a stream is found in neither, so a stream has to be joined first.
 
 use std::borrow::Cow;
@@ -20,9 +20,9 @@ mod settings;
 mod shapes;
 
 pub use names::is_secret_name;
-pub use placeholders::MASK;
+pub use placeholders::SECRET_MASK;
 pub use settings::{is_settings_file, mask_settings};
-use shapes::{SHAPES, Text};
+use shapes::{SECRET_SHAPES, ScannedText};
 
 /// Minimum length of a configured value: shorter values such as `true` or `8080` would be found
 /// everywhere.
@@ -74,20 +74,20 @@ impl Redactor {
             );
         }
         // Parts of the mask itself can't be masked.
-        values.retain(|value| !MASK.contains(value.as_str()));
+        values.retain(|value| !SECRET_MASK.contains(value.as_str()));
         Self { values: values.into_iter().collect(), searcher: OnceLock::new(), quick: OnceLock::new() }
     }
 
-    /// Replaces every secret in the text by [`MASK`]; returns the text unchanged if there is none.
+    /// Replaces every secret in the text by [`SECRET_MASK`]; returns the text unchanged if there is none.
     ///
     /// Takes linear time. In an `Authorization` header, only the credentials are replaced.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(searcher) = self.searcher() else {
             // The searcher could not be built with so many patterns: the whole text is masked.
-            return if text.is_empty() { Cow::Borrowed(text) } else { Cow::Borrowed(MASK) };
+            return if text.is_empty() { Cow::Borrowed(text) } else { Cow::Borrowed(SECRET_MASK) };
         };
-        let mut secrets = self.secrets(searcher, text);
+        let mut secrets = self.search_secrets(searcher, text);
         if secrets.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -97,7 +97,7 @@ impl Redactor {
         for secret in secrets {
             if secret.start >= done {
                 redacted.push_str(text.get(done..secret.start).unwrap_or_default());
-                redacted.push_str(MASK);
+                redacted.push_str(SECRET_MASK);
             }
             done = done.max(secret.end);
         }
@@ -108,8 +108,9 @@ impl Redactor {
     /// Returns the positions of the secrets in a text, in order and without overlaps, for searching
     /// many texts most of which have none.
     #[must_use]
-    pub fn places(&self, text: &str) -> Vec<Range<usize>> {
-        let quick = self.quick.get_or_init(|| self.build(MatchKind::LeftmostFirst, AhoCorasickKind::DFA));
+    pub fn find_secrets(&self, text: &str) -> Vec<Range<usize>> {
+        let quick =
+            self.quick.get_or_init(|| self.build_searcher(MatchKind::LeftmostFirst, AhoCorasickKind::DFA));
         let nothing = quick.as_ref().is_some_and(|quick| !quick.is_match(text));
         let Some(searcher) = self.searcher() else {
             // The searcher could not be built with so many patterns: the whole text is masked.
@@ -117,7 +118,7 @@ impl Redactor {
         };
         let mut secrets = match nothing {
             true => by_surroundings(text),
-            false => self.secrets(searcher, text),
+            false => self.search_secrets(searcher, text),
         };
         secrets.sort_unstable_by_key(|secret| (secret.start, secret.end));
         let mut places: Vec<Range<usize>> = Vec::with_capacity(secrets.len());
@@ -154,10 +155,10 @@ impl Redactor {
                 }
                 Value::Number(number) => {
                     /// Numbers with eight digits: shorter values are not searched.
-                    const LEAST: u64 = 10_000_000;
-                    let long = number.as_u64().is_some_and(|number| number >= LEAST);
+                    const MIN_NUMBER: u64 = 10_000_000;
+                    let long = number.as_u64().is_some_and(|number| number >= MIN_NUMBER);
                     if long && matches!(self.redact(&number.to_string()), Cow::Owned(_)) {
-                        *value = Value::String(MASK.to_owned());
+                        *value = Value::String(SECRET_MASK.to_owned());
                     }
                 }
                 Value::Null | Value::Bool(_) => {}
@@ -167,25 +168,27 @@ impl Redactor {
 
     /// An NFA needs a tenth of a deterministic automaton's memory, and is built in microseconds.
     fn searcher(&self) -> Option<&AhoCorasick> {
-        let built =
-            self.searcher.get_or_init(|| self.build(MatchKind::Standard, AhoCorasickKind::ContiguousNFA));
+        let built = self
+            .searcher
+            .get_or_init(|| self.build_searcher(MatchKind::Standard, AhoCorasickKind::ContiguousNFA));
         built.as_ref()
     }
 
-    fn build(&self, matches: MatchKind, kind: AhoCorasickKind) -> Option<AhoCorasick> {
-        let patterns = self.values.iter().map(String::as_str).chain(SHAPES.iter().map(|shape| shape.prefix));
+    fn build_searcher(&self, matches: MatchKind, kind: AhoCorasickKind) -> Option<AhoCorasick> {
+        let patterns =
+            self.values.iter().map(String::as_str).chain(SECRET_SHAPES.iter().map(|shape| shape.prefix));
         AhoCorasick::builder().match_kind(matches).kind(Some(kind)).build(patterns).ok()
     }
 
     /// Returns the positions of the secrets, in the order of their prefixes' ends; they may
     /// overlap.
-    fn secrets(&self, searcher: &AhoCorasick, text: &str) -> Vec<Range<usize>> {
+    fn search_secrets(&self, searcher: &AhoCorasick, text: &str) -> Vec<Range<usize>> {
         let mut secrets = by_surroundings(text);
-        let mut text = Text::new(text);
+        let mut text = ScannedText::new(text);
         for found in searcher.find_overlapping_iter(text.bytes) {
             let index = found.pattern().as_usize();
-            match index.checked_sub(self.values.len()).and_then(|index| SHAPES.get(index)) {
-                Some(shape) => secrets.extend(shape.secret(&mut text, found.start())),
+            match index.checked_sub(self.values.len()).and_then(|index| SECRET_SHAPES.get(index)) {
+                Some(shape) => secrets.extend(shape.secret_at(&mut text, found.start())),
                 None => secrets.push(found.range()),
             }
         }
@@ -196,8 +199,8 @@ impl Redactor {
 /// Returns the positions of secrets that are recognized by the surrounding text.
 fn by_surroundings(text: &str) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
-    addresses::passwords(text.as_bytes(), &mut secrets);
-    settings::values(text.as_bytes(), &mut secrets);
+    addresses::find_passwords(text.as_bytes(), &mut secrets);
+    settings::find_values(text.as_bytes(), &mut secrets);
     // A position never begins or ends within a character.
     secrets.retain(|secret| text.get(secret.clone()).is_some());
     secrets

@@ -51,7 +51,7 @@ pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
 ];
 
 /// Prefix of the names of MCP servers' tools.
-pub(crate) const MCP: &str = "mcp__";
+pub(crate) const MCP_PREFIX: &str = "mcp__";
 /// Maximum characters of an unknown name that an error repeats.
 const MAX_SHOWN_CHARS: usize = 60;
 /// Minimum Jaro-Winkler similarity of a name that is suggested.
@@ -115,7 +115,7 @@ pub fn suggest_tool<'a>(name: &str, registered: impl Iterator<Item = &'a str> + 
 /// # Errors
 /// [`UnknownTool`] with the most similar built-in name.
 pub fn check_tool_name(name: &str, is_registered: &dyn Fn(&str) -> bool) -> Result<(), UnknownTool> {
-    let is_mcp = name.strip_prefix(MCP).is_some_and(|rest| !rest.is_empty());
+    let is_mcp = name.strip_prefix(MCP_PREFIX).is_some_and(|rest| !rest.is_empty());
     if builtin_tool(name).is_some() || is_mcp || is_registered(name) {
         return Ok(());
     }

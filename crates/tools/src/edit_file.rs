@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use journeyman_edit::{
     Allow, EditOp, OpContext, OpError, OpNote, Outcome, Refusal, Replace, Strategy, apply_ops,
 };
-use journeyman_policy::secrets::MASK;
+use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_workspace::{Change, ChangeSet, Expected, WorkspaceError};
 use schemars::JsonSchema;
@@ -131,7 +131,7 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
         Some(new) if !outcome.is_unchanged() => new.clone(),
         _ => return Err(ToolError::Edit { path, edit: None, refusal: Box::new(Refusal::NoChange) }),
     };
-    if new.contains(MASK) && !text.contains(MASK) {
+    if new.contains(SECRET_MASK) && !text.contains(SECRET_MASK) {
         return Err(ToolError::Masked { path });
     }
     let bytes = content.encode(&new).map_err(|source| ToolError::Encode { path: path.clone(), source })?;

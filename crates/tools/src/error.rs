@@ -98,7 +98,7 @@ pub enum ToolError {
     #[error(
         "`{path}` was not changed: the new text has {mask}, which stands for a secret that you can't see; use \
          edit_file around it, and leave the line with the secret alone",
-        mask = journeyman_policy::secrets::MASK
+        mask = journeyman_policy::secrets::SECRET_MASK
     )]
     Masked {
         /// The file.

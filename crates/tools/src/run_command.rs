@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::secrets::{is_settings_file, mask_settings};
-use journeyman_policy::{CommandAnalysis, Part, analyse, in_directory, registry};
+use journeyman_policy::{CommandAnalysis, CommandPart, analyse_command, in_directory, registry};
 use journeyman_protocol::{CallId, Effects, FileChange, FileChangeKind, Level, RelPath, SessionId, ToolSpec};
 use journeyman_sandbox::{
     Completed, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request, Running,
@@ -29,7 +29,7 @@ use crate::read_file::OUTPUT;
 use crate::shape::{Shape, not_found};
 use crate::tool::{in_background, names_told};
 use crate::{CALL_TIME, Seen, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
-use journeyman_policy::GUARDS;
+use journeyman_policy::GUARD_RULES;
 
 /// A longer command is a program; it belongs into a file. The system refuses single arguments over
 /// 128 KiB.
@@ -94,12 +94,14 @@ impl Wish {
 
     /// Returns true if the command names a file of settings: what it prints may be its content.
     fn names_settings(&self) -> bool {
-        named_words(&self.command, &analyse(&self.judged(), &[])).iter().any(|word| is_settings_file(word))
+        named_words(&self.command, &analyse_command(&self.judged(), &[]))
+            .iter()
+            .any(|word| is_settings_file(word))
     }
 
     /// Returns true if the command is known to read only. Then the sandbox lets it do no more.
     fn only_reads(&self) -> bool {
-        analyse(&self.judged(), &[]).level == Level::ReadOnly
+        analyse_command(&self.judged(), &[]).level == Level::ReadOnly
     }
 }
 
@@ -141,9 +143,9 @@ impl RunCommand {
         }
         let mut rules = NetworkRules::default();
         for text in wanted {
-            let preset = registry::find(text);
+            let preset = registry::find_preset(text);
             rules.plain_http |= preset.is_some_and(|preset| preset.plain_http);
-            for host in registry::hosts(text).map_err(|error| refuse(error.to_string()))? {
+            for host in registry::resolve_hosts(text).map_err(|error| refuse(error.to_string()))? {
                 let pattern = host.parse().map_err(|error: HostPatternError| refuse(error.to_string()))?;
                 if !rules.hosts.contains(&pattern) {
                     rules.hosts.push(pattern);
@@ -201,17 +203,17 @@ impl RunCommand {
 /// in directories that tools make again, may be named by any build; not by a command that is
 /// allowed because it changes what undo covers.
 fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
-    let analysis = analyse(&wish.judged(), &[]);
+    let analysis = analyse_command(&wish.judged(), &[]);
     if !matches!(analysis.level, Level::Edit | Level::Shell) {
         return false;
     }
     let edits = analysis.level == Level::Edit;
     let destroys = edits || analysis.destroys.is_some();
     // Patterns, patches and prefixes don't name the files that they affect.
-    let says = |part: &Part, words: &[&str]| {
+    let says = |part: &CommandPart, words: &[&str]| {
         part.words.iter().map(|word| word.text.as_str()).take(words.len()).eq(words.iter().copied())
     };
-    let open = |part: &Part| {
+    let open = |part: &CommandPart| {
         part.level == Level::Edit
             && (part.words.iter().any(|word| !word.known)
                 || says(part, &["git", "apply"])
@@ -388,7 +390,9 @@ async fn prepare(
         };
         let guard = match only_reads {
             true => None,
-            false => Some(Arc::new(Mutex::new(GuardedState::before_command(&workspace, &before, GUARDS)?))),
+            false => {
+                Some(Arc::new(Mutex::new(GuardedState::before_command(&workspace, &before, GUARD_RULES)?)))
+            }
         };
         Ok(BeforeCommand { workspace, session, call, seen, before, guard })
     })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_policy::secrets::MASK;
+use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{Body, Change, ChangeSet, Expected, FileContent, LineEnding, WorkspaceError};
 use schemars::JsonSchema;
@@ -66,8 +66,8 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
             Sight::Changed | Sight::ChangedByUs => return Err(stale(context, path, old)),
         }
     }
-    let had_mask = old.as_ref().and_then(FileContent::text).is_some_and(|old| old.contains(MASK));
-    if text.contains(MASK) && !had_mask {
+    let had_mask = old.as_ref().and_then(FileContent::text).is_some_and(|old| old.contains(SECRET_MASK));
+    if text.contains(SECRET_MASK) && !had_mask {
         return Err(ToolError::Masked { path });
     }
     let lines = text.lines().count();

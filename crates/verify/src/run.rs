@@ -21,7 +21,7 @@ use crate::diagnostics::{beneath, parse};
 use crate::guard::warnings;
 use crate::outcome::judge;
 use crate::{Check, VerifyError};
-use journeyman_policy::GUARDS;
+use journeyman_policy::GUARD_RULES;
 
 /// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback
 /// quotes.
@@ -227,7 +227,7 @@ async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Gua
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let begun = in_background(move || {
         let before = workspace.commands().begin_checks(&session)?;
-        let guard = GuardedState::before_command(&workspace, &before, GUARDS)?;
+        let guard = GuardedState::before_command(&workspace, &before, GUARD_RULES)?;
         Ok((before, guard))
     });
     begun.await?.map_err(|source| untracked(check, source))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
-use journeyman_policy::{Call, Layer, Policy, Rules};
+use journeyman_policy::{Call, Policy, RuleLayer, Rules};
 use journeyman_protocol::{
     AgentState, CallRecord, CallState, Decision, Effects, Enforcement, Event, Mode, RelPath, RunOutcome,
     SandboxNeeds, ToolUse, TurnPhase, Verdict,
@@ -80,7 +80,7 @@ impl Approvals {
 
     /// Returns the rules that a lasting answer about a call would make.
     pub(crate) fn propose_rules(&self, call: &Call<'_>) -> Option<Rules> {
-        self.policy.propose(call).ok()
+        self.policy.propose_rules(call).ok()
     }
 
     /// Registers the project's own check commands with policy.
@@ -162,7 +162,7 @@ impl Approvals {
         match judged.verdict.decision {
             Decision::Allow => {
                 let verdict = judged.verdict;
-                let in_session = |rule: &String| rule.starts_with(Layer::Session.name());
+                let in_session = |rule: &String| rule.starts_with(RuleLayer::Session.name());
                 let note = verdict.rules.iter().any(in_session).then(|| ALLOWED_EARLIER_NOTE.to_owned());
                 let change = CallChange { note, by: None, verdict: Some(verdict) };
                 cx.transcript.change_call(&ready.call, CallState::Approved, change);

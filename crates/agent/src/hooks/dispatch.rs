@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_model::ModelRequest;
-use journeyman_policy::GUARDS;
+use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{
     CallId, ErrorPhase, Event, FileChange, Message, MessageKind, RelPath, Role, RunOutcome,
 };
@@ -380,7 +380,7 @@ async fn snapshot_tree(cx: &mut Context) -> Option<(TreeSnapshot, GuardedState)>
     let workspace = Arc::clone(&cx.workspace);
     let begun = run_blocking("looking at the tree", move || {
         let before = workspace.commands().begin()?;
-        let guard = GuardedState::before(&workspace, GUARDS)?;
+        let guard = GuardedState::before(&workspace, GUARD_RULES)?;
         Ok((before, guard))
     });
     match begun.await.and_then(|begun| begun.map_err(|error: WorkspaceError| AgentError::from(error))) {

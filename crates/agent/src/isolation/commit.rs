@@ -9,7 +9,7 @@ use journeyman_git::{
     CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, HookConfinement, HookRun, PendingBranch,
     UserGit,
 };
-use journeyman_policy::GUARDS;
+use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{CheckOutcome, CommitReport, Event, Evidence, FileChange, RelPath, SessionId};
 use journeyman_store::Blobs;
 use journeyman_workspace::{
@@ -144,7 +144,7 @@ impl Committer {
         let watched = Arc::clone(tree);
         let begun = run_blocking("looking at the tree", move || {
             let before = watched.commands().begin()?;
-            let guard = GuardedState::before(&watched, GUARDS)?;
+            let guard = GuardedState::before(&watched, GUARD_RULES)?;
             Ok::<_, WorkspaceError>((before, guard))
         });
         let (before, guard) = begun.await??;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use journeyman_policy::secrets::MASK;
+use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{
     CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, GuardViolation, MessageKind,
     ReminderCategory, ResultPart, ToolUse, UnixMillis,
@@ -121,7 +121,7 @@ pub(crate) fn dropped_messages(cx: &Context, cut_off: CutOffPolicy) -> Vec<Messa
 fn close_masked_calls(cx: &mut Context, found: &mut CutOffWork) {
     let open = cx.transcript.state().calls.iter().filter(|open| open.result.is_none());
     let masked: Vec<CallId> = open
-        .filter(|open| open.call.input.to_string().contains(MASK))
+        .filter(|open| open.call.input.to_string().contains(SECRET_MASK))
         .map(|open| open.call.id.clone())
         .collect();
     for call in masked {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_policy::{Layer, Rules};
+use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{Seq, SessionId};
 
 use super::inbox::Inbox;
@@ -53,9 +53,9 @@ pub(crate) fn assemble_session(
     let said = state
         .allowed
         .iter()
-        .filter_map(|rules| Rules::parse_with_tools(rules, Layer::Session, "", &|_| true).ok());
+        .filter_map(|rules| Rules::parse_with_tools(rules, RuleLayer::Session, "", &|_| true).ok());
     parts.policy =
-        said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.unfiled()));
+        said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.without_file()));
     let lease = Arc::new(lease);
     if state.last == Seq::START {
         // Written with the first message, so that a session cut off right after it has its settings

@@ -184,8 +184,8 @@ fn parse_network(value: &Value) -> Result<Network, String> {
     let mut rules = NetworkRules::default();
     for item in value.as_array().ok_or_else(wrong)? {
         let given = item.as_str().ok_or_else(wrong)?;
-        let hosts =
-            registry::hosts(given).map_err(|error| format!("has a `network` that is wrong: {error}"))?;
+        let hosts = registry::resolve_hosts(given)
+            .map_err(|error| format!("has a `network` that is wrong: {error}"))?;
         for host in hosts {
             rules.hosts.push(host.parse().map_err(|error: HostPatternError| error.to_string())?);
         }

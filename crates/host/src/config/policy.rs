@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use journeyman_policy::{Layer, Policy, Rule, Rules};
+use journeyman_policy::{Policy, Rule, RuleLayer, Rules};
 use rustix::fs::FlockOperation;
 
 use super::ConfigError;
@@ -21,7 +21,7 @@ const POLICY_FILE: &str = "policy.toml";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFile {
     /// The layer of the rules.
-    pub layer: Layer,
+    pub layer: RuleLayer,
     /// The path of the file.
     pub path: PathBuf,
     /// The number of rules; `None` where the file doesn't exist.
@@ -56,19 +56,19 @@ pub fn load_policy(
     registered_tools: &[&str],
 ) -> Result<LoadedPolicy, ConfigError> {
     let user = environment.config_dir().map(|dir| dir.join(POLICY_FILE));
-    let mut places = vec![(Layer::Admin, admin.map(Path::to_owned)), (Layer::User, user)];
+    let mut places = vec![(RuleLayer::Admin, admin.map(Path::to_owned)), (RuleLayer::User, user)];
     let projects: Vec<&Path> = dirs_of_repository(root);
-    places.extend(projects.iter().map(|dir| (Layer::Project, Some(dir.join(PROJECT_DIR).join(POLICY_FILE)))));
+    places.extend(projects.iter().map(|dir| (RuleLayer::Project, Some(dir.join(PROJECT_DIR).join(POLICY_FILE)))));
     let mut projects = projects.into_iter();
     let mut loaded = LoadedPolicy { policy: Policy::default(), files: Vec::new() };
     for (layer, path) in places {
         let Some(path) = path else { continue };
         let text = match layer {
-            Layer::Project => match projects.next() {
+            RuleLayer::Project => match projects.next() {
                 Some(dir) => read_project(dir, POLICY_FILE)?,
                 None => None,
             },
-            Layer::Admin | Layer::User | Layer::Session => read_file(&path)?,
+            RuleLayer::Admin | RuleLayer::User | RuleLayer::Session => read_file(&path)?,
         };
         let mut count = None;
         if let Some(text) = text {
@@ -110,7 +110,7 @@ pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     let path = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());
     let mut text = read_file(&path)?.unwrap_or_default();
     let shown = Source::User(place.clone()).to_string();
-    let there = Rules::parse_with_tools(&text, Layer::User, &shown, &|_| true)?;
+    let there = Rules::parse_with_tools(&text, RuleLayer::User, &shown, &|_| true)?;
     let known = |rule: &Rule| there.iter().any(|(_, old)| old == rule);
     let new: Vec<String> =
         rules.iter().map(|(_, rule)| rule).filter(|rule| !known(rule)).map(Rule::to_toml).collect();
@@ -122,7 +122,7 @@ pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     }
     let when: String = when.chars().filter(|c| !c.is_control()).collect();
     text.push_str(&format!("# Allowed \"forever\" on {when}.\n{}", new.join("\n")));
-    Rules::parse_with_tools(&text, Layer::User, &shown, &|_| true)?;
+    Rules::parse_with_tools(&text, RuleLayer::User, &shown, &|_| true)?;
     replace_file(&path, &text).map_err(unwritable)?;
     Ok(place)
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_policy::GUARDS;
+use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId};
 use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
@@ -109,7 +109,7 @@ impl CommandProject {
             ..Options::new(state.0.join("project"), blobs)
         };
         let workspace = Workspace::open(root, options).context("the project")?;
-        let guard = (!read_only).then(|| GuardedState::before(&workspace, GUARDS));
+        let guard = (!read_only).then(|| GuardedState::before(&workspace, GUARD_RULES));
         let guard = guard.transpose().context("looking for what a command may not change")?;
         let linked = if overlay || read_only {
             HardLinks::default()

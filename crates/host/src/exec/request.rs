@@ -242,7 +242,9 @@ fn parse_network(net: &[String], plain_http: bool) -> Result<Network, HostError>
     }
     let mut hosts = Vec::new();
     for word in words {
-        for host in registry::hosts(word).map_err(|error| HostError::usage(format_args!("--net: {error}")))? {
+        for host in
+            registry::resolve_hosts(word).map_err(|error| HostError::usage(format_args!("--net: {error}")))?
+        {
             let host: HostPattern =
                 host.parse().map_err(|error| HostError::usage(format_args!("--net: {error}")))?;
             hosts.push(host);

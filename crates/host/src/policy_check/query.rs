@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, check_tool_name};
+use journeyman_policy::{Call, MAIN_AGENT, PartExplanation, Policy, check_tool_name};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, Verdict};
 use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
@@ -142,7 +142,7 @@ pub struct PolicyAnswer {
     /// The verdict in the mode that would hold here.
     pub verdict: Verdict,
     /// The parts of the command with the rules that match them.
-    pub parts: Vec<Explained>,
+    pub parts: Vec<PartExplanation>,
     /// True if all of the command is understood.
     pub is_understood: bool,
 }
@@ -167,7 +167,7 @@ pub async fn judge_call(
     let verdicts = modes.into_iter().map(|mode| (mode, judge(mode))).collect();
     let mode = mode.unwrap_or_else(|| config.mode_or(Mode::Edit));
     let verdict = judge(mode);
-    let (parts, is_understood) = policy.explain(&query.call(mode, sandbox.as_ref()));
+    let (parts, is_understood) = policy.explain_call(&query.call(mode, sandbox.as_ref()));
     Ok(PolicyAnswer { query, verdicts, verdict, parts, is_understood })
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use journeyman_host::config::ConfigError;
 use journeyman_host::config::{Environment, LoadedPolicy, keep_rules, load_policy};
-use journeyman_policy::{Call, Layer, Rules};
+use journeyman_policy::{Call, RuleLayer, Rules};
 use journeyman_protocol::{Decision, Effects, Mode, RelPath};
 
 /// A machine with places for the layers.
@@ -58,7 +58,7 @@ fn every_file_counts_and_none_loosens_another() {
     let none = machine.load().unwrap();
     assert_eq!(
         none.files.iter().map(|file| (file.layer, file.rules)).collect::<Vec<_>>(),
-        [(Layer::Admin, None), (Layer::User, None), (Layer::Project, None)]
+        [(RuleLayer::Admin, None), (RuleLayer::User, None), (RuleLayer::Project, None)]
     );
     machine.file(
         USER,
@@ -129,7 +129,7 @@ fn what_cannot_be_read_is_told_with_its_file() {
 fn what_is_kept_is_added_once_and_leaves_the_rest_as_it_was() {
     let machine = Machine::new();
     let dir = machine.at("config/journeyman");
-    let rules = |path: &str| Rules::parse(&rule(path, "allow"), Layer::Session, "").unwrap();
+    let rules = |path: &str| Rules::parse(&rule(path, "allow"), RuleLayer::Session, "").unwrap();
     assert_eq!(keep_rules(&dir, &rules("a"), "2026-01-31").unwrap(), machine.at(USER));
     let first = std::fs::read_to_string(machine.at(USER)).unwrap();
     assert_eq!(

@@ -2,10 +2,10 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::options::UNKNOWN;
+use super::options::UNKNOWN_REST;
 
 /// Prefix of gawk's network connections.
-const INET: &str = "/inet";
+const INET_PREFIX: &str = "/inet";
 
 /// Returns true if `awk` with these arguments only prints and computes: it writes no files, runs no
 /// program, and reads from no command.
@@ -13,7 +13,7 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
     let mut rest = arguments;
     loop {
         match rest {
-            ["-F" | "-v", value, after @ ..] if !value.contains(UNKNOWN) => rest = after,
+            ["-F" | "-v", value, after @ ..] if !value.contains(UNKNOWN_REST) => rest = after,
             // The value of a variable with an ordinary name is data.
             ["-v", value, after @ ..] if names_a_variable(value) => rest = after,
             ["--", after @ ..] => {
@@ -23,7 +23,7 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
             [option, after @ ..]
                 if option.len() > 2
                     && (option.starts_with("-F") || option.starts_with("-v"))
-                    && !option.contains(UNKNOWN) =>
+                    && !option.contains(UNKNOWN_REST) =>
             {
                 rest = after;
             }
@@ -49,20 +49,20 @@ fn names_a_variable(assignment: &str) -> bool {
 fn is_plain_operand(operand: &str) -> bool {
     let value = operand.split_once('=').map(|(_, value)| value);
     !operand.starts_with('-')
-        && !operand.starts_with(INET)
-        && !value.is_some_and(|value| value.contains(['/', '\\']) || value.contains(UNKNOWN))
+        && !operand.starts_with(INET_PREFIX)
+        && !value.is_some_and(|value| value.contains(['/', '\\']) || value.contains(UNKNOWN_REST))
 }
 
 /// Returns true if a word with unknown content may be the name of a connection.
 pub(super) fn may_connect(word: &Word) -> bool {
-    !word.known && (word.start.starts_with(INET) || INET.starts_with(word.start.as_str()))
-        || word.text.starts_with(INET)
+    !word.known && (word.start.starts_with(INET_PREFIX) || INET_PREFIX.starts_with(word.start.as_str()))
+        || word.text.starts_with(INET_PREFIX)
 }
 
 /// Searches the raw text for effects, including strings and patterns: only the full grammar tells a
 /// string from a pattern.
 fn is_tame(program: &str) -> bool {
-    const WAYS: &[&str] = &[
+    const FORBIDDEN_WAYS: &[&str] = &[
         "system",
         "getline",
         "@",
@@ -73,10 +73,10 @@ fn is_tame(program: &str) -> bool {
         "SYMTAB",
         "FUNCTAB",
         "PROCINFO",
-        INET,
-        UNKNOWN,
+        INET_PREFIX,
+        UNKNOWN_REST,
     ];
-    if WAYS.iter().any(|way| program.contains(way)) {
+    if FORBIDDEN_WAYS.iter().any(|way| program.contains(way)) {
         return false;
     }
     // `|` runs the command behind it, and `>` may write. `||` is not a pipe.
@@ -84,24 +84,24 @@ fn is_tame(program: &str) -> bool {
     if !program.replace("||", "").contains('|') && !action.contains('>') {
         return true;
     }
-    bare(program).is_some_and(|code| only_compares(&code))
+    strip_literals(program).is_some_and(|code| only_compares(&code))
 }
 
 /// Returns a program without the contents of its strings, patterns and comments. `None` if these
 /// can't be found with certainty: whether a slash divides depends on the text before it.
-fn bare(program: &str) -> Option<String> {
+fn strip_literals(program: &str) -> Option<String> {
     let mut code = String::with_capacity(program.len());
     let mut rest = program.chars();
     while let Some(character) = rest.next() {
         match character {
             '"' => {
-                quoted(&mut rest, '"')?;
+                skip_quoted(&mut rest, '"')?;
                 // An operand, replaced by a number and separated: `print"x"` prints.
                 code.push_str(" 0 ");
             }
-            '/' if divides(&code)? => code.push('/'),
+            '/' if slash_divides(&code)? => code.push('/'),
             '/' => {
-                quoted(&mut rest, '/')?;
+                skip_quoted(&mut rest, '/')?;
                 code.push_str(" 0 ");
             }
             '#' => {
@@ -119,7 +119,7 @@ fn bare(program: &str) -> Option<String> {
 }
 
 /// Skips to the end of a string or a pattern.
-fn quoted(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
+fn skip_quoted(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
     loop {
         match rest.next()? {
             '\n' => return None,
@@ -127,7 +127,7 @@ fn quoted(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
                 rest.next().filter(|escaped| *escaped != '\n')?;
             }
             found if found == end => return Some(()),
-            '[' if end == '/' => set(rest)?,
+            '[' if end == '/' => skip_bracket_set(rest)?,
             _ => {}
         }
     }
@@ -135,7 +135,7 @@ fn quoted(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
 
 /// Skips to the end of a pattern's bracket expression. Implementations differ about slashes in it,
 /// `[]a]`, `[^]a]`, and nested brackets.
-fn set(rest: &mut std::str::Chars<'_>) -> Option<()> {
+fn skip_bracket_set(rest: &mut std::str::Chars<'_>) -> Option<()> {
     let mut found = rest.next()?;
     if found == '^' {
         found = rest.next()?;
@@ -166,7 +166,7 @@ fn set(rest: &mut std::str::Chars<'_>) -> Option<()> {
 
 /// Returns true if a slash after this code divides, false if it begins a pattern; `None` if both
 /// are possible.
-fn divides(code: &str) -> Option<bool> {
+fn slash_divides(code: &str) -> Option<bool> {
     let code = code.trim_end_matches([' ', '\t']);
     match code.chars().next_back() {
         None

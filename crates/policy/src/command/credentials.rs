@@ -6,7 +6,7 @@
 use crate::secrets::is_secret_name;
 
 /// Names of files and directories in a home directory that hold credentials.
-const HOLDERS: &[&str] = &[
+const CREDENTIAL_NAMES: &[&str] = &[
     ".aws",
     ".azure",
     ".docker",
@@ -29,7 +29,7 @@ const HOLDERS: &[&str] = &[
     "shadow",
 ];
 /// Programs that describe a file without showing its content.
-const ABOUT: &[&str] = &[
+const DESCRIBING_PROGRAMS: &[&str] = &[
     ":", "[", "[[", "basename", "cd", "dirname", "du", "echo", "file", "ls", "printf", "readlink",
     "realpath", "stat", "test", "which",
 ];
@@ -37,7 +37,7 @@ const ABOUT: &[&str] = &[
 /// Returns true if a program with these words reads credentials: files outside the project that
 /// hold them, or a variable with a secret name.
 pub(super) fn are_read<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> bool {
-    !ABOUT.contains(&program) && { words }
+    !DESCRIBING_PROGRAMS.contains(&program) && { words }
         .any(|word| is_holder(word) || program == "printenv" && is_secret_name(word))
 }
 
@@ -46,5 +46,6 @@ fn is_holder(word: &str) -> bool {
     let path = word.split_once('=').map_or(word, |(_, value)| value).trim_start_matches(['"', '\'']);
     let outside = path.starts_with(['/', '~', '$']) || path.split('/').any(|name| name == "..");
     let environment = path.starts_with("/proc/") && path.ends_with("/environ");
-    outside && (environment || path.split('/').any(|name| HOLDERS.contains(&name.trim_end_matches('"'))))
+    outside
+        && (environment || path.split('/').any(|name| CREDENTIAL_NAMES.contains(&name.trim_end_matches('"'))))
 }

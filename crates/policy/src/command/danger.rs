@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-use names::{HARMLESS_DEVICES, Judged, MACHINES, PACKAGES, SYSTEM, SYSTEM_PLACES};
+use names::{CHANGES_SYSTEM, HARMLESS_DEVICES, INSTALLS_PACKAGES, Judged, REACHES_MACHINES, SYSTEM_PLACES};
 
 use journeyman_protocol::Level;
 
 use super::options::{has_cluster, has_option};
-use super::part::{Part, Word};
+use super::part::{CommandPart, CommandWord};
 use crate::protect::{Protection, protection_of_text};
 
 mod effects;
@@ -23,7 +23,7 @@ pub(super) use effects::Danger;
 pub(super) use statements::statements;
 
 /// Maximum number of words of a command in a reason.
-const NAMED: usize = 4;
+const MAX_WORDS_NAMED: usize = 4;
 /// Maximum number of characters of such a word.
 const NAMED_CHARACTERS: usize = 60;
 
@@ -32,27 +32,27 @@ const NAMED_CHARACTERS: usize = 60;
 const MAX_SCANNED_WORDS: usize = 20_000;
 
 /// Scans the text of a command.
-pub(super) fn scan(command: &str) -> Danger {
+pub(super) fn scan_danger(command: &str) -> Danger {
     let mut danger = Danger::default();
     let mut words_left = MAX_SCANNED_WORDS;
-    let text = rough(command);
+    let text = without_quotes(command);
     for segment in text.split('\n') {
         let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
         scan_segment(&words, &mut danger, &mut words_left);
     }
     // Splitting loses unknown values, which could be anything.
     danger.beyond_undo |= danger.destroys.is_some() && command.contains(['$', '`', '[']);
-    redirections(command, &mut danger);
+    check_redirections(command, &mut danger);
     statements(command, &mut danger);
     danger
 }
 
 /// Checks a program with its arguments. Unless the arguments are only data, they are scanned like
 /// the text of a command that was not parsed: one of them may be a program or contain one.
-pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
+pub(super) fn scan_part(words: &[&str], data: bool, danger: &mut Danger) {
     let Some((program, arguments)) = words.split_first() else { return };
     let name = base_name(program);
-    if let Some(what) = names::outside(name, true) {
+    if let Some(what) = names::effect_anywhere(name, true) {
         danger.outside(|| format!("`{name}` {what}"));
     }
     if data {
@@ -65,11 +65,11 @@ pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
         .iter()
         .filter(|text| text.contains([' ', '\t', '\n', ';', '|', '&', '(', '`', '<', '>', '=']))
     {
-        for segment in rough(text).split('\n') {
+        for segment in without_quotes(text).split('\n') {
             let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
             scan_segment(&words, danger, &mut words_left);
         }
-        redirections(text, danger);
+        check_redirections(text, danger);
     }
     let all = words.join(" ");
     statements(&all, danger);
@@ -91,26 +91,26 @@ pub(super) fn takes_data(name: &str) -> bool {
 
 /// Splits a text that was not parsed into parts: each may be a program with its arguments. For
 /// rules that deny.
-pub(super) fn rough_parts(command: &str) -> Vec<Part> {
+pub(super) fn rough_parts(command: &str) -> Vec<CommandPart> {
     /// Maximum number of parts, and of words in a part. The command asks in any case.
-    const MOST: usize = 200;
-    rough(command)
+    const MAX_PARTS: usize = 200;
+    without_quotes(command)
         .split('\n')
-        .map(|segment| segment.split(' ').filter(|word| !word.is_empty()).take(MOST))
-        .map(|words| words.map(|word| Word { text: word.to_owned(), known: true }).collect::<Vec<_>>())
+        .map(|segment| segment.split(' ').filter(|word| !word.is_empty()).take(MAX_PARTS))
+        .map(|words| words.map(|word| CommandWord { text: word.to_owned(), known: true }).collect::<Vec<_>>())
         .filter(|words| !words.is_empty())
-        .take(MOST)
-        .map(|words| Part {
+        .take(MAX_PARTS)
+        .map(|words| CommandPart {
             words,
             level: Level::Shell,
             reason: "it may be run by a command that isn't understood".to_owned(),
-            ..Part::default()
+            ..CommandPart::default()
         })
         .collect()
 }
 
 /// Returns the command without quotes and backslashes, with one rough command per line.
-fn rough(command: &str) -> String {
+fn without_quotes(command: &str) -> String {
     let command: Cow<'_, str> = match memchr::memmem::find(command.as_bytes(), b"IFS") {
         Some(_) => command.replace("${IFS}", " ").replace("$IFS", " ").into(),
         None => command.into(),
@@ -134,7 +134,7 @@ fn scan_segment(words: &[&str], danger: &mut Danger, words_left: &mut usize) {
     for (index, word) in words.iter().enumerate() {
         let name = base_name(word);
         let arguments = words.get(index + 1..).unwrap_or_default();
-        if let Some(what) = names::outside(name, may_be_program || wrapped) {
+        if let Some(what) = names::effect_anywhere(name, may_be_program || wrapped) {
             danger.outside(|| format!("`{name}` {what}"));
         }
         if by_arguments(name, arguments, danger) {
@@ -162,68 +162,69 @@ pub(super) fn base_name(word: &str) -> &str {
 fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
     if let Some(command) = super::unwrap_tools::git_program(name) {
         let words: Vec<&str> = std::iter::once(command).chain(arguments.iter().copied()).collect();
-        git::git(&words, danger);
+        git::check_git(&words, danger);
         return true;
     }
-    let Some(judged) = names::judged(name) else { return false };
+    let Some(judged) = names::argument_rules(name) else { return false };
     match judged {
-        Judged::Git => git::git(arguments, danger),
+        Judged::Git => git::check_git(arguments, danger),
         Judged::NodePackages => node_packages(name, arguments, danger),
-        Judged::Publishing => publishing(name, arguments, danger),
+        Judged::Publishing => check_publication(name, arguments, danger),
         Judged::Removing => {
             let recursive =
                 name == "rmtree" || has_option(arguments, 'r', "--recursive") || has_cluster(arguments, 'R');
-            danger.removes(|| format!("files removed: {}", named(arguments)));
+            danger.add_removal(|| format!("files removed: {}", join_operands(arguments)));
             danger.beyond_undo |= !are_plain_files(arguments, recursive);
             system_places(name, arguments, danger);
         }
         Judged::Truncating => {
-            danger.removes(|| format!("the content of {}", named(arguments)));
+            danger.add_removal(|| format!("the content of {}", join_operands(arguments)));
             danger.beyond_undo |= !are_plain_files(arguments, false);
             system_places(name, arguments, danger);
         }
         Judged::Copying => {
             if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("of=")) {
-                danger.destroys(|| format!("what {} holds now", short(target)));
+                danger.add_destruction(|| format!("what {} holds now", shorten_word(target)));
                 system_places(name, &[target], danger);
-                self::target(target, danger);
+                self::check_target(target, danger);
             }
         }
         Judged::Modes => {
             if has_option(arguments, 'R', "--recursive") {
                 // The journal has modes, and owners can't be changed in the sandbox.
-                danger.removes(|| format!("modes or owners of everything in {}", named(arguments)));
+                danger
+                    .add_removal(|| format!("modes or owners of everything in {}", join_operands(arguments)));
             }
             system_places(name, arguments, danger);
         }
         Judged::Moving | Judged::Writing => {
             if judged == Judged::Moving && has_cluster(arguments, 'f') {
                 let last = arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default();
-                danger.removes(|| format!("what was there before: {}", named(last)));
+                danger.add_removal(|| format!("what was there before: {}", join_operands(last)));
             }
             system_places(name, arguments, danger);
-            targets(name, arguments, danger);
+            check_targets(name, arguments, danger);
         }
         Judged::Finding if arguments.contains(&"-delete") => {
-            danger.destroys(|| "the files that it finds".to_owned());
+            danger.add_destruction(|| "the files that it finds".to_owned());
         }
         Judged::Finding => return false,
-        Judged::Synchronizing => rsync(arguments, danger),
-        Judged::Planning => terraform(name, arguments, danger),
-        Judged::Service => removing(name, arguments, danger),
-        Judged::Database => danger.destroys(|| format!("the database {}", named(arguments))),
+        Judged::Synchronizing => check_rsync(arguments, danger),
+        Judged::Planning => check_terraform(name, arguments, danger),
+        Judged::Service => check_removal(name, arguments, danger),
+        Judged::Database => danger.add_destruction(|| format!("the database {}", join_operands(arguments))),
         Judged::Format => {
-            danger.outside(|| format!("`{name}` {SYSTEM}"));
-            danger.destroys(|| format!("everything on {}", named(arguments)));
+            danger.outside(|| format!("`{name}` {CHANGES_SYSTEM}"));
+            danger.add_destruction(|| format!("everything on {}", join_operands(arguments)));
         }
-        Judged::Deploying => deploying(name, arguments, danger),
+        Judged::Deploying => check_deployment(name, arguments, danger),
     }
     true
 }
 
 /// Checks clients of services for commands that remove data there.
-fn removing(name: &str, arguments: &[&str], danger: &mut Danger) {
-    const REMOVING: &[&str] = &[
+fn check_removal(name: &str, arguments: &[&str], danger: &mut Danger) {
+    const REMOVING_WORDS: &[&str] = &[
         "delete",
         "rm",
         "rmi",
@@ -238,8 +239,8 @@ fn removing(name: &str, arguments: &[&str], danger: &mut Danger) {
         "delete-stack",
         "terminate-instances",
     ];
-    if let Some(verb) = arguments.iter().find(|argument| REMOVING.contains(argument)) {
-        danger.destroys(|| format!("what `{name} {verb}` removes"));
+    if let Some(verb) = arguments.iter().find(|argument| REMOVING_WORDS.contains(argument)) {
+        danger.add_destruction(|| format!("what `{name} {verb}` removes"));
     }
 }
 
@@ -248,7 +249,7 @@ fn removing(name: &str, arguments: &[&str], danger: &mut Danger) {
 /// and patterns are not accepted.
 fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
     /// Caches that tools create beside the sources.
-    const CACHES: &[&str] = &[
+    const CACHE_DIRECTORIES: &[&str] = &[
         ".cache",
         ".coverage",
         ".eslintcache",
@@ -266,7 +267,7 @@ fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
     ];
     let plain = |name: &str| match name {
         "" | "." => true,
-        _ if name.starts_with('.') => CACHES.contains(&name),
+        _ if name.starts_with('.') => CACHE_DIRECTORIES.contains(&name),
         _ => !name.contains(['*', '?']) || (!recursive && name.contains(char::is_alphanumeric)),
     };
     let mut operands = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
@@ -280,8 +281,8 @@ fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
 }
 
 fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
-    deploying(name, arguments, danger);
-    const PUBLISHING: &[&str] = &[
+    check_deployment(name, arguments, danger);
+    const PUBLISHING_PROGRAMS: &[&str] = &[
         "publish",
         "unpublish",
         "deprecate",
@@ -297,20 +298,22 @@ fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
     // npm accepts abbreviated commands.
     const ABBREVIATED: &[(&str, usize)] =
         &[("publish", 2), ("unpublish", 4), ("deprecate", 3), ("adduser", 4)];
-    const OTHERS: &[&str] = &["run", "run-script", "test", "exec", "x", "install", "i", "ci", "add"];
-    let short = arguments.iter().take_while(|argument| !OTHERS.contains(argument)).find(|argument| {
-        ABBREVIATED.iter().any(|(verb, least)| argument.len() >= *least && verb.starts_with(**argument))
-    });
+    const OTHER_SUBCOMMANDS: &[&str] =
+        &["run", "run-script", "test", "exec", "x", "install", "i", "ci", "add"];
+    let short =
+        arguments.iter().take_while(|argument| !OTHER_SUBCOMMANDS.contains(argument)).find(|argument| {
+            ABBREVIATED.iter().any(|(verb, least)| argument.len() >= *least && verb.starts_with(**argument))
+        });
     if let Some(verb) = short.filter(|_| name == "npm") {
-        danger.outside(|| format!("`{name} {verb}` {MACHINES}"));
+        danger.outside(|| format!("`{name} {verb}` {REACHES_MACHINES}"));
         if verb.starts_with("unp") {
-            danger.destroys(|| "a published version".to_owned());
+            danger.add_destruction(|| "a published version".to_owned());
         }
     }
-    if let Some(verb) = arguments.iter().find(|argument| PUBLISHING.contains(argument)) {
-        danger.outside(|| format!("`{name} {verb}` {MACHINES}"));
+    if let Some(verb) = arguments.iter().find(|argument| PUBLISHING_PROGRAMS.contains(argument)) {
+        danger.outside(|| format!("`{name} {verb}` {REACHES_MACHINES}"));
         if *verb == "unpublish" {
-            danger.destroys(|| "a published version".to_owned());
+            danger.add_destruction(|| "a published version".to_owned());
         }
     }
     let global = arguments.iter().any(|argument| {
@@ -318,11 +321,11 @@ fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
             || "--global".starts_with(argument) && argument.len() > 4
     });
     if global {
-        danger.outside(|| format!("`{name}` {PACKAGES}"));
+        danger.outside(|| format!("`{name}` {INSTALLS_PACKAGES}"));
     }
 }
 
-fn deploying(name: &str, arguments: &[&str], danger: &mut Danger) {
+fn check_deployment(name: &str, arguments: &[&str], danger: &mut Danger) {
     let verb = arguments.iter().find(|argument| {
         ["deploy", "publish"].iter().any(|verb| {
             argument
@@ -331,11 +334,11 @@ fn deploying(name: &str, arguments: &[&str], danger: &mut Danger) {
         })
     });
     if let Some(verb) = verb {
-        danger.outside(|| format!("`{name} {}` {MACHINES}", short(verb)));
+        danger.outside(|| format!("`{name} {}` {REACHES_MACHINES}", shorten_word(verb)));
     }
 }
 
-fn publishing(name: &str, arguments: &[&str], danger: &mut Danger) {
+fn check_publication(name: &str, arguments: &[&str], danger: &mut Danger) {
     let verbs: &[&str] = match name {
         "cargo" => &["publish", "yank", "owner", "login", "install", "uninstall"],
         "gem" => &["push", "yank", "owner", "signin", "install"],
@@ -346,47 +349,47 @@ fn publishing(name: &str, arguments: &[&str], danger: &mut Danger) {
         _ => &["publish"],
     };
     if let Some(verb) = arguments.iter().find(|argument| verbs.contains(argument)) {
-        let what = if verb.ends_with("install") { PACKAGES } else { MACHINES };
+        let what = if verb.ends_with("install") { INSTALLS_PACKAGES } else { REACHES_MACHINES };
         danger.outside(|| format!("`{name} {verb}` {what}"));
     }
 }
 
-fn rsync(arguments: &[&str], danger: &mut Danger) {
+fn check_rsync(arguments: &[&str], danger: &mut Danger) {
     if arguments.iter().any(|argument| argument.contains(':')) {
-        danger.outside(|| format!("`rsync` {MACHINES}"));
+        danger.outside(|| format!("`rsync` {REACHES_MACHINES}"));
     }
     if arguments
         .iter()
         .any(|argument| argument.starts_with("--del") || argument.starts_with("--remove-source"))
     {
-        danger.destroys(|| format!("files that only one side has: {}", named(arguments)));
+        danger.add_destruction(|| format!("files that only one side has: {}", join_operands(arguments)));
     }
     system_places("rsync", arguments, danger);
 }
 
-fn terraform(name: &str, arguments: &[&str], danger: &mut Danger) {
-    const LOCAL: &[&str] = &["fmt", "validate", "version"];
+fn check_terraform(name: &str, arguments: &[&str], danger: &mut Danger) {
+    const LOCAL_SUBCOMMANDS: &[&str] = &["fmt", "validate", "version"];
     match arguments.iter().find(|argument| !argument.starts_with('-')) {
-        Some(verb) if LOCAL.contains(verb) => {}
-        _ => danger.outside(|| format!("`{name}` {MACHINES}")),
+        Some(verb) if LOCAL_SUBCOMMANDS.contains(verb) => {}
+        _ => danger.outside(|| format!("`{name}` {REACHES_MACHINES}")),
     }
     if arguments.contains(&"destroy") || arguments.contains(&"-destroy") {
-        danger.destroys(|| "everything that this configuration runs".to_owned());
+        danger.add_destruction(|| "everything that this configuration runs".to_owned());
     }
 }
 
 /// Sets level 3 if an argument is or is in a directory of the system, or is the whole disk or home
 /// directory.
 fn system_places(name: &str, arguments: &[&str], danger: &mut Danger) {
-    const WHOLE: &[&str] = &["/", "/*", "~", "~/", "~/*", "HOME", "/home", "/root", "/var", "/Users"];
+    const WHOLE_TREES: &[&str] = &["/", "/*", "~", "~/", "~/*", "HOME", "/home", "/root", "/var", "/Users"];
     let found = arguments
         .iter()
-        .find(|argument| WHOLE.contains(argument) || is_system_place(argument))
+        .find(|argument| WHOLE_TREES.contains(argument) || is_system_place(argument))
         .or_else(|| {
             arguments.iter().find(|argument| argument.starts_with("~/.") || argument.starts_with("HOME/."))
         });
     if let Some(place) = found {
-        danger.outside(|| format!("`{name}` on {} {SYSTEM}", short(place)));
+        danger.outside(|| format!("`{name}` on {} {CHANGES_SYSTEM}", shorten_word(place)));
     }
 }
 
@@ -397,47 +400,47 @@ fn is_system_place(path: &str) -> bool {
 }
 
 /// Checks redirections into protected paths.
-fn redirections(command: &str, danger: &mut Danger) {
+fn check_redirections(command: &str, danger: &mut Danger) {
     for place in command.split('>').skip(1) {
         let place = place.trim_start_matches(['>', '|', '&', ' ', '\t', '\'', '"']);
         let end = place.find([' ', '\t', '\n', ';', '&', '|', ')', '\'', '"']).unwrap_or(place.len());
-        target(place.get(..end).unwrap_or_default(), danger);
+        check_target(place.get(..end).unwrap_or_default(), danger);
     }
 }
 
 /// Checks a file that a redirection writes.
-pub(super) fn target(target: &str, danger: &mut Danger) {
+pub(super) fn check_target(target: &str, danger: &mut Danger) {
     if is_system_place(target) {
-        danger.outside(|| format!("writing {} {SYSTEM}", short(target)));
+        danger.outside(|| format!("writing {} {CHANGES_SYSTEM}", shorten_word(target)));
     }
     match protection_of_text(target) {
         Protection::None => {}
-        Protection::Guarded(why) => danger.outside(|| format!("it writes {}: {why}", short(target))),
+        Protection::Guarded(why) => danger.outside(|| format!("it writes {}: {why}", shorten_word(target))),
         Protection::Forbidden => {
-            danger.outside(|| format!("it writes {}, which belongs to git", short(target)));
+            danger.outside(|| format!("it writes {}, which belongs to git", shorten_word(target)));
         }
     }
 }
 
 /// Checks files that a program writes and names in its arguments.
-fn targets(name: &str, arguments: &[&str], danger: &mut Danger) {
+fn check_targets(name: &str, arguments: &[&str], danger: &mut Danger) {
     let operands: Vec<&str> =
         arguments.iter().copied().filter(|argument| !argument.starts_with('-')).collect();
     match name {
         "sed" if !has_option(arguments, 'i', "--in-place") => {}
         "tee" | "touch" | "mkdir" | "mv" | "sed" => {
-            operands.iter().for_each(|operand| target(operand, danger))
+            operands.iter().for_each(|operand| check_target(operand, danger))
         }
         _ => {
             // `-t` puts the directory first.
             for option in arguments.iter().filter_map(|argument| argument.strip_prefix("--target-directory="))
             {
-                target(option, danger);
+                check_target(option, danger);
             }
             if has_option(arguments, 't', "--target-directory") {
-                operands.first().into_iter().for_each(|operand| target(operand, danger));
+                operands.first().into_iter().for_each(|operand| check_target(operand, danger));
             }
-            operands.last().into_iter().for_each(|operand| target(operand, danger));
+            operands.last().into_iter().for_each(|operand| check_target(operand, danger));
         }
     }
     let Some((last, sources)) = operands.split_last() else { return };
@@ -445,23 +448,27 @@ fn targets(name: &str, arguments: &[&str], danger: &mut Danger) {
     {
         for source in sources {
             let named = source.rsplit('/').next().unwrap_or(source);
-            target(&format!("{}/{named}", last.trim_end_matches('/')), danger);
+            check_target(&format!("{}/{named}", last.trim_end_matches('/')), danger);
         }
     }
 }
 
 /// Formats the first few operands for people.
-fn named(arguments: &[&str]) -> String {
+fn join_operands(arguments: &[&str]) -> String {
     let mut operands = arguments.iter().filter(|argument| !argument.starts_with('-'));
-    let mut text =
-        operands.by_ref().take(NAMED).map(|argument| short(argument)).collect::<Vec<_>>().join(", ");
+    let mut text = operands
+        .by_ref()
+        .take(MAX_WORDS_NAMED)
+        .map(|argument| shorten_word(argument))
+        .collect::<Vec<_>>()
+        .join(", ");
     if operands.next().is_some() {
         text.push_str(" and more");
     }
     if text.is_empty() { "what it is given".to_owned() } else { text }
 }
 
-fn short(word: &str) -> String {
+fn shorten_word(word: &str) -> String {
     let mut text: String = word.chars().filter(|c| !c.is_control()).take(NAMED_CHARACTERS).collect();
     if word.chars().nth(NAMED_CHARACTERS).is_some() {
         text.push('…');

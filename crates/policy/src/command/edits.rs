@@ -13,21 +13,21 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::edit_table::{ASKED, Asked, CHANGING, Changing};
-use super::options::options;
-use super::part::shown;
+use super::edit_table::{ASKED_PROGRAMS, Asked, CHANGING_PROGRAMS, Changing};
+use super::options::operands_if_known;
+use super::part::shorten_command;
 use super::readers::{self, base_name};
 use super::sed;
 use crate::protect::{Protection, protection_of_text};
 
 /// The sandbox's private temporary directory.
-const TEMPORARY: &str = "/tmp/";
+const TEMPORARY_DIR: &str = "/tmp/";
 /// Maximum number of words of a program that are checked.
 const MAX_WORDS: usize = 512;
 /// Programs that ask for more rights in every case.
-const RIGHTS: &[&str] = &["doas", "pkexec", "su", "sudo"];
+const RIGHTS_PROGRAMS: &[&str] = &["doas", "pkexec", "su", "sudo"];
 /// Other arguments by which programs print their version and do nothing else.
-const VERSIONS: &[(&str, &[&str])] = &[
+const VERSION_ARGUMENTS: &[(&str, &[&str])] = &[
     ("convert", &["-version"]),
     ("gh", &["version"]),
     ("helm", &["version"]),
@@ -38,7 +38,7 @@ const VERSIONS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns one line on the effect of a program with its arguments, if it is known to be level 1.
-pub(super) fn edits(words: &[Word]) -> Option<String> {
+pub(super) fn describe_edit(words: &[Word]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     if words.len() > MAX_WORDS || !program.known || program.dialect || !arguments.iter().all(is_accepted) {
         return None;
@@ -46,14 +46,15 @@ pub(super) fn edits(words: &[Word]) -> Option<String> {
     let name = base_name(&program.text);
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     if tells_version(words) {
-        return Some(format!("it asks `{}` for its version", shown(name)));
+        return Some(format!("it asks `{}` for its version", shorten_command(name)));
     }
-    if ASKED.iter().any(|asked| asked.name == name && asks(asked, arguments, &texts))
+    if ASKED_PROGRAMS.iter().any(|asked| asked.name == name && only_asks(asked, arguments, &texts))
         || asks_make(name, &texts)
     {
-        return Some(format!("it asks `{}` about the project", shown(name)));
+        return Some(format!("it asks `{}` about the project", shorten_command(name)));
     }
-    changes(name, &texts).then(|| format!("`{}` changes files of the project alone", shown(name)))
+    only_changes_project(name, &texts)
+        .then(|| format!("`{}` changes files of the project alone", shorten_command(name)))
 }
 
 /// Returns true if a word is known completely, or is a pattern that can't expand to an option.
@@ -74,7 +75,7 @@ fn is_pattern(word: &Word) -> bool {
 /// Returns true if a path in a command is an ordinary file of the project or of the temporary
 /// directory.
 pub(super) fn is_in_project(path: &str) -> bool {
-    let path = path.strip_prefix(TEMPORARY).unwrap_or(path);
+    let path = path.strip_prefix(TEMPORARY_DIR).unwrap_or(path);
     !path.is_empty()
         && !path.starts_with(['/', '~'])
         && path.split('/').all(|name| name != "..")
@@ -88,7 +89,7 @@ pub(super) fn tells_version(words: &[Word]) -> bool {
     let name = base_name(&program.text);
     // The program is named without a directory and begins with a letter.
     if !words.iter().all(|word| word.known && !word.dialect)
-        || RIGHTS.contains(&name)
+        || RIGHTS_PROGRAMS.contains(&name)
         || !name.starts_with(|c: char| c.is_ascii_alphabetic())
         || !name.chars().all(plain)
     {
@@ -96,7 +97,7 @@ pub(super) fn tells_version(words: &[Word]) -> bool {
     }
     let texts = || arguments.iter().map(|word| word.text.as_str());
     texts().eq(["--version"])
-        || VERSIONS.iter().any(|(known, words)| *known == name && texts().eq(words.iter().copied()))
+        || VERSION_ARGUMENTS.iter().any(|(known, words)| *known == name && texts().eq(words.iter().copied()))
 }
 
 /// Accepts `make -n`, which may run what its file computes with, as a check may.
@@ -109,10 +110,10 @@ fn asks_make(name: &str, arguments: &[&str]) -> bool {
         })
 }
 
-fn asks(asked: &Asked, arguments: &[Word], texts: &[&str]) -> bool {
-    let Some(rest) = after(texts, asked.words) else { return false };
+fn only_asks(asked: &Asked, arguments: &[Word], texts: &[&str]) -> bool {
+    let Some(rest) = words_after(texts, asked.words) else { return false };
     let operands: Vec<&str> = match asked.single {
-        [] => match options(&rest, asked.flags, asked.valued, &[asked.long]) {
+        [] => match operands_if_known(&rest, asked.flags, asked.valued, &[asked.long]) {
             Some(operands) => operands,
             None => return false,
         },
@@ -133,22 +134,22 @@ fn asks(asked: &Asked, arguments: &[Word], texts: &[&str]) -> bool {
 }
 
 /// Returns the words after those of a subcommand.
-fn after<'a>(texts: &[&'a str], words: &[&str]) -> Option<Vec<&'a str>> {
+fn words_after<'a>(texts: &[&'a str], words: &[&str]) -> Option<Vec<&'a str>> {
     let (head, rest) = texts.split_at_checked(words.len())?;
     (head == words).then(|| rest.to_vec())
 }
 
-fn changes(name: &str, texts: &[&str]) -> bool {
+fn only_changes_project(name: &str, texts: &[&str]) -> bool {
     let all = |operands: &[&str], least: usize| {
         operands.len() >= least && operands.iter().all(|operand| is_in_project(operand))
     };
     match name {
-        "git" => git(texts),
+        "git" => git_edits(texts),
         "sed" => sed_in_place(texts),
         "sort" => sorts_into(texts),
         "patch" => {
             texts.contains(&"--dry-run")
-                && options(
+                && operands_if_known(
                     texts,
                     "RNsu",
                     "pi",
@@ -157,28 +158,37 @@ fn changes(name: &str, texts: &[&str]) -> bool {
                 .is_some()
         }
         // The names of the output files begin with the last word.
-        "split" => options(texts, "dx", "abCln", &[&["lines=", "bytes=", "number=", "suffix-length="]])
-            .is_some_and(|operands| all(&operands, 1)),
-        "uniq" => readers::operands(name, texts).is_some_and(|operands| all(&operands, 2)),
+        "split" => {
+            operands_if_known(texts, "dx", "abCln", &[&["lines=", "bytes=", "number=", "suffix-length="]])
+                .is_some_and(|operands| all(&operands, 1))
+        }
+        "uniq" => readers::reader_operands(name, texts).is_some_and(|operands| all(&operands, 2)),
         "chmod" => {
-            let Some(operands) = options(texts, "vcf", "", &[&["verbose", "changes"]]) else { return false };
+            let Some(operands) = operands_if_known(texts, "vcf", "", &[&["verbose", "changes"]]) else {
+                return false;
+            };
             operands.split_first().is_some_and(|(mode, files)| is_plain_mode(mode) && all(files, 1))
         }
         "ln" => {
             // Without `-s` it creates a hard link, under which undo does not know the file.
             texts.iter().any(|word| *word == "--symbolic" || is_cluster_with(word, 's'))
-                && options(texts, "sfnvrT", "", &[&["symbolic", "force", "no-dereference", "relative"]])
-                    .is_some_and(|operands| all(&operands, 2))
+                && operands_if_known(
+                    texts,
+                    "sfnvrT",
+                    "",
+                    &[&["symbolic", "force", "no-dereference", "relative"]],
+                )
+                .is_some_and(|operands| all(&operands, 2))
         }
         "install" => {
             let mode = |pair: &[&str]| matches!(pair, ["-m", mode] if !is_plain_mode(mode));
             !texts.windows(2).any(mode)
                 && !texts.iter().any(|word| word.starts_with("-m") && word.len() > 2)
-                && options(texts, "dDpvC", "m", &[]).is_some_and(|operands| all(&operands, 1))
+                && operands_if_known(texts, "dDpvC", "m", &[]).is_some_and(|operands| all(&operands, 1))
         }
-        _ => CHANGING.iter().any(|changing: &Changing| {
+        _ => CHANGING_PROGRAMS.iter().any(|changing: &Changing| {
             changing.name == name
-                && options(texts, changing.flags, changing.valued, &[changing.long])
+                && operands_if_known(texts, changing.flags, changing.valued, &[changing.long])
                     .is_some_and(|operands| all(&operands, changing.least))
         }),
     }
@@ -232,13 +242,14 @@ fn sorts_into(texts: &[&str]) -> bool {
             None => rest.push(word),
         }
     }
-    matches!(written.as_slice(), [file] if is_in_project(file)) && readers::operands("sort", &rest).is_some()
+    matches!(written.as_slice(), [file] if is_in_project(file))
+        && readers::reader_operands("sort", &rest).is_some()
 }
 
 /// Accepts git commands that change the index and files, and lose nothing that git does not keep.
-fn git(texts: &[&str]) -> bool {
+fn git_edits(texts: &[&str]) -> bool {
     let Some((command, rest)) = texts.split_first() else { return false };
-    let taken = |flags: &str, valued: &str, long: &[&str]| options(rest, flags, valued, &[long]);
+    let taken = |flags: &str, valued: &str, long: &[&str]| operands_if_known(rest, flags, valued, &[long]);
     let inside =
         |operands: Vec<&str>| operands.iter().all(|it| *it == "." || *it == ":/" || is_in_project(it));
     match *command {
@@ -285,7 +296,7 @@ fn git(texts: &[&str]) -> bool {
             [] => true,
             ["push" | "save", rest @ ..] | rest if rest.first().is_none_or(|word| word.starts_with('-')) => {
                 let long = ["message=", "include-untracked", "keep-index", "quiet", "staged"];
-                options(rest, "ukqS", "m", &[&long]).is_some_and(|it| it.is_empty() || inside(it))
+                operands_if_known(rest, "ukqS", "m", &[&long]).is_some_and(|it| it.is_empty() || inside(it))
             }
             _ => false,
         },

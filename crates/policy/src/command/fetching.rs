@@ -7,11 +7,11 @@
 use journeyman_protocol::Level;
 
 use super::CommandAnalysis;
-use super::part::Part;
+use super::part::CommandPart;
 use super::readers::base_name;
 
 /// Programs with the subcommands that fetch.
-const FETCHING: &[(&str, &[&[&str]])] = &[
+const FETCHING_PROGRAMS: &[(&str, &[&[&str]])] = &[
     ("bun", &[&["add"], &["i"], &["install"], &["update"]]),
     ("bundle", &[&["cache"], &["install"], &["lock"], &["package"], &["update"]]),
     ("cabal", &[&["fetch"], &["update"]]),
@@ -95,19 +95,19 @@ const FETCHING: &[(&str, &[&[&str]])] = &[
     ("yarn", &[&["add"], &["install"], &["up"], &["upgrade"]]),
 ];
 /// Options that name other hosts, or programs to run.
-const ELSEWHERE: &[&str] =
+const REDIRECTING_OPTIONS: &[&str] =
     &["--registry", "--index-url", "-i", "--extra-index-url", "--config", "--proxy", "--source"];
 
 impl CommandAnalysis {
     /// Returns true if the command only fetches packages, besides reading.
     #[must_use]
     pub fn only_fetches(&self) -> bool {
-        let harmless = |part: &Part| part.level == Level::ReadOnly || fetches(part);
-        self.complete && self.parts.iter().any(fetches) && self.parts.iter().all(harmless)
+        let harmless = |part: &CommandPart| part.level == Level::ReadOnly || is_fetch(part);
+        self.complete && self.parts.iter().any(is_fetch) && self.parts.iter().all(harmless)
     }
 }
 
-fn fetches(part: &Part) -> bool {
+fn is_fetch(part: &CommandPart) -> bool {
     let Some((program, arguments)) = part.words.split_first() else { return false };
     if part.level == Level::System || !part.words.iter().all(|word| word.known) {
         return false;
@@ -127,9 +127,9 @@ fn fetches(part: &Part) -> bool {
     // Only options without a value may precede the subcommand.
     let begins = texts.iter().position(|text| !text.starts_with('-')).unwrap_or(texts.len());
     let words = texts.get(begins..).unwrap_or_default();
-    let elsewhere = |text: &&str| ELSEWHERE.contains(&text.split('=').next().unwrap_or(text));
+    let elsewhere = |text: &&str| REDIRECTING_OPTIONS.contains(&text.split('=').next().unwrap_or(text));
     !texts.iter().any(elsewhere)
-        && FETCHING.iter().any(|(known, subcommands)| {
+        && FETCHING_PROGRAMS.iter().any(|(known, subcommands)| {
             let listed = |words: &[&str]| subcommands.iter().any(|subcommand| words.starts_with(subcommand));
             *known == name
                 && match name {

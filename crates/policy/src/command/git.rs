@@ -5,7 +5,7 @@
 //! read-only to commands in the sandbox. Arguments that bring in others (`-c`, `-C`, `--git-dir`,
 //! `--ext-diff`, `--output`, `-O`, `%G?`, a remote) are not accepted.
 
-use super::options::{UNKNOWN, options};
+use super::options::{UNKNOWN_REST, operands_if_known};
 
 /// A subcommand with its accepted options, as in `readers`.
 struct Reading {
@@ -16,7 +16,7 @@ struct Reading {
 }
 
 /// Options for the format of differences.
-const DIFF: &[&str] = &[
+const DIFF_OPTIONS: &[&str] = &[
     "patch",
     "no-patch",
     "stat?",
@@ -62,7 +62,7 @@ const DIFF: &[&str] = &[
     "submodule?",
 ];
 /// Options that select commits.
-const COMMITS: &[&str] = &[
+const COMMIT_OPTIONS: &[&str] = &[
     "oneline",
     "graph",
     "all",
@@ -115,12 +115,13 @@ const COMMITS: &[&str] = &[
     "root",
 ];
 /// Options of `git blame`, which runs no program.
-const LINES: &[&str] = &["porcelain", "line-porcelain", "date=", "show-email", "root", "minimal", "abbrev="];
+const BLAME_OPTIONS: &[&str] =
+    &["porcelain", "line-porcelain", "date=", "show-email", "root", "minimal", "abbrev="];
 const LOG_FLAGS: &str = "psuwbRaiEFPzqgmctMCB0123456789";
 const LOG_VALUED: &str = "nSGULlX";
 
-const READINGS: &[Reading] = &[
-    Reading { name: "blame", flags: "wcefnsltMC", valued: "L", long: &[LINES] },
+const READING_COMMANDS: &[Reading] = &[
+    Reading { name: "blame", flags: "wcefnsltMC", valued: "L", long: &[BLAME_OPTIONS] },
     Reading { name: "cat-file", flags: "ptse", valued: "", long: &[] },
     Reading { name: "check-ignore", flags: "vqn", valued: "", long: &[&["verbose", "quiet", "no-index"]] },
     Reading { name: "count-objects", flags: "vH", valued: "", long: &[&["verbose", "human-readable"]] },
@@ -134,17 +135,17 @@ const READINGS: &[Reading] = &[
         name: "diff",
         flags: "psuwbRazMCB0123456789",
         valued: "SGUlX",
-        long: &[DIFF, &["cached", "staged", "merge-base", "no-index"]],
+        long: &[DIFF_OPTIONS, &["cached", "staged", "merge-base", "no-index"]],
     },
     Reading { name: "check-attr", flags: "az", valued: "", long: &[&["all", "cached"]] },
     Reading { name: "cherry", flags: "v", valued: "", long: &[&["abbrev?"]] },
-    Reading { name: "diff-files", flags: "pqsrz", valued: "U", long: &[DIFF] },
-    Reading { name: "diff-index", flags: "prsmz", valued: "U", long: &[DIFF, &["cached"]] },
+    Reading { name: "diff-files", flags: "pqsrz", valued: "U", long: &[DIFF_OPTIONS] },
+    Reading { name: "diff-index", flags: "prsmz", valued: "U", long: &[DIFF_OPTIONS, &["cached"]] },
     Reading {
         name: "diff-tree",
         flags: "prstzmcMC",
         valued: "U",
-        long: &[DIFF, &["root", "no-commit-id", "cc"]],
+        long: &[DIFF_OPTIONS, &["root", "no-commit-id", "cc"]],
     },
     Reading {
         name: "for-each-ref",
@@ -208,7 +209,7 @@ const READINGS: &[Reading] = &[
             "null",
         ]],
     },
-    Reading { name: "log", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF, COMMITS] },
+    Reading { name: "log", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF_OPTIONS, COMMIT_OPTIONS] },
     Reading {
         name: "ls-files",
         flags: "cdmoiskutvzf",
@@ -248,7 +249,7 @@ const READINGS: &[Reading] = &[
         name: "rev-list",
         flags: "0123456789",
         valued: "n",
-        long: &[COMMITS, &["objects", "parents", "children"]],
+        long: &[COMMIT_OPTIONS, &["objects", "parents", "children"]],
     },
     Reading {
         name: "rev-parse",
@@ -279,9 +280,9 @@ const READINGS: &[Reading] = &[
         name: "shortlog",
         flags: "nsec",
         valued: "",
-        long: &[COMMITS, &["numbered", "summary", "email", "committer"]],
+        long: &[COMMIT_OPTIONS, &["numbered", "summary", "email", "committer"]],
     },
-    Reading { name: "show", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF, COMMITS] },
+    Reading { name: "show", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF_OPTIONS, COMMIT_OPTIONS] },
     Reading {
         name: "show-ref",
         flags: "sdqh",
@@ -310,7 +311,12 @@ const READINGS: &[Reading] = &[
             "ignore-submodules?",
         ]],
     },
-    Reading { name: "whatchanged", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF, COMMITS] },
+    Reading {
+        name: "whatchanged",
+        flags: LOG_FLAGS,
+        valued: LOG_VALUED,
+        long: &[DIFF_OPTIONS, COMMIT_OPTIONS],
+    },
 ];
 
 /// Returns true if `git` with these arguments only reads.
@@ -324,21 +330,22 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
         return false;
     }
     match (command, rest) {
-        ("branch", rest) => branch(rest),
+        ("branch", rest) => lists_branches(rest),
         ("tag", []) | ("remote", [] | ["-v" | "--verbose"]) => true,
-        ("tag", rest) => tag(rest),
+        ("tag", rest) => lists_tags(rest),
         ("remote", ["get-url", name]) => no_options(&[name]),
-        ("config", rest) => config(rest),
+        ("config", rest) => reads_config(rest),
         ("stash", ["list"]) | ("worktree", ["list"]) => true,
-        ("stash", ["list", rest @ ..]) => options(rest, LOG_FLAGS, LOG_VALUED, &[DIFF, COMMITS]).is_some(),
-        ("worktree", ["list", rest @ ..]) => {
-            options(rest, "vz", "", &[&["verbose", "porcelain"]]).is_some_and(|operands| operands.is_empty())
+        ("stash", ["list", rest @ ..]) => {
+            operands_if_known(rest, LOG_FLAGS, LOG_VALUED, &[DIFF_OPTIONS, COMMIT_OPTIONS]).is_some()
         }
+        ("worktree", ["list", rest @ ..]) => operands_if_known(rest, "vz", "", &[&["verbose", "porcelain"]])
+            .is_some_and(|operands| operands.is_empty()),
         ("archive", ["--list" | "-l"]) => true,
         ("apply", rest) => {
             // Each of these options disables applying.
             rest.iter().any(|word| matches!(*word, "--check" | "--stat" | "--numstat" | "--summary"))
-                && options(
+                && operands_if_known(
                     rest,
                     "pCRv",
                     "",
@@ -353,27 +360,30 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
                 .iter()
                 .map(|word| if matches!(*word, "-uno" | "-uall" | "-unormal") { "-u" } else { *word })
                 .collect();
-            reading(command, &rest)
+            is_reading(command, &rest)
         }
-        ("stash", ["show", rest @ ..]) => options(rest, "pu", "", &[DIFF]).is_some(),
+        ("stash", ["show", rest @ ..]) => operands_if_known(rest, "pu", "", &[DIFF_OPTIONS]).is_some(),
         ("reflog", [] | ["show"]) => true,
-        ("reflog", ["show", rest @ ..]) => options(rest, "0123456789", "n", &[COMMITS]).is_some(),
+        ("reflog", ["show", rest @ ..]) => {
+            operands_if_known(rest, "0123456789", "n", &[COMMIT_OPTIONS]).is_some()
+        }
         ("reflog", rest @ [option, ..]) if option.starts_with('-') => {
-            options(rest, "0123456789", "n", &[COMMITS]).is_some_and(|operands| operands.is_empty())
+            operands_if_known(rest, "0123456789", "n", &[COMMIT_OPTIONS])
+                .is_some_and(|operands| operands.is_empty())
         }
         ("version", []) => true,
-        _ => reading(command, rest),
+        _ => is_reading(command, rest),
     }
 }
 
-fn reading(command: &str, rest: &[&str]) -> bool {
-    let reading = READINGS.iter().find(|reading| reading.name == command);
-    reading.is_some_and(|it| options(rest, it.flags, it.valued, it.long).is_some())
+fn is_reading(command: &str, rest: &[&str]) -> bool {
+    let reading = READING_COMMANDS.iter().find(|reading| reading.name == command);
+    reading.is_some_and(|it| operands_if_known(rest, it.flags, it.valued, it.long).is_some())
 }
 
 /// Accepts `git config` if it reads: a key without a value.
-fn config(arguments: &[&str]) -> bool {
-    const LONG: &[&str] = &[
+fn reads_config(arguments: &[&str]) -> bool {
+    const LONG_OPTIONS: &[&str] = &[
         "get",
         "get-all",
         "get-regexp",
@@ -395,13 +405,13 @@ fn config(arguments: &[&str]) -> bool {
         "includes",
         "no-includes",
     ];
-    let key = |name: &str| name.contains('.') && !name.contains(UNKNOWN);
+    let key = |name: &str| name.contains('.') && !name.contains(UNKNOWN_REST);
     let has = |names: &[&str]| arguments.iter().any(|argument| names.contains(argument));
     // Git accepts abbreviated options, so an unknown argument must not be one.
-    let Some(operands) = options(arguments, "lz", "f", &[LONG]) else { return false };
+    let Some(operands) = operands_if_known(arguments, "lz", "f", &[LONG_OPTIONS]) else { return false };
     match operands.as_slice() {
         [] => has(&["-l", "--list"]),
-        [name] if has(&["--get", "--get-all", "--get-regexp"]) => !name.contains(UNKNOWN),
+        [name] if has(&["--get", "--get-all", "--get-regexp"]) => !name.contains(UNKNOWN_REST),
         // Older versions of git read these as keys without a section, and refuse them.
         [name] => *name == "list" || key(name),
         ["get", name] => key(name) && !has(&["-l", "--list"]),
@@ -411,8 +421,8 @@ fn config(arguments: &[&str]) -> bool {
 }
 
 /// Accepts `git tag` if it lists. A name without a listing option would create a tag.
-fn tag(arguments: &[&str]) -> bool {
-    const LISTING: &[&str] = &[
+fn lists_tags(arguments: &[&str]) -> bool {
+    const LISTING_OPTIONS: &[&str] = &[
         "list",
         "sort=",
         "contains=",
@@ -430,13 +440,14 @@ fn tag(arguments: &[&str]) -> bool {
         argument.strip_prefix("-n").is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let rest: Vec<&str> = arguments.iter().copied().filter(|argument| !numbered(argument)).collect();
-    options(&rest, "li", "", &[LISTING]).is_some_and(|operands| operands.is_empty() || lists)
+    operands_if_known(&rest, "li", "", &[LISTING_OPTIONS])
+        .is_some_and(|operands| operands.is_empty() || lists)
 }
 
 /// Returns true if the unknown content of a word could be or become another option: only the values
 /// of these options may be unknown.
 fn hides_an_option(argument: &str) -> bool {
-    const HARMLESS: &[&str] = &[
+    const HARMLESS_OPTIONS: &[&str] = &[
         "--author=",
         "--committer=",
         "--since=",
@@ -455,8 +466,8 @@ fn hides_an_option(argument: &str) -> bool {
         "-L",
     ];
     argument.starts_with('-')
-        && argument.contains(UNKNOWN)
-        && !HARMLESS.iter().any(|known| argument.starts_with(known))
+        && argument.contains(UNKNOWN_REST)
+        && !HARMLESS_OPTIONS.iter().any(|known| argument.starts_with(known))
 }
 
 /// Returns true for `%G…` in a format, also as `%+G`, and for sorting by it: both run the program
@@ -470,7 +481,7 @@ fn verifies_signatures(arguments: &[&str]) -> bool {
                 .skip(1)
                 .any(|rest| rest.trim_start_matches(['+', '-', ' ']).starts_with('G'))
     };
-    let sorts = |value: &str| value.contains("signature") || value.contains(UNKNOWN);
+    let sorts = |value: &str| value.contains("signature") || value.contains(UNKNOWN_REST);
     arguments.iter().any(formats)
         || arguments.iter().any(|argument| argument.strip_prefix("--sort=").is_some_and(sorts))
         || arguments.windows(2).any(|pair| {
@@ -484,8 +495,8 @@ fn no_options(arguments: &[&str]) -> bool {
 }
 
 /// Accepts `git branch` if it lists. A name without `--list` would create a branch.
-fn branch(arguments: &[&str]) -> bool {
-    const LISTING: &[&str] = &[
+fn lists_branches(arguments: &[&str]) -> bool {
+    const LISTING_OPTIONS: &[&str] = &[
         "list",
         "all",
         "remotes",
@@ -500,7 +511,7 @@ fn branch(arguments: &[&str]) -> bool {
         "points-at=",
         "ignore-case",
     ];
-    match options(arguments, "arvl", "", &[LISTING]) {
+    match operands_if_known(arguments, "arvl", "", &[LISTING_OPTIONS]) {
         Some(operands) => {
             operands.is_empty() || arguments.iter().any(|argument| matches!(*argument, "--list" | "-l"))
         }

@@ -2,7 +2,7 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::options::options;
+use super::options::operands_if_known;
 
 /// Programs whose operands are hosts, or begin with hosts.
 const HOST_OPERANDS: &[&str] = &[
@@ -23,17 +23,17 @@ const HOST_OPERANDS: &[&str] = &[
     "nmap",
 ];
 /// Programs whose operands may be URLs without a scheme.
-const ADDRESSES: &[&str] = &["curl", "wget", "http", "https", "xh", "aria2c"];
+const URL_PROGRAMS: &[&str] = &["curl", "wget", "http", "https", "xh", "aria2c"];
 /// Programs whose operands may be `host:path`.
 const REMOTE_PATHS: &[&str] = &["scp", "rsync", "git"];
 /// Maximum number of hosts of one part.
 const MAX_HOSTS: usize = 16;
 
 /// Returns the hosts in the words after `program`, in lower case and without duplicates.
-pub(super) fn named(program: &str, words: &[Word]) -> Vec<String> {
+pub(super) fn named_hosts(program: &str, words: &[Word]) -> Vec<String> {
     let mut hosts: Vec<String> = Vec::new();
     for word in words.iter().skip(1).filter(|word| word.known) {
-        if let Some(host) = host(program, &word.text)
+        if let Some(host) = host_of(program, &word.text)
             && !hosts.contains(&host)
             && hosts.len() < MAX_HOSTS
         {
@@ -46,7 +46,7 @@ pub(super) fn named(program: &str, words: &[Word]) -> Vec<String> {
 /// Returns true if `curl` with these words connects only to this machine, which in the sandbox is
 /// its own loopback network.
 pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
-    const LONG: &[&str] = &[
+    const LONG_OPTIONS: &[&str] = &[
         "data=",
         "fail",
         "head",
@@ -64,7 +64,7 @@ pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?&=%+,".contains(c);
     let local = |text: &&str| {
         text.chars().all(plain)
-            && host(program, text).is_some_and(|host| {
+            && host_of(program, text).is_some_and(|host| {
                 let address = host.parse::<std::net::Ipv4Addr>();
                 host == "localhost" || address.is_ok_and(|address| address.is_loopback())
             })
@@ -76,11 +76,11 @@ pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
     if let Some(at) = texts.windows(2).position(|pair| pair == ["-o", "/dev/null"]) {
         texts.drain(at..at + 2);
     }
-    options(&texts, "sSfiIv", "XHdmw", &[LONG])
+    operands_if_known(&texts, "sSfiIv", "XHdmw", &[LONG_OPTIONS])
         .is_some_and(|operands| !operands.is_empty() && operands.iter().all(local))
 }
 
-fn host(program: &str, text: &str) -> Option<String> {
+fn host_of(program: &str, text: &str) -> Option<String> {
     let text = match text.strip_prefix('-') {
         // `--url=https://…`
         Some(option) => {
@@ -104,7 +104,7 @@ fn host(program: &str, text: &str) -> Option<String> {
             host
         }
         None if HOST_OPERANDS.contains(&program) => text,
-        None if ADDRESSES.contains(&program) => text.split(['/', '?', '#']).next()?,
+        None if URL_PROGRAMS.contains(&program) => text.split(['/', '?', '#']).next()?,
         None => return None,
     };
     let authority = authority.rsplit('@').next()?;
@@ -144,7 +144,7 @@ mod tests {
         for (program, arguments, expected) in cases {
             let words: Vec<Word> =
                 std::iter::once(program).chain(arguments.iter()).map(|word| Word::of(*word)).collect();
-            assert_eq!(named(program, &words), *expected, "{program} {arguments:?}");
+            assert_eq!(named_hosts(program, &words), *expected, "{program} {arguments:?}");
         }
     }
 }

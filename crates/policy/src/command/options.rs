@@ -2,25 +2,25 @@
 
 /// Stands for the unknown rest of a word, after its known beginning: no option, no number, no
 /// script.
-pub(super) const UNKNOWN: &str = "\u{2026}";
+pub(super) const UNKNOWN_REST: &str = "\u{2026}";
 
 /// Stands for an unknown word, which may be an option. Accepted only in the place of a value.
-pub(super) const ANYTHING: &str = "-\u{2026}";
+pub(super) const UNKNOWN_WORD: &str = "-\u{2026}";
 
 /// Returns the operands if every option is among those given. Options may follow operands, as in
 /// GNU programs.
-pub(super) fn options<'a>(
+pub(super) fn operands_if_known<'a>(
     arguments: &[&'a str],
     flags: &str,
     valued: &str,
     long: &[&[&str]],
 ) -> Option<Vec<&'a str>> {
-    taken(arguments, flags, valued, long, false)
+    operands_if_taken(arguments, flags, valued, long, false)
 }
 
-/// As [`options`]. `certain`: true if every version of the program takes a value for these options,
+/// As [`operands_if_known`]. `certain`: true if every version of the program takes a value for these options,
 /// so that the value may be unknown.
-pub(super) fn taken<'a>(
+pub(super) fn operands_if_taken<'a>(
     arguments: &[&'a str],
     flags: &str,
     valued: &str,
@@ -43,7 +43,7 @@ pub(super) fn taken<'a>(
         };
         // A value that looks like an option would be one for a version of the program that takes no
         // value here.
-        let accepted = |value: &str| !value.starts_with('-') || certain && value == ANYTHING;
+        let accepted = |value: &str| !value.starts_with('-') || certain && value == UNKNOWN_WORD;
         if wants_value && !rest.next().is_some_and(accepted) {
             return None;
         }

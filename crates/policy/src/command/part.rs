@@ -3,15 +3,15 @@
 use journeyman_protocol::Level;
 
 /// Maximum number of characters of a command in a reason.
-const SHOWN: usize = 80;
+const MAX_COMMAND_SHOWN: usize = 80;
 
 /// A program that a shell command would run, with its arguments: `sudo -n env A=1 rm x | tee y` has
 /// the parts `sudo -n env A=1 rm x`, `env A=1 rm x`, `rm x` and `tee y`. Rules are matched against
 /// each part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Part {
+pub struct CommandPart {
     /// The program and its arguments, without quotes and escapes.
-    pub words: Vec<Word>,
+    pub words: Vec<CommandWord>,
     /// The level of this part by itself.
     pub level: Level,
     /// One line for people.
@@ -19,16 +19,16 @@ pub struct Part {
     /// The data that the part would destroy, if any.
     pub destroys: Option<String>,
     /// Files that redirections of the part write, as written.
-    pub writes: Vec<Word>,
+    pub writes: Vec<CommandWord>,
     /// Files that redirections of the part read, as written, and the words of a loop.
-    pub reads: Vec<Word>,
+    pub reads: Vec<CommandWord>,
     /// Hosts in the part's arguments.
     pub hosts: Vec<String>,
 }
 
-/// A word of a [`Part`].
+/// A word of a [`CommandPart`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Word {
+pub struct CommandWord {
     /// The word's value; if the value is not known before the command runs, the word as written.
     pub text: String,
     /// True if the value is known: the word has no variable, substitution or pattern.
@@ -36,13 +36,13 @@ pub struct Word {
 }
 
 /// Shortens a command or a part of one for a reason.
-pub(super) fn shown(command: &str) -> String {
+pub(super) fn shorten_command(command: &str) -> String {
     let mut text: String = command
         .chars()
-        .take(SHOWN)
+        .take(MAX_COMMAND_SHOWN)
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
-    if command.chars().nth(SHOWN).is_some() {
+    if command.chars().nth(MAX_COMMAND_SHOWN).is_some() {
         text.push('…');
     }
     text

@@ -85,15 +85,16 @@ const GREP_LONG: &[&str] = &[
     "unix-byte-offsets",
 ];
 const GREP_FLAGS: &str = "EFGPivwxcLloqsbHhnTaIrRUzZy0123456789";
-const DIGESTS: &[&str] = &["binary", "check", "text", "tag", "zero", "quiet", "status", "strict", "warn"];
+const DIGEST_OPTIONS: &[&str] =
+    &["binary", "check", "text", "tag", "zero", "quiet", "status", "strict", "warn"];
 
 /// A program without options and operands.
-pub(super) const NOTHING: Reader = reader("", "", "").operands(Operands::AtMost(0));
+pub(super) const NO_ARGUMENTS: Reader = reader("", "", "").operands(Operands::AtMost(0));
 
 /// Sorted by name.
-pub(super) const READERS: &[Reader] = &[
+pub(super) const READER_PROGRAMS: &[Reader] = &[
     reader("arch", "", "").operands(Operands::AtMost(0)),
-    reader("b2sum", "bctwz", "").long(DIGESTS),
+    reader("b2sum", "bctwz", "").long(DIGEST_OPTIONS),
     reader("base32", "di", "w").long(&["decode", "ignore-garbage", "wrap="]),
     reader("base64", "di", "w").long(&["decode", "ignore-garbage", "wrap="]),
     reader("basename", "az", "s").long(&["multiple", "suffix=", "zero"]),
@@ -303,7 +304,7 @@ pub(super) const READERS: &[Reader] = &[
     ]),
     reader("lscpu", "abcepx", "").operands(Operands::AtMost(0)),
     reader("lsof", "PnltUaRb", "ipudcgs"),
-    reader("md5sum", "bctwz", "").long(DIGESTS),
+    reader("md5sum", "bctwz", "").long(DIGEST_OPTIONS),
     reader("mount", "lv", "t").operands(Operands::AtMost(0)),
     // Without `-n` it looks up the names of addresses.
     reader("netstat", "antulpsrigoW46ex", "").operands(Operands::AtMost(0)),
@@ -464,9 +465,9 @@ pub(super) const READERS: &[Reader] = &[
         "word-regexp",
     ]),
     reader("seq", "w", "fs").long(&["equal-width", "format=", "separator="]),
-    reader("sha1sum", "bctwz", "").long(DIGESTS),
-    reader("sha256sum", "bctwz", "").long(DIGESTS),
-    reader("sha512sum", "bctwz", "").long(DIGESTS),
+    reader("sha1sum", "bctwz", "").long(DIGEST_OPTIONS),
+    reader("sha256sum", "bctwz", "").long(DIGEST_OPTIONS),
+    reader("sha512sum", "bctwz", "").long(DIGEST_OPTIONS),
     reader("shellcheck", "ax", "CeisSfoPW").long(&[
         "check-sourced",
         "color?",

@@ -10,16 +10,16 @@ use std::borrow::Cow;
 
 use journeyman_syntax::shell::Word;
 
-use super::options::{ANYTHING, UNKNOWN, options, taken};
-use super::part::shown;
-use super::reader_table::{NOTHING, Operands, READERS, Reader};
+use super::options::{UNKNOWN_REST, UNKNOWN_WORD, operands_if_known, operands_if_taken};
+use super::part::shorten_command;
+use super::reader_table::{NO_ARGUMENTS, Operands, READER_PROGRAMS, Reader};
 use super::unwrap_find::{VALUED_TESTS, compares_times};
 use super::variables::is_harmless_variable;
 use super::{awk, conditions, git, sed};
 
 /// Programs whose `--version`, alone, neither reads nor runs a file of the project. Not `cargo`,
 /// `go`, `yarn` and others that look up in the project which version of themselves to run.
-const VERSIONED: &[&str] = &[
+const VERSION_PROGRAMS: &[&str] = &[
     "aws", "bash", "cc", "clang", "clang++", "cmake", "curl", "docker", "g++", "gcc", "gh", "git", "java",
     "javac", "lua", "make", "ninja", "node", "npm", "perl", "php", "podman", "python", "python3", "ruby",
     "ssh", "wget", "zsh",
@@ -56,7 +56,7 @@ const VERSION_WORDS: &[(&str, &[&str])] = &[
 const SYSTEM_PROGRAMS: [&str; 2] = ["/usr/bin/", "/bin/"];
 
 /// Programs of the table that only read whatever their options, so that any argument is accepted.
-const TAME: &[&str] = &[
+const ALWAYS_READING: &[&str] = &[
     "b2sum",
     "basename",
     "cat",
@@ -103,7 +103,7 @@ const TAME: &[&str] = &[
 ];
 
 /// Programs with a function of their own.
-const SPECIAL: &[&str] = &[
+const SPECIAL_READERS: &[&str] = &[
     "alias", "awk", "bash", "break", "bzcat", "command", "continue", "dash", "env", "exit", "export", "expr",
     "find", "git", "gunzip", "gzip", "ip", "read", "return", "sed", "set", "sh", "sleep", "tar", "tee",
     "type", "ulimit", "umask", "unzip", "wait", "xzcat", "zcat", "zstdcat",
@@ -131,14 +131,16 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         "test" | "[" | "[[" => {
             return if conditions::only_test(program, arguments) { Ok(()) } else { refused() };
         }
-        "printf" => return if printf(arguments) { Ok(()) } else { refused() },
+        "printf" => return if only_prints(arguments) { Ok(()) } else { refused() },
         _ => {}
     }
-    let reader = READERS.iter().find(|reader| reader.name == program);
-    if reader.is_none() && !SPECIAL.contains(&program) && !VERSIONED.contains(&program) {
-        return Err(format!("`{}` is not among the programs known to read", shown(program)));
+    let reader = READER_PROGRAMS.iter().find(|reader| reader.name == program);
+    if reader.is_none() && !SPECIAL_READERS.contains(&program) && !VERSION_PROGRAMS.contains(&program) {
+        return Err(format!("`{}` is not among the programs known to read", shorten_command(program)));
     }
-    let Some(arguments) = arguments_of(arguments, TAME.contains(&program)) else { return refused() };
+    let Some(arguments) = arguments_of(arguments, ALWAYS_READING.contains(&program)) else {
+        return refused();
+    };
     let arguments: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
     if let [only] = arguments.as_slice()
         && tells_of_itself(program, only, reader.is_some())
@@ -148,12 +150,12 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
     let accepted = match program {
         "git" if changed_directory => return Err("`git` after `cd` may meet another repository".to_owned()),
         "git" => git::only_reads(&arguments),
-        "find" => find(&arguments),
+        "find" => only_finds(&arguments),
         "sed" => sed::only_prints(&arguments),
         "awk" => awk::only_prints(&arguments) && !words.iter().any(awk::may_connect),
-        "command" => matches!(arguments.as_slice(), ["-v" | "-V", names @ ..] if describes(names)),
+        "command" => matches!(arguments.as_slice(), ["-v" | "-V", names @ ..] if only_describes(names)),
         "type" => match arguments.as_slice() {
-            ["-a" | "-t" | "-p", names @ ..] | names => describes(names),
+            ["-a" | "-t" | "-p", names @ ..] | names => only_describes(names),
         },
         "alias" => arguments.is_empty(),
         "ip" => shows_network(&arguments),
@@ -165,26 +167,31 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         "gunzip" | "gzip" | "zcat" | "xzcat" | "bzcat" | "zstdcat" => decompresses(program, &arguments),
         "lsof" => {
             // `-i @name` looks up the name; without `-n` it looks up that of every address.
-            let named = |argument: &&str| argument.contains('@') || argument.contains(UNKNOWN);
+            let named = |argument: &&str| argument.contains('@') || argument.contains(UNKNOWN_REST);
             has_flag(&arguments, 'n', "iupdcgs")
                 && !arguments.iter().any(named)
-                && reader.is_some_and(|reader| takes(reader, &arguments))
+                && reader.is_some_and(|reader| accepts(reader, &arguments))
         }
-        "netstat" => has_flag(&arguments, 'n', "") && reader.is_some_and(|reader| takes(reader, &arguments)),
+        "netstat" => {
+            has_flag(&arguments, 'n', "") && reader.is_some_and(|reader| accepts(reader, &arguments))
+        }
         "tree" | "xxd" | "yq" => {
-            one_by_one(program, &arguments) && reader.is_some_and(|reader| takes(reader, &arguments))
+            one_by_one(program, &arguments) && reader.is_some_and(|reader| accepts(reader, &arguments))
         }
-        "jq" => takes(reader.unwrap_or(&NOTHING), &without_values(&arguments)),
+        "jq" => accepts(reader.unwrap_or(&NO_ARGUMENTS), &without_values(&arguments)),
         "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
         "read" => read(&arguments),
         "tee" => arguments.iter().all(|argument| {
             matches!(*argument, "-a" | "-i" | "-p" | "/dev/null" | "/dev/stdout" | "/dev/stderr")
         }),
         _ => match reader {
-            Some(reader) => takes(reader, &arguments),
-            None if SPECIAL.contains(&program) => of_the_shell(program, &arguments),
+            Some(reader) => accepts(reader, &arguments),
+            None if SPECIAL_READERS.contains(&program) => of_the_shell(program, &arguments),
             None => {
-                return Err(format!("`{}` is not among the programs known to read", shown(program)));
+                return Err(format!(
+                    "`{}` is not among the programs known to read",
+                    shorten_command(program)
+                ));
             }
         },
     };
@@ -224,7 +231,7 @@ pub(super) fn reads_around(program: &str, words: &[Word]) -> Result<(), String> 
     if program != "find" {
         return Ok(());
     }
-    let actions = super::unwrap_find::actions(words);
+    let actions = super::unwrap_find::split_actions(words);
     if !actions.clear {
         return Err("where an `-exec` of it ends isn't clear".to_owned());
     }
@@ -237,7 +244,7 @@ fn tells_of_itself(program: &str, only: &str, reads: bool) -> bool {
     let asked = matches!(only, "--version" | "--help")
         && (reads || matches!(program, "find" | "sed" | "awk" | "tar"));
     asked && program != "lsof"
-        || only == "--version" && VERSIONED.contains(&program)
+        || only == "--version" && VERSION_PROGRAMS.contains(&program)
         || VERSION_WORDS.iter().any(|(name, words)| *name == program && words.contains(&only))
 }
 
@@ -250,8 +257,8 @@ fn has_flag(arguments: &[&str], flag: char, valued: &str) -> bool {
     })
 }
 
-/// Returns the arguments, with [`UNKNOWN`] after the known beginning of a partly known word, and
-/// [`ANYTHING`] for an unknown one. `None` if a word could expand to several words with options
+/// Returns the arguments, with [`UNKNOWN_REST`] after the known beginning of a partly known word, and
+/// [`UNKNOWN_WORD`] for an unknown one. `None` if a word could expand to several words with options
 /// among them, unless the program is `tame`.
 fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
     let mut known = Vec::with_capacity(arguments.len());
@@ -267,11 +274,11 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
         let argument = match begins {
             // Possibly an option, which is accepted only as far as it is known.
             true if !(word.dialect || tame && word.start.starts_with('-')) => {
-                Cow::Owned(format!("{}{UNKNOWN}", word.start))
+                Cow::Owned(format!("{}{UNKNOWN_REST}", word.start))
             }
-            true if !word.start.starts_with('-') => Cow::Borrowed(UNKNOWN),
-            _ if tame || (only_operands && word.single) => Cow::Borrowed(UNKNOWN),
-            _ if word.single && !word.dialect => Cow::Borrowed(ANYTHING),
+            true if !word.start.starts_with('-') => Cow::Borrowed(UNKNOWN_REST),
+            _ if tame || (only_operands && word.single) => Cow::Borrowed(UNKNOWN_REST),
+            _ if word.single && !word.dialect => Cow::Borrowed(UNKNOWN_WORD),
             _ => return None,
         };
         // Possibly several words.
@@ -290,13 +297,14 @@ pub(super) fn checks_syntax(words: &[Word]) -> bool {
 
 /// Accepts `ip` if it shows objects.
 fn shows_network(arguments: &[&str]) -> bool {
-    const OPTIONS: &[&str] =
+    const LONG_OPTIONS: &[&str] =
         &["-4", "-6", "-br", "-brief", "-c", "-color", "-d", "-details", "-j", "-o", "-p", "-s"];
-    const OBJECTS: &[&str] =
+    const OBJECT_TOOLS: &[&str] =
         &["a", "addr", "address", "l", "link", "n", "neigh", "neighbour", "r", "ro", "route", "ru", "rule"];
-    let first = arguments.iter().position(|argument| !OPTIONS.contains(argument)).unwrap_or(arguments.len());
+    let first =
+        arguments.iter().position(|argument| !LONG_OPTIONS.contains(argument)).unwrap_or(arguments.len());
     match arguments.get(first..).unwrap_or_default() {
-        [object] | [object, "list" | "ls" | "s" | "show", ..] => OBJECTS.contains(object),
+        [object] | [object, "list" | "ls" | "s" | "show", ..] => OBJECT_TOOLS.contains(object),
         _ => false,
     }
 }
@@ -309,7 +317,7 @@ fn lists_archive(arguments: &[&str]) -> bool {
         && cluster.contains('t')
         && cluster.bytes().all(|option| b"tvzjJf".contains(&option))
         && !archive.contains(':')
-        && !archive.contains(UNKNOWN)
+        && !archive.contains(UNKNOWN_REST)
         && no_option(archive)
         && members.iter().all(|member| no_option(member))
 }
@@ -347,7 +355,7 @@ fn without_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 /// Returns true if no option is ambiguous for a program that splits clusters in its own way: `tree
 /// -Io` takes two values, `xxd -ps` is one option.
 fn one_by_one(program: &str, arguments: &[&str]) -> bool {
-    const VALUED: &str = "LPIop";
+    const VALUED_OPTIONS: &str = "LPIop";
     arguments.iter().filter(|argument| !argument.starts_with("--")).all(|argument| {
         let Some(cluster) = argument.strip_prefix('-') else { return true };
         let mut options = cluster.chars();
@@ -359,13 +367,14 @@ fn one_by_one(program: &str, arguments: &[&str]) -> bool {
                     || first.is_some_and(|o| "clsg".contains(o)) && rest.bytes().all(|b| b.is_ascii_digit())
             }
             // The value is the next word.
-            _ => !cluster.chars().rev().skip(1).any(|option| VALUED.contains(option)),
+            _ => !cluster.chars().rev().skip(1).any(|option| VALUED_OPTIONS.contains(option)),
         }
     })
 }
 
-fn takes(reader: &Reader, arguments: &[&str]) -> bool {
-    let Some(operands) = taken(arguments, reader.flags, reader.valued, &[reader.long], true) else {
+fn accepts(reader: &Reader, arguments: &[&str]) -> bool {
+    let Some(operands) = operands_if_taken(arguments, reader.flags, reader.valued, &[reader.long], true)
+    else {
         return false;
     };
     match reader.operands {
@@ -377,9 +386,9 @@ fn takes(reader: &Reader, arguments: &[&str]) -> bool {
 
 /// Returns the operands of a program of the table, whatever their number, if all options are
 /// accepted.
-pub(super) fn operands<'a>(program: &str, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
-    let reader = READERS.iter().find(|reader| reader.name == program)?;
-    options(arguments, reader.flags, reader.valued, &[reader.long])
+pub(super) fn reader_operands<'a>(program: &str, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
+    let reader = READER_PROGRAMS.iter().find(|reader| reader.name == program)?;
+    operands_if_known(arguments, reader.flags, reader.valued, &[reader.long])
 }
 
 fn plain_names(names: &[&str]) -> bool {
@@ -387,19 +396,19 @@ fn plain_names(names: &[&str]) -> bool {
 }
 
 /// Accepts names for `command -v` and `type`. An option among them would be ambiguous.
-fn describes(names: &[&str]) -> bool {
-    !names.is_empty() && names.iter().all(|name| !name.starts_with('-') || *name == ANYTHING)
+fn only_describes(names: &[&str]) -> bool {
+    !names.is_empty() && names.iter().all(|name| !name.starts_with('-') || *name == UNKNOWN_WORD)
 }
 
 /// Accepts `find` with tests and with actions that only print.
-fn find(arguments: &[&str]) -> bool {
+fn only_finds(arguments: &[&str]) -> bool {
     let mut rest = arguments.iter().copied();
     while let Some(word) = rest.next() {
         let known = if VALUED_TESTS.contains(&word) || compares_times(word) {
             // For a `find` that does not know the test, its value would be an action.
-            rest.next().is_some_and(|value| !ACTIONS.contains(&value))
+            rest.next().is_some_and(|value| !FIND_ACTIONS.contains(&value))
         } else {
-            ALONE.contains(&word) || !word.starts_with('-')
+            FIND_TESTS.contains(&word) || !word.starts_with('-')
         };
         if !known {
             return false;
@@ -409,7 +418,7 @@ fn find(arguments: &[&str]) -> bool {
 }
 
 /// Tests and options of `find` without a value.
-const ALONE: &[&str] = &[
+const FIND_TESTS: &[&str] = &[
     "-a",
     "-and",
     "-o",
@@ -444,7 +453,7 @@ const ALONE: &[&str] = &[
 ];
 
 /// Actions of `find`.
-const ACTIONS: &[&str] = &[
+const FIND_ACTIONS: &[&str] = &[
     "-exec",
     "-execdir",
     "-ok",
@@ -459,7 +468,7 @@ const ACTIONS: &[&str] = &[
 
 /// Accepts `printf` without options. bash's `-v` and `%n` assign to a variable, whose subscript can
 /// run a command; some shells evaluate the values of counting and computing formats.
-fn printf(arguments: &[Word]) -> bool {
+fn only_prints(arguments: &[Word]) -> bool {
     let Some((format, values)) = arguments.split_first() else { return false };
     if !format.known || format.text.starts_with('-') {
         return false;
@@ -497,7 +506,7 @@ fn printf(arguments: &[Word]) -> bool {
 
 /// Accepts `read` into variables that no program uses.
 fn read(arguments: &[&str]) -> bool {
-    let Some(names) = options(arguments, "rs", "ntd", &[]) else { return false };
+    let Some(names) = operands_if_known(arguments, "rs", "ntd", &[]) else { return false };
     names.iter().all(|name| {
         name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase())
             && name.bytes().all(|b| b == b'_' || b.is_ascii_lowercase() || b.is_ascii_digit())
@@ -512,8 +521,8 @@ mod tests {
 
     #[test]
     fn the_table_is_in_order_and_no_option_is_in_it_twice() {
-        assert!(READERS.is_sorted_by(|a, b| a.name < b.name));
-        for reader in READERS {
+        assert!(READER_PROGRAMS.is_sorted_by(|a, b| a.name < b.name));
+        for reader in READER_PROGRAMS {
             for option in reader.valued.chars() {
                 assert!(!reader.flags.contains(option), "{} -{option}", reader.name);
             }
@@ -523,7 +532,7 @@ mod tests {
     #[test]
     fn options_are_taken_apart_as_the_programs_do() {
         let parse = |words: &[&str]| {
-            let found = options(words, "ab", "n", &[&["all", "lines=", "color?"]]);
+            let found = operands_if_known(words, "ab", "n", &[&["all", "lines=", "color?"]]);
             found.map(|operands| operands.join(" "))
         };
         let some = |text: &str| Some(text.to_owned());

@@ -38,7 +38,7 @@ pub(super) fn files<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
         scripts.push(operands.remove(0));
     }
     // Several scripts form one, line by line; each must be complete by itself.
-    scripts.iter().all(|script| Script { rest: script, depth: 0 }.prints()).then_some(operands)
+    scripts.iter().all(|script| Script { rest: script, depth: 0 }.only_prints()).then_some(operands)
 }
 
 struct Script<'a> {
@@ -47,13 +47,13 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
-    fn prints(mut self) -> bool {
+    fn only_prints(mut self) -> bool {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t', ';', '\n']);
             if self.rest.is_empty() {
                 return self.depth == 0;
             }
-            if self.command().is_none() {
+            if self.read_command().is_none() {
                 return false;
             }
         }
@@ -65,22 +65,22 @@ impl Script<'_> {
         Some(next)
     }
 
-    fn blanks(&mut self) {
+    fn skip_blanks(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
     }
 
-    fn command(&mut self) -> Option<()> {
-        if self.address()? {
-            self.blanks();
+    fn read_command(&mut self) -> Option<()> {
+        if self.read_address()? {
+            self.skip_blanks();
             if let Some(rest) = self.rest.strip_prefix(',') {
                 self.rest = rest.trim_start_matches([' ', '\t']);
                 self.rest = self.rest.strip_prefix(['+', '~']).unwrap_or(self.rest);
-                if !self.address()? {
+                if !self.read_address()? {
                     return None;
                 }
             }
         }
-        self.blanks();
+        self.skip_blanks();
         while let Some(rest) = self.rest.strip_prefix('!') {
             self.rest = rest.trim_start_matches([' ', '\t']);
         }
@@ -104,22 +104,22 @@ impl Script<'_> {
                 self.rest = self.rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
             }
             's' => {
-                let delimiter = self.delimiter()?;
-                self.until(delimiter, true)?;
-                self.until(delimiter, false)?;
+                let delimiter = self.read_delimiter()?;
+                self.skip_until(delimiter, true)?;
+                self.skip_until(delimiter, false)?;
                 let flags = self
                     .rest
                     .trim_start_matches(|c: char| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
                 self.rest = flags;
             }
             'y' => {
-                let delimiter = self.delimiter()?;
-                self.until(delimiter, false)?;
-                self.until(delimiter, false)?;
+                let delimiter = self.read_delimiter()?;
+                self.skip_until(delimiter, false)?;
+                self.skip_until(delimiter, false)?;
             }
             _ => return None,
         }
-        self.blanks();
+        self.skip_blanks();
         // The command ends here, or the rest is unknown.
         match self.rest.chars().next() {
             None | Some(';' | '\n' | '}') => Some(()),
@@ -128,7 +128,7 @@ impl Script<'_> {
     }
 
     /// Parses an address and returns true if there is one; `None` for an unknown one.
-    fn address(&mut self) -> Option<bool> {
+    fn read_address(&mut self) -> Option<bool> {
         match self.rest.chars().next() {
             Some('$') => {
                 self.take();
@@ -143,7 +143,7 @@ impl Script<'_> {
             }
             Some('/') => {
                 self.take();
-                self.until('/', true)?;
+                self.skip_until('/', true)?;
                 self.rest = self.rest.strip_prefix('I').unwrap_or(self.rest);
                 Some(true)
             }
@@ -151,12 +151,12 @@ impl Script<'_> {
         }
     }
 
-    fn delimiter(&mut self) -> Option<char> {
+    fn read_delimiter(&mut self) -> Option<char> {
         self.take().filter(|c| c.is_ascii_punctuation() && !matches!(c, '\\' | ';' | '[' | ']' | '{' | '}'))
     }
 
     /// Skips to the delimiter. Versions differ about a delimiter in brackets.
-    fn until(&mut self, delimiter: char, expression: bool) -> Option<()> {
+    fn skip_until(&mut self, delimiter: char, expression: bool) -> Option<()> {
         let mut inside = false;
         loop {
             match self.take()? {

@@ -6,8 +6,8 @@ use journeyman_syntax::shell::{
 };
 
 use super::danger::{self, Danger};
-use super::part::{Part, Word, shown};
-use super::unwrap::unwrap;
+use super::part::{CommandPart, CommandWord, shorten_command};
+use super::unwrap::unwrap_program;
 use super::values::{self, Values};
 use super::variables::{is_harmless_name, is_harmless_variable};
 use super::wrapped::{Inner, Wrapped};
@@ -28,15 +28,15 @@ const MAX_INNER_BYTES: usize = 4 * shell::MAX_BYTES;
 /// previous one, git is still trusted: another repository there can't have been created by a
 /// command or a tool, because the sandbox prevents that. After two, or one to another directory,
 /// git is not trusted.
-const BENEATH: usize = 1;
-const AWAY: usize = 2;
+const MOVED_BENEATH: usize = 1;
+const MOVED_AWAY: usize = 2;
 
 /// The parts of a command, collected while it is parsed.
 pub(super) struct Survey<'c> {
     checks: Vec<&'c str>,
     /// True if the caller wrote the first change of directory.
     entered: bool,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<CommandPart>,
     /// The reason why `parts` may be incomplete.
     pub(super) unclear: Option<String>,
     /// True if a part has words that shells read differently.
@@ -75,13 +75,13 @@ struct Draft {
     why: Option<String>,
     /// The first reason why it changes files of the project and does nothing else.
     edits: Option<String>,
-    writes: Vec<Word>,
-    reads: Vec<Word>,
+    writes: Vec<CommandWord>,
+    reads: Vec<CommandWord>,
     danger: Danger,
 }
 
 impl Draft {
-    fn because(&mut self, why: impl FnOnce() -> String) {
+    fn add_reason(&mut self, why: impl FnOnce() -> String) {
         self.why.get_or_insert_with(why);
     }
 }
@@ -107,7 +107,7 @@ impl<'c> Survey<'c> {
     }
 
     /// Parses a text that a shell runs.
-    pub(super) fn script(&mut self, text: &str) {
+    pub(super) fn survey_script(&mut self, text: &str) {
         self.inner_bytes += text.len();
         if self.depth >= MAX_DEPTH || self.inner_bytes > MAX_INNER_BYTES {
             return self.give_up("its parts lie in one another too deep");
@@ -121,9 +121,9 @@ impl<'c> Survey<'c> {
             self.give_up("a command in it is empty");
         }
         self.depth += 1;
-        define(&script.statements, &mut self.functions, 0);
-        self.values.computes(script.computed);
-        self.statements(&script.statements, Place::default());
+        collect_functions(&script.statements, &mut self.functions, 0);
+        self.values.note_computed(script.computed);
+        self.survey_statements(&script.statements, Place::default());
         self.depth -= 1;
         // A part that does more than read may set any variable.
         let tame = || self.parts.iter().all(|part| part.level == Level::ReadOnly);
@@ -138,57 +138,57 @@ impl<'c> Survey<'c> {
         }
     }
 
-    fn statements(&mut self, statements: &[Statement], place: Place<'_>) {
+    fn survey_statements(&mut self, statements: &[Statement], place: Place<'_>) {
         if self.depth >= MAX_DEPTH {
             return self.give_up("its parts lie in one another too deep");
         }
         self.depth += 1;
         for statement in statements {
-            self.statement(statement, place);
+            self.survey_statement(statement, place);
         }
         self.depth -= 1;
     }
 
-    fn statement(&mut self, statement: &Statement, place: Place<'_>) {
+    fn survey_statement(&mut self, statement: &Statement, place: Place<'_>) {
         match statement {
-            Statement::Simple(simple) => self.simple(simple, place),
-            Statement::Pipeline(parts) => self.pipeline(parts, place),
-            Statement::Compound(compound) => self.compound(compound, place),
+            Statement::Simple(simple) => self.survey_simple(simple, place),
+            Statement::Pipeline(parts) => self.survey_pipeline(parts, place),
+            Statement::Compound(compound) => self.survey_compound(compound, place),
             Statement::Function { name, body } => {
                 self.give_up("a function changes what its name means");
-                self.push(Part {
-                    words: vec![Word { text: name.clone(), known: true }],
+                self.push(CommandPart {
+                    words: vec![CommandWord { text: name.clone(), known: true }],
                     level: Level::Shell,
-                    reason: format!("it defines the function `{}`", shown(name)),
-                    ..Part::default()
+                    reason: format!("it defines the function `{}`", shorten_command(name)),
+                    ..CommandPart::default()
                 });
-                self.statements(body, Place::default());
+                self.survey_statements(body, Place::default());
             }
         }
     }
 
-    fn pipeline(&mut self, parts: &[Statement], place: Place<'_>) {
+    fn survey_pipeline(&mut self, parts: &[Statement], place: Place<'_>) {
         let mut here = place;
         let mut network = place.network;
         for statement in parts {
             let before = self.parts.len();
-            self.statement(statement, here);
-            network |= self.parts.iter().skip(before).any(fetches);
-            here = Place { input: printed(statement), piped: true, network };
+            self.survey_statement(statement, here);
+            network |= self.parts.iter().skip(before).any(downloads);
+            here = Place { input: printed_text(statement), piped: true, network };
         }
     }
 
-    fn compound(&mut self, compound: &Compound, place: Place<'_>) {
+    fn survey_compound(&mut self, compound: &Compound, place: Place<'_>) {
         let mut draft = Draft::default();
         if let Some(variable) = &compound.variable
             && !is_harmless_name(variable)
         {
-            draft.because(|| format!("it sets `{}`", shown(variable)));
+            draft.add_reason(|| format!("it sets `{}`", shorten_command(variable)));
         }
         if let Some(variable) = &compound.variable {
             self.values.counts_through(variable, &compound.words);
             // The body does not contain these words, and rules about paths have to see them.
-            draft.reads.extend(compound.words.iter().filter(|word| !values::is_number(word)).map(plain));
+            draft.reads.extend(compound.words.iter().filter(|word| !values::is_number(word)).map(plain_word));
         }
         let mut input = place;
         for redirect in &compound.redirects {
@@ -198,50 +198,52 @@ impl<'c> Survey<'c> {
             }
         }
         // The second pass of a loop begins where the first one ended.
-        if matches!(compound.kind, CompoundKind::For | CompoundKind::While) && moves(&compound.body, 0) {
-            self.moves += AWAY;
+        if matches!(compound.kind, CompoundKind::For | CompoundKind::While)
+            && changes_directory(&compound.body, 0)
+        {
+            self.moves += MOVED_AWAY;
         }
-        self.redirects(&compound.redirects, &mut draft);
+        self.survey_redirects(&compound.redirects, &mut draft);
         for word in &compound.words {
-            self.statements(&word.inner, Place::default());
+            self.survey_statements(&word.inner, Place::default());
         }
         let reads = std::mem::take(&mut draft.reads);
         if draft.why.is_some() || !draft.writes.is_empty() || draft.danger.outside.is_some() {
             let level = match (&draft.danger.outside, &draft.why) {
                 (Some(_), _) => Level::System,
-                (None, None) if self.moves <= BENEATH => Level::Edit,
+                (None, None) if self.moves <= MOVED_BENEATH => Level::Edit,
                 (None, _) => Level::Shell,
             };
             let reason = draft.danger.outside.clone().or(draft.why).or(draft.edits);
             let reason = reason.unwrap_or_else(|| "it writes a file".to_owned());
             self.danger.add(&draft.danger);
-            self.push(Part {
+            self.push(CommandPart {
                 level,
                 reason,
                 destroys: draft.danger.destroys,
                 writes: draft.writes,
-                ..Part::default()
+                ..CommandPart::default()
             });
         }
         let before = self.parts.len();
-        self.statements(&compound.body, input);
+        self.survey_statements(&compound.body, input);
         // The programs in its body read the redirected files.
         match self.parts.get_mut(before) {
             Some(first) => first.reads.extend(reads),
             None if !reads.is_empty() => {
                 let reason = "it only reads".to_owned();
-                self.push(Part { level: Level::ReadOnly, reason, reads, ..Part::default() });
+                self.push(CommandPart { level: Level::ReadOnly, reason, reads, ..CommandPart::default() });
             }
             None => {}
         }
     }
 
     /// Handles a program with its arguments, assignments and redirections.
-    fn simple(&mut self, simple: &Simple, place: Place<'_>) {
+    fn survey_simple(&mut self, simple: &Simple, place: Place<'_>) {
         let mut draft = Draft::default();
         for word in simple.words.iter().chain(simple.assignments.iter().map(|assignment| &assignment.value)) {
             if !word.inner.is_empty() {
-                self.statements(&word.inner, Place::default());
+                self.survey_statements(&word.inner, Place::default());
             }
         }
         for assignment in &simple.assignments {
@@ -253,14 +255,15 @@ impl<'c> Survey<'c> {
                 is_harmless_variable(&assignment.name)
             };
             if !harmless {
-                draft
-                    .because(|| format!("it sets `{}`, which may change what runs", shown(&assignment.name)));
+                draft.add_reason(|| {
+                    format!("it sets `{}`, which may change what runs", shorten_command(&assignment.name))
+                });
                 if !simple.words.is_empty() || !is_harmless_name(&assignment.name.to_ascii_lowercase()) {
                     self.give_up("it sets a variable that may change what runs");
                 }
                 self.runs_by_variable(&assignment.name, &assignment.value);
             }
-            self.values.sets(&assignment.name, &assignment.value);
+            self.values.note_assignment(&assignment.name, &assignment.value);
         }
         let mut here = place;
         for redirect in &simple.redirects {
@@ -269,8 +272,8 @@ impl<'c> Survey<'c> {
                 here.piped = true;
             }
         }
-        self.redirects(&simple.redirects, &mut draft);
-        self.program(&simple.words, draft, here);
+        self.survey_redirects(&simple.redirects, &mut draft);
+        self.survey_program(&simple.words, draft, here);
     }
 
     /// Handles `PAGER=…`, `GIT_SSH_COMMAND=…`, whose values are run.
@@ -288,28 +291,32 @@ impl<'c> Survey<'c> {
             "LESSCLOSE",
         ];
         if value.known && !value.text.is_empty() && runs.iter().any(|end| name.ends_with(end)) {
-            self.script(value.text.trim_start_matches('|'));
+            self.survey_script(value.text.trim_start_matches('|'));
         }
     }
 
-    fn redirects(&mut self, redirects: &[Redirect], draft: &mut Draft) {
+    fn survey_redirects(&mut self, redirects: &[Redirect], draft: &mut Draft) {
         for redirect in redirects {
             let target = &redirect.target;
             if !target.inner.is_empty() {
-                self.statements(&target.inner, Place::default());
+                self.survey_statements(&target.inner, Place::default());
             }
             match redirect.kind {
                 RedirectKind::Document | RedirectKind::Text => {}
                 RedirectKind::Input => {
-                    draft.reads.push(plain(target));
+                    draft.reads.push(plain_word(target));
                     // bash connects to these paths.
                     let network = target.text.contains("dev/tcp") || target.text.contains("dev/udp");
                     if network {
-                        draft.danger.outside(|| format!("`< {}` reaches the network", shown(&target.text)));
+                        draft
+                            .danger
+                            .outside(|| format!("`< {}` reaches the network", shorten_command(&target.text)));
                     } else if !target.known
                         && !matches!(target.start.chars().next(), Some(first) if first != '/')
                     {
-                        draft.because(|| format!("what `< {}` reads isn't known", shown(&target.text)));
+                        draft.add_reason(|| {
+                            format!("what `< {}` reads isn't known", shorten_command(&target.text))
+                        });
                     }
                 }
                 RedirectKind::Duplicate
@@ -320,38 +327,38 @@ impl<'c> Survey<'c> {
                     if target.known && !target.dialect && harmless.contains(&target.text.as_str()) {
                         continue;
                     }
-                    let writes = || format!("it writes {}", shown(&target.text));
+                    let writes = || format!("it writes {}", shorten_command(&target.text));
                     match target.known && !target.dialect && edits::is_in_project(&target.text) {
                         true => _ = draft.edits.get_or_insert_with(writes),
-                        false => draft.because(writes),
+                        false => draft.add_reason(writes),
                     }
-                    danger::target(&target.text, &mut draft.danger);
-                    draft.writes.push(Word { text: target.text.clone(), known: target.known });
+                    danger::check_target(&target.text, &mut draft.danger);
+                    draft.writes.push(CommandWord { text: target.text.clone(), known: target.known });
                 }
             }
         }
     }
 
-    fn program(&mut self, words: &[Shown], mut draft: Draft, place: Place<'_>) {
+    fn survey_program(&mut self, words: &[Shown], mut draft: Draft, place: Place<'_>) {
         if self.depth >= MAX_DEPTH {
             return self.give_up("its parts lie in one another too deep");
         }
         let Some(first) = words.first() else {
             // The command has assignments or redirections only.
             if draft.why.is_some() || !draft.writes.is_empty() || !draft.reads.is_empty() {
-                self.finish(&[], draft, Ok(None));
+                self.finish_part(&[], draft, Ok(None));
             }
             return;
         };
         if !first.known || first.dialect || first.text.is_empty() {
             self.give_up("which program it runs isn't known before it runs");
-            draft.because(|| "which program that is isn't known before it runs".to_owned());
+            draft.add_reason(|| "which program that is isn't known before it runs".to_owned());
             self.may_hide = true;
         } else if let Some(character) = first.text.chars().find(|character| !character.is_ascii()) {
-            draft.because(|| {
+            draft.add_reason(|| {
                 format!(
                     "`{}` is spelled with `{}`, {}",
-                    shown(&first.text),
+                    shorten_command(&first.text),
                     character,
                     character.escape_unicode()
                 )
@@ -360,55 +367,55 @@ impl<'c> Survey<'c> {
         let path = first.text.as_str();
         let name = readers::base_name(path);
         if self.functions.iter().any(|function| function == name) {
-            draft.because(|| format!("`{}` is a function here", shown(name)));
+            draft.add_reason(|| format!("`{}` is a function here", shorten_command(name)));
         }
-        let edit = edits::edits(words);
+        let edit = edits::describe_edit(words);
         // A syntax check and a version query run nothing.
         let wrapped = match edit.is_some() || readers::checks_syntax(words) {
             true => None,
-            false => unwrap(danger::base_name(path), words),
+            false => unwrap_program(danger::base_name(path), words),
         };
         let reading = match &wrapped {
             _ if self.is_check(words) && draft.why.is_none() => {
-                self.push(Part {
-                    words: words.iter().map(plain).collect(),
+                self.push(CommandPart {
+                    words: words.iter().map(plain_word).collect(),
                     level: Level::Edit,
                     reason: "it is one of the project's own checks".to_owned(),
                     reads: draft.reads,
-                    ..Part::default()
+                    ..CommandPart::default()
                 });
                 return;
             }
             Some(wrapped) if wrapped.transparent && name == danger::base_name(path) => {
                 readers::reads_around(name, words).map(|()| None)
             }
-            Some(_) => Err(format!("`{}` runs other programs", shown(name))),
-            None => match (readers::only_reads(words, self.moves > BENEATH), edit) {
+            Some(_) => Err(format!("`{}` runs other programs", shorten_command(name))),
+            None => match (readers::only_reads(words, self.moves > MOVED_BENEATH), edit) {
                 (Ok(()), _) => Ok(None),
                 // In another directory the same names are other files.
-                (Err(_), Some(edit)) if self.moves <= BENEATH => Ok(Some(edit)),
+                (Err(_), Some(edit)) if self.moves <= MOVED_BENEATH => Ok(Some(edit)),
                 (Err(why), _) => Err(why),
             },
         };
         if name == "cd" {
-            self.moves += if values::stays_beneath(words) { BENEATH } else { AWAY };
+            self.moves += if values::stays_beneath(words) { MOVED_BENEATH } else { MOVED_AWAY };
         }
-        self.values.program(name, words);
-        self.declares(name, words);
-        self.finish(words, draft, reading);
+        self.values.note_program(name, words);
+        self.note_declaration(name, words);
+        self.finish_part(words, draft, reading);
         if !first.known && !first.single {
             // The word may expand to nothing, and then the next word is the program.
             self.depth += 1;
-            self.program(words.get(1..).unwrap_or_default(), Draft::default(), place);
+            self.survey_program(words.get(1..).unwrap_or_default(), Draft::default(), place);
             self.depth -= 1;
         }
         if let Some(wrapped) = wrapped {
-            self.wrapped(name, wrapped, place);
+            self.survey_wrapped(name, wrapped, place);
         }
     }
 
     /// Handles `export PATH=…`, which applies to all that follows.
-    fn declares(&mut self, name: &str, words: &[Shown]) {
+    fn note_declaration(&mut self, name: &str, words: &[Shown]) {
         if !matches!(name, "export" | "declare" | "typeset" | "readonly" | "local") {
             return;
         }
@@ -421,19 +428,20 @@ impl<'c> Survey<'c> {
         }
     }
 
-    fn wrapped(&mut self, name: &str, wrapped: Wrapped, place: Place<'_>) {
+    fn survey_wrapped(&mut self, name: &str, wrapped: Wrapped, place: Place<'_>) {
         if let Some(why) = wrapped.unclear {
             self.give_up(why);
         }
         if wrapped.input {
-            if let Some(text) =
-                place.input.filter(|_| super::unwrap_table::SHELLS.contains(&name) || name == "parallel")
+            if let Some(text) = place
+                .input
+                .filter(|_| super::unwrap_table::SHELL_PROGRAMS.contains(&name) || name == "parallel")
             {
-                self.script(text);
+                self.survey_script(text);
             }
             if place.network {
                 self.fetched.get_or_insert_with(|| {
-                    format!("`{}` runs code that comes from the network", shown(name))
+                    format!("`{}` runs code that comes from the network", shorten_command(name))
                 });
             }
             if place.input.is_none() && place.piped {
@@ -448,8 +456,8 @@ impl<'c> Survey<'c> {
         self.wrappers += 1;
         for inner in wrapped.inner {
             match inner {
-                Inner::Words(words) => self.program(&words, Draft::default(), place),
-                Inner::Script(text) => self.script(&text),
+                Inner::Words(words) => self.survey_program(&words, Draft::default(), place),
+                Inner::Script(text) => self.survey_script(&text),
             }
         }
         self.wrappers -= 1;
@@ -458,7 +466,7 @@ impl<'c> Survey<'c> {
 
     /// Returns true if these words are one of the project's checks, in its directory.
     fn is_check(&self, words: &[Shown]) -> bool {
-        if self.moves > if self.entered { BENEATH } else { 0 } {
+        if self.moves > if self.entered { MOVED_BENEATH } else { 0 } {
             return false;
         }
         let Some(first) = words.first() else { return false };
@@ -484,7 +492,7 @@ impl<'c> Survey<'c> {
     }
 
     /// Adds a part. `reading` is the project change of the part, if it does more than read.
-    fn finish(&mut self, words: &[Shown], mut draft: Draft, reading: Result<Option<String>, String>) {
+    fn finish_part(&mut self, words: &[Shown], mut draft: Draft, reading: Result<Option<String>, String>) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         // `danger` expects words without quotes around unknown content.
         let bare: Vec<String> = words
@@ -504,7 +512,7 @@ impl<'c> Survey<'c> {
         let why = match (draft.why.take(), reading) {
             (Some(why), _) | (None, Err(why)) => Some((Level::Shell, why)),
             (None, Ok(edit)) => match edit.or(edits) {
-                Some(why) if self.moves <= BENEATH => Some((Level::Edit, why)),
+                Some(why) if self.moves <= MOVED_BENEATH => Some((Level::Edit, why)),
                 Some(why) => Some((Level::Shell, why)),
                 None if credentials::are_read(name, texts.iter().skip(1).copied().chain(read(&draft))) => {
                     Some((Level::Shell, "it reads credentials, which are none of the project's".to_owned()))
@@ -515,11 +523,12 @@ impl<'c> Survey<'c> {
         if let Some((reach, why)) = why {
             level = reach;
             let what = texts.join(" ");
-            reason = if what.is_empty() { why } else { format!("it runs `{}` ({why})", shown(&what)) };
+            reason =
+                if what.is_empty() { why } else { format!("it runs `{}` ({why})", shorten_command(&what)) };
             let data = level == Level::Edit || danger::takes_data(name);
             self.may_hide |= !data;
             if !(edits::tells_version(words) || hosts::asks_this_machine(name, words)) {
-                danger::part(&rough, data, &mut draft.danger);
+                danger::scan_part(&rough, data, &mut draft.danger);
             }
         }
         // Undo has to restore what the part removes.
@@ -535,14 +544,14 @@ impl<'c> Survey<'c> {
             draft.danger.beyond_undo = true;
         }
         self.danger.add(&draft.danger);
-        self.push(Part {
-            words: words.iter().map(plain).collect(),
+        self.push(CommandPart {
+            words: words.iter().map(plain_word).collect(),
             level,
             reason,
             destroys: draft.danger.destroys,
             writes: draft.writes,
             reads: draft.reads,
-            hosts: hosts::named(name, words),
+            hosts: hosts::named_hosts(name, words),
         });
         if words.iter().any(|word| word.dialect) {
             // `readers` has checked every reading of it.
@@ -553,7 +562,7 @@ impl<'c> Survey<'c> {
         }
     }
 
-    fn push(&mut self, part: Part) {
+    fn push(&mut self, part: CommandPart) {
         if self.parts.len() >= MAX_PARTS {
             return self.give_up("it runs more programs than anybody reads");
         }
@@ -572,25 +581,25 @@ fn stands_for_anything(word: &Shown) -> bool {
     word.dialect || (!word.known && !pattern)
 }
 
-fn plain(word: &Shown) -> Word {
-    Word { text: word.text.clone(), known: word.known }
+fn plain_word(word: &Shown) -> CommandWord {
+    CommandWord { text: word.text.clone(), known: word.known }
 }
 
 /// Returns true if statements change the directory, as far as that can be seen.
-fn moves(statements: &[Statement], depth: usize) -> bool {
+fn changes_directory(statements: &[Statement], depth: usize) -> bool {
     depth > MAX_DEPTH
         || statements.iter().any(|statement| match statement {
             Statement::Simple(simple) => {
                 simple.words.iter().any(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"))
             }
-            Statement::Pipeline(parts) => moves(parts, depth + 1),
-            Statement::Compound(compound) => moves(&compound.body, depth + 1),
-            Statement::Function { body, .. } => moves(body, depth + 1),
+            Statement::Pipeline(parts) => changes_directory(parts, depth + 1),
+            Statement::Compound(compound) => changes_directory(&compound.body, depth + 1),
+            Statement::Function { body, .. } => changes_directory(body, depth + 1),
         })
 }
 
 /// Collects the names of the functions that statements define.
-fn define(statements: &[Statement], names: &mut Vec<String>, depth: usize) {
+fn collect_functions(statements: &[Statement], names: &mut Vec<String>, depth: usize) {
     if depth > MAX_DEPTH {
         return;
     }
@@ -598,17 +607,17 @@ fn define(statements: &[Statement], names: &mut Vec<String>, depth: usize) {
         match statement {
             Statement::Function { name, body } => {
                 names.push(name.clone());
-                define(body, names, depth + 1);
+                collect_functions(body, names, depth + 1);
             }
-            Statement::Pipeline(parts) => define(parts, names, depth + 1),
-            Statement::Compound(compound) => define(&compound.body, names, depth + 1),
+            Statement::Pipeline(parts) => collect_functions(parts, names, depth + 1),
+            Statement::Compound(compound) => collect_functions(&compound.body, names, depth + 1),
             Statement::Simple(_) => {}
         }
     }
 }
 
 /// Returns true if a part downloads from the network.
-fn fetches(part: &Part) -> bool {
+fn downloads(part: &CommandPart) -> bool {
     let Some(program) = part.words.first() else { return false };
     matches!(
         danger::base_name(&program.text),
@@ -617,7 +626,7 @@ fn fetches(part: &Part) -> bool {
 }
 
 /// Returns the output of a statement that only prints known text.
-fn printed(statement: &Statement) -> Option<&str> {
+fn printed_text(statement: &Statement) -> Option<&str> {
     let Statement::Simple(simple) = statement else { return None };
     let [program, rest @ ..] = simple.words.as_slice() else { return None };
     let text = match (program.text.as_str(), rest) {

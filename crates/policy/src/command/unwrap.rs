@@ -2,51 +2,54 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::unwrap_table::{CODE, INTERPRETERS, PREFIXES, Prefix, RUNS_OPTION, SHELLS};
+use super::unwrap_table::{
+    CODE_PROGRAMS, INTERPRETER_PROGRAMS, PREFIX_PROGRAMS, Prefix, RUNS_OPTION, SHELL_PROGRAMS,
+};
 use super::variables::is_harmless_variable;
-use super::wrapped::{HIDDEN, Inner, Wrapped, after_options, joined, option_values};
+use super::wrapped::{Inner, UNKNOWN_PROGRAM, Wrapped, after_options, join_words, option_values};
 
 const UNKNOWN_OPTION: &str = "not every option of it is known";
-const INPUT: &str = "it runs what it reads";
+const RUNS_ITS_INPUT: &str = "it runs what it reads";
 
 /// Returns what `program` (a name without its directory) runs, if it is a wrapper. The first of
 /// `words` is the program.
-pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
+pub(super) fn unwrap_program(program: &str, words: &[Word]) -> Option<Wrapped> {
     let arguments = words.get(1..).unwrap_or_default();
     let version = matches!(arguments, [only] if only.known && only.text == "--version");
-    if SHELLS.contains(&program) && !version {
-        return Some(shell(program, arguments));
+    if SHELL_PROGRAMS.contains(&program) && !version {
+        return Some(unwrap_shell(program, arguments));
     }
-    if let Some(prefix) = PREFIXES.iter().find(|prefix| prefix.name == program) {
-        return prefixed(prefix, arguments);
+    if let Some(prefix) = PREFIX_PROGRAMS.iter().find(|prefix| prefix.name == program) {
+        return unwrap_prefix(prefix, arguments);
     }
     match program {
-        "env" => Some(env(arguments)),
-        "xargs" => Some(xargs(arguments)),
-        "parallel" => Some(parallel(arguments)),
-        "find" | "gfind" => super::unwrap_find::find(arguments),
-        "fd" | "fdfind" => fd(arguments),
-        "eval" => Some(joined(arguments)),
+        "env" => Some(unwrap_env(arguments)),
+        "xargs" => Some(unwrap_xargs(arguments)),
+        "parallel" => Some(unwrap_parallel(arguments)),
+        "find" | "gfind" => super::unwrap_find::unwrap_find(arguments),
+        "fd" | "fdfind" => unwrap_fd(arguments),
+        "eval" => Some(join_words(arguments)),
         "watch" => {
             let words = after_options(arguments, "n", &["--interval"]);
-            Some(joined(words))
+            Some(join_words(words))
         }
-        "trap" => Some(trap(arguments)),
-        "alias" if !arguments.is_empty() => Some(alias(arguments)),
+        "trap" => Some(unwrap_trap(arguments)),
+        "alias" if !arguments.is_empty() => Some(unwrap_alias(arguments)),
         "su" | "runuser" => Some(option_script(arguments, &["-c", "--command"])),
         "script" => Some(option_script(arguments, &["-c", "--command"])),
-        "ssh" => Some(ssh(arguments)),
-        "git" => super::unwrap_git::git(arguments),
-        "make" | "gmake" => make(arguments),
-        "npm" | "pnpm" | "yarn" | "bun" | "npx" | "bunx" | "pnpx" => node(program, arguments),
-        "docker" | "podman" | "nerdctl" => container(arguments),
+        "ssh" => Some(unwrap_ssh(arguments)),
+        "git" => super::unwrap_git::unwrap_git(arguments),
+        "make" | "gmake" => unwrap_make(arguments),
+        "npm" | "pnpm" | "yarn" | "bun" | "npx" | "bunx" | "pnpx" => unwrap_node(program, arguments),
+        "docker" | "podman" | "nerdctl" => unwrap_container(arguments),
         "kubectl" | "oc" => {
             let at = arguments.iter().position(|word| word.text == "--")?;
-            Some(Wrapped::words(arguments.get(at + 1..)?))
+            Some(Wrapped::of_words(arguments.get(at + 1..)?))
         }
-        "tmux" | "screen" => Some(terminal(arguments)),
-        "busybox" | "toybox" => (!arguments.is_empty()).then(|| Wrapped::words(arguments)),
-        _ => super::unwrap_tools::tool(program, arguments).or_else(|| escapes(program, arguments)),
+        "tmux" | "screen" => Some(unwrap_terminal(arguments)),
+        "busybox" | "toybox" => (!arguments.is_empty()).then(|| Wrapped::of_words(arguments)),
+        _ => super::unwrap_tools::unwrap_tool(program, arguments)
+            .or_else(|| unwrap_escapes(program, arguments)),
     }
 }
 
@@ -81,7 +84,7 @@ fn plain_options(arguments: &[Word], rest: &[Word], prefix: &Prefix) -> bool {
     })
 }
 
-fn prefixed(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_prefix(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
     let mut rest = after_options(arguments, prefix.valued, prefix.long_valued);
     // Each word before the program must stay one word.
     let fixed = rest.iter().take(prefix.operands).all(|word| word.known || (word.single && !word.splits));
@@ -92,7 +95,7 @@ fn prefixed(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
     if prefix.name == "flock"
         && let Some(script) = rest.get(1..).and_then(|rest| value_of(rest, &["-c", "--command"]))
     {
-        return Some(Wrapped::script(script.text.clone()));
+        return Some(Wrapped::of_script(script.text.clone()));
     }
     rest = rest.get(prefix.operands..).unwrap_or_default();
     // `sudo A=1 x`.
@@ -106,9 +109,10 @@ fn prefixed(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
     }
     if rest.is_empty() {
         // Without a program it may start a shell.
-        return (prefix.name != "command" && prefix.name != "exec").then(|| Wrapped::unclear(HIDDEN));
+        return (prefix.name != "command" && prefix.name != "exec")
+            .then(|| Wrapped::of_unknown(UNKNOWN_PROGRAM));
     }
-    let mut wrapped = Wrapped::words(rest);
+    let mut wrapped = Wrapped::of_words(rest);
     wrapped.transparent = prefix.transparent && plain;
     if !plain {
         wrapped.unclear = Some(UNKNOWN_OPTION);
@@ -116,7 +120,7 @@ fn prefixed(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
     Some(wrapped)
 }
 
-fn env(arguments: &[Word]) -> Wrapped {
+fn unwrap_env(arguments: &[Word]) -> Wrapped {
     if arguments.is_empty() {
         return Wrapped { transparent: true, ..Wrapped::default() };
     }
@@ -129,18 +133,18 @@ fn env(arguments: &[Word]) -> Wrapped {
         plain &= first.known && !first.dialect && (!text.starts_with('-') || matches!(text, "-i" | "--"))
             || !is_before(text);
         if let Some(script) = text.strip_prefix("--split-string=") {
-            return Wrapped::script(script);
+            return Wrapped::of_script(script);
         }
         // `-S` may be the end of a cluster, followed by its text.
         if let (true, Some(at)) = (text.starts_with('-') && !text.starts_with("--"), text.find('S')) {
             let script = text.get(at + 1..).filter(|script| !script.is_empty());
             let rest: Vec<&str> =
                 script.into_iter().chain(after.iter().map(|word| word.text.as_str())).collect();
-            return Wrapped::script(rest.join(" "));
+            return Wrapped::of_script(rest.join(" "));
         }
         if text == "--split-string" {
             let rest: Vec<&str> = after.iter().map(|word| word.text.as_str()).collect();
-            return Wrapped::script(rest.join(" "));
+            return Wrapped::of_script(rest.join(" "));
         }
         match text {
             "-u" | "--unset" | "-C" | "--chdir" => rest = after.get(1..).unwrap_or_default(),
@@ -158,7 +162,7 @@ fn env(arguments: &[Word]) -> Wrapped {
             _ => break,
         }
     }
-    Wrapped { unclear, transparent: plain && unclear.is_none(), ..Wrapped::words(rest) }
+    Wrapped { unclear, transparent: plain && unclear.is_none(), ..Wrapped::of_words(rest) }
 }
 
 /// Returns true if a word belongs to `env`, and not to the program that it runs.
@@ -171,19 +175,25 @@ fn with_unknown(words: &[Word], what: &str) -> Vec<Word> {
     words.iter().cloned().chain([Word::unknown(what)]).collect()
 }
 
-fn xargs(arguments: &[Word]) -> Wrapped {
-    const FLAGS: &str = "0rtx";
-    const VALUED: &str = "adEILnPs";
-    const LONG: &[&str] =
+fn unwrap_xargs(arguments: &[Word]) -> Wrapped {
+    const FLAG_OPTIONS: &str = "0rtx";
+    const VALUED_OPTIONS: &str = "adEILnPs";
+    const LONG_OPTIONS: &[&str] =
         &["null", "no-run-if-empty", "delimiter", "max-args", "max-procs", "max-lines", "replace", "verbose"];
     const LONG_VALUED: &[&str] =
-        &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", SLOT];
+        &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", SLOT_OPTION];
     // It sets any variable, including `PATH`.
-    const SLOT: &str = "--process-slot-var";
-    let rest = after_options(arguments, VALUED, LONG_VALUED);
-    let prefix =
-        Prefix { flags: FLAGS, valued: VALUED, long: LONG, long_valued: LONG_VALUED, ..Prefix::NONE };
-    let plain = plain_options(arguments, rest, &prefix) && !arguments.iter().any(|word| word.text == SLOT);
+    const SLOT_OPTION: &str = "--process-slot-var";
+    let rest = after_options(arguments, VALUED_OPTIONS, LONG_VALUED);
+    let prefix = Prefix {
+        flags: FLAG_OPTIONS,
+        valued: VALUED_OPTIONS,
+        long: LONG_OPTIONS,
+        long_valued: LONG_VALUED,
+        ..Prefix::NO_OPTIONS
+    };
+    let plain =
+        plain_options(arguments, rest, &prefix) && !arguments.iter().any(|word| word.text == SLOT_OPTION);
     let inner = match rest {
         [] => vec![Word::of("echo"), Word::unknown("…")],
         words => {
@@ -221,7 +231,7 @@ fn xargs(arguments: &[Word]) -> Wrapped {
     }
 }
 
-fn parallel(arguments: &[Word]) -> Wrapped {
+fn unwrap_parallel(arguments: &[Word]) -> Wrapped {
     let rest = after_options(
         arguments,
         "jaNnLISd",
@@ -231,13 +241,13 @@ fn parallel(arguments: &[Word]) -> Wrapped {
     let template = rest.get(..end).unwrap_or_default();
     match template {
         // Each input line, or each word after `:::`, is a command.
-        [] => Wrapped { input: true, ..Wrapped::unclear(INPUT) },
-        [only] if only.text.contains(' ') => Wrapped::script(only.text.clone()),
+        [] => Wrapped { input: true, ..Wrapped::of_unknown(RUNS_ITS_INPUT) },
+        [only] if only.text.contains(' ') => Wrapped::of_script(only.text.clone()),
         words => Wrapped { inner: vec![Inner::Words(with_unknown(words, "…"))], ..Wrapped::default() },
     }
 }
 
-fn fd(arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_fd(arguments: &[Word]) -> Option<Wrapped> {
     let runs = |text: &str| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch");
     let at =
         arguments.iter().position(|word| runs(&word.text) || is_cluster_ending(&word.text, ['x', 'X']))?;
@@ -250,14 +260,14 @@ fn is_cluster_ending(text: &str, options: [char; 2]) -> bool {
     text.starts_with('-') && !text.starts_with("--") && text.len() > 2 && text.ends_with(options)
 }
 
-fn trap(arguments: &[Word]) -> Wrapped {
+fn unwrap_trap(arguments: &[Word]) -> Wrapped {
     match after_options(arguments, "", &[]) {
         [] => Wrapped::default(),
-        [action, ..] => joined(std::slice::from_ref(action)),
+        [action, ..] => join_words(std::slice::from_ref(action)),
     }
 }
 
-fn alias(arguments: &[Word]) -> Wrapped {
+fn unwrap_alias(arguments: &[Word]) -> Wrapped {
     let values = arguments.iter().filter_map(|word| word.text.split_once('='));
     Wrapped {
         inner: values.map(|(_, value)| Inner::Script(value.to_owned())).collect(),
@@ -282,12 +292,12 @@ fn value_of<'w>(arguments: &'w [Word], options: &[&str]) -> Option<&'w Word> {
 fn option_script(arguments: &[Word], options: &[&str]) -> Wrapped {
     let long = arguments.iter().find_map(|word| word.text.strip_prefix("--command="));
     let wrapped = long
-        .map(Wrapped::script)
-        .or_else(|| value_of(arguments, options).map(|word| joined(std::slice::from_ref(word))));
-    wrapped.unwrap_or_else(|| Wrapped::unclear("it starts a shell"))
+        .map(Wrapped::of_script)
+        .or_else(|| value_of(arguments, options).map(|word| join_words(std::slice::from_ref(word))));
+    wrapped.unwrap_or_else(|| Wrapped::of_unknown("it starts a shell"))
 }
 
-fn shell(program: &str, arguments: &[Word]) -> Wrapped {
+fn unwrap_shell(program: &str, arguments: &[Word]) -> Wrapped {
     // Other shells have languages of their own.
     let known = matches!(program, "sh" | "bash" | "dash");
     let mut rest = arguments;
@@ -295,7 +305,7 @@ fn shell(program: &str, arguments: &[Word]) -> Wrapped {
     let mut plain = true;
     while let [first, after @ ..] = rest {
         if !first.known {
-            return Wrapped::unclear(HIDDEN);
+            return Wrapped::of_unknown(UNKNOWN_PROGRAM);
         }
         let text = first.text.as_str();
         match text {
@@ -328,9 +338,9 @@ fn shell(program: &str, arguments: &[Word]) -> Wrapped {
         (true, [text, others @ ..]) if text.known => Wrapped {
             transparent: known && plain && others.iter().all(|word| word.known && !word.dialect),
             unclear: (!known).then_some("it is for a shell with a language of its own"),
-            ..Wrapped::script(text.text.clone())
+            ..Wrapped::of_script(text.text.clone())
         },
-        (true, [text, ..]) => joined(std::slice::from_ref(text)),
+        (true, [text, ..]) => join_words(std::slice::from_ref(text)),
         (true, []) => Wrapped::default(),
         (false, []) => Wrapped { input: true, ..Wrapped::default() },
         // A script's file; or the script's arguments, if `-s` makes the shell read its input.
@@ -338,8 +348,8 @@ fn shell(program: &str, arguments: &[Word]) -> Wrapped {
     }
 }
 
-fn ssh(arguments: &[Word]) -> Wrapped {
-    const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
+fn unwrap_ssh(arguments: &[Word]) -> Wrapped {
+    const VALUED_OPTIONS: &str = "BbcDEeFIiJLlmOopQRSWw";
     let mut wrapped = Wrapped::default();
     for (index, word) in arguments.iter().enumerate() {
         let value = match word.text.as_str() {
@@ -352,22 +362,25 @@ fn ssh(arguments: &[Word]) -> Wrapped {
         });
         wrapped.inner.extend(command.map(|(_, command)| Inner::Script(command.to_owned())));
     }
-    let rest = after_options(arguments, VALUED, &[]);
-    let command = rest.get(1..).map(|rest| after_options(rest, VALUED, &[])).unwrap_or_default();
+    let rest = after_options(arguments, VALUED_OPTIONS, &[]);
+    let command = rest.get(1..).map(|rest| after_options(rest, VALUED_OPTIONS, &[])).unwrap_or_default();
     if !command.is_empty() {
-        let there = joined(command);
+        let there = join_words(command);
         wrapped.inner.extend(there.inner);
         wrapped.unclear = there.unclear;
     }
     wrapped
 }
 
-fn make(arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_make(arguments: &[Word]) -> Option<Wrapped> {
     let shell = arguments.iter().find_map(|word| word.text.strip_prefix("SHELL="))?;
-    Some(Wrapped { unclear: Some("it chooses the shell that runs all the rest"), ..Wrapped::script(shell) })
+    Some(Wrapped {
+        unclear: Some("it chooses the shell that runs all the rest"),
+        ..Wrapped::of_script(shell)
+    })
 }
 
-fn node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     let rest = match program {
         "npx" | "bunx" | "pnpx" => arguments,
         _ => {
@@ -379,15 +392,15 @@ fn node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
         }
     };
     if let Some(script) = value_of(rest, &["-c", "--call"]) {
-        return Some(joined(std::slice::from_ref(script)));
+        return Some(join_words(std::slice::from_ref(script)));
     }
     let words = after_options(rest, "pw", &["--package", "--workspace", "--prefix"]);
-    Some(if words.is_empty() { Wrapped::unclear(HIDDEN) } else { Wrapped::words(words) })
+    Some(if words.is_empty() { Wrapped::of_unknown(UNKNOWN_PROGRAM) } else { Wrapped::of_words(words) })
 }
 
-fn container(arguments: &[Word]) -> Option<Wrapped> {
-    const VALUED: &str = "vewuphlmac";
-    const LONG: &[&str] = &[
+fn unwrap_container(arguments: &[Word]) -> Option<Wrapped> {
+    const VALUED_OPTIONS: &str = "vewuphlmac";
+    const LONG_OPTIONS: &[&str] = &[
         "--name",
         "--volume",
         "--env",
@@ -418,14 +431,14 @@ fn container(arguments: &[Word]) -> Option<Wrapped> {
         "--ulimit",
     ];
     let at = arguments.iter().position(|word| matches!(word.text.as_str(), "run" | "exec" | "create"))?;
-    let rest = after_options(arguments.get(at + 1..)?, VALUED, LONG);
+    let rest = after_options(arguments.get(at + 1..)?, VALUED_OPTIONS, LONG_OPTIONS);
     // The image or the container.
     let words = rest.get(1..).unwrap_or_default();
-    (!words.is_empty()).then(|| Wrapped::words(words))
+    (!words.is_empty()).then(|| Wrapped::of_words(words))
 }
 
-fn terminal(arguments: &[Word]) -> Wrapped {
-    const COMMANDS: &[&str] = &[
+fn unwrap_terminal(arguments: &[Word]) -> Wrapped {
+    const COMMAND_OPTIONS: &[&str] = &[
         "new-session",
         "new",
         "new-window",
@@ -442,18 +455,18 @@ fn terminal(arguments: &[Word]) -> Wrapped {
     ];
     let rest = after_options(arguments, "LSftTXpcsn", &[]);
     let rest = match rest {
-        [command, after @ ..] if COMMANDS.contains(&command.text.as_str()) => {
+        [command, after @ ..] if COMMAND_OPTIONS.contains(&command.text.as_str()) => {
             after_options(after, "ctsnxyFe", &[])
         }
         other => other,
     };
-    let mut wrapped = joined(rest);
+    let mut wrapped = join_words(rest);
     wrapped.unclear = Some("it runs in a terminal of its own");
     wrapped
 }
 
 /// Handles options and arguments that name a program: `tar --to-command=x`, `vim -c '!x'`.
-fn escapes(program: &str, arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_escapes(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     let mut inner: Vec<Inner> = Vec::new();
     if let Some((_, options)) = RUNS_OPTION.iter().find(|(name, _)| *name == program) {
         inner.extend(option_values(arguments, options).map(|value| {
@@ -461,10 +474,11 @@ fn escapes(program: &str, arguments: &[Word]) -> Option<Wrapped> {
             Inner::Script(value)
         }));
     }
-    if CODE.contains(&program) {
+    if CODE_PROGRAMS.contains(&program) {
         inner.extend(arguments.iter().filter_map(|word| command_in(&word.text)).map(Inner::Script));
     }
-    let interprets = INTERPRETERS.iter().any(|name| program.starts_with(name)) && arguments.is_empty();
+    let interprets =
+        INTERPRETER_PROGRAMS.iter().any(|name| program.starts_with(name)) && arguments.is_empty();
     (!inner.is_empty() || interprets).then(|| Wrapped { inner, input: interprets, ..Wrapped::default() })
 }
 

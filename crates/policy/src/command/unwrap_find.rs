@@ -54,7 +54,7 @@ pub(super) struct Actions {
 }
 
 /// Splits the words of `find`. A `+` ends an action only right after `{}`, as a word of its own.
-pub(super) fn actions(words: &[Word]) -> Actions {
+pub(super) fn split_actions(words: &[Word]) -> Actions {
     let mut found = Actions { inner: Vec::new(), outside: Vec::with_capacity(words.len()), clear: true };
     let mut inside: Option<Vec<Word>> = None;
     let mut marked = false;
@@ -90,8 +90,8 @@ pub(super) fn actions(words: &[Word]) -> Actions {
 }
 
 /// Returns the programs that `find` with these arguments runs, if any.
-pub(super) fn find(arguments: &[Word]) -> Option<Wrapped> {
-    let actions = actions(arguments);
+pub(super) fn unwrap_find(arguments: &[Word]) -> Option<Wrapped> {
+    let actions = split_actions(arguments);
     if actions.inner.is_empty() {
         return None;
     }

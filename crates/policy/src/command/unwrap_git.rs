@@ -2,7 +2,7 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::wrapped::{Inner, Wrapped, after_options, joined, option_values};
+use super::wrapped::{Inner, Wrapped, after_options, join_words, option_values};
 
 /// Returns true for git settings that name a program.
 fn git_runs(key: &str) -> bool {
@@ -36,7 +36,7 @@ fn git_runs(key: &str) -> bool {
 }
 
 /// Returns the programs that git with these arguments runs besides itself.
-pub(super) fn git(arguments: &[Word]) -> Option<Wrapped> {
+pub(super) fn unwrap_git(arguments: &[Word]) -> Option<Wrapped> {
     let mut wrapped = Wrapped::default();
     let mut rest = arguments;
     while let [first, after @ ..] = rest {
@@ -74,12 +74,12 @@ pub(super) fn git(arguments: &[Word]) -> Option<Wrapped> {
             git_setting(key, value, &mut wrapped);
         }
     }
-    commands(rest, &mut wrapped);
+    add_commands(rest, &mut wrapped);
     (!wrapped.inner.is_empty() || wrapped.unclear.is_some()).then_some(wrapped)
 }
 
 /// Adds the programs that a git command is told to run.
-fn commands(words: &[Word], wrapped: &mut Wrapped) {
+fn add_commands(words: &[Word], wrapped: &mut Wrapped) {
     let Some((command, rest)) = words.split_first() else { return };
     let words = |at: usize| Inner::Words(rest.get(at..).unwrap_or_default().to_vec());
     let at = |name: &str| rest.iter().position(|word| word.text == name);
@@ -88,7 +88,7 @@ fn commands(words: &[Word], wrapped: &mut Wrapped) {
         "submodule" => {
             if let Some(at) = at("foreach") {
                 let inner = after_options(rest.get(at + 1..).unwrap_or_default(), "", &[]);
-                let there = joined(inner);
+                let there = join_words(inner);
                 wrapped.inner.extend(there.inner);
                 wrapped.unclear = wrapped.unclear.or(there.unclear);
             }

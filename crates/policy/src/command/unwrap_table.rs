@@ -20,7 +20,7 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
-    pub(super) const NONE: Self = Self {
+    pub(super) const NO_OPTIONS: Self = Self {
         name: "",
         flags: "",
         valued: "",
@@ -33,7 +33,7 @@ impl Prefix {
 }
 
 const fn prefix(name: &'static str, flags: &'static str, valued: &'static str) -> Prefix {
-    Prefix { name, flags, valued, ..Prefix::NONE }
+    Prefix { name, flags, valued, ..Prefix::NO_OPTIONS }
 }
 
 impl Prefix {
@@ -60,7 +60,7 @@ impl Prefix {
 }
 
 /// The programs that run the words after their options.
-pub(super) const PREFIXES: &[Prefix] = &[
+pub(super) const PREFIX_PROGRAMS: &[Prefix] = &[
     prefix("timeout", "fpv", "ks")
         .after(1)
         .long(
@@ -139,11 +139,11 @@ pub(super) const PREFIXES: &[Prefix] = &[
 ];
 
 /// Shells: they run a text after `-c`, a file, or their input.
-pub(super) const SHELLS: &[&str] =
+pub(super) const SHELL_PROGRAMS: &[&str] =
     &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "rzsh", "yash", "posh"];
 
 /// Interpreters that run their input if no file is given.
-pub(super) const INTERPRETERS: &[&str] =
+pub(super) const INTERPRETER_PROGRAMS: &[&str] =
     &["python", "node", "perl", "ruby", "php", "lua", "tclsh", "bun", "deno"];
 
 /// Options that name a program, or whose value contains a command.
@@ -192,7 +192,7 @@ pub(super) const RUNS_OPTION: &[(&str, &[&str])] = &[
 ];
 
 /// Programs with a language in which a character runs a command.
-pub(super) const CODE: &[&str] = &[
+pub(super) const CODE_PROGRAMS: &[&str] = &[
     "vim", "vi", "nvim", "view", "ex", "ed", "emacs", "nano", "less", "more", "most", "gdb", "lldb",
     "sqlite3", "psql", "mysql", "ftp", "sftp", "telnet", "mail", "mutt", "gnuplot", "octave", "R", "ghci",
     "irb", "ipython", "dc", "bc",

@@ -3,11 +3,11 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::wrapped::{Inner, Wrapped, after_options, joined};
+use super::wrapped::{Inner, Wrapped, after_options, join_words};
 
 /// Returns the program that such a tool runs.
-pub(super) fn tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
-    const LONG: &[&str] = &[
+pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
+    const LONG_OPTIONS: &[&str] = &[
         "--directory",
         "--project",
         "--python",
@@ -24,11 +24,13 @@ pub(super) fn tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
         "--gemfile",
     ];
     if program == "hyperfine" {
-        return hyperfine(arguments);
+        return unwrap_hyperfine(arguments);
     }
     if let Some(command) = git_program(program) {
         let words = [Word::of("git"), Word::of(command)];
-        return Some(Wrapped::words(&words.into_iter().chain(arguments.iter().cloned()).collect::<Vec<_>>()));
+        return Some(Wrapped::of_words(
+            &words.into_iter().chain(arguments.iter().cloned()).collect::<Vec<_>>(),
+        ));
     }
     let verbs: &[&str] = match program {
         "uv" | "poetry" | "pdm" | "hatch" | "pipenv" | "rye" | "conda" => &["run"],
@@ -42,9 +44,9 @@ pub(super) fn tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     let words = match (program, rest.iter().position(|word| word.text == "--")) {
         // Tools with their versions precede the program.
         ("mise" | "rtx", Some(end)) => rest.get(end + 1..)?,
-        _ => after_options(rest, "eoprCntwG", LONG),
+        _ => after_options(rest, "eoprCntwG", LONG_OPTIONS),
     };
-    (!words.is_empty()).then(|| Wrapped::words(words))
+    (!words.is_empty()).then(|| Wrapped::of_words(words))
 }
 
 /// Returns the git command of a program such as `git-push`, with or without its directory.
@@ -58,7 +60,7 @@ pub(super) fn git_program(program: &str) -> Option<&str> {
 }
 
 /// Unwraps `hyperfine`: every argument, and the value of some options, is a text for a shell.
-fn hyperfine(arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_hyperfine(arguments: &[Word]) -> Option<Wrapped> {
     let mut wrapped = Wrapped::default();
     for word in arguments {
         let text = match word.text.split_once('=') {
@@ -71,7 +73,7 @@ fn hyperfine(arguments: &[Word]) -> Option<Wrapped> {
             continue;
         }
         let value = Word { text: text.to_owned(), ..word.clone() };
-        let there = joined(std::slice::from_ref(&value));
+        let there = join_words(std::slice::from_ref(&value));
         wrapped.inner.extend(there.inner);
         wrapped.unclear = wrapped.unclear.or(there.unclear);
     }

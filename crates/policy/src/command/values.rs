@@ -19,7 +19,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    pub(super) fn computes(&mut self, names: Vec<String>) {
+    pub(super) fn note_computed(&mut self, names: Vec<String>) {
         self.computed.extend(names);
     }
 
@@ -36,7 +36,7 @@ impl Values {
     }
 
     /// Records `name=value`.
-    pub(super) fn sets(&mut self, name: &str, value: &Word) {
+    pub(super) fn note_assignment(&mut self, name: &str, value: &Word) {
         if !is_number(value) {
             self.texts.push(name.to_owned());
         }
@@ -50,7 +50,7 @@ impl Values {
     }
 
     /// Records the variables that a program with its arguments sets and compares.
-    pub(super) fn program(&mut self, name: &str, words: &[Word]) {
+    pub(super) fn note_program(&mut self, name: &str, words: &[Word]) {
         match name {
             "read" | "export" | "declare" | "typeset" | "local" | "readonly" | "printf" | "getopts" => {
                 let named = words.iter().skip(1).map(|word| word.text.split('=').next().unwrap_or_default());
@@ -63,7 +63,7 @@ impl Values {
                     }
                     _ => None,
                 });
-                let names = compared.flatten().filter_map(named).map(str::to_owned);
+                let names = compared.flatten().filter_map(named_variable).map(str::to_owned);
                 self.computed.extend(names);
             }
             _ => {}
@@ -77,25 +77,25 @@ pub(super) fn is_comparison(operator: &str) -> bool {
 }
 
 /// Returns true if a word may be compared as a number: it is a number, or exactly the value of a
-/// variable, which [`Values::program`] records.
+/// variable, which [`Values::note_program`] records.
 pub(super) fn is_comparable(word: &Word) -> bool {
-    let text = unquoted(&word.text);
+    let text = strip_quotes(&word.text);
     !word.dialect
         && (is_number(word)
-            || named(word).is_some()
+            || named_variable(word).is_some()
             || !word.known && matches!(text, "$#" | "$?" | "${#}" | "${?}"))
 }
 
-fn unquoted(text: &str) -> &str {
+fn strip_quotes(text: &str) -> &str {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
 /// Returns the variable of a word that is exactly its value, or its length.
-fn named(word: &Word) -> Option<&str> {
+fn named_variable(word: &Word) -> Option<&str> {
     if word.known {
         return None;
     }
-    let body = unquoted(&word.text).strip_prefix('$')?;
+    let body = strip_quotes(&word.text).strip_prefix('$')?;
     let body = match body.strip_prefix('{') {
         Some(braced) => braced.strip_suffix('}').map(|body| body.strip_prefix('#').unwrap_or(body))?,
         None => body,
@@ -111,7 +111,7 @@ pub(super) fn is_number(word: &Word) -> bool {
         let digits = word.text.strip_prefix('-').unwrap_or(&word.text);
         return (1..=MAX_DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     }
-    let text = unquoted(&word.text);
+    let text = strip_quotes(&word.text);
     if let Some(body) = text.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))")) {
         // The word contains one expansion and nothing else.
         let plain = |c: char| c.is_ascii_alphanumeric() || "_ +-*/%()<>=!&|^~?:,${}".contains(c);
@@ -126,15 +126,15 @@ pub(super) fn is_number(word: &Word) -> bool {
 fn prints_a_number(statement: &Statement) -> bool {
     match statement {
         Statement::Pipeline(stages) => stages.last().is_some_and(|last| match last {
-            Statement::Simple(last) => counts(last),
+            Statement::Simple(last) => only_counts(last),
             _ => false,
         }),
-        Statement::Simple(simple) => counts(simple),
+        Statement::Simple(simple) => only_counts(simple),
         Statement::Compound(_) | Statement::Function { .. } => false,
     }
 }
 
-fn counts(simple: &Simple) -> bool {
+fn only_counts(simple: &Simple) -> bool {
     let known = simple.words.iter().all(|word| word.known && !word.dialect);
     let words: Vec<&str> = simple.words.iter().map(|word| word.text.as_str()).collect();
     known

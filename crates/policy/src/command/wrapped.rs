@@ -24,22 +24,22 @@ pub(super) struct Wrapped {
 }
 
 impl Wrapped {
-    pub(super) fn script(text: impl Into<String>) -> Self {
+    pub(super) fn of_script(text: impl Into<String>) -> Self {
         Self { inner: vec![Inner::Script(text.into())], ..Self::default() }
     }
 
-    pub(super) fn unclear(why: &'static str) -> Self {
+    pub(super) fn of_unknown(why: &'static str) -> Self {
         Self { unclear: Some(why), ..Self::default() }
     }
 
-    pub(super) fn words(words: &[Word]) -> Self {
+    pub(super) fn of_words(words: &[Word]) -> Self {
         let inner = if words.is_empty() { Vec::new() } else { vec![Inner::Words(words.to_vec())] };
         Self { inner, ..Self::default() }
     }
 }
 
 /// The reason for a program whose words are unknown.
-pub(super) const HIDDEN: &str = "what it is told to run isn't known before it runs";
+pub(super) const UNKNOWN_PROGRAM: &str = "what it is told to run isn't known before it runs";
 
 /// Returns the words from the first that is neither an option nor an option's value.
 pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&str]) -> &'w [Word] {
@@ -67,7 +67,7 @@ pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&st
 }
 
 /// Handles words that a program joins with blanks and passes to a shell.
-pub(super) fn joined(words: &[Word]) -> Wrapped {
+pub(super) fn join_words(words: &[Word]) -> Wrapped {
     if words.is_empty() {
         return Wrapped::default();
     }
@@ -75,8 +75,8 @@ pub(super) fn joined(words: &[Word]) -> Wrapped {
     let text =
         |word: &'_ Word| if word.known { word.text.clone() } else { word.text.trim_matches('"').to_owned() };
     let text = words.iter().map(text).collect::<Vec<_>>().join(" ");
-    let unclear = words.iter().any(|word| !word.known).then_some(HIDDEN);
-    Wrapped { unclear, ..Wrapped::script(text) }
+    let unclear = words.iter().any(|word| !word.known).then_some(UNKNOWN_PROGRAM);
+    Wrapped { unclear, ..Wrapped::of_script(text) }
 }
 
 /// Returns the values of options: `--option=value`, `--option value`, `-ovalue`, `-o value`.

@@ -7,14 +7,14 @@ use Decision::{Allow, Ask, Deny};
 use journeyman_protocol::SandboxTier;
 
 use super::*;
-use crate::command::Word;
+use crate::command::CommandWord;
 
 /// A part out of a text: words between blanks, `$…` for one that isn't known; a level by its
 /// program.
-fn part(text: &str) -> Part {
-    let words: Vec<Word> = text
+fn part(text: &str) -> CommandPart {
+    let words: Vec<CommandWord> = text
         .split_whitespace()
-        .map(|word| Word { text: word.to_owned(), known: !word.starts_with('$') })
+        .map(|word| CommandWord { text: word.to_owned(), known: !word.starts_with('$') })
         .collect();
     let level = match words.first().map(|word| word.text.as_str()) {
         Some("ls" | "cat" | "cd" | "env" | "timeout" | "bash") => Level::ReadOnly,
@@ -22,11 +22,11 @@ fn part(text: &str) -> Part {
         Some("git") if text.starts_with("git push") => Level::System,
         _ => Level::Shell,
     };
-    Part { words, level, reason: format!("it runs `{text}`"), ..Part::default() }
+    CommandPart { words, level, reason: format!("it runs `{text}`"), ..CommandPart::default() }
 }
 
 fn analysis(parts: &[&str], complete: bool) -> CommandAnalysis {
-    let parts: Vec<Part> = parts.iter().map(|text| part(text)).collect();
+    let parts: Vec<CommandPart> = parts.iter().map(|text| part(text)).collect();
     let level = parts.iter().map(|part| part.level).max().unwrap_or(Level::Shell);
     let reason = "it runs something".to_owned();
     CommandAnalysis { level, reason, destroys: None, beyond_undo: false, parts, complete }
@@ -37,14 +37,14 @@ fn full() -> Enforcement {
 }
 
 fn policy(text: &str) -> Policy {
-    Policy::default().with_rules(Rules::parse(text, Layer::User, "policy.toml").unwrap())
+    Policy::default().with_rules(Rules::parse(text, RuleLayer::User, "policy.toml").unwrap())
 }
 
 fn verdict(policy: &Policy, mode: Mode, line: &str, analysis: &CommandAnalysis) -> Verdict {
     let effects = Effects { command: Some(line.to_owned()), ..Effects::default() };
     let sandbox = full();
     let call = Call { tool: "run_command", agent: None, mode, effects: &effects, sandbox: Some(&sandbox) };
-    policy.judged(&call, Some(analysis))
+    policy.judge_analysed(&call, Some(analysis))
 }
 
 /// The decision on a command of these parts, all of it understood.
@@ -112,7 +112,7 @@ fn what_a_redirection_writes_is_allowed_by_its_path() {
         ("$OUT", false, Ask, Ask),
     ] {
         let mut analysis = analysis(&["gen"], true);
-        analysis.parts[0].writes = vec![Word { text: target.to_owned(), known }];
+        analysis.parts[0].writes = vec![CommandWord { text: target.to_owned(), known }];
         for (policy, decision) in [(&plain, by_plain), (&bound, by_bound)] {
             assert_eq!(verdict(policy, Mode::Edit, "gen", &analysis).decision, decision, "{target}");
         }
@@ -143,7 +143,7 @@ fn level_3_takes_an_exact_rule() {
         }
     }
     let session =
-        Rules::parse("[[rule]]\nexact = 'git push'\ndecision = 'allow'", Layer::Session, "s").unwrap();
+        Rules::parse("[[rule]]\nexact = 'git push'\ndecision = 'allow'", RuleLayer::Session, "s").unwrap();
     let session = Policy::default().with_rules(session);
     assert_eq!(
         decided(&session, Mode::Auto, &["git push"]),
@@ -168,9 +168,11 @@ fn unconfined_commands_and_destructive_changes_need_an_exact_rule() {
     let wild = policy(
         "[[rule]]\ncommand = ['mak?', '*']\ndecision = 'deny'\n[[rule]]\ncommand = ['gen', '*']\ndecision = 'allow'",
     );
-    assert_eq!(wild.judged(&call, Some(&analysis(&["gen x"], true))).decision, Ask);
+    assert_eq!(wild.judge_analysed(&call, Some(&analysis(&["gen x"], true))).decision, Ask);
     assert_eq!(
-        policy("[[rule]]\ncommand = ['make', 'x']\ndecision = 'allow'").judged(&call, Some(&made)).decision,
+        policy("[[rule]]\ncommand = ['make', 'x']\ndecision = 'allow'")
+            .judge_analysed(&call, Some(&made))
+            .decision,
         Allow
     );
 
@@ -302,9 +304,9 @@ fn always_proposes_the_words_of_what_is_not_allowed() {
     let proposed = |parts: &[&str], complete| {
         let analysis = analysis(parts, complete);
         let case = Case::new(&call, Some(&analysis));
-        let rules = propose(&call, Some(&analysis), |part| is_open(&case, &analysis, part))?;
+        let rules = propose_rules(&call, Some(&analysis), |part| is_open(&case, &analysis, part))?;
         let lets = Policy::default().with_rules(rules.clone());
-        assert_eq!(lets.judged(&call, Some(&analysis)).decision, Allow, "{parts:?}");
+        assert_eq!(lets.judge_analysed(&call, Some(&analysis)).decision, Allow, "{parts:?}");
         Ok(rules.iter().map(|(_, rule)| rule.to_string()).collect::<Vec<_>>().join("; "))
     };
     let said = |text: &str| Ok(text.to_owned());
@@ -372,7 +374,7 @@ fn some_rules(decisions: &[Decision]) -> impl Strategy<Value = Vec<Rule>> + use<
     let decision = prop::sample::select(decisions.to_vec());
     let rule = some_rule(decision);
     prop::collection::vec(rule, 0..5).prop_map(|rules| {
-        rules.into_iter().filter(|rule| Rules::of([rule.clone()], Layer::User).is_ok()).collect()
+        rules.into_iter().filter(|rule| Rules::of([rule.clone()], RuleLayer::User).is_ok()).collect()
     })
 }
 
@@ -416,8 +418,8 @@ proptest! {
     fn one_more_deny_or_ask_or_project_rule_never_allows_more(
         rules in some_rules(&[Allow, Ask, Deny]), more in some_rules(&[Ask, Deny]), call in some_call()
     ) {
-        let before = Policy::default().with_rules(Rules::of(rules, Layer::User).unwrap());
-        let after = before.clone().with_rules(Rules::of(more, Layer::Project).unwrap());
+        let before = Policy::default().with_rules(Rules::of(rules, RuleLayer::User).unwrap());
+        let after = before.clone().with_rules(Rules::of(more, RuleLayer::Project).unwrap());
         prop_assert!(judge(&after, &call).decision >= judge(&before, &call).decision);
     }
 
@@ -425,9 +427,9 @@ proptest! {
     fn one_more_allow_overrides_no_deny_and_no_ask_of_a_rule(
         rules in some_rules(&[Ask, Deny]), more in some_rules(&[Allow]), call in some_call()
     ) {
-        let rules = Rules::of(rules, Layer::Project).unwrap();
+        let rules = Rules::of(rules, RuleLayer::Project).unwrap();
         let before = Policy::default().with_rules(rules.clone());
-        let after = before.clone().with_rules(Rules::of(more, Layer::Admin).unwrap());
+        let after = before.clone().with_rules(Rules::of(more, RuleLayer::Admin).unwrap());
         let (was, is) = (judge(&before, &call), judge(&after, &call));
         if was.decision == Deny {
             prop_assert_eq!(is.decision, Deny);
@@ -443,10 +445,10 @@ proptest! {
     ) {
         let (mut one, mut other) = (one, other);
         let of = |rules: &[Rule], layer| Rules::of(rules.to_vec(), layer).unwrap();
-        let there = Policy::default().with_rules(of(&one, Layer::Admin)).with_rules(of(&other, Layer::User));
+        let there = Policy::default().with_rules(of(&one, RuleLayer::Admin)).with_rules(of(&other, RuleLayer::User));
         one.reverse();
         other.reverse();
-        let back = Policy::default().with_rules(of(&other, Layer::User)).with_rules(of(&one, Layer::Admin));
+        let back = Policy::default().with_rules(of(&other, RuleLayer::User)).with_rules(of(&one, RuleLayer::Admin));
         prop_assert_eq!(judge(&there, &call).decision, judge(&back, &call).decision);
     }
 
@@ -455,10 +457,10 @@ proptest! {
         rules in some_rules(&[Allow, Ask, Deny]), more in some_rules(&[Ask, Deny]), call in some_call(),
         modes in prop::collection::vec(prop::sample::select(Mode::ALL.to_vec()), 1..3)
     ) {
-        let parent = Policy::default().with_rules(Rules::of(rules, Layer::User).unwrap());
+        let parent = Policy::default().with_rules(Rules::of(rules, RuleLayer::User).unwrap());
         let mut wider = parent.clone();
         for mode in modes {
-            let child = wider.child(more.clone(), mode).unwrap();
+            let child = wider.for_sub_agent(more.clone(), mode).unwrap();
             prop_assert!(judge(&child, &call).decision >= judge(&wider, &call).decision);
             prop_assert!(judge(&child, &call).decision >= judge(&parent, &call).decision);
             wider = child;
@@ -469,11 +471,11 @@ proptest! {
     fn level_3_is_only_ever_allowed_by_an_exact_rule(
         rules in some_rules(&[Allow]), call in some_call()
     ) {
-        let policy = Policy::default().with_rules(Rules::of(rules, Layer::User).unwrap());
+        let policy = Policy::default().with_rules(Rules::of(rules, RuleLayer::User).unwrap());
         let verdict = judge(&policy, &call);
         if verdict.level == Level::System && verdict.decision == Allow {
             prop_assert!(!verdict.rules.is_empty());
-            prop_assert!(policy.rules.compiled().any(Compiled::is_exact));
+            prop_assert!(policy.rules.compiled_rules().any(Compiled::is_exact));
         }
     }
 }
@@ -482,5 +484,5 @@ proptest! {
 fn a_child_takes_no_rule_that_allows() {
     let mut rule = Rule::new(Allow);
     rule.paths = vec!["a".to_owned()];
-    assert!(Policy::default().child([rule], Mode::Edit).is_err());
+    assert!(Policy::default().for_sub_agent([rule], Mode::Edit).is_err());
 }

@@ -2,10 +2,10 @@
 
 use journeyman_protocol::Decision;
 
-use super::glob::{Case, Key, MAX_PATTERN, PathPattern, Text};
-use super::parse::{Problem, problem};
-use super::rule::shown;
-use super::{Layer, Rule, RuleId};
+use super::glob::{Key, LetterCase, MAX_PATTERN, PathPattern, Text};
+use super::parse::{Problem, new_problem};
+use super::rule::shorten_text;
+use super::{Rule, RuleId, RuleLayer};
 
 /// Tools that run shell commands: a rule that allows such a tool has to match the command.
 pub(super) const COMMAND_TOOLS: [&str; 2] = ["run_command", "check"];
@@ -20,7 +20,7 @@ pub(super) enum Position {
 }
 
 impl Position {
-    pub(super) fn fits(&self, word: &str, case: Case) -> bool {
+    pub(super) fn fits(&self, word: &str, case: LetterCase) -> bool {
         match self {
             Self::One(texts) => texts.iter().any(|text| text.fits(word, case)),
             Self::Rest => true,
@@ -52,12 +52,12 @@ impl Position {
     }
 
     /// Returns the literal words in lower case.
-    pub(super) fn lowers(&self) -> impl Iterator<Item = &Key> {
+    pub(super) fn lowercase_literals(&self) -> impl Iterator<Item = &Key> {
         let texts = match self {
             Self::One(texts) => texts.as_slice(),
             Self::Rest => &[],
         };
-        texts.iter().filter_map(Text::lower)
+        texts.iter().filter_map(Text::lowercase_literal)
     }
 }
 
@@ -81,8 +81,11 @@ impl Host {
         };
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '[' | ']');
         if host.is_empty() || !host.chars().all(is_name) {
-            let what = format!("`{}` in `hosts` is not the name of a host", shown(text));
-            return Err(problem(what, "Write it like `example.com`, or `*.example.com` for all beneath it"));
+            let what = format!("`{}` in `hosts` is not the name of a host", shorten_text(text));
+            return Err(new_problem(
+                what,
+                "Write it like `example.com`, or `*.example.com` for all beneath it",
+            ));
         }
         Ok(if beneath { Self::Beneath(host) } else { Self::Only(host) })
     }
@@ -97,7 +100,7 @@ impl Host {
         }
     }
 
-    pub(super) fn only(&self) -> Option<&str> {
+    pub(super) fn only_host(&self) -> Option<&str> {
         match self {
             Self::Only(host) => Some(host),
             Self::Beneath(_) | Self::Every => None,
@@ -142,37 +145,37 @@ impl Compiled {
     /// The problem of the rule, and how to fix it.
     pub(crate) fn new(rule: Rule, id: RuleId) -> Result<Self, Problem> {
         let allows = rule.decision == Decision::Allow;
-        if allows && id.layer == Layer::Project {
-            return Err(problem(
+        if allows && id.layer == RuleLayer::Project {
+            return Err(new_problem(
                 "a project's rules only tighten, and this one allows",
                 "Write \"ask\" or \"deny\", or put the rule into your own policy.toml",
             ));
         }
         let mut compiled = Self {
-            tools: patterns("tools", &rule.tools)?,
-            agents: patterns("agents", &rule.agents)?,
-            command: positions(&rule.command)?,
+            tools: compile_patterns("tools", &rule.tools)?,
+            agents: compile_patterns("agents", &rule.agents)?,
+            command: compile_positions(&rule.command)?,
             flags: rule.flags.clone(),
-            paths: paths(&rule.paths)?,
+            paths: compile_paths(&rule.paths)?,
             hosts: rule.hosts.iter().map(|host| Host::parse(host)).collect::<Result<_, _>>()?,
             id,
             rule,
         };
         let rule = &compiled.rule;
         if rule.command.is_empty() && !(rule.flags.is_empty() && rule.without_flags.is_empty()) {
-            return Err(problem(
+            return Err(new_problem(
                 "it names options and no command",
                 "Add `command`, such as [\"git\", \"push\"]",
             ));
         }
         let flags = rule.flags.iter().flatten().chain(&rule.without_flags);
         if let Some(flag) = flags.into_iter().find(|flag| !is_option(flag)) {
-            let what = format!("`{}` is no option", shown(flag));
-            return Err(problem(what, "Options begin with `-`; put other words into `command`"));
+            let what = format!("`{}` is no option", shorten_text(flag));
+            return Err(new_problem(what, "Options begin with `-`; put other words into `command`"));
         }
         let alone = allows && rule.command.is_empty() && rule.paths.is_empty() && rule.hosts.is_empty();
         if rule.exact.is_some() && !alone {
-            return Err(problem(
+            return Err(new_problem(
                 "`exact` stands for one whole command line, by itself, and only to allow it",
                 "To forbid or ask about a command, write its first words as `command`",
             ));
@@ -183,14 +186,16 @@ impl Compiled {
                     || word.contains(|c: char| c.is_whitespace() || matches!(c, '|' | ';' | '&' | '<' | '>'))
             };
             if let Some(word) = compiled.rule.command.iter().flatten().find(never) {
-                let what =
-                    format!("`{}` in `command` is not one word, and no command would be hit", shown(word));
+                let what = format!(
+                    "`{}` in `command` is not one word, and no command would be hit",
+                    shorten_text(word)
+                );
                 let words: Vec<String> = word
                     .split(|c: char| c.is_whitespace() || matches!(c, '|' | ';' | '&' | '<' | '>'))
                     .filter(|word| !word.is_empty())
-                    .map(|word| format!("\"{}\"", shown(word)))
+                    .map(|word| format!("\"{}\"", shorten_text(word)))
                     .collect();
-                return Err(problem(what, format!("Write the words one by one: [{}]", words.join(", "))));
+                return Err(new_problem(what, format!("Write the words one by one: [{}]", words.join(", "))));
             }
             compiled.gather_options();
         }
@@ -224,7 +229,7 @@ impl Compiled {
     pub(crate) fn is_exact(&self) -> bool {
         self.command.iter().all(Position::is_literal)
             && self.paths.iter().all(PathPattern::is_literal)
-            && self.hosts.iter().all(|host| host.only().is_some())
+            && self.hosts.iter().all(|host| host.only_host().is_some())
             && !(self.command.is_empty()
                 && self.rule.exact.is_none()
                 && self.paths.is_empty()
@@ -250,24 +255,24 @@ pub(super) fn is_option(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && word != "--"
 }
 
-fn bounded(key: &str, text: &str) -> Result<(), Problem> {
+fn check_length(key: &str, text: &str) -> Result<(), Problem> {
     if text.len() > MAX_PATTERN {
         let what = format!("a pattern in `{key}` has {} bytes", text.len());
-        return Err(problem(what, format!("At most {MAX_PATTERN} are read; use wildcards")));
+        return Err(new_problem(what, format!("At most {MAX_PATTERN} are read; use wildcards")));
     }
     Ok(())
 }
 
-fn patterns(key: &str, texts: &[String]) -> Result<Vec<Text>, Problem> {
-    texts.iter().map(|text| bounded(key, text).map(|()| Text::parse(text, false))).collect()
+fn compile_patterns(key: &str, texts: &[String]) -> Result<Vec<Text>, Problem> {
+    texts.iter().map(|text| check_length(key, text).map(|()| Text::parse(text, false))).collect()
 }
 
-fn positions(words: &[Vec<String>]) -> Result<Vec<Position>, Problem> {
+fn compile_positions(words: &[Vec<String>]) -> Result<Vec<Position>, Problem> {
     let mut positions = Vec::with_capacity(words.len());
     for (place, alternatives) in words.iter().enumerate() {
         if alternatives.iter().any(|word| word == "**") {
             if alternatives.len() > 1 || place + 1 < words.len() || place == 0 {
-                return Err(problem(
+                return Err(new_problem(
                     "`**` in `command` stands for all words that are left",
                     "Put it alone at the end, and `*` for any one word",
                 ));
@@ -275,17 +280,17 @@ fn positions(words: &[Vec<String>]) -> Result<Vec<Position>, Problem> {
             positions.push(Position::Rest);
             continue;
         }
-        positions.push(Position::One(patterns("command", alternatives)?));
+        positions.push(Position::One(compile_patterns("command", alternatives)?));
     }
     Ok(positions)
 }
 
-fn paths(texts: &[String]) -> Result<Vec<PathPattern>, Problem> {
+fn compile_paths(texts: &[String]) -> Result<Vec<PathPattern>, Problem> {
     let parse = |text: &String| {
-        bounded("paths", text)?;
+        check_length("paths", text)?;
         PathPattern::parse(text).map_err(|wrong| {
-            let what = format!("`{}` in `paths` {wrong}", shown(text));
-            problem(what, "Write it like `src/**`, `docs/*.md` or `**/.env`")
+            let what = format!("`{}` in `paths` {wrong}", shorten_text(text));
+            new_problem(what, "Write it like `src/**`, `docs/*.md` or `**/.env`")
         })
     };
     texts.iter().map(parse).collect()

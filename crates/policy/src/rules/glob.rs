@@ -7,17 +7,17 @@ use super::shape::{Piece, Shape, Sign};
 /// Maximum length of a pattern in bytes. A path of the deepest projects has half of that.
 pub(super) const MAX_PATTERN: usize = 512;
 
-/// How letter case is compared.
+/// The comparison of letter case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Case {
+pub(super) enum LetterCase {
     /// Letter case counts, for rules that allow.
     Exact,
     /// Letter case is ignored, for rules that deny: some file systems ignore it too.
     Ignored,
 }
 
-impl Case {
-    fn same(self, one: char, other: char) -> bool {
+impl LetterCase {
+    fn is_same_char(self, one: char, other: char) -> bool {
         if one.is_ascii() && other.is_ascii() {
             return one == other || self == Self::Ignored && one.eq_ignore_ascii_case(&other);
         }
@@ -25,7 +25,7 @@ impl Case {
     }
 
     /// Returns true if two texts are equal.
-    pub(super) fn equal(self, one: &str, other: &str) -> bool {
+    pub(super) fn is_equal(self, one: &str, other: &str) -> bool {
         match self {
             Self::Exact => one == other,
             Self::Ignored => {
@@ -39,7 +39,7 @@ impl Case {
 /// Matches a sequence against a pattern in which some elements match any number of others.
 /// Backtracking to the last such element is enough: elements that an earlier one matched can as
 /// well be left to a later one.
-fn wild<P, T>(
+fn match_wildcards<P, T>(
     pattern: &[P],
     items: &[T],
     is_any: impl Fn(&P) -> bool,
@@ -118,7 +118,7 @@ impl Text {
     }
 
     /// Returns that text in lower case.
-    pub(super) fn lower(&self) -> Option<&Key> {
+    pub(super) fn lowercase_literal(&self) -> Option<&Key> {
         self.lower.as_ref()
     }
 
@@ -127,12 +127,12 @@ impl Text {
         self.signs.iter().all(|sign| *sign == Sign::Any) && !self.signs.is_empty()
     }
 
-    pub(super) fn fits(&self, text: &str, case: Case) -> bool {
+    pub(super) fn fits(&self, text: &str, case: LetterCase) -> bool {
         if let Some(literal) = &self.literal {
-            return case.equal(literal, text);
+            return case.is_equal(literal, text);
         }
         if let (Some(Sign::Plain(first)), Some(begins)) = (self.signs.first(), text.chars().next())
-            && !case.same(*first, begins)
+            && !case.is_same_char(*first, begins)
         {
             return false;
         }
@@ -142,13 +142,13 @@ impl Text {
             return false;
         }
         let characters: Vec<char> = text.chars().collect();
-        wild(
+        match_wildcards(
             &self.signs,
             &characters,
             |sign| *sign == Sign::Any,
             |sign, character| match sign {
                 Sign::Any | Sign::One => true,
-                Sign::Plain(plain) => case.same(*plain, *character),
+                Sign::Plain(plain) => case.is_same_char(*plain, *character),
             },
         )
     }
@@ -169,7 +169,7 @@ impl Text {
     /// Returns whether a name matches both this pattern and the given one, which is in lower case:
     /// `Some(true)` for certain, `Some(false)` if possible because the name is unknown. A shell's
     /// wildcard matches no dot at a name's beginning, unless `dots` is true.
-    fn meets(&self, signs: &[Sign], dots: bool) -> Option<bool> {
+    fn may_match_both(&self, signs: &[Sign], dots: bool) -> Option<bool> {
         if signs.iter().all(|sign| matches!(sign, Sign::Plain(_))) {
             let name: String = signs
                 .iter()
@@ -178,20 +178,22 @@ impl Text {
                     Sign::Any | Sign::One => None,
                 })
                 .collect();
-            return self.fits(&name, Case::Ignored).then_some(true);
+            return self.fits(&name, LetterCase::Ignored).then_some(true);
         }
         let hidden = matches!(self.signs.first(), Some(Sign::Plain('.')));
         if hidden && !dots && !matches!(signs.first(), Some(Sign::Plain(_))) {
             return None;
         }
         let ends = |one: Option<&Sign>, other: Option<&Sign>| match (one, other) {
-            (Some(Sign::Plain(one)), Some(Sign::Plain(other))) => Case::Ignored.same(*one, *other),
+            (Some(Sign::Plain(one)), Some(Sign::Plain(other))) => {
+                LetterCase::Ignored.is_same_char(*one, *other)
+            }
             _ => true,
         };
         if !ends(self.signs.first(), signs.first()) || !ends(self.signs.last(), signs.last()) {
             return None;
         }
-        if !meet(&self.signs, signs) {
+        if !overlap(&self.signs, signs) {
             return None;
         }
         let plain = |signs: &[Sign]| signs.iter().any(|sign| matches!(sign, Sign::Plain(_)));
@@ -200,7 +202,7 @@ impl Text {
 }
 
 /// Returns true if some text matches both patterns.
-fn meet(one: &[Sign], other: &[Sign]) -> bool {
+fn overlap(one: &[Sign], other: &[Sign]) -> bool {
     // Dynamic programming over the suffixes of `one`, with one more character of `other` at each
     // step.
     let rest = |signs: &[Sign]| signs.iter().all(|sign| *sign == Sign::Any);
@@ -216,7 +218,9 @@ fn meet(one: &[Sign], other: &[Sign]) -> bool {
             let without = below.get(at).copied().unwrap_or(false);
             next = match (one.get(at), sign) {
                 (Some(Sign::Any), _) | (_, Sign::Any) => next || without || diagonal,
-                (Some(Sign::Plain(one)), Sign::Plain(other)) => diagonal && Case::Ignored.same(*one, *other),
+                (Some(Sign::Plain(one)), Sign::Plain(other)) => {
+                    diagonal && LetterCase::Ignored.is_same_char(*one, *other)
+                }
                 (Some(_), _) => diagonal,
                 (None, _) => false,
             };
@@ -230,7 +234,7 @@ fn meet(one: &[Sign], other: &[Sign]) -> bool {
 }
 
 /// Escapes a text so that [`Text::parse`] reads it literally.
-pub(super) fn escaped(text: &str) -> String {
+pub(super) fn escape_pattern(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for character in text.chars() {
         if matches!(character, '*' | '?' | '\\') {
@@ -249,7 +253,7 @@ pub(super) struct Names {
     /// The end of each name.
     ends: Vec<usize>,
     /// A Bloom filter with two bits for each name.
-    bits: [u64; WORDS],
+    bits: [u64; FILTER_WORDS],
     /// A bit for every ASCII character in which a name ends.
     last: u128,
 }
@@ -265,10 +269,10 @@ pub(super) struct Key {
 
 impl Key {
     pub(super) fn of(lower: &str) -> Self {
-        let base = Some(base(lower)).filter(|base| base.len() < lower.len());
+        let base = Some(last_component(lower)).filter(|base| base.len() < lower.len());
         Self {
             name: lower.to_owned(),
-            places: places(lower),
+            places: filter_bits(lower),
             base: base.map(|base| Box::new(Self::of(base))),
         }
     }
@@ -278,23 +282,23 @@ impl Key {
     }
 
     /// Returns the last component; the key itself if it is not a path.
-    pub(super) fn base(&self) -> &Self {
+    pub(super) fn last_component(&self) -> &Self {
         self.base.as_deref().unwrap_or(self)
     }
 }
 
 /// Returns the last component of a path.
-pub(super) fn base(path: &str) -> &str {
+pub(super) fn last_component(path: &str) -> &str {
     memchr::memrchr2(b'/', b'\\', path.as_bytes()).and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }
 
 /// Words of the Bloom filter: with the hundred names of a long command, one in four hundred other
 /// names is a false positive.
-const WORDS: usize = 64;
+const FILTER_WORDS: usize = 64;
 
 impl Default for Names {
     fn default() -> Self {
-        Self { text: String::new(), ends: Vec::new(), bits: [0; WORDS], last: 0 }
+        Self { text: String::new(), ends: Vec::new(), bits: [0; FILTER_WORDS], last: 0 }
     }
 }
 
@@ -318,12 +322,12 @@ impl Names {
         }
         self.ends.push(self.text.len());
         let new = self.text.get(from..).unwrap_or_default();
-        for (word, bit) in places(new) {
+        for (word, bit) in filter_bits(new) {
             if let Some(word) = self.bits.get_mut(word) {
                 *word |= bit;
             }
         }
-        self.last |= new.bytes().last().map_or(0, bit);
+        self.last |= new.bytes().last().map_or(0, letter_bit);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
@@ -343,17 +347,17 @@ impl Names {
         // Most patterns are `*.ending`, with an ending that no name has. The names are in lower
         // case already, so non-ASCII characters are compared as they are.
         let ends = text.end.bytes().last();
-        let likely = ends.is_none_or(|end| self.last & bit(end.to_ascii_lowercase()) != 0);
-        likely && self.iter().any(|name| text.fits(name, Case::Ignored))
+        let likely = ends.is_none_or(|end| self.last & letter_bit(end.to_ascii_lowercase()) != 0);
+        likely && self.iter().any(|name| text.fits(name, LetterCase::Ignored))
     }
 }
 
-fn bit(byte: u8) -> u128 {
+fn letter_bit(byte: u8) -> u128 {
     1u128.checked_shl(byte.into()).unwrap_or(0)
 }
 
 /// Returns the two bits of a name.
-fn places(name: &str) -> [(usize, u64); 2] {
+fn filter_bits(name: &str) -> [(usize, u64); 2] {
     // As FxHash of rustc: eight bytes at a time, multiplied by an odd number near 2^64 divided by
     // pi.
     let hash = name.as_bytes().chunks(8).fold(name.len() as u64, |hash, bytes| {
@@ -362,7 +366,7 @@ fn places(name: &str) -> [(usize, u64); 2] {
         (hash.rotate_left(5) ^ u64::from_le_bytes(chunk)).wrapping_mul(0x517c_c1b7_2722_0a95)
     });
     [hash >> 8, hash >> 32].map(|hash| {
-        let word = usize::try_from(hash >> 6).unwrap_or(usize::MAX) % WORDS;
+        let word = usize::try_from(hash >> 6).unwrap_or(usize::MAX) % FILTER_WORDS;
         (word, 1 << (hash % 64))
     })
 }
@@ -426,8 +430,8 @@ impl PathPattern {
 
     /// Returns whether a path matches both this pattern and a shape: `Some(true)` for certain,
     /// `Some(false)` if possible because a component is unknown. For a shape from another directory
-    /// any end of the path counts, as in [`PathPattern::touches`].
-    pub(super) fn meets(&self, shape: &Shape, dots: bool) -> Option<bool> {
+    /// any end of the path counts, as in [`PathPattern::matches_or_contains`].
+    pub(super) fn may_match_both(&self, shape: &Shape, dots: bool) -> Option<bool> {
         let starts = if shape.elsewhere { shape.pieces.len() } else { 1 };
         let found = (0..starts).filter_map(|from| self.meets_from(shape.pieces.get(from..)?, dots));
         found.max()
@@ -476,11 +480,11 @@ impl PathPattern {
                     // The component is unknown.
                     (Some(_), Piece::Names) => next.map(|_| false).max(without).max(diagonal.map(|_| false)),
                     (Some(Name::One(text)), Piece::Name(signs)) => {
-                        diagonal.and_then(|sure| Some(text.meets(signs, dots)? && sure))
+                        diagonal.and_then(|sure| Some(text.may_match_both(signs, dots)? && sure))
                     }
                     // The component could be anything; only literal components are searched in it.
                     (Some(Name::One(text)), Piece::Open(signs)) => {
-                        let met = text.literal().is_some() && text.meets(signs, dots).is_some();
+                        let met = text.literal().is_some() && text.may_match_both(signs, dots).is_some();
                         diagonal.filter(|_| met).map(|_| false)
                     }
                     (None, _) => None,
@@ -511,18 +515,18 @@ impl PathPattern {
     }
 
     /// Returns true if the path matches.
-    pub(super) fn fits(&self, names: &[&str], case: Case) -> bool {
-        fit(&self.names, names, case)
+    pub(super) fn fits(&self, names: &[&str], case: LetterCase) -> bool {
+        fits_names(&self.names, names, case)
     }
 
     /// As [`PathPattern::fits`], for rules that deny: also accepts the directory of `dir/**`, and a
     /// path relative to another directory that ends in a match.
-    pub(super) fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
+    pub(super) fn matches_or_contains(&self, names: &[&str], elsewhere: bool) -> bool {
         let directory =
             self.names.split_last().filter(|(last, rest)| **last == Name::Any && !rest.is_empty());
         let within = |names: &[&str]| {
-            fit(&self.names, names, Case::Ignored)
-                || directory.is_some_and(|(_, directory)| fit(directory, names, Case::Ignored))
+            fits_names(&self.names, names, LetterCase::Ignored)
+                || directory.is_some_and(|(_, directory)| fits_names(directory, names, LetterCase::Ignored))
         };
         if elsewhere {
             return (0..names.len()).any(|from| names.get(from..).is_some_and(within));
@@ -531,9 +535,9 @@ impl PathPattern {
     }
 }
 
-fn fit(pattern: &[Name], names: &[&str], case: Case) -> bool {
+fn fits_names(pattern: &[Name], names: &[&str], case: LetterCase) -> bool {
     let is_any = |name: &Name| *name == Name::Any;
-    wild(pattern, names, is_any, |name, given| match name {
+    match_wildcards(pattern, names, is_any, |name, given| match name {
         Name::Any => true,
         Name::One(text) => text.fits(given, case),
     })
@@ -575,10 +579,10 @@ mod tests {
             ("a\\", "a\\", true),
         ];
         for (pattern, text, fits) in cases {
-            assert_eq!(Text::parse(pattern, true).fits(text, Case::Exact), fits, "{pattern} {text}");
+            assert_eq!(Text::parse(pattern, true).fits(text, LetterCase::Exact), fits, "{pattern} {text}");
         }
-        assert!(Text::parse("GIT", true).fits("git", Case::Ignored));
-        assert!(Text::parse("*É", true).fits("cafÉ".to_lowercase().as_str(), Case::Ignored));
+        assert!(Text::parse("GIT", true).fits("git", LetterCase::Ignored));
+        assert!(Text::parse("*É", true).fits("cafÉ".to_lowercase().as_str(), LetterCase::Ignored));
     }
 
     #[test]
@@ -600,8 +604,8 @@ mod tests {
         for (pattern, path, fits, touches) in cases {
             let pattern = PathPattern::parse(pattern).unwrap();
             let (names, elsewhere) = names_of(path);
-            assert_eq!(pattern.fits(&names, Case::Exact), fits, "{pattern:?} {path}");
-            assert_eq!(pattern.touches(&names, elsewhere), touches, "{pattern:?} {path}");
+            assert_eq!(pattern.fits(&names, LetterCase::Exact), fits, "{pattern:?} {path}");
+            assert_eq!(pattern.matches_or_contains(&names, elsewhere), touches, "{pattern:?} {path}");
         }
         for (path, touches) in [
             ("/home/me/p/secrets/x", true),
@@ -611,7 +615,7 @@ mod tests {
         ] {
             let (names, elsewhere) = names_of(path);
             assert_eq!(
-                PathPattern::parse("secrets/**").unwrap().touches(&names, elsewhere),
+                PathPattern::parse("secrets/**").unwrap().matches_or_contains(&names, elsewhere),
                 touches,
                 "{path}"
             );
@@ -643,7 +647,7 @@ mod tests {
             let lower = asked.to_lowercase();
             proptest::prop_assert_eq!(names.has(&Key::of(&lower)), all.contains(&lower));
             let text = Text::parse(&asked, true);
-            proptest::prop_assert_eq!(names.any_fits(&text), all.iter().any(|name| text.fits(name, Case::Ignored)));
+            proptest::prop_assert_eq!(names.any_fits(&text), all.iter().any(|name| text.fits(name, LetterCase::Ignored)));
         }
     }
 
@@ -658,7 +662,7 @@ mod tests {
     #[test]
     fn what_is_escaped_stands_for_itself() {
         for text in ["a", "*", "a\\*b", "\\\\", "?x", "é*"] {
-            let pattern = Text::parse(&escaped(text), true);
+            let pattern = Text::parse(&escape_pattern(text), true);
             assert_eq!(pattern.literal(), Some(text));
         }
     }

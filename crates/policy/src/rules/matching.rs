@@ -10,11 +10,11 @@ use std::cell::OnceCell;
 
 use journeyman_protocol::{Effects, Level, Mode, RelPath};
 
-use super::Layer;
+use super::RuleLayer;
 use super::compiled::{Compiled, Position, is_option, normal_host};
-use super::glob::{Case, Key, Names, base, names_of};
-use super::shape::{Shape, places};
-use crate::command::{CommandAnalysis, Part, Word};
+use super::glob::{Key, LetterCase, Names, last_component, names_of};
+use super::shape::{Shape, possible_paths};
+use crate::command::{CommandAnalysis, CommandPart, CommandWord};
 use crate::protect::{Protection, protection_of_text};
 
 /// Maximum number of words of a part that are matched. More are operands of one kind, such as
@@ -64,7 +64,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn parts(&self) -> &'a [Part] {
+    fn parts(&self) -> &'a [CommandPart] {
         self.analysis.map_or(&[], |analysis| analysis.parts.as_slice())
     }
 
@@ -85,7 +85,7 @@ impl<'a> Subject<'a> {
             let bare = (bare != text).then_some(bare.as_str()).into_iter();
             let words = text.split(between).chain(bare.flat_map(|bare| bare.split(between)));
             let words = words.filter(|word| !word.is_empty());
-            let mut words: Vec<&str> = words.flat_map(|word| [word, base(word)]).collect();
+            let mut words: Vec<&str> = words.flat_map(|word| [word, last_component(word)]).collect();
             // If some words are not searched for paths, none is counted twice.
             if words.len() > MAX_WORDS {
                 words.sort_unstable();
@@ -113,7 +113,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns all words of the parts, including the files of redirections.
-    fn words(&self) -> impl Iterator<Item = &'a Word> {
+    fn words(&self) -> impl Iterator<Item = &'a CommandWord> {
         self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes).chain(&part.reads))
     }
 
@@ -149,7 +149,7 @@ impl<'a> Subject<'a> {
             for program in self.parts().iter().filter_map(|part| part.words.first()).filter(|word| word.known)
             {
                 names.add_name(&program.text);
-                let name = base(&program.text);
+                let name = last_component(&program.text);
                 if name.len() != program.text.len() {
                     names.add_name(name);
                 }
@@ -164,7 +164,7 @@ impl<'a> Subject<'a> {
             let mut names = Names::default();
             self.any_text(|text| {
                 match text.starts_with('-') || text.contains(['=', ':', ',', '@']) {
-                    true => places(text).into_iter().for_each(|place| names.add(place)),
+                    true => possible_paths(text).into_iter().for_each(|place| names.add(place)),
                     false => names.add(text),
                 }
                 false
@@ -184,13 +184,13 @@ impl<'a> Subject<'a> {
 
 /// Returns the paths that a word may name: itself, or a part of it.
 fn in_word(word: &str) -> impl Iterator<Item = (Vec<&str>, bool)> {
-    places(word).into_iter().map(names_of)
+    possible_paths(word).into_iter().map(names_of)
 }
 
 /// Returns the paths that an unknown word may stand for.
 fn shapes_of(word: &str) -> Vec<Shape> {
     match word.contains(['*', '?', '[', '$', '`']) {
-        true => places(word).into_iter().filter_map(Shape::of).collect(),
+        true => possible_paths(word).into_iter().filter_map(Shape::of).collect(),
         false => Vec::new(),
     }
 }
@@ -204,7 +204,7 @@ pub(crate) enum Hit {
     Yes,
 }
 
-/// How specific a rule has to be to allow something, from the weakest.
+/// The specificity that a rule needs to allow something, from the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
     /// A rule with wildcards is enough.
@@ -222,7 +222,7 @@ pub(crate) enum Aspect<'a> {
     /// The whole command line.
     Line(&'a str),
     /// One program of the command.
-    Part(&'a Part),
+    CommandPart(&'a CommandPart),
     /// A file that is written.
     Path(&'a RelPath),
     /// A host that is connected to.
@@ -233,7 +233,7 @@ pub(crate) enum Aspect<'a> {
 
 impl Compiled {
     /// Returns true if the rule applies to the call's tool, agent and mode.
-    fn applies(&self, subject: &Subject<'_>, case: Case) -> bool {
+    fn applies(&self, subject: &Subject<'_>, case: LetterCase) -> bool {
         let one_of = |texts: &[super::glob::Text], name: &str| {
             texts.is_empty() || texts.iter().any(|text| text.fits(name, case))
         };
@@ -243,8 +243,8 @@ impl Compiled {
     }
 
     /// Matches a rule that denies or asks.
-    pub(crate) fn hit(&self, subject: &Subject<'_>) -> Hit {
-        if !self.applies(subject, Case::Ignored) {
+    pub(crate) fn match_restricting(&self, subject: &Subject<'_>) -> Hit {
+        if !self.applies(subject, LetterCase::Ignored) {
             return Hit::No;
         }
         if self.command.is_empty() {
@@ -275,26 +275,32 @@ impl Compiled {
     /// name others.
     fn may_begin(&self, subject: &Subject<'_>) -> bool {
         let Some(program) = self.command.first().filter(|program| program.is_literal()) else { return true };
-        program.lowers().any(|name| subject.programs().has(name) || subject.programs().has(name.base()))
+        program
+            .lowercase_literals()
+            .any(|name| subject.programs().has(name) || subject.programs().has(name.last_component()))
     }
 
     fn hits_path(&self, subject: &Subject<'_>) -> Hit {
         let mut likely = self.paths.iter().filter(|path| path.may_touch(subject.names()));
         let named = likely.any(|path| {
             subject.any_text(|text| {
-                in_word(text).any(|(names, elsewhere)| !names.is_empty() && path.touches(&names, elsewhere))
+                in_word(text).any(|(names, elsewhere)| {
+                    !names.is_empty() && path.matches_or_contains(&names, elsewhere)
+                })
             })
         });
-        if named { Hit::Yes } else { self.meets(subject.shapes(), subject.has_dots()) }
+        if named { Hit::Yes } else { self.match_shapes(subject.shapes(), subject.has_dots()) }
     }
 
     /// Matches the paths that unknown words may stand for.
-    fn meets(&self, shapes: &[Shape], dots: bool) -> Hit {
+    fn match_shapes(&self, shapes: &[Shape], dots: bool) -> Hit {
         if shapes.is_empty() {
             return Hit::No;
         }
-        let met =
-            self.paths.iter().flat_map(|path| shapes.iter().filter_map(move |shape| path.meets(shape, dots)));
+        let met = self
+            .paths
+            .iter()
+            .flat_map(|path| shapes.iter().filter_map(move |shape| path.may_match_both(shape, dots)));
         match met.max() {
             Some(true) => Hit::Yes,
             Some(false) => Hit::Perhaps,
@@ -302,8 +308,8 @@ impl Compiled {
         }
     }
 
-    fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
-        !names.is_empty() && self.paths.iter().any(|path| path.touches(names, elsewhere))
+    fn touches_path(&self, names: &[&str], elsewhere: bool) -> bool {
+        !names.is_empty() && self.paths.iter().any(|path| path.matches_or_contains(names, elsewhere))
     }
 
     fn hits_host(&self, subject: &Subject<'_>) -> bool {
@@ -312,12 +318,12 @@ impl Compiled {
                 && self
                     .hosts
                     .iter()
-                    .filter_map(|host| host.only())
+                    .filter_map(|host| host.only_host())
                     .any(|host| subject.tokens().iter().any(|token| token.contains(host)))
     }
 
-    fn hits_part(&self, part: &Part, subject: &Subject<'_>) -> Hit {
-        let mut hit = self.begins(&part.words);
+    fn hits_part(&self, part: &CommandPart, subject: &Subject<'_>) -> Hit {
+        let mut hit = self.match_beginning(&part.words);
         if hit > Hit::No && !(self.flags.is_empty() && self.rule.without_flags.is_empty()) {
             hit = hit.min(self.has_flags(&part.words));
         }
@@ -326,13 +332,13 @@ impl Compiled {
             let named = words
                 .clone()
                 .flat_map(|word| in_word(&word.text))
-                .any(|(names, elsewhere)| self.touches(&names, elsewhere));
+                .any(|(names, elsewhere)| self.touches_path(&names, elsewhere));
             if !named {
                 let opaque = subject.is_opaque();
                 let open = words.clone().filter(|word| opaque || !word.known);
                 let shapes: Vec<Shape> = open.flat_map(|word| shapes_of(&word.text)).collect();
                 let known = if words.all(|word| word.known) { Hit::No } else { Hit::Perhaps };
-                hit = hit.min(known.max(self.meets(&shapes, subject.has_dots())));
+                hit = hit.min(known.max(self.match_shapes(&shapes, subject.has_dots())));
             }
         }
         if hit > Hit::No && !self.hosts.is_empty() {
@@ -349,16 +355,17 @@ impl Compiled {
 
     /// Matches the beginning of a command with the rule's words, skipping options and their
     /// possible values.
-    fn begins(&self, words: &[Word]) -> Hit {
+    fn match_beginning(&self, words: &[CommandWord]) -> Hit {
         let Some((program, pattern)) = self.command.split_first() else { return Hit::Yes };
         let Some((first, words)) = words.split_first() else { return Hit::No };
         if !first.known {
             return Hit::Perhaps;
         }
-        let named = |name: &str| program.fits(name, Case::Ignored);
+        let named = |name: &str| program.fits(name, LetterCase::Ignored);
         // A program is the same under every path, in the rule and in the command.
-        let name = base(&first.text);
-        let same = |other: &str| other.starts_with('/') && Case::Ignored.equal(base(other), name);
+        let name = last_component(&first.text);
+        let same =
+            |other: &str| other.starts_with('/') && LetterCase::Ignored.is_equal(last_component(other), name);
         if !named(&first.text)
             && (name.len() == first.text.len() || !named(name))
             && !program.literals().any(same)
@@ -388,7 +395,7 @@ impl Compiled {
                         *mark = true;
                     }
                 };
-                if word.known && position.fits(&word.text, Case::Ignored) {
+                if word.known && position.fits(&word.text, LetterCase::Ignored) {
                     mark(&mut next, place + 1);
                 }
                 if word.text.starts_with('-') {
@@ -406,7 +413,7 @@ impl Compiled {
     }
 
     /// Matches the required and the forbidden options of a rule that denies or asks.
-    fn has_flags(&self, words: &[Word]) -> Hit {
+    fn has_flags(&self, words: &[CommandWord]) -> Hit {
         let unknown = words.iter().skip(1).any(|word| !word.known);
         let mut hit = Hit::Yes;
         for alternatives in &self.flags {
@@ -416,7 +423,7 @@ impl Compiled {
                 .any(|word| alternatives.iter().any(|flag| is_flag(&word.text, flag, Spelling::Any)))
                 || alternatives.iter().any(|flag| {
                     // `-rf` equals `-r -f` and `-fr`.
-                    letters(flag).is_some_and(|mut letters| {
+                    cluster_options(flag).is_some_and(|mut letters| {
                         letters.all(|letter| {
                             let short = format!("-{letter}");
                             words.iter().skip(1).any(|word| is_flag(&word.text, &short, Spelling::Any))
@@ -442,14 +449,14 @@ impl Compiled {
     fn hits_text(&self, subject: &Subject<'_>) -> Hit {
         let Some((program, rest)) = self.command.split_first() else { return Hit::Yes };
         let named = match program.is_literal() {
-            true => program
-                .lowers()
-                .any(|name| subject.may_name(name) || (name.is_absolute() && subject.may_name(name.base()))),
-            false => subject.tokens().iter().any(|token| program.fits(token, Case::Ignored)),
+            true => program.lowercase_literals().any(|name| {
+                subject.may_name(name) || (name.is_absolute() && subject.may_name(name.last_component()))
+            }),
+            false => subject.tokens().iter().any(|token| program.fits(token, LetterCase::Ignored)),
         };
         let all = named
             && rest.iter().all(|position| match position.is_literal() {
-                true => position.lowers().any(|word| subject.may_name(word)),
+                true => position.lowercase_literals().any(|word| subject.may_name(word)),
                 false => true,
             });
         let flags = all
@@ -467,20 +474,20 @@ impl Compiled {
     }
 
     /// Returns true if the rule allows this aspect of a call.
-    pub(crate) fn covers(&self, subject: &Subject<'_>, aspect: Aspect<'_>, need: Need) -> bool {
+    pub(crate) fn allows_aspect(&self, subject: &Subject<'_>, aspect: Aspect<'_>, need: Need) -> bool {
         let says_enough = match need {
             Need::Any => true,
             Need::Exact => self.is_exact(),
-            Need::Written => self.is_exact() && self.id.layer != Layer::Session,
+            Need::Written => self.is_exact() && self.id.layer != RuleLayer::Session,
         };
-        if !says_enough || !self.applies(subject, Case::Exact) {
+        if !says_enough || !self.applies(subject, LetterCase::Exact) {
             return false;
         }
         let speaks_of_commands = !self.command.is_empty() || self.rule.exact.is_some();
         let effects = subject.effects;
         match aspect {
             Aspect::Line(line) => self.rule.exact.as_deref().is_some_and(|exact| exact == line),
-            Aspect::Part(part) => !self.command.is_empty() && self.covers_part(part, need),
+            Aspect::CommandPart(part) => !self.command.is_empty() && self.covers_part(part, need),
             Aspect::Tool => {
                 !speaks_of_commands
                     && effects.reads.iter().chain(&effects.writes).all(|path| self.covers_path(path))
@@ -506,7 +513,7 @@ impl Compiled {
         let names: Vec<&str> = text.split('/').collect();
         self.paths.is_empty()
             || std::str::from_utf8(path.as_bytes()).is_ok()
-                && self.paths.iter().any(|pattern| pattern.fits(&names, Case::Exact))
+                && self.paths.iter().any(|pattern| pattern.fits(&names, LetterCase::Exact))
     }
 
     fn covers_host(&self, host: &str) -> bool {
@@ -515,7 +522,7 @@ impl Compiled {
     }
 
     /// Returns true if the rule names a part word for word.
-    fn covers_part(&self, part: &Part, need: Need) -> bool {
+    fn covers_part(&self, part: &CommandPart, need: Need) -> bool {
         if part.words.iter().chain(&part.writes).any(|word| !word.known) {
             return false;
         }
@@ -526,7 +533,7 @@ impl Compiled {
         }
         let rest = std::iter::repeat(&Position::Rest);
         for (position, word) in self.command.iter().take(fixed).chain(rest).zip(&part.words) {
-            if !position.fits(&word.text, Case::Exact) {
+            if !position.fits(&word.text, LetterCase::Exact) {
                 return false;
             }
             // If the rule has paths, a word that matches a wildcard has to be one of them.
@@ -549,7 +556,7 @@ impl Compiled {
     fn covers_text(&self, word: &str) -> bool {
         let (names, elsewhere) = names_of(word);
         let plain = !word.starts_with('-') && !elsewhere && !word.split('/').any(|name| name == "..");
-        plain && !names.is_empty() && self.paths.iter().any(|path| path.fits(&names, Case::Exact))
+        plain && !names.is_empty() && self.paths.iter().any(|path| path.fits(&names, LetterCase::Exact))
     }
 
     /// Returns true if a redirection may write the file: an ordinary file of the project, or one
@@ -597,19 +604,19 @@ fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
 
 /// Returns the short options of a cluster such as `-rf`. Longer ones are long options with one
 /// dash, as of `find`.
-fn letters(flag: &str) -> Option<std::str::Chars<'_>> {
-    const MOST: usize = 3;
+fn cluster_options(flag: &str) -> Option<std::str::Chars<'_>> {
+    const MAX_SKIPPED: usize = 3;
     let cluster = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    (2..=MOST).contains(&cluster.chars().count()).then(|| cluster.chars())
+    (2..=MAX_SKIPPED).contains(&cluster.chars().count()).then(|| cluster.chars())
 }
 
 /// Returns true if a part only changes the directory.
-pub(crate) fn changes_directory(part: &Part) -> bool {
+pub(crate) fn changes_directory(part: &CommandPart) -> bool {
     part.words.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"))
 }
 
 /// Returns the level that a command's parts explain.
-pub(crate) fn explained(analysis: &CommandAnalysis) -> Level {
+pub(crate) fn explained_level(analysis: &CommandAnalysis) -> Level {
     analysis.parts.iter().map(|part| part.level).max().unwrap_or_default()
 }
 

@@ -22,13 +22,13 @@ use std::sync::Arc;
 use journeyman_protocol::{Decision, Effects, Mode, RelPath};
 
 pub(crate) use compiled::Compiled;
-pub(crate) use matching::{Aspect, Hit, Need, Subject, changes_directory, explained};
+pub(crate) use matching::{Aspect, Hit, Need, Subject, changes_directory, explained_level};
 pub use parse::{MAX_POLICY_BYTES, MAX_RULES, RuleError};
-pub(crate) use proposal::propose;
-pub use rule::{Example, Layer, MAIN_AGENT, Rule, RuleId};
+pub(crate) use proposal::propose_rules;
+pub use rule::{Example, MAIN_AGENT, Rule, RuleId, RuleLayer};
 
-use crate::command::analyse;
-use crate::rules::rule::shown;
+use crate::command::analyse_command;
+use crate::rules::rule::shorten_text;
 
 /// The compiled rules of one or several layers.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ impl Rules {
     /// [`RuleError`] with the line: invalid TOML, an unknown key or tool, a rule of a project that
     /// allows, an allow rule that would allow everything, or an example that a rule does not match
     /// as it says.
-    pub fn parse(text: &str, layer: Layer, file: &str) -> Result<Self, RuleError> {
+    pub fn parse(text: &str, layer: RuleLayer, file: &str) -> Result<Self, RuleError> {
         Self::parse_with_tools(text, layer, file, &|_| false)
     }
 
@@ -60,14 +60,14 @@ impl Rules {
     /// As [`Rules::parse`].
     pub fn parse_with_tools(
         text: &str,
-        layer: Layer,
+        layer: RuleLayer,
         file: &str,
         is_registered: &dyn Fn(&str) -> bool,
     ) -> Result<Self, RuleError> {
         let mut compiled = Vec::new();
-        for (line, rule) in parse::rules(text, file, is_registered)? {
+        for (line, rule) in parse::parse_rules(text, file, is_registered)? {
             let id = RuleId { layer, file: Some(file.to_owned()), line, name: rule.name.clone() };
-            compiled.push(Arc::new(ready(rule, id)?));
+            compiled.push(Arc::new(compile_rule(rule, id)?));
         }
         Ok(Self { compiled })
     }
@@ -76,18 +76,18 @@ impl Rules {
     ///
     /// # Errors
     /// As [`Rules::parse`]; the line is the rule's number, from 1.
-    pub fn of(rules: impl IntoIterator<Item = Rule>, layer: Layer) -> Result<Self, RuleError> {
+    pub fn of(rules: impl IntoIterator<Item = Rule>, layer: RuleLayer) -> Result<Self, RuleError> {
         let mut compiled = Vec::new();
         for (place, rule) in rules.into_iter().enumerate() {
             let id = RuleId { layer, file: None, line: place + 1, name: rule.name.clone() };
-            compiled.push(Arc::new(ready(rule, id)?));
+            compiled.push(Arc::new(compile_rule(rule, id)?));
         }
         Ok(Self { compiled })
     }
 
     /// Returns the same rules without a file, such as those of a session's log.
     #[must_use]
-    pub fn unfiled(mut self) -> Self {
+    pub fn without_file(mut self) -> Self {
         for rule in &mut self.compiled {
             Arc::make_mut(rule).id.file = None;
         }
@@ -129,33 +129,33 @@ impl Rules {
         }
     }
 
-    pub(crate) fn compiled(&self) -> impl Iterator<Item = &Compiled> {
+    pub(crate) fn compiled_rules(&self) -> impl Iterator<Item = &Compiled> {
         self.compiled.iter().map(|rule| &**rule)
     }
 }
 
-fn ready(rule: Rule, id: RuleId) -> Result<Compiled, RuleError> {
+fn compile_rule(rule: Rule, id: RuleId) -> Result<Compiled, RuleError> {
     let place = (id.file.clone().unwrap_or_else(|| id.layer.to_string()), id.line);
     let error = |(problem, help)| RuleError { file: place.0, line: place.1, problem, help };
     let compiled = Compiled::new(rule, id).and_then(|compiled| {
         if compiled.rule.decision == Decision::Allow {
-            wide::check(&compiled)?;
+            wide::check_not_too_wide(&compiled)?;
         }
-        exemplified(&compiled)?;
+        check_examples(&compiled)?;
         Ok(compiled)
     });
     compiled.map_err(error)
 }
 
 /// Checks a rule against its own examples.
-fn exemplified(rule: &Compiled) -> Result<(), parse::Problem> {
+fn check_examples(rule: &Compiled) -> Result<(), parse::Problem> {
     let cases = [(&rule.rule.matches, true), (&rule.rule.not_matches, false)];
     for (examples, expected) in cases {
         for example in examples {
             if speaks_of(rule, example) != expected {
                 let what = if expected { "does not match" } else { "matches" };
                 let key = if expected { "matches" } else { "not_matches" };
-                return Err(parse::problem(
+                return Err(parse::new_problem(
                     format!("the rule {what} {example}, which `{key}` names"),
                     match (expected, rule.rule.decision) {
                         (true, Decision::Allow) => {
@@ -198,12 +198,12 @@ fn speaks_of(rule: &Compiled, example: &Example) -> bool {
     }
     let agent = first(&rule.rule.agents, MAIN_AGENT);
     let mode = rule.rule.modes.first().copied().unwrap_or(Mode::Edit);
-    let analysis = effects.command.as_deref().map(|command| analyse(command, &[]));
+    let analysis = effects.command.as_deref().map(|command| analyse_command(command, &[]));
     let subject = Subject::new(&tool, &agent, mode, &effects, analysis.as_ref());
     if rule.rule.decision > Decision::Allow {
-        return rule.hit(&subject) == Hit::Yes;
+        return rule.match_restricting(&subject) == Hit::Yes;
     }
-    let covers = |aspect| rule.covers(&subject, aspect, Need::Any);
+    let covers = |aspect| rule.allows_aspect(&subject, aspect, Need::Any);
     let files = effects.writes.iter().all(|path| covers(Aspect::Path(path)));
     let hosts = effects.hosts.iter().all(|host| covers(Aspect::Host(host)));
     let nothing = effects.writes.is_empty() && effects.hosts.is_empty();
@@ -212,7 +212,7 @@ fn speaks_of(rule: &Compiled, example: &Example) -> bool {
             let parts = || {
                 analysis.complete
                     && !analysis.parts.is_empty()
-                    && analysis.parts.iter().all(|part| covers(Aspect::Part(part)))
+                    && analysis.parts.iter().all(|part| covers(Aspect::CommandPart(part)))
             };
             covers(Aspect::Line(line)) || parts()
         }
@@ -222,6 +222,6 @@ fn speaks_of(rule: &Compiled, example: &Example) -> bool {
 }
 
 /// Shortens a command or a file name for a reason.
-pub(crate) fn brief(text: &str) -> String {
-    shown(text)
+pub(crate) fn shorten(text: &str) -> String {
+    shorten_text(text)
 }

@@ -3,7 +3,7 @@
 use journeyman_protocol::{Decision, Mode};
 use toml::de::{DeTable, DeValue};
 
-use super::rule::shown;
+use super::rule::shorten_text;
 use super::{Example, Rule};
 use crate::tools::{builtin_names, check_tool_pattern};
 
@@ -26,19 +26,19 @@ pub struct RuleError {
     pub line: usize,
     /// The problem.
     pub problem: String,
-    /// How to fix it.
+    /// The advice to fix it.
     pub help: String,
 }
 
 /// A problem and how to fix it, before the line is known.
 pub(super) type Problem = (String, String);
 
-pub(super) fn problem(what: impl Into<String>, help: impl Into<String>) -> Problem {
+pub(super) fn new_problem(what: impl Into<String>, help: impl Into<String>) -> Problem {
     (what.into(), help.into())
 }
 
 /// The rules of a file with the lines they begin on.
-pub(super) fn rules(
+pub(super) fn parse_rules(
     text: &str,
     file: &str,
     is_registered: &dyn Fn(&str) -> bool,
@@ -46,14 +46,14 @@ pub(super) fn rules(
     let error = |line, (problem, help): Problem| RuleError { file: file.to_owned(), line, problem, help };
     if text.len() > MAX_POLICY_BYTES {
         let what = format!("it has {} bytes, and at most {MAX_POLICY_BYTES} are read", text.len());
-        return Err(error(1, problem(what, "Remove rules that others make superfluous")));
+        return Err(error(1, new_problem(what, "Remove rules that others make superfluous")));
     }
     let table = DeTable::parse(text).map_err(|wrong| {
         let line = wrong.span().map_or(1, |span| line_of(text, span.start));
         let what = format!("it is not TOML: {}", wrong.message().trim_end());
         error(
             line,
-            problem(
+            new_problem(
                 what,
                 "Nothing starts before this is mended, because a rule that is not read forbids nothing",
             ),
@@ -63,24 +63,24 @@ pub(super) fn rules(
     for (key, value) in table.get_ref() {
         let line = line_of(text, key.span().start);
         let DeValue::Array(items) = value.get_ref() else {
-            return Err(error(line, unknown(key.get_ref(), &["rule"])));
+            return Err(error(line, unknown_key(key.get_ref(), &["rule"])));
         };
         if key.get_ref() != "rule" {
-            return Err(error(line, unknown(key.get_ref(), &["rule"])));
+            return Err(error(line, unknown_key(key.get_ref(), &["rule"])));
         }
         if items.len() > MAX_RULES {
             let what = format!("it has {} rules, and at most {MAX_RULES} are read", items.len());
-            return Err(error(line, problem(what, "Join rules: every list takes several entries")));
+            return Err(error(line, new_problem(what, "Join rules: every list takes several entries")));
         }
         for item in items {
             let line = line_of(text, item.span().start);
             let DeValue::Table(fields) = item.get_ref() else {
                 let what = "an entry of `rule` is not a table";
-                return Err(error(line, problem(what, "Write each rule as a `[[rule]]`")));
+                return Err(error(line, new_problem(what, "Write each rule as a `[[rule]]`")));
             };
             found.push((
                 line,
-                rule(text, line, fields, is_registered).map_err(|(line, wrong)| error(line, wrong))?,
+                parse_rule(text, line, fields, is_registered).map_err(|(line, wrong)| error(line, wrong))?,
             ));
         }
     }
@@ -91,7 +91,7 @@ fn line_of(text: &str, place: usize) -> usize {
     text.get(..place).unwrap_or_default().matches('\n').count() + 1
 }
 
-const KEYS: &[&str] = &[
+const RULE_KEYS: &[&str] = &[
     "name",
     "decision",
     "reason",
@@ -108,12 +108,12 @@ const KEYS: &[&str] = &[
     "not_matches",
 ];
 
-fn unknown(key: &str, known: &[&str]) -> Problem {
-    let key = shown(key);
-    problem(format!("`{key}` is not a key here"), format!("There are: {}", known.join(", ")))
+fn unknown_key(key: &str, known: &[&str]) -> Problem {
+    let key = shorten_text(key);
+    new_problem(format!("`{key}` is not a key here"), format!("There are: {}", known.join(", ")))
 }
 
-fn rule(
+fn parse_rule(
     text: &str,
     line: usize,
     fields: &DeTable<'_>,
@@ -125,57 +125,63 @@ fn rule(
         let at = line_of(text, key.span().start);
         let name = key.get_ref().as_ref();
         let value = value.get_ref();
-        let wrong = |(what, help): Problem| (at, problem(format!("`{}` {what}", shown(name)), help));
+        let wrong =
+            |(what, help): Problem| (at, new_problem(format!("`{}` {what}", shorten_text(name)), help));
         match name {
             "name" => rule.name = Some(line_text(value).map_err(wrong)?),
             "reason" => rule.reason = Some(line_text(value).map_err(wrong)?),
             "exact" => rule.exact = Some(text_of(value).map_err(wrong)?),
             "decision" => {
-                rule.decision = decision(value).map_err(wrong)?;
+                rule.decision = parse_decision(value).map_err(wrong)?;
                 decided = true;
             }
-            "tools" => rule.tools = tools(value, is_registered).map_err(wrong)?,
-            "command" => rule.command = words(value).map_err(wrong)?,
-            "flags" => rule.flags = words(value).map_err(wrong)?,
-            "without_flags" => rule.without_flags = texts(value).map_err(wrong)?,
-            "paths" => rule.paths = texts(value).map_err(wrong)?,
-            "hosts" => rule.hosts = texts(value).map_err(wrong)?,
-            "agents" => rule.agents = texts(value).map_err(wrong)?,
+            "tools" => rule.tools = parse_tools(value, is_registered).map_err(wrong)?,
+            "command" => rule.command = parse_words(value).map_err(wrong)?,
+            "flags" => rule.flags = parse_words(value).map_err(wrong)?,
+            "without_flags" => rule.without_flags = parse_texts(value).map_err(wrong)?,
+            "paths" => rule.paths = parse_texts(value).map_err(wrong)?,
+            "hosts" => rule.hosts = parse_texts(value).map_err(wrong)?,
+            "agents" => rule.agents = parse_texts(value).map_err(wrong)?,
             "modes" => {
-                let names = texts(value).map_err(wrong)?;
+                let names = parse_texts(value).map_err(wrong)?;
                 let modes = names.iter().map(|name| name.parse::<Mode>());
                 let modes: Result<_, _> = modes.collect();
                 rule.modes = modes.map_err(|_| {
-                    wrong(problem("has a mode that there isn't", "The modes are plan, ask, edit and auto"))
+                    wrong(new_problem(
+                        "has a mode that there isn't",
+                        "The modes are plan, ask, edit and auto",
+                    ))
                 })?;
             }
-            "matches" => rule.matches = examples(value).map_err(wrong)?,
-            "not_matches" => rule.not_matches = examples(value).map_err(wrong)?,
-            other => return Err((at, unknown(other, KEYS))),
+            "matches" => rule.matches = parse_examples(value).map_err(wrong)?,
+            "not_matches" => rule.not_matches = parse_examples(value).map_err(wrong)?,
+            other => return Err((at, unknown_key(other, RULE_KEYS))),
         }
     }
     if !decided {
         let what = "the rule has no `decision`";
-        return Err((line, problem(what, "Add decision = \"allow\", \"ask\" or \"deny\"")));
+        return Err((line, new_problem(what, "Add decision = \"allow\", \"ask\" or \"deny\"")));
     }
     Ok(rule)
 }
 
-fn decision(value: &DeValue<'_>) -> Result<Decision, Problem> {
+fn parse_decision(value: &DeValue<'_>) -> Result<Decision, Problem> {
     match value.as_str() {
         Some("allow") => Ok(Decision::Allow),
         Some("ask") => Ok(Decision::Ask),
         Some("deny") => Ok(Decision::Deny),
-        _ => Err(problem("is not a decision", "Write \"allow\", \"ask\" or \"deny\"")),
+        _ => Err(new_problem("is not a decision", "Write \"allow\", \"ask\" or \"deny\"")),
     }
 }
 
 fn text_of(value: &DeValue<'_>) -> Result<String, Problem> {
-    let text = value.as_str().ok_or_else(|| problem("is not a text", "Put it in quotes"))?;
+    let text = value.as_str().ok_or_else(|| new_problem("is not a text", "Put it in quotes"))?;
     match text.len() {
-        0 => Err(problem("is empty", "Remove it, or say what it is to be")),
+        0 => Err(new_problem("is empty", "Remove it, or say what it is to be")),
         1..=MAX_TEXT => Ok(text.to_owned()),
-        long => Err(problem(format!("has {long} bytes"), format!("At most {MAX_TEXT} are read; shorten it"))),
+        long => {
+            Err(new_problem(format!("has {long} bytes"), format!("At most {MAX_TEXT} are read; shorten it")))
+        }
     }
 }
 
@@ -183,7 +189,7 @@ fn text_of(value: &DeValue<'_>) -> Result<String, Problem> {
 fn line_text(value: &DeValue<'_>) -> Result<String, Problem> {
     let text = text_of(value)?;
     match text.chars().any(char::is_control) {
-        true => Err(problem("has control characters", "Write it on one line")),
+        true => Err(new_problem("has control characters", "Write it on one line")),
         false => Ok(text),
     }
 }
@@ -193,23 +199,24 @@ fn entries<T>(
     entry: impl Fn(&DeValue<'_>) -> Result<T, Problem>,
 ) -> Result<Vec<T>, Problem> {
     let DeValue::Array(items) = value else {
-        return Err(problem("is not a list", "Write it in brackets: [\"one\", \"two\"]"));
+        return Err(new_problem("is not a list", "Write it in brackets: [\"one\", \"two\"]"));
     };
     match items.len() {
-        0 => Err(problem("is an empty list", "Remove it: what a rule leaves out holds for every call")),
+        0 => Err(new_problem("is an empty list", "Remove it: what a rule leaves out holds for every call")),
         1..=MAX_ENTRIES => items.iter().map(|item| entry(item.get_ref())).collect(),
-        many => {
-            Err(problem(format!("has {many} entries"), format!("At most {MAX_ENTRIES}; write several rules")))
-        }
+        many => Err(new_problem(
+            format!("has {many} entries"),
+            format!("At most {MAX_ENTRIES}; write several rules"),
+        )),
     }
 }
 
-fn texts(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
+fn parse_texts(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
     entries(value, text_of)
 }
 
 /// Reads names of tools. A rule about a tool that doesn't exist would never apply.
-fn tools(value: &DeValue<'_>, is_registered: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Problem> {
+fn parse_tools(value: &DeValue<'_>, is_registered: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Problem> {
     entries(value, |item| {
         let name = text_of(item)?;
         // A backslash takes the meaning of `*` away.
@@ -218,7 +225,7 @@ fn tools(value: &DeValue<'_>, is_registered: &dyn Fn(&str) -> bool) -> Result<Ve
             Err(unknown) => {
                 let what = format!("names `{}`, and there is no such tool", unknown.given);
                 let names = || format!("There are {}, and mcp__server__tool", builtin_names());
-                Err(problem(
+                Err(new_problem(
                     what,
                     unknown.suggestion.map_or_else(names, |name| format!("Did you mean `{name}`?")),
                 ))
@@ -228,21 +235,22 @@ fn tools(value: &DeValue<'_>, is_registered: &dyn Fn(&str) -> bool) -> Result<Ve
 }
 
 /// Parses words by position, each alone or a list of alternatives.
-fn words(value: &DeValue<'_>) -> Result<Vec<Vec<String>>, Problem> {
+fn parse_words(value: &DeValue<'_>) -> Result<Vec<Vec<String>>, Problem> {
     if let DeValue::String(line) = value {
-        let words: Vec<String> = line.split_whitespace().map(|word| format!("\"{}\"", shown(word))).collect();
+        let words: Vec<String> =
+            line.split_whitespace().map(|word| format!("\"{}\"", shorten_text(word))).collect();
         let help = format!("Write the words one by one: [{}]", words.join(", "));
-        return Err(problem("is one text", help));
+        return Err(new_problem("is one text", help));
     }
     entries(value, |item| match item {
-        DeValue::Array(_) => texts(item),
+        DeValue::Array(_) => parse_texts(item),
         // An empty word is a valid argument.
         DeValue::String(text) if text.is_empty() => Ok(vec![String::new()]),
         other => text_of(other).map(|text| vec![text]),
     })
 }
 
-fn examples(value: &DeValue<'_>) -> Result<Vec<Example>, Problem> {
+fn parse_examples(value: &DeValue<'_>) -> Result<Vec<Example>, Problem> {
     entries(value, |item| match item {
         DeValue::Table(fields) => {
             let (mut tool, mut path, mut host) = (None, None, None);
@@ -252,7 +260,7 @@ fn examples(value: &DeValue<'_>) -> Result<Vec<Example>, Problem> {
                     "tool" => tool = text,
                     "path" => path = text,
                     "host" => host = text,
-                    other => return Err(unknown(other, &["tool", "path", "host"])),
+                    other => return Err(unknown_key(other, &["tool", "path", "host"])),
                 }
             }
             Ok(Example::Call { tool, path, host })

@@ -2,12 +2,12 @@
 
 use journeyman_protocol::{Decision, RelPath};
 
-use super::glob::escaped;
-use super::matching::explained;
+use super::glob::escape_pattern;
+use super::matching::explained_level;
 use super::wide::{is_unbounded, words_too_wide};
-use super::{Layer, Rule, Rules};
+use super::{Rule, RuleLayer, Rules};
 use crate::call::Call;
-use crate::command::{CommandAnalysis, Part};
+use crate::command::{CommandAnalysis, CommandPart};
 
 /// Maximum number of programs of a command that are allowed together. More are a script, which
 /// nobody reads as a list.
@@ -17,14 +17,14 @@ const MAX_PARTS: usize = 6;
 /// would allow more than a person sees.
 ///
 /// `open` returns true for the parts of the command that are not allowed.
-pub(crate) fn propose(
+pub(crate) fn propose_rules(
     call: &Call<'_>,
     analysis: Option<&CommandAnalysis>,
-    open: impl Fn(&Part) -> bool,
+    open: impl Fn(&CommandPart) -> bool,
 ) -> Result<Rules, String> {
     let rule = || {
         let mut rule = Rule::new(Decision::Allow);
-        rule.tools = vec![escaped(call.tool)];
+        rule.tools = vec![escape_pattern(call.tool)];
         rule
     };
     let mut rules = Vec::new();
@@ -34,18 +34,18 @@ pub(crate) fn propose(
                 "it destroys what undoing may not bring back, which is asked about every time".to_owned()
             );
         }
-        match words(analysis, open)? {
+        match words_of_parts(analysis, open)? {
             Some(parts) => {
                 rules.extend(parts.into_iter().map(|command| Rule { command, ..rule() }));
             }
             None => {
-                whole(command, analysis)?;
+                check_whole_text(command, analysis)?;
                 rules.push(Rule { exact: Some(command.clone()), ..rule() });
             }
         }
     }
     if !call.effects.writes.is_empty() {
-        let paths = call.effects.writes.iter().map(plain).collect::<Option<Vec<_>>>();
+        let paths = call.effects.writes.iter().map(path_pattern).collect::<Option<Vec<_>>>();
         let paths = paths.ok_or("the name of a file in it can't be written in a rule")?;
         rules.push(Rule { paths, ..rule() });
     }
@@ -53,29 +53,29 @@ pub(crate) fn propose(
         let mut rule = rule();
         rule.hosts.clone_from(&call.effects.hosts);
         if !call.effects.writes.is_empty() {
-            rule.paths = call.effects.writes.iter().filter_map(plain).collect();
+            rule.paths = call.effects.writes.iter().filter_map(path_pattern).collect();
         }
         rules.push(rule);
     }
     if rules.is_empty() {
         rules.push(rule());
     }
-    Rules::of(rules, Layer::Session).map_err(|error| error.problem)
+    Rules::of(rules, RuleLayer::Session).map_err(|error| error.problem)
 }
 
 /// Returns a file's name as a rule's pattern, in which brackets can't be escaped.
-fn plain(path: &RelPath) -> Option<String> {
+fn path_pattern(path: &RelPath) -> Option<String> {
     let text = std::str::from_utf8(path.as_bytes()).ok()?;
     let bad = |c: char| c.is_control() || matches!(c, '[' | ']' | '{' | '}');
-    (!text.contains(bad)).then(|| escaped(text))
+    (!text.contains(bad)).then(|| escape_pattern(text))
 }
 
 /// Returns the words of each part that is not allowed; `None` if some are unknown.
-fn words(
+fn words_of_parts(
     analysis: &CommandAnalysis,
-    open: impl Fn(&Part) -> bool,
+    open: impl Fn(&CommandPart) -> bool,
 ) -> Result<Option<Vec<Vec<Vec<String>>>>, String> {
-    if !analysis.complete || analysis.parts.is_empty() || explained(analysis) < analysis.level {
+    if !analysis.complete || analysis.parts.is_empty() || explained_level(analysis) < analysis.level {
         return Ok(None);
     }
     let mut found: Vec<Vec<Vec<String>>> = Vec::new();
@@ -89,7 +89,7 @@ fn words(
         if multiline || !words.all(|word| word.known) || !part.writes.is_empty() {
             return Ok(None);
         }
-        let words = given.iter().map(|word| vec![escaped(word)]).collect();
+        let words = given.iter().map(|word| vec![escape_pattern(word)]).collect();
         if !found.contains(&words) {
             found.push(words);
         }
@@ -98,7 +98,7 @@ fn words(
 }
 
 /// Checks that a command may be allowed as a whole text.
-fn whole(command: &str, analysis: &CommandAnalysis) -> Result<(), String> {
+fn check_whole_text(command: &str, analysis: &CommandAnalysis) -> Result<(), String> {
     for part in &analysis.parts {
         let words: Vec<&str> = part.words.iter().map(|word| word.text.as_str()).collect();
         if let Some(why) = words_too_wide(&words) {

@@ -6,7 +6,7 @@ use journeyman_protocol::{Decision, Mode};
 
 /// The origin of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
+pub enum RuleLayer {
     /// Rules of the machine's administrator, for all users.
     Admin,
     /// Rules of the user.
@@ -17,7 +17,7 @@ pub enum Layer {
     Session,
 }
 
-impl Layer {
+impl RuleLayer {
     /// All layers, in the order in which they are shown. No layer is stronger than another: what
     /// one denies, none allows.
     pub const ALL: [Self; 4] = [Self::Admin, Self::User, Self::Project, Self::Session];
@@ -34,7 +34,7 @@ impl Layer {
     }
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for RuleLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -44,7 +44,7 @@ impl fmt::Display for Layer {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId {
     /// The rule's layer.
-    pub layer: Layer,
+    pub layer: RuleLayer,
     /// The file; `None` for a rule of the session.
     pub file: Option<String>,
     /// The first line of its table, from 1; in a session, the rule's number.
@@ -85,12 +85,12 @@ pub enum Example {
 impl fmt::Display for Example {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Command(command) => write!(f, "`{}`", shown(command)),
+            Self::Command(command) => write!(f, "`{}`", shorten_text(command)),
             Self::Call { tool, path, host } => {
-                f.write_str(&shown(tool.as_deref().unwrap_or("a tool")))?;
+                f.write_str(&shorten_text(tool.as_deref().unwrap_or("a tool")))?;
                 for (word, what) in [(" on ", path), (" to ", host)] {
                     if let Some(what) = what {
-                        write!(f, "{word}{}", shown(what))?;
+                        write!(f, "{word}{}", shorten_text(what))?;
                     }
                 }
                 Ok(())
@@ -166,7 +166,7 @@ impl Rule {
         let mut text = String::from("[[rule]]\n");
         let mut line = |key: &str, value: String| text.push_str(&format!("{key} = {value}\n"));
         if let Some(name) = &self.name {
-            line("name", quoted(name));
+            line("name", quote_toml(name));
         }
         for (key, texts) in [("tools", &self.tools), ("agents", &self.agents)] {
             if !texts.is_empty() {
@@ -189,15 +189,18 @@ impl Rule {
             }
         }
         if let Some(exact) = &self.exact {
-            line("exact", quoted(exact));
+            line("exact", quote_toml(exact));
         }
-        line("decision", quoted(decision_name(self.decision)));
+        line("decision", quote_toml(decision_name(self.decision)));
         if let Some(reason) = &self.reason {
-            line("reason", quoted(reason));
+            line("reason", quote_toml(reason));
         }
         for (key, examples) in [("matches", &self.matches), ("not_matches", &self.not_matches)] {
             if !examples.is_empty() {
-                line(key, format!("[{}]", examples.iter().map(example).collect::<Vec<_>>().join(", ")));
+                line(
+                    key,
+                    format!("[{}]", examples.iter().map(format_example).collect::<Vec<_>>().join(", ")),
+                );
             }
         }
         text
@@ -255,42 +258,42 @@ fn decision_name(decision: Decision) -> &'static str {
 }
 
 /// Maximum number of characters of a text in an error.
-const SHOWN: usize = 60;
+const MAX_TEXT_SHOWN: usize = 60;
 
 /// Returns the beginning of an arbitrary text on one line.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn shorten_text(text: &str) -> String {
     let plain = |character: char| if character.is_control() { '\u{fffd}' } else { character };
-    let mut shown: String = text.chars().take(SHOWN).map(plain).collect();
-    if text.chars().nth(SHOWN).is_some() {
+    let mut shown: String = text.chars().take(MAX_TEXT_SHOWN).map(plain).collect();
+    if text.chars().nth(MAX_TEXT_SHOWN).is_some() {
         shown.push('…');
     }
     shown
 }
 
-fn quoted(text: &str) -> String {
+fn quote_toml(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
 fn list(texts: &[String]) -> String {
-    format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
+    format!("[{}]", texts.iter().map(|text| quote_toml(text)).collect::<Vec<_>>().join(", "))
 }
 
 fn words_of(words: &[Vec<String>]) -> String {
     let word = |alternatives: &Vec<String>| match alternatives.as_slice() {
-        [only] => quoted(only),
+        [only] => quote_toml(only),
         several => list(several),
     };
     format!("[{}]", words.iter().map(word).collect::<Vec<_>>().join(", "))
 }
 
-fn example(example: &Example) -> String {
+fn format_example(example: &Example) -> String {
     match example {
-        Example::Command(command) => quoted(command),
+        Example::Command(command) => quote_toml(command),
         Example::Call { tool, path, host } => {
             let fields = [("tool", tool), ("path", path), ("host", host)];
-            let given = fields
-                .iter()
-                .filter_map(|(key, value)| value.as_ref().map(|value| format!("{key} = {}", quoted(value))));
+            let given = fields.iter().filter_map(|(key, value)| {
+                value.as_ref().map(|value| format!("{key} = {}", quote_toml(value)))
+            });
             format!("{{ {} }}", given.collect::<Vec<_>>().join(", "))
         }
     }

@@ -42,8 +42,8 @@ impl Shape {
             return None;
         }
         let mut shape = Self { pieces: Vec::new(), elsewhere: word.starts_with(['/', '~']) };
-        for (place, name) in split(word).into_iter().enumerate() {
-            let signs = signs(name);
+        for (place, name) in split_components(word).into_iter().enumerate() {
+            let signs = component_signs(name);
             match signs.as_slice() {
                 [] | [Sign::Plain('.')] => {}
                 [Sign::Plain('.'), Sign::Plain('.')] => shape.elsewhere |= shape.pieces.pop().is_none(),
@@ -63,7 +63,7 @@ impl Shape {
 }
 
 /// Splits a path into components, except within a substitution.
-fn split(word: &str) -> Vec<&str> {
+fn split_components(word: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let (mut from, mut depth, mut ticks) = (0, 0usize, false);
     for (at, byte) in word.bytes().enumerate() {
@@ -83,7 +83,7 @@ fn split(word: &str) -> Vec<&str> {
 }
 
 /// Returns a component without its quotes, in lower case, with [`Sign::Any`] for unknown content.
-fn signs(name: &str) -> Vec<Sign> {
+fn component_signs(name: &str) -> Vec<Sign> {
     let mut signs: Vec<Sign> = Vec::with_capacity(name.len());
     let any = |signs: &mut Vec<Sign>| {
         if signs.last() != Some(&Sign::Any) {
@@ -179,7 +179,7 @@ const MAX_LETTERS: usize = 4;
 const LEAST_VALUE: usize = 3;
 
 /// Returns the parts of a word that may be a path, the whole word first.
-pub(super) fn places(word: &str) -> Vec<&str> {
+pub(super) fn possible_paths(word: &str) -> Vec<&str> {
     let mut places = vec![word];
     let sign = |byte: u8| matches!(byte, b'=' | b':' | b',' | b'@');
     let mut from = 0;
@@ -244,12 +244,12 @@ mod tests {
             ("secret/**", "${x:-${y}}secret/x", Some(false)),
         ];
         for (pattern, word, expected) in cases {
-            let found =
-                Shape::of(word).and_then(|shape| PathPattern::parse(pattern).unwrap().meets(&shape, false));
+            let found = Shape::of(word)
+                .and_then(|shape| PathPattern::parse(pattern).unwrap().may_match_both(&shape, false));
             assert_eq!(found, expected, "{pattern} {word}");
         }
         let dots = Shape::of("*env").unwrap();
-        assert_eq!(PathPattern::parse(".env").unwrap().meets(&dots, true), Some(true));
+        assert_eq!(PathPattern::parse(".env").unwrap().may_match_both(&dots, true), Some(true));
     }
 
     #[test]
@@ -267,9 +267,9 @@ mod tests {
             "--data=@secret/x",
             "HEAD:secret/x",
         ] {
-            assert!(places(word).contains(&"secret/x"), "{word}: {:?}", places(word));
+            assert!(possible_paths(word).contains(&"secret/x"), "{word}: {:?}", possible_paths(word));
         }
-        assert_eq!(places("-rf"), ["-rf"]);
-        assert_eq!(places("--secret"), ["--secret"]);
+        assert_eq!(possible_paths("-rf"), ["-rf"]);
+        assert_eq!(possible_paths("--secret"), ["--secret"]);
     }
 }

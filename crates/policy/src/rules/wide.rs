@@ -2,7 +2,7 @@
 //! everything.
 
 use super::compiled::{COMMAND_TOOLS, Compiled};
-use super::parse::{Problem, problem};
+use super::parse::{Problem, new_problem};
 
 /// The condition under which allowing a program is too wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,22 +18,22 @@ enum When {
     Subcommand,
 }
 
-const INPUT: &str = "runs whatever its input says";
-const TOLD: &str = "runs any program it is told to";
-const RIGHTS: &str = "gives other rights to whatever it runs";
-const FAR: &str = "runs anything on another machine";
-const CODE: &str = "runs any code";
-const SUBCOMMANDS: &str = "does very different things, from reading to publishing, by its subcommand";
+const RUNS_INPUT: &str = "runs whatever its input says";
+const RUNS_ARGUMENTS: &str = "runs any program it is told to";
+const CHANGES_RIGHTS: &str = "gives other rights to whatever it runs";
+const RUNS_REMOTELY: &str = "runs anything on another machine";
+const RUNS_CODE: &str = "runs any code";
+const HAS_SUBCOMMANDS: &str = "does very different things, from reading to publishing, by its subcommand";
 
 /// Programs that a rule can't allow, with the reason.
-const TABLE: &[(&[&str], When, &str)] = &[
-    (&["xargs", "parallel", "at", "batch", "eval", "source", ".", "entr"], When::Always, INPUT),
+const WIDE_PROGRAMS: &[(&[&str], When, &str)] = &[
+    (&["xargs", "parallel", "at", "batch", "eval", "source", ".", "entr"], When::Always, RUNS_INPUT),
     (
         &["sudo", "su", "doas", "pkexec", "run0", "runuser", "chroot", "nsenter", "unshare"],
         When::Always,
-        RIGHTS,
+        CHANGES_RIGHTS,
     ),
-    (&["ssh", "mosh", "telnet", "rsh"], When::Always, FAR),
+    (&["ssh", "mosh", "telnet", "rsh"], When::Always, RUNS_REMOTELY),
     (
         &[
             "sh",
@@ -54,7 +54,7 @@ const TABLE: &[(&[&str], When, &str)] = &[
             "rbash",
         ],
         When::NotNamed,
-        CODE,
+        RUNS_CODE,
     ),
     (
         &[
@@ -109,7 +109,7 @@ const TABLE: &[(&[&str], When, &str)] = &[
             "ex",
         ],
         When::NotNamed,
-        CODE,
+        RUNS_CODE,
     ),
     (
         &[
@@ -143,7 +143,7 @@ const TABLE: &[(&[&str], When, &str)] = &[
             "ld.so",
         ],
         When::Wildcard,
-        TOLD,
+        RUNS_ARGUMENTS,
     ),
     (&["npx", "pnpx", "bunx", "uvx", "pipx", "dlx"], When::Wildcard, "runs any package of a registry"),
     (
@@ -188,12 +188,12 @@ const TABLE: &[(&[&str], When, &str)] = &[
             "brew",
         ],
         When::Subcommand,
-        SUBCOMMANDS,
+        HAS_SUBCOMMANDS,
     ),
 ];
 
 /// Returns the base of a program's name: `python3` for `python3.12`.
-fn base(program: &str) -> &str {
+fn program_base(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
     let name = name.strip_suffix(".exe").unwrap_or(name);
     let trimmed = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -204,8 +204,8 @@ fn base(program: &str) -> &str {
     }
 }
 
-fn row(program: &str) -> Option<(When, &'static str)> {
-    let name = match base(program) {
+fn find_row(program: &str) -> Option<(When, &'static str)> {
+    let name = match program_base(program) {
         loader
             if loader.starts_with("ld-linux")
                 || loader.starts_with("ld.so")
@@ -217,13 +217,13 @@ fn row(program: &str) -> Option<(When, &'static str)> {
         other => other,
     };
     let known = |(names, ..): &&(&[&str], When, &'static str)| names.contains(&name);
-    TABLE.iter().find(known).map(|(_, when, why)| (*when, *why))
+    WIDE_PROGRAMS.iter().find(known).map(|(_, when, why)| (*when, *why))
 }
 
 /// Returns the reason if a rule for exactly these words would allow more than them.
 pub(crate) fn words_too_wide(words: &[&str]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
-    let (when, why) = row(program)?;
+    let (when, why) = find_row(program)?;
     let wide = match when {
         When::Always => true,
         When::NotNamed => !says_what(program, arguments),
@@ -235,7 +235,7 @@ pub(crate) fn words_too_wide(words: &[&str]) -> Option<String> {
 }
 
 /// Options of interpreters with a value that is not code.
-const SETTINGS: &[&str] = &[
+const HARMLESS_OPTIONS: &[&str] = &[
     "-W",
     "-X",
     "-o",
@@ -268,12 +268,13 @@ fn says_what(program: &str, arguments: &[&str]) -> bool {
     if arguments.iter().any(input) {
         return false;
     }
-    let code = base(program) == "php";
+    let code = program_base(program) == "php";
     let mut setting = false;
     arguments.iter().any(|word| {
         let value = std::mem::take(&mut setting);
         let cluster = word.starts_with(['-', '+']) && !word.starts_with("--") && word.ends_with(['o', 'O']);
-        setting = (SETTINGS.contains(word) && !(code && *word == "-r")) || (cluster && !word.contains('c'));
+        setting =
+            (HARMLESS_OPTIONS.contains(word) && !(code && *word == "-r")) || (cluster && !word.contains('c'));
         !value && !word.starts_with(['-', '+'])
     })
 }
@@ -313,7 +314,7 @@ fn subcommand_is_open(rule: &Compiled) -> bool {
 
 /// Returns true if a rule names a subcommand that runs another program.
 fn runs_told(program: &str, rule: &Compiled) -> bool {
-    let running: &[&str] = match base(program) {
+    let running: &[&str] = match program_base(program) {
         "uv" => &["run", "tool", "x"],
         "poetry" => &["run"],
         "bundle" => &["exec"],
@@ -327,13 +328,13 @@ fn runs_told(program: &str, rule: &Compiled) -> bool {
 
 /// Returns true if a program runs its input as code, or lifts limits.
 pub(crate) fn is_unbounded(program: &str) -> bool {
-    row(program).is_some_and(|(when, _)| when == When::Always)
+    find_row(program).is_some_and(|(when, _)| when == When::Always)
 }
 
 /// Rejects a rule that would allow everything.
-pub(super) fn check(rule: &Compiled) -> Result<(), Problem> {
-    const AUTO: &str = "For everything that the sandbox confines there is mode `auto`";
-    let everything = |what: &str| Err(problem(what, AUTO));
+pub(super) fn check_not_too_wide(rule: &Compiled) -> Result<(), Problem> {
+    const AUTO_ADVICE: &str = "For everything that the sandbox confines there is mode `auto`";
+    let everything = |what: &str| Err(new_problem(what, AUTO_ADVICE));
     if !rule.has_object() {
         let named = rule.rule.tools.iter().all(|tool| tool.trim_matches(['*', '_']).len() > "mcp".len());
         if rule.tools.is_empty() || !named {
@@ -344,10 +345,13 @@ pub(super) fn check(rule: &Compiled) -> Result<(), Problem> {
         }
     }
     if rule.paths.iter().any(super::glob::PathPattern::is_everything) {
-        return Err(problem("it allows every path", "For every file of the project there is mode `edit`"));
+        return Err(new_problem(
+            "it allows every path",
+            "For every file of the project there is mode `edit`",
+        ));
     }
     if rule.hosts.contains(&super::compiled::Host::Every) {
-        return Err(problem("it allows every host", "Name the hosts, such as `*.example.com`"));
+        return Err(new_problem("it allows every host", "Name the hosts, such as `*.example.com`"));
     }
     let Some(program) = rule.command.first() else { return Ok(()) };
     if !program.is_literal() {
@@ -355,7 +359,7 @@ pub(super) fn check(rule: &Compiled) -> Result<(), Problem> {
     }
     let literal = rule.command.iter().all(super::compiled::Position::is_literal);
     for name in program.literals() {
-        let Some((when, why)) = row(name) else { continue };
+        let Some((when, why)) = find_row(name) else { continue };
         let first = rule.command.get(1);
         let wide = match when {
             When::Always => true,
@@ -371,13 +375,13 @@ pub(super) fn check(rule: &Compiled) -> Result<(), Problem> {
         };
         if wide {
             let help = match when {
-                When::Always => AUTO.to_owned(),
+                When::Always => AUTO_ADVICE.to_owned(),
                 When::NotNamed | When::Wildcard => {
-                    format!("Name every word, such as [\"{name}\", \"…\", \"…\"]. {AUTO}")
+                    format!("Name every word, such as [\"{name}\", \"…\", \"…\"]. {AUTO_ADVICE}")
                 }
                 When::Subcommand => format!("Name the subcommand, such as [\"{name}\", \"…\", \"**\"]"),
             };
-            return Err(problem(format!("it allows everything: `{name}` {why}"), help));
+            return Err(new_problem(format!("it allows everything: `{name}` {why}"), help));
         }
     }
     Ok(())
@@ -389,7 +393,7 @@ mod tests {
 
     #[test]
     fn no_program_has_two_reasons() {
-        let mut names: Vec<&str> = TABLE.iter().flat_map(|(names, ..)| *names).copied().collect();
+        let mut names: Vec<&str> = WIDE_PROGRAMS.iter().flat_map(|(names, ..)| *names).copied().collect();
         names.sort_unstable();
         let all = names.len();
         names.dedup();
@@ -401,7 +405,7 @@ mod tests {
         for (name, is) in
             [("python3.12", "python"), ("/usr/bin/python3", "python3"), ("bash.exe", "bash"), ("7z", "7z")]
         {
-            assert_eq!(base(name), is);
+            assert_eq!(program_base(name), is);
         }
     }
 }

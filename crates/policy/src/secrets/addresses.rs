@@ -11,33 +11,33 @@ use super::shapes::is_random;
 const MAX_BYTES: usize = 8 * 1024;
 
 /// The encoding of a URL's delimiters.
-struct Spelling {
+struct UrlSpelling {
     /// The text before the user.
     begin: &'static [u8],
     colon: &'static [u8],
     at: &'static [u8],
 }
 
-const SPELLINGS: [Spelling; 4] = [
-    Spelling { begin: b"://", colon: b":", at: b"@" },
+const URL_SPELLINGS: [UrlSpelling; 4] = [
+    UrlSpelling { begin: b"://", colon: b":", at: b"@" },
     // Escaped for JSON, as some programs do.
-    Spelling { begin: b":\\/\\/", colon: b":", at: b"@" },
+    UrlSpelling { begin: b":\\/\\/", colon: b":", at: b"@" },
     // In the query of another URL.
-    Spelling { begin: b"%3A%2F%2F", colon: b"%3A", at: b"%40" },
-    Spelling { begin: b"%3a%2f%2f", colon: b"%3a", at: b"%40" },
+    UrlSpelling { begin: b"%3A%2F%2F", colon: b"%3A", at: b"%40" },
+    UrlSpelling { begin: b"%3a%2f%2f", colon: b"%3a", at: b"%40" },
 ];
 
 /// Finds the passwords in a text's URLs, without the users before them. A token alone before the
 /// host counts as a password.
-pub(super) fn passwords(text: &[u8], found: &mut Vec<Range<usize>>) {
-    for spelling in &SPELLINGS {
+pub(super) fn find_passwords(text: &[u8], found: &mut Vec<Range<usize>>) {
+    for spelling in &URL_SPELLINGS {
         for start in memmem::find_iter(text, spelling.begin) {
-            found.extend(password(text, start + spelling.begin.len(), spelling));
+            found.extend(password_at(text, start + spelling.begin.len(), spelling));
         }
     }
 }
 
-fn password(text: &[u8], start: usize, spelling: &Spelling) -> Option<Range<usize>> {
+fn password_at(text: &[u8], start: usize, spelling: &UrlSpelling) -> Option<Range<usize>> {
     let rest = text.get(start..)?;
     let rest = rest.get(..MAX_BYTES).unwrap_or(rest);
     let authority = rest.get(..rest.iter().position(|byte| !may_stand(*byte)).unwrap_or(rest.len()))?;

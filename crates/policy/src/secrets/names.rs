@@ -1,7 +1,7 @@
 //! Recognizes environment variables that hold secrets by their names.
 
 /// Words that mark a secret anywhere in a name.
-const WORDS: &[&str] = &[
+const SECRET_WORDS: &[&str] = &[
     "TOKEN",
     "SECRET",
     "SECRETS",
@@ -30,7 +30,7 @@ const WORDS: &[&str] = &[
     "PWD",
 ];
 /// Endings of words without a separator, as in `GHTOKEN` or `accessToken`.
-const ENDINGS: &[&str] =
+const SECRET_ENDINGS: &[&str] =
     &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY"];
 /// Last words that mean a place, a number or a name instead.
 const HARMLESS_ENDS: &[&str] = &[
@@ -39,19 +39,20 @@ const HARMLESS_ENDS: &[&str] = &[
     "USER", "EMAIL",
 ];
 /// Complete names that look secret and are not.
-const HARMLESS: &[&str] = &["PWD", "OLDPWD", "LS_COLORS", "XAUTHORITY", "GPG_KEY"];
+const HARMLESS_NAMES: &[&str] = &["PWD", "OLDPWD", "LS_COLORS", "XAUTHORITY", "GPG_KEY"];
 /// Complete names that don't look secret although their values contain credentials.
-const SECRET: &[&str] = &["DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGO_URL", "AMQP_URL", "SENTRY_URL"];
+const SECRET_NAMES: &[&str] =
+    &["DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGO_URL", "AMQP_URL", "SENTRY_URL"];
 
 /// Returns true if an environment variable of this name most likely holds a secret: a token, a key,
 /// a password. Ignores letter case, and considers only the name.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    if HARMLESS.contains(&upper.as_str()) {
+    if HARMLESS_NAMES.contains(&upper.as_str()) {
         return false;
     }
-    if SECRET.contains(&upper.as_str()) || upper.ends_with("CONNECTION_STRING") {
+    if SECRET_NAMES.contains(&upper.as_str()) || upper.ends_with("CONNECTION_STRING") {
         return true;
     }
     let words =
@@ -61,7 +62,7 @@ pub fn is_secret_name(name: &str) -> bool {
     }
     words().any(|word| {
         let word = word.trim_end_matches(|character: char| character.is_ascii_digit());
-        WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending))
+        SECRET_WORDS.contains(&word) || SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending))
     })
 }
 

@@ -1,9 +1,9 @@
 //! Recognizes placeholders in the place of secrets.
 
 /// The text that replaces a secret.
-pub const MASK: &str = "«[secret]»";
+pub const SECRET_MASK: &str = "«[secret]»";
 /// Placeholders that people write for a secret, as letters and digits only.
-const WORDS: &[&str] = &[
+const PLACEHOLDER_WORDS: &[&str] = &[
     "abc",
     "bar",
     "baz",
@@ -42,7 +42,7 @@ const WORDS: &[&str] = &[
     "value",
 ];
 /// Beginnings of longer placeholders.
-const BEGINNINGS: &[&str] = &[
+const PLACEHOLDER_BEGINNINGS: &[&str] = &[
     "changeme",
     "dummy",
     "enter",
@@ -63,7 +63,7 @@ const BEGINNINGS: &[&str] = &[
 /// Returns true if a value is empty or a placeholder.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     /// Maximum length of a placeholder.
-    const LONGEST: usize = 48;
+    const MAX_PLACEHOLDER: usize = 48;
     let plain: Vec<u8> =
         value.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
     let same = plain.first().is_none_or(|first| plain.iter().all(|byte| byte == first));
@@ -74,5 +74,6 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     value.is_ascii()
         && (same
             || put_in
-            || plain.len() <= LONGEST && (WORDS.iter().any(written) || BEGINNINGS.iter().any(begins)))
+            || plain.len() <= MAX_PLACEHOLDER
+                && (PLACEHOLDER_WORDS.iter().any(written) || PLACEHOLDER_BEGINNINGS.iter().any(begins)))
 }

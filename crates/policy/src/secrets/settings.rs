@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::names::is_secret_name;
-use super::placeholders::{MASK, is_placeholder};
+use super::placeholders::{SECRET_MASK, is_placeholder};
 
 /// Maximum length of a name.
 const MAX_NAME: usize = 64;
 /// Minimum length of a value in any text.
 const MIN_VALUE: usize = 8;
 /// Endings of names that certainly mean a secret. A `CACHE_KEY` is not secret.
-const SURE: &[&str] = &[
+const CERTAIN_ENDINGS: &[&str] = &[
     "ACCESS_KEY",
     "APIKEY",
     "API_KEY",
@@ -36,11 +36,11 @@ const SURE: &[&str] = &[
 /// similar names, except templates of them.
 #[must_use]
 pub fn is_settings_file(path: &str) -> bool {
-    const SHOWN: &[&str] = &["defaults", "dist", "example", "sample", "template", "test", "tpl"];
+    const EXAMPLE_WORDS: &[&str] = &["defaults", "dist", "example", "sample", "template", "test", "tpl"];
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
     let kind = name.strip_prefix(".env").filter(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']));
     let settings = kind.is_some() || name.len() > 4 && name.ends_with(".env");
-    settings && !name.split(['.', '-', '_']).any(|part| SHOWN.contains(&part))
+    settings && !name.split(['.', '-', '_']).any(|part| EXAMPLE_WORDS.contains(&part))
 }
 
 /// Masks each value with a secret name in the text of a settings file, or in a command's output of
@@ -53,7 +53,7 @@ pub fn mask_settings(text: &str) -> Cow<'_, str> {
     for line in text.split_inclusive('\n') {
         if let Some(secret) = in_line(line) {
             masked.push_str(text.get(done..start + secret.start).unwrap_or_default());
-            masked.push_str(MASK);
+            masked.push_str(SECRET_MASK);
             done = start + secret.end;
         }
         start += line.len();
@@ -83,7 +83,7 @@ fn in_line(line: &str) -> Option<Range<usize>> {
 }
 
 /// Finds values in any text that are secret by their names and looks.
-pub(super) fn values(text: &[u8], found: &mut Vec<Range<usize>>) {
+pub(super) fn find_values(text: &[u8], found: &mut Vec<Range<usize>>) {
     for at in memchr::memchr_iter(b'=', text) {
         let name_end = text.get(..at).unwrap_or_default();
         if !name_end.last().is_some_and(|byte| is_capital(*byte)) {
@@ -103,7 +103,7 @@ pub(super) fn values(text: &[u8], found: &mut Vec<Range<usize>>) {
             }
             Some(byte) => byte.is_ascii_whitespace() || b"+-:|>;,\"'`".contains(byte),
         };
-        if !begins || !SURE.iter().any(|end| name.ends_with(end)) || !is_secret_name(name) {
+        if !begins || !CERTAIN_ENDINGS.iter().any(|end| name.ends_with(end)) || !is_secret_name(name) {
             continue;
         }
         if let Some(value) =

@@ -11,7 +11,7 @@ const MAX_KEY_BYTES: usize = 32 * 1024;
 const MIN_KEY_BYTES: usize = 40;
 
 /// A kind of token.
-pub(super) struct Shape {
+pub(super) struct SecretShape {
     /// The prefix, byte for byte.
     pub(super) prefix: &'static str,
     body: Body,
@@ -31,82 +31,82 @@ enum Body {
 }
 
 /// A prefix that no other text has.
-const fn sure(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
-    Shape { prefix, body: Body::Run { of, least, proof: |_| true } }
+const fn certain_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
+    SecretShape { prefix, body: Body::Run { of, least, proof: |_| true } }
 }
 
 /// As `sure`, except for placeholders such as `glpat-your-token-goes-here`.
-const fn mixed(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
-    Shape { prefix, body: Body::Run { of, least, proof: is_mixed } }
+const fn mixed_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
+    SecretShape { prefix, body: Body::Run { of, least, proof: is_mixed } }
 }
 
 /// A prefix that ordinary words also have.
-const fn random(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
-    Shape { prefix, body: Body::Run { of, least, proof: is_random } }
+const fn random_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
+    SecretShape { prefix, body: Body::Run { of, least, proof: is_random } }
 }
 
 /// All known shapes.
-pub(super) const SHAPES: &[Shape] = &[
+pub(super) const SECRET_SHAPES: &[SecretShape] = &[
     // AWS access key ids: 16 after the prefix.
-    sure("AKIA", is_upper, 16),
-    sure("ASIA", is_upper, 16),
+    certain_prefix("AKIA", is_upper, 16),
+    certain_prefix("ASIA", is_upper, 16),
     // GitHub: 36 and more after the prefix; fine-grained ones 82.
-    mixed("ghp_", is_alphanumeric, 30),
-    mixed("gho_", is_alphanumeric, 30),
-    mixed("ghu_", is_alphanumeric, 30),
-    mixed("ghs_", is_alphanumeric, 30),
-    mixed("ghr_", is_alphanumeric, 30),
-    mixed("github_pat_", is_word, 22),
+    mixed_prefix("ghp_", is_alphanumeric, 30),
+    mixed_prefix("gho_", is_alphanumeric, 30),
+    mixed_prefix("ghu_", is_alphanumeric, 30),
+    mixed_prefix("ghs_", is_alphanumeric, 30),
+    mixed_prefix("ghr_", is_alphanumeric, 30),
+    mixed_prefix("github_pat_", is_word, 22),
     // GitLab: 20 and more.
-    mixed("glpat-", is_url_safe, 20),
-    mixed("gldt-", is_url_safe, 20),
-    mixed("glrt-", is_url_safe, 20),
+    mixed_prefix("glpat-", is_url_safe, 20),
+    mixed_prefix("gldt-", is_url_safe, 20),
+    mixed_prefix("glrt-", is_url_safe, 20),
     // OpenAI (48, or `proj-` and 40 and more), DeepSeek (32), OpenRouter (`or-v1-` and 64),
     // Anthropic (`ant-api03-` and 93).
-    random("sk-", is_url_safe, 20),
+    random_prefix("sk-", is_url_safe, 20),
     // Stripe: 24 and more.
-    mixed("sk_live_", is_alphanumeric, 16),
-    mixed("rk_live_", is_alphanumeric, 16),
-    mixed("sk_test_", is_alphanumeric, 16),
-    mixed("rk_test_", is_alphanumeric, 16),
-    mixed("whsec_", is_base64, 24),
+    mixed_prefix("sk_live_", is_alphanumeric, 16),
+    mixed_prefix("rk_live_", is_alphanumeric, 16),
+    mixed_prefix("sk_test_", is_alphanumeric, 16),
+    mixed_prefix("rk_test_", is_alphanumeric, 16),
+    mixed_prefix("whsec_", is_base64, 24),
     // Google: 35 after the prefix; OAuth access tokens and client secrets.
-    mixed("AIza", is_url_safe, 35),
-    random("ya29.", is_url_safe, 30),
-    mixed("GOCSPX-", is_url_safe, 20),
+    mixed_prefix("AIza", is_url_safe, 35),
+    random_prefix("ya29.", is_url_safe, 30),
+    mixed_prefix("GOCSPX-", is_url_safe, 20),
     // Slack: at least three numbers and 24 more.
-    random("xoxb-", is_url_safe, 20),
-    random("xoxp-", is_url_safe, 20),
-    random("xoxa-", is_url_safe, 20),
-    random("xoxr-", is_url_safe, 20),
-    random("xoxs-", is_url_safe, 20),
-    random("xoxe-", is_url_safe, 20),
-    random("xoxe.", is_dotted, 20),
-    random("xapp-", is_url_safe, 20),
+    random_prefix("xoxb-", is_url_safe, 20),
+    random_prefix("xoxp-", is_url_safe, 20),
+    random_prefix("xoxa-", is_url_safe, 20),
+    random_prefix("xoxr-", is_url_safe, 20),
+    random_prefix("xoxs-", is_url_safe, 20),
+    random_prefix("xoxe-", is_url_safe, 20),
+    random_prefix("xoxe.", is_dotted, 20),
+    random_prefix("xapp-", is_url_safe, 20),
     // npm: 36. PyPI: a macaroon, 150 and more. Hugging Face: 34. crates.io: 32.
-    mixed("npm_", is_alphanumeric, 30),
-    mixed("pypi-AgE", is_url_safe, 40),
-    mixed("hf_", is_alphanumeric, 30),
-    random("cio", is_alphanumeric, 32),
+    mixed_prefix("npm_", is_alphanumeric, 30),
+    mixed_prefix("pypi-AgE", is_url_safe, 40),
+    mixed_prefix("hf_", is_alphanumeric, 30),
+    random_prefix("cio", is_alphanumeric, 32),
     // Model providers: Groq 52, xAI 80, Perplexity 48, Cerebras 48, Replicate 37.
-    mixed("gsk_", is_alphanumeric, 40),
-    mixed("xai-", is_alphanumeric, 40),
-    mixed("pplx-", is_alphanumeric, 40),
-    mixed("csk-", is_alphanumeric, 40),
-    mixed("r8_", is_alphanumeric, 37),
+    mixed_prefix("gsk_", is_alphanumeric, 40),
+    mixed_prefix("xai-", is_alphanumeric, 40),
+    mixed_prefix("pplx-", is_alphanumeric, 40),
+    mixed_prefix("csk-", is_alphanumeric, 40),
+    mixed_prefix("r8_", is_alphanumeric, 37),
     // Others with unique prefixes: SendGrid, DigitalOcean, Shopify, Databricks, Linear, age.
-    mixed("SG.", is_dotted, 60),
-    mixed("dop_v1_", is_alphanumeric, 60),
-    mixed("shpat_", is_alphanumeric, 32),
-    mixed("lin_api_", is_alphanumeric, 32),
-    mixed("AGE-SECRET-KEY-1", is_upper, 50),
-    Shape { prefix: "eyJ", body: Body::Jwt },
-    Shape { prefix: "-----BEGIN ", body: Body::Pem },
-    Shape { prefix: "Bearer ", body: Body::Credentials { least: 16, proof: is_token } },
-    Shape { prefix: "bearer ", body: Body::Credentials { least: 16, proof: is_token } },
-    Shape { prefix: "BEARER ", body: Body::Credentials { least: 16, proof: is_token } },
-    Shape { prefix: "uthorization: Basic ", body: Body::Credentials { least: 8, proof: is_mixed } },
-    Shape { prefix: "uthorization: token ", body: Body::Credentials { least: 16, proof: is_mixed } },
+    mixed_prefix("SG.", is_dotted, 60),
+    mixed_prefix("dop_v1_", is_alphanumeric, 60),
+    mixed_prefix("shpat_", is_alphanumeric, 32),
+    mixed_prefix("lin_api_", is_alphanumeric, 32),
+    mixed_prefix("AGE-SECRET-KEY-1", is_upper, 50),
+    SecretShape { prefix: "eyJ", body: Body::Jwt },
+    SecretShape { prefix: "-----BEGIN ", body: Body::Pem },
+    SecretShape { prefix: "Bearer ", body: Body::Credentials { least: 16, proof: is_token } },
+    SecretShape { prefix: "bearer ", body: Body::Credentials { least: 16, proof: is_token } },
+    SecretShape { prefix: "BEARER ", body: Body::Credentials { least: 16, proof: is_token } },
+    SecretShape { prefix: "uthorization: Basic ", body: Body::Credentials { least: 8, proof: is_mixed } },
+    SecretShape { prefix: "uthorization: token ", body: Body::Credentials { least: 16, proof: is_mixed } },
 ];
 
 fn is_alphanumeric(byte: u8) -> bool {
@@ -138,7 +138,7 @@ fn is_credential(byte: u8) -> bool {
 }
 
 /// A text that is being searched, with cached positions so that no part is searched repeatedly.
-pub(super) struct Text<'a> {
+pub(super) struct ScannedText<'a> {
     pub(super) bytes: &'a [u8],
     /// The nearest end of a private key at or after the position of the last search; the inner
     /// `None` if there is none.
@@ -148,7 +148,7 @@ pub(super) struct Text<'a> {
     key_text: Range<usize>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> ScannedText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { bytes: text.as_bytes(), key_end: None, key_text: 0..0 }
     }
@@ -194,9 +194,9 @@ impl<'a> Text<'a> {
     }
 }
 
-impl Shape {
+impl SecretShape {
     /// Returns the secret whose prefix begins at `start`, if there is one.
-    pub(super) fn secret(&self, text: &mut Text<'_>, start: usize) -> Option<Range<usize>> {
+    pub(super) fn secret_at(&self, text: &mut ScannedText<'_>, start: usize) -> Option<Range<usize>> {
         let after = start + self.prefix.len();
         match self.body {
             Body::Run { of, least, proof } => {
@@ -207,8 +207,8 @@ impl Shape {
                 let body = text.part(after..end);
                 (body.len() >= least && proof(body)).then_some(start..end)
             }
-            Body::Jwt => jwt(text, start),
-            Body::Pem => pem(text, start, after),
+            Body::Jwt => find_jwt(text, start),
+            Body::Pem => find_pem(text, start, after),
             Body::Credentials { least, proof } => {
                 let end = text.run(after, is_credential);
                 let body = text.part(after..end);
@@ -236,20 +236,20 @@ pub(super) fn is_random(body: &[u8]) -> bool {
     })
 }
 
-fn jwt(text: &Text<'_>, start: usize) -> Option<Range<usize>> {
+fn find_jwt(text: &ScannedText<'_>, start: usize) -> Option<Range<usize>> {
     /// A header has at least `{"alg":"none"}`, a payload some claim, a signature 256 bits.
-    const LEAST: [usize; 3] = [16, 16, 32];
+    const MIN_JWT_PARTS: [usize; 3] = [16, 16, 32];
     if !text.is_boundary(start, is_dotted) {
         return None;
     }
     let end = text.run(start, is_dotted);
     let mut parts = text.part(start..end).split(|byte| *byte == b'.');
-    let long = LEAST.iter().all(|least| parts.next().is_some_and(|part| part.len() >= *least));
+    let long = MIN_JWT_PARTS.iter().all(|least| parts.next().is_some_and(|part| part.len() >= *least));
     // In the encrypted form the second part is a key, in the signed form JSON; both are secret.
     long.then_some(start..end)
 }
 
-fn pem(text: &mut Text<'_>, start: usize, after: usize) -> Option<Range<usize>> {
+fn find_pem(text: &mut ScannedText<'_>, start: usize, after: usize) -> Option<Range<usize>> {
     let kind_end = text.run(after, is_kind);
     let kind = text.part(after..kind_end);
     let frame = kind_end + 5;

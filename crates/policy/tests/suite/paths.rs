@@ -1,13 +1,13 @@
-//! A rule about paths holds however a command has the path: as an argument, behind an option, in a redirection, by a
-//! pattern of the shell's.
+//! A rule about paths holds however a command has the path: as an argument, behind an option, in a
+//! redirection, by a pattern of the shell's.
 
 use Decision::{Allow, Ask, Deny};
-use journeyman_policy::{Call, Layer, Policy, Rules};
+use journeyman_policy::{Call, Policy, RuleLayer, Rules};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, SandboxNeeds, SandboxTier};
 use proptest::prelude::*;
 
 fn decided(rules: &str, command: &str) -> Decision {
-    let policy = Policy::default().with_rules(Rules::parse(rules, Layer::User, "policy.toml").unwrap());
+    let policy = Policy::default().with_rules(Rules::parse(rules, RuleLayer::User, "policy.toml").unwrap());
     let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
     let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     let call = Call {

@@ -1,11 +1,11 @@
 //! Files of rules: what is read, what is refused and how that is told, and what is written back.
 
-use journeyman_policy::{Call, Layer, MAX_RULES, Policy, Rule, Rules};
+use journeyman_policy::{Call, MAX_RULES, Policy, Rule, RuleLayer, Rules};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, SandboxTier};
 use proptest::prelude::*;
 
 fn user(text: &str) -> Result<Rules, String> {
-    Rules::parse(text, Layer::User, "policy.toml").map_err(|error| error.to_string())
+    Rules::parse(text, RuleLayer::User, "policy.toml").map_err(|error| error.to_string())
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn what_is_wrong_is_told_with_its_line_and_what_to_do() {
         assert!(error.matches(". ").count() >= 1, "it says what to do: {error}");
     }
     let project =
-        Rules::parse("\n[[rule]]\npaths = ['a']\ndecision = 'allow'", Layer::Project, "p").unwrap_err();
+        Rules::parse("\n[[rule]]\npaths = ['a']\ndecision = 'allow'", RuleLayer::Project, "p").unwrap_err();
     assert_eq!(project.line, 2);
     assert_eq!(project.problem, "a project's rules only tighten, and this one allows");
 }
@@ -253,7 +253,7 @@ fn decided(
 fn every_layer_counts_and_deny_beats_ask_beats_allow() {
     let rule = |decision: &str| format!("[[rule]]\npaths = ['a.txt']\ndecision = '{decision}'");
     let effects = Effects { writes: vec![RelPath::parse("a.txt").unwrap()], ..Effects::default() };
-    let layers = [Layer::Admin, Layer::User, Layer::Session];
+    let layers = [RuleLayer::Admin, RuleLayer::User, RuleLayer::Session];
     let words = [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
     for (one, first) in words {
         for (other, second) in words {
@@ -340,11 +340,11 @@ fn always_is_offered_for_what_is_asked_and_lets_that_through_alone() {
     let policy = Policy::default();
     let written = writes("a[1].txt");
     assert!(
-        policy.propose(&call("write_file", Mode::Ask, &written, &sandbox)).is_err(),
+        policy.propose_rules(&call("write_file", Mode::Ask, &written, &sandbox)).is_err(),
         "brackets have no spelling in a rule"
     );
     let written = writes("a*.txt");
-    let rules = policy.propose(&call("write_file", Mode::Ask, &written, &sandbox)).unwrap();
+    let rules = policy.propose_rules(&call("write_file", Mode::Ask, &written, &sandbox)).unwrap();
     assert_eq!(
         rules.to_toml(),
         "[[rule]]\ntools = [\"write_file\"]\npaths = ['a\\*.txt']\ndecision = \"allow\"\n"
@@ -370,11 +370,11 @@ fn always_is_offered_for_what_is_asked_and_lets_that_through_alone() {
         ),
     ];
     for (tool, mode, effects, why) in refused {
-        let said = policy.propose(&call(tool, mode, &effects, &sandbox)).unwrap_err();
+        let said = policy.propose_rules(&call(tool, mode, &effects, &sandbox)).unwrap_err();
         assert!(said.contains(why), "{said}");
     }
     let asks = policy.with_rules(user("[[rule]]\nname = 'mine'\npaths = ['a*']\ndecision = 'ask'").unwrap());
-    let said = asks.propose(&call("write_file", Mode::Edit, &writes("ab"), &sandbox)).unwrap_err();
+    let said = asks.propose_rules(&call("write_file", Mode::Edit, &writes("ab"), &sandbox)).unwrap_err();
     assert_eq!(said, "user: policy.toml:1 `mine` wants it to be asked about every time");
 }
 
@@ -385,10 +385,10 @@ fn texts(of: &'static str) -> impl Strategy<Value = Vec<String>> {
 #[test]
 fn rules_may_name_tools_that_a_library_user_registered() {
     let text = "[[rule]]\ndecision = \"deny\"\ntools = [\"launch_rocket\"]\n";
-    let unknown = Rules::parse(text, Layer::User, "policy.toml").unwrap_err();
+    let unknown = Rules::parse(text, RuleLayer::User, "policy.toml").unwrap_err();
     assert!(unknown.to_string().contains("names `launch_rocket`, and there is no such tool"), "{unknown}");
     let is_registered = |name: &str| name == "launch_rocket";
-    let rules = Rules::parse_with_tools(text, Layer::User, "policy.toml", &is_registered).unwrap();
+    let rules = Rules::parse_with_tools(text, RuleLayer::User, "policy.toml", &is_registered).unwrap();
     assert_eq!(rules.len(), 1);
 }
 
@@ -424,7 +424,7 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read_as_it_was(rule in some_rule()) {
-        let Ok(rules) = Rules::of([rule.clone()], Layer::User) else { return Ok(()) };
+        let Ok(rules) = Rules::of([rule.clone()], RuleLayer::User) else { return Ok(()) };
         let again = user(&rules.to_toml()).unwrap();
         prop_assert_eq!(again.iter().map(|(_, rule)| rule.clone()).collect::<Vec<_>>(), vec![rule]);
     }
@@ -442,13 +442,13 @@ proptest! {
         }
         let writes: Vec<RelPath> = RelPath::parse(&path).into_iter().collect();
         let effects = Effects { reads: writes.clone(), writes, command: Some(command), hosts: vec![host], ..Effects::default() };
-        let rules = Rules::of([rule], Layer::User).unwrap_or_default();
+        let rules = Rules::of([rule], RuleLayer::User).unwrap_or_default();
         let policy = Policy::default().with_rules(rules);
         for mode in Mode::ALL {
             let call = Call { tool: &tool, agent: Some(&tool), mode, effects: &effects, sandbox: None };
             prop_assert!(!policy.judge(&call).reason.is_empty());
-            prop_assert!(policy.explain(&call).0.len() < 10_000);
-            policy.propose(&call).ok();
+            prop_assert!(policy.explain_call(&call).0.len() < 10_000);
+            policy.propose_rules(&call).ok();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use journeyman_policy::secrets::{MASK, Redactor};
+use journeyman_policy::secrets::{Redactor, SECRET_MASK};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -83,8 +83,8 @@ fn every_shape_is_found_in_every_surrounding() {
         for surrounding in surroundings {
             let text = surrounding.replace("{}", &token);
             // A full stop can be part of some tokens; losing it is fine.
-            let redacted = redactor.redact(&text).replace(&format!("{MASK}."), MASK);
-            let expected = surrounding.replace("{}.", "{}").replace("{}", MASK);
+            let redacted = redactor.redact(&text).replace(&format!("{SECRET_MASK}."), SECRET_MASK);
+            let expected = surrounding.replace("{}.", "{}").replace("{}", SECRET_MASK);
             assert_eq!(redacted, expected, "{name} in {surrounding:?}");
         }
     }
@@ -117,21 +117,28 @@ fn private_keys_are_found_whole_however_they_are_written() {
     ] {
         for newline in ["\n", "\r\n", "\\n", "\n    ", "\\n\" +\n  \""] {
             let text = format!("before;\n{}\nafter!", key(kind, newline).replace("\" +", "\""));
-            assert_eq!(redactor.redact(&text), format!("before;\n{MASK}\nafter!"), "{kind} {newline:?}");
+            assert_eq!(
+                redactor.redact(&text),
+                format!("before;\n{SECRET_MASK}\nafter!"),
+                "{kind} {newline:?}"
+            );
         }
     }
     let whole = key("PRIVATE KEY", "\n");
     let cut = &whole[..whole.find("-----END").unwrap()];
-    assert_eq!(redactor.redact(cut), format!("{MASK}\n"));
+    assert_eq!(redactor.redact(cut), format!("{SECRET_MASK}\n"));
     let followed = format!("{cut}\nAnd here the text goes on, with words.");
-    assert_eq!(redactor.redact(&followed), format!("{MASK}\n\nAnd here the text goes on, with words."));
+    assert_eq!(
+        redactor.redact(&followed),
+        format!("{SECRET_MASK}\n\nAnd here the text goes on, with words.")
+    );
     let old = key("RSA PRIVATE KEY", "\n").replacen(
         '\n',
         "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123456789ABCDEF\n\n",
         1,
     );
-    assert_eq!(redactor.redact(&old), MASK);
-    assert_eq!(redactor.redact(&format!("{whole}\n{whole}")), format!("{MASK}\n{MASK}"));
+    assert_eq!(redactor.redact(&old), SECRET_MASK);
+    assert_eq!(redactor.redact(&format!("{whole}\n{whole}")), format!("{SECRET_MASK}\n{SECRET_MASK}"));
 }
 
 #[test]
@@ -212,7 +219,7 @@ fn a_value_of_seven_characters_is_not_looked_for_and_one_of_eight_is() {
     let redactor = Redactor::new(["1234567", "äöüäöüä", "abcdefgh", "        ", ""].map(str::to_owned));
     assert_eq!(
         redactor.redact("1234567 äöüäöüä abcdefgh         "),
-        format!("1234567 äöüäöüä {MASK}         ")
+        format!("1234567 äöüäöüä {SECRET_MASK}         ")
     );
 }
 
@@ -220,8 +227,8 @@ fn a_value_of_seven_characters_is_not_looked_for_and_one_of_eight_is() {
 fn the_mask_is_never_masked() {
     let redactor = Redactor::new(["[secret]", "«[secret]»", "abcdefgh"].map(str::to_owned));
     let once = redactor.redact("abcdefgh").into_owned();
-    assert_eq!(once, MASK);
-    assert_eq!(redactor.redact(&once), MASK);
+    assert_eq!(once, SECRET_MASK);
+    assert_eq!(redactor.redact(&once), SECRET_MASK);
 }
 
 #[test]
@@ -234,8 +241,8 @@ fn json_is_searched_in_keys_strings_and_numbers_at_any_depth() {
     });
     redactor.redact_json(&mut value);
     let expected = json!({
-        "a": [MASK, 1, null, true, 1.5, {"b": format!("x {MASK}")}],
-        MASK: {"c": MASK, "d": 1234567891, "e": MASK},
+        "a": [SECRET_MASK, 1, null, true, 1.5, {"b": format!("x {SECRET_MASK}")}],
+        SECRET_MASK: {"c": SECRET_MASK, "d": 1234567891, "e": SECRET_MASK},
         "last": "kept"
     });
     assert_eq!(value.to_string(), expected.to_string(), "the order of fields is kept, too");
@@ -248,7 +255,7 @@ fn json_is_searched_in_keys_strings_and_numbers_at_any_depth() {
         let serde_json::Value::Array(mut inner) = deep else { panic!() };
         deep = inner.pop().unwrap();
     }
-    assert_eq!(deep, json!(MASK));
+    assert_eq!(deep, json!(SECRET_MASK));
 }
 
 #[test]
@@ -320,9 +327,9 @@ proptest! {
 /// A text with what stands at places replaced.
 fn masked(redactor: &Redactor, text: &str) -> String {
     let (mut out, mut done) = (String::new(), 0);
-    for place in redactor.places(text) {
+    for place in redactor.find_secrets(text) {
         out.push_str(&text[done..place.start]);
-        out.push_str(MASK);
+        out.push_str(SECRET_MASK);
         done = place.end;
     }
     out + &text[done..]
@@ -336,7 +343,7 @@ fn places_are_where_the_redactor_masks() {
             assert_eq!(masked(&redactor, &text), redactor.redact(&text), "{name}");
         }
     }
-    assert!(redactor.places("nothing of the kind").is_empty());
+    assert!(redactor.find_secrets("nothing of the kind").is_empty());
 }
 
 #[test]
@@ -367,7 +374,7 @@ fn passwords_in_addresses_are_found_and_the_rest_is_kept() {
     ] {
         assert_eq!(redactor.redact(text), expected);
         assert_eq!(redactor.redact(expected), expected);
-        assert_eq!(redactor.places(text).len(), 1, "{text}");
+        assert_eq!(redactor.find_secrets(text).len(), 1, "{text}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bench::Bench;
 use journeyman_git::Git;
-use journeyman_policy::secrets::{MASK, Redactor};
+use journeyman_policy::secrets::{Redactor, SECRET_MASK};
 use journeyman_tools::SharedIndex;
 use serde_json::json;
 
@@ -180,7 +180,7 @@ fn secrets_are_neither_indexed_nor_shown() {
     let index = SharedIndex::new(Arc::clone(&bench.context.workspace), redactor, None);
     bench.context.index = Arc::new(index);
     let said = bench.say("search_code", json!({"query": "doors"}));
-    assert!(said.contains(MASK) && !said.contains("ghp_") && !said.contains("hunter2"), "{said}");
+    assert!(said.contains(SECRET_MASK) && !said.contains("ghp_") && !said.contains("hunter2"), "{said}");
     for secret in [token.as_str(), "hunter2hunter2"] {
         let said = bench.say("search_code", json!({"query": secret, "path": "src"}));
         assert!(!said.contains("config.rs"), "{said}");
@@ -253,7 +253,7 @@ fn commits_and_lines_are_told() {
     let said = bench.say("git_history", json!({"query": "shop opening"}));
     assert!(said.contains("Open a shop") && !said.contains("never retried"), "{said}");
     let said = bench.say("git_history", json!({"query": lines[2].split(' ').next().unwrap()}));
-    assert!(said.contains(&format!("Its key is {MASK}.")), "{said}");
+    assert!(said.contains(&format!("Its key is {SECRET_MASK}.")), "{said}");
     let said = bench.say("git_history", json!({"query": "nonsense"}));
     assert_eq!(said, "None of the last 2 commits does.\n");
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use journeyman_agent::{Checks, RunSettings};
 use journeyman_model::ModelRequest;
-use journeyman_policy::GUARDS;
+use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{CallId, CallState, Event, RunOutcome};
 use journeyman_tools::{ToolError, ToolOutput};
 use journeyman_workspace::GuardedState;
@@ -152,7 +152,8 @@ async fn more_calls_than_a_reply_may_make() {
     }
 }
 
-/// Some servers count their calls anew in every reply. The log checks that no two calls have one name.
+/// Some servers count their calls anew in every reply. The log checks that no two calls have one
+/// name.
 async fn repeated_ids_get_names_of_their_own() {
     let list = |id| (id, "list_files", json!({}));
     let mut bench = Bench::new(&[]);
@@ -186,7 +187,8 @@ async fn a_tool_that_panics_costs_its_call_only() {
     assert!(result(heard, "c1").contains("right") && result(heard, "c3").contains("right"));
 }
 
-/// Two write one file, one writes another: the latter meets the first, and the second comes after the first.
+/// Two write one file, one writes another: the latter meets the first, and the second comes after
+/// the first.
 async fn writers_of_one_file_take_turns_and_others_do_not_wait() {
     let (barrier, trail) = (Arc::new(Barrier::new(2)), Arc::new(std::sync::Mutex::new(Vec::new())));
     let (meeting, noted) = (Arc::clone(&barrier), Arc::clone(&trail));
@@ -297,7 +299,7 @@ async fn a_call_that_is_ended_names_what_it_left_and_what_was_moved_away() {
         let root = context.workspace.root().to_owned();
         std::fs::write(root.join("a.txt"), "a person's").unwrap();
         let before = context.workspace.commands().begin_call(&context.session, &context.call).unwrap();
-        GuardedState::before_command(&context.workspace, &before, GUARDS).unwrap();
+        GuardedState::before_command(&context.workspace, &before, GUARD_RULES).unwrap();
         for path in ["b.txt", ".envrc"] {
             std::fs::write(root.join(path), "the call's").unwrap();
         }

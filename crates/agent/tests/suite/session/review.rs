@@ -399,7 +399,7 @@ async fn a_denied_message_takes_nothing_with_it() {
 /// The log has the secret's mask in its place; the file was to have the secret.
 async fn a_call_with_a_masked_secret_is_not_taken_up() {
     let mut bench = Bench::new(&[]);
-    let content = format!("key = {}\n", journeyman_policy::secrets::MASK);
+    let content = format!("key = {}\n", journeyman_policy::secrets::SECRET_MASK);
     let write = call("c1", "write_file", json!({ "path": "a.txt", "content": content }));
     left_behind(&bench, called(Mode::Auto, std::slice::from_ref(&write))).await;
     let told = Told::new([says("done")]);

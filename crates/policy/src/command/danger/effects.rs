@@ -16,9 +16,9 @@ impl Danger {
         self.outside.get_or_insert_with(why);
     }
 
-    pub(super) fn destroys(&mut self, what: impl FnOnce() -> String) {
+    pub(super) fn add_destruction(&mut self, what: impl FnOnce() -> String) {
         self.beyond_undo = true;
-        self.removes(what);
+        self.add_removal(what);
     }
 
     /// Merges the findings of another part.
@@ -28,12 +28,12 @@ impl Danger {
             self.outside(|| outside.clone());
         }
         if let Some(destroys) = &other.destroys {
-            self.removes(|| destroys.clone());
+            self.add_removal(|| destroys.clone());
         }
     }
 
     /// Records a destruction that undo restores.
-    pub(super) fn removes(&mut self, what: impl FnOnce() -> String) {
+    pub(super) fn add_removal(&mut self, what: impl FnOnce() -> String) {
         self.destroys.get_or_insert_with(what);
     }
 }

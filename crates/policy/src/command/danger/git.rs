@@ -1,12 +1,12 @@
 //! Recognizes git commands that send data or lose it.
 
 use super::effects::Danger;
-use super::names::NETWORK;
+use super::names::REACHES_NETWORK;
 use crate::command::options::{has_cluster, has_option};
 
 /// Checks the words after `git`.
-pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
-    const REMOTE: &[&str] = &[
+pub(super) fn check_git(arguments: &[&str], danger: &mut Danger) {
+    const REMOTE_COMMANDS: &[&str] = &[
         "push",
         "fetch",
         "pull",
@@ -24,9 +24,10 @@ pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
     let configured = arguments.iter().any(|argument| {
         argument.starts_with("-c") || argument.starts_with("--config-env") || argument.contains("alias.")
     });
-    let hidden = REMOTE.iter().find(|verb| arguments.iter().any(|argument| argument.contains(**verb)));
+    let hidden =
+        REMOTE_COMMANDS.iter().find(|verb| arguments.iter().any(|argument| argument.contains(**verb)));
     if let (true, Some(verb)) = (configured, hidden) {
-        danger.outside(|| format!("`git {verb}` {NETWORK}"));
+        danger.outside(|| format!("`git {verb}` {REACHES_NETWORK}"));
     }
     let mut rest = arguments;
     let command = loop {
@@ -46,8 +47,8 @@ pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
             [] => return,
         }
     };
-    if REMOTE.contains(&command) {
-        danger.outside(|| format!("`git {command}` {NETWORK}"));
+    if REMOTE_COMMANDS.contains(&command) {
+        danger.outside(|| format!("`git {command}` {REACHES_NETWORK}"));
     }
     let remote_part = match command {
         "remote" => rest.iter().any(|word| matches!(*word, "update" | "show" | "prune" | "set-head")),
@@ -58,7 +59,7 @@ pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
         _ => false,
     };
     if remote_part {
-        danger.outside(|| format!("`git {command}` {NETWORK}"));
+        danger.outside(|| format!("`git {command}` {REACHES_NETWORK}"));
     }
     if command.starts_with("credential") {
         danger.outside(|| format!("`git {command}` handles what git signs in with"));
@@ -76,8 +77,8 @@ pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
             _ => false,
         };
         match kept {
-            true => danger.removes(|| lost.to_owned()),
-            false => danger.destroys(|| lost.to_owned()),
+            true => danger.add_removal(|| lost.to_owned()),
+            false => danger.add_destruction(|| lost.to_owned()),
         }
     }
 }

@@ -1,51 +1,51 @@
 //! The programs and directories that `danger` searches for.
 
-/// Number of bits of a [`NameFilter`]: with three hundred names, one in fourteen other words is a
+/// Number of bits of a `NameFilter`: with three hundred names, one in fourteen other words is a
 /// false positive.
-const BITS: usize = 4096;
+const FILTER_BITS: usize = 4096;
 
 /// A filter that quickly rejects nearly every word that is not among some names.
-struct Known([u64; BITS / 64]);
+struct Known([u64; FILTER_BITS / 64]);
 
 impl Known {
     const fn none() -> Self {
-        Self([0; BITS / 64])
+        Self([0; FILTER_BITS / 64])
     }
 
     #[allow(
         clippy::indexing_slicing,
         reason = "evaluated when this is compiled, where a place too far is an error"
     )]
-    const fn and(mut self, name: &str) -> Self {
-        let place = place(name.as_bytes());
+    const fn with_name(mut self, name: &str) -> Self {
+        let place = filter_bit(name.as_bytes());
         self.0[place / 64] |= 1 << (place % 64);
         self
     }
 
     /// Returns true if the word may be among the names.
     fn may_be(&self, word: &str) -> bool {
-        let place = place(word.as_bytes());
+        let place = filter_bit(word.as_bytes());
         self.0.get(place / 64).is_some_and(|bits| bits & (1 << (place % 64)) != 0)
     }
 }
 
 /// Returns the bit of a word, from its length and four of its letters.
-const fn place(word: &[u8]) -> usize {
+const fn filter_bit(word: &[u8]) -> usize {
     let ([first, ..], [.., last]) = (word, word) else { return 0 };
     let (_, [second, ..]) = word.split_at(if word.len() > 1 { 1 } else { 0 }) else { return 0 };
     let (_, [middle, ..]) = word.split_at(word.len() / 2) else { return 0 };
     let sum = (*first as usize) * 641 + (*second as usize) * 67 + (*middle as usize) * 1033;
-    (sum + (*last as usize) * 269 + word.len() * 37) % BITS
+    (sum + (*last as usize) * 269 + word.len() * 37) % FILTER_BITS
 }
 
 #[allow(clippy::indexing_slicing, reason = "as above")]
-const fn known(pairs: &[&[(&str, &str)]]) -> Known {
+const fn known_in_tables(pairs: &[&[(&str, &str)]]) -> Known {
     let mut known = Known::none();
     let mut list = 0;
     while list < pairs.len() {
         let mut at = 0;
         while at < pairs[list].len() {
-            known = known.and(pairs[list][at].0);
+            known = known.with_name(pairs[list][at].0);
             at += 1;
         }
         list += 1;
@@ -57,7 +57,7 @@ const fn known(pairs: &[&[(&str, &str)]]) -> Known {
 const fn known_names(names: &[&str], mut known: Known) -> Known {
     let mut at = 0;
     while at < names.len() {
-        known = known.and(names[at]);
+        known = known.with_name(names[at]);
         at += 1;
     }
     known
@@ -67,38 +67,38 @@ const fn known_names(names: &[&str], mut known: Known) -> Known {
 const fn known_judged(judged: &[(&str, Judged)], mut known: Known) -> Known {
     let mut at = 0;
     while at < judged.len() {
-        known = known.and(judged[at].0);
+        known = known.with_name(judged[at].0);
         at += 1;
     }
     known
 }
 
-static KNOWN_WRAPPERS: Known = known_names(WRAPPERS, Known::none());
-static KNOWN_OUTSIDE: Known = known(&[ANYWHERE, AS_PROGRAM]);
-static KNOWN_JUDGED: Known = known_judged(JUDGED, Known::none());
+static KNOWN_WRAPPERS: Known = known_names(WRAPPER_PROGRAMS, Known::none());
+static KNOWN_OUTSIDE: Known = known_in_tables(&[LEVEL_3_PROGRAMS, AS_PROGRAM]);
+static KNOWN_JUDGED: Known = known_judged(JUDGED_PROGRAMS, Known::none());
 
 /// Returns true if a program runs the words after it.
 pub(super) fn is_wrapper(name: &str) -> bool {
-    KNOWN_WRAPPERS.may_be(name) && WRAPPERS.contains(&name)
+    KNOWN_WRAPPERS.may_be(name) && WRAPPER_PROGRAMS.contains(&name)
 }
 
 /// Returns the effect of a program that is level 3 whatever its arguments. Names that are also
 /// ordinary words count only where a program can stand.
-pub(super) fn outside(name: &str, as_program: bool) -> Option<&'static str> {
+pub(super) fn effect_anywhere(name: &str, as_program: bool) -> Option<&'static str> {
     if !KNOWN_OUTSIDE.may_be(name) {
         return None;
     }
     let here: &[_] = if as_program { AS_PROGRAM } else { &[] };
-    ANYWHERE.iter().chain(here).find(|(known, _)| *known == name).map(|(_, what)| *what)
+    LEVEL_3_PROGRAMS.iter().chain(here).find(|(known, _)| *known == name).map(|(_, what)| *what)
 }
 
 /// Returns the argument rules of a program, if it has any.
-pub(super) fn judged(name: &str) -> Option<Judged> {
+pub(super) fn argument_rules(name: &str) -> Option<Judged> {
     if name.starts_with("mkfs") {
         return Some(Judged::Format);
     }
     let likely = KNOWN_JUDGED.may_be(name);
-    JUDGED.iter().filter(|_| likely).find(|(known, _)| *known == name).map(|(_, judged)| *judged)
+    JUDGED_PROGRAMS.iter().filter(|_| likely).find(|(known, _)| *known == name).map(|(_, judged)| *judged)
 }
 
 /// The argument rules of a program.
@@ -123,7 +123,7 @@ pub(super) enum Judged {
 }
 
 /// Programs with argument rules, which are checked wherever they occur.
-const JUDGED: &[(&str, Judged)] = &[
+const JUDGED_PROGRAMS: &[(&str, Judged)] = &[
     ("git", Judged::Git),
     ("npm", Judged::NodePackages),
     ("pnpm", Judged::NodePackages),
@@ -189,7 +189,7 @@ const JUDGED: &[(&str, Judged)] = &[
 ];
 
 /// Programs that run the words after them, so that any of these may be a program.
-const WRAPPERS: &[&str] = &[
+const WRAPPER_PROGRAMS: &[&str] = &[
     "env", "timeout", "nice", "ionice", "xargs", "nohup", "time", "exec", "command", "builtin", "eval", "sh",
     "bash", "dash", "zsh", "ksh", "fish", "busybox", "parallel", "setsid", "stdbuf", "strace", "watch",
     "flock", "script", "chroot", "unshare", "nsenter", "sudo", "doas", "su", "-exec", "-execdir", "-ok",
@@ -197,142 +197,142 @@ const WRAPPERS: &[&str] = &[
     "tmux", "screen", "expect", "unbuffer",
 ];
 
-pub(super) const RIGHTS: &str = "asks for more rights";
-pub(super) const NETWORK: &str = "reaches the network";
-pub(super) const MACHINES: &str = "works on other machines or services";
-pub(super) const SYSTEM: &str = "changes the system";
-pub(super) const PACKAGES: &str = "installs for the whole system";
+pub(super) const ASKS_RIGHTS: &str = "asks for more rights";
+pub(super) const REACHES_NETWORK: &str = "reaches the network";
+pub(super) const REACHES_MACHINES: &str = "works on other machines or services";
+pub(super) const CHANGES_SYSTEM: &str = "changes the system";
+pub(super) const INSTALLS_PACKAGES: &str = "installs for the whole system";
 
 /// Programs that are level 3 whatever their arguments and whose names are not ordinary words, so
 /// that they are searched anywhere.
-const ANYWHERE: &[(&str, &str)] = &[
-    ("sudo", RIGHTS),
-    ("doas", RIGHTS),
-    ("pkexec", RIGHTS),
-    ("run0", RIGHTS),
-    ("sudoedit", RIGHTS),
-    ("curl", NETWORK),
-    ("wget", NETWORK),
-    ("ncat", NETWORK),
-    ("netcat", NETWORK),
-    ("socat", NETWORK),
-    ("telnet", NETWORK),
-    ("sftp", NETWORK),
-    ("nslookup", NETWORK),
-    ("aria2c", NETWORK),
-    ("lftp", NETWORK),
-    ("nmap", NETWORK),
-    ("tcpdump", NETWORK),
-    ("traceroute", NETWORK),
-    ("ngrok", NETWORK),
-    ("cloudflared", NETWORK),
-    ("s_client", NETWORK),
-    ("ssh", MACHINES),
-    ("scp", MACHINES),
-    ("autossh", MACHINES),
-    ("mosh", MACHINES),
-    ("ssh-copy-id", MACHINES),
-    ("sendmail", NETWORK),
-    ("mailx", NETWORK),
-    ("kubectl", MACHINES),
-    ("oc", MACHINES),
-    ("helm", MACHINES),
-    ("gcloud", MACHINES),
-    ("gsutil", MACHINES),
-    ("aws", MACHINES),
-    ("doctl", MACHINES),
-    ("heroku", MACHINES),
-    ("flyctl", MACHINES),
-    ("vercel", MACHINES),
-    ("netlify", MACHINES),
-    ("wrangler", MACHINES),
-    ("ansible", MACHINES),
-    ("ansible-playbook", MACHINES),
-    ("pulumi", MACHINES),
-    ("vagrant", MACHINES),
-    ("gh", MACHINES),
-    ("glab", MACHINES),
-    ("eksctl", MACHINES),
-    ("docker", MACHINES),
-    ("docker-compose", MACHINES),
-    ("podman", MACHINES),
-    ("nerdctl", MACHINES),
-    ("systemctl", SYSTEM),
-    ("launchctl", SYSTEM),
-    ("umount", SYSTEM),
-    ("fdisk", SYSTEM),
-    ("sfdisk", SYSTEM),
-    ("parted", SYSTEM),
-    ("wipefs", SYSTEM),
-    ("losetup", SYSTEM),
-    ("cryptsetup", SYSTEM),
-    ("modprobe", SYSTEM),
-    ("insmod", SYSTEM),
-    ("rmmod", SYSTEM),
-    ("sysctl", SYSTEM),
-    ("iptables", SYSTEM),
-    ("nft", SYSTEM),
-    ("ufw", SYSTEM),
-    ("firewall-cmd", SYSTEM),
-    ("useradd", SYSTEM),
-    ("adduser", SYSTEM),
-    ("usermod", SYSTEM),
-    ("userdel", SYSTEM),
-    ("groupadd", SYSTEM),
-    ("chpasswd", SYSTEM),
-    ("visudo", SYSTEM),
-    ("crontab", SYSTEM),
-    ("poweroff", SYSTEM),
-    ("telinit", SYSTEM),
-    ("kexec", SYSTEM),
-    ("setcap", SYSTEM),
-    ("nsenter", SYSTEM),
-    ("apt-get", PACKAGES),
-    ("dnf", PACKAGES),
-    ("pacman", PACKAGES),
-    ("zypper", PACKAGES),
-    ("dpkg", PACKAGES),
-    ("snap", PACKAGES),
-    ("flatpak", PACKAGES),
-    ("pipx", PACKAGES),
+const LEVEL_3_PROGRAMS: &[(&str, &str)] = &[
+    ("sudo", ASKS_RIGHTS),
+    ("doas", ASKS_RIGHTS),
+    ("pkexec", ASKS_RIGHTS),
+    ("run0", ASKS_RIGHTS),
+    ("sudoedit", ASKS_RIGHTS),
+    ("curl", REACHES_NETWORK),
+    ("wget", REACHES_NETWORK),
+    ("ncat", REACHES_NETWORK),
+    ("netcat", REACHES_NETWORK),
+    ("socat", REACHES_NETWORK),
+    ("telnet", REACHES_NETWORK),
+    ("sftp", REACHES_NETWORK),
+    ("nslookup", REACHES_NETWORK),
+    ("aria2c", REACHES_NETWORK),
+    ("lftp", REACHES_NETWORK),
+    ("nmap", REACHES_NETWORK),
+    ("tcpdump", REACHES_NETWORK),
+    ("traceroute", REACHES_NETWORK),
+    ("ngrok", REACHES_NETWORK),
+    ("cloudflared", REACHES_NETWORK),
+    ("s_client", REACHES_NETWORK),
+    ("ssh", REACHES_MACHINES),
+    ("scp", REACHES_MACHINES),
+    ("autossh", REACHES_MACHINES),
+    ("mosh", REACHES_MACHINES),
+    ("ssh-copy-id", REACHES_MACHINES),
+    ("sendmail", REACHES_NETWORK),
+    ("mailx", REACHES_NETWORK),
+    ("kubectl", REACHES_MACHINES),
+    ("oc", REACHES_MACHINES),
+    ("helm", REACHES_MACHINES),
+    ("gcloud", REACHES_MACHINES),
+    ("gsutil", REACHES_MACHINES),
+    ("aws", REACHES_MACHINES),
+    ("doctl", REACHES_MACHINES),
+    ("heroku", REACHES_MACHINES),
+    ("flyctl", REACHES_MACHINES),
+    ("vercel", REACHES_MACHINES),
+    ("netlify", REACHES_MACHINES),
+    ("wrangler", REACHES_MACHINES),
+    ("ansible", REACHES_MACHINES),
+    ("ansible-playbook", REACHES_MACHINES),
+    ("pulumi", REACHES_MACHINES),
+    ("vagrant", REACHES_MACHINES),
+    ("gh", REACHES_MACHINES),
+    ("glab", REACHES_MACHINES),
+    ("eksctl", REACHES_MACHINES),
+    ("docker", REACHES_MACHINES),
+    ("docker-compose", REACHES_MACHINES),
+    ("podman", REACHES_MACHINES),
+    ("nerdctl", REACHES_MACHINES),
+    ("systemctl", CHANGES_SYSTEM),
+    ("launchctl", CHANGES_SYSTEM),
+    ("umount", CHANGES_SYSTEM),
+    ("fdisk", CHANGES_SYSTEM),
+    ("sfdisk", CHANGES_SYSTEM),
+    ("parted", CHANGES_SYSTEM),
+    ("wipefs", CHANGES_SYSTEM),
+    ("losetup", CHANGES_SYSTEM),
+    ("cryptsetup", CHANGES_SYSTEM),
+    ("modprobe", CHANGES_SYSTEM),
+    ("insmod", CHANGES_SYSTEM),
+    ("rmmod", CHANGES_SYSTEM),
+    ("sysctl", CHANGES_SYSTEM),
+    ("iptables", CHANGES_SYSTEM),
+    ("nft", CHANGES_SYSTEM),
+    ("ufw", CHANGES_SYSTEM),
+    ("firewall-cmd", CHANGES_SYSTEM),
+    ("useradd", CHANGES_SYSTEM),
+    ("adduser", CHANGES_SYSTEM),
+    ("usermod", CHANGES_SYSTEM),
+    ("userdel", CHANGES_SYSTEM),
+    ("groupadd", CHANGES_SYSTEM),
+    ("chpasswd", CHANGES_SYSTEM),
+    ("visudo", CHANGES_SYSTEM),
+    ("crontab", CHANGES_SYSTEM),
+    ("poweroff", CHANGES_SYSTEM),
+    ("telinit", CHANGES_SYSTEM),
+    ("kexec", CHANGES_SYSTEM),
+    ("setcap", CHANGES_SYSTEM),
+    ("nsenter", CHANGES_SYSTEM),
+    ("apt-get", INSTALLS_PACKAGES),
+    ("dnf", INSTALLS_PACKAGES),
+    ("pacman", INSTALLS_PACKAGES),
+    ("zypper", INSTALLS_PACKAGES),
+    ("dpkg", INSTALLS_PACKAGES),
+    ("snap", INSTALLS_PACKAGES),
+    ("flatpak", INSTALLS_PACKAGES),
+    ("pipx", INSTALLS_PACKAGES),
 ];
 
 /// Programs that are level 3 whatever their arguments and whose names are also ordinary words, so
 /// that they are searched only where a program can stand.
 const AS_PROGRAM: &[(&str, &str)] = &[
-    ("su", RIGHTS),
-    ("nc", NETWORK),
-    ("ftp", NETWORK),
-    ("ping", NETWORK),
-    ("dig", NETWORK),
-    ("host", NETWORK),
-    ("whois", NETWORK),
-    ("http", NETWORK),
-    ("https", NETWORK),
-    ("mail", NETWORK),
-    ("xh", NETWORK),
-    ("az", MACHINES),
-    ("fly", MACHINES),
-    ("hub", MACHINES),
-    ("mount", SYSTEM),
-    ("service", SYSTEM),
-    ("shutdown", SYSTEM),
-    ("reboot", SYSTEM),
-    ("halt", SYSTEM),
-    ("init", SYSTEM),
-    ("passwd", SYSTEM),
-    ("chroot", SYSTEM),
-    ("at", SYSTEM),
-    ("ip", SYSTEM),
-    ("ifconfig", SYSTEM),
-    ("swapon", SYSTEM),
-    ("swapoff", SYSTEM),
-    ("apt", PACKAGES),
-    ("yum", PACKAGES),
-    ("apk", PACKAGES),
-    ("brew", PACKAGES),
-    ("port", PACKAGES),
-    ("rpm", PACKAGES),
+    ("su", ASKS_RIGHTS),
+    ("nc", REACHES_NETWORK),
+    ("ftp", REACHES_NETWORK),
+    ("ping", REACHES_NETWORK),
+    ("dig", REACHES_NETWORK),
+    ("host", REACHES_NETWORK),
+    ("whois", REACHES_NETWORK),
+    ("http", REACHES_NETWORK),
+    ("https", REACHES_NETWORK),
+    ("mail", REACHES_NETWORK),
+    ("xh", REACHES_NETWORK),
+    ("az", REACHES_MACHINES),
+    ("fly", REACHES_MACHINES),
+    ("hub", REACHES_MACHINES),
+    ("mount", CHANGES_SYSTEM),
+    ("service", CHANGES_SYSTEM),
+    ("shutdown", CHANGES_SYSTEM),
+    ("reboot", CHANGES_SYSTEM),
+    ("halt", CHANGES_SYSTEM),
+    ("init", CHANGES_SYSTEM),
+    ("passwd", CHANGES_SYSTEM),
+    ("chroot", CHANGES_SYSTEM),
+    ("at", CHANGES_SYSTEM),
+    ("ip", CHANGES_SYSTEM),
+    ("ifconfig", CHANGES_SYSTEM),
+    ("swapon", CHANGES_SYSTEM),
+    ("swapoff", CHANGES_SYSTEM),
+    ("apt", INSTALLS_PACKAGES),
+    ("yum", INSTALLS_PACKAGES),
+    ("apk", INSTALLS_PACKAGES),
+    ("brew", INSTALLS_PACKAGES),
+    ("port", INSTALLS_PACKAGES),
+    ("rpm", INSTALLS_PACKAGES),
 ];
 
 /// Directories of the system. A command that changes something beneath them is level 3.
@@ -365,22 +365,29 @@ mod tests {
 
     #[test]
     fn every_name_is_known() {
-        for (name, what) in ANYWHERE {
-            assert_eq!((outside(name, false), outside(name, true)), (Some(*what), Some(*what)), "{name}");
+        for (name, what) in LEVEL_3_PROGRAMS {
+            assert_eq!(
+                (effect_anywhere(name, false), effect_anywhere(name, true)),
+                (Some(*what), Some(*what)),
+                "{name}"
+            );
         }
         for (name, what) in AS_PROGRAM {
-            let elsewhere = ANYWHERE.iter().any(|(known, _)| known == name);
+            let elsewhere = LEVEL_3_PROGRAMS.iter().any(|(known, _)| known == name);
             assert_eq!(
-                (outside(name, true), outside(name, false).is_some()),
+                (effect_anywhere(name, true), effect_anywhere(name, false).is_some()),
                 (Some(*what), elsewhere),
                 "{name}"
             );
         }
-        assert!(WRAPPERS.iter().all(|name| is_wrapper(name)));
-        assert!(JUDGED.iter().all(|(name, how)| judged(name) == Some(*how)));
-        assert_eq!(judged("mkfs.ext4"), Some(Judged::Format));
+        assert!(WRAPPER_PROGRAMS.iter().all(|name| is_wrapper(name)));
+        assert!(JUDGED_PROGRAMS.iter().all(|(name, how)| argument_rules(name) == Some(*how)));
+        assert_eq!(argument_rules("mkfs.ext4"), Some(Judged::Format));
         for word in ["", "x", "-rf", "grep", "curly", "sud", "src/main.rs"] {
-            assert!(outside(word, true).is_none() && !is_wrapper(word) && judged(word).is_none(), "{word}");
+            assert!(
+                effect_anywhere(word, true).is_none() && !is_wrapper(word) && argument_rules(word).is_none(),
+                "{word}"
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use super::effects::Danger;
 
 /// Statements of databases, in lower case and with one blank between words, with the data that they
 /// destroy.
-const SQL: [(&str, &str); 8] = [
+const SQL_STATEMENTS: [(&str, &str); 8] = [
     ("drop table", "a table of a database"),
     ("drop database", "a database"),
     ("drop schema", "a schema of a database"),
@@ -16,7 +16,7 @@ const SQL: [(&str, &str); 8] = [
 ];
 
 /// Calls of programming languages, in lower case, with the data that they destroy.
-const CALLS: [(&str, &str); 9] = [
+const DESTROYING_CALLS: [(&str, &str); 9] = [
     ("rmtree", ""),
     ("remove_dir_all", ""),
     ("os.remove", ""),
@@ -30,14 +30,14 @@ const CALLS: [(&str, &str); 9] = [
 
 /// For each byte, a bit set of the texts that begin with it: most bytes begin none.
 type Beginnings = [u16; 256];
-static SQL_BEGINS: Beginnings = beginnings(&SQL);
-static CALLS_BEGIN: Beginnings = beginnings(&CALLS);
+static SQL_BEGINS: Beginnings = statement_beginnings(&SQL_STATEMENTS);
+static CALLS_BEGIN: Beginnings = statement_beginnings(&DESTROYING_CALLS);
 
 #[allow(
     clippy::indexing_slicing,
     reason = "evaluated when this is compiled, where a place too far is an error"
 )]
-const fn beginnings(texts: &[(&str, &str)]) -> Beginnings {
+const fn statement_beginnings(texts: &[(&str, &str)]) -> Beginnings {
     assert!(texts.len() <= u16::BITS as usize);
     let mut beginnings = [0; 256];
     let mut at = 0;
@@ -72,11 +72,11 @@ pub(in super::super) fn statements(command: &str, danger: &mut Danger) {
     }
     let lower = command.to_ascii_lowercase();
     let spaced = lower.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((_, what)) = first_in(&spaced, &SQL, &SQL_BEGINS) {
-        danger.destroys(|| (*what).to_owned());
+    if let Some((_, what)) = first_in(&spaced, &SQL_STATEMENTS, &SQL_BEGINS) {
+        danger.add_destruction(|| (*what).to_owned());
     }
-    if let Some((call, _)) = first_in(&lower, &CALLS, &CALLS_BEGIN) {
-        danger.destroys(|| format!("files that `{}` removes", call.trim_matches(['.', '('])));
+    if let Some((call, _)) = first_in(&lower, &DESTROYING_CALLS, &CALLS_BEGIN) {
+        danger.add_destruction(|| format!("files that `{}` removes", call.trim_matches(['.', '('])));
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_first_of_each_list_stands() {
-        for (list, begins) in [(&SQL[..], &SQL_BEGINS), (&CALLS[..], &CALLS_BEGIN)] {
+        for (list, begins) in [(&SQL_STATEMENTS[..], &SQL_BEGINS), (&DESTROYING_CALLS[..], &CALLS_BEGIN)] {
             for one in list {
                 for other in list {
                     let text = format!("x; {}é {}", other.0, one.0);

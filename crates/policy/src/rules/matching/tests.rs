@@ -1,15 +1,15 @@
-//! What is looked up first, and what of it decides, against holding every rule against everything.
+//! The look-up of rules by name compared with matching every rule against everything.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::Rules;
-use crate::command::analyse;
+use crate::command::analyse_command;
 
 impl Compiled {
     /// As [`Compiled::hit`], with nothing passed over.
     fn hit_plainly(&self, subject: &Subject<'_>) -> Hit {
-        if !self.applies(subject, Case::Ignored) {
+        if !self.applies(subject, LetterCase::Ignored) {
             return Hit::No;
         }
         if self.command.is_empty() {
@@ -17,9 +17,10 @@ impl Compiled {
                 return Hit::No;
             }
             let named = self.paths.is_empty()
-                || subject
-                    .any_text(|text| in_word(text).any(|(names, elsewhere)| self.touches(&names, elsewhere)));
-            return if named { Hit::Yes } else { self.meets(subject.shapes(), subject.has_dots()) };
+                || subject.any_text(|text| {
+                    in_word(text).any(|(names, elsewhere)| self.touches_path(&names, elsewhere))
+                });
+            return if named { Hit::Yes } else { self.match_shapes(subject.shapes(), subject.has_dots()) };
         }
         if subject.effects.command.is_none() {
             return Hit::No;
@@ -74,7 +75,7 @@ const RULES: &str = r#"
     decision = "ask"
 "#;
 
-/// What commands are made of.
+/// The words that random commands are built from.
 const PIECES: &[&str] = &[
     "git",
     "git",
@@ -131,13 +132,13 @@ proptest! {
 
     #[test]
     fn looking_names_up_first_changes_no_answer(pieces in prop::collection::vec(prop::sample::select(PIECES), 1..9)) {
-        let rules = Rules::parse(RULES, Layer::User, "test.toml").unwrap();
+        let rules = Rules::parse(RULES, RuleLayer::User, "test.toml").unwrap();
         let command = pieces.join(" ");
-        let analysis = analyse(&command, &[]);
+        let analysis = analyse_command(&command, &[]);
         let effects = Effects { command: Some(command.clone()), ..Effects::default() };
         let subject = Subject::new("run_command", "main", Mode::Edit, &effects, Some(&analysis));
-        for rule in rules.compiled() {
-            let (fast, slow) = (rule.hit(&subject), rule.hit_plainly(&subject));
+        for rule in rules.compiled_rules() {
+            let (fast, slow) = (rule.match_restricting(&subject), rule.hit_plainly(&subject));
             prop_assert_eq!(fast, slow, "{:?} of `{}`", rule.rule.command, command);
         }
     }

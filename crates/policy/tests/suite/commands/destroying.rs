@@ -1,6 +1,6 @@
 //! What would be lost is named.
 
-use journeyman_policy::analyse;
+use journeyman_policy::analyse_command;
 use journeyman_protocol::Level;
 
 use crate::commands::checks;
@@ -91,7 +91,7 @@ const DESTROYING: &[(&str, &str)] = &[
 #[test]
 fn what_destroys_is_named() {
     for (command, words) in DESTROYING {
-        let analysis = analyse(command, &checks());
+        let analysis = analyse_command(command, &checks());
         let destroys = analysis.destroys.unwrap_or_default();
         assert!(destroys.contains(words), "{command}: `{destroys}`");
         assert!(analysis.level >= Level::Edit, "{command}");
@@ -109,7 +109,7 @@ fn what_destroys_is_named() {
         "ls rm",
         "cat rm/README",
     ] {
-        assert_eq!(analyse(command, &checks()).destroys, None, "{command}");
+        assert_eq!(analyse_command(command, &checks()).destroys, None, "{command}");
     }
 }
 
@@ -125,7 +125,7 @@ fn what_undoing_does_not_bring_back_is_told_apart() {
         "git stash push -u -m x",
         "git rm a.txt",
     ] {
-        assert!(!analyse(command, &checks()).beyond_undo, "{command}");
+        assert!(!analyse_command(command, &checks()).beyond_undo, "{command}");
     }
     for command in [
         "rm -rf .",
@@ -146,6 +146,6 @@ fn what_undoing_does_not_bring_back_is_told_apart() {
         "git stash drop",
         "git rm -rf src",
     ] {
-        assert!(analyse(command, &checks()).beyond_undo, "{command}");
+        assert!(analyse_command(command, &checks()).beyond_undo, "{command}");
     }
 }

@@ -1,6 +1,6 @@
 //! Every command of the tables has the level that it should have.
 
-use journeyman_policy::{analyse, in_directory};
+use journeyman_policy::{analyse_command, in_directory};
 use journeyman_protocol::Level;
 
 use crate::commands::checks;
@@ -10,7 +10,7 @@ use crate::commands::harmless::HARMLESS;
 use crate::commands::others::{EDITS, NO_EDITS, ORDINARY, OUTSIDE, WRITERS};
 
 fn level(command: &str) -> Level {
-    analyse(command, &checks()).level
+    analyse_command(command, &checks()).level
 }
 
 /// Commands in all, and of these ones that are written to deceive.
@@ -24,7 +24,7 @@ const MAY_ASK_PERCENT: usize = 3;
 fn at_most_three_of_a_hundred_harmless_commands_ask() {
     let asking: Vec<String> = HARMLESS
         .iter()
-        .map(|command| (command, analyse(command, &checks())))
+        .map(|command| (command, analyse_command(command, &checks())))
         .filter(|(_, analysis)| analysis.level != Level::ReadOnly)
         .map(|(command, analysis)| format!("{command:?}: {}", analysis.reason))
         .collect();
@@ -37,7 +37,7 @@ fn at_most_three_of_a_hundred_harmless_commands_ask() {
     );
     assert!(asking.len() * 100 <= HARMLESS.len() * MAY_ASK_PERCENT, "{}", asking.join("\n"));
     for command in HARMLESS {
-        assert_eq!(analyse(command, &checks()).destroys, None, "{command}");
+        assert_eq!(analyse_command(command, &checks()).destroys, None, "{command}");
     }
 }
 
@@ -48,7 +48,7 @@ fn everyday_commands_have_the_level_of_what_they_do() {
     assert!(harmless.len() >= EVERYDAY_HARMLESS, "{}", harmless.len());
     let asking: Vec<String> = harmless
         .iter()
-        .map(|command| (command, analyse(command, &checks())))
+        .map(|command| (command, analyse_command(command, &checks())))
         .filter(|(_, analysis)| analysis.level != Level::ReadOnly)
         .map(|(command, analysis)| format!("{command:?}: {}", analysis.reason))
         .collect();
@@ -63,7 +63,7 @@ fn everyday_commands_have_the_level_of_what_they_do() {
     let wrong: Vec<String> = EVERYDAY
         .iter()
         .filter(|(level, _)| *level > 0)
-        .map(|(expected, command)| (expected, command, analyse(command, &checks())))
+        .map(|(expected, command)| (expected, command, analyse_command(command, &checks())))
         .filter(|(expected, _, analysis)| analysis.level.number() != **expected)
         .map(|(expected, command, analysis)| {
             format!("{command:?} is {}, not {expected}: {}", analysis.level, analysis.reason)
@@ -124,7 +124,7 @@ fn the_table_is_as_large_as_it_should_be_and_no_command_is_in_it_twice() {
 fn deceptive_commands_have_the_level_of_what_they_do() {
     let wrong: Vec<String> = DECEPTIVE
         .iter()
-        .map(|(expected, command)| (expected, command, analyse(command, &checks())))
+        .map(|(expected, command)| (expected, command, analyse_command(command, &checks())))
         .filter(|(expected, _, analysis)| analysis.level.number() != **expected)
         .map(|(expected, command, analysis)| {
             format!("{command:?} is {}, not {expected}: {}", analysis.level, analysis.reason)
@@ -136,7 +136,7 @@ fn deceptive_commands_have_the_level_of_what_they_do() {
 #[test]
 fn what_reaches_outside_is_level_3() {
     for command in OUTSIDE {
-        let analysis = analyse(command, &checks());
+        let analysis = analyse_command(command, &checks());
         assert_eq!(analysis.level, Level::System, "{command}: {}", analysis.reason);
     }
 }
@@ -144,7 +144,7 @@ fn what_reaches_outside_is_level_3() {
 #[test]
 fn what_changes_files_of_the_project_by_its_own_words_is_level_1() {
     for command in EDITS {
-        let analysis = analyse(command, &checks());
+        let analysis = analyse_command(command, &checks());
         assert_eq!(analysis.level, Level::Edit, "{command}: {}", analysis.reason);
         assert!(analysis.complete && !analysis.beyond_undo, "{command}");
     }
@@ -156,7 +156,7 @@ fn what_changes_files_of_the_project_by_its_own_words_is_level_1() {
 #[test]
 fn ordinary_work_is_level_2() {
     for command in ORDINARY {
-        let analysis = analyse(command, &checks());
+        let analysis = analyse_command(command, &checks());
         assert_eq!(analysis.level, Level::Shell, "{command}: {}", analysis.reason);
         assert_eq!(analysis.destroys, None, "{command}");
     }
@@ -176,7 +176,7 @@ fn the_projects_own_checks_are_level_1() {
         "cargo test --workspace > log",
         "for i in 1 2; do cargo test --workspace; done",
     ] {
-        let analysis = analyse(command, &checks());
+        let analysis = analyse_command(command, &checks());
         assert_eq!(analysis.level, Level::Edit, "{command}: {}", analysis.reason);
     }
     for command in [
@@ -204,14 +204,15 @@ fn the_projects_own_checks_are_level_1() {
     ] {
         assert!(level(command) >= Level::Shell, "{command:?}");
     }
-    assert_eq!(analyse("", &[String::new()]).level, Level::Shell);
-    assert_eq!(analyse("evil", &["  ".to_owned()]).level, Level::Shell);
+    assert_eq!(analyse_command("", &[String::new()]).level, Level::Shell);
+    assert_eq!(analyse_command("evil", &["  ".to_owned()]).level, Level::Shell);
 }
 
 #[test]
 fn a_directory_counts_as_part_of_the_command() {
     let known = checks();
-    let level = |directory: &str, command: &str| analyse(&in_directory(directory, command), &known).level;
+    let level =
+        |directory: &str, command: &str| analyse_command(&in_directory(directory, command), &known).level;
     assert_eq!(in_directory("a b", "ls"), "cd -- 'a b' && ls");
     assert_eq!(in_directory("it's", "ls"), "cd -- 'it'\\''s' && ls");
     let cases = [
@@ -335,7 +336,7 @@ fn reasons_are_one_line() {
         .chain(OUTSIDE)
         .chain(DECEPTIVE.iter().map(|(_, command)| command));
     for command in all {
-        let analysis = analyse(command, &checks());
+        let analysis = analyse_command(command, &checks());
         let parts = analysis.parts.into_iter().flat_map(|part| [Some(part.reason), part.destroys]);
         for text in [Some(analysis.reason), analysis.destroys].into_iter().chain(parts).flatten() {
             assert!(!text.is_empty() && text.chars().count() < 300, "{command:?}: {text}");
@@ -369,6 +370,6 @@ fn a_reason_names_the_one_part_that_asks() {
         ("ls 'a", "it runs `ls 'a` (it is not what a shell's grammar expects)"),
     ];
     for (command, reason) in cases {
-        assert_eq!(analyse(command, &[]).reason, reason, "{command}");
+        assert_eq!(analyse_command(command, &[]).reason, reason, "{command}");
     }
 }

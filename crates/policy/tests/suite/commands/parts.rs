@@ -1,9 +1,9 @@
 //! Every program that a command runs is a part of it, wrappers and what they wrap.
 
-use journeyman_policy::{Part, analyse};
+use journeyman_policy::{CommandPart, analyse_command};
 
 /// A part in one line: `?` before what isn't known, `> file` for what it writes, `@host` for hosts.
-fn line(part: &Part) -> String {
+fn line(part: &CommandPart) -> String {
     let words =
         part.words.iter().map(|word| if word.known { word.text.clone() } else { format!("?{}", word.text) });
     let writes = part.writes.iter().map(|word| format!("> {}", word.text));
@@ -41,7 +41,7 @@ fn complete_commands_have_all_their_parts() {
         ("env -S 'make all' x", &["env -S make all x", "make all x"]),
     ];
     for (command, expected) in cases {
-        let analysis = analyse(command, &[]);
+        let analysis = analyse_command(command, &[]);
         let lines: Vec<String> = analysis.parts.iter().map(line).collect();
         let expected: Vec<&str> = expected.iter().map(|line| line.trim_start()).collect();
         assert_eq!(lines, expected, "{command}");
@@ -78,7 +78,7 @@ fn what_is_not_understood_is_never_complete_and_shows_what_it_may_run() {
     ];
     let mut missed = Vec::new();
     for (command, program) in cases {
-        let analysis = analyse(command, &[]);
+        let analysis = analyse_command(command, &[]);
         assert!(!analysis.complete, "{command}");
         let found =
             analysis.parts.iter().any(|part| part.words.first().is_some_and(|word| word.text == program));

@@ -1,10 +1,11 @@
-//! What read-only means, tried: the commands that are called so are run by `/bin/sh`, and change nothing.
+//! What read-only means, tried: the commands that are called so are run by `/bin/sh`, and change
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use journeyman_policy::analyse;
+use journeyman_policy::analyse_command;
 use journeyman_protocol::Level;
 
 use crate::commands::everyday::EVERYDAY;
@@ -26,7 +27,8 @@ fn everything(root: &Path) -> BTreeMap<String, (Vec<u8>, u32, i64, i64)> {
         if metadata.is_dir() {
             waiting.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         }
-        // git may write its own index anew when it is asked for the status: that is no change of the project.
+        // git may write its own index anew when it is asked for the status: that is no change of
+        // the project.
         let name = path.display().to_string();
         if !name.contains("/.git") {
             found.insert(name, (content, metadata.mode(), metadata.mtime(), metadata.mtime_nsec()));
@@ -79,7 +81,7 @@ fn what_is_called_read_only_changes_nothing_when_it_runs() {
     let mut run = 0;
     let everyday = EVERYDAY.iter().map(|(_, command)| command);
     for command in HARMLESS.iter().chain(everyday) {
-        if analyse(command, &[]).level != Level::ReadOnly
+        if analyse_command(command, &[]).level != Level::ReadOnly
             || SKIPPED.iter().any(|skipped| command.contains(skipped))
         {
             continue;

@@ -1,6 +1,6 @@
 //! What holds for any command.
 
-use journeyman_policy::analyse;
+use journeyman_policy::analyse_command;
 use journeyman_protocol::Level;
 use proptest::prelude::*;
 
@@ -157,7 +157,7 @@ proptest! {
         for layer in layers {
             command = around(&command, layer, &simple(reader, &ways));
         }
-        prop_assert!(analyse(&command, &[]).level >= level, "{}", command);
+        prop_assert!(analyse_command(&command, &[]).level >= level, "{}", command);
     }
 
     #[test]
@@ -167,10 +167,11 @@ proptest! {
         ways in prop::collection::vec(any::<u8>(), 0..6),
         layer in prop::sample::select(HARMLESS_WAYS.to_vec()),
     ) {
-        // The grammar reads a backslash at the start of a line as part of the line before; that asks.
+        // The grammar reads a backslash at the start of a line as part of the line before; that
+        // asks.
         let ways: Vec<u8> = ways.into_iter().map(|way| if way % 6 == 1 { 0 } else { way }).collect();
         let command = around(&simple(first, &ways), layer, &simple(second, &ways));
-        let analysis = analyse(&command, &[]);
+        let analysis = analyse_command(&command, &[]);
         prop_assert!(analysis.level == Level::ReadOnly && analysis.complete, "{}: {}", command, analysis.reason);
     }
 
@@ -187,7 +188,7 @@ proptest! {
         // Behind `!` and the like there is no place for a variable.
         prop_assume!(variable.is_empty() || !matches!(layer % 26, 9 | 10 | 21 | 23 | 25));
         let command = around(&edit, layer, &simple(reader, &ways));
-        let analysis = analyse(&command, &[]);
+        let analysis = analyse_command(&command, &[]);
         prop_assert!(analysis.level == Level::Edit && analysis.complete, "{}: {}", command, analysis.reason);
     }
 
@@ -205,7 +206,7 @@ proptest! {
         let mut words: Vec<&str> = known.split(' ').collect();
         words.insert(1 + at.index(words.len()), place);
         let command = words.join(" ");
-        let analysis = analyse(&command, &[]);
+        let analysis = analyse_command(&command, &[]);
         prop_assert!(analysis.level >= Level::Shell, "{}: {}", command, analysis.reason);
     }
 
@@ -214,7 +215,7 @@ proptest! {
         pieces in prop::collection::vec((a_piece(), prop::sample::select(vec![" ", "", "|", ";", "&&", "\n", "$(", ")", "'", "\"", "<<E\n"])), 0..9)
     ) {
         let command: String = pieces.into_iter().flat_map(|(piece, glue)| [piece, glue.to_owned()]).collect();
-        let analysis = analyse(&command, &[]);
+        let analysis = analyse_command(&command, &[]);
         prop_assert!(!analysis.reason.is_empty());
         if analysis.level == Level::Edit {
             let written = analysis.parts.iter().flat_map(|part| &part.writes);
@@ -237,16 +238,16 @@ proptest! {
         // What makes no command of its own, or one of two.
         let whole = |text: &str| ["'", "\"", "`"].iter().all(|quote| text.matches(quote).count().is_multiple_of(2)) && !text.contains("<<") && !text.contains('#') && !text.ends_with('\\') && !text.trim().is_empty();
         prop_assume!(whole(first) && whole(second));
-        let alone = analyse(first, &[]).level;
-        let longer = analyse(&format!("{first}{glue}{second}"), &[]);
+        let alone = analyse_command(first, &[]).level;
+        let longer = analyse_command(&format!("{first}{glue}{second}"), &[]);
         prop_assert!(longer.level >= alone, "{first:?}{glue:?}{second:?}: {} before {alone}", longer.level);
-        let longer = analyse(&format!("{second}{glue}{first}"), &[]);
+        let longer = analyse_command(&format!("{second}{glue}{first}"), &[]);
         prop_assert!(longer.level >= alone, "{second:?}{glue:?}{first:?}: {} before {alone}", longer.level);
     }
 
     #[test]
     fn opening_a_command_with_more_rights_is_always_seen(command in a_piece(), quoted in any::<bool>()) {
         let text = if quoted { format!("sh -c \"sudo {command}\"") } else { format!("sudo {command}") };
-        prop_assert_eq!(analyse(&text, &[]).level, Level::System, "{}", text);
+        prop_assert_eq!(analyse_command(&text, &[]).level, Level::System, "{}", text);
     }
 }

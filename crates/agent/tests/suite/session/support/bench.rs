@@ -10,7 +10,7 @@ use journeyman_agent::{
 };
 use journeyman_model::Model;
 use journeyman_policy::secrets::Redactor;
-use journeyman_policy::{Layer, Policy, Rules};
+use journeyman_policy::{Policy, RuleLayer, Rules};
 use journeyman_protocol::{
     Envelope, Event, Mode, RunReport, SandboxNeeds, SandboxTier, Seq, SessionId, UnixMillis,
 };
@@ -85,7 +85,7 @@ impl Bench {
             std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&outside.join("blobs"), 1 << 30).unwrap());
-        let guarded = Some(journeyman_policy::GUARDS);
+        let guarded = Some(journeyman_policy::GUARD_RULES);
         let options = Options { guarded, ..Options::new(outside.join("state"), blobs) };
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let log = Watched::over(store(&outside), failing);
@@ -113,7 +113,7 @@ impl Bench {
 
     /// With rules of the user's.
     pub(crate) fn with_rules(mut self, text: &str) -> Self {
-        let rules = Rules::parse(text, Layer::User, "policy.toml").unwrap();
+        let rules = Rules::parse(text, RuleLayer::User, "policy.toml").unwrap();
         self.policy = self.policy.clone().with_rules(rules);
         self
     }
