@@ -58,7 +58,9 @@ pub fn load_policy(
     let user = environment.config_dir().map(|dir| dir.join(POLICY_FILE));
     let mut places = vec![(RuleLayer::Admin, admin.map(Path::to_owned)), (RuleLayer::User, user)];
     let projects: Vec<&Path> = dirs_of_repository(root);
-    places.extend(projects.iter().map(|dir| (RuleLayer::Project, Some(dir.join(PROJECT_DIR).join(POLICY_FILE)))));
+    places.extend(
+        projects.iter().map(|dir| (RuleLayer::Project, Some(dir.join(PROJECT_DIR).join(POLICY_FILE)))),
+    );
     let mut projects = projects.into_iter();
     let mut loaded = LoadedPolicy { policy: Policy::default(), files: Vec::new() };
     for (layer, path) in places {

@@ -411,7 +411,7 @@ impl PathPattern {
     }
 
     /// Returns true if a path with these components, in lower case, may be one that
-    /// [`touches`](Self::touches) accepts. One of the pattern's own components has to be among
+    /// [`touches`](Self::matches_or_contains) accepts. One of the pattern's own components has to be among
     /// them.
     pub(super) fn may_touch(&self, names: &Names) -> bool {
         let texts = self.names.iter().filter_map(|name| match name {
