@@ -236,7 +236,7 @@ impl<'a> HookRunner<'a> {
             Outcome::Signaled(signal) => failed(format!("{words}\na hook was ended by signal {signal}")),
             Outcome::SetupFailed(reason) => Err(self.found.refusal(reason)),
             excess => {
-                failed(format!("{words}\na hook was killed for {}", excess.excess().unwrap_or_default()))
+                failed(format!("{words}\na hook was killed for {}", excess.exceeded_limit().unwrap_or_default()))
             }
         }
     }

@@ -174,7 +174,7 @@ impl<'a> GitReader<'a> {
                 Err(GitError::Failed { action, words: format!("it was ended by signal {signal}") })
             }
             excess @ (Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit) => {
-                let words = format!("it was killed for {}", excess.excess().unwrap_or_default());
+                let words = format!("it was killed for {}", excess.exceeded_limit().unwrap_or_default());
                 Err(GitError::Failed { action, words })
             }
             Outcome::SetupFailed(words) => Err(GitError::Failed { action, words }),

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use journeyman_sandbox::{ContainerImage, ContainerSettings, Progress, RecipeSource, container_recipe};
+use journeyman_sandbox::{ContainerImage, ContainerSettings, Progress, RecipeSource, read_container_recipe};
 
 use crate::config::{Config, Environment, ProjectImage, TrustStore};
 use crate::{Context as _, HostError, Prompts};
@@ -26,7 +26,7 @@ pub(crate) fn load_image_recipe(
         ProjectImage::Devcontainer => RecipeSource::Devcontainer,
         ProjectImage::Dockerfile(path) => RecipeSource::Dockerfile(path.clone()),
     };
-    let recipe = container_recipe(root, &source)
+    let recipe = read_container_recipe(root, &source)
         .map_err(|error| HostError::usage(format_args!("sandbox.container.project: {error}")))?;
     let (path, hash) = (root.join(recipe.file()), recipe.digest());
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
@@ -40,7 +40,7 @@ pub(crate) fn load_image_recipe(
             ))
         };
         let (Some(store), Some(prompts)) = (store, prompts) else { return Err(refused()) };
-        let (names, values): (Vec<String>, Vec<String>) = recipe.described().into_iter().unzip();
+        let (names, values): (Vec<String>, Vec<String>) = recipe.describe().into_iter().unzip();
         if !prompts.confirm_trust(&path, &names, &values).context("asking for trust")? {
             return Err(refused());
         }

@@ -1,4 +1,4 @@
-//! The seam between picking a way to run commands and the ways there are.
+//! The interface of the ways to run commands.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use crate::run::Running;
 /// A future behind the seam.
 pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// One way to run commands.
+/// A way to run commands.
 pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Returns the back-end's tier.
     fn tier(&self) -> SandboxTier;

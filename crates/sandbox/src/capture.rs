@@ -18,10 +18,10 @@ const CUT_SLACK: usize = 1024;
 /// Chunks waiting for a slow reader; with [`READ_BYTES`] each it bounds what a reader who never
 /// comes costs.
 const LIVE_CHUNKS: usize = 8;
-/// One read. A pipe holds 64 KiB by default, but most output comes in small pieces.
+/// Bytes of one read. A pipe holds 64 KiB by default, but most output comes in small pieces.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
 
-/// One of a command's two output streams.
+/// An output stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -80,7 +80,7 @@ impl Ring {
         self.tail.extend(newest);
     }
 
-    /// Gives each part of what was kept back as soon as it is cleaned: of a large output nothing
+    /// Cleans what was kept. Each part is freed as soon as it is cleaned: of a large output nothing
     /// lies there three times.
     fn into_captured(self) -> Captured {
         let Self { mut head, mut tail, total, .. } = self;
@@ -167,7 +167,7 @@ impl Collector {
         )
     }
 
-    /// Has all of the output written to a file besides.
+    /// Sets the file that takes all of the output besides.
     pub(crate) fn spill_to(&mut self, spilling: Option<Spilling>) {
         self.spilling = spilling;
     }

@@ -24,10 +24,10 @@ pub enum DenialKind {
     Breach,
 }
 
-/// One thing that was denied.
+/// A denied action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// Of which kind.
+    /// The kind of the action.
     pub kind: DenialKind,
     /// The target of the action: a host and port, a path, a limit. Cleaned, and short.
     pub what: String,

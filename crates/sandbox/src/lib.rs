@@ -1,4 +1,4 @@
-//! One command, confined: namespaces, limits, streamed output, the whole tree killed.
+//! Runs a command confined: namespaces, limits, streamed output, the whole tree killed at its end.
 //!
 //! A [`Request`] says what to run and what it may see; a [`Sandbox`] picks a back-end once, tests
 //! it by trying to break out of it, and runs requests. [`Running`] gives output live and ends in a
@@ -76,7 +76,7 @@ pub use clean::clean;
 #[cfg(feature = "containers")]
 pub use container::{
     ContainerImage, ContainerSettings, Recipe, RecipeError, RecipeSource, TreeError,
-    recipe as container_recipe,
+    read_recipe as read_container_recipe,
 };
 pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;

@@ -22,7 +22,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub(crate) use environment::PROXY_PORT;
-pub(crate) use environment::announce;
+pub(crate) use environment::set_proxy_variables;
 pub(crate) use proxy::{Proxy, Serving};
 pub use upstream::{Upstream, UpstreamFuture};
 
@@ -47,7 +47,7 @@ pub enum Network {
 pub struct NetworkRules {
     /// The hosts.
     pub hosts: Vec<HostPattern>,
-    /// Also port 80 and plain HTTP, not 443 alone.
+    /// True if port 80 and plain HTTP are allowed besides port 443.
     pub plain_http: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::{Mounted, OverlayPlan, SandboxError};
 pub(crate) struct OverlayTest(PathBuf);
 
 impl OverlayTest {
-    pub(crate) fn make(directory: &Path) -> Result<Self, SandboxError> {
+    pub(crate) fn create(directory: &Path) -> Result<Self, SandboxError> {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let place = directory.join(format!(".jm-trial-{}-{count}", std::process::id()));

@@ -30,13 +30,13 @@ enum Identity {
     /// A file, by what it says, as far as git reads it.
     Pointer(Vec<u8>),
     Link(Vec<u8>),
-    /// Nothing that could be looked at; never the same as anything.
+    /// An entry that couldn't be read; never equal to another.
     Unknown,
 }
 
 /// The `.git` entries of a project before a command.
 ///
-/// Where they are stored, [`Repositories::placed`] has to say where the project is when they are
+/// Where they are stored, [`Repositories::relocated`] has to say where the project is when they are
 /// read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<(RelPath, Identity)>", into = "Vec<(RelPath, Identity)>")]
@@ -49,11 +49,11 @@ pub struct Repositories {
 }
 
 impl Repositories {
-    /// Looks at these `.git` entries of the project at `root`, given relative to it. `reach` is a
+    /// Reads these `.git` entries of the project at `root`, given relative to it. `reach` is a
     /// path by which this process gets at the files: the root itself, or a copy that commands find
     /// at the root. What the system resolves it to doesn't matter.
     #[must_use]
-    pub fn of(reach: &Path, root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
+    pub fn read(reach: &Path, root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
         let found = entries.into_iter().map(|path| {
             let identity = file_identity(&reach.join(path.as_path()));
             (path, identity)
@@ -61,11 +61,11 @@ impl Repositories {
         Self { reach: reach.to_owned(), root: root.to_owned(), found: found.collect() }
     }
 
-    /// The same entries, of a project that is reached by these paths now (see
-    /// [`Repositories::of`]). On another device than then, directories can't be told from each
+    /// Returns the same entries, of a project that is reached by these paths now (see
+    /// [`Repositories::read`]). On another device than then, directories can't be told from each
     /// other any more: each that is there is taken for the one before.
     #[must_use]
-    pub fn placed(self, reach: &Path, root: &Path, is_same_device: bool) -> Self {
+    pub fn relocated(self, reach: &Path, root: &Path, is_same_device: bool) -> Self {
         let found = self.found.into_iter().map(|(path, known)| {
             let now = file_identity(&reach.join(path.as_path()));
             let known = match (&known, &now) {
@@ -79,7 +79,7 @@ impl Repositories {
 
     /// Returns the paths that must be read-only for a command that may write: the entries, and the
     /// directories beneath the root that they point to. Links are left out, because they can't be
-    /// mounted over; [`Repositories::planted`] notices when one was replaced.
+    /// mounted over; [`Repositories::find_planted`] notices when one was replaced.
     #[must_use]
     pub fn protected(&self) -> Vec<RelPath> {
         let mut all = Vec::with_capacity(self.found.len());
@@ -121,7 +121,7 @@ impl Repositories {
 
     /// Returns true if the entry was there before.
     #[must_use]
-    pub fn has(&self, path: &RelPath) -> bool {
+    pub fn contains(&self, path: &RelPath) -> bool {
         self.found.contains_key(path)
     }
 
@@ -129,7 +129,7 @@ impl Repositories {
     /// that came to another place with a directory above it is the same one, unless it points
     /// elsewhere by a relative path.
     #[must_use]
-    pub fn planted(&self, now: impl IntoIterator<Item = RelPath>) -> Vec<RelPath> {
+    pub fn find_planted(&self, now: impl IntoIterator<Item = RelPath>) -> Vec<RelPath> {
         let is_known = |path: &RelPath| {
             let identity = file_identity(&self.reach.join(path.as_path()));
             match &identity {

@@ -72,17 +72,18 @@ pub enum Streams {
 /// The treatment of a slow reader of live output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Live {
-    /// It doesn't: a reader who lags misses pieces.
+    /// The command is never slowed: a reader who lags misses pieces.
     #[default]
     Lossy,
-    /// It does, as it would with a pipe: [`Running::next`](crate::Running::next) gives every byte.
+    /// The command waits for the reader, as with a pipe: [`Running::next`](crate::Running::next)
+    /// gives every byte.
     Whole,
 }
 
 /// A file that takes a command's whole output, in the order it came, raw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spill {
-    /// Made anew; it must not be there. Never a path that the command sees.
+    /// The path of a file that doesn't exist yet. Never a path that the command sees.
     pub path: PathBuf,
     /// Maximum bytes of the file; output beyond it is only counted.
     pub bytes: u64,

@@ -16,9 +16,9 @@ pub(crate) const TOO_MANY_PROCESSES: &str = "starting the command: more processe
 /// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// By itself, with this code.
+    /// The command ended by itself, with this code.
     Exited(i32),
-    /// By this signal.
+    /// A signal, with this number, ended the command.
     Signaled(i32),
     /// Killed at its wall-time limit.
     TimedOut,
@@ -33,7 +33,7 @@ pub enum Outcome {
     DiskLimit,
     /// Killed by its limit of processor time.
     CpuLimit,
-    /// It never ran: the step of the set-up that failed, on which path, and why.
+    /// The command never ran: the set-up's failed step, its path, and the reason.
     SetupFailed(String),
 }
 
@@ -41,7 +41,7 @@ impl Outcome {
     /// Returns the limit, other than wall time, that the command was killed for: it completes
     /// "killed for …".
     #[must_use]
-    pub fn excess(&self) -> Option<&'static str> {
+    pub fn exceeded_limit(&self) -> Option<&'static str> {
         match self {
             Self::OutputLimit => Some("flooding its output"),
             Self::MemoryLimit => Some("holding more memory than it was given"),

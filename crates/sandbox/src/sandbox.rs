@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::Backend;
-use crate::network::{Network, announce};
+use crate::network::{Network, set_proxy_variables};
 use crate::overlay_test::OverlayTest;
 use crate::request::Request;
 use crate::run::Running;
@@ -77,7 +77,7 @@ impl Sandbox {
 
     /// Returns every allowed back-end in its order, with its guarantees or the reason why it
     /// doesn't work.
-    pub async fn survey(&self) -> Vec<(SandboxTier, Result<Enforcement, SandboxError>)> {
+    pub async fn probe_all(&self) -> Vec<(SandboxTier, Result<Enforcement, SandboxError>)> {
         let mut found = Vec::with_capacity(self.slots.len());
         for slot in &self.slots {
             found.push((slot.backend.tier(), slot.enforcement(&self.settings).await.cloned()));
@@ -156,7 +156,7 @@ impl Sandbox {
     /// As [`mount`](Self::mount); [`SandboxError::Path`] where nothing can be made in the
     /// directory.
     pub fn can_mount(&self, directory: &Path) -> Result<(), SandboxError> {
-        let trial = OverlayTest::make(directory)?;
+        let trial = OverlayTest::create(directory)?;
         let mounted = self.mount(&trial.plan())?;
         trial.write(&mounted)
     }
@@ -178,7 +178,7 @@ impl Sandbox {
         let chosen = self.choose(&request.needs, &request.network).await;
         let (backend, enforcement) = chosen.map_err(|trouble| trouble.error)?;
         if matches!(request.network, Network::Filtered(_)) {
-            announce(&mut request.env);
+            set_proxy_variables(&mut request.env);
         }
         backend.spawn(request, enforcement, cancel).await
     }

@@ -60,7 +60,7 @@ impl Spilling {
         self.file = None;
     }
 
-    /// Bytes that are in the file, and why it ends there if that wasn't wanted.
+    /// Returns the number of bytes in the file, and the reason if the file ended early.
     pub(crate) fn finish(self) -> (u64, Option<Denial>) {
         let denial = self.trouble.map(|trouble| Denial {
             kind: DenialKind::Resource,

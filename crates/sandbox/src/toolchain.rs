@@ -44,7 +44,7 @@ struct Home {
     secrets: &'static [&'static str],
 }
 
-const fn home(
+const fn toolchain_home(
     variable: &'static str,
     default: &'static str,
     caches: &'static [&'static str],
@@ -55,40 +55,40 @@ const fn home(
 
 /// Homes and caches as the tools' own documentation names them. `"."` makes the whole home a cache.
 const TOOLCHAIN_HOMES: &[Home] = &[
-    home("CARGO_HOME", ".cargo", &["registry", "git"], &["credentials", "credentials.toml"]),
-    home("RUSTUP_HOME", ".rustup", &[], &[]),
-    home("NVM_DIR", ".nvm", &[".cache"], &[]),
-    home("FNM_DIR", ".local/share/fnm", &[], &[]),
-    home("VOLTA_HOME", ".volta", &[], &[]),
-    home("BUN_INSTALL", ".bun", &["install/cache"], &[]),
-    home("DENO_DIR", ".cache/deno", &["."], &[]),
-    home("", ".deno", &[], &[]),
-    home("npm_config_cache", ".npm", &["."], &[]),
-    home("PNPM_HOME", ".local/share/pnpm", &["store"], &["rc"]),
-    home("", ".cache/pnpm", &["."], &[]),
-    home("", ".cache/yarn", &["."], &[]),
-    home("YARN_CACHE_FOLDER", ".yarn", &["."], &[]),
-    home("PYENV_ROOT", ".pyenv", &[], &[]),
-    home("RBENV_ROOT", ".rbenv", &[], &[]),
-    home("ASDF_DATA_DIR", ".asdf", &[], &[]),
-    home("MISE_DATA_DIR", ".local/share/mise", &[], &[]),
-    home("SDKMAN_DIR", ".sdkman", &[], &[]),
-    home("", ".local/bin", &[], &[]),
-    home("", ".local/lib", &[], &[]),
-    home("", ".local/share/uv", &[], &["credentials"]),
-    home("", ".local/share/pipx", &[], &[]),
-    home("PIP_CACHE_DIR", ".cache/pip", &["."], &[]),
-    home("UV_CACHE_DIR", ".cache/uv", &["."], &[]),
-    home("GOROOT", "", &[], &[]),
-    home("", "sdk", &[], &[]),
-    home("GOPATH", "go", &["pkg"], &[]),
-    home("GOMODCACHE", "go/pkg/mod", &["."], &[]),
-    home("GOCACHE", ".cache/go-build", &["."], &[]),
-    home("", ".m2", &["."], &["settings.xml", "settings-security.xml"]),
-    home("GRADLE_USER_HOME", ".gradle", &["."], &["gradle.properties"]),
-    home("GEM_HOME", ".gem", &["."], &["credentials"]),
-    home("VIRTUAL_ENV", "", &[], &["pip.conf"]),
-    home("JAVA_HOME", "", &[], &[]),
+    toolchain_home("CARGO_HOME", ".cargo", &["registry", "git"], &["credentials", "credentials.toml"]),
+    toolchain_home("RUSTUP_HOME", ".rustup", &[], &[]),
+    toolchain_home("NVM_DIR", ".nvm", &[".cache"], &[]),
+    toolchain_home("FNM_DIR", ".local/share/fnm", &[], &[]),
+    toolchain_home("VOLTA_HOME", ".volta", &[], &[]),
+    toolchain_home("BUN_INSTALL", ".bun", &["install/cache"], &[]),
+    toolchain_home("DENO_DIR", ".cache/deno", &["."], &[]),
+    toolchain_home("", ".deno", &[], &[]),
+    toolchain_home("npm_config_cache", ".npm", &["."], &[]),
+    toolchain_home("PNPM_HOME", ".local/share/pnpm", &["store"], &["rc"]),
+    toolchain_home("", ".cache/pnpm", &["."], &[]),
+    toolchain_home("", ".cache/yarn", &["."], &[]),
+    toolchain_home("YARN_CACHE_FOLDER", ".yarn", &["."], &[]),
+    toolchain_home("PYENV_ROOT", ".pyenv", &[], &[]),
+    toolchain_home("RBENV_ROOT", ".rbenv", &[], &[]),
+    toolchain_home("ASDF_DATA_DIR", ".asdf", &[], &[]),
+    toolchain_home("MISE_DATA_DIR", ".local/share/mise", &[], &[]),
+    toolchain_home("SDKMAN_DIR", ".sdkman", &[], &[]),
+    toolchain_home("", ".local/bin", &[], &[]),
+    toolchain_home("", ".local/lib", &[], &[]),
+    toolchain_home("", ".local/share/uv", &[], &["credentials"]),
+    toolchain_home("", ".local/share/pipx", &[], &[]),
+    toolchain_home("PIP_CACHE_DIR", ".cache/pip", &["."], &[]),
+    toolchain_home("UV_CACHE_DIR", ".cache/uv", &["."], &[]),
+    toolchain_home("GOROOT", "", &[], &[]),
+    toolchain_home("", "sdk", &[], &[]),
+    toolchain_home("GOPATH", "go", &["pkg"], &[]),
+    toolchain_home("GOMODCACHE", "go/pkg/mod", &["."], &[]),
+    toolchain_home("GOCACHE", ".cache/go-build", &["."], &[]),
+    toolchain_home("", ".m2", &["."], &["settings.xml", "settings-security.xml"]),
+    toolchain_home("GRADLE_USER_HOME", ".gradle", &["."], &["gradle.properties"]),
+    toolchain_home("GEM_HOME", ".gem", &["."], &["credentials"]),
+    toolchain_home("VIRTUAL_ENV", "", &[], &["pip.conf"]),
+    toolchain_home("JAVA_HOME", "", &[], &[]),
 ];
 
 /// A home whose sources are other projects: only its programs are shown, besides its caches.
@@ -138,7 +138,7 @@ const PASSED_VARIABLES: [&str; 26] = [
     "SOURCE_DATE_EPOCH",
 ];
 
-/// Set whatever the host has: no terminal, no prompt, no pager, no editor.
+/// Variables that are set whatever the host has: no terminal, no prompt, no pager, no editor.
 const FIXED_VARIABLES: [(&str, &str); 16] = [
     ("TERM", "dumb"),
     ("CI", "1"),

@@ -515,7 +515,7 @@ pub(crate) fn ending(outcome: &Outcome) -> String {
         Outcome::TimedOut => "killed at its time limit".to_owned(),
         Outcome::Cancelled => "stopped".to_owned(),
         excess @ (Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit) => {
-            format!("killed for {}", excess.excess().unwrap_or_default())
+            format!("killed for {}", excess.exceeded_limit().unwrap_or_default())
         }
         Outcome::SetupFailed(reason) => format!("the command did not run: {reason}"),
     }

@@ -25,7 +25,7 @@ pub(crate) fn judge(check: &Check, outcome: &Outcome, output: &str) -> (CheckOut
         Outcome::Signaled(signal) => (failed(None, format!("killed by signal {signal}")), None),
         Outcome::TimedOut => (failed(None, format!("timed out after {}", seconds(check.timeout))), None),
         Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => {
-            (failed(None, format!("killed for {}", outcome.excess().unwrap_or_default())), None)
+            (failed(None, format!("killed for {}", outcome.exceeded_limit().unwrap_or_default())), None)
         }
         Outcome::Cancelled => (not_run("interrupted"), None),
         Outcome::SetupFailed(reason) => (not_run(format!("the sandbox could not be set up: {reason}")), None),

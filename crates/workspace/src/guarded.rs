@@ -123,7 +123,7 @@ impl GuardedState {
         let strict = |path: &&RelPath| !ignored(path) || armed.contains_key(*path);
         let entries: Vec<RelPath> = look.repositories.iter().filter(strict).cloned().collect();
         let repositories =
-            Repositories::of(&workspace.reach_path(), workspace.root(), entries.iter().cloned());
+            Repositories::read(&workspace.reach_path(), workspace.root(), entries.iter().cloned());
         let mut protected = repositories.protected();
         let ino = |dir: &Option<RelPath>| {
             look.notes.get(dir.as_ref().map_or(&b""[..], RelPath::as_bytes)).map_or(0, |noted| noted.ino)

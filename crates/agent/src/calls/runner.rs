@@ -231,7 +231,7 @@ fn exit_notice(exit: &BackgroundExit) -> String {
         Outcome::TimedOut => "was killed at its time limit".to_owned(),
         Outcome::Cancelled => "was stopped".to_owned(),
         excess @ (Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit) => {
-            format!("was killed for {}", excess.excess().unwrap_or_default())
+            format!("was killed for {}", excess.exceeded_limit().unwrap_or_default())
         }
         Outcome::SetupFailed(why) => format!("did not run: {why}"),
     };

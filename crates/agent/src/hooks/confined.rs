@@ -88,7 +88,7 @@ fn command_end_of(completed: Completed) -> CommandEnd {
         Outcome::TimedOut => return CommandEnd::TimedOut,
         Outcome::Cancelled => return CommandEnd::Cancelled,
         Outcome::SetupFailed(why) => return CommandEnd::NotStarted(why),
-        other => return CommandEnd::Killed(other.excess().unwrap_or_default()),
+        other => return CommandEnd::Killed(other.exceeded_limit().unwrap_or_default()),
     };
     let denial = completed.denials.iter().find(|denial| denial.kind != DenialKind::Breach);
     let denial = denial.map(ToString::to_string);

@@ -78,7 +78,7 @@ pub async fn survey_sandboxes(dirs: &StateDirs, config: &Config) -> Result<Sandb
     let settings = dirs.sandbox_settings(config, SANDBOX_TIERS.to_vec(), true)?;
     let root = rustix::process::geteuid().is_root();
     let mut tiers = Vec::new();
-    for (tier, seen) in Sandbox::new(settings).survey().await {
+    for (tier, seen) in Sandbox::new(settings).probe_all().await {
         let is_used = used.as_ref().is_ok_and(|used| used.tier == tier);
         let needs_leave = root && tier != SandboxTier::Namespaces && !config.sandbox_allow_root;
         tiers.push(report_tier(tier, seen, is_used, allowed.contains(&tier), needs_leave));

@@ -50,7 +50,7 @@ impl CommandReport {
                 Some(format!("the command didn't run: {}", clean(reason.as_bytes())))
             }
             Outcome::TimedOut => Some("the command was killed at its time limit; see --timeout".to_owned()),
-            other => other.excess().map(|what| format!("the command was killed for {what}")),
+            other => other.exceeded_limit().map(|what| format!("the command was killed for {what}")),
         }
     }
 
@@ -80,7 +80,7 @@ impl CommandReport {
             Outcome::TimedOut => "timed out".to_owned(),
             Outcome::Cancelled => "interrupted".to_owned(),
             Outcome::SetupFailed(_) => "didn't run".to_owned(),
-            excess => format!("killed for {}", excess.excess().unwrap_or_default()),
+            excess => format!("killed for {}", excess.exceeded_limit().unwrap_or_default()),
         };
         parts.push(format!("{ended} after {:.1} s", duration.as_secs_f64()));
         parts.join(" | ")

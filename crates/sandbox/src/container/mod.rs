@@ -31,7 +31,7 @@ use journeyman_protocol::{Enforcement, SandboxNeeds, SandboxTier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-pub use recipe::{Recipe, RecipeError, RecipeSource, recipe};
+pub use recipe::{Recipe, RecipeError, RecipeSource, read_recipe};
 pub use settings::{ContainerImage, ContainerSettings};
 pub use tree::TreeError;
 

@@ -15,7 +15,7 @@ const MAX_WAITING: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Pool(Mutex<Vec<PooledContainer>>);
 
-/// One that is being looked over, and then free; nothing comes where it isn't as new.
+/// A container that is being checked, and then free; the channel closes if the check fails.
 #[derive(Debug)]
 struct PooledContainer {
     plan: ContainerPlan,
@@ -23,7 +23,7 @@ struct PooledContainer {
 }
 
 impl Pool {
-    /// Takes one of just this make, if there is one.
+    /// Takes a container with just this plan, if there is one.
     pub(super) async fn take(&self, plan: &ContainerPlan) -> Option<Warm> {
         loop {
             let found = {

@@ -111,14 +111,14 @@ impl EscapeTest {
     pub(super) fn prepare(daemon: &Daemon) -> Result<Self, SandboxError> {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let token = format!("{:x}{:x}", now.tv_sec, now.tv_nsec);
-        let directory = TestDirectory::create(&token).map_err(unprepared)?;
-        let server = TcpListener::bind(("127.0.0.1", 0)).map_err(unprepared)?;
+        let directory = TestDirectory::create(&token).map_err(preparation_error)?;
+        let server = TcpListener::bind(("127.0.0.1", 0)).map_err(preparation_error)?;
         Ok(Self { directory, server, token, socket: daemon.socket.clone() })
     }
 
     /// Returns the request that runs the script.
     pub(super) fn request(&self) -> Result<Request, SandboxError> {
-        let port = self.server.local_addr().map_err(unprepared)?.port();
+        let port = self.server.local_addr().map_err(preparation_error)?.port();
         let project = self.directory.0.join("project");
         let mut argv = ["/bin/sh", "-c", ESCAPE_SCRIPT, "canary"].map(str::to_owned).to_vec();
         argv.extend([
@@ -140,12 +140,12 @@ impl EscapeTest {
     /// Returns what a container enforces, from the script's output and the files that it was to
     /// leave alone.
     pub(super) fn judge(&self, completed: &Completed, daemon: &Daemon) -> Result<Enforcement, SandboxError> {
-        let outside = fs::read(self.directory.0.join("outside")).map_err(unprepared)?;
+        let outside = fs::read(self.directory.0.join("outside")).map_err(preparation_error)?;
         judge_output(completed, outside != b"secret\n", daemon)
     }
 }
 
-fn unprepared(source: io::Error) -> SandboxError {
+fn preparation_error(source: io::Error) -> SandboxError {
     SandboxError::Path { what: "preparing the container's test in", path: "/tmp".into(), source }
 }
 

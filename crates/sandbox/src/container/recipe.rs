@@ -68,7 +68,7 @@ pub struct Recipe {
 
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Make {
-    /// It is there already, by this name.
+    /// An image that is on the machine, by this name.
     Named(String),
     Built(Build),
 }
@@ -96,10 +96,10 @@ impl fmt::Debug for Recipe {
 /// The reason why a project's description of its image can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
-    /// There is none.
+    /// The project has no such file.
     #[error("there is no {0} in the project")]
     Missing(String),
-    /// It can't be read.
+    /// The file can't be read.
     #[error(
         "{file} can't be read: {source}; it must be a file of the project's, not a link, of at most 256 KiB"
     )]
@@ -110,7 +110,7 @@ pub enum RecipeError {
         #[source]
         source: io::Error,
     },
-    /// It isn't what it should be.
+    /// The file is malformed.
     #[error("{file} isn't understood: {problem}")]
     Invalid {
         /// The file.
@@ -118,7 +118,7 @@ pub enum RecipeError {
         /// The fault.
         problem: String,
     },
-    /// It asks for what isn't done.
+    /// The file has a key or an instruction that isn't followed.
     #[error("{file} has `{key}`, which isn't followed: {why}")]
     Refused {
         /// The file.
@@ -185,7 +185,7 @@ impl Recipe {
     /// Returns the whole description for the user who is asked to trust it: names and values. The
     /// build's files are named by their size.
     #[must_use]
-    pub fn described(&self) -> Vec<(String, String)> {
+    pub fn describe(&self) -> Vec<(String, String)> {
         let build = match &self.make {
             Make::Named(name) => return vec![("image".to_owned(), name.clone())],
             Make::Built(build) => build,
@@ -208,7 +208,7 @@ impl Recipe {
 ///
 /// # Errors
 /// [`RecipeError`]: which file, and what is wrong with it.
-pub fn recipe(root: &Path, source: &RecipeSource) -> Result<Recipe, RecipeError> {
+pub fn read_recipe(root: &Path, source: &RecipeSource) -> Result<Recipe, RecipeError> {
     let opened = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     let root = opened
         .map_err(|errno| RecipeError::Read { file: root.display().to_string(), source: errno.into() })?;
@@ -476,7 +476,7 @@ mod tests {
             (".devcontainer/Dockerfile", "FROM base:1\nCOPY file /\n"),
             ("file", "x"),
         ]);
-        recipe(root.path(), &RecipeSource::Devcontainer)
+        read_recipe(root.path(), &RecipeSource::Devcontainer)
     }
 
     #[test]
@@ -544,13 +544,13 @@ mod tests {
     fn links_arent_followed() {
         let root = project(&[("real", "FROM base\n")]);
         std::os::unix::fs::symlink("real", root.path().join("Dockerfile")).unwrap();
-        let error = recipe(root.path(), &RecipeSource::Dockerfile(None)).unwrap_err();
+        let error = read_recipe(root.path(), &RecipeSource::Dockerfile(None)).unwrap_err();
         assert!(matches!(error, RecipeError::Read { .. }), "{error}");
         std::fs::remove_file(root.path().join("Dockerfile")).unwrap();
-        let error = recipe(root.path(), &RecipeSource::Dockerfile(None)).unwrap_err();
+        let error = read_recipe(root.path(), &RecipeSource::Dockerfile(None)).unwrap_err();
         assert!(matches!(error, RecipeError::Missing(_)), "{error}");
         let named = RecipeSource::Dockerfile(RelPath::parse("real").ok());
-        assert!(recipe(root.path(), &named).unwrap().is_built());
+        assert!(read_recipe(root.path(), &named).unwrap().is_built());
     }
 
     proptest! {

@@ -19,7 +19,8 @@ const MAX_DEPTH: usize = 64;
 const MAX_PATTERNS: usize = 500;
 /// Bytes of a `.dockerignore`.
 const MAX_IGNORE: u64 = 64 * 1024;
-/// Never given to a build, whatever the project says: history, our own, and where keys usually are.
+/// Names that are never given to a build, whatever the project says: history, our own, and where
+/// keys usually are.
 const NEVER_ARCHIVED: [&str; 3] = [".git", ".journeyman", ".env"];
 const NEVER_ARCHIVED_PREFIX: &str = ".env.";
 
@@ -35,7 +36,7 @@ pub enum TreeError {
         #[source]
         source: io::Error,
     },
-    /// It is too much.
+    /// The directory is too large.
     #[error("more than {0}; name what isn't needed in .dockerignore")]
     TooMuch(&'static str),
     /// A pattern isn't followed.
@@ -113,7 +114,7 @@ impl Walk<'_> {
     ) -> Result<(), TreeError> {
         let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let found = found.map_err(|errno| read_error(path, errno))?;
-        let out = self.ignored.covers(path);
+        let out = self.ignored.is_ignored(path);
         let mut entry =
             TreeEntry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: Vec::new() };
         match FileType::from_raw_mode(found.st_mode) {
@@ -248,7 +249,7 @@ impl Ignored {
         self.0.iter().any(|(keep, _)| *keep)
     }
 
-    fn covers(&self, path: &[Vec<u8>]) -> bool {
+    fn is_ignored(&self, path: &[Vec<u8>]) -> bool {
         if is_never_archived(path) {
             return true;
         }
@@ -301,7 +302,7 @@ mod tests {
 
     fn covers(rules: &str, path: &str) -> bool {
         let path: Vec<Vec<u8>> = path.split('/').map(|name| name.as_bytes().to_vec()).collect();
-        Ignored::parse(rules.as_bytes()).unwrap().covers(&path)
+        Ignored::parse(rules.as_bytes()).unwrap().is_ignored(&path)
     }
 
     #[test]

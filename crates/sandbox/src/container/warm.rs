@@ -1,4 +1,4 @@
-//! One container: made, looked over, kept, and removed.
+//! A container from its creation to its removal: started, checked, kept for further commands.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,13 +41,13 @@ const OWN_PROCESSES: u64 = 4;
 /// Maximum bytes of the check of a container: names at the top of private directories, and the
 /// numbers of mounted files.
 const MAX_CHECK_BYTES: usize = 256 * 1024;
-/// So often, and so far apart, it is looked whether processes are left.
+/// Checks for processes that are left, with a pause between them.
 const MAX_PROCESS_CHECKS: u32 = 8;
 const PROCESS_CHECK_PAUSE: Duration = Duration::from_millis(5);
 /// Maximum time of the check of a container.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
-/// Names what is in the private directories and in shared memory, then which files are mounted.
-/// Nothing of the project's is in its `PATH`.
+/// Lists what is in the private directories and in shared memory, then which files are mounted.
+/// No directory of the project is in its `PATH`.
 const CHECK_SCRIPT: &str = r#"export PATH=/usr/bin:/bin LC_ALL=C
 n=$1; shift
 while [ "$n" -gt 0 ]; do echo "=$1"; ls -A "$1" || exit 1; shift; n=$((n-1)); done

@@ -1,4 +1,4 @@
-//! One command in a container, to its end.
+//! Runs a command in a container, to its end.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,12 +27,12 @@ use crate::run::{Completed, Outcome, ResourceUsage};
 const MAX_OUTPUT_WAIT: Duration = Duration::from_millis(250);
 /// Maximum wait for the kernel's report that memory ran out, after a command was killed.
 const OOM_WAIT: Duration = Duration::from_millis(300);
-/// So often, and so far apart, the daemon is asked for the code of a command whose streams ended;
-/// after that, it is asked as often as the disk.
+/// Queries for the exit code of a command whose streams ended, with a short pause between them;
+/// later queries are [`DISK_CHECK_INTERVAL`] apart.
 const FAST_QUERIES: u32 = 5;
 const FAST_QUERY_PAUSE: Duration = Duration::from_millis(5);
 /// The interval between two checks of the disk.
-const DISK_PAUSE: Duration = Duration::from_millis(100);
+const DISK_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Exit codes of a shell whose program doesn't exist or can't be run; the runtime's message of the
 /// same begins so.
 const NOT_RUN_CODES: [i64; 2] = [126, 127];
@@ -155,7 +155,7 @@ async fn wait_for_full_disk(job: &ContainerJob) {
     let Some(before) = free() else { return std::future::pending().await };
     let most = job.limits.disk_bytes.unwrap_or(before / 4);
     loop {
-        tokio::time::sleep(DISK_PAUSE).await;
+        tokio::time::sleep(DISK_CHECK_INTERVAL).await;
         if free().is_some_and(|now| before.saturating_sub(now) > most) {
             return;
         }
@@ -319,7 +319,7 @@ async fn exit_code(warm: &Warm, id: &str) -> Result<i64, ApiError> {
         }
         // It closed its streams and goes on; it is waited for until its time is over.
         asked += 1;
-        tokio::time::sleep(if asked < FAST_QUERIES { FAST_QUERY_PAUSE } else { DISK_PAUSE }).await;
+        tokio::time::sleep(if asked < FAST_QUERIES { FAST_QUERY_PAUSE } else { DISK_CHECK_INTERVAL }).await;
     }
 }
 

@@ -19,10 +19,11 @@ use super::policy::Policy;
 use super::steps::{Access, Step};
 use super::sys;
 
-/// Between two looks. A process can't touch much more than 100 MB in that time.
+/// The time between two checks. A process can't touch much more than 100 MB in that time.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Between two looks at files in memory that have no name, which have to be sought.
-const NAMELESS_EVERY: Duration = Duration::from_millis(250);
+/// The time between two counts of files in memory without a name, for which all descriptors are
+/// searched.
+const NAMELESS_INTERVAL: Duration = Duration::from_millis(250);
 /// An expensive measurement may take this part of the time.
 const MEASUREMENT_SHARE: u32 = 8;
 /// Entries of the writable paths that are looked at for what grew; what comes after isn't counted.
@@ -42,7 +43,7 @@ pub(super) struct Bounds {
     page: u64,
     ticks: u64,
     next: Instant,
-    /// Before then nothing dear is looked at again.
+    /// The time before which no expensive measurement is made again.
     rested: Instant,
 }
 
@@ -122,7 +123,7 @@ impl Bounds {
         let now = Instant::now();
         if now >= self.nameless.1 {
             let held = nameless_file_bytes(processes);
-            self.nameless = (held, now + NAMELESS_EVERY.max(now.elapsed() * 2 * MEASUREMENT_SHARE));
+            self.nameless = (held, now + NAMELESS_INTERVAL.max(now.elapsed() * 2 * MEASUREMENT_SHARE));
         }
         let stored: u64 = self.stores.iter().filter_map(used_bytes).sum();
         stored.saturating_add(shared_segment_bytes()).saturating_add(self.nameless.0)
@@ -221,7 +222,7 @@ fn memory_file_systems(policy: &Policy<&CStr>) -> Vec<OwnedFd> {
     stores
 }
 
-/// Bytes that a file system holds.
+/// Returns the bytes that a file system holds.
 fn used_bytes(place: &OwnedFd) -> Option<u64> {
     let found = rustix::fs::fstatvfs(place).ok()?;
     Some(found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
@@ -309,8 +310,8 @@ fn free_bytes(place: &OwnedFd) -> Option<u64> {
     Some(found.f_bfree.saturating_mul(found.f_frsize))
 }
 
-/// Bytes that the processes, and those that were waited for, had written to disks. Allocated ones
-/// don't count.
+/// Returns the bytes that the processes, and those that were waited for, had written to disks.
+/// Allocated ones don't count.
 fn written_bytes(processes: &[PathBuf]) -> u64 {
     let of = |process: &PathBuf| {
         let text = fs::read_to_string(process.join("io")).unwrap_or_default();

@@ -10,7 +10,8 @@ use rustix::process::Pid;
 use super::policy::Canary;
 use super::sys;
 
-/// One bit for each way out, with what it means. [`NAMESPACE_NESTED`] is told, not fatal.
+/// The escapes that are tried: a bit for each, and its description. [`NAMESPACE_NESTED`] is
+/// reported and not fatal.
 pub(super) const ESCAPES: [(i32, &str); 12] = [
     (1, "a file outside the project could be read"),
     (2, "a file outside the project could be written"),
@@ -25,17 +26,17 @@ pub(super) const ESCAPES: [(i32, &str); 12] = [
     (BOUNDING_SET_KEPT, "capabilities weren't given up for good"),
     (METADATA_CHANGED, "modes of files outside the project could be changed"),
 ];
-/// The escapes that Landlock alone leaves open: in a writable project everything can be written, …
+/// Left open by Landlock alone: in a writable project everything can be written.
 const PROTECTED_WRITTEN: i32 = 8;
-/// … processes outside can be seen, …
+/// Left open by Landlock alone: processes outside can be seen.
 const PROCESS_SEEN: i32 = 32;
-/// … and a user who has no capability can't give up the right to have some. None can be gained all
-/// the same.
+/// Left open by Landlock alone: a user without capabilities can't give up the bounding set. None
+/// can be gained all the same.
 const BOUNDING_SET_KEPT: i32 = 8192;
 /// Landlock has no right for a file's mode, times and owner. They are held where the kernel can ask
 /// the supervisor.
 pub(super) const METADATA_CHANGED: i32 = 32768;
-/// All of these.
+/// All escapes that Landlock alone leaves open.
 pub(super) const BEYOND_LANDLOCK: i32 =
     PROTECTED_WRITTEN | PROCESS_SEEN | BOUNDING_SET_KEPT | METADATA_CHANGED;
 /// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
@@ -58,7 +59,7 @@ fn can_open(path: &CStr, flags: OFlags) -> bool {
     rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)).is_ok()
 }
 
-/// Tries everything; the bits of what got out.
+/// Tries every escape, and returns the bits of those that succeeded.
 pub(super) fn try_escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, counted: bool) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {

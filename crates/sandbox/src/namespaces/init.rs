@@ -75,7 +75,7 @@ pub(super) fn send_message(control: &OwnedFd, message: HelperMessage) {
 /// The namespaces that depend on no command, so that they can be made before there is one.
 const EARLY_NAMESPACES: libc::c_int =
     libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-/// Those that begin with pid 1: the mounts are the host's of that moment.
+/// The namespaces that begin with pid 1: the mounts are the host's of that moment.
 const LATE_NAMESPACES: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
 
 /// Makes the namespaces that can be made before there is a command, and waits for one. Nothing of

@@ -107,7 +107,7 @@ impl Stage {
 /// A message from the helper to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HelperMessage {
-    /// It is a helper.
+    /// The process is a helper.
     Hello,
     /// Pid 1 of the sandbox, as the host numbers it, is a child of the agent from now on.
     Started { pid: i32 },

@@ -230,7 +230,7 @@ impl Drop for MountHelper {
 
 type Descriptors = (OwnedFd, OwnedFd, OwnedFd);
 
-/// Has a helper carry out the order.
+/// Starts a helper, which carries out the order.
 fn run_helper(
     settings: &SandboxSettings,
     order: &MountOrder<CString>,

@@ -30,7 +30,8 @@ pub(super) fn run(control: &OwnedFd) -> ! {
 fn carry_out_order(control: &OwnedFd) -> Result<(), SetupFailure> {
     send_message(control, HelperMessage::Hello);
     let order = read_frame(control, MAGIC).at_stage(Stage::Policy)?;
-    let order = order.get(HEADER_BYTES..).and_then(MountOrder::decode).ok_or_else(outer_helper::malformed)?;
+    let order =
+        order.get(HEADER_BYTES..).and_then(MountOrder::decode).ok_or_else(outer_helper::malformed_frame)?;
     sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).at_stage(Stage::Namespaces)?;
     map_users(control, &order).at_stage(Stage::Identity)?;
     // Nothing of this shows outside; but what is unmounted outside doesn't stay mounted here.

@@ -39,7 +39,7 @@ pub(super) fn receive_order(control: &OwnedFd, magic: [u8; 4]) -> Result<Receive
 }
 
 /// Returns the failure for a malformed frame.
-pub(super) fn malformed() -> SetupFailure {
+pub(super) fn malformed_frame() -> SetupFailure {
     SetupFailure(Stage::Policy, 1, Errno::PROTO)
 }
 

@@ -23,8 +23,8 @@ const MAX_MOUNTS: usize = 512;
 /// Paths with links out of the project that are kept read-only by a mount each: 20 ms in all.
 const MAX_LINKED: usize = 512;
 
-/// Never a project's root nor writable, whether or not they exist. Beneath the first five nothing
-/// is, either.
+/// Paths that are never a project's root nor writable, whether or not they exist. For the first
+/// [`RESERVED_WHOLE`], the same holds for everything beneath.
 pub(crate) const RESERVED_PATHS: [&str; 22] = [
     "/proc",
     "/sys",

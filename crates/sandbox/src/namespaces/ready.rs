@@ -153,7 +153,7 @@ impl ReadyHelper {
     }
 }
 
-/// Has a helper started for the next command.
+/// The means to start a helper for the next command.
 pub(super) struct NextHelper {
     slot: Weak<Mutex<HelperSlot>>,
     settings: SandboxSettings,

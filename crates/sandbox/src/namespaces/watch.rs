@@ -36,7 +36,7 @@ const KILL_WAIT: Duration = Duration::from_secs(5);
 /// Maximum time that dropping a running command waits for its end; usually a few milliseconds.
 const DROP_WAIT: Duration = Duration::from_secs(2);
 
-/// Between two looks at whether the kernel killed a process of the command for want of memory.
+/// The time between two checks for a process that the kernel killed for lack of memory.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Full reads in a row, before anything else is looked at again: what fits into the pipe.
@@ -97,9 +97,9 @@ struct Processes {
     /// The signal that ends that process.
     signal: Signal,
     usage: Option<ResourceUsage>,
-    /// It didn't end though killed, and nobody waits for it here.
+    /// True if the process didn't end though killed, and nobody waits for it here.
     given_up: bool,
-    /// Pid 1 said that nothing but itself is left, and ends.
+    /// True if pid 1 reported that it is the last process, and ends.
     ending: bool,
 }
 

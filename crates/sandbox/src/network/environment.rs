@@ -46,7 +46,7 @@ const PROXY_VARIABLES: [(&str, &str); 21] = [
 ];
 
 /// Sets what isn't set.
-pub(crate) fn announce(env: &mut BTreeMap<OsString, OsString>) {
+pub(crate) fn set_proxy_variables(env: &mut BTreeMap<OsString, OsString>) {
     for (name, value) in PROXY_VARIABLES {
         env.entry(name.into()).or_insert_with(|| value.into());
     }
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn what_the_caller_set_stays() {
         let mut env = BTreeMap::from([("https_proxy".into(), "http://own:1".into())]);
-        announce(&mut env);
+        set_proxy_variables(&mut env);
         assert_eq!(env.len(), PROXY_VARIABLES.len());
         assert_eq!(env[std::ffi::OsStr::new("https_proxy")], "http://own:1");
         assert!(

@@ -26,7 +26,7 @@ struct Book {
 
 impl Journal {
     /// Records a refused request.
-    pub(super) fn denied(&self, host: String, port: u16, why: &str) {
+    pub(super) fn record_denied(&self, host: String, port: u16, why: &str) {
         self.add_connection(Connection {
             host,
             port,
@@ -39,7 +39,7 @@ impl Journal {
     }
 
     /// Records a connection that is let through, when the result is dropped.
-    pub(super) fn through(&self, host: &str, port: u16) -> JournalEntry {
+    pub(super) fn record_allowed(&self, host: &str, port: u16) -> JournalEntry {
         JournalEntry {
             journal: self.clone(),
             host: host.to_owned(),
@@ -118,12 +118,12 @@ pub(super) struct JournalEntry {
 
 impl JournalEntry {
     /// Records that the connection failed.
-    pub(super) fn failed(&self, why: &'static str) {
+    pub(super) fn record_failed(&self, why: &'static str) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Failed(why);
     }
 
     /// Records that the connection's data was refused.
-    pub(super) fn denied(&self, why: &'static str) {
+    pub(super) fn record_denied(&self, why: &'static str) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Denied(why);
     }
 
@@ -161,8 +161,8 @@ mod tests {
     fn many_hosts_fill_no_memory_and_hide_no_bytes() {
         let journal = Journal::default();
         for index in 0..1000 {
-            journal.denied(format!("host{index}.test"), 443, "no");
-            let entry = journal.through(&format!("sub{index}.allowed.test"), 443);
+            journal.record_denied(format!("host{index}.test"), 443, "no");
+            let entry = journal.record_allowed(&format!("sub{index}.allowed.test"), 443);
             entry.sent.fetch_add(3, Ordering::Relaxed);
             entry.received.fetch_add(4, Ordering::Relaxed);
         }
@@ -179,13 +179,13 @@ mod tests {
     fn the_same_again_is_counted() {
         let journal = Journal::default();
         for _ in 0..5 {
-            journal.denied("a.test".into(), 22, "no");
+            journal.record_denied("a.test".into(), 22, "no");
         }
-        let entry = journal.through("b.test", 443);
-        entry.failed("gone");
+        let entry = journal.record_allowed("b.test", 443);
+        entry.record_failed("gone");
         drop(entry);
-        let entry = journal.through("b.test", 443);
-        entry.denied("another name");
+        let entry = journal.record_allowed("b.test", 443);
+        entry.record_denied("another name");
         drop(entry);
         let (connections, denials) = journal.read();
         let seen: Vec<_> =

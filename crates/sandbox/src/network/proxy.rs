@@ -24,7 +24,7 @@ use super::upstream::{SystemUpstream, Upstream};
 use super::{Connection, Network, NetworkRules};
 use crate::denial::Denial;
 
-/// One read. Two of them are what a connection costs.
+/// Bytes of one read. A connection costs two such buffers.
 const BUFFER_BYTES: usize = 16 * 1024;
 /// Addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 4;
@@ -296,7 +296,7 @@ impl ProxyState {
                 Err(trouble) => Err(trouble.answer()),
             }),
             _ => {
-                self.journal.denied(
+                self.journal.record_denied(
                     display_target(b""),
                     0,
                     "neither HTTP nor SOCKS 5 was spoken to the proxy",
@@ -319,7 +319,7 @@ impl ProxyState {
                 Err(refusal) => {
                     let line = client.unread.split(|b| matches!(b, b'\r' | b'\n')).next().unwrap_or_default();
                     let target = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
-                    self.journal.denied(display_target(target), 0, refusal.why());
+                    self.journal.record_denied(display_target(target), 0, refusal.why());
                     return Ok(Err(ConnectFailure::refused(refusal)));
                 }
             }
@@ -329,14 +329,14 @@ impl ProxyState {
         };
         let head: Vec<u8> = client.unread.drain(..length).collect();
         Ok(head::parse(&head, place).map(Some).map_err(|(host, port, refusal)| {
-            self.journal.denied(host, port, refusal.why());
+            self.journal.record_denied(host, port, refusal.why());
             ConnectFailure::refused(refusal)
         }))
     }
 
     async fn greet_socks(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
         let refuse = |refusal: Refusal| {
-            self.journal.denied(display_target(b""), 0, refusal.why());
+            self.journal.record_denied(display_target(b""), 0, refusal.why());
             Ok(Err(socks::NO_METHOD.to_vec()))
         };
         loop {
@@ -364,7 +364,7 @@ impl ProxyState {
                 }
                 Ok(Parsed::More) => {}
                 Err((host, port, code, refusal)) => {
-                    self.journal.denied(host, port, refusal.why());
+                    self.journal.record_denied(host, port, refusal.why());
                     return Ok(Err(socks::encode_answer(code).to_vec()));
                 }
             }
@@ -379,12 +379,12 @@ impl ProxyState {
     async fn open(&self, target: &Target) -> Result<(JournalEntry, TcpStream), ConnectFailure> {
         let Target { host, port } = target;
         target.check(&self.rules).map_err(|refusal| {
-            self.journal.denied(host.clone(), *port, refusal.why());
+            self.journal.record_denied(host.clone(), *port, refusal.why());
             ConnectFailure::refused(refusal)
         })?;
         let resolved = timeout(self.bounds.resolving, self.upstream.resolve(host)).await;
         let failed = |why| {
-            self.journal.through(host, *port).failed(why);
+            self.journal.record_allowed(host, *port).record_failed(why);
             ConnectFailure::failed(why)
         };
         let addresses = match resolved {
@@ -396,10 +396,10 @@ impl ProxyState {
         // is taken.
         if let Some(what) = addresses.iter().find_map(|address| address::reason_to_refuse(*address)) {
             let why = format!("this host's name leads to {what}, and only public ones are let through");
-            self.journal.denied(host.clone(), *port, &why);
+            self.journal.record_denied(host.clone(), *port, &why);
             return Err(ConnectFailure { status: 403, code: Code::NotAllowed, why });
         }
-        let entry = self.journal.through(host, *port);
+        let entry = self.journal.record_allowed(host, *port);
         for address in addresses.into_iter().take(MAX_ADDRESSES) {
             let connecting = self.upstream.connect(SocketAddr::new(address, *port));
             if let Ok(Ok(server)) = timeout(self.bounds.connecting, connecting).await {
@@ -408,7 +408,7 @@ impl ProxyState {
             }
         }
         let why = "this host doesn't answer";
-        entry.failed(why);
+        entry.record_failed(why);
         Err(ConnectFailure::failed(why))
     }
 
@@ -441,18 +441,18 @@ impl ProxyState {
         };
         match timeout(first, hello).await {
             Err(_) => {
-                entry.failed("nothing was sent through the tunnel");
+                entry.record_failed("nothing was sent through the tunnel");
                 return Ok(());
             }
             Ok(hello) => match hello? {
                 Hello::Named(name) if name.eq_ignore_ascii_case(&target.host) => {}
                 Hello::Unnamed => {}
                 Hello::Named(_) => {
-                    entry.denied("TLS named another host than the one that was asked for");
+                    entry.record_denied("TLS named another host than the one that was asked for");
                     return Ok(());
                 }
                 Hello::Broken => {
-                    entry.denied("only TLS goes through port 443");
+                    entry.record_denied("only TLS goes through port 443");
                     return Ok(());
                 }
                 // It left before it had said anything.
@@ -489,7 +489,7 @@ impl ProxyState {
             write_counted(&mut to_server, head, &entry.sent).await?;
             let sent = send_body(&mut from_client, unread, &mut to_server, &entry.sent, body).await?;
             if let Err(refusal) = sent {
-                entry.denied(refusal.why());
+                entry.record_denied(refusal.why());
                 return Err(io::ErrorKind::InvalidData.into());
             }
             // The answer's end is the end of it all.
@@ -511,7 +511,7 @@ impl ProxyState {
             tokio::time::sleep(self.bounds.idle).await;
             let now = entry.total();
             if now == before {
-                entry.failed("nothing passed for too long");
+                entry.record_failed("nothing passed for too long");
                 return;
             }
             before = now;

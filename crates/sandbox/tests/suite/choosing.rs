@@ -101,7 +101,7 @@ fn root_uses_others_than_the_strongest_only_with_leave() {
 fn every_allowed_one_is_surveyed() {
     let all =
         [SandboxTier::Namespaces, SandboxTier::Bubblewrap, SandboxTier::Landlock, SandboxTier::Unconfined];
-    let found = block_on(Sandbox::new(with(&all)).survey());
+    let found = block_on(Sandbox::new(with(&all)).probe_all());
     let tiers: Vec<SandboxTier> = found.iter().map(|(tier, _)| *tier).collect();
     assert_eq!(tiers, all);
     for (tier, seen) in found {
@@ -166,7 +166,7 @@ fn without_user_namespaces() {
     }
     // What was remembered of a system that had them isn't believed where they are gone, for nothing
     // is claimed that isn't tried: the first command says so.
-    for (tier, seen) in block_on(Sandbox::new(with(&[ns, bwrap])).survey()) {
+    for (tier, seen) in block_on(Sandbox::new(with(&[ns, bwrap])).probe_all()) {
         assert!(matches!(seen, Err(SandboxError::Unavailable { .. })), "{tier}: {seen:?}");
     }
     let landlock = ran(with(&[ns, bwrap, SandboxTier::Landlock]), SandboxTier::Landlock.max_needs());

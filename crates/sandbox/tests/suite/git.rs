@@ -112,10 +112,10 @@ fn repositories_are_protected_with_what_they_point_to() {
     symlink("nested", root.join("alias")).unwrap();
     let entries =
         [".git", "nested/.git", "sub/.git", "elsewhere/.git", "lost/.git", "linked/.git", "alias/.git"];
-    let found = Repositories::of(root, root, paths(&entries));
+    let found = Repositories::read(root, root, paths(&entries));
     let expected = paths(&[".git", "apart/real", "elsewhere/.git", "lost/.git", "nested/.git", "sub/.git"]);
     assert_eq!(found.protected(), expected);
-    assert_eq!(found.planted(paths(&entries)), []);
+    assert_eq!(found.find_planted(paths(&entries)), []);
     let mut request =
         Request::shell(root, "for f in .git nested/.git apart/real; do touch $f/x; done; echo > sub/.git");
     request.protected = found.protected();
@@ -135,7 +135,7 @@ fn what_came_or_was_replaced_is_planted_and_what_was_moved_is_not() {
     fs::write(root.join("sub/.git"), "gitdir: ../a\n").unwrap();
     symlink("../a", root.join("link/.git")).unwrap();
     let before = ["moved/.git", "replaced/.git", "kept/.git", "sub/.git", "link/.git"];
-    let found = Repositories::of(root, root, paths(&before));
+    let found = Repositories::read(root, root, paths(&before));
 
     fs::rename(root.join("moved"), root.join("there")).unwrap();
     fs::rename(root.join("replaced"), root.join("aside")).unwrap();
@@ -146,7 +146,7 @@ fn what_came_or_was_replaced_is_planted_and_what_was_moved_is_not() {
     symlink("../b", root.join("link/.git")).unwrap();
     let now = ["there/.git", "aside/.git", "replaced/.git", "kept/.git", "new/.git", "link/.git"];
     // `sub/.git` is one that a walk passes by.
-    let planted = found.planted(paths(&now));
+    let planted = found.find_planted(paths(&now));
     assert_eq!(planted, paths(&["link/.git", "new/.git", "replaced/.git", "sub/.git"]));
 }
 
@@ -180,12 +180,12 @@ fn repositories_of_a_mount_are_found_by_the_names_that_commands_see() {
     let Some(mounted) = place.mount("copy") else { return };
     for reach in [root.clone(), inside(&mounted, "")] {
         let reach = PathBuf::from(reach.to_str().unwrap().trim_end_matches('/'));
-        let found = Repositories::of(&reach, &root, entries.clone());
+        let found = Repositories::read(&reach, &root, entries.clone());
         assert_eq!(found.protected(), expected, "{}", reach.display());
-        assert_eq!(found.planted(entries.clone()), []);
+        assert_eq!(found.find_planted(entries.clone()), []);
     }
     let reach = inside(&mounted, "");
-    let found = Repositories::of(&reach, &root, entries.clone());
+    let found = Repositories::read(&reach, &root, entries.clone());
     let mut request = place.request(
         &mounted,
         "for f in .git absolute/.git apart/other apart/real; do echo x > $f/x; echo x > $f; done 2>/dev/null; \
@@ -195,5 +195,5 @@ fn repositories_of_a_mount_are_found_by_the_names_that_commands_see() {
     text(request);
     // Changing what lies beside one, which copies directories up, makes it no other one.
     let now = paths(&[".git", "absolute/.git", "relative/.git", "new/.git", "src/deep/.git"]);
-    assert_eq!(found.planted(now), paths(&["new/.git", "src/deep/.git"]));
+    assert_eq!(found.find_planted(now), paths(&["new/.git", "src/deep/.git"]));
 }

@@ -89,12 +89,12 @@ impl GuardedCheck<'_> {
     /// Everything named `.git`.
     fn check_repositories(&mut self) {
         let guard = self.guard;
-        for path in guard.repositories.planted(self.look.repositories.iter().cloned()) {
+        for path in guard.repositories.find_planted(self.look.repositories.iter().cloned()) {
             // Of a pointer or a link the text is kept.
             if guard.known.contains_key(&path) {
                 continue;
             }
-            let was_there = guard.repositories.has(&path);
+            let was_there = guard.repositories.contains(&path);
             if was_there || !self.is_ignored(&path) || self.is_newly_armed(&path) {
                 self.take_away(
                     &path,

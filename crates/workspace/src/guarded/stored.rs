@@ -134,7 +134,7 @@ impl StoredGuard {
         let repositories = self.repositories.clone();
         Ok(GuardedState {
             rules,
-            repositories: repositories.placed(&workspace.reach_path(), workspace.root(), is_same_device),
+            repositories: repositories.relocated(&workspace.reach_path(), workspace.root(), is_same_device),
             known,
             armed: self.armed.iter().cloned().collect(),
             bare: self.bare.iter().map(|(dir, inode, hash)| (dir.clone(), (*inode, *hash))).collect(),

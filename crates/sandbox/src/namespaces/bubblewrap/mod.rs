@@ -40,7 +40,7 @@ use crate::{Base, Network, SandboxError, SandboxSettings};
 use program::BwrapProgram;
 
 /// The guarantee that it lacks.
-const GAP: &str = "layered directories, such as build caches, are read-only";
+const LAYERS_GAP: &str = "layered directories, such as build caches, are read-only";
 
 /// The back-end, with what it keeps between commands.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Backend for Bubblewrap {
             let probed = Probed {
                 tier: SandboxTier::Bubblewrap,
                 program,
-                gaps: vec![GAP.to_owned()],
+                gaps: vec![LAYERS_GAP.to_owned()],
                 groups: self.known.groups.bounded_resources(),
             };
             let start =

@@ -52,9 +52,12 @@ pub(crate) fn run(control: &OwnedFd) -> ! {
 fn run_bwrap(control: &OwnedFd) -> Result<(), SetupFailure> {
     let ReceivedOrder { signals, order, policy: policy_bytes } =
         outer_helper::receive_order(control, frame::MAGIC)?;
-    let order = order.get(HEADER_BYTES..).and_then(OuterOrder::decode).ok_or_else(outer_helper::malformed)?;
-    let policy =
-        policy_bytes.get(HEADER_BYTES..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
+    let order =
+        order.get(HEADER_BYTES..).and_then(OuterOrder::decode).ok_or_else(outer_helper::malformed_frame)?;
+    let policy = policy_bytes
+        .get(HEADER_BYTES..)
+        .and_then(Policy::decode)
+        .ok_or_else(outer_helper::malformed_frame)?;
     let HeldFiles { witness, stdin } = outer_helper::announce_start(control, &policy)?;
     rustix::process::chdir(c"/").at_stage(Stage::Root)?;
     let expected = frame::encode_expected(&identify_files(&order)?);

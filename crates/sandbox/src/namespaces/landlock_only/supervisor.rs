@@ -46,9 +46,12 @@ pub(in super::super) fn run(control: &OwnedFd) -> ! {
 
 fn supervise_command(control: &OwnedFd) -> Result<(), SetupFailure> {
     let ReceivedOrder { signals, order, policy } = outer_helper::receive_order(control, frame::MAGIC)?;
-    let order =
-        order.get(HEADER_BYTES..).and_then(SupervisorOrder::decode).ok_or_else(outer_helper::malformed)?;
-    let policy = policy.get(HEADER_BYTES..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
+    let order = order
+        .get(HEADER_BYTES..)
+        .and_then(SupervisorOrder::decode)
+        .ok_or_else(outer_helper::malformed_frame)?;
+    let policy =
+        policy.get(HEADER_BYTES..).and_then(Policy::decode).ok_or_else(outer_helper::malformed_frame)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at_stage(Stage::Supervise)?;
     // Nothing leaves this process but by the witness.
     let HeldFiles { witness: _witness, stdin } = outer_helper::announce_start(control, &policy)?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use journeyman_protocol::SandboxNeeds;
-use journeyman_sandbox::{ContainerImage, Progress, RecipeSource, Sandbox, container_recipe};
+use journeyman_sandbox::{ContainerImage, Progress, RecipeSource, Sandbox, read_container_recipe};
 
 use crate::common::block_on;
 use crate::container::support::{Place, place, run, text};
@@ -14,7 +14,7 @@ fn in_image(place: &Place, source: &RecipeSource, command: &str) -> (Result<Stri
     let told = Arc::new(Mutex::new(Vec::new()));
     let mut settings = place.settings();
     let container = settings.container.as_mut().unwrap();
-    container.image = ContainerImage::Built(Box::new(container_recipe(&place.root(), source).unwrap()));
+    container.image = ContainerImage::Built(Box::new(read_container_recipe(&place.root(), source).unwrap()));
     let listener = Arc::clone(&told);
     container.progress = Some(Progress::new(move |line| listener.lock().unwrap().push(line.to_owned())));
     let sandbox = Sandbox::new(settings);
