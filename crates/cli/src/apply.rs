@@ -25,7 +25,7 @@ const MAX_REPLY_BYTES: u64 = 16 << 20;
 struct FormatArg(Option<Format>);
 
 /// The names of the formats, and `auto`.
-fn parse_format() -> impl TypedValueParser<Value = FormatArg> {
+fn format_parser() -> impl TypedValueParser<Value = FormatArg> {
     let names = std::iter::once("auto").chain(Format::ALL.into_iter().map(Format::name));
     PossibleValuesParser::new(names).map(|name| FormatArg(name.parse().ok()))
 }
@@ -46,7 +46,7 @@ pub(crate) enum AllowedRisk {
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
     /// The format of the edits
-    #[arg(long, value_parser = parse_format(), default_value = "auto", value_name = "FORMAT", hide_possible_values = true)]
+    #[arg(long, value_parser = format_parser(), default_value = "auto", value_name = "FORMAT", hide_possible_values = true)]
     format: FormatArg,
     /// The file that is meant where the reply names none
     #[arg(long, value_name = "PATH")]

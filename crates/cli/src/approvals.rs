@@ -64,10 +64,10 @@ impl Approvals {
             show_choices(paint, request);
         };
         self.shown = None;
-        let Some(AnsweredRequest { call, answer, written }) = self.queue.answer_first(reply) else {
+        let Some(AnsweredRequest { call, answer, rule_file }) = self.queue.answer_first(reply) else {
             return std::future::pending().await;
         };
-        match written {
+        match rule_file {
             Some(Ok(path)) => errln!("  {}", paint.dim(&format!("written to {}", path.display()))),
             Some(Err(error)) => {
                 let text = printable(&format_args!("it holds in this session only: {error}"));

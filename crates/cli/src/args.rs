@@ -437,7 +437,7 @@ pub(crate) struct SnapshotArgs {
 
 /// The format that a session is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum FormatArg {
+pub(crate) enum ExportFormatArg {
     Jsonl,
     Anthropic,
     Openai,
@@ -449,8 +449,8 @@ pub(crate) struct ExportArgs {
     /// The session's id, or its beginning; `last` is this directory's newest
     pub(crate) session: String,
     /// The format of the file
-    #[arg(long, value_enum, default_value_t = FormatArg::Jsonl, hide_possible_values = true)]
-    pub(crate) format: FormatArg,
+    #[arg(long, value_enum, default_value_t = ExportFormatArg::Jsonl, hide_possible_values = true)]
+    pub(crate) format: ExportFormatArg,
     /// A new file for it, readable by you alone [built-in: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -32,15 +32,15 @@ pub(crate) async fn run(
 ) -> Result<u8, HostError> {
     let stop = CancellationToken::new();
     let mut screen = CandidateScreen::new(display, count);
-    let show = |event: CandidateEvent| screen.show(&event);
+    let show = |event: CandidateEvent| screen.show_event(&event);
     let ran = run_until_stopped(run_candidates(&template, task, count, land, &stop, show), &stop).await?;
-    screen.failed.map_or(Ok(()), Err)?;
+    screen.first_error.map_or(Ok(()), Err)?;
     let mut finish = ran?;
     let parent = finish.parent.clone();
     let picked = pick_candidate(&finish.candidates, land, display)?;
-    if let (Some(wish), Some(picked)) = (template.delivery.landing(), picked) {
+    if let (Some(request), Some(picked)) = (template.delivery.landing(), picked) {
         let stop = CancellationToken::new();
-        let landing = land_candidate(&template, &mut finish, &picked, wish, &stop);
+        let landing = land_candidate(&template, &mut finish, &picked, request, &stop);
         let landed = run_until_stopped(landing, &stop).await??;
         display.show_late_events(&landed.events)?;
         let others = finish.report.candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
@@ -84,7 +84,7 @@ struct CandidateScreen {
     display: Display,
     parent: Renderer,
     renderers: Vec<Renderer>,
-    failed: Option<HostError>,
+    first_error: Option<HostError>,
 }
 
 impl CandidateScreen {
@@ -92,15 +92,15 @@ impl CandidateScreen {
         let paint = color::stderr();
         let quiet = display.is_quiet;
         let renderers = (1..=count).map(|number| Renderer::with_number(paint, quiet, number)).collect();
-        Self { display, parent: Renderer::new(paint, quiet), renderers, failed: None }
+        Self { display, parent: Renderer::new(paint, quiet), renderers, first_error: None }
     }
 
-    fn show(&mut self, event: &CandidateEvent) {
+    fn show_event(&mut self, event: &CandidateEvent) {
         let envelope: &Arc<Envelope> = match event {
             CandidateEvent::Parent(envelope) | CandidateEvent::Candidate(_, envelope) => envelope,
         };
         if let Err(error) = self.display.stream_event(envelope) {
-            self.failed.get_or_insert(error);
+            self.first_error.get_or_insert(error);
         }
         let renderer = match event {
             CandidateEvent::Parent(_) => Some(&mut self.parent),

@@ -7,17 +7,17 @@ use journeyman_host::styled_text::{Style, StyledLine};
 /// Paints text for one stream, or leaves it as it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
-    on: bool,
+    is_enabled: bool,
 }
 
 /// For standard error.
 pub(crate) fn stderr() -> Paint {
-    Paint { on: std::io::stderr().is_terminal() && is_color_wanted() }
+    Paint { is_enabled: std::io::stderr().is_terminal() && is_color_wanted() }
 }
 
 /// For standard output.
 pub(crate) fn stdout() -> Paint {
-    Paint { on: std::io::stdout().is_terminal() && is_color_wanted() }
+    Paint { is_enabled: std::io::stdout().is_terminal() && is_color_wanted() }
 }
 
 /// <https://no-color.org>: any value that isn't empty says no. A dumb terminal can't.
@@ -28,7 +28,7 @@ fn is_color_wanted() -> bool {
 
 impl Paint {
     fn wrap_in_sgr(self, code: &str, text: &str) -> String {
-        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.is_enabled { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     /// Paints the parts of a line by their meanings.

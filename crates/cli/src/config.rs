@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use journeyman_host::config::{
-    Environment, KEYS, ProjectMay, Trusted, config_files, format_key, format_value, load,
+    Environment, KEYS, ProjectMay, ProjectTrust, config_files, format_key, format_value, load,
 };
 use journeyman_host::state::project_root;
 use journeyman_host::{ADMIN_CONFIG, HostError};
@@ -11,7 +11,7 @@ use journeyman_host::{ADMIN_CONFIG, HostError};
 use crate::args::ConfigArgs;
 use crate::color;
 
-pub(crate) fn print(environment: &Environment, args: &ConfigArgs) -> Result<u8, HostError> {
+pub(crate) fn print_config(environment: &Environment, args: &ConfigArgs) -> Result<u8, HostError> {
     let paint = color::stdout();
     if args.keys {
         for key in KEYS {
@@ -27,7 +27,7 @@ pub(crate) fn print(environment: &Environment, args: &ConfigArgs) -> Result<u8, 
         return Ok(0);
     }
     let root = project_root(environment, args.project.directory.as_deref())?;
-    let loaded = load(environment, &root, &[], Trusted::ThisRun, Some(Path::new(ADMIN_CONFIG)))?;
+    let loaded = load(environment, &root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?;
     for path in config_files(environment, &root, Path::new(ADMIN_CONFIG)) {
         let state = if path.exists() { "read" } else { "not there" };
         outln!("{}", paint.dim(&format!("# {} ({state})", path.display())));

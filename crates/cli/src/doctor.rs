@@ -29,7 +29,7 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
     if args.json {
         print_json_line(&found)?;
     } else {
-        report::print(&found);
+        report::print_examination(&found);
     }
     Ok(if found.is_damaged() { EXIT_DAMAGED } else { u8::from(!found.is_usable()) })
 }

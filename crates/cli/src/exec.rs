@@ -57,7 +57,7 @@ async fn run_command(environment: &Environment, args: &ExecArgs) -> Result<u8, H
     let running = command.run(&stop, async |chunk| output.write_chunk(chunk).await);
     let report = run_until_stopped(running, &stop).await??;
     output.finish().await.ok();
-    report::print(&report, args)?;
+    report::print_report(&report, args)?;
     Ok(report.code)
 }
 

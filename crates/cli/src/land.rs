@@ -34,7 +34,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     let work = find_kept_work(&dirs, environment, args.session.as_deref()).await?;
     let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
     let context = open_land_context(environment, &dirs, &work, args.trust_project, "land", prompts).await?;
-    let wish = LandRequest {
+    let request = LandRequest {
         on_conflict: match args.on_conflict {
             OnConflictArg::Refuse => OnConflict::Refuse,
             OnConflictArg::Markers => OnConflict::Markers,
@@ -48,14 +48,14 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     let session = &work.session;
     let stop = CancellationToken::new();
     let report = if !args.json && std::io::stdin().is_terminal() {
-        let landing = land_with_prompts(&context, session, wish, &TerminalPrompts, &stop);
+        let landing = land_with_prompts(&context, session, request, &TerminalPrompts, &stop);
         let Some(report) = run_until_stopped(landing, &stop).await?? else {
             errln!("nothing was landed");
             return Ok(1);
         };
         report
     } else {
-        run_until_stopped(land_work(&context, session, &wish, &stop), &stop).await??
+        run_until_stopped(land_work(&context, session, &request, &stop), &stop).await??
     };
     if args.json {
         let mut object = serde_json::to_value(&report).context("the report")?;

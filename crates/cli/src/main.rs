@@ -90,7 +90,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Checkpoints(args) => checkpoints::list(&environment, &args),
         Command::Diff(args) => checkpoints::diff(&environment, &args),
         Command::Policy(args) => block_on(policy::policy(&environment, args.command)),
-        Command::Config(args) => config::print(&environment, &args),
+        Command::Config(args) => config::print_config(&environment, &args),
         Command::Completions { shell } => {
             args::print_completions(shell);
             Ok(0)

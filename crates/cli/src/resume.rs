@@ -79,7 +79,7 @@ async fn resume_claimed(
     }
     let (root, earlier) = (&resumption.root, resumption.earlier.as_ref());
     let prepared = PreparedRun::new(environment, root, &options.to_options(), earlier, prompts_for(options))?;
-    let delivery = resumption.delivery(&options.delivery.to_options(), &prepared.settings, args.land)?;
+    let delivery = resumption.plan_delivery(&options.delivery.to_options(), &prepared.settings, args.land)?;
     print_warnings(&prepared);
     let mut template = prepared.into_template(environment, dirs, &resumption.root, "resume", delivery)?;
     let cut_off = if args.close { CutOffPolicy::Close } else { CutOffPolicy::Continue };

@@ -18,14 +18,14 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
     let dirs = open_state(environment)?;
     let session = find_session(&dirs, environment, &args.session).await?;
     let mut printer = EventPrinter::new(args.json);
-    let mut show = |envelope: &Envelope| printer.show(envelope);
+    let mut show = |envelope: &Envelope| printer.print_event(envelope);
     if args.follow {
         follow_events(&dirs, &session.id, Seq::START, &mut show).await?;
     } else {
         read_events(&dirs, &session.id, Seq::START, &mut show).await?;
     }
     printer.renderer.end_line();
-    if !printer.json && !printer.ended {
+    if !printer.json && !printer.has_ended {
         print_state(&session.id, session_state(&dirs, &session).await?);
     }
     Ok(0)
@@ -35,27 +35,27 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
 struct EventPrinter {
     json: bool,
     renderer: Renderer,
-    ended: bool,
+    has_ended: bool,
 }
 
 impl EventPrinter {
     fn new(json: bool) -> Self {
-        Self { json, renderer: Renderer::for_stdout(color::stdout()), ended: false }
+        Self { json, renderer: Renderer::for_stdout(color::stdout()), has_ended: false }
     }
 
-    fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
+    fn print_event(&mut self, envelope: &Envelope) -> Result<(), HostError> {
         if self.json {
             return print_json_line(envelope);
         }
         self.renderer.show_event(&envelope.event);
         match &envelope.event {
             Event::RunStarted { task, .. } => {
-                self.ended = false;
+                self.has_ended = false;
                 self.renderer.show_note(&printable(&format_args!("task: {task}")));
             }
-            Event::AgentResumed { .. } => self.ended = false,
+            Event::AgentResumed { .. } => self.has_ended = false,
             Event::Done { report } => {
-                self.ended = true;
+                self.has_ended = true;
                 self.renderer.end_line();
                 // Where its work is now is said by what follows.
                 let report = RunReport { copy: None, ..(**report).clone() };

@@ -16,7 +16,7 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
     let directory = args.directory.as_deref();
     if let Some(number) = args.to {
         let checkpoint = CheckpointId(number);
-        let undone = undo::undo_to(environment, &dirs, checkpoint, directory).await?;
+        let undone = undo::undo_to_checkpoint(environment, &dirs, checkpoint, directory).await?;
         return Ok(print_undone(&undone, UndoCommand::UndoTo(checkpoint)));
     }
     let undone = undo::undo_session(environment, &dirs, args.session.as_deref(), directory).await?;

@@ -10,7 +10,7 @@ use journeyman_protocol::{CallId, Event, Verdict};
 use journeyman_sandbox::clean;
 use serde_json::Value;
 
-use crate::config::{ConfigError, keep_rules};
+use crate::config::{ConfigError, save_rules};
 use crate::state::now;
 
 /// Maximum size of a call, or of what a commit runs, that a person is asked about, in bytes. Nobody
@@ -143,7 +143,7 @@ fn format_arguments(input: &Value) -> String {
 /// The open requests of a session, which are answered one after the other.
 #[derive(Default)]
 pub struct ApprovalQueue {
-    open: VecDeque<ApprovalRequest>,
+    requests: VecDeque<ApprovalRequest>,
     config_dir: Option<PathBuf>,
 }
 
@@ -156,7 +156,7 @@ pub struct AnsweredRequest {
     pub answer: PermissionAnswer,
     /// The file that the rule was written into, where it is to hold for good. A rule that can't be
     /// written holds in the session.
-    pub written: Option<Result<PathBuf, ConfigError>>,
+    pub rule_file: Option<Result<PathBuf, ConfigError>>,
 }
 
 impl ApprovalQueue {
@@ -169,19 +169,19 @@ impl ApprovalQueue {
     /// Returns the request that is to be answered next.
     #[must_use]
     pub fn first(&self) -> Option<&ApprovalRequest> {
-        self.open.front()
+        self.requests.front()
     }
 
     /// Adds the request of an event, or removes one that a rule, a timeout or an interrupt decided.
     /// Returns true if the queue has changed.
     pub fn handle_event(&mut self, event: &Event) -> bool {
-        let before = self.open.len();
+        let before = self.requests.len();
         match event {
             Event::PermissionRequired { call, summary, input, verdict, rule, .. } => {
                 // Nobody can agree to rules that can't be read.
                 let parse =
                     |text: &String| Rules::parse_with_tools(text, RuleLayer::Session, "", &|_| true).ok();
-                self.open.push_back(ApprovalRequest {
+                self.requests.push_back(ApprovalRequest {
                     call: call.clone(),
                     summary: summary.clone(),
                     input: input.clone(),
@@ -189,26 +189,26 @@ impl ApprovalQueue {
                     rules: rule.as_ref().and_then(parse),
                 });
             }
-            Event::PermissionDecided { call, .. } => self.open.retain(|request| request.call != *call),
+            Event::PermissionDecided { call, .. } => self.requests.retain(|request| request.call != *call),
             _ => {}
         }
-        self.open.len() != before
+        self.requests.len() != before
     }
 
     /// Answers the first request; `None` where there is none.
     pub fn answer_first(&mut self, reply: ApprovalReply) -> Option<AnsweredRequest> {
-        let ApprovalRequest { call, rules, .. } = self.open.pop_front()?;
+        let ApprovalRequest { call, rules, .. } = self.requests.pop_front()?;
         let ApprovalReply { answer, scope } = reply;
-        let mut written = None;
+        let mut rule_file = None;
         if matches!(answer, PermissionAnswer::AllowRule { .. }) {
             // The session decides the same requests by the new rule; they must not be asked again
             // before that.
-            self.open.retain(|request| request.rules != rules);
+            self.requests.retain(|request| request.rules != rules);
             if let (RuleScope::Forever, Some(rules), Some(dir)) = (scope, &rules, &self.config_dir) {
-                written = Some(keep_rules(dir, rules, &now().to_date()));
+                rule_file = Some(save_rules(dir, rules, &now().to_date()));
             }
         }
-        Some(AnsweredRequest { call, answer, written })
+        Some(AnsweredRequest { call, answer, rule_file })
     }
 }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Environment, load_policy};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
-use crate::models::{Cassette, ConnectedModel, connect, thinking};
+use crate::models::{Cassette, ConnectedModel, connect, thinking_settings};
 use crate::project::{ProjectContext, ProjectParts};
 use crate::sessions::{holder_name, new_session_id};
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
@@ -28,7 +28,7 @@ use crate::template::{MakeTools, SessionTemplate};
 use crate::{HostError, configured_hooks, sandboxes};
 
 /// A function that changes the settings after everything else has set them.
-type Adjust = Box<dyn FnOnce(&mut RunSettings) + Send>;
+type AdjustSettings = Box<dyn FnOnce(&mut RunSettings) + Send>;
 
 /// Puts sessions together from their parts. Every part but the project's directory has a default.
 ///
@@ -71,7 +71,7 @@ pub struct SessionBuilder {
     approver: Approver,
     delivery: Option<Delivery>,
     holder: Option<String>,
-    adjust: Option<Adjust>,
+    adjust_settings: Option<AdjustSettings>,
 }
 
 /// A method of the builder that sets one part.
@@ -106,7 +106,7 @@ impl SessionBuilder {
             approver: Approver::Nobody,
             delivery: None,
             holder: None,
-            adjust: None,
+            adjust_settings: None,
         }
     }
 
@@ -185,8 +185,11 @@ impl SessionBuilder {
     /// Changes the run's settings after the configuration has set them: limits, mode, the budget of
     /// the first context.
     #[must_use]
-    pub fn adjust(mut self, adjust: impl FnOnce(&mut RunSettings) + Send + 'static) -> Self {
-        self.adjust = Some(Box::new(adjust));
+    pub fn adjust_settings(
+        mut self,
+        adjust_settings: impl FnOnce(&mut RunSettings) + Send + 'static,
+    ) -> Self {
+        self.adjust_settings = Some(Box::new(adjust_settings));
         self
     }
 
@@ -214,8 +217,8 @@ impl SessionBuilder {
         let checks = self.checks.unwrap_or_else(|| self.settings.checks());
         let mut settings = run_settings(config, &connected, self.approver, checks)?;
         settings.asked = without_secrets(&self.settings.asked);
-        if let Some(adjust) = self.adjust {
-            adjust(&mut settings);
+        if let Some(adjust_settings) = self.adjust_settings {
+            adjust_settings(&mut settings);
         }
         let delivery = match self.delivery {
             Some(delivery) => delivery,
@@ -315,7 +318,7 @@ fn run_settings(
         tool_calling: connected.tool_calling,
         temperature: config.temperature.map(to_f32),
         top_p: config.top_p.map(to_f32),
-        thinking: thinking(config),
+        thinking: thinking_settings(config),
         max_output: config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))),
         index_timeout: if connected.is_recorded { None } else { standard.index_timeout },
         context_budget: config

@@ -51,11 +51,11 @@ pub async fn land_candidate(
     template: &SessionTemplate,
     finish: &mut CandidateRunEnd,
     picked: &SessionId,
-    wish: &LandRequest,
+    request: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, HostError> {
     let context = template.project.land_context(template.settings.checks.clone());
-    let landed = land_work(&context, picked, wish, stop).await?;
+    let landed = land_work(&context, picked, request, stop).await?;
     if *picked != finish.report.session
         && let Some(report) = last_report(&*context.store, picked).await?
     {

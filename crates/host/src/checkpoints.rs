@@ -43,7 +43,7 @@ impl Comparison {
     ) -> Result<Self, HostError> {
         let from = match from {
             Some(from) => from,
-            None => before_newest_run(&workspace.checkpoints().context("the checkpoints")?)?,
+            None => find_newest_run_start(&workspace.checkpoints().context("the checkpoints")?)?,
         };
         let diff = workspace.history().diff_between(&from, to.as_ref(), MAX_DIFF_BYTES).context("diff")?;
         Ok(Self { from, to, diff })
@@ -72,7 +72,7 @@ impl Comparison {
 }
 
 /// Returns the first checkpoint of the newest run.
-fn before_newest_run(checkpoints: &[CheckpointInfo]) -> Result<CheckpointId, HostError> {
+fn find_newest_run_start(checkpoints: &[CheckpointInfo]) -> Result<CheckpointId, HostError> {
     let newest = checkpoints.last().map(|newest| &newest.session);
     let ours = || checkpoints.iter().filter(|checkpoint| Some(&checkpoint.session) == newest);
     // A session that was gone on with has several runs.

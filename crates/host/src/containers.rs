@@ -44,7 +44,7 @@ pub(crate) fn load_image_recipe(
         if !prompts.confirm_trust(&path, &names, &values).context("asking for trust")? {
             return Err(refused());
         }
-        store.add(&path, &hash).context("remembering the trust")?;
+        store.remember(&path, &hash).context("remembering the trust")?;
     }
     config.container.recipe = Some(Box::new(recipe));
     Ok(())

@@ -188,18 +188,18 @@ impl Delivery {
 /// Asks about what would run outside of the sandbox for a commit. What the person refuses stays
 /// refused: the commit then says why.
 pub(crate) fn confirm_outside_hooks(
-    wish: &CommitOptions,
+    commit: &CommitOptions,
     checked: Result<(), GitError>,
     diff: &str,
     prompts: &dyn Prompts,
 ) -> Result<CommitOptions, HostError> {
-    let mut wish = wish.clone();
+    let mut commit = commit.clone();
     if let Err(error) = checked
         && let GitError::CommitRefused(refusal) = &error
         && refusal.needs_person()
         && prompts.confirm_commit(refusal, diff).context("asking")?
     {
-        wish.hooks = HookRun::Outside;
+        commit.hooks = HookRun::Outside;
     }
-    Ok(wish)
+    Ok(commit)
 }

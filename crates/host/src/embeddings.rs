@@ -126,7 +126,7 @@ impl EmbeddingServer {
     }
 
     /// Sends the texts, cut shorter until the model accepts them.
-    async fn request(
+    async fn embed_texts(
         &self,
         texts: &[String],
         deadline: Deadline<'_>,
@@ -201,7 +201,7 @@ impl Embedder for EmbeddingServer {
             let runtime = runtime.map_err(|error| failed(error.to_string()))?;
             runtime.block_on(async {
                 let cancel = CancellationToken::new();
-                let asked = self.request(&texts, deadline, &cancel);
+                let asked = self.embed_texts(&texts, deadline, &cancel);
                 tokio::pin!(asked);
                 loop {
                     tokio::select! {

@@ -18,7 +18,7 @@ use crate::state::{StateDirs, format_minute};
 use crate::{Context as _, HostError};
 
 /// The result of a call that has none.
-const NO_RESULT: &str = "(no result: the session was cut off here)";
+const MISSING_RESULT_TEXT: &str = "(no result: the session was cut off here)";
 
 /// The formats that a session is exported in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +119,9 @@ fn format_conversation(
 
 /// Adds results to calls that have none: no provider takes a conversation with such a call.
 fn complete_calls(state: &mut State) {
-    let results = std::mem::take(&mut state.calls)
-        .into_iter()
-        .map(|open| open.result.unwrap_or_else(|| Block::result(open.call.id.clone(), NO_RESULT, true)));
+    let results = std::mem::take(&mut state.calls).into_iter().map(|open| {
+        open.result.unwrap_or_else(|| Block::result(open.call.id.clone(), MISSING_RESULT_TEXT, true))
+    });
     let content: Vec<Block> = results.collect();
     if !content.is_empty() {
         state.messages.push(Message { role: Role::User, content });

@@ -113,34 +113,34 @@ pub async fn open_land_context(
 pub async fn land_with_prompts(
     context: &LandContext,
     session: &SessionId,
-    mut wish: LandRequest,
+    mut request: LandRequest,
     prompts: &dyn Prompts,
     stop: &CancellationToken,
 ) -> Result<Option<LandReport>, HostError> {
-    if !wish.dry_run {
-        wish.commit = confirm_commit(context, session, &wish, prompts, stop).await?;
+    if !request.dry_run {
+        request.commit = confirm_commit(context, session, &request, prompts, stop).await?;
     }
-    let report = land_work(context, session, &wish, stop).await?;
+    let report = land_work(context, session, &request, stop).await?;
     if report.end != LandOutcome::Unverified {
         return Ok(Some(report));
     }
     if !prompts.confirm_unverified(session).context("asking")? {
         return Ok(None);
     }
-    wish.unverified = UnverifiedPolicy::Land;
-    land_work(context, session, &wish, stop).await.map(Some)
+    request.unverified = UnverifiedPolicy::Land;
+    land_work(context, session, &request, stop).await.map(Some)
 }
 
-/// Returns the commit of `wish` after a person has seen what it would run outside of the sandbox.
+/// Returns the commit of `request` after a person has seen what it would run without the sandbox.
 async fn confirm_commit(
     context: &LandContext,
     session: &SessionId,
-    wish: &LandRequest,
+    request: &LandRequest,
     prompts: &dyn Prompts,
     stop: &CancellationToken,
 ) -> Result<Option<CommitOptions>, HostError> {
-    let (Some(commit), Some(committer)) = (&wish.commit, &context.committer) else { return Ok(None) };
-    let dry_run = LandRequest { dry_run: true, commit: None, ..wish.clone() };
+    let (Some(commit), Some(committer)) = (&request.commit, &context.committer) else { return Ok(None) };
+    let dry_run = LandRequest { dry_run: true, commit: None, ..request.clone() };
     let would_land = land_work(context, session, &dry_run, stop).await?;
     let paths: Vec<_> = would_land.changes.iter().map(|change| change.path.clone()).collect();
     let checked = committer.check_commit(commit, &paths, stop).await;
@@ -155,10 +155,10 @@ async fn confirm_commit(
 pub async fn land_work(
     context: &LandContext,
     session: &SessionId,
-    wish: &LandRequest,
+    request: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, HostError> {
-    copies::land_copy(context, session, wish, stop).await.map_err(as_usage)
+    copies::land_copy(context, session, request, stop).await.map_err(as_usage)
 }
 
 /// The work that was discarded.
@@ -242,7 +242,7 @@ pub async fn check_nothing_kept(
     session: &SessionId,
     root: &Path,
 ) -> Result<(), HostError> {
-    let copies = crate::sessions::kept_copies(state, root);
+    let copies = crate::sessions::list_kept_copies(state, root);
     let candidates = candidates::started_candidates(&*state.store, session).await?.unwrap_or_default();
     if copies.iter().any(|copy| candidates.contains(&copy.session)) {
         return Err(HostError::usage(format_args!(

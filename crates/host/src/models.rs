@@ -21,7 +21,7 @@ const DEFAULT_MODELS: [(&str, &str); 4] = [
 ];
 /// The variable that holds the key of an endpoint named by `--base-url`. A provider's own key never
 /// goes to an address that its provider doesn't own.
-pub(crate) const CUSTOM_KEY: &str = "JM_API_KEY";
+pub(crate) const CUSTOM_KEY_VARIABLE: &str = "JM_API_KEY";
 
 /// A model, ready to be asked.
 pub struct ConnectedModel {
@@ -127,7 +127,7 @@ pub(crate) fn embedding_endpoint(
 
 /// Returns the thinking that the configuration asks the model for.
 #[must_use]
-pub fn thinking(config: &Config) -> Option<Thinking> {
+pub fn thinking_settings(config: &Config) -> Option<Thinking> {
     match (config.thinking_tokens, config.effort.as_deref()) {
         (Some(tokens), _) => Some(Thinking::Budget(tokens)),
         (None, Some("low")) => Some(Thinking::Effort(Effort::Low)),
@@ -156,10 +156,10 @@ fn custom_client(
         wire.ok_or_else(|| missing("--wire anthropic|responses|chat|gemini, the protocol it speaks"))?;
     let model = config.model.as_deref().ok_or_else(|| missing("--model NAME, the model to ask it for"))?;
     let mut endpoint = Endpoint::new("custom", wire, base_url.trim_end_matches('/'));
-    endpoint.key = environment.var(CUSTOM_KEY).map(Secret::new);
+    endpoint.key = environment.var(CUSTOM_KEY_VARIABLE).map(Secret::new);
     if endpoint.key.is_some() {
         // A refusal names the variable. Without the variable, the endpoint is taken to need no key.
-        endpoint.key_env = vec![CUSTOM_KEY.to_owned()];
+        endpoint.key_env = vec![CUSTOM_KEY_VARIABLE.to_owned()];
     }
     let price = model_price(config, "custom", model);
     make_client(endpoint, model, price, config.providers.get("custom"), environment, cassette, clock)
@@ -266,7 +266,7 @@ fn model_price(config: &Config, provider: &str, model: &str) -> Option<Price> {
 
 /// Returns every provider: the built-in ones with the configuration's settings, and further ones.
 #[must_use]
-pub fn providers(config: &Config) -> Vec<Provider> {
+pub fn all_providers(config: &Config) -> Vec<Provider> {
     let mut all = builtin_providers();
     for (name, settings) in &config.providers {
         match all.iter_mut().find(|provider| provider.name == *name) {
@@ -297,7 +297,7 @@ fn override_provider(provider: &mut Provider, settings: &ProviderConfig) {
 }
 
 fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), ConfigError> {
-    let all = providers(config);
+    let all = all_providers(config);
     let names = || all.iter().map(|provider| provider.name.as_str()).collect::<Vec<_>>();
     let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
         return Err(ConfigError::Model(format!(
@@ -345,7 +345,7 @@ fn find_key(
 }
 
 fn default_model(config: &Config, environment: &Environment) -> Result<String, ConfigError> {
-    let all = providers(config);
+    let all = all_providers(config);
     for (name, model) in DEFAULT_MODELS {
         let provider = all.iter().find(|provider| provider.name == name);
         if provider.is_some_and(|provider| provider.key_env.iter().any(|key| environment.var(key).is_some()))

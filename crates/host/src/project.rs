@@ -178,7 +178,7 @@ impl ProjectContext {
 
 /// Returns the variables that a commit's hooks see: those that nothing calls secret.
 fn public_variables(environment: &Environment, config: &Config) -> BTreeMap<OsString, OsString> {
-    let keys = models::providers(config).into_iter().flat_map(|provider| provider.key_env);
+    let keys = models::all_providers(config).into_iter().flat_map(|provider| provider.key_env);
     let hidden: BTreeSet<OsString> =
         keys.chain(config.redacted_variables().cloned()).map(OsString::from).collect();
     let mut vars = environment.vars.clone();
@@ -201,7 +201,7 @@ fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> A
 /// the keys of providers that the run doesn't use.
 #[must_use]
 pub fn configured_secrets(environment: &Environment, config: &Config) -> Vec<String> {
-    let keys = models::providers(config).into_iter().flat_map(|provider| provider.key_env);
+    let keys = models::all_providers(config).into_iter().flat_map(|provider| provider.key_env);
     let names = keys.chain(config.redacted_variables().cloned());
     names.filter_map(|name| environment.var(&name).map(str::to_owned)).collect()
 }

@@ -137,7 +137,7 @@ impl Resumption {
     /// # Errors
     /// [`HostError::Usage`] for options that contradict the earlier ones, or the copy that has the
     /// work.
-    pub fn delivery(
+    pub fn plan_delivery(
         &self,
         options: &DeliveryOptions,
         settings: &ResolvedSettings,

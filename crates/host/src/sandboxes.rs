@@ -29,7 +29,7 @@ const ROOT_NOTE: &str = "running as root: commands are confined, but files that 
 pub fn allowed_tiers(config: &Config) -> Result<Vec<SandboxTier>, HostError> {
     let mut tiers = SandboxSettings::default().allow;
     for name in &config.sandbox_allow {
-        let tier = tier_named(name).ok_or_else(|| {
+        let tier = find_tier(name).ok_or_else(|| {
             let names: Vec<String> = SANDBOX_TIERS.iter().map(ToString::to_string).collect();
             HostError::usage(format_args!(
                 "sandbox.allow: `{name}` is not a sandbox; there are {}",
@@ -53,7 +53,7 @@ pub fn allowed_tiers(config: &Config) -> Result<Vec<SandboxTier>, HostError> {
     Ok(tiers)
 }
 
-fn tier_named(name: &str) -> Option<SandboxTier> {
+fn find_tier(name: &str) -> Option<SandboxTier> {
     SANDBOX_TIERS.into_iter().find(|tier| tier.to_string() == name)
 }
 

@@ -15,9 +15,9 @@ use crate::{Context as _, HostError};
 
 /// Duration of a short command's claim, in milliseconds. The command gives the
 /// session back when it is done, and a process that dies loses the claim at once.
-const CLAIM_MS: u64 = 10 * 60 * 1000;
+const CLAIM_DURATION_MS: u64 = 10 * 60 * 1000;
 /// Maximum number of sessions searched for the newest one with candidates.
-const MAX_SEARCHED: usize = 50;
+const MAX_SEARCHED_SESSIONS: usize = 50;
 
 /// The status of a session that was imported and not opened since.
 pub const STATUS_IMPORTED: &str = "imported";
@@ -96,7 +96,7 @@ pub async fn list_sessions(
     for session in state.store.sessions(root, limit).await.context("the session log")? {
         let kept = copies
             .entry(session.root.clone())
-            .or_insert_with(|| kept_copies(state, Path::new(&session.root)))
+            .or_insert_with(|| list_kept_copies(state, Path::new(&session.root)))
             .iter()
             .find(|copy| copy.session == session.id)
             .map(|copy| copy.tier.to_string());
@@ -155,7 +155,8 @@ pub async fn newest_with_candidates(
     environment: &Environment,
 ) -> Result<SessionSummary, HostError> {
     let here = project_root(environment, None)?.display().to_string();
-    let sessions = state.store.sessions(Some(&here), MAX_SEARCHED).await.context("the session log")?;
+    let sessions =
+        state.store.sessions(Some(&here), MAX_SEARCHED_SESSIONS).await.context("the session log")?;
     for session in sessions {
         if candidates::started_candidates(&*state.store, &session.id).await?.is_some() {
             return Ok(session);
@@ -168,7 +169,7 @@ pub async fn newest_with_candidates(
 
 /// Returns the copies of the project at `root`, without opening a project that can't have any.
 #[must_use]
-pub fn kept_copies(state: &StateDirs, root: &Path) -> Vec<CopyInfo> {
+pub fn list_kept_copies(state: &StateDirs, root: &Path) -> Vec<CopyInfo> {
     if !state.project_dir(root).join("work").is_dir() {
         return Vec::new();
     }
@@ -197,7 +198,7 @@ impl<'a> SessionClaim<'a> {
     /// [`HostError::Usage`] while another process has the session, naming that process.
     pub async fn take(state: &'a StateDirs, session: &SessionId, command: &str) -> Result<Self, HostError> {
         let holder = holder_name(command);
-        state.store.lease(session, &holder, now(), CLAIM_MS).await?;
+        state.store.lease(session, &holder, now(), CLAIM_DURATION_MS).await?;
         Ok(Self { state, session: session.clone(), holder })
     }
 

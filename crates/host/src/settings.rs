@@ -6,7 +6,7 @@ use journeyman_agent::{Checks, StartOptions};
 use journeyman_protocol::Mode;
 use toml::Value;
 
-use crate::config::{Config, ConfigError, Environment, Flag, LoadedConfig, TrustStore, Trusted, load};
+use crate::config::{Config, ConfigError, Environment, Flag, LoadedConfig, ProjectTrust, TrustStore, load};
 use crate::{Context as _, HostError, Prompts};
 
 /// The administrator's configuration.
@@ -16,7 +16,7 @@ pub const ADMIN_POLICY: &str = "/etc/journeyman/policy.toml";
 /// The source of options that come from [`EarlierRun`], for errors.
 const EARLIER_RUN_SOURCE: &str = "the session as it was";
 /// The prefix of the name of a model that was named by its address alone.
-const CUSTOM_PREFIX: &str = "custom/";
+const CUSTOM_MODEL_PREFIX: &str = "custom/";
 
 /// Options that a user gives for one run. Unset options leave the configuration as it is.
 #[derive(Debug, Clone, Default)]
@@ -114,7 +114,7 @@ pub fn resolve_settings(
 /// # Errors
 /// [`HostError::Usage`] for a wrong configuration.
 pub fn load_trusted(environment: &Environment, root: &Path) -> Result<Config, HostError> {
-    Ok(load(environment, root, &[], Trusted::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config)
+    Ok(load(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config)
 }
 
 fn load_with_trust(
@@ -127,18 +127,18 @@ fn load_with_trust(
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
     let admin = Some(Path::new(ADMIN_CONFIG));
     let load_remembered = |store: &Option<TrustStore>| match store {
-        Some(store) => load(environment, root, flags, Trusted::Remembered(store), admin),
-        None => load(environment, root, flags, Trusted::Nothing, admin),
+        Some(store) => load(environment, root, flags, ProjectTrust::Remembered(store), admin),
+        None => load(environment, root, flags, ProjectTrust::Nothing, admin),
     };
     if trust_project {
-        return Ok(load(environment, root, flags, Trusted::ThisRun, admin)?);
+        return Ok(load(environment, root, flags, ProjectTrust::ThisRun, admin)?);
     }
     match (load_remembered(&store), &store, prompts) {
         (Err(ConfigError::Untrusted { path, keys, values, hash }), Some(trusted), Some(prompts)) => {
             if !prompts.confirm_trust(&path, &keys, &values).context("asking for trust")? {
                 return Err(ConfigError::Untrusted { path, keys, values, hash }.into());
             }
-            trusted.add(&path, &hash).context("remembering the trust")?;
+            trusted.remember(&path, &hash).context("remembering the trust")?;
             Ok(load_remembered(&store)?)
         }
         (loaded, ..) => Ok(loaded?),
@@ -181,8 +181,8 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
             flags.push(Flag { flag, key, value: Value::String(value.clone()) });
         }
     };
-    let model =
-        earlier.map(|earlier| earlier.model.strip_prefix(CUSTOM_PREFIX).unwrap_or(&earlier.model).to_owned());
+    let model = earlier
+        .map(|earlier| earlier.model.strip_prefix(CUSTOM_MODEL_PREFIX).unwrap_or(&earlier.model).to_owned());
     let source = |flag, given: &Option<String>| if given.is_some() { flag } else { EARLIER_RUN_SOURCE };
     add_text(source("--model", &options.model), "model", options.model.as_ref().or(model.as_ref()));
     add_text(source("--base-url", &options.base_url), "base_url", asked.base_url.as_ref());

@@ -13,7 +13,7 @@ use crate::state::{StateDirs, project_root};
 use crate::{Context as _, HostError};
 
 /// Maximum number of sessions searched for the newest one that was opened.
-const MAX_SEARCHED: usize = 100;
+const MAX_SEARCHED_SESSIONS: usize = 100;
 
 /// Files that were taken back or changed again.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub async fn undo_session(
     let (session, root) = match word {
         None => {
             let root = project_root(environment, directory)?;
-            let newest = sessions_of(state, &root).await?.into_iter().find(|session| {
+            let newest = list_project_sessions(state, &root).await?.into_iter().find(|session| {
                 // A session that was forked or imported and never opened has changed nothing here.
                 session.status != STATUS_FORKED && session.status != STATUS_IMPORTED
             });
@@ -74,7 +74,7 @@ pub async fn undo_session(
 ///
 /// # Errors
 /// [`HostError::Usage`] while a process works on a session of the project.
-pub async fn undo_to(
+pub async fn undo_to_checkpoint(
     environment: &Environment,
     state: &StateDirs,
     checkpoint: CheckpointId,
@@ -116,12 +116,16 @@ async fn open_project(
     directory: Option<&Path>,
 ) -> Result<(Workspace, Vec<SessionSummary>), HostError> {
     let root: PathBuf = project_root(environment, directory)?;
-    Ok((state.open_workspace(&root)?, sessions_of(state, &root).await?))
+    Ok((state.open_workspace(&root)?, list_project_sessions(state, &root).await?))
 }
 
 /// Returns the sessions of a directory, newest first.
-async fn sessions_of(state: &StateDirs, root: &Path) -> Result<Vec<SessionSummary>, HostError> {
-    state.store.sessions(Some(&root.display().to_string()), MAX_SEARCHED).await.context("the session log")
+async fn list_project_sessions(state: &StateDirs, root: &Path) -> Result<Vec<SessionSummary>, HostError> {
+    state
+        .store
+        .sessions(Some(&root.display().to_string()), MAX_SEARCHED_SESSIONS)
+        .await
+        .context("the session log")
 }
 
 /// Returns true if the newest change that can be taken back was made after the session began, and

@@ -7,7 +7,7 @@ use journeyman_host::sandboxes::list_protections;
 
 use crate::color::{self, Paint};
 
-pub(super) fn print(found: &Examination) {
+pub(super) fn print_examination(found: &Examination) {
     let paint = color::stdout();
     outln!("{} {}", paint.bold("jm"), found.version);
     let directory = found.state.directory.as_deref().unwrap_or_default();

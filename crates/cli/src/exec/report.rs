@@ -14,7 +14,7 @@ use crate::color;
 const MAX_LINES: usize = 40;
 
 /// Prints the report, as the flags ask for it.
-pub(super) fn print(report: &CommandReport, args: &ExecArgs) -> Result<(), HostError> {
+pub(super) fn print_report(report: &CommandReport, args: &ExecArgs) -> Result<(), HostError> {
     if args.json {
         outln!("{}", report.to_json().context("the report")?);
         return Ok(());
@@ -37,7 +37,7 @@ pub(super) fn print(report: &CommandReport, args: &ExecArgs) -> Result<(), HostE
         violations.collect::<Vec<_>>(),
         denials.collect(),
         allowed.map(describe_connection).collect(),
-        changes.map(change_line).collect(),
+        changes.map(describe_change).collect(),
     ] {
         let left = list.len().saturating_sub(MAX_LINES);
         lines.extend(list.into_iter().take(MAX_LINES));
@@ -56,7 +56,7 @@ pub(super) fn print(report: &CommandReport, args: &ExecArgs) -> Result<(), HostE
     std::io::stderr().write_all(format!("{}\n", lines.join("\n")).as_bytes()).context("standard error")
 }
 
-fn change_line(change: &FileChange) -> String {
+fn describe_change(change: &FileChange) -> String {
     let what = match change.kind {
         FileChangeKind::Added => "add",
         FileChangeKind::Modified => "change",

@@ -42,11 +42,11 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     if impact.reach.by_files {
         errln!("note: too much hangs on it to go from symbol to symbol; it is told from file to file");
     }
-    let print = || print(&known, &impact, args.limit);
+    let print = || print_impact(&known, &impact, args.limit);
     print_answer(&args.answer, impact.is_empty(), || impact.to_json(&known, args.limit), print)
 }
 
-fn print(known: &CodeGraph, impact: &Impact, limit: usize) {
+fn print_impact(known: &CodeGraph, impact: &Impact, limit: usize) {
     for path in impact.unneeded_paths(known) {
         errln!("note: {} is gone; nothing here needed it", printable(&path));
     }

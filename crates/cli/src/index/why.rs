@@ -30,24 +30,26 @@ pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, HostE
     let node = known.find_file(&args.file)?;
     let near = args.near.as_deref().map(|near| known.find_file(near)).transpose()?;
     let found = Explanation::find(&known, node, &text, near);
-    print_answer(&args.answer, found.hit.is_none(), || found.to_json(), || print(&found))
+    print_answer(&args.answer, found.hit.is_none(), || found.to_json(), || print_explanation(&found))
 }
 
 /// Prints what speaks for a file.
-fn print(found: &Explanation) {
+fn print_explanation(found: &Explanation) {
     let paint = color::stdout();
     match (found.rank, &found.hit) {
         (Some(place), Some(hit)) => {
-            let more = if found.of == MAX_LIMIT { " or more" } else { "" };
+            let more = if found.found_files == MAX_LIMIT { " or more" } else { "" };
             outln!(
                 "{}  {} of {}{more}, score {:.2}",
                 paint.bold(&found.path),
                 place + 1,
-                found.of,
+                found.found_files,
                 hit.score
             );
         }
-        _ => outln!("{}  isn't among the {} files that are found", paint.bold(&found.path), found.of),
+        _ => {
+            outln!("{}  isn't among the {} files that are found", paint.bold(&found.path), found.found_files)
+        }
     }
     for said in &found.signals {
         let name = said.signal.name();

@@ -6,7 +6,7 @@ use journeyman_protocol::RelPath;
 use toml::Value;
 
 /// The values of `sandbox.container.project`.
-pub(super) const PROJECT: &[&str] = &["devcontainer", "dockerfile"];
+pub(super) const PROJECT_IMAGE_KINDS: &[&str] = &["devcontainer", "dockerfile"];
 
 /// The image that commands run in, and its settings.
 #[derive(Debug, Clone, Default, PartialEq)]

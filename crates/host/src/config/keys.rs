@@ -308,7 +308,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "sandbox.container.project",
-        KeyKind::OneOf(super::container::PROJECT),
+        KeyKind::OneOf(super::container::PROJECT_IMAGE_KINDS),
         ProjectMay::Nothing,
         None,
         "run commands in an image that the project describes, once you trust it",

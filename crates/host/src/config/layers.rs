@@ -10,7 +10,7 @@ use super::duration::duration_from_value;
 use super::files::{PROJECT_DIR, read_file, read_project};
 use super::keys::{self, KEYS, Key, KeyKind, ProjectMay};
 use super::setting::{Layer, Setting, Source, split_key};
-use super::trust::Trusted;
+use super::trust::ProjectTrust;
 use super::{Config, ConfigError, Environment, hooks};
 
 /// The name of a project's configuration file.
@@ -47,7 +47,7 @@ pub fn load(
     environment: &Environment,
     root: &Path,
     flags: &[Flag],
-    trust: Trusted<'_>,
+    trust: ProjectTrust<'_>,
     admin: Option<&Path>,
 ) -> Result<LoadedConfig, ConfigError> {
     let mut settings = load_user_layer(environment)?;
@@ -335,14 +335,14 @@ fn merge_project(
     project: Layer,
     path: &Path,
     hash: ContentHash,
-    trust: Trusted<'_>,
+    trust: ProjectTrust<'_>,
 ) -> Result<(), ConfigError> {
     let needing = project.iter().filter(|(parts, _)| {
         keys::find_key(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted)
     });
     let (needing, values): (Vec<String>, Vec<String>) =
         needing.map(|(parts, setting)| (parts.join("."), setting.value.to_string())).unzip();
-    if !needing.is_empty() && !trust.is_covering(path, &hash) {
+    if !needing.is_empty() && !trust.has_trust_in(path, &hash) {
         return Err(ConfigError::Untrusted { path: path.to_owned(), keys: needing, values, hash });
     }
     for (parts, setting) in project {

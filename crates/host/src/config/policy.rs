@@ -101,7 +101,7 @@ fn dirs_of_repository(root: &Path) -> Vec<&Path> {
 ///
 /// # Errors
 /// [`ConfigError`] where the file can't be read or written, or couldn't be read any more.
-pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, ConfigError> {
+pub fn save_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, ConfigError> {
     let place = dir.join(POLICY_FILE);
     let unwritable = |source| ConfigError::Unwritable { path: place.clone(), source };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritable)?;

@@ -14,7 +14,7 @@ pub struct TrustStore {
 
 /// The trust in one run.
 #[derive(Debug, Clone, Copy)]
-pub enum Trusted<'a> {
+pub enum ProjectTrust<'a> {
     /// The versions that the user has trusted before.
     Remembered(&'a TrustStore),
     /// This run's project, because of a flag.
@@ -34,7 +34,7 @@ impl TrustStore {
     ///
     /// # Errors
     /// When the state directory can't be written.
-    pub fn add(&self, path: &Path, hash: &ContentHash) -> std::io::Result<()> {
+    pub fn remember(&self, path: &Path, hash: &ContentHash) -> std::io::Result<()> {
         if let Some(dir) = self.file.parent() {
             std::fs::create_dir_all(dir)?;
         }
@@ -52,8 +52,8 @@ impl TrustStore {
     }
 }
 
-impl Trusted<'_> {
-    pub(super) fn is_covering(self, path: &Path, hash: &ContentHash) -> bool {
+impl ProjectTrust<'_> {
+    pub(super) fn has_trust_in(self, path: &Path, hash: &ContentHash) -> bool {
         match self {
             Self::Remembered(store) => store.is_trusted(path, hash),
             Self::ThisRun => true,

@@ -18,7 +18,7 @@ use crate::{Context as _, HostError};
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The cost of a missing log where sessions made checkpoints.
-const LOG_GONE: &str = "the session log is gone; no session can be shown or gone on with";
+const MISSING_LOG_COST: &str = "the session log is gone; no session can be shown or gone on with";
 
 /// The condition of stored state.
 #[derive(Debug, Default, Serialize)]
@@ -47,13 +47,13 @@ pub struct DamagedFile {
 /// Verifies all stored state without changing it. `progress` gets a line now and then.
 pub async fn verify_state(environment: &Environment, progress: fn(&str)) -> StoredState {
     let Some(state_dir) = environment.state_dir() else { return StoredState::default() };
-    examine(&state_dir, progress).await.unwrap_or_else(|failure| StoredState {
+    check_stored_state(&state_dir, progress).await.unwrap_or_else(|failure| StoredState {
         problem: Some(failure.to_string()),
         ..StoredState::default()
     })
 }
 
-async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<StoredState, HostError> {
+async fn check_stored_state(state_dir: &Path, progress: fn(&str)) -> Result<StoredState, HostError> {
     let mut damage = Vec::new();
     let log = find_session_log(state_dir);
     if let Some(log) = &log {
@@ -63,7 +63,7 @@ async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<StoredState, Ho
     }
     let (blobs, mut missing, mut checkpoints) = (open_blobs(state_dir)?, 0, 0);
     let mut ticker = ProgressTicker::new("contents", progress);
-    let mut count = |verified| ticker.count(verified);
+    let mut count = |verified| ticker.report_count(verified);
     let mut checkup = Checkup::new(&blobs, &mut count);
     for project in projects_in(state_dir).context("the projects")? {
         let findings = checkup.check(&project).context("a project's state")?;
@@ -75,7 +75,7 @@ async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<StoredState, Ho
     }
     if log.is_none() && checkpoints > 0 {
         let path = state_dir.join(SESSION_LOG).display().to_string();
-        damage.push(DamagedFile { path, cost: LOG_GONE.to_owned() });
+        damage.push(DamagedFile { path, cost: MISSING_LOG_COST.to_owned() });
     }
     Ok(StoredState { damage, missing, log: Some(log.is_some()), problem: None })
 }
@@ -112,7 +112,7 @@ pub async fn repair_state(
     }
     let blobs = open_blobs(&state_dir)?;
     let mut ticker = ProgressTicker::new("contents", progress);
-    let mut count = |verified| ticker.count(verified);
+    let mut count = |verified| ticker.report_count(verified);
     let mut checkup = Checkup::new(&blobs, &mut count);
     for project in projects_in(&state_dir).context("the projects")? {
         checkpoints += checkup.check(&project).context("a project's state")?.checkpoints;
@@ -151,7 +151,7 @@ async fn check_log(log: &Path, progress: fn(&str)) -> Result<Vec<String>, HostEr
     let store = SqliteStore::open(log).context("the session log")?;
     let mut ticker = ProgressTicker::new("entries", progress);
     match store
-        .check_with(move |verified, _| ticker.count(usize::try_from(verified).unwrap_or(usize::MAX)))
+        .check_with(move |verified, _| ticker.report_count(usize::try_from(verified).unwrap_or(usize::MAX)))
         .await
     {
         Err(StoreError::Damaged { detail, .. }) => Ok(vec![format!("{detail}; no session can be read")]),
@@ -181,7 +181,7 @@ impl ProgressTicker {
         Self { what, progress, last: Instant::now() }
     }
 
-    fn count(&mut self, verified: usize) {
+    fn report_count(&mut self, verified: usize) {
         if self.last.elapsed() >= PROGRESS_INTERVAL {
             self.last = Instant::now();
             (self.progress)(&format!("verified {verified} {}", self.what));

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::HostError;
 use crate::config::{Config, Environment};
-use crate::models::providers;
+use crate::models::all_providers;
 use crate::state::StateDirs;
 
 pub use copies::{CopyTier, StoredCopy, list_copies, probe_copy_tiers};
@@ -135,7 +135,7 @@ pub async fn examine(
         installed: environment.has_program(name),
         purpose,
     });
-    let keys = providers(&Config::default()).into_iter().map(|provider| KeyReport {
+    let keys = all_providers(&Config::default()).into_iter().map(|provider| KeyReport {
         set: provider.key_env.iter().filter(|name| environment.var(name).is_some()).cloned().collect(),
         provider: provider.name,
         variables: provider.key_env,

@@ -35,7 +35,7 @@ pub struct CommandReport {
     /// The network that was allowed.
     pub network: Network,
     /// The number of further writable paths.
-    pub writable: usize,
+    pub extra_writable: usize,
 }
 
 impl CommandReport {
@@ -67,7 +67,11 @@ impl CommandReport {
             CommandAccess::Overlay => "a throw-away copy".to_owned(),
             CommandAccess::Direct => clean(self.root.as_os_str().as_encoded_bytes()),
         };
-        let more = if self.writable > 0 { format!(" and {} more", self.writable) } else { String::new() };
+        let more = if self.extra_writable > 0 {
+            format!(" and {} more", self.extra_writable)
+        } else {
+            String::new()
+        };
         if enforcement.writes_confined {
             parts.push(format!("writes: {writes}{more}"));
         } else {

@@ -68,7 +68,7 @@ pub struct CommandRequest {
     config: Config,
     request: Request,
     access: CommandAccess,
-    writable: usize,
+    extra_writable: usize,
 }
 
 impl CommandRequest {
@@ -111,7 +111,7 @@ impl CommandRequest {
         if let Some((columns, rows)) = options.terminal {
             request.streams = Streams::Terminal { columns, rows };
         }
-        Ok(Self { config, request, access: options.access, writable: options.writable.len() })
+        Ok(Self { config, request, access: options.access, extra_writable: options.writable.len() })
     }
 
     /// Opens the project and the sandbox for the command.
@@ -125,8 +125,8 @@ impl CommandRequest {
         self.request.base = project.base_tree();
         self.request.protected.extend(project.protected_paths().iter().cloned());
         self.request.linked = project.linked_paths().to_vec();
-        let Self { request, access, writable, .. } = self;
-        Ok(OpenCommand { sandbox, project, request, access, writable })
+        let Self { request, access, extra_writable, .. } = self;
+        Ok(OpenCommand { sandbox, project, request, access, extra_writable })
     }
 }
 
@@ -136,7 +136,7 @@ pub struct OpenCommand {
     project: CommandProject,
     request: Request,
     access: CommandAccess,
-    writable: usize,
+    extra_writable: usize,
 }
 
 impl OpenCommand {
@@ -174,14 +174,14 @@ impl OpenCommand {
         let stdin = std::mem::replace(&mut self.request.stdin, Stdin::Null);
         let request = Request { stdin, ..self.request.clone() };
         let started = self.sandbox.spawn(request, cancel.clone()).await;
-        started.map_err(|error| match self.flag_of(&error) {
+        started.map_err(|error| match self.find_flag(&error) {
             Some(flag) => HostError::usage(format_args!("{flag}: {error}")),
             None => HostError::Failed { what: Some("the sandbox".into()), source: error.into() },
         })
     }
 
     /// Returns the flag that names the refused path.
-    fn flag_of(&self, error: &SandboxError) -> Option<&'static str> {
+    fn find_flag(&self, error: &SandboxError) -> Option<&'static str> {
         let SandboxError::RefusedPath { path, .. } = error else { return None };
         if *path == self.request.root {
             Some("-C")
@@ -198,8 +198,8 @@ impl OpenCommand {
         let effect = self.project.close(completed.enforcement.protected_kept)?;
         let code = if is_read { exit_code(&completed.outcome) } else { EXIT_UNREAD };
         let Request { root, network, .. } = self.request;
-        let (access, writable) = (self.access, self.writable);
-        Ok(CommandReport { completed, effect, code, root, access, network, writable })
+        let (access, extra_writable) = (self.access, self.extra_writable);
+        Ok(CommandReport { completed, effect, code, root, access, network, extra_writable })
     }
 }
 

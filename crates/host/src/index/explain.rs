@@ -27,7 +27,7 @@ pub struct Explanation {
     /// The 0-based rank of the file; `None` where the query doesn't find it.
     pub rank: Option<usize>,
     /// The number of files that the query finds.
-    pub of: usize,
+    pub found_files: usize,
     /// The file's score and passages.
     pub hit: Option<FileHit>,
     /// All signals.
@@ -63,8 +63,8 @@ impl Explanation {
                 SignalStrength { signal, raw, counted: reason.map(|one| (one.strength, one.share)) }
             })
             .collect();
-        let (path, of, hit) = (known.path(node), answer.files.len(), hit.cloned());
-        Self { path, rank: place, of, hit, signals: said }
+        let (path, found_files, hit) = (known.path(node), answer.files.len(), hit.cloned());
+        Self { path, rank: place, found_files, hit, signals: said }
     }
 
     /// Returns the explanation as JSON.
@@ -79,7 +79,7 @@ impl Explanation {
             json!({"first_line": one.first_line, "lines": one.lines, "symbol": one.symbol, "score": one.score})
         });
         json!({
-            "path": self.path, "rank": self.rank.map(|rank| rank + 1), "of": self.of,
+            "path": self.path, "rank": self.rank.map(|rank| rank + 1), "of": self.found_files,
             "score": self.hit.as_ref().map(|hit| hit.score), "signals": signals.collect::<Vec<_>>(),
             "passages": passages.collect::<Vec<_>>(),
         })

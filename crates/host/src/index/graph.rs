@@ -55,7 +55,7 @@ impl CodeGraph {
     }
 
     /// Adds files that are gone, with the files that needed them. The numbers of files change.
-    pub fn add_gone(&mut self, gone: &[DeletedFile]) {
+    pub fn add_deleted_files(&mut self, gone: &[DeletedFile]) {
         let read = |path: &str| self.index.project.text(&RelPath::parse(path).ok()?);
         self.graph = Arc::new(self.graph.with_deleted(&self.index.snapshot, gone, &read));
     }
@@ -88,7 +88,7 @@ fn find_node(graph: &Graph, index: &CodeIndex, path: &str) -> Result<u32, HostEr
 }
 
 /// Returns the files near the one that a user names, as the search takes them.
-pub(super) fn find_near(index: &CodeIndex, path: &str) -> Result<Vec<(u32, u32)>, HostError> {
+pub(super) fn find_near_files(index: &CodeIndex, path: &str) -> Result<Vec<(u32, u32)>, HostError> {
     let graph = index.project.graph(&index.snapshot);
     Ok(graph.near(find_node(&graph, index, path)?))
 }
@@ -123,7 +123,7 @@ impl ChangeSet {
             if !differing.gone.is_empty() {
                 let paths: Vec<String> =
                     parts.iter().map(|changed| known.graph.path(changed.file).to_owned()).collect();
-                known.add_gone(&differing.gone);
+                known.add_deleted_files(&differing.gone);
                 gone = differing.gone.into_iter().map(|gone| gone.path).collect();
                 // The numbers of files have changed.
                 let renumber = |(path, changed): (String, Changed)| {

@@ -11,7 +11,7 @@ use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
 use super::embedded::find_similar;
-use super::graph::find_near;
+use super::graph::find_near_files;
 use super::open::CodeIndex;
 use super::symbols::shown_path;
 use crate::HostError;
@@ -68,7 +68,7 @@ impl SearchResults {
             let (lines, has_more) = found.map_err(HostError::usage)?;
             return Ok(Self::Lines(lines, has_more));
         }
-        let near = near.map(|near| find_near(index, near));
+        let near = near.map(|near| find_near_files(index, near));
         let near = near.transpose()?.unwrap_or_default();
         let query = Query::new(text, &mut Tokenizer::new());
         if kind == SearchKind::Symbol {

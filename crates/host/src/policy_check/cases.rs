@@ -38,7 +38,7 @@ struct PolicyCase {
 
 impl PolicyCase {
     /// Returns the call.
-    fn query(&self) -> Result<PolicyQuery, HostError> {
+    fn to_query(&self) -> Result<PolicyQuery, HostError> {
         let call = CallDescription {
             words: self.command.iter().cloned().collect(),
             tool: self.tool.clone(),
@@ -82,7 +82,7 @@ pub fn check_cases(policy: &Policy, path: &Path, shown: &str) -> Result<(usize, 
     let (mut held, mut failed) = (0, Vec::new());
     for case in load_cases(path, shown)? {
         let mode = case.mode.unwrap_or(Mode::Edit);
-        let query = case.query()?;
+        let query = case.to_query()?;
         let Verdict { decision, reason, .. } = query.judge(policy, mode, Some(&sandbox));
         if decision == case.decision {
             held += 1;

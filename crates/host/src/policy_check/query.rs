@@ -8,14 +8,14 @@ use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
 use serde_json::{Value, json};
 
-use crate::config::{Config, Environment, Trusted, load, load_policy};
+use crate::config::{Config, Environment, ProjectTrust, load, load_policy};
 use crate::state::StateDirs;
 use crate::{ADMIN_CONFIG, ADMIN_POLICY, Context as _, HostError};
 
 /// Maximum number of files that the search for checks reads, as in a session.
 const MAX_CHECK_FILES: usize = 20_000;
 /// The tool of a call that names none.
-const RUN_COMMAND: &str = "run_command";
+const DEFAULT_TOOL: &str = "run_command";
 
 /// A call as a person describes it.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ impl PolicyQuery {
     /// # Errors
     /// [`HostError::Usage`] for an unknown tool, and for a path that leads out of the project.
     pub fn new(call: CallDescription, origin: &str) -> Result<Self, HostError> {
-        let tool = call.tool.unwrap_or_else(|| RUN_COMMAND.to_owned());
+        let tool = call.tool.unwrap_or_else(|| DEFAULT_TOOL.to_owned());
         check_tool_name(&tool, &|_| false)
             .map_err(|unknown| HostError::usage(format_args!("{origin}: {unknown}")))?;
         let effects = Effects {
@@ -62,11 +62,11 @@ impl PolicyQuery {
 
     /// Judges the call in a mode.
     pub(super) fn judge(&self, policy: &Policy, mode: Mode, sandbox: Option<&Enforcement>) -> Verdict {
-        policy.judge(&self.call(mode, sandbox))
+        policy.judge(&self.to_call(mode, sandbox))
     }
 
     /// Returns the call as `policy` judges it.
-    fn call<'a>(&'a self, mode: Mode, sandbox: Option<&'a Enforcement>) -> Call<'a> {
+    fn to_call<'a>(&'a self, mode: Mode, sandbox: Option<&'a Enforcement>) -> Call<'a> {
         let confined = sandbox.is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
         // As in a session: `auto` holds while commands are confined.
         let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
@@ -159,7 +159,7 @@ pub async fn judge_call(
     mode: Option<Mode>,
 ) -> Result<PolicyAnswer, HostError> {
     let loaded = load_policy(environment, root, Some(Path::new(ADMIN_POLICY)), &[])?;
-    let config = load(environment, root, &[], Trusted::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config;
+    let config = load(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config;
     let sandbox = state.sandbox(&config)?.enforcement(&SandboxNeeds::ALL).await.ok();
     let policy = loaded.policy.with_checks(find_checks(environment, state, root, &config)?);
     let judge = |mode| query.judge(&policy, mode, sandbox.as_ref());
@@ -167,7 +167,7 @@ pub async fn judge_call(
     let verdicts = modes.into_iter().map(|mode| (mode, judge(mode))).collect();
     let mode = mode.unwrap_or_else(|| config.mode_or(Mode::Edit));
     let verdict = judge(mode);
-    let (parts, is_understood) = policy.explain_call(&query.call(mode, sandbox.as_ref()));
+    let (parts, is_understood) = policy.explain_call(&query.to_call(mode, sandbox.as_ref()));
     Ok(PolicyAnswer { query, verdicts, verdict, parts, is_understood })
 }
 

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use journeyman_host::config::ConfigError;
-use journeyman_host::config::{Environment, Flag, KEYS, LoadedConfig, Source, TrustStore, Trusted, load};
+use journeyman_host::config::{
+    Environment, Flag, KEYS, LoadedConfig, ProjectTrust, Source, TrustStore, load,
+};
 use journeyman_protocol::Mode;
 use tempfile::TempDir;
 use toml::Value;
@@ -53,14 +55,14 @@ impl Machine {
         self.place.path().join(path)
     }
 
-    fn load(&self, flags: &[Flag], trust: Trusted<'_>) -> Result<LoadedConfig, ConfigError> {
+    fn load(&self, flags: &[Flag], trust: ProjectTrust<'_>) -> Result<LoadedConfig, ConfigError> {
         let environment =
             Environment { vars: self.vars.clone(), home: None, cwd: self.place.path().to_owned() };
         load(&environment, &self.path("project"), flags, trust, Some(&self.path("admin.toml")))
     }
 
     fn error(&self) -> String {
-        let error = self.load(&[], Trusted::Nothing).unwrap_err().to_string();
+        let error = self.load(&[], ProjectTrust::Nothing).unwrap_err().to_string();
         error.replace(&self.place.path().display().to_string(), "")
     }
 }
@@ -76,7 +78,7 @@ fn source(loaded: &LoadedConfig, key: &str) -> Source {
 
 #[test]
 fn nothing_set_is_all_built_in() {
-    let loaded = Machine::new().load(&[], Trusted::Nothing).unwrap();
+    let loaded = Machine::new().load(&[], ProjectTrust::Nothing).unwrap();
     assert_eq!(loaded.config, journeyman_host::config::Config::default());
     assert!(loaded.settings.is_empty());
 }
@@ -85,10 +87,10 @@ fn nothing_set_is_all_built_in() {
 fn stronger_layers_win() {
     let user = Machine::new().user("max_turns = 40\ntimeout = '1h'\ntemperature = 1\n");
     let all = user.project("max_turns = 30\ntimeout = '30m'\n").var("JM_MAX_TURNS", "20");
-    let loaded = all.load(&[flag("--max-turns", "max_turns", 10)], Trusted::Nothing).unwrap();
+    let loaded = all.load(&[flag("--max-turns", "max_turns", 10)], ProjectTrust::Nothing).unwrap();
     assert_eq!(loaded.config.max_turns, Some(10));
     assert_eq!(source(&loaded, "max_turns"), Source::Flag("--max-turns".to_owned()));
-    let loaded = all.load(&[], Trusted::Nothing).unwrap();
+    let loaded = all.load(&[], ProjectTrust::Nothing).unwrap();
     assert_eq!(loaded.config.max_turns, Some(20));
     assert_eq!(source(&loaded, "max_turns"), Source::Variable("JM_MAX_TURNS".to_owned()));
     assert_eq!(loaded.config.timeout, Some(Duration::from_secs(30 * 60)));
@@ -113,7 +115,7 @@ fn a_project_narrows_and_never_widens() {
     for (user, project, expected) in cases {
         let machine = Machine::new().user(user).project(project);
         match expected {
-            None => assert!(machine.load(&[], Trusted::Nothing).is_ok(), "{user} / {project}"),
+            None => assert!(machine.load(&[], ProjectTrust::Nothing).is_ok(), "{user} / {project}"),
             Some(text) => assert!(machine.error().contains(text), "{user} / {project}: {}", machine.error()),
         }
     }
@@ -122,37 +124,41 @@ fn a_project_narrows_and_never_widens() {
 #[test]
 fn a_projects_mode_bounds_the_built_in_one() {
     let machine = Machine::new().project("mode = 'auto'");
-    let config = machine.load(&[], Trusted::Nothing).unwrap().config;
+    let config = machine.load(&[], ProjectTrust::Nothing).unwrap().config;
     assert_eq!(config.mode_or(Mode::Edit), Mode::Edit, "a terminal's `edit` is not widened");
     let machine = Machine::new().project("mode = 'plan'");
-    let config = machine.load(&[], Trusted::Nothing).unwrap().config;
+    let config = machine.load(&[], ProjectTrust::Nothing).unwrap().config;
     assert_eq!(config.mode_or(Mode::Auto), Mode::Plan);
-    let config = machine.load(&[flag("--mode", "mode", "edit")], Trusted::Nothing).unwrap().config;
+    let config = machine.load(&[flag("--mode", "mode", "edit")], ProjectTrust::Nothing).unwrap().config;
     assert_eq!(config.mode_or(Mode::Auto), Mode::Edit, "the person at the keyboard decides");
 }
 
 #[test]
 fn what_runs_code_or_sends_data_needs_trust() {
     let machine = Machine::new().project("checks = ['make test']\nmodel = 'openai/gpt-5'\n");
-    let Err(ConfigError::Untrusted { path, keys, values, hash }) = machine.load(&[], Trusted::Nothing) else {
+    let Err(ConfigError::Untrusted { path, keys, values, hash }) = machine.load(&[], ProjectTrust::Nothing)
+    else {
         panic!("it was loaded")
     };
     assert_eq!(keys, ["checks", "model"]);
     assert_eq!(values, ["[\"make test\"]", "\"openai/gpt-5\""]);
     let store = TrustStore::new(&machine.path("state"));
-    assert!(machine.load(&[], Trusted::Remembered(&store)).is_err());
-    store.add(&path, &hash).unwrap();
-    let loaded = machine.load(&[], Trusted::Remembered(&store)).unwrap();
+    assert!(machine.load(&[], ProjectTrust::Remembered(&store)).is_err());
+    store.remember(&path, &hash).unwrap();
+    let loaded = machine.load(&[], ProjectTrust::Remembered(&store)).unwrap();
     assert_eq!(loaded.config.checks, Some(vec!["make test".to_owned()]));
-    assert!(machine.load(&[], Trusted::ThisRun).is_ok());
+    assert!(machine.load(&[], ProjectTrust::ThisRun).is_ok());
     let changed = machine.project("checks = ['make other']\n");
-    assert!(changed.load(&[], Trusted::Remembered(&store)).is_err(), "another version is asked about again");
+    assert!(
+        changed.load(&[], ProjectTrust::Remembered(&store)).is_err(),
+        "another version is asked about again"
+    );
 }
 
 #[test]
 fn a_project_speaks_for_itself_and_not_for_the_user() {
     let machine = Machine::new().user("instructions = 'mine'").project("instructions = 'theirs'");
-    let config = machine.load(&[], Trusted::Nothing).unwrap().config;
+    let config = machine.load(&[], ProjectTrust::Nothing).unwrap().config;
     assert_eq!(config.instructions.as_deref(), Some("mine"));
     assert_eq!(config.project_instructions.as_deref(), Some("theirs"));
 }
@@ -184,7 +190,7 @@ fn an_error_shows_nothing_of_the_text() {
 #[test]
 fn what_is_the_users_alone() {
     let machine = Machine::new().project("[sandbox]\nallow = ['none']\n");
-    let error = machine.load(&[], Trusted::ThisRun).unwrap_err().to_string();
+    let error = machine.load(&[], ProjectTrust::ThisRun).unwrap_err().to_string();
     assert!(error.contains("`sandbox.allow` can only be set in your own configuration"), "{error}");
 }
 
@@ -192,7 +198,7 @@ fn what_is_the_users_alone() {
 fn the_administrator_narrows_and_does_not_widen() {
     let machine =
         Machine::new().user("mode = 'auto'\nmax_turns = 5\n").admin("mode = 'ask'\nmax_turns = 50\n");
-    let loaded = machine.load(&[flag("--mode", "mode", "auto")], Trusted::Nothing).unwrap();
+    let loaded = machine.load(&[flag("--mode", "mode", "auto")], ProjectTrust::Nothing).unwrap();
     assert_eq!(loaded.config.mode, Some(Mode::Ask));
     assert_eq!(loaded.config.max_turns, Some(5));
 }
@@ -200,7 +206,7 @@ fn the_administrator_narrows_and_does_not_widen() {
 #[test]
 fn secrets_of_both_files_hold() {
     let machine = Machine::new().user("secrets = ['MINE']").project("secrets = ['THEIRS']");
-    let loaded = machine.load(&[], Trusted::Nothing).unwrap();
+    let loaded = machine.load(&[], ProjectTrust::Nothing).unwrap();
     assert_eq!(
         (loaded.config.secrets, loaded.config.project_secrets),
         (vec!["MINE".to_owned()], vec!["THEIRS".to_owned()])
@@ -214,7 +220,7 @@ fn providers_with_dots_in_names() {
          idle_timeout = '5s'\nheaders.x-team = 'a'\n\
          [providers.work.models.'gpt-4.1']\ninput = 2\noutput = 8.5\n",
     );
-    let config = machine.load(&[], Trusted::Nothing).unwrap().config;
+    let config = machine.load(&[], ProjectTrust::Nothing).unwrap().config;
     let work = &config.providers["work"];
     assert_eq!(work.headers["x-team"], "a");
     assert_eq!(work.timeouts, [None, None, Some(Duration::from_secs(5)), None]);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent, HookSandbox, HooksBuilder, PreToolDecision};
-use journeyman_host::config::{Trusted, load};
+use journeyman_host::config::{ProjectTrust, load};
 use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{Network, Sandbox, SandboxSettings};
 
@@ -14,7 +14,7 @@ fn load_from(
     project: &Project,
     file: &Path,
     text: &str,
-    trust: Trusted<'_>,
+    trust: ProjectTrust<'_>,
 ) -> Result<Vec<HookCommand>, String> {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, text).unwrap();
@@ -27,7 +27,7 @@ fn both_forms_are_read() {
     let project = Project::new();
     let file = project.place.path().join("config/journeyman/config.toml");
     let text = "[[hooks.PreToolUse]]\nmatcher = \"Bash\"\nhooks = [\n  { type = \"command\", command = \"a\", timeout = 5 },\n  { command = \"b\" },\n]\n[[hooks.turn_end]]\nhooks = [{ command = \"c\" }]\n";
-    let found = load_from(&project, &file, text, Trusted::Nothing).unwrap();
+    let found = load_from(&project, &file, text, ProjectTrust::Nothing).unwrap();
     let shown: Vec<_> =
         found.iter().map(|it| (it.event, it.dialect, it.command.as_str(), it.timeout.as_secs())).collect();
     assert_eq!(
@@ -72,7 +72,7 @@ fn what_is_wrong_is_named_with_its_line_and_the_nearest_name() {
         ("[[hooks.PreToolUse]]\nmatcher = \"Edit(\"\nhooks = []", vec!["regular expression"]),
         ("[[hooks.Stop]]\nhooks = [{ command = \"x\\u001b[2J\" }]", vec!["control characters"]),
     ] {
-        let error = load_from(&project, &file, text, Trusted::Nothing).unwrap_err();
+        let error = load_from(&project, &file, text, ProjectTrust::Nothing).unwrap_err();
         for part in parts {
             assert!(error.contains(part), "{text}\n{error}\nlacks {part}");
         }
@@ -85,7 +85,7 @@ fn events_and_kinds_of_claude_code_that_do_not_exist_here_are_ignored_aloud() {
     let text = "[[hooks.Notification]]\nhooks = [{ type = \"command\", command = \"x\" }]\n[[hooks.SubagentStop]]\nhooks = []\n[[hooks.Stop]]\nhooks = [{ type = \"prompt\", prompt = \"is it done?\" }]\n";
     let hooks = project.hooks(text);
     assert!(HookEvent::ALL.into_iter().all(|event| hooks.is_empty(event)));
-    let loaded = load(&project.environment(), &project.root(), &[], Trusted::Nothing, None).unwrap();
+    let loaded = load(&project.environment(), &project.root(), &[], ProjectTrust::Nothing, None).unwrap();
     let parts = ["hooks.Notification never runs", "hooks of hooks.Stop", "hooks.SubagentStop never runs"];
     assert_eq!(loaded.warnings.len(), parts.len(), "{:?}", loaded.warnings);
     assert!(
@@ -101,7 +101,7 @@ fn a_projects_hooks_need_trust_in_the_file_and_in_the_scripts_it_runs() {
     let file = project.root().join(".journeyman/config.toml");
     let text = configured("PreToolUse", "", "sh guard.sh", "");
     let store = journeyman_host::config::TrustStore::new(&project.place.path().join("state"));
-    let trusted = || Trusted::Remembered(&store);
+    let trusted = || ProjectTrust::Remembered(&store);
     let untrusted =
         |project: &Project| match load(&project.environment(), &project.root(), &[], trusted(), None) {
             Err(journeyman_host::config::ConfigError::Untrusted { path, keys, values, hash }) => {
@@ -113,7 +113,7 @@ fn a_projects_hooks_need_trust_in_the_file_and_in_the_scripts_it_runs() {
     let (path, keys, values, hash) = untrusted(&project);
     assert_eq!(keys, ["hooks.PreToolUse"]);
     assert!(values[0].contains("sh guard.sh"), "{values:?}");
-    store.add(&path, &hash).unwrap();
+    store.remember(&path, &hash).unwrap();
     assert_eq!(load_from(&project, &file, &text, trusted()).unwrap().len(), 1);
     let project = project.script("guard.sh", "curl evil");
     assert_ne!(untrusted(&project).3, hash);
@@ -123,10 +123,11 @@ fn a_projects_hooks_need_trust_in_the_file_and_in_the_scripts_it_runs() {
 fn a_project_adds_hooks_and_takes_none_of_the_users_off() {
     let project = Project::new();
     let users = project.place.path().join("config/journeyman/config.toml");
-    load_from(&project, &users, &configured("PreToolUse", "", "mine", ""), Trusted::Nothing).unwrap();
+    load_from(&project, &users, &configured("PreToolUse", "", "mine", ""), ProjectTrust::Nothing).unwrap();
     let file = project.root().join(".journeyman/config.toml");
     let found =
-        load_from(&project, &file, &configured("PreToolUse", "", "theirs", ""), Trusted::ThisRun).unwrap();
+        load_from(&project, &file, &configured("PreToolUse", "", "theirs", ""), ProjectTrust::ThisRun)
+            .unwrap();
     assert_eq!(found.iter().map(|it| it.command.as_str()).collect::<Vec<_>>(), ["mine", "theirs"]);
 }
 
@@ -137,7 +138,7 @@ fn hooks_are_confined_unless_they_say_otherwise() {
     let text = "[[hooks.Stop]]\nhooks = [{ command = \"a\" }, { command = \"b\", sandbox = false }, \
                 { command = \"c\", network = [\"npm\", \"example.org\"], read = [\"~/x\"], write = [\"/srv/y\"] }, \
                 { command = \"d\", network = true }]\n";
-    let found = load_from(&project, &file, text, Trusted::Nothing).unwrap();
+    let found = load_from(&project, &file, text, ProjectTrust::Nothing).unwrap();
     assert_eq!(found.iter().map(|hook| hook.sandbox).collect::<Vec<_>>(), [true, false, true, true]);
     assert_eq!((&found[0].network, &found[3].network), (&Network::Off, &Network::Host));
     let Network::Filtered(rules) = &found[2].network else { panic!("{:?}", found[2].network) };
@@ -152,10 +153,10 @@ async fn what_a_project_calls_secret_is_hidden_from_no_guard() {
     let users = project.place.path().join("config/journeyman/config.toml");
     let guard = "grep -q x \"$MINE\" && exit 2; test \"$MINE\" = kept && exit 2; exit 0";
     let text = format!("secrets = [\"STAGING_TOKEN\"]\n{}", configured("PreToolUse", "", guard, ""));
-    load_from(&project, &users, &text, Trusted::Nothing).unwrap();
+    load_from(&project, &users, &text, ProjectTrust::Nothing).unwrap();
     let file = project.root().join(".journeyman/config.toml");
-    load_from(&project, &file, "secrets = [\"MINE\"]\n", Trusted::Nothing).unwrap();
-    let loaded = load(&project.environment(), &project.root(), &[], Trusted::Nothing, None).unwrap();
+    load_from(&project, &file, "secrets = [\"MINE\"]\n", ProjectTrust::Nothing).unwrap();
+    let loaded = load(&project.environment(), &project.root(), &[], ProjectTrust::Nothing, None).unwrap();
     let names: Vec<&str> = loaded.config.redacted_variables().map(String::as_str).collect();
     assert_eq!(names, ["STAGING_TOKEN", "MINE"]);
     let hooks = journeyman_host::configured_hooks(
@@ -181,7 +182,7 @@ fn no_layer_calls_secret_what_every_environment_has() {
             "secrets = [\"LC_ALL\"]",
             "[providers.x]\nkey_env = [\"PWD\"]",
         ] {
-            let error = load_from(&project, &file, text, Trusted::ThisRun).unwrap_err();
+            let error = load_from(&project, &file, text, ProjectTrust::ThisRun).unwrap_err();
             assert!(error.contains("which every environment has"), "{text}: {error}");
         }
         std::fs::remove_file(file).unwrap();

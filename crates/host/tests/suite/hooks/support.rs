@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use journeyman_agent::hooks::{
     HookContext, HookResult, Hooks, HooksBuilder, PreToolDecision, PreToolResult, UnseenChanges,
 };
-use journeyman_host::config::{Environment, Trusted, load};
+use journeyman_host::config::{Environment, ProjectTrust, load};
 use journeyman_protocol::{CallId, Effects, Mode, RelPath, ResultPart, SessionId, ToolUse, UnixMillis};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -73,7 +73,7 @@ impl Project {
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("config.toml"), config).unwrap();
         let environment = self.environment();
-        let loaded = load(&environment, &self.root(), &[], Trusted::Nothing, None).unwrap();
+        let loaded = load(&environment, &self.root(), &[], ProjectTrust::Nothing, None).unwrap();
         journeyman_host::configured_hooks(HooksBuilder::new(), &loaded.config, &environment, &self.root())
     }
 
