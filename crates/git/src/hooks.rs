@@ -235,9 +235,10 @@ impl<'a> HookRunner<'a> {
             Outcome::TimedOut => Err(GitError::TimedOut { action: "commit" }),
             Outcome::Signaled(signal) => failed(format!("{words}\na hook was ended by signal {signal}")),
             Outcome::SetupFailed(reason) => Err(self.found.refusal(reason)),
-            excess => {
-                failed(format!("{words}\na hook was killed for {}", excess.exceeded_limit().unwrap_or_default()))
-            }
+            excess => failed(format!(
+                "{words}\na hook was killed for {}",
+                excess.exceeded_limit().unwrap_or_default()
+            )),
         }
     }
 
