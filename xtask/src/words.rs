@@ -70,7 +70,6 @@ const CLAUSE: Rule = Rule {
         ("policy", 5),
         ("text-diff", 1),
         ("tools", 2),
-        ("verify", 1),
         ("xtask", 31),
     ],
 };

@@ -17,7 +17,7 @@ use crate::user::{UserCommand, UserGitRunner};
 use crate::{CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, UserGit};
 
 /// Suffix of a file beside the worktree that records the branch's name and base commit.
-const RECORD: &str = ".branch";
+const BRANCH_RECORD_SUFFIX: &str = ".branch";
 
 /// A branch that is being created. When it is finished or dropped, the worktree is removed, and so
 /// is the branch if nothing was committed on it.
@@ -106,13 +106,13 @@ impl UserGit {
         };
         let mut result = Ok(());
         for admin in entries.flatten().map(|entry| entry.path()) {
-            let pointer = bounded(&admin.join("gitdir"));
+            let pointer = read_bounded(&admin.join("gitdir"));
             let top = Path::new(OsStr::from_bytes(pointer.trim_ascii_end())).parent();
             let Some(top) = top.filter(|top| lies_in(top, dir)) else { continue };
-            let text = String::from_utf8_lossy(&bounded(&record(top))).into_owned();
+            let text = String::from_utf8_lossy(&read_bounded(&record(top))).into_owned();
             let mut lines = text.lines();
             let made = (lines.next(), lines.next());
-            let head = String::from_utf8_lossy(&bounded(&admin.join("HEAD"))).into_owned();
+            let head = String::from_utf8_lossy(&read_bounded(&admin.join("HEAD"))).into_owned();
             let removed = remove(&own, top).await;
             // A branch that is checked out there belongs to nobody else.
             if let ((Some(base), Some(name)), Ok(())) = (made, &removed)
@@ -197,7 +197,7 @@ async fn check(own: &UserGitRunner<'_>, name: &str) -> Result<String, GitError> 
     if !said.is_done() || said.bytes.trim_ascii_end() != name.as_bytes() {
         return Err(bad().into());
     }
-    if tip(own, name).await.is_some() {
+    if branch_tip(own, name).await.is_some() {
         return Err(CommitRefusal::BranchExists(name.to_owned()).into());
     }
     let said = own.run(UserCommand::new(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])).await?;
@@ -208,7 +208,7 @@ async fn check(own: &UserGitRunner<'_>, name: &str) -> Result<String, GitError> 
 }
 
 /// Returns the commit of a branch.
-async fn tip(own: &UserGitRunner<'_>, name: &str) -> Option<String> {
+async fn branch_tip(own: &UserGitRunner<'_>, name: &str) -> Option<String> {
     let reference = format!("refs/heads/{name}");
     let said = own.run(UserCommand::new(["show-ref", "--verify", "--hash", &reference])).await.ok()?;
     said.is_done().then(|| String::from_utf8_lossy(&said.bytes).trim_end().to_owned())
@@ -217,11 +217,11 @@ async fn tip(own: &UserGitRunner<'_>, name: &str) -> Option<String> {
 /// Returns true if a failed attempt got as far as creating the worktree.
 async fn is_created_by(own: &UserGitRunner<'_>, begun: &PendingBranch) -> bool {
     let Ok(place) = RepositoryPaths::find(&begun.top) else { return false };
-    let head = bounded(&place.git_dir.join("HEAD"));
+    let head = read_bounded(&place.git_dir.join("HEAD"));
     let expected = format!("ref: refs/heads/{}\n", begun.name);
     place.top.as_deref() == begun.top.canonicalize().ok().as_deref()
         && head == expected.as_bytes()
-        && tip(own, &begun.name).await.as_deref() == Some(&begun.base)
+        && branch_tip(own, &begun.name).await.as_deref() == Some(&begun.base)
 }
 
 /// Removes a worktree that this module created, and its registration.
@@ -241,7 +241,7 @@ async fn remove(own: &UserGitRunner<'_>, top: &Path) -> Result<(), GitError> {
 /// Deletes a branch without commits of its own. Git compares and deletes in one step.
 async fn delete_if_unmoved(own: &UserGitRunner<'_>, name: &str, base: &str) {
     let reference = format!("refs/heads/{name}");
-    if tip(own, name).await.as_deref() == Some(base) {
+    if branch_tip(own, name).await.as_deref() == Some(base) {
         // An error means that somebody moved the branch meanwhile, so it is kept.
         own.run(UserCommand::new(["update-ref", "-d", &reference, base])).await.ok();
     }
@@ -249,7 +249,7 @@ async fn delete_if_unmoved(own: &UserGitRunner<'_>, name: &str, base: &str) {
 
 fn record(top: &Path) -> PathBuf {
     let mut name = top.as_os_str().to_owned();
-    name.push(RECORD);
+    name.push(BRANCH_RECORD_SUFFIX);
     name.into()
 }
 
@@ -257,11 +257,11 @@ fn record(top: &Path) -> PathBuf {
 fn remove_records(dir: &Path) -> Result<(), GitError> {
     let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
     let names = entries.flatten().map(|entry| entry.path());
-    for file in
-        names.filter(|file| file.as_os_str().as_bytes().ends_with(RECORD.as_bytes()) && file.is_file())
-    {
+    for file in names.filter(|file| {
+        file.as_os_str().as_bytes().ends_with(BRANCH_RECORD_SUFFIX.as_bytes()) && file.is_file()
+    }) {
         let top = file.as_os_str().as_bytes();
-        let top = top.strip_suffix(RECORD.as_bytes()).unwrap_or(top);
+        let top = top.strip_suffix(BRANCH_RECORD_SUFFIX.as_bytes()).unwrap_or(top);
         if fs::symlink_metadata(OsStr::from_bytes(top)).is_err() {
             fs::remove_file(&file).map_err(GitError::io("removing", &file))?;
         }
@@ -269,7 +269,7 @@ fn remove_records(dir: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-fn bounded(file: &Path) -> Vec<u8> {
+fn read_bounded(file: &Path) -> Vec<u8> {
     read_path(file, MAX_GIT_FILE_BYTES).ok().flatten().unwrap_or_default()
 }
 

@@ -19,7 +19,7 @@ use crate::{Git, GitError};
 
 /// Prints the commit and checks out; prints nothing before the first commit. `$2` is the project
 /// within the repository. `$3` says whether a list of files is on standard input.
-const SCRIPT: &str = r#"
+const CHECK_OUT_SCRIPT: &str = r#"
 commit=$("$1" rev-parse -q --verify 'HEAD^{commit}') || exit 0
 tree=$("$1" rev-parse -q --verify "$commit:$2") && tree=$("$1" rev-parse -q --verify "$tree^{tree}") || tree=
 if [ -n "$tree" ]; then
@@ -34,10 +34,10 @@ printf %s "$commit"
 "#;
 
 /// The only name that no entry of a repository can have.
-const PRIVATE: &str = ".git";
+const GIT_DIRECTORY_NAME: &str = ".git";
 
 /// Any execute bit, because git distinguishes only one.
-const EXECUTABLE: u32 = 0o111;
+const ANY_EXECUTE_BIT: u32 = 0o111;
 
 impl Git {
     /// Checks out the project's files of `HEAD` into an empty directory outside the project, except
@@ -63,7 +63,7 @@ impl Git {
         if fs::read_dir(&into).map_err(GitError::io("reading", &into))?.next().is_some() {
             return Err(GitError::InvalidRequest(format!("{} is not empty", into.display())));
         }
-        let private = into.join(PRIVATE);
+        let private = into.join(GIT_DIRECTORY_NAME);
         fs::create_dir(&private).map_err(GitError::io("making", &private))?;
         let filled = tokio::join!(reader.fill(&into), reader.status(), reader.tracked(), reader.converted());
         let removed = fs::remove_dir_all(&private).map_err(GitError::io("removing", &private));
@@ -86,9 +86,9 @@ impl GitReader<'_> {
         let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
         let args = [std::ffi::OsStr::from_bytes(prefix), listed.as_ref()];
         let mut ask = ReadCommand::new(action, args);
-        ask.script = Some(SCRIPT);
+        ask.script = Some(CHECK_OUT_SCRIPT);
         ask.env.push(("GIT_WORK_TREE", into.into()));
-        ask.env.push(("GIT_INDEX_FILE", into.join(PRIVATE).join("index").into()));
+        ask.env.push(("GIT_INDEX_FILE", into.join(GIT_DIRECTORY_NAME).join("index").into()));
         (ask.stdin, ask.into, ask.wall) = (stdin, Some(into), CHECK_OUT_TIMEOUT);
         let answer = self.run(ask).await?.done(action)?;
         let commit = String::from_utf8(answer).map_err(|_| GitError::Malformed { action, what: "an id" })?;
@@ -141,7 +141,7 @@ fn is_equal(root: &Path, into: &Path, file: &Tracked) -> bool {
     let look = |top: &Path| fs::symlink_metadata(top.join(file.path.as_path()));
     match (look(root), look(into)) {
         (Ok(theirs), Ok(ours)) => {
-            let executable = |found: &fs::Metadata| found.mode() & EXECUTABLE != 0;
+            let executable = |found: &fs::Metadata| found.mode() & ANY_EXECUTE_BIT != 0;
             !file.unwatched
                 // A submodule is a directory of which only the commit is known.
                 && !ours.is_dir()

@@ -194,10 +194,10 @@ fn named(files: &[PathBuf]) -> String {
 
 /// Lists some paths, with the verb for their number.
 fn shown(paths: &[RelPath]) -> String {
-    const NAMED: usize = 5;
-    let mut text = paths.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    if paths.len() > NAMED {
-        text.push_str(&format!(" and {} more", paths.len() - NAMED));
+    const MAX_NAMED_PATHS: usize = 5;
+    let mut text = paths.iter().take(MAX_NAMED_PATHS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if paths.len() > MAX_NAMED_PATHS {
+        text.push_str(&format!(" and {} more", paths.len() - MAX_NAMED_PATHS));
     }
     text.push_str(if paths.len() == 1 { " is" } else { " are" });
     text

@@ -12,7 +12,7 @@ use crate::tracked::records;
 use crate::{Git, GitError};
 
 /// Prints a file's content. `$2` is a commit, `$3` a path.
-const SHOW: &str = r#"
+const SHOW_FILE_SCRIPT: &str = r#"
 file=$("$1" rev-parse -q --verify "$2:$3") || exit 3
 exec "$1" cat-file blob "$file"
 "#;
@@ -79,7 +79,7 @@ impl Git {
         let path = [&reader.place.prefix, path.as_bytes()].concat();
         let mut ask =
             ReadCommand::new(action, [OsStr::new(&commit), OsStr::from_bytes(&path)]).limit(max_bytes);
-        ask.script = Some(SHOW);
+        ask.script = Some(SHOW_FILE_SCRIPT);
         let answer = reader.run(ask).await?;
         if answer.code == NOT_THERE { Ok(None) } else { answer.done(action).map(Some) }
     }
@@ -94,7 +94,7 @@ impl Git {
         let reader = GitReader::open(self).await?;
         let Some(head) = reader.resolve("HEAD").await? else { return Ok(Vec::new()) };
         let count = format!("--max-count={}", count.min(MAX_COMMITS));
-        let mut args: Vec<OsString> = LOG.into_iter().map(OsString::from).collect();
+        let mut args: Vec<OsString> = LOG_ARGUMENTS.into_iter().map(OsString::from).collect();
         args.extend([
             count.into(),
             "--format=tformat:%H%x00%at%x00%an%x00%s".into(),
@@ -148,7 +148,7 @@ impl Git {
         let mut told = Vec::with_capacity(ids.len());
         for ids in ids.chunks(COMMITS_PER_REQUEST) {
             let format = "--format=tformat:%H%x00%at%x00%an%x00%B";
-            let args = LOG.into_iter().chain(["--no-walk=unsorted", "--stdin", format]);
+            let args = LOG_ARGUMENTS.into_iter().chain(["--no-walk=unsorted", "--stdin", format]);
             let mut ask = ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES);
             ask.stdin = Some((ids.join("\n") + "\n").into_bytes());
             let bytes = reader.run(ask).await?.done(action)?;
@@ -184,7 +184,7 @@ pub(crate) fn is_id(text: &str) -> bool {
 
 /// Arguments that list commits and their changes in one format whatever the settings, and run no
 /// other program.
-const LOG: [&str; 13] = [
+const LOG_ARGUMENTS: [&str; 13] = [
     "log",
     "-z",
     "--raw",

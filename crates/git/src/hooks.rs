@@ -32,7 +32,7 @@ const PRE_COMMIT_HOOKS: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit
 const POST_COMMIT_HOOK: &str = "post-commit";
 
 /// Runs the hooks named after the directory and the message's file.
-const SCRIPT: &str = r#"
+const RUN_HOOKS_SCRIPT: &str = r#"
 hooks=$1 message=$2
 shift 2
 for name; do
@@ -44,7 +44,7 @@ for name; do
 done
 "#;
 /// The mode of a submodule's entry, whose object is a commit of another repository.
-const SUBMODULE: &str = "160000";
+const SUBMODULE_MODE: &str = "160000";
 
 /// The hooks of a repository that concern commits.
 #[derive(Debug)]
@@ -245,7 +245,7 @@ impl<'a> HookRunner<'a> {
     fn request(&self, names: &[&str], is_before: bool) -> Result<Request, GitError> {
         let place = &self.reader.place;
         let top = place.work_tree()?;
-        let mut argv = ["/bin/sh", "-c", SCRIPT, "sh"].map(OsString::from).to_vec();
+        let mut argv = ["/bin/sh", "-c", RUN_HOOKS_SCRIPT, "sh"].map(OsString::from).to_vec();
         argv.extend([self.found.directory.clone().into_os_string(), self.message().into_os_string()]);
         argv.extend(names.iter().map(OsString::from));
         // Hooks may change only the project, even if it is a part of a repository.
@@ -329,7 +329,7 @@ impl<'a> HookRunner<'a> {
         let mut lines = Vec::new();
         for (path, entry) in changed {
             if let Some((mode, id)) =
-                entry.split_once(' ').filter(|(mode, _)| !matches!(*mode, "0" | SUBMODULE))
+                entry.split_once(' ').filter(|(mode, _)| !matches!(*mode, "0" | SUBMODULE_MODE))
             {
                 self.copy_blob(own, mode, id).await?;
             }

@@ -36,7 +36,7 @@ const SETTINGS: [(&str, &str); 20] = [
 ];
 
 /// The environment of a reading command: of the caller's variables only `PATH`.
-const VARIABLES: [(&str, &str); 22] = [
+const READER_VARIABLES: [(&str, &str); 22] = [
     ("LC_ALL", "C"),
     ("TERM", "dumb"),
     ("HOME", NO_HOME),
@@ -67,7 +67,7 @@ const VARIABLES: [(&str, &str); 22] = [
 /// and an empty value does nothing.
 pub(crate) fn environment(filters: &[Vec<u8>]) -> BTreeMap<OsString, OsString> {
     let mut env: BTreeMap<OsString, OsString> =
-        VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        READER_VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
     let fixed = SETTINGS.iter().map(|(name, value)| (OsString::from(name), *value));
     let off = filters.iter().flat_map(|name| {
         [("process", ""), ("clean", ""), ("smudge", ""), ("required", "false")]

@@ -13,7 +13,7 @@ use crate::limits::{MAX_ALTERNATES, MAX_GIT_FILE_BYTES, MAX_SETTINGS_BYTES};
 
 /// Files that git reads in a git directory for every command, with their maximum sizes. Git waits
 /// forever at a pipe and reads a device without end.
-const FILES: [(&str, u64); 6] = [
+const GIT_DIRECTORY_FILES: [(&str, u64); 6] = [
     ("HEAD", MAX_GIT_FILE_BYTES),
     ("config.worktree", MAX_SETTINGS_BYTES),
     ("index", u64::MAX),
@@ -158,7 +158,7 @@ fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
 
 /// Refuses a git directory with anything but regular files where git reads files.
 fn check_files(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
-    let own = FILES.iter().map(|(name, limit)| (git_dir.join(name), *limit));
+    let own = GIT_DIRECTORY_FILES.iter().map(|(name, limit)| (git_dir.join(name), *limit));
     let shared = SHARED_FILES.iter().map(|(name, limit)| (common_dir.join(name), *limit));
     let head = read_path(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok().flatten().unwrap_or_default();
     let branch = head.strip_prefix(b"ref: ").map(|name| OsStr::from_bytes(name.trim_ascii()));
@@ -204,7 +204,7 @@ fn alternate_stores(common_dir: &Path) -> Vec<PathBuf> {
     let mut next = 0;
     while let Some(store) = stores.get(next).cloned() {
         next += 1;
-        for named in alternates(&store) {
+        for named in read_alternates(&store) {
             let Ok(real) = store.join(named).canonicalize() else { continue };
             let is_store = real.is_dir() && real.parent().is_some_and(is_git_dir);
             if is_store && !stores.contains(&real) && stores.len() <= MAX_ALTERNATES {
@@ -215,7 +215,7 @@ fn alternate_stores(common_dir: &Path) -> Vec<PathBuf> {
     stores.split_off(1)
 }
 
-fn alternates(store: &Path) -> Vec<PathBuf> {
+fn read_alternates(store: &Path) -> Vec<PathBuf> {
     let file = store.join("info/alternates");
     let text = read_path(&file, MAX_SETTINGS_BYTES).ok().flatten().unwrap_or_default();
     let lines = text.split(|&byte| byte == b'\n').filter(|line| !matches!(line.first(), None | Some(b'#')));
@@ -238,7 +238,8 @@ mod tests {
         }
         fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         RepositoryPaths::find(kept.path()).unwrap();
-        let names = FILES.iter().chain(&SHARED_FILES).map(|(name, _)| *name).chain(["refs/heads/main"]);
+        let names =
+            GIT_DIRECTORY_FILES.iter().chain(&SHARED_FILES).map(|(name, _)| *name).chain(["refs/heads/main"]);
         // Without these two in order it is no repository at all.
         for name in names.filter(|name| !["HEAD", "commondir"].contains(name)) {
             let pipe = git_dir.join(name);

@@ -140,7 +140,7 @@ impl ProgramCheck<'_> {
                 return Err(self.refusal(&setting.key, vec![file]));
             }
             let Some(runs) = kind(&setting.key) else { continue };
-            let words = words(&setting.value);
+            let words = split_words(&setting.value);
             let mut named = self.named(&words, &changed);
             for word in &words {
                 if let Some(file) = self.in_tree(&self.expanded(word))
@@ -234,7 +234,7 @@ fn kind(key: &str) -> Option<CommandTrigger> {
 }
 
 /// Splits a command into words, as a shell might.
-fn words(value: &[u8]) -> Vec<&[u8]> {
+fn split_words(value: &[u8]) -> Vec<&[u8]> {
     let apart = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`;|&()<>=!$".contains(byte);
     value.split(apart).filter(|word| !word.is_empty()).collect()
 }

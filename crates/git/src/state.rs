@@ -11,7 +11,7 @@ use crate::status::GitHead;
 use crate::{Git, GitError, Operation};
 
 /// Prints branch, commit, and two settings, each ended by NUL.
-const SCRIPT: &str = r#"
+const STATE_SCRIPT: &str = r#"
 "$1" symbolic-ref -q HEAD; printf '\0'
 "$1" rev-parse -q --verify 'HEAD^{commit}'; printf '\0'
 "$1" config --bool core.bare; printf '\0'
@@ -57,7 +57,7 @@ impl GitReader<'_> {
     pub(crate) async fn state(&self) -> Result<RepositoryState, GitError> {
         let action = "rev-parse";
         let mut ask = ReadCommand::new(action, [""; 0]);
-        ask.script = Some(SCRIPT);
+        ask.script = Some(STATE_SCRIPT);
         let bytes = self.run(ask).await?.done(action)?;
         let malformed = || GitError::Malformed { action, what: "an answer" };
         let text = std::str::from_utf8(&bytes).map_err(|_| malformed())?;

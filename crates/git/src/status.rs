@@ -108,7 +108,7 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Status> {
         let Some((kind, rest)) = record.split_first() else { continue };
         let (path, entry) = match kind {
             b'#' => {
-                header(rest, &mut status.head);
+                parse_header(rest, &mut status.head);
                 continue;
             }
             b'?' => {
@@ -116,13 +116,13 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Status> {
                 (path, EntryStatus::Untracked { repository: path.ends_with(b"/") })
             }
             b'!' => (rest.strip_prefix(b" ")?, EntryStatus::Ignored),
-            b'u' => (field(rest, 10)?, EntryStatus::Unmerged),
-            b'1' => (field(rest, 8)?, tracked(rest)?),
+            b'u' => (text_after_spaces(rest, 10)?, EntryStatus::Unmerged),
+            b'1' => (text_after_spaces(rest, 8)?, parse_tracked_entry(rest)?),
             b'2' => {
-                let path = field(rest, 9)?;
+                let path = text_after_spaces(rest, 9)?;
                 // The earlier name is a record of its own.
                 records.next()?;
-                (path, tracked(rest)?)
+                (path, parse_tracked_entry(rest)?)
             }
             _ => return None,
         };
@@ -136,7 +136,7 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Status> {
     Some(status)
 }
 
-fn header(line: &[u8], head: &mut GitHead) {
+fn parse_header(line: &[u8], head: &mut GitHead) {
     let Ok(text) = std::str::from_utf8(line) else { return };
     let mut words = text.trim_start().splitn(2, ' ');
     match (words.next(), words.next()) {
@@ -151,7 +151,7 @@ fn header(line: &[u8], head: &mut GitHead) {
 }
 
 /// Returns the text after the given number of spaces.
-fn field(record: &[u8], spaces: usize) -> Option<&[u8]> {
+fn text_after_spaces(record: &[u8], spaces: usize) -> Option<&[u8]> {
     let mut rest = record;
     for _ in 0..spaces {
         let at = rest.iter().position(|&byte| byte == b' ')?;
@@ -160,16 +160,16 @@ fn field(record: &[u8], spaces: usize) -> Option<&[u8]> {
     (!rest.is_empty()).then_some(rest)
 }
 
-fn tracked(record: &[u8]) -> Option<EntryStatus> {
+fn parse_tracked_entry(record: &[u8]) -> Option<EntryStatus> {
     let [b' ', staged, unstaged, b' ', submodule, ..] = record else { return None };
     Some(EntryStatus::Tracked {
-        staged: change(*staged)?,
-        unstaged: change(*unstaged)?,
+        staged: parse_change(*staged)?,
+        unstaged: parse_change(*unstaged)?,
         submodule: *submodule == b'S',
     })
 }
 
-fn change(letter: u8) -> Option<StatusChange> {
+fn parse_change(letter: u8) -> Option<StatusChange> {
     Some(match letter {
         b'.' => StatusChange::None,
         b'M' => StatusChange::Modified,

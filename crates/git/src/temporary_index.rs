@@ -21,9 +21,9 @@ pub(crate) struct TemporaryIndex {
 impl TemporaryIndex {
     /// Creates a copy of the user's index.
     pub(crate) fn make(place: &RepositoryPaths) -> Result<Self, GitError> {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        sweep(&place.git_dir);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+        remove_stale_indexes(&place.git_dir);
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let directory =
             place.git_dir.join(format!("{TEMPORARY_INDEX_PREFIX}{}.{number}", std::process::id()));
         fs::create_dir(&directory).map_err(GitError::io("making", &directory))?;
@@ -55,7 +55,7 @@ impl Drop for TemporaryIndex {
 }
 
 /// Removes the temporary indexes of processes that no longer run.
-fn sweep(git_dir: &Path) {
+fn remove_stale_indexes(git_dir: &Path) {
     let Ok(entries) = fs::read_dir(git_dir) else { return };
     for entry in entries.flatten() {
         let name: OsString = entry.file_name();

@@ -65,7 +65,8 @@ impl Git {
             let bytes = reader.run(ask).await?.done(action)?;
             let mut bytes = bytes.as_slice();
             for _ in now {
-                found.push(content(&mut bytes).ok_or(GitError::Malformed { action, what: "a content" })?);
+                found
+                    .push(take_content(&mut bytes).ok_or(GitError::Malformed { action, what: "a content" })?);
             }
         }
         Ok(found)
@@ -74,7 +75,7 @@ impl Git {
 
 /// Takes one entry off the output; the inner `None` stands for a missing object.
 #[allow(clippy::option_option)]
-fn content(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
+fn take_content(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     let (line, after) = rest.split_at_checked(end)?;
     *rest = after.get(1..)?;

@@ -28,7 +28,7 @@ const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 /// Without a manifest at the root and without changed files, projects are looked for this deep.
 const MAX_DEPTH_UNASKED: usize = 3;
 /// Directories whose manifests are somebody else's, or bait for tests.
-const FOREIGN: [&[u8]; 8] = [
+const FOREIGN_DIRECTORIES: [&[u8]; 8] = [
     b"node_modules",
     b"vendor",
     b"third_party",
@@ -117,7 +117,8 @@ fn further_directories(project: &dyn Project, root_has_checks: bool) -> BTreeSet
         directories = all.iter().filter(|one| !has_ancestor_in(one, &all)).cloned().collect();
     }
     directories.retain(|directory| {
-        !directory.components().any(|name| FOREIGN.contains(&name)) && !cargo::is_member(project, directory)
+        !directory.components().any(|name| FOREIGN_DIRECTORIES.contains(&name))
+            && !cargo::is_member(project, directory)
     });
     directories
 }

@@ -11,11 +11,11 @@ pub(crate) fn warnings(aftermath: &ForbiddenChanges) -> Vec<Diagnostic> {
     let violations = aftermath.violations.iter().take(MOST_WARNINGS).map(|one| {
         let message =
             format!("programs outside the sandbox obey it, and no check may make or change it: {one}");
-        warning(Some(one.path.clone()), message)
+        new_warning(Some(one.path.clone()), message)
     });
-    violations.chain(aftermath.problem.iter().map(|problem| warning(None, problem.clone()))).collect()
+    violations.chain(aftermath.problem.iter().map(|problem| new_warning(None, problem.clone()))).collect()
 }
 
-fn warning(path: Option<RelPath>, message: String) -> Diagnostic {
+fn new_warning(path: Option<RelPath>, message: String) -> Diagnostic {
     Diagnostic { path, line: None, column: None, severity: Severity::Warning, code: None, message }
 }

@@ -24,7 +24,7 @@
 //! assert_eq!(verdict(&[]), Verdict::NothingRan);
 //! ```
 //!
-//! What it does not do: decide what is fed back to the model (`context` words it), compare with a
+//! The crate does not decide what is fed back to the model (`context` words it), compare with a
 //! baseline, install dependencies, or judge permissions.
 
 mod check;

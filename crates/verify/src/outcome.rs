@@ -20,27 +20,29 @@ const MAX_QUOTE_BYTES: usize = 200;
 /// Judges how `check` ended, given its `output`. A note comes with a success that proves little.
 pub(crate) fn judge(check: &Check, outcome: &Outcome, output: &str) -> (CheckOutcome, Option<Diagnostic>) {
     match outcome {
-        Outcome::Exited(0) => passed(check, output),
-        Outcome::Exited(code) => (exited(check, *code, output), None),
-        Outcome::Signaled(signal) => (failed(None, format!("killed by signal {signal}")), None),
-        Outcome::TimedOut => (failed(None, format!("timed out after {}", seconds(check.timeout))), None),
+        Outcome::Exited(0) => judge_success(check, output),
+        Outcome::Exited(code) => (judge_exit_code(check, *code, output), None),
+        Outcome::Signaled(signal) => (failed_check(None, format!("killed by signal {signal}")), None),
+        Outcome::TimedOut => {
+            (failed_check(None, format!("timed out after {}", format_seconds(check.timeout))), None)
+        }
         Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => {
-            (failed(None, format!("killed for {}", outcome.exceeded_limit().unwrap_or_default())), None)
+            (failed_check(None, format!("killed for {}", outcome.exceeded_limit().unwrap_or_default())), None)
         }
         Outcome::Cancelled => (not_run("interrupted"), None),
         Outcome::SetupFailed(reason) => (not_run(format!("the sandbox could not be set up: {reason}")), None),
     }
 }
 
-fn seconds(limit: Duration) -> String {
+fn format_seconds(limit: Duration) -> String {
     format!("{} s", limit.as_secs())
 }
 
-fn failed(exit_code: Option<i32>, reason: String) -> CheckOutcome {
+fn failed_check(exit_code: Option<i32>, reason: String) -> CheckOutcome {
     CheckOutcome::Failed { exit_code, reason }
 }
 
-fn passed(check: &Check, output: &str) -> (CheckOutcome, Option<Diagnostic>) {
+fn judge_success(check: &Check, output: &str) -> (CheckOutcome, Option<Diagnostic>) {
     if output.lines().any(|line| line.starts_with("Ran 0 tests in ")) {
         return (not_run("no tests collected"), None);
     }
@@ -80,16 +82,16 @@ fn tests_missing(kind: CheckKind, output: &str) -> Option<&'static str> {
     (counted || go_packages).then_some("it passed without running a single test")
 }
 
-fn exited(check: &Check, code: i32, output: &str) -> CheckOutcome {
+fn judge_exit_code(check: &Check, code: i32, output: &str) -> CheckOutcome {
     if let Some(reason) = could_not_run(check, code, output) {
         return not_run(reason);
     }
-    failed(Some(code), format!("exit code {code}"))
+    failed_check(Some(code), format!("exit code {code}"))
 }
 
 /// The reason, when the exit code says nothing about the change.
 fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
-    let line_with = |part: &str| output.lines().rev().find(|line| line.contains(part)).map(quote);
+    let line_with = |part: &str| output.lines().rev().find(|line| line.contains(part)).map(quote_line);
     match code {
         NOT_FOUND => {
             let said = line_with("not found").or_else(|| line_with("No such file"));
@@ -140,7 +142,7 @@ fn missing_runner<'c>(command: &'c str, output: &str) -> Option<&'c str> {
         .then_some(module)
 }
 
-fn quote(line: &str) -> String {
+fn quote_line(line: &str) -> String {
     let line = line.trim();
     line.get(..line.floor_char_boundary(MAX_QUOTE_BYTES)).unwrap_or(line).to_owned()
 }

@@ -135,12 +135,12 @@ pub async fn run(
             _ => None,
         };
         let evidence = match reason {
-            Some(reason) => evidence(check, not_run(reason), unused()),
+            Some(reason) => evidence_without_output(check, not_run(reason), unused_enforcement()),
             None => {
                 observer(Progress::Started { index, of: checks.len(), check: check.clone() });
                 let mut check = check.clone();
                 check.timeout = context.limits.longest.map_or(check.timeout, |most| most.min(check.timeout));
-                one(index, &check, context, &cancel, observer).await?
+                run_one_check(index, &check, context, &cancel, observer).await?
             }
         };
         if evidence.outcome.has_failed() {
@@ -153,7 +153,7 @@ pub async fn run(
 }
 
 /// Evidence without output.
-fn evidence(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> Evidence {
+fn evidence_without_output(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> Evidence {
     Evidence {
         kind: check.kind,
         command: check.command.clone(),
@@ -170,16 +170,16 @@ fn evidence(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> E
 /// under.
 #[must_use]
 pub fn refused(check: &Check, reason: impl Into<String>, enforcement: Option<&Enforcement>) -> Evidence {
-    evidence(check, not_run(reason), enforcement.cloned().unwrap_or_else(Enforcement::none))
+    evidence_without_output(check, not_run(reason), enforcement.cloned().unwrap_or_else(Enforcement::none))
 }
 
 /// Returns the enforcement to report if nothing runs.
-fn unused() -> Enforcement {
+fn unused_enforcement() -> Enforcement {
     Enforcement { gaps: vec!["nothing ran".to_owned()], ..Enforcement::none() }
 }
 
 /// Runs one check between two snapshots.
-async fn one(
+async fn run_one_check(
     index: usize,
     check: &Check,
     context: &RunContext,
@@ -199,19 +199,19 @@ async fn one(
         let (check, violations) = (check.clone(), aftermath.violations);
         observer(Progress::GuardViolated { index, check, violations });
     }
-    let changes = changes.map_err(|source| untracked(check, source))?;
+    let changes = changes.map_err(|source| untracked_changes_error(check, source))?;
     if !changes.is_empty() {
         observer(Progress::Changed { index, changes });
     }
     let completed = match ended {
         Ok(completed) => completed,
         Err(reason) => {
-            let not_run = evidence(check, not_run(reason), unused());
+            let not_run = evidence_without_output(check, not_run(reason), unused_enforcement());
             return Ok(Evidence { diagnostics: warnings, ..not_run });
         }
     };
     let (outcome, note) = judge(check, &completed.outcome, &completed.combined.text);
-    let mut evidence = evidence(check, outcome, completed.enforcement);
+    let mut evidence = evidence_without_output(check, outcome, completed.enforcement);
     evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
     evidence.diagnostics.extend(note);
     let text = completed.combined.text;
@@ -230,7 +230,7 @@ async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Gua
         let guard = GuardedState::before_command(&workspace, &before, GUARD_RULES)?;
         Ok((before, guard))
     });
-    begun.await?.map_err(|source| untracked(check, source))
+    begun.await?.map_err(|source| untracked_changes_error(check, source))
 }
 
 async fn end(
@@ -244,7 +244,7 @@ async fn end(
         .await
 }
 
-fn untracked(check: &Check, source: WorkspaceError) -> VerifyError {
+fn untracked_changes_error(check: &Check, source: WorkspaceError) -> VerifyError {
     VerifyError::Workspace { command: check.command.clone(), source }
 }
 
@@ -276,7 +276,7 @@ async fn confined(
 /// The check as the sandbox takes it.
 fn request(check: &Check, context: &RunContext) -> Request {
     /// Plain output, no prompts, no watching for changes, no caches beside the sources.
-    const PLAIN: [(&str, &str); 8] = [
+    const PLAIN_OUTPUT_VARIABLES: [(&str, &str); 8] = [
         ("CI", "1"),
         ("NO_COLOR", "1"),
         ("CARGO_TERM_COLOR", "never"),
@@ -288,7 +288,9 @@ fn request(check: &Check, context: &RunContext) -> Request {
     ];
     let root = context.workspace.root();
     let mut request = Request::shell(root, &check.command).with_toolchains(&context.toolchains);
-    request.env.extend(PLAIN.map(|(name, value)| (OsString::from(name), OsString::from(value))));
+    request
+        .env
+        .extend(PLAIN_OUTPUT_VARIABLES.map(|(name, value)| (OsString::from(name), OsString::from(value))));
     if let Some(directory) = &check.directory {
         request.cwd = root.join(directory.as_path());
     }

@@ -11,7 +11,7 @@ pub(super) struct Generic;
 
 impl Reader for Generic {
     fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
-        if linker(line, findings) || assertion(line, findings) {
+        if read_linker_error(line, findings) || read_failed_assertion(line, findings) {
             return true;
         }
         let Some(found) = place(line).filter(|found| !found.path.contains(char::is_whitespace)) else {
@@ -62,7 +62,7 @@ fn trailing_code(message: &str) -> (Option<&str>, &str) {
 }
 
 /// `main.c:(.text+0x5): undefined reference to 'f'`: the linker knows the file, not the line.
-fn linker(line: &str, findings: &mut Findings<'_>) -> bool {
+fn read_linker_error(line: &str, findings: &mut Findings<'_>) -> bool {
     let Some((before, message)) = line.split_once("): undefined reference to ") else { return false };
     let path = before.split_once(":(").and_then(|(path, _)| findings.locate(path.rsplit(": ").next()?));
     findings.push(Diagnostic {
@@ -77,7 +77,7 @@ fn linker(line: &str, findings: &mut Findings<'_>) -> bool {
 }
 
 /// `prog: test.c:12: main: Assertion 'x == 1' failed.`
-fn assertion(line: &str, findings: &mut Findings<'_>) -> bool {
+fn read_failed_assertion(line: &str, findings: &mut Findings<'_>) -> bool {
     if !line.contains("Assertion ") || !line.contains(" failed") {
         return false;
     }

@@ -55,10 +55,10 @@ impl Reader for JavaScript {
             });
             return true;
         }
-        if typescript(line, findings) || self.eslint(line, findings) {
+        if read_typescript_error(line, findings) || self.eslint(line, findings) {
             return true;
         }
-        if let Some(title) = title(line) {
+        if let Some(title) = failed_test_title(line) {
             self.flush(findings);
             self.failure = Some(Failure { test: Some(title.to_owned()), lines: Vec::new(), full: false });
             return true;
@@ -232,7 +232,7 @@ impl JavaScript {
 }
 
 /// `a.ts(3,5): error TS2322: …`, or `a.ts:3:5 - error TS2322: …` of the pretty form.
-fn typescript(line: &str, findings: &mut Findings<'_>) -> bool {
+fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
     let read = |found: Option<Place<'_>>, separator: &str, findings: &mut Findings<'_>| {
         let found = found?;
         let (severity, code, message) = severity(found.rest.strip_prefix(separator)?)?;
@@ -256,7 +256,7 @@ fn typescript(line: &str, findings: &mut Findings<'_>) -> bool {
 }
 
 /// The heading of a failed test: jest's `●`, vitest's `FAIL a > b`, mocha's `1) a`, node's `✖`.
-fn title(line: &str) -> Option<&str> {
+fn failed_test_title(line: &str) -> Option<&str> {
     let text = line.trim_start();
     let indented = text.len() < line.len();
     let found = text

@@ -48,7 +48,7 @@ pub(super) fn number(text: &str) -> Option<(u32, &str)> {
 /// Reads a severity word at the beginning of `text`, with the code in brackets and the colon after
 /// it.
 pub(super) fn severity(text: &str) -> Option<(Severity, Option<&str>, &str)> {
-    const WORDS: [(&str, Severity); 8] = [
+    const SEVERITY_WORDS: [(&str, Severity); 8] = [
         ("fatal error", Severity::Error),
         ("error", Severity::Error),
         ("Error", Severity::Error),
@@ -58,7 +58,7 @@ pub(super) fn severity(text: &str) -> Option<(Severity, Option<&str>, &str)> {
         ("note", Severity::Note),
         ("info", Severity::Note),
     ];
-    let (severity, rest) = WORDS
+    let (severity, rest) = SEVERITY_WORDS
         .into_iter()
         .find_map(|(word, severity)| text.strip_prefix(word).map(|rest| (severity, rest)))?;
     if let Some(message) = rest.strip_prefix(':') {

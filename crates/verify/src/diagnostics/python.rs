@@ -55,7 +55,7 @@ impl Reader for Python {
         }
         self.heading(line)
             || self.summary(line, findings)
-            || sorry(line, findings)
+            || read_compile_error(line, findings)
             || self.pytest_place(line, findings)
     }
 
@@ -197,7 +197,7 @@ fn is_exception(line: &str) -> bool {
 }
 
 /// `Sorry: IndentationError: … (a.py, line 2)`, as `py_compile` words it.
-fn sorry(line: &str, findings: &mut Findings<'_>) -> bool {
+fn read_compile_error(line: &str, findings: &mut Findings<'_>) -> bool {
     let Some((message, at)) = line.strip_prefix("Sorry: ").and_then(|rest| rest.rsplit_once(" (")) else {
         return false;
     };

@@ -9,7 +9,7 @@ use super::reader::Reader;
 /// An assertion prints three lines; a few more cover messages with values in them.
 const MAX_PANIC_LINES: usize = 6;
 /// Summaries that cargo prints after the findings.
-const SUMMARIES: [&str; 9] = [
+const SUMMARY_LINES: [&str; 9] = [
     "could not compile",
     "aborting due to",
     "test failed, to rerun",
@@ -71,7 +71,7 @@ impl Reader for Rust {
         {
             self.flush_message(findings);
             let code = code.map(str::to_owned);
-            let noise = SUMMARIES.iter().any(|summary| text.starts_with(summary))
+            let noise = SUMMARY_LINES.iter().any(|summary| text.starts_with(summary))
                 || (severity == Severity::Warning && text.contains(" generated "));
             self.message = (!noise).then(|| Message { severity, code, text: text.to_owned() });
             self.wants_label = false;

@@ -8,12 +8,12 @@ use crate::Check;
 /// The name in evidence.
 const NAME: &str = "make";
 /// The names make looks for, in its order.
-const FILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+const MAKEFILE_NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
 /// `make check`, which GNU reserves for a project's self-tests, and `make test`; only one of them
 /// where it runs the other.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
-    let Some(makefile) = FILES.iter().find_map(|name| place.read(name)) else { return Vec::new() };
+    let Some(makefile) = MAKEFILE_NAMES.iter().find_map(|name| place.read(name)) else { return Vec::new() };
     let (check, test) = (prerequisites(&makefile, "check"), prerequisites(&makefile, "test"));
     let make = |target: &str, kind| {
         place.check(kind, NAME, format!("make {target}"), format!("the Makefile has a target `{target}`"))

@@ -11,7 +11,7 @@ use crate::Check;
 /// Script names that check types, in order of preference.
 const TYPE_SCRIPTS: [&str; 5] = ["typecheck", "type-check", "check-types", "check:types", "tsc"];
 /// The text that `npm init` writes in place of a test.
-const PLACEHOLDER: &str = "no test specified";
+const PLACEHOLDER_TEST: &str = "no test specified";
 
 /// The fields of `package.json` that are read. Other fields, and fields of another type, are
 /// ignored.
@@ -90,11 +90,12 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
         script(CheckKind::Lint, "lint");
     }
     let tests = manifest.scripts.get("test").and_then(Value::as_str);
-    if tests.is_some_and(|test| !test.contains(PLACEHOLDER) && !test.trim().is_empty()) {
+    if tests.is_some_and(|test| !test.contains(PLACEHOLDER_TEST) && !test.trim().is_empty()) {
         script(CheckKind::Test, "test");
     }
     if types.is_none() && manifest.typescript && place.has_file("tsconfig.json") {
-        let command = compiler(place).unwrap_or_else(|| "npx --no-install tsc --noEmit".to_owned());
+        let command =
+            typescript_compiler(place).unwrap_or_else(|| "npx --no-install tsc --noEmit".to_owned());
         checks.push(place.check(
             CheckKind::Types,
             ecosystem,
@@ -138,7 +139,7 @@ fn read(text: &str) -> Manifest {
 
 /// The project's package manager by its lock file, here or at the root, and whether there is one.
 fn manager(place: &ProjectDirectory<'_>, manifest: &Manifest) -> (Manager, bool) {
-    const LOCKS: [(&str, Manager); 6] = [
+    const LOCK_FILES: [(&str, Manager); 6] = [
         ("package-lock.json", Manager::Npm),
         ("npm-shrinkwrap.json", Manager::Npm),
         ("pnpm-lock.yaml", Manager::Pnpm),
@@ -148,7 +149,7 @@ fn manager(place: &ProjectDirectory<'_>, manifest: &Manifest) -> (Manager, bool)
     ];
     let root = ProjectDirectory { project: place.project, directory: None };
     for place in [place, &root] {
-        if let Some((_, manager)) = LOCKS.into_iter().find(|(lock, _)| place.has_file(lock)) {
+        if let Some((_, manager)) = LOCK_FILES.into_iter().find(|(lock, _)| place.has_file(lock)) {
             return (manager, true);
         }
     }
@@ -180,12 +181,13 @@ fn why_blocked(
 }
 
 /// The installed TypeScript compiler, as a command from this directory.
-fn compiler(place: &ProjectDirectory<'_>) -> Option<String> {
-    const TSC: &str = "node_modules/.bin/tsc";
-    if place.has_file(TSC) {
-        return Some(format!("./{TSC} --noEmit"));
+fn typescript_compiler(place: &ProjectDirectory<'_>) -> Option<String> {
+    const TYPESCRIPT_COMPILER: &str = "node_modules/.bin/tsc";
+    if place.has_file(TYPESCRIPT_COMPILER) {
+        return Some(format!("./{TYPESCRIPT_COMPILER} --noEmit"));
     }
     let root = ProjectDirectory { project: place.project, directory: None };
     let depth = place.directory.map_or(0, |directory| directory.components().count());
-    root.has_file(TSC).then(|| format!("{}{TSC} --noEmit", "../".repeat(depth)))
+    root.has_file(TYPESCRIPT_COMPILER)
+        .then(|| format!("{}{TYPESCRIPT_COMPILER} --noEmit", "../".repeat(depth)))
 }

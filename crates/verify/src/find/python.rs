@@ -14,7 +14,7 @@ const MAX_PROBED: usize = 20;
 const MAX_SYNTAX_FILES: usize = 100;
 
 /// Files that mark a Python project.
-const MARKERS: [&str; 7] =
+const PROJECT_MARKERS: [&str; 7] =
     ["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt", "Pipfile"];
 
 /// mypy and ruff where configured, then the tests by pytest, or by unittest where the tests allow
@@ -22,17 +22,17 @@ const MARKERS: [&str; 7] =
 /// nothing by itself.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let tests: Vec<&[u8]> = place.files().filter(|path| is_test_file(path)).collect();
-    if !place.has_any(&MARKERS) && !tests.iter().any(|path| is_near(path)) {
+    if !place.has_any(&PROJECT_MARKERS) && !tests.iter().any(|path| is_near(path)) {
         return Vec::new();
     }
-    let python = interpreter(place);
+    let python = find_interpreter(place);
     let config = Config::read(place);
     let mut checks = Vec::new();
-    checks.extend(types(place, &config, &python));
-    checks.extend(lint(place, &config));
-    if let Some(test) = test(place, &config, &python, &tests) {
+    checks.extend(type_check(place, &config, &python));
+    checks.extend(lint_check(place, &config));
+    if let Some(test) = test_check(place, &config, &python, &tests) {
         if test.blocked.is_none() {
-            checks.extend(syntax(place, &python));
+            checks.extend(syntax_check(place, &python));
         }
         checks.push(test);
     }
@@ -86,26 +86,26 @@ fn names_files(text: &str) -> bool {
 }
 
 /// The project's own environment, if it has one, else what `PATH` has.
-fn interpreter(place: &ProjectDirectory<'_>) -> String {
+fn find_interpreter(place: &ProjectDirectory<'_>) -> String {
     // The environment's own `bin/python` is a link out of the project, which nothing here follows.
     let own = [".venv", "venv"].into_iter().find(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
     own.map_or_else(|| "python3".to_owned(), |own| format!("{own}/bin/python"))
 }
 
 /// A program of the project's environment, or of `PATH`.
-fn program(place: &ProjectDirectory<'_>, name: &str) -> Option<String> {
+fn find_program(place: &ProjectDirectory<'_>, name: &str) -> Option<String> {
     let own = [".venv/bin/", "venv/bin/"].map(|bin| format!("{bin}{name}"));
     let own = own.into_iter().find(|path| place.has_file(path));
     own.or_else(|| place.has_program(name).then(|| name.to_owned()))
 }
 
-fn types(place: &ProjectDirectory<'_>, config: &Config, python: &str) -> Option<Check> {
+fn type_check(place: &ProjectDirectory<'_>, config: &Config, python: &str) -> Option<Check> {
     if !config.mypy {
         return None;
     }
     let arguments = if config.mypy_names_files { "" } else { " ." };
     let why = "the project configures mypy";
-    Some(match program(place, "mypy") {
+    Some(match find_program(place, "mypy") {
         Some(mypy) => place.check(CheckKind::Types, NAME, format!("{mypy}{arguments}"), why),
         None => place
             .check(CheckKind::Types, NAME, format!("mypy{arguments}"), why)
@@ -113,14 +113,14 @@ fn types(place: &ProjectDirectory<'_>, config: &Config, python: &str) -> Option<
     })
 }
 
-fn lint(place: &ProjectDirectory<'_>, config: &Config) -> Option<Check> {
+fn lint_check(place: &ProjectDirectory<'_>, config: &Config) -> Option<Check> {
     let (name, arguments) = match config {
         Config { ruff: true, .. } => ("ruff", " check --output-format=concise ."),
         Config { flake8: true, .. } => ("flake8", ""),
         _ => return None,
     };
     let why = format!("the project configures {name}");
-    Some(match program(place, name) {
+    Some(match find_program(place, name) {
         Some(program) => place.check(CheckKind::Lint, NAME, format!("{program}{arguments}"), why),
         None => place
             .check(CheckKind::Lint, NAME, format!("{name}{arguments}"), why)
@@ -128,7 +128,7 @@ fn lint(place: &ProjectDirectory<'_>, config: &Config) -> Option<Check> {
     })
 }
 
-fn syntax(place: &ProjectDirectory<'_>, python: &str) -> Option<Check> {
+fn syntax_check(place: &ProjectDirectory<'_>, python: &str) -> Option<Check> {
     let changed: Vec<String> = place
         .changed()
         .filter(|path| path.ends_with(b".py"))
@@ -144,11 +144,11 @@ fn syntax(place: &ProjectDirectory<'_>, python: &str) -> Option<Check> {
     Some(place.check(CheckKind::Types, NAME, command, "syntax of the changed files"))
 }
 
-fn test(place: &ProjectDirectory<'_>, config: &Config, python: &str, tests: &[&[u8]]) -> Option<Check> {
+fn test_check(place: &ProjectDirectory<'_>, config: &Config, python: &str, tests: &[&[u8]]) -> Option<Check> {
     if tests.is_empty() && !config.pytest {
         return None;
     }
-    if program(place, "pytest").is_some() {
+    if find_program(place, "pytest").is_some() {
         let command = format!("{python} -m pytest -q");
         return Some(place.check(CheckKind::Test, NAME, command, "tests, and pytest is installed"));
     }
@@ -158,7 +158,7 @@ fn test(place: &ProjectDirectory<'_>, config: &Config, python: &str, tests: &[&[
         let reason = format!("pytest is not installed; `{python} -m pip install pytest` installs it");
         return Some(check.blocked(reason));
     }
-    let command = format!("{python} -m unittest discover{}", discovery(place, tests));
+    let command = format!("{python} -m unittest discover{}", unittest_discovery_arguments(place, tests));
     Some(place.check(CheckKind::Test, NAME, command, "tests, by the standard library's runner"))
 }
 
@@ -178,7 +178,7 @@ fn needs_pytest(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> bool {
 
 /// Returns the arguments of unittest's discovery, which doesn't enter directories that aren't
 /// packages.
-fn discovery(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str {
+fn unittest_discovery_arguments(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str {
     let at_top = tests.iter().any(|path| !path.contains(&b'/') && path.starts_with(b"test"));
     let beneath = |directory: &str| tests.iter().any(|path| path.starts_with(directory.as_bytes()));
     match () {
