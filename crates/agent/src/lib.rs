@@ -56,7 +56,7 @@ pub use journeyman_tools as tools;
 pub use journeyman_verify as verify;
 pub use journeyman_workspace as workspace;
 
-pub use agents::{pool, room};
+pub use agents::{channel, session_registry};
 pub use error::AgentError;
 pub use isolation::candidates;
 pub use journeyman_protocol::Clock;

@@ -20,9 +20,9 @@ use journeyman_tools::{Registry, SharedIndex, Tool, ToolContext, ToolError, Tool
 use journeyman_workspace::{Options, Workspace};
 use serde_json::{Value, json};
 
-use crate::approval::ask::Approvals;
-use crate::approval::judgement::ApprovedCall;
-use crate::hooks::unseen::ChangeReview;
+use crate::approval::approvals::Approvals;
+use crate::approval::authorization::ApprovedCall;
+use crate::hooks::change_review::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::recovery::lease::Lease;
 use crate::session::context::Context;

@@ -1,5 +1,5 @@
-//! The agreement of the symbols of source with Universal Ctags: definitions of functions and types in
-//! twenty files of each of eight languages, with the reasons where they don't.
+//! The agreement of the symbols of source with Universal Ctags: definitions of functions and types
+//! in twenty files of each of eight languages, with the reasons where they don't.
 //!
 //! Data that a clone lacks is named by an option or its variable: bare clones of the repositories
 //! of [`REPOSITORIES`] (`--mirror`, `RB_MIRROR`: `OWNER+NAME/repo`), or folders of source

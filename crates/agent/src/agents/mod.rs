@@ -1,4 +1,4 @@
 //! Several sessions: a registry by name, and messages between agents.
 
-pub mod pool;
-pub mod room;
+pub mod channel;
+pub mod session_registry;

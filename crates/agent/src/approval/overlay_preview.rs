@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use journeyman_tools::{Registry, Seen};
 
-use super::ask::Approvals;
-use super::judgement::{ApprovedCall, JudgedCall, PermissionQuestion};
+use super::approvals::Approvals;
+use super::authorization::{ApprovedCall, JudgedCall, PermissionQuestion};
 use crate::AgentError;
 use crate::approval::destructive_changes::{
     describe_lost, describe_recoverable, list_changed_files, list_reasons,
 };
 use crate::blocking::run_blocking;
-use crate::calls::finished::FinishedCall;
+use crate::calls::finished_call::FinishedCall;
 use crate::session::context::Context;
 use crate::transcript::running::CallChange;
 

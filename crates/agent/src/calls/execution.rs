@@ -10,7 +10,7 @@ use journeyman_tools::{Registry, ToolContext, ToolError, ToolOutput};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::finished::FinishedCall;
+use super::finished_call::FinishedCall;
 use crate::durations::format_duration;
 use crate::transcript::log::LiveSink;
 use crate::transcript::stream_redactor::StreamRedactor;

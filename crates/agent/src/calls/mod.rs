@@ -1,6 +1,6 @@
 //! Tool calls: their parallel execution and their results.
 
+pub(crate) mod call_end;
 pub(crate) mod execution;
-pub(crate) mod finished;
+pub(crate) mod finished_call;
 pub(crate) mod runner;
-pub(crate) mod settle;

@@ -12,8 +12,8 @@ use journeyman_tools::{Background, BackgroundExit, Outputs, Registry, Seen, Tool
 use tokio_util::sync::CancellationToken;
 
 use super::execution::{Execution, LiveOutput};
-use crate::approval::ask::Approvals;
-use crate::approval::judgement::ApprovedCall;
+use crate::approval::approvals::Approvals;
+use crate::approval::authorization::ApprovedCall;
 use crate::session::context::Context;
 use crate::session::inbox::Inbox;
 use crate::transcript::reminder;
@@ -260,7 +260,7 @@ mod tests {
     use tokio::sync::Semaphore;
 
     use super::*;
-    use crate::calls::finished::FinishedCall;
+    use crate::calls::finished_call::FinishedCall;
     use crate::test_context::{ClosureTool, TestContext, approved, call};
 
     /// Runs one call of a tool with a time limit.

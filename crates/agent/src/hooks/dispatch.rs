@@ -12,11 +12,11 @@ use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, Workspa
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::unseen::{ChangeReview, ShownFiles};
+use super::change_review::{ChangeReview, ShownFiles};
 use crate::AgentError;
-use crate::approval::judgement::ApprovedCall;
+use crate::approval::authorization::ApprovedCall;
 use crate::blocking::run_blocking;
-use crate::calls::finished::FinishedCall;
+use crate::calls::finished_call::FinishedCall;
 use crate::hooks::{
     GateResult, HookContext, HookEvent, HookNotes, HookResult, HookSandbox, Hooks, PreToolDecision,
     StartedBy, TurnEndDecision,

@@ -26,6 +26,7 @@
 
 mod answer;
 mod builder;
+pub(crate) mod change_review;
 mod closures;
 mod command;
 mod configured;
@@ -38,7 +39,6 @@ mod matcher;
 mod names;
 mod payload;
 mod run;
-pub(crate) mod unseen;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -7,8 +7,8 @@ use journeyman_protocol::{Event, RunReport, Seq, SessionId};
 use journeyman_store::Store;
 
 use super::Isolation;
+use super::check_runner::CheckRunner;
 use super::commit::Committer;
-use super::proof::CheckRunner;
 use crate::transcript::log::events;
 use crate::{AgentError, Clock};
 

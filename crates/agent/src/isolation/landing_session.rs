@@ -501,8 +501,8 @@ impl<'a> LandingSession<'a> {
         Ok(files)
     }
 
-    /// Removes a copy whose work is landed. Returns the text to report; a failure doesn't affect the
-    /// landing.
+    /// Removes a copy whose work is landed. Returns the text to report; a failure doesn't affect
+    /// the landing.
     async fn remove_landed_copy(&self) -> String {
         match self.remove_copy().await {
             // Another process may have swept it away: it sees that it is landed.

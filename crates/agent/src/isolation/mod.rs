@@ -1,18 +1,19 @@
 //! Sessions that work in an isolated copy of the project, and the landing of the copy.
 //!
-//! An [`Isolation`] holds the means of making copies. [`Isolation::open_or_create`] opens a session's copy
-//! or makes a new one, and [`SessionParts::in_copy`] puts a session's parts into the copy. The
-//! session works there as it would in the user's tree: paths and the commands' views are the same.
-//! The user's changes are taken over before checks run, so that the verified state is the state
-//! that would be landed.
+//! An [`Isolation`] holds the means of making copies. [`Isolation::open_or_create`] opens a
+//! session's copy or makes a new one, and [`SessionParts::in_copy`] puts a session's parts into the
+//! copy. The session works there as it would in the user's tree: paths and the commands' views are
+//! the same. The user's changes are taken over before checks run, so that the verified state is the
+//! state that would be landed.
 //!
 //! When the session is closed, [`finish_copy`] lands verified work as one transaction and keeps the
-//! rest. [`land_copy`] and [`discard_copy`] do the same later for a kept copy. Unverified work is landed only
-//! if the caller says so, and a merged result only after the checks have passed on it.
+//! rest. [`land_copy`] and [`discard_copy`] do the same later for a kept copy. Unverified work is
+//! landed only if the caller says so, and a merged result only after the checks have passed on it.
 //!
 //! [`SessionParts::in_copy`]: crate::SessionParts::in_copy
 
 pub mod candidates;
+mod check_runner;
 pub(crate) mod checkpoints;
 mod commit;
 mod commit_options;
@@ -21,7 +22,6 @@ mod land_context;
 mod land_request;
 mod landing;
 mod landing_session;
-mod proof;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,13 +35,13 @@ use journeyman_workspace::{
 
 use crate::AgentError;
 
+pub use check_runner::CheckRunner;
 pub use commit::{Committer, commit_message, uncommitted_files};
 pub use commit_options::CommitOptions;
 pub use land_context::{LandContext, last_report};
 pub use land_request::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 pub(crate) use landing::keep_copy;
 pub use landing::{commit_run, discard_copy, finish_copy, land_copy};
-pub use proof::CheckRunner;
 
 /// The means of making copies.
 #[derive(Debug, Clone)]

@@ -16,7 +16,7 @@ use journeyman_workspace::{CheckpointId, IgnoredChanges, RecoveredCall};
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
-use crate::calls::finished::FinishedCall;
+use crate::calls::finished_call::FinishedCall;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
 use crate::session::inbox::Inbox;

@@ -17,7 +17,7 @@ pub(crate) const MAX_KEPT_CALLS: usize = crate::calls::runner::MAX_CALLS + 1;
 /// Gives calls ids that are unique in the session. In the text protocol, reads the calls from the
 /// text.
 pub(crate) fn calls_of(state: &State, tool_calling: bool, message: &mut Message, text: &str) -> Vec<ToolUse> {
-    let turns = state.books.turns;
+    let turns = state.counters.turns;
     let mut given = HashSet::new();
     if tool_calling {
         for (place, block) in message.content.iter_mut().enumerate() {
@@ -50,7 +50,7 @@ fn unique_call_id(state: &State, given: &HashSet<CallId>, place: usize, wanted: 
     let mut id = wanted.clone();
     let mut again = 0_u32;
     while state.call_ids.contains(&id) || given.contains(&id) {
-        let turns = state.books.turns;
+        let turns = state.counters.turns;
         id = match again {
             0 => CallId::new(format!("{wanted}-t{turns}-{place}")),
             _ => CallId::new(format!("{wanted}-t{turns}-{place}-{again}")),

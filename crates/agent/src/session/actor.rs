@@ -10,7 +10,7 @@ use journeyman_protocol::{ErrorPhase, ErrorSeverity, Event, RunReport, Seq};
 use tokio::sync::watch;
 
 use crate::AgentError;
-use crate::hooks::unseen::ChangeReview;
+use crate::hooks::change_review::ChangeReview;
 use crate::recovery::lease::Lease;
 use crate::session::shared::CutOffPolicy;
 use crate::session::stages::Session;

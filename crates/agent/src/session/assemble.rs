@@ -39,7 +39,7 @@ pub(crate) fn assemble_session(
     mut first: Vec<Record>,
 ) -> Assembled {
     let shared = Arc::new(SessionShared::new(std::mem::take(&mut state.queue), state.newest));
-    shared.status.send_modify(|status| status.step = state.books.step);
+    shared.status.send_modify(|status| status.step = state.counters.step);
     let log = Log::new(
         Arc::clone(&parts.store),
         id.clone(),
@@ -73,7 +73,7 @@ pub(crate) fn assemble_session(
         first,
     ));
     let todos = todo_list(&settings, &parts.clock, &state);
-    let schedule = Arc::new(Schedule::new(state.books.step));
+    let schedule = Arc::new(Schedule::new(state.counters.step));
     let (clock, redactor) = (parts.clock.clone(), Arc::clone(&parts.redactor));
     let transcript = Transcript::new(state, log.clone(), clock, redactor, Arc::clone(&shared));
     let safe = transcript.safe_position();

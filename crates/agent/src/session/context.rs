@@ -40,6 +40,6 @@ impl Context {
 
     /// Returns the number of the step that runs, counted over the whole session.
     pub(crate) fn next_step(&self) -> u64 {
-        self.transcript.state().books.step.saturating_add(1)
+        self.transcript.state().counters.step.saturating_add(1)
     }
 }

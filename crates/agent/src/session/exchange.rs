@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::task_end::TaskEnd;
 use crate::AgentError;
-use crate::approval::ask::Approvals;
+use crate::approval::approvals::Approvals;
+use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
-use crate::hooks::unseen::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::request::builder::RequestBuilder;
 use crate::request::reply::{calls_of, thinking_of};
@@ -148,9 +148,9 @@ impl Exchange<'_> {
             return Err(ModelError::Protocol(why).into());
         }
         let text = message.text();
-        let mut counters = self.cx.transcript.state().books;
+        let mut counters = self.cx.transcript.state().counters;
         counters.usage += reply.usage;
-        self.cx.transcript.record(Record::Books(counters));
+        self.cx.transcript.record(Record::Counters(counters));
         let shown = (!text.trim().is_empty()).then(|| self.cx.redactor.redact(&text).into_owned());
         self.replies.observe_reply(&reply.stop, shown);
         let tool_calling = self.requests.tool_calling();
@@ -173,7 +173,7 @@ impl Exchange<'_> {
 
     /// Adds the reply's cost to the shared budget, and reports the cost of the task.
     fn record_cost(&mut self, reply: &Reply) {
-        let usage = self.cx.transcript.state().books.usage;
+        let usage = self.cx.transcript.state().counters.usage;
         let price = self.cx.settings.price.as_ref();
         let usd = price.map(|price| price.cost(&usage));
         if let (Some(shared_budget), Some(price)) = (&self.cx.settings.shared_budget, price) {
@@ -243,8 +243,8 @@ mod tests {
         assert!(test.cx.transcript.state().is_open(&CallId::new("c1")));
         assert_eq!(test.cx.transcript.state().messages.len(), 2, "the lent messages are back");
         let reloaded = test.assert_survives_restart().await;
-        assert_eq!(reloaded.books.turns, 1);
-        assert!(reloaded.books.usage.output.0 > 0, "{:?}", reloaded.books);
+        assert_eq!(reloaded.counters.turns, 1);
+        assert!(reloaded.counters.usage.output.0 > 0, "{:?}", reloaded.counters);
     }
 
     #[tokio::test]

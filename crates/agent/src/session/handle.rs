@@ -16,7 +16,7 @@ use super::settings::RunSettings;
 use super::shared::{AuthoredAnswer, CutOffPolicy, PermissionAnswer, SessionShared, Status};
 use super::stages::SharedParts;
 use crate::AgentError;
-use crate::agents::pool::Member;
+use crate::agents::session_registry::Member;
 use crate::recovery::lease::Lease;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::Todos;

@@ -4,9 +4,9 @@ use journeyman_protocol::MessageKind;
 
 use super::context::Context;
 use super::first_message::text_blocks;
-use crate::approval::ask::Approvals;
+use crate::approval::approvals::Approvals;
+use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
-use crate::hooks::unseen::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::supervision::Supervision;
 use crate::transcript::record::MessageId;

@@ -7,7 +7,7 @@ use super::task_end::TaskEnd;
 
 /// Returns the task's end if a limit is reached.
 pub(super) fn reached_limit(cx: &Context) -> Option<TaskEnd> {
-    let (settings, counters) = (&cx.settings, &cx.transcript.state().books);
+    let (settings, counters) = (&cx.settings, &cx.transcript.state().counters);
     if counters.turns >= settings.max_turns {
         let why = format!("the limit of {} turns was reached (--max-turns)", settings.max_turns);
         return Some(TaskEnd::new(RunOutcome::Limit, why));
@@ -43,7 +43,7 @@ mod tests {
         assert!(reached_limit(&test.cx).unwrap().summary.contains("--max-turns"));
         test.cx.settings.max_turns = 100;
         let usage = Usage { input: Tokens(1_000_000), ..Usage::default() };
-        test.cx.transcript.record(Record::Books(TaskCounters { usage, ..TaskCounters::default() }));
+        test.cx.transcript.record(Record::Counters(TaskCounters { usage, ..TaskCounters::default() }));
         test.cx.settings.budget_usd = Some(3.0);
         assert_eq!(reached_limit(&test.cx), None, "a model without a price has no cost");
         test.cx.settings.price = Some(Price { input: 2.0, ..Price::FREE });

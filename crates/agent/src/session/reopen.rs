@@ -34,8 +34,10 @@ impl Session {
             // A candidate run starts with an open task that no process has worked on.
             Some(_)
                 if self.cx.transcript.state().candidate.is_some()
-                    && (self.cx.transcript.state().books.turns, self.cx.transcript.state().books.step)
-                        == (0, 0) =>
+                    && (
+                        self.cx.transcript.state().counters.turns,
+                        self.cx.transcript.state().counters.step,
+                    ) == (0, 0) =>
             {
                 ResumeStrategy::Candidate
             }

@@ -58,8 +58,12 @@ impl TaskReport<'_> {
                 String::new()
             }
         };
-        let cost_usd =
-            self.cx.settings.price.as_ref().map(|price| price.cost(&self.cx.transcript.state().books.usage));
+        let cost_usd = self
+            .cx
+            .settings
+            .price
+            .as_ref()
+            .map(|price| price.cost(&self.cx.transcript.state().counters.usage));
         let copy = self.cx.copy.as_ref().map(|copy| copy.kept_report());
         // `jm undo` works on the user's tree, so it can't undo changes that are only in a copy.
         let ignored = self.checkpoints.ignored_changes(self.cx).await;
@@ -75,9 +79,9 @@ impl TaskReport<'_> {
             diff,
             violations: self.cx.transcript.state().violations.clone(),
             evidence: self.verification.keep_evidence(Vec::new()),
-            iterations: self.cx.transcript.state().books.iterations,
-            turns: self.cx.transcript.state().books.turns,
-            usage: self.cx.transcript.state().books.usage,
+            iterations: self.cx.transcript.state().counters.iterations,
+            turns: self.cx.transcript.state().counters.turns,
+            usage: self.cx.transcript.state().counters.usage,
             cost_usd,
             model: self.cx.model.name(),
             undo,

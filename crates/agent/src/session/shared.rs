@@ -167,8 +167,8 @@ impl SessionShared {
         (queue.waiting.len(), queue.bytes)
     }
 
-    /// Returns all queued messages in order. They stay queued until [`SessionShared::remove_taken`] removes
-    /// them.
+    /// Returns all queued messages in order. They stay queued until [`SessionShared::remove_taken`]
+    /// removes them.
     pub(crate) fn queued_messages(&self) -> Vec<QueuedMessage> {
         lock(&self.messages).waiting.iter().cloned().collect()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::approval::ask::Approvals;
+use crate::approval::approvals::Approvals;
 use crate::approval::overlay_preview::OverlayPreviews;
 use crate::calls::runner::ToolRunner;
 use crate::hooks::dispatch::HookDispatch;

@@ -14,7 +14,7 @@ use super::stages::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
 use crate::AgentError;
-use crate::hooks::unseen::ChangeReview;
+use crate::hooks::change_review::ChangeReview;
 
 impl Session {
     /// Runs turns until the task ends.

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::task_end::TaskEnd;
 use crate::AgentError;
-use crate::approval::ask::Approvals;
+use crate::approval::approvals::Approvals;
 use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::{CopyState, CopyUpdates};
@@ -59,9 +59,9 @@ impl TurnVerification<'_> {
         let verdict = verdict(&evidence);
         let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
         let feeds_back =
-            failed && self.cx.transcript.state().books.iterations < self.cx.settings.max_iterations;
+            failed && self.cx.transcript.state().counters.iterations < self.cx.settings.max_iterations;
         self.cx.transcript.emit(Event::VerifyFinished {
-            round: self.cx.transcript.state().books.rounds,
+            round: self.cx.transcript.state().counters.rounds,
             passed,
             fed_back: feeds_back,
         });
@@ -71,7 +71,7 @@ impl TurnVerification<'_> {
             return Ok(None);
         }
         self.cx.transcript.flush().await?;
-        Ok(Some(task_end_of(verdict, &evidence, self.cx.transcript.state().books.iterations)))
+        Ok(Some(task_end_of(verdict, &evidence, self.cx.transcript.state().counters.iterations)))
     }
 
     /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile, so that the
@@ -82,10 +82,10 @@ impl TurnVerification<'_> {
         stop: &CancellationToken,
     ) -> Result<Option<(Vec<Evidence>, Vec<Evidence>)>, AgentError> {
         for again in 0.. {
-            let rounds = self.cx.transcript.state().books.rounds.saturating_add(1);
+            let rounds = self.cx.transcript.state().counters.rounds.saturating_add(1);
             self.cx
                 .transcript
-                .record(Record::Books(TaskCounters { rounds, ..self.cx.transcript.state().books }));
+                .record(Record::Counters(TaskCounters { rounds, ..self.cx.transcript.state().counters }));
             let evidence = self.verification.run_checks(self.cx, self.approvals, stop).await?;
             if stop.is_cancelled() {
                 break;

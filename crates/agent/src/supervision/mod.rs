@@ -13,7 +13,7 @@ use journeyman_tools::Seen;
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
-use crate::calls::finished::FinishedCall;
+use crate::calls::finished_call::FinishedCall;
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::Record;
@@ -102,7 +102,7 @@ impl Supervision {
     /// Runs the tasks that are scheduled for this step.
     async fn run_schedule(&self, cx: &mut Context) {
         // The step that ends now is counted after this.
-        self.schedule.advance(cx.transcript.state().books.step.saturating_add(1));
+        self.schedule.advance(cx.transcript.state().counters.step.saturating_add(1));
         for fired in self.schedule.run().await {
             let (task, spec, kind) = (fired.task.clone(), fired.spec, fired.kind);
             cx.transcript.emit(Event::SchedulerTriggered { task, spec, kind });

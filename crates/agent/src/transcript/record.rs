@@ -145,7 +145,7 @@ pub enum Record {
         block: Block,
     },
     /// The current counters.
-    Books(TaskCounters),
+    Counters(TaskCounters),
     /// A checkpoint of the tree was recorded.
     Checkpoint {
         /// The checkpoint's number within the project.
@@ -209,7 +209,7 @@ impl Record {
             Self::Cleared => "cleared",
             Self::Call(_) => "call",
             Self::Result { .. } => "result",
-            Self::Books(_) => "books",
+            Self::Counters(_) => "counters",
             Self::Checkpoint { .. } => "checkpoint",
             Self::Checking { .. } => "checking",
             Self::GuardViolated { .. } => "guard_violated",

@@ -160,7 +160,7 @@ impl Transcript {
     /// Sets the turn's phase, and reports a change.
     pub(crate) fn set_phase(&mut self, current: TurnPhase) {
         let mut previous = current;
-        let step = self.state.books.step;
+        let step = self.state.counters.step;
         self.shared.status.send_if_modified(|status| {
             previous = std::mem::replace(&mut status.turn_phase, current);
             status.step = step;
@@ -173,15 +173,15 @@ impl Transcript {
 
     /// Counts a model request, and reports it.
     pub(crate) fn begin_turn(&mut self) {
-        let turns = self.state.books.turns.saturating_add(1);
-        self.record(Record::Books(TaskCounters { turns, ..self.state.books }));
+        let turns = self.state.counters.turns.saturating_add(1);
+        self.record(Record::Counters(TaskCounters { turns, ..self.state.counters }));
         self.emit(Event::TurnStarted { turn: turns });
     }
 
     /// Counts a step (a model reply with its calls), and reports it.
     pub(crate) fn end_step(&mut self, took: Duration) {
-        let step = self.state.books.step.saturating_add(1);
-        self.record(Record::Books(TaskCounters { step, ..self.state.books }));
+        let step = self.state.counters.step.saturating_add(1);
+        self.record(Record::Counters(TaskCounters { step, ..self.state.counters }));
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.emit(Event::StepComplete { step, duration_ms });
     }
@@ -358,7 +358,7 @@ mod tests {
         test.cx.transcript.end_call(ended("c1"), Block::result(CallId::new("c1"), "read", false));
         test.cx.transcript.end_step(Duration::from_millis(5));
         let reloaded = test.assert_survives_restart().await;
-        assert_eq!((reloaded.books.turns, reloaded.books.step), (1, 1));
+        assert_eq!((reloaded.counters.turns, reloaded.counters.step), (1, 1));
         assert!(!reloaded.messages[0].text().contains(SECRET), "{:?}", reloaded.messages);
     }
 

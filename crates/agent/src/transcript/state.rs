@@ -48,7 +48,7 @@ pub struct State {
     /// The task that is running or was cut off.
     pub task: Option<OpenTask>,
     /// The counters of the running or last task.
-    pub books: TaskCounters,
+    pub counters: TaskCounters,
     /// The outcome of the last task.
     pub outcome: Option<RunOutcome>,
     /// Guard violations in the running or last task.
@@ -89,7 +89,7 @@ pub struct OpenTask {
     pub opened: bool,
 }
 
-const COUNTERS_KIND: &str = "books";
+const COUNTERS_KIND: &str = "counters";
 const CALL_KIND: &str = "call";
 const BEGAN_KIND: &str = "began";
 
@@ -97,21 +97,21 @@ const BEGAN_KIND: &str = "began";
 /// and state transitions of calls. They are most of a long log.
 #[derive(Default)]
 struct DeferredRecords {
-    books: Option<Entry>,
+    counters: Option<Entry>,
     calls: Vec<Entry>,
 }
 
 impl DeferredRecords {
     fn defer(&mut self, entry: Entry) {
         match entry.kind.as_str() {
-            COUNTERS_KIND => self.books = Some(entry),
+            COUNTERS_KIND => self.counters = Some(entry),
             _ => self.calls.push(entry),
         }
     }
 
     /// Applies the deferred records that are still relevant.
     fn apply_to(&mut self, state: &mut State, session: &SessionId) -> Result<(), AgentError> {
-        let kept = self.books.take().into_iter().chain(self.calls.drain(..));
+        let kept = self.counters.take().into_iter().chain(self.calls.drain(..));
         let safe = state.safe;
         for entry in kept {
             state.apply_entry(session, &entry)?;
@@ -250,7 +250,7 @@ impl State {
             }
             Record::Began => {
                 self.task = Some(OpenTask::default());
-                self.books = TaskCounters { step: self.books.step, ..TaskCounters::default() };
+                self.counters = TaskCounters { step: self.counters.step, ..TaskCounters::default() };
                 self.outcome = None;
                 self.violations.clear();
             }
@@ -260,7 +260,7 @@ impl State {
             Record::Cleared => self.messages.clear(),
             Record::Call(transition) => self.apply_transition(transition, at),
             Record::Result { call, block } => self.apply_result(&call, block),
-            Record::Books(books) => self.books = books,
+            Record::Counters(counters) => self.counters = counters,
             Record::Checkpoint { id, step: None } => {
                 if let Some(task) = &mut self.task {
                     task.checkpoint = Some(id);

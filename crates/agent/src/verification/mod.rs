@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::approval::ask::Approvals;
+use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
 use crate::session::context::Context;
 use crate::session::parts::ProgramCheck;
@@ -106,7 +106,7 @@ impl Verification {
         stop: &CancellationToken,
     ) -> Result<Vec<Evidence>, AgentError> {
         let (checks, mut evidence) = self.permitted_checks(cx, approvals, stop).await?;
-        let round = cx.transcript.state().books.rounds;
+        let round = cx.transcript.state().counters.rounds;
         let commands = checks.iter().map(|check| check.command.clone()).collect();
         cx.transcript.emit(Event::VerifyStarted { checks: commands, round });
         for refused in &evidence {
@@ -170,7 +170,7 @@ impl Verification {
                 judged.verdict.decision = Decision::Allow;
             }
             let call = ToolUse {
-                id: CallId::new(format!("check-{}-{place}", cx.transcript.state().books.rounds)),
+                id: CallId::new(format!("check-{}-{place}", cx.transcript.state().counters.rounds)),
                 name: CHECK_TOOL.to_owned(),
                 input: json!({ "command": check.command }),
                 malformed: None,
@@ -204,14 +204,14 @@ async fn show_step(cx: &mut Context, step: Progress) -> Result<(), AgentError> {
 
 /// Tells the model what failed, as one structured message.
 pub(crate) fn feed_back(cx: &mut Context, edits: &[String], evidence: &[Evidence], previous: &[Evidence]) {
-    let iterations = cx.transcript.state().books.iterations.saturating_add(1);
-    cx.transcript.record(Record::Books(TaskCounters { iterations, ..cx.transcript.state().books }));
+    let iterations = cx.transcript.state().counters.iterations.saturating_add(1);
+    cx.transcript.record(Record::Counters(TaskCounters { iterations, ..cx.transcript.state().counters }));
     let skip = edits.len().saturating_sub(MAX_RECALLED_EDITS);
     let edits: Vec<&str> = edits.iter().skip(skip).map(String::as_str).collect();
     let text = Feedback {
         evidence,
         previous: (!previous.is_empty()).then_some(previous),
-        attempt: cx.transcript.state().books.iterations,
+        attempt: cx.transcript.state().counters.iterations,
         of: cx.settings.max_iterations,
         edits_summary: &edits.join("\n"),
     }
@@ -325,7 +325,7 @@ mod tests {
         feed_back(&mut test.cx, &["write_file: src/a.rs".to_owned()], &evidence, &[]);
         let text = test.last_text();
         assert!(text.contains("cargo test") && text.contains("src/a.rs"), "{text}");
-        assert_eq!(test.reloaded_state().await.books.iterations, 1);
+        assert_eq!(test.reloaded_state().await.counters.iterations, 1);
     }
 
     #[test]

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::example;
 
-/// Bounds of the formats, in per cent: the scorer's names of a format, the least share of cases that
-/// passes, and the largest share that writes a wrong text.
+/// Bounds of the formats, in per cent: the scorer's names of a format, the least share of cases
+/// that passes, and the largest share that writes a wrong text.
 const ASKED: [(&str, &[&str], f64, f64); 4] = [
     ("search/replace", &["search_replace"], 93.0, 0.5),
     ("V4A patch", &["apply_patch"], 93.0, 1.5),

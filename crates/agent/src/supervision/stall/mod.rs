@@ -19,9 +19,9 @@
 //! that don't exist. For a call that only reads, the whole result counts. So a hundred similar
 //! files are a hundred pieces of news, and so is the advancing output of a command.
 //!
-//! News resets the count. Without news, a step worth nothing costs [`NO_VALUE_COST`] and a step worth
-//! little costs [`LITTLE_VALUE_COST`]. When the sum reaches a limit ([`FIRST_WARNING_COST`], [`NEXT_WARNING_COST`]), the detector warns
-//! or ends the run.
+//! News resets the count. Without news, a step worth nothing costs [`NO_VALUE_COST`] and a step
+//! worth little costs [`LITTLE_VALUE_COST`]. When the sum reaches a limit ([`FIRST_WARNING_COST`],
+//! [`NEXT_WARNING_COST`]), the detector warns or ends the run.
 //!
 //! The detector doesn't notice a run that writes something new into a file in every step and never
 //! comes closer to its goal: by its state, such a run makes progress. The limits on turns, time and
@@ -42,8 +42,8 @@ pub use fact::{CallFact, checks_key};
 
 /// Cost of a step that is worth nothing.
 pub const NO_VALUE_COST: u32 = 3;
-/// Cost of a step that is worth little: a third of [`NO_VALUE_COST`]. Silent commands, searches without a
-/// hit and waiting are parts of normal work, but not dozens in a row.
+/// Cost of a step that is worth little: a third of [`NO_VALUE_COST`]. Silent commands, searches
+/// without a hit and waiting are parts of normal work, but not dozens in a row.
 pub const LITTLE_VALUE_COST: u32 = 1;
 /// Cost at which the first warning comes: 5 steps worth nothing, or 15 worth little. A model that
 /// reads a file three times, or retries a failing command twice, gets no warning yet. Gemini CLI,

@@ -211,8 +211,7 @@ fn letters(number: usize) -> String {
 
 #[test]
 fn what_goes_in_circles_is_warned_of_twice_and_stopped() {
-    let (first, next) =
-        ((FIRST_WARNING_COST / NO_VALUE_COST) as usize, (NEXT_WARNING_COST / NO_VALUE_COST) as usize);
+    let [first, next] = [FIRST_WARNING_COST, NEXT_WARNING_COST].map(|cost| (cost / NO_VALUE_COST) as usize);
     // After the steps that were new: three places, with the costs of nothing.
     let after = |new: usize| vec![new + first, new + first + next, new + first + 2 * next];
     let ping_pong = |n: usize| match n % 2 {

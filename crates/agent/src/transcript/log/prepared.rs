@@ -64,7 +64,7 @@ impl PreparedEntry {
         let (value, changed) = match record {
             Record::Began
             | Record::Cleared
-            | Record::Books(_)
+            | Record::Counters(_)
             | Record::Checkpoint { .. }
             | Record::Checking { .. }
             | Record::Ended { .. } => {

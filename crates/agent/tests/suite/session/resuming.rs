@@ -56,7 +56,7 @@ async fn everything_comes_back() {
     session.handle.close().await;
     drop(session);
     let before = bench.state().await;
-    assert_eq!((before.books.step, before.todos.len(), before.allowed.len()), (2, 1, 1));
+    assert_eq!((before.counters.step, before.todos.len(), before.allowed.len()), (2, 1, 1));
     assert!(!before.seen.is_empty());
 
     // It has read a.txt, may write c.txt, and counts on.
@@ -84,7 +84,7 @@ async fn everything_comes_back() {
     assert_eq!(first.system, told.requests()[0].system, "the prompt is the same, byte for byte");
     assert_eq!(first.messages[..before.messages.len()], before.messages);
     let after = bench.state().await;
-    assert_eq!((after.books.step, after.snapshots.get("here")), (4, Some(&place)));
+    assert_eq!((after.counters.step, after.snapshots.get("here")), (4, Some(&place)));
 }
 
 async fn another_model_and_mode_are_said() {

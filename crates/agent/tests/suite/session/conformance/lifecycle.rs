@@ -128,7 +128,7 @@ async fn case_06_a_fork_has_the_history_and_leaves_its_parent_alone() {
     );
     let state = State::load(&*bench.log, &child).await.unwrap();
     assert_eq!(state.lineage, [id()]);
-    assert_eq!(state.books.step, 1);
+    assert_eq!(state.counters.step, 1);
     let other = Told::new([says("another two")]);
     let forked = bench.resume_id(&other, settings(), child.clone(), CutOffPolicy::Continue).await.unwrap();
     assert_ne!(forked.handle.id(), session.handle.id());

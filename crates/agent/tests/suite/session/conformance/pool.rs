@@ -1,7 +1,7 @@
 //! Many sessions, and messages between them.
 
-use journeyman_agent::pool::Pool;
-use journeyman_agent::room::Room;
+use journeyman_agent::channel::AgentChannel;
+use journeyman_agent::session_registry::SessionRegistry;
 use journeyman_agent::{AgentError, Checks, CutOffPolicy, RunSettings, SessionHandle, start};
 use journeyman_protocol::{MessageKind, SessionId};
 
@@ -31,14 +31,14 @@ async fn case_32_a_pool_is_bounded_and_a_room_reaches_whom_it_names() {
     };
     let [one, two, three] =
         [Told::new([says("1"), says("1 again")]), Told::new([says("2")]), Told::new([says("3")])];
-    let pool = Pool::new(2);
+    let pool = SessionRegistry::new(2);
     let first = pool.create("one", || make(1, &one)).await.unwrap();
     let second = pool.create("two", || make(2, &two)).await.unwrap();
     let full = pool.create("three", || make(3, &three)).await.unwrap_err();
     assert!(full.to_string().starts_with("Pool is full"), "{full}");
     assert_eq!(ask(&first, "first").await, "1");
 
-    let room = Room::new(MessageKind::User);
+    let room = AgentChannel::new(MessageKind::User);
     room.join("one", first.clone()).unwrap();
     room.join("Zoë", second.clone()).unwrap();
     assert!(room.join("one", second.clone()).is_err());
@@ -56,14 +56,14 @@ async fn case_32_a_pool_is_bounded_and_a_room_reaches_whom_it_names() {
     assert!(room.leave("Zoë"));
     assert_eq!(room.send_message("one", "anybody?").await.unwrap().to, Vec::<String>::new());
 
-    // Removing one ends it, and makes room.
+    // Removing one ends it, and makes channel.
     drop((first, second));
     pool.remove("one").await.unwrap();
     assert_eq!(pool.list(""), ["two"]);
     pool.create("three", || make(3, &three)).await.unwrap();
-    // Another pool opens it again, with its history.
+    // Another registry opens it again, with its history.
     let told = Told::new([says("still here")]);
-    let other: Pool<SessionHandle> = Pool::new(1);
+    let other: SessionRegistry<SessionHandle> = SessionRegistry::new(1);
     let parts = bench.parts(&told);
     let resumed = other
         .resume("one", || journeyman_agent::resume(parts, settings(), session(1), CutOffPolicy::Continue))

@@ -1,10 +1,11 @@
 //! Registry of sessions by name, for programs that run several, such as a server or a group of
 //! agents.
 //!
-//! A [`Pool`] holds handles and creates none itself: callers pass in how to create, resume or fork
-//! a session. A name is reserved before the first `await`, so two creators of one name never both
-//! get a session. A creator that fails or is dropped releases the name. [`Member`] is the interface
-//! of a session that a pool and a [`Room`](crate::agents::room::Room) use.
+//! A [`SessionRegistry`] holds handles and creates none itself: callers pass in how to create,
+//! resume or fork a session. A name is reserved before the first `await`, so two creators of one
+//! name never both get a session. A creator that fails or is dropped releases the name. [`Member`]
+//! is the interface of a session that a registry and a
+//! [`AgentChannel`](crate::agents::channel::AgentChannel) use.
 
 #[cfg(test)]
 mod tests;
@@ -18,10 +19,10 @@ use tokio::sync::watch;
 
 use crate::AgentError;
 
-/// Default maximum number of sessions in a pool.
+/// Default maximum number of sessions in a registry.
 pub const DEFAULT_CAPACITY: usize = 50;
 
-/// A session as its pool and its rooms see it. Clones stand for the same session.
+/// A session as its registry and its channels see it. Clones stand for the same session.
 pub trait Member: Clone + Send + Sync + 'static {
     /// The type that [`Member::status`] returns.
     type Status: Send;
@@ -37,10 +38,10 @@ pub trait Member: Clone + Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'_, Result<(), AgentError>>;
 }
 
-/// The reason why a pool refused a request.
+/// The reason why a registry refused a request.
 #[derive(Debug, thiserror::Error)]
-pub enum PoolError {
-    /// The pool has as many sessions as it may hold.
+pub enum RegistryError {
+    /// The registry has as many sessions as it may hold.
     #[error("Pool is full: it holds {capacity} sessions; remove one first")]
     Full {
         /// The maximum number of sessions.
@@ -57,12 +58,12 @@ pub enum PoolError {
     Session(#[from] AgentError),
 }
 
-/// Sessions by name. Clones are the same pool.
-pub struct Pool<M> {
-    shared: Arc<PoolState<M>>,
+/// Sessions by name. Clones are the same registry.
+pub struct SessionRegistry<M> {
+    shared: Arc<RegistryState<M>>,
 }
 
-struct PoolState<M> {
+struct RegistryState<M> {
     capacity: usize,
     slots: Mutex<BTreeMap<String, Slot<M>>>,
 }
@@ -73,39 +74,39 @@ enum Slot<M> {
     Busy(watch::Receiver<()>),
 }
 
-impl<M> Clone for Pool<M> {
+impl<M> Clone for SessionRegistry<M> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<M: Member> Default for Pool<M> {
+impl<M: Member> Default for SessionRegistry<M> {
     fn default() -> Self {
         Self::new(DEFAULT_CAPACITY)
     }
 }
 
-impl<M: Member> Pool<M> {
-    /// Creates an empty pool for at most `capacity` sessions.
+impl<M: Member> SessionRegistry<M> {
+    /// Creates an empty registry for at most `capacity` sessions.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { shared: Arc::new(PoolState { capacity, slots: Mutex::new(BTreeMap::new()) }) }
+        Self { shared: Arc::new(RegistryState { capacity, slots: Mutex::new(BTreeMap::new()) }) }
     }
 
     /// Creates a session under a free name.
     ///
     /// # Errors
-    /// [`PoolError::Taken`], [`PoolError::Full`], or the error of `make`.
+    /// [`RegistryError::Taken`], [`RegistryError::Full`], or the error of `make`.
     pub async fn create<Fut>(
         &self,
         name: impl Into<String>,
         make: impl FnOnce() -> Fut,
-    ) -> Result<M, PoolError>
+    ) -> Result<M, RegistryError>
     where
         Fut: Future<Output = Result<M, AgentError>>,
     {
         let place = self.reserve(name.into()).map_err(|refused| match refused {
-            ReserveError::Live(name, _) | ReserveError::Busy(name, _) => PoolError::Taken(name),
+            ReserveError::Live(name, _) | ReserveError::Busy(name, _) => RegistryError::Taken(name),
             ReserveError::Full => self.full_error(),
         })?;
         Ok(place.set_member(make().await?))
@@ -115,12 +116,12 @@ impl<M: Member> Pool<M> {
     /// calls for one name get the same session.
     ///
     /// # Errors
-    /// [`PoolError::Full`], or the error of `open`.
+    /// [`RegistryError::Full`], or the error of `open`.
     pub async fn resume<Fut>(
         &self,
         name: impl Into<String>,
         open: impl FnOnce() -> Fut,
-    ) -> Result<M, PoolError>
+    ) -> Result<M, RegistryError>
     where
         Fut: Future<Output = Result<M, AgentError>>,
     {
@@ -144,7 +145,7 @@ impl<M: Member> Pool<M> {
         &self,
         names: impl IntoIterator<Item = String>,
         open: impl Fn(&str) -> Fut,
-    ) -> Vec<(String, PoolError)>
+    ) -> Vec<(String, RegistryError)>
     where
         Fut: Future<Output = Result<M, AgentError>>,
     {
@@ -161,17 +162,17 @@ impl<M: Member> Pool<M> {
     /// unchanged.
     ///
     /// # Errors
-    /// [`PoolError::Unknown`] without a parent, and as [`Pool::create`].
+    /// [`RegistryError::Unknown`] without a parent, and as [`SessionRegistry::create`].
     pub async fn fork<Fut>(
         &self,
         parent: &str,
         child: impl Into<String>,
         fork: impl FnOnce(M) -> Fut,
-    ) -> Result<M, PoolError>
+    ) -> Result<M, RegistryError>
     where
         Fut: Future<Output = Result<M, AgentError>>,
     {
-        let parent = self.get(parent).ok_or_else(|| PoolError::Unknown(parent.to_owned()))?;
+        let parent = self.get(parent).ok_or_else(|| RegistryError::Unknown(parent.to_owned()))?;
         self.create(child, || fork(parent)).await
     }
 
@@ -196,9 +197,9 @@ impl<M: Member> Pool<M> {
     /// Returns the state of the session of this name.
     ///
     /// # Errors
-    /// [`PoolError::Unknown`] if no session has this name.
-    pub async fn status(&self, name: &str) -> Result<M::Status, PoolError> {
-        let member = self.get(name).ok_or_else(|| PoolError::Unknown(name.to_owned()))?;
+    /// [`RegistryError::Unknown`] if no session has this name.
+    pub async fn status(&self, name: &str) -> Result<M::Status, RegistryError> {
+        let member = self.get(name).ok_or_else(|| RegistryError::Unknown(name.to_owned()))?;
         Ok(member.status().await)
     }
 
@@ -208,25 +209,25 @@ impl<M: Member> Pool<M> {
         self.lock().len()
     }
 
-    /// Returns true if the pool has no sessions.
+    /// Returns true if the registry has no sessions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Ends the session of this name and removes it from the pool. A session that is still being
-    /// created is created first. The name is free when this function returns. The session's log
-    /// stays.
+    /// Ends the session of this name and removes it from the registry. A session that is still
+    /// being created is created first. The name is free when this function returns. The session's
+    /// log stays.
     ///
     /// # Errors
-    /// [`PoolError::Unknown`] if no session has this name, or the error of ending the session,
-    /// which is out of the pool all the same.
-    pub async fn remove(&self, name: &str) -> Result<(), PoolError> {
+    /// [`RegistryError::Unknown`] if no session has this name, or the error of ending the session,
+    /// which is out of the registry all the same.
+    pub async fn remove(&self, name: &str) -> Result<(), RegistryError> {
         let (member, _place) = loop {
             let until = {
                 let mut slots = self.lock();
                 match slots.get(name) {
-                    None => return Err(PoolError::Unknown(name.to_owned())),
+                    None => return Err(RegistryError::Unknown(name.to_owned())),
                     Some(Slot::Busy(until)) => until.clone(),
                     Some(Slot::Live(member)) => {
                         let member = member.clone();
@@ -244,15 +245,15 @@ impl<M: Member> Pool<M> {
         Ok(())
     }
 
-    /// Ends every session, all at once, and returns the failures. The pool is empty then and can be
-    /// used again.
-    pub async fn close(&self) -> Vec<(String, PoolError)> {
+    /// Ends every session, all at once, and returns the failures. The registry is empty then and
+    /// can be used again.
+    pub async fn close(&self) -> Vec<(String, RegistryError)> {
         let names: Vec<String> = self.lock().keys().cloned().collect();
         let ended = join_all(names.iter().map(|name| self.remove(name))).await;
         let failed =
             names.into_iter().zip(ended).filter_map(|(name, ended)| ended.err().map(|error| (name, error)));
         // Another caller may have removed the session in the meantime.
-        failed.filter(|(_, error)| !matches!(error, PoolError::Unknown(_))).collect()
+        failed.filter(|(_, error)| !matches!(error, RegistryError::Unknown(_))).collect()
     }
 
     fn reserve(&self, name: String) -> Result<Reservation<M>, ReserveError<M>> {
@@ -273,8 +274,8 @@ impl<M: Member> Pool<M> {
         (Reservation { shared: Arc::clone(&self.shared), name, filled: false, _over: over }, busy)
     }
 
-    fn full_error(&self) -> PoolError {
-        PoolError::Full { capacity: self.shared.capacity }
+    fn full_error(&self) -> RegistryError {
+        RegistryError::Full { capacity: self.shared.capacity }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot<M>>> {
@@ -282,7 +283,7 @@ impl<M: Member> Pool<M> {
     }
 }
 
-impl<M> PoolState<M> {
+impl<M> RegistryState<M> {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot<M>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -304,7 +305,7 @@ enum ReserveError<M> {
 /// A name that is reserved while its session is created or ended. Dropping it unfilled frees the
 /// name.
 struct Reservation<M> {
-    shared: Arc<PoolState<M>>,
+    shared: Arc<RegistryState<M>>,
     name: String,
     filled: bool,
     _over: watch::Sender<()>,

@@ -2,8 +2,8 @@
 //!
 //! A member's message goes to the members that it mentions with `@name`, or to every other member
 //! if it mentions nobody, with the prefix `[from:name] `. The message is queued and stored in each
-//! receiver's own log. A room stores nothing itself, and a delivery waits for no turn. Replies are
-//! not routed back: a member that wants to answer sends a message itself.
+//! receiver's own log. A channel stores nothing itself, and a delivery waits for no turn. Replies
+//! are not routed back: a member that wants to answer sends a message itself.
 
 mod mentions;
 
@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use journeyman_protocol::MessageKind;
 
 use crate::AgentError;
-use crate::agents::pool::Member;
+use crate::agents::session_registry::Member;
 use mentions::find_mentions;
 
 /// Maximum number of characters of a member's name.
@@ -24,7 +24,7 @@ const MAX_NAME: usize = 100;
 
 /// The reason why a name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RoomError {
+pub enum ChannelError {
     /// Another member has the name.
     #[error("there is a member `{0}` in the room already")]
     Taken(String),
@@ -48,21 +48,21 @@ pub struct Delivery {
     pub failed: Vec<(String, AgentError)>,
 }
 
-/// Members by name. Clones are the same room.
-pub struct Room<M> {
+/// Members by name. Clones are the same channel.
+pub struct AgentChannel<M> {
     kind: MessageKind,
     members: Arc<Mutex<Vec<(String, M)>>>,
 }
 
-impl<M> Clone for Room<M> {
+impl<M> Clone for AgentChannel<M> {
     fn clone(&self) -> Self {
         Self { kind: self.kind, members: Arc::clone(&self.members) }
     }
 }
 
-impl<M: Member> Room<M> {
-    /// Creates an empty room. Messages of kind [`MessageKind::User`] wake their receivers; messages
-    /// of kind [`MessageKind::System`] wait for the receivers' next turn.
+impl<M: Member> AgentChannel<M> {
+    /// Creates an empty channel. Messages of kind [`MessageKind::User`] wake their receivers;
+    /// messages of kind [`MessageKind::System`] wait for the receivers' next turn.
     #[must_use]
     pub fn new(kind: MessageKind) -> Self {
         Self { kind, members: Arc::default() }
@@ -71,13 +71,13 @@ impl<M: Member> Room<M> {
     /// Adds a member under any name that can be mentioned.
     ///
     /// # Errors
-    /// [`RoomError`] if the name is taken or invalid.
-    pub fn join(&self, name: impl Into<String>, member: M) -> Result<(), RoomError> {
+    /// [`ChannelError`] if the name is taken or invalid.
+    pub fn join(&self, name: impl Into<String>, member: M) -> Result<(), ChannelError> {
         let name = name.into();
         check_name(&name)?;
         let mut members = self.lock();
         if members.iter().any(|(other, _)| *other == name) {
-            return Err(RoomError::Taken(name));
+            return Err(ChannelError::Taken(name));
         }
         members.push((name, member));
         Ok(())
@@ -106,9 +106,9 @@ impl<M: Member> Room<M> {
     /// If several names match, the longest is meant. A mention of the sender itself is ignored.
     ///
     /// # Errors
-    /// [`RoomError::Name`] if the sender's name is invalid. The [`Delivery`] lists the members that
-    /// could not be reached.
-    pub async fn send_message(&self, from: &str, text: &str) -> Result<Delivery, RoomError> {
+    /// [`ChannelError::Name`] if the sender's name is invalid. The [`Delivery`] lists the members
+    /// that could not be reached.
+    pub async fn send_message(&self, from: &str, text: &str) -> Result<Delivery, ChannelError> {
         check_name(from)?;
         let (receivers, unknown) = {
             let members = self.lock();
@@ -140,11 +140,11 @@ impl<M: Member> Room<M> {
     }
 }
 
-fn check_name(name: &str) -> Result<(), RoomError> {
+fn check_name(name: &str) -> Result<(), ChannelError> {
     let odd = |character: char| character.is_control() || matches!(character, '@' | '[' | ']');
     let long = name.chars().nth(MAX_NAME).is_some();
     if name.is_empty() || long || name.trim() != name || name.contains(odd) {
-        return Err(RoomError::Name(name.to_owned()));
+        return Err(ChannelError::Name(name.to_owned()));
     }
     Ok(())
 }

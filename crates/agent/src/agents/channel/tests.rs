@@ -1,4 +1,4 @@
-//! Tests of delivery: which sessions of a room get which message.
+//! Tests of delivery: which sessions of a channel get which message.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -48,8 +48,8 @@ impl MemberDouble {
     }
 }
 
-fn room(names: &[&str]) -> (Room<MemberDouble>, Vec<MemberDouble>) {
-    let room = Room::new(MessageKind::User);
+fn room(names: &[&str]) -> (AgentChannel<MemberDouble>, Vec<MemberDouble>) {
+    let room = AgentChannel::new(MessageKind::User);
     let doubles: Vec<MemberDouble> = names.iter().map(|_| MemberDouble::default()).collect();
     for (name, double) in names.iter().zip(&doubles) {
         room.join(*name, double.clone()).unwrap();
@@ -57,7 +57,7 @@ fn room(names: &[&str]) -> (Room<MemberDouble>, Vec<MemberDouble>) {
     (room, doubles)
 }
 
-async fn said(room: &Room<MemberDouble>, from: &str, text: &str) -> (Vec<String>, Vec<String>) {
+async fn said(room: &AgentChannel<MemberDouble>, from: &str, text: &str) -> (Vec<String>, Vec<String>) {
     let delivery = room.send_message(from, text).await.unwrap();
     (delivery.to, delivery.unknown)
 }
@@ -117,11 +117,11 @@ async fn one_who_cannot_be_reached_keeps_nothing_from_the_others() {
 fn names_that_could_pass_for_another_or_not_be_mentioned_are_refused() {
     let long = "x".repeat(101);
     for name in ["", " ", " ann", "ann ", "a@b", "ann] [from:bob", "a\nb", "a\u{7}", &long] {
-        let refused = Room::new(MessageKind::User).join(name, MemberDouble::default());
-        assert_eq!(refused, Err(RoomError::Name(name.to_owned())), "{name:?}");
+        let refused = AgentChannel::new(MessageKind::User).join(name, MemberDouble::default());
+        assert_eq!(refused, Err(ChannelError::Name(name.to_owned())), "{name:?}");
     }
     let (room, _) = room(&["ann"]);
-    assert_eq!(room.join("ann", MemberDouble::default()), Err(RoomError::Taken("ann".to_owned())));
+    assert_eq!(room.join("ann", MemberDouble::default()), Err(ChannelError::Taken("ann".to_owned())));
     for name in ["Ann", "小明", "Dr. Müller", "rust-dev", "🦊", "Ирина", "a.b"] {
         assert_eq!(room.join(name, MemberDouble::default()), Ok(()), "{name}");
     }

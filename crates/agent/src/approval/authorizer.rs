@@ -9,13 +9,13 @@ use journeyman_protocol::{CallState, Decision, Effects, Level, RelPath, ToolUse,
 use journeyman_tools::{CALL_TIME, Registry};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{Approvals, HOOK_AUTHOR, emit_decision};
-use super::judgement::{ApprovedCall, Authorization, JudgedCall};
+use super::approvals::{Approvals, HOOK_AUTHOR, emit_decision};
+use super::authorization::{ApprovedCall, Authorization, JudgedCall};
 use super::overlay_preview::{OverlayPreviews, PreviewPlan};
-use crate::calls::finished::FinishedCall;
+use crate::calls::finished_call::FinishedCall;
 use crate::hooks::PreToolDecision;
+use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
-use crate::hooks::unseen::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
 use crate::transcript::running::CallChange;

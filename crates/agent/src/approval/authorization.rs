@@ -6,7 +6,7 @@ use journeyman_policy::Rules;
 use journeyman_protocol::{Effects, Enforcement, Mode, RelPath, ToolUse, Verdict};
 use journeyman_workspace::OverlayRun;
 
-use crate::calls::finished::FinishedCall;
+use crate::calls::finished_call::FinishedCall;
 
 /// A call that may run.
 pub(crate) struct ApprovedCall {

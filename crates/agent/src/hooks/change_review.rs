@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::approval::ask::Approvals;
-use crate::approval::judgement::{ApprovedCall, JudgedCall, PermissionQuestion};
+use crate::approval::approvals::Approvals;
+use crate::approval::authorization::{ApprovedCall, JudgedCall, PermissionQuestion};
 use crate::blocking::run_blocking;
 use crate::hooks::{HookEvent, Hooks, UnseenChanges};
 use crate::isolation::checkpoints::Checkpoints;
@@ -157,7 +157,7 @@ impl ShownFiles {
         let Some(mut shown) = read.await? else { return Ok(false) };
         shown.insert("event".to_owned(), Value::String(event.to_string()));
         self.asked += 1;
-        let id = format!("hook-{}-{}", cx.transcript.state().books.turns, self.asked);
+        let id = format!("hook-{}-{}", cx.transcript.state().counters.turns, self.asked);
         let (name, mut input) = (HOOK_TOOL.to_owned(), Value::Object(shown));
         cx.redactor.redact_json(&mut input);
         let call = ToolUse { id: CallId::new(id), name, input, malformed: None, signature: None };
@@ -199,9 +199,9 @@ fn program_directories(cx: &Context) -> Vec<RelPath> {
     let mut calls = cx.transcript.state().messages.iter().flat_map(|message| message.tool_uses());
     let earlier = |call: &ToolUse| open.iter().all(|open| open.call.id != call.id);
     // Calls in a reply's text are no longer in any message.
-    let in_text = !cx.transcript.state().tool_calling() && cx.transcript.state().books.turns > 1;
+    let in_text = !cx.transcript.state().tool_calling() && cx.transcript.state().counters.turns > 1;
     let ran = in_text
-        || cx.transcript.state().books.rounds > 0
+        || cx.transcript.state().counters.rounds > 0
         || calls.any(|call| call.name == RUN_COMMAND && earlier(call))
         || open.iter().filter(begun).any(|open| open.call.name == RUN_COMMAND);
     let workspace = &cx.workspace;

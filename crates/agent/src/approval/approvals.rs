@@ -14,10 +14,10 @@ use journeyman_protocol::{
 use journeyman_tools::Registry;
 use tokio_util::sync::CancellationToken;
 
-use super::judgement::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
+use super::authorization::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
 use crate::AgentError;
-use crate::calls::finished::FinishedCall;
-use crate::calls::settle::record_call_end;
+use crate::calls::call_end::record_call_end;
+use crate::calls::finished_call::FinishedCall;
 use crate::durations::format_duration;
 use crate::session::context::Context;
 use crate::session::shared::{AuthoredAnswer, PermissionAnswer};

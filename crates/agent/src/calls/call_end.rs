@@ -3,7 +3,7 @@
 use journeyman_context::fenced;
 use journeyman_protocol::{Block, CallState, CallTransition, Event, GuardViolation, ToolUse};
 
-use super::finished::FinishedCall;
+use super::finished_call::FinishedCall;
 use crate::session::context::Context;
 
 /// Maximum characters of a result shown in an event. The model gets the whole result.
