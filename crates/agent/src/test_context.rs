@@ -111,7 +111,7 @@ impl TestContext {
             shared,
             transcript,
         };
-        let approvals = Approvals::new(Policy::default(), Arc::new(Registry::rooted(&root)));
+        let approvals = Approvals::new(Policy::default(), Arc::new(Registry::with_builtin_at(&root)));
         let checkpoints = Checkpoints::default();
         Self { _dir: dir, root, cx, inbox: Arc::new(inbox), store, approvals, checkpoints }
     }
@@ -125,7 +125,7 @@ impl TestContext {
     /// Adds the user's rules to the policy.
     pub(crate) fn set_rules(&mut self, rules: &str) {
         let rules = Rules::parse(rules, RuleLayer::User, "policy.toml").unwrap();
-        let registry = Arc::new(Registry::rooted(&self.root));
+        let registry = Arc::new(Registry::with_builtin_at(&self.root));
         self.approvals = Approvals::new(Policy::default().with_rules(rules), registry);
     }
 

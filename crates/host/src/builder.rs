@@ -239,7 +239,7 @@ impl SessionBuilder {
         let ConnectedModel { model, secrets, .. } = connected;
         let project =
             ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
-        let tools = self.tools.unwrap_or_else(|| Arc::new(move || Registry::rooted(&root)));
+        let tools = self.tools.unwrap_or_else(|| Arc::new(move || Registry::with_builtin_at(&root)));
         let config_dir = environment.config_dir();
         Ok(SessionTemplate {
             project,

@@ -54,7 +54,7 @@ impl SessionTemplate {
         SessionParts {
             store: Arc::clone(&project.store),
             model: Arc::clone(&self.model),
-            index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().eager())),
+            index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().refreshed_early())),
             workspace: Arc::clone(&project.workspace),
             copy: None,
             sandbox: Arc::clone(&project.sandbox),

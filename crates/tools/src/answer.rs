@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use journeyman_protocol::RelPath;
 
 use crate::ToolContext;
-use crate::excerpt::clip;
+use crate::excerpt::clip_to_bytes;
 
 /// Bytes of an answer from the index: some 3,000 tokens, of which a ranked answer's best results
 /// need a third.
@@ -35,8 +35,8 @@ impl<'a> Answer<'a> {
     }
 
     /// Adds a line; false where there is no room for it, and from then on.
-    pub(crate) fn line(&mut self, line: &str) -> bool {
-        let line = clip(line, LINE_BYTES * 2);
+    pub(crate) fn add_line(&mut self, line: &str) -> bool {
+        let line = clip_to_bytes(line, LINE_BYTES * 2);
         if self.full || self.text.len() + line.len() + 1 > self.most {
             self.full = true;
             return false;
@@ -47,10 +47,10 @@ impl<'a> Answer<'a> {
     }
 
     /// Adds a line of a file, with its number; false where there is no room.
-    pub(crate) fn numbered(&mut self, number: u32, line: &str) -> bool {
-        let kept = clip(line.trim_end(), LINE_BYTES);
+    pub(crate) fn add_numbered_line(&mut self, number: u32, line: &str) -> bool {
+        let kept = clip_to_bytes(line.trim_end(), LINE_BYTES);
         let cut = if kept.len() < line.trim_end().len() { "…" } else { "" };
-        self.line(&format!("{number}\t{kept}{cut}"))
+        self.add_line(&format!("{number}\t{kept}{cut}"))
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -77,7 +77,7 @@ impl<'a> Answer<'a> {
     }
 
     /// The answer, or what is to be said where there is none; `narrow` says how to ask for less.
-    pub(crate) fn conclude(mut self, empty: Option<String>, narrow: &str) -> String {
+    pub(crate) fn into_text(mut self, empty: Option<String>, narrow: &str) -> String {
         if let Some(empty) = empty {
             self.text.push_str(&empty);
         }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::excerpt::shown;
+use crate::excerpt::shown_on_one_line;
 use crate::schema::{properties, required};
 
 /// More problems than this in one call teach nothing more.
@@ -11,7 +11,7 @@ const MAX_PROBLEMS: usize = 5;
 /// Names closer than this are taken for a slip of the other.
 const MIN_SIMILARITY: f64 = 0.7;
 /// Names of the same arguments in other agents, whose habits models share.
-const SYNONYMS: [(&str, &str); 17] = [
+const ARGUMENT_SYNONYMS: [(&str, &str); 17] = [
     ("file_path", "path"),
     ("filepath", "path"),
     ("filename", "path"),
@@ -35,7 +35,7 @@ const SYNONYMS: [(&str, &str); 17] = [
 ///
 /// # Errors
 /// What is wrong and what is right, in one line.
-pub(crate) fn fit(schema: &Value, input: Value) -> Result<Value, String> {
+pub(crate) fn fit_to_schema(schema: &Value, input: Value) -> Result<Value, String> {
     let mut problems = Vec::new();
     let fitted = fit_value(schema, input, "", &mut problems);
     if problems.is_empty() {
@@ -50,7 +50,7 @@ pub(crate) fn fit(schema: &Value, input: Value) -> Result<Value, String> {
 }
 
 /// The name of a place for people: `the arguments`, or the path of the field.
-fn named(at: &str) -> String {
+fn place_name(at: &str) -> String {
     if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") }
 }
 
@@ -61,33 +61,34 @@ fn fit_value(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>)
         ("array", value) => fit_array(schema, value, at, problems),
         ("string", Value::Number(number)) => Value::String(number.to_string()),
         ("string", value @ Value::String(_)) => value,
-        ("integer", value) => match integer(&value) {
+        ("integer", value) => match read_integer(&value) {
             Some(number) => Value::Number(number),
-            None => refuse("a whole number of at least 0", value, at, problems),
+            None => add_problem("a whole number of at least 0", value, at, problems),
         },
         ("boolean", value @ Value::Bool(_)) => value,
         ("boolean", Value::String(word)) if word.eq_ignore_ascii_case("true") => Value::Bool(true),
         ("boolean", Value::String(word)) if word.eq_ignore_ascii_case("false") => Value::Bool(false),
-        ("string", value) => refuse("a string", value, at, problems),
-        ("boolean", value) => refuse("true or false", value, at, problems),
+        ("string", value) => add_problem("a string", value, at, problems),
+        ("boolean", value) => add_problem("true or false", value, at, problems),
         (_, value) => value,
     }
 }
 
-fn refuse(wanted: &str, value: Value, at: &str, problems: &mut Vec<String>) -> Value {
-    problems.push(format!("{} must be {wanted}, not {}", named(at), describe(&value)));
+fn add_problem(wanted: &str, value: Value, at: &str, problems: &mut Vec<String>) -> Value {
+    problems.push(format!("{} must be {wanted}, not {}", place_name(at), describe_value(&value)));
     value
 }
 
 /// A number as models write them: 5, 5.0, "5".
-fn integer(value: &Value) -> Option<Number> {
+fn read_integer(value: &Value) -> Option<Number> {
     /// Every whole number up to here has a float of its own.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+    const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) if number.is_u64() => Some(number.clone()),
         Value::Number(number) => {
-            let float =
-                number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=EXACT).contains(float))?;
+            let float = number
+                .as_f64()
+                .filter(|float| float.fract() == 0.0 && (0.0..=MAX_EXACT_FLOAT).contains(float))?;
             // In range and whole, so that nothing is lost.
             Some(Number::from(float as u64))
         }
@@ -102,9 +103,9 @@ fn fit_array(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>)
         Value::Object(one) => vec![Value::Object(one)],
         Value::String(text) => match serde_json::from_str(&text) {
             Ok(Value::Array(items)) => items,
-            _ => return refuse("a list", Value::String(text), at, problems),
+            _ => return add_problem("a list", Value::String(text), at, problems),
         },
-        other => return refuse("a list", other, at, problems),
+        other => return add_problem("a list", other, at, problems),
     };
     let any = Value::Null;
     let schema = schema.get("items").unwrap_or(&any);
@@ -121,18 +122,18 @@ fn fit_object(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>
         Value::Null => Map::new(),
         Value::String(text) => match serde_json::from_str(&text) {
             Ok(Value::Object(given)) => given,
-            _ => return refuse("a JSON object", Value::String(text), at, problems),
+            _ => return add_problem("a JSON object", Value::String(text), at, problems),
         },
-        other => return refuse("a JSON object", other, at, problems),
+        other => return add_problem("a JSON object", other, at, problems),
     };
     let prefix = if at.is_empty() { String::new() } else { format!("{at}.") };
     let known: Vec<&str> = properties(schema).map(|(name, _)| name.as_str()).collect();
     let must = required(schema);
     let mut fitted = Map::new();
     for (name, value) in given {
-        let name = meant(&name, &known, &fitted).map_or(name, str::to_owned);
+        let name = argument_for(&name, &known, &fitted).map_or(name, str::to_owned);
         let Some((_, field)) = properties(schema).find(|(known, _)| **known == name) else {
-            problems.push(unknown(&format!("{prefix}{name}"), &name, &known));
+            problems.push(unknown_argument(&format!("{prefix}{name}"), &name, &known));
             continue;
         };
         if value.is_null() {
@@ -149,21 +150,21 @@ fn fit_object(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>
 }
 
 /// The argument that `name` is another word for, where the tool has it and it wasn't given.
-fn meant<'k>(name: &str, known: &[&'k str], fitted: &Map<String, Value>) -> Option<&'k str> {
+fn argument_for<'k>(name: &str, known: &[&'k str], fitted: &Map<String, Value>) -> Option<&'k str> {
     if known.contains(&name) {
         return None;
     }
-    let (_, word) = SYNONYMS.iter().find(|(synonym, _)| *synonym == name)?;
+    let (_, word) = ARGUMENT_SYNONYMS.iter().find(|(synonym, _)| *synonym == name)?;
     known.iter().copied().find(|known| known == word && !fitted.contains_key(*known))
 }
 
-fn unknown(at: &str, name: &str, known: &[&str]) -> String {
+fn unknown_argument(at: &str, name: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()
         .map(|known| (strsim::jaro_winkler(name, known), known))
         .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .max_by(|one, other| one.0.total_cmp(&other.0));
-    let at = shown(at, 80);
+    let at = shown_on_one_line(at, 80);
     match nearest {
         Some((_, nearest)) => format!("there is no argument `{at}`; did you mean `{nearest}`?"),
         None => format!("there is no argument `{at}`"),
@@ -171,12 +172,12 @@ fn unknown(at: &str, name: &str, known: &[&str]) -> String {
 }
 
 /// A value in a few words.
-fn describe(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => format!("the string {:?}", shown(text, 40)),
+        Value::String(text) => format!("the string {:?}", shown_on_one_line(text, 40)),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     }
@@ -228,7 +229,7 @@ mod tests {
         ];
         let schema = schema_of::<Arguments>();
         for (given, expected) in cases {
-            assert_eq!(fit(&schema, given.clone()), Ok(expected), "{given}");
+            assert_eq!(fit_to_schema(&schema, given.clone()), Ok(expected), "{given}");
         }
     }
 
@@ -260,7 +261,7 @@ mod tests {
         ];
         let schema = schema_of::<Arguments>();
         for (given, expected) in cases {
-            let error = fit(&schema, given.clone()).unwrap_err();
+            let error = fit_to_schema(&schema, given.clone()).unwrap_err();
             assert!(error.starts_with(expected), "{given}: {error}");
         }
     }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
-use crate::excerpt::clip;
+use crate::excerpt::clip_to_bytes;
 use crate::unread_output::Unread;
 
 /// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each
@@ -87,13 +87,13 @@ pub(crate) struct Job {
     closed: CancellationToken,
     notice: Notice,
     violations: Violations,
-    state: Mutex<State>,
+    state: Mutex<JobState>,
     /// Counts what happens to the state.
     news: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct State {
+struct JobState {
     unread: Unread,
     /// The guarded paths before the command, while it runs; locked while one looks at what became
     /// of them.
@@ -145,7 +145,7 @@ impl Background {
 
     /// Names go on after those of so many commands: a session that is resumed gives none twice.
     #[must_use]
-    pub fn after(self, count: u64) -> Self {
+    pub fn with_first_number(self, count: u64) -> Self {
         self.lock().count = count;
         self
     }
@@ -156,7 +156,7 @@ impl Background {
     /// [`ToolError::Stopped`] if looking at the tree panicked.
     pub async fn check_running(&self) -> Result<(), ToolError> {
         let jobs: Vec<Arc<Job>> = self.lock().jobs.clone();
-        let check = move || jobs.iter().for_each(|job| job.check());
+        let check = move || jobs.iter().for_each(|job| job.check_guarded());
         tokio::task::spawn_blocking(check).await.map_err(|error| ToolError::Stopped(error.to_string()))
     }
 
@@ -185,11 +185,11 @@ impl Background {
     pub async fn close(&self) {
         self.closed.cancel();
         let jobs = self.lock().jobs.clone();
-        join_all(jobs.iter().map(|job| job.ended())).await;
+        join_all(jobs.iter().map(|job| job.wait_for_end())).await;
     }
 
     /// Makes room for one more command.
-    pub(crate) fn admit(&self, call: &CallId, command: &str) -> Result<Arc<Job>, ToolError> {
+    pub(crate) fn add_job(&self, call: &CallId, command: &str) -> Result<Arc<Job>, ToolError> {
         if self.closed.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
@@ -222,7 +222,7 @@ impl Background {
     }
 
     /// Forgets a command that never began.
-    pub(crate) fn withdraw(&self, job: &Arc<Job>) {
+    pub(crate) fn remove_job(&self, job: &Arc<Job>) {
         self.lock().jobs.retain(|other| !Arc::ptr_eq(other, job));
     }
 
@@ -233,7 +233,7 @@ impl Background {
         }
         let names: Vec<&str> = jobs.jobs.iter().map(|job| job.id.as_str()).collect();
         let known = if names.is_empty() { String::new() } else { format!(" (only {})", names.join(", ")) };
-        Err(ToolError::NoCommand { id: clip(id, ID_BYTES).to_owned(), known })
+        Err(ToolError::NoCommand { id: clip_to_bytes(id, ID_BYTES).to_owned(), known })
     }
 
     fn lock(&self) -> MutexGuard<'_, Jobs> {
@@ -255,12 +255,12 @@ impl Job {
     }
 
     /// The command is about to run with these guarded paths.
-    pub(crate) fn guard(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<GuardedState>>) {
+    pub(crate) fn set_guard(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<GuardedState>>) {
         self.lock().guard = Some((Arc::clone(workspace), Arc::clone(guard)));
     }
 
     /// Looks at what the command, which runs, did to guarded paths.
-    fn check(&self) {
+    fn check_guarded(&self) {
         let Some((workspace, guard)) = self.lock().guard.clone() else { return };
         let guard = guard.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_running() {
@@ -302,20 +302,20 @@ impl Job {
     }
 
     /// Takes what is new.
-    pub(crate) fn take(&self) -> News {
+    pub(crate) fn take_news(&self) -> News {
         let mut state = self.lock();
         let end = state.end.clone();
         News { output: state.unread.take(end.is_none()), end }
     }
 
     /// Waits until there is something new.
-    pub(crate) async fn news(&self) {
-        self.until(|state| state.end.is_some() || !state.unread.is_empty()).await;
+    pub(crate) async fn wait_for_news(&self) {
+        self.wait_until(|state| state.end.is_some() || !state.unread.is_empty()).await;
     }
 
     /// Waits until the command is over and what it did is journaled.
-    pub(crate) async fn ended(&self) {
-        self.until(|state| state.end.is_some()).await;
+    pub(crate) async fn wait_for_end(&self) {
+        self.wait_until(|state| state.end.is_some()).await;
     }
 
     /// Kills the command with its children. Whether it still ran.
@@ -328,7 +328,7 @@ impl Job {
         ran
     }
 
-    async fn until(&self, ready: impl Fn(&State) -> bool) {
+    async fn wait_until(&self, ready: impl Fn(&JobState) -> bool) {
         let mut news = self.news.subscribe();
         while !ready(&self.lock()) {
             // The sender is our own: it can't be gone.
@@ -342,7 +342,7 @@ impl Job {
         self.lock().end.is_none()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, JobState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::background::{End, News};
-use crate::excerpt::shown;
-use crate::run_command::{ending, push_changes};
+use crate::excerpt::shown_on_one_line;
+use crate::run_command::{describe_end, push_changes};
 use crate::shape::Shape;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -57,13 +57,13 @@ impl CommandOutput {
         if seconds > 0 {
             tokio::select! {
                 biased;
-                () = job.news() => {}
+                () = job.wait_for_news() => {}
                 () = context.cancel.cancelled() => return Err(ToolError::Cancelled),
                 () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
             }
         }
-        let News { output, end } = job.take();
-        Ok(told(&job.id, &output, end.as_ref()))
+        let News { output, end } = job.take_news();
+        Ok(job_report(&job.id, &output, end.as_ref()))
     }
 }
 
@@ -77,9 +77,9 @@ impl StopCommand {
         let Stopping { id } = self.shape.read(&input)?;
         let job = context.background.get(&id)?;
         let ran = job.stop();
-        job.ended().await;
-        let News { output, end } = job.take();
-        let mut result = told(&job.id, &output, end.as_ref());
+        job.wait_for_end().await;
+        let News { output, end } = job.take_news();
+        let mut result = job_report(&job.id, &output, end.as_ref());
         if let Some(end) = end.filter(|_| ran) {
             // Being killed is what was asked for. Nobody else tells of the changes, as there is no
             // notice.
@@ -91,10 +91,10 @@ impl StopCommand {
 }
 
 /// Returns the output about a command.
-fn told(id: &str, output: &str, end: Option<&End>) -> ToolOutput {
+fn job_report(id: &str, output: &str, end: Option<&End>) -> ToolOutput {
     let mut text = match end {
         None => format!("{id} runs"),
-        Some(end) => format!("{id} ended: {}", ending(&end.outcome)),
+        Some(end) => format!("{id} ended: {}", describe_end(&end.outcome)),
     };
     if output.trim().is_empty() {
         text.push_str(", no new output\n");
@@ -124,7 +124,7 @@ impl Tool for CommandOutput {
 
     fn summary(&self, input: &Value) -> String {
         match self.shape.read::<Reading>(input) {
-            Ok(Reading { id, .. }) => format!("read the output of {}", shown(&id, SUMMARY_BYTES)),
+            Ok(Reading { id, .. }) => format!("read the output of {}", shown_on_one_line(&id, SUMMARY_BYTES)),
             Err(_) => "read a command's output".to_owned(),
         }
     }
@@ -154,7 +154,7 @@ impl Tool for StopCommand {
 
     fn summary(&self, input: &Value) -> String {
         match self.shape.read::<Stopping>(input) {
-            Ok(Stopping { id }) => format!("stop {}", shown(&id, SUMMARY_BYTES)),
+            Ok(Stopping { id }) => format!("stop {}", shown_on_one_line(&id, SUMMARY_BYTES)),
             Err(_) => "stop a command".to_owned(),
         }
     }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::{around, clip, shown};
+use crate::excerpt::{clip_to_bytes, groups_around, shown_on_one_line};
 use crate::shape::{Shape, not_found};
 use crate::stale::refuse_stale;
 use crate::tool::in_background;
@@ -34,7 +34,7 @@ const MOST_EDITS: usize = 100;
 const SUMMARY_BYTES: usize = 120;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct EditFileArguments {
     path: String,
     /// Text of the file, exact
     search: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) struct EditFile {
 }
 
 /// A call with everything decided.
-struct Wish {
+struct EditRequest {
     path: RelPath,
     pairs: Vec<Pair>,
     all: bool,
@@ -66,19 +66,19 @@ impl EditFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Replaces text in a file. `search` must occur once: copy whole lines from the file, enough \
                            of them to be unique, or set replace_all.";
-        Self { shape: Shape::of::<Arguments>("edit_file", description, root) }
+        Self { shape: Shape::of::<EditFileArguments>("edit_file", description, root) }
     }
 
-    fn wish(&self, input: &Value) -> Result<Wish, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
+    fn parse_request(&self, input: &Value) -> Result<EditRequest, ToolError> {
+        let arguments: EditFileArguments = self.shape.read(input)?;
         let path = self.shape.path(&arguments.path)?;
         let mut pairs = Vec::new();
         match (arguments.search, arguments.replace) {
             (Some(search), Some(replace)) => pairs.push(Pair { search, replace }),
             (Some(_), None) => {
-                return Err(self.shape.refuse("`replace` is missing; it may be empty to delete"));
+                return Err(self.shape.argument_error("`replace` is missing; it may be empty to delete"));
             }
-            (None, Some(_)) => return Err(self.shape.refuse("`search` is missing")),
+            (None, Some(_)) => return Err(self.shape.argument_error("`search` is missing")),
             (None, None) => {}
         }
         pairs.extend(arguments.edits.into_iter().flatten());
@@ -87,45 +87,46 @@ impl EditFile {
             pairs.retain(|pair| !(pair.search.is_empty() && pair.replace.is_empty()));
         }
         if pairs.is_empty() {
-            return Err(self.shape.refuse("`search` and `replace`, or `edits`, are missing"));
+            return Err(self.shape.argument_error("`search` and `replace`, or `edits`, are missing"));
         }
         if pairs.len() > MOST_EDITS {
-            return Err(self
-                .shape
-                .refuse(format!("{} edits are too many for one call; at most {MOST_EDITS}", pairs.len())));
+            return Err(self.shape.argument_error(format!(
+                "{} edits are too many for one call; at most {MOST_EDITS}",
+                pairs.len()
+            )));
         }
-        Ok(Wish { path, pairs, all: arguments.replace_all.unwrap_or(false) })
+        Ok(EditRequest { path, pairs, all: arguments.replace_all.unwrap_or(false) })
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let wish = self.wish(&input)?;
+        let request = self.parse_request(&input)?;
         let context = context.clone();
-        in_background(move || edit(&context, wish)).await
+        in_background(move || apply_edits(&context, request)).await
     }
 }
 
-fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
-    let path = wish.path;
+fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput, ToolError> {
+    let path = request.path;
     let content = match context.workspace.read(&path, context.limits.file_bytes) {
         Ok(content) => content,
         Err(WorkspaceError::NotFound { .. }) => return Err(not_found(&context.workspace, path)),
         Err(error) => return Err(error.into()),
     };
     let Some(text) = content.text() else { return Err(ToolError::Binary { path, size: content.size }) };
-    let sight = context.seen.sight(&path, &content.hash);
+    let sight = context.seen.compare(&path, &content.hash);
     refuse_stale(context, &path, &content)?;
-    let ops: Vec<EditOp> = wish
+    let ops: Vec<EditOp> = request
         .pairs
         .into_iter()
         .map(|Pair { search, replace }| {
-            EditOp::Replace(Replace { search, replace, all: wish.all, ..Replace::default() })
+            EditOp::Replace(Replace { search, replace, all: request.all, ..Replace::default() })
         })
         .collect();
     let with = OpContext { path: &path, shown: None, allow: Allow::default() };
     let outcome = apply_ops(Some(text), &ops, &with);
     let several = ops.len() > 1;
     if let Some(refused) = outcome.failed.first() {
-        return Err(refusal(path, refused, several));
+        return Err(edit_error(path, refused, several));
     }
     let new = match &outcome.content {
         Some(new) if !outcome.is_unchanged() => new.clone(),
@@ -146,10 +147,11 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
     if sight == Sight::Current {
         context.seen.record_text(path.clone(), hash, &new);
     }
-    Ok(ToolOutput::text(report(&path, &new, &outcome, several)).changing(&context.workspace, applied.changes))
+    Ok(ToolOutput::text(edit_report(&path, &new, &outcome, several))
+        .with_changes(&context.workspace, applied.changes))
 }
 
-fn refusal(path: RelPath, error: &OpError, several: bool) -> ToolError {
+fn edit_error(path: RelPath, error: &OpError, several: bool) -> ToolError {
     match error {
         OpError::Refused { op, refusal, .. } => {
             ToolError::Edit { path, edit: several.then_some(op + 1), refusal: Box::new(refusal.clone()) }
@@ -162,11 +164,12 @@ fn refusal(path: RelPath, error: &OpError, several: bool) -> ToolError {
 }
 
 /// Returns the report on the edits, with differences from the model's text and the resulting lines.
-fn report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> String {
+fn edit_report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> String {
     let mut notes = Vec::new();
     for OpNote { op, strategy, line, count, note } in &outcome.notes {
         let which = if several { format!("edit {}: ", op + 1) } else { String::new() };
-        let said = note.as_deref().map_or(String::new(), |note| format!(": {}", clip(note, MOST_BYTES)));
+        let said =
+            note.as_deref().map_or(String::new(), |note| format!(": {}", clip_to_bytes(note, MOST_BYTES)));
         match strategy {
             None if *count == 0 => notes.push(format!("{which}unchanged{said}")),
             Some(strategy) if *strategy != Strategy::Exact => {
@@ -182,7 +185,7 @@ fn report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> Strin
         notes.push(format!(
             "careful: the file parsed before and doesn't now: line {}: {}",
             broken.line,
-            clip(&broken.message, MOST_BYTES)
+            clip_to_bytes(&broken.message, MOST_BYTES)
         ));
     }
     let mut report = format!("Edited {path}\n");
@@ -191,8 +194,8 @@ fn report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> Strin
         report.push('\n');
     }
     let changed = outcome.changed.get(..MOST_PLACES).unwrap_or(&outcome.changed);
-    let lines = around(text, changed, CONTEXT_LINES, MOST_LINES);
-    report.push_str(clip(&lines, MOST_BYTES));
+    let lines = groups_around(text, changed, CONTEXT_LINES, MOST_LINES);
+    report.push_str(clip_to_bytes(&lines, MOST_BYTES));
     report
 }
 
@@ -202,13 +205,13 @@ impl Tool for EditFile {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let path = self.wish(input)?.path;
+        let path = self.parse_request(input)?.path;
         Ok(Effects { reads: vec![path.clone()], writes: vec![path], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.wish(input) {
-            Ok(wish) => format!("edit {}", shown(&wish.path.to_string(), SUMMARY_BYTES)),
+        match self.parse_request(input) {
+            Ok(request) => format!("edit {}", shown_on_one_line(&request.path.to_string(), SUMMARY_BYTES)),
             Err(_) => "edit a file".to_owned(),
         }
     }

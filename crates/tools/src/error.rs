@@ -47,7 +47,7 @@ pub enum ToolError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     /// A replacement found no place, or more than one.
-    #[error("`{path}`{}: {refusal}", nth(*edit))]
+    #[error("`{path}`{}: {refusal}", edit_position(*edit))]
     Edit {
         /// The file.
         path: RelPath,
@@ -188,6 +188,6 @@ fn changed_since(path: &RelPath, by_us: bool, difference: Option<&str>, whole: b
     }
 }
 
-fn nth(edit: Option<usize>) -> String {
+fn edit_position(edit: Option<usize>) -> String {
     edit.map_or(String::new(), |edit| format!(", edit {edit} (none was applied)"))
 }

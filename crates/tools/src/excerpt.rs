@@ -19,7 +19,7 @@ pub(crate) struct Window {
 
 /// Lines `offset`, `offset + 1`, … of `text`, at most `lines` and about `bytes`; at least one if
 /// there is one.
-pub(crate) fn window(text: &str, offset: u64, lines: u64, bytes: usize) -> Window {
+pub(crate) fn lines_from(text: &str, offset: u64, lines: u64, bytes: usize) -> Window {
     let mut window = Window { text: String::new(), last: 0, total: 0 };
     let end = offset.saturating_add(lines);
     let mut full = false;
@@ -29,7 +29,7 @@ pub(crate) fn window(text: &str, offset: u64, lines: u64, bytes: usize) -> Windo
             continue;
         }
         let before = window.text.len();
-        numbered(&mut window.text, number, line);
+        push_numbered_line(&mut window.text, number, line);
         if window.text.len() > bytes && window.last > 0 {
             window.text.truncate(before);
             full = true;
@@ -41,8 +41,8 @@ pub(crate) fn window(text: &str, offset: u64, lines: u64, bytes: usize) -> Windo
 }
 
 /// Appends `number`, tab, line, the line cut if it is very long.
-pub(crate) fn numbered(out: &mut String, number: u64, line: &str) {
-    let kept = clip(line, LINE_BYTES);
+pub(crate) fn push_numbered_line(out: &mut String, number: u64, line: &str) {
+    let kept = clip_to_bytes(line, LINE_BYTES);
     // Writing to a string can't fail.
     let written = if kept.len() == line.len() {
         writeln!(out, "{number}\t{kept}")
@@ -53,13 +53,13 @@ pub(crate) fn numbered(out: &mut String, number: u64, line: &str) {
 }
 
 /// The longest beginning of `text` of at most `bytes` bytes.
-pub(crate) fn clip(text: &str, bytes: usize) -> &str {
+pub(crate) fn clip_to_bytes(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
 /// `text` on one line for people, at most `bytes` long, with nothing a terminal would obey.
-pub(crate) fn shown(text: &str, bytes: usize) -> String {
-    let kept = clip(text, bytes);
+pub(crate) fn shown_on_one_line(text: &str, bytes: usize) -> String {
+    let kept = clip_to_bytes(text, bytes);
     let mut out = String::with_capacity(kept.len());
     for character in kept.chars() {
         if character.is_control() || is_invisible(character) {
@@ -83,7 +83,7 @@ fn is_invisible(character: char) -> bool {
 ///
 /// `None` when `text` has at most `bytes` bytes. Cuts fall between lines unless lines are very
 /// long.
-pub(crate) fn middle(text: &str, bytes: usize) -> Option<Range<usize>> {
+pub(crate) fn middle_to_omit(text: &str, bytes: usize) -> Option<Range<usize>> {
     if text.len() <= bytes {
         return None;
     }
@@ -99,7 +99,7 @@ pub(crate) fn middle(text: &str, bytes: usize) -> Option<Range<usize>> {
 
 /// Groups of lines of `text` around byte `ranges`, with `context` lines before and after, numbered;
 /// at most `lines` in all.
-pub(crate) fn around(text: &str, ranges: &[Range<usize>], context: usize, lines: usize) -> String {
+pub(crate) fn groups_around(text: &str, ranges: &[Range<usize>], context: usize, lines: usize) -> String {
     let starts: Vec<usize> =
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let line_of = |at: usize| starts.partition_point(|start| *start <= at).saturating_sub(1);
@@ -124,7 +124,7 @@ pub(crate) fn around(text: &str, ranges: &[Range<usize>], context: usize, lines:
                 return out;
             }
             room -= 1;
-            numbered(&mut out, nth as u64 + 1, line);
+            push_numbered_line(&mut out, nth as u64 + 1, line);
         }
         next = next.max(range.end);
     }
@@ -151,43 +151,43 @@ mod tests {
         ];
         for ((offset, lines, bytes), (shown, last, total)) in cases {
             let expected = Window { text: shown.to_owned(), last, total };
-            assert_eq!(window(text, offset, lines, bytes), expected, "{offset} {lines} {bytes}");
+            assert_eq!(lines_from(text, offset, lines, bytes), expected, "{offset} {lines} {bytes}");
         }
-        assert_eq!(window("", 1, 9, 9).total, 0);
+        assert_eq!(lines_from("", 1, 9, 9).total, 0);
     }
 
     #[test]
     fn long_lines_are_cut_with_a_mark() {
         let text = "é".repeat(2_000);
-        let shown = window(&text, 1, 1, 99_999).text;
+        let shown = lines_from(&text, 1, 1, 99_999).text;
         assert!(shown.ends_with("… [2000 more bytes]\n"), "{shown}");
     }
 
     #[test]
     fn people_see_what_terminals_would_obey() {
-        assert_eq!(shown("a\x1b[31m\u{202e}b\n", 99), "a\\u{1b}[31m\\u{202e}b\\n");
-        assert_eq!(shown("abcdef", 3), "abc…");
+        assert_eq!(shown_on_one_line("a\x1b[31m\u{202e}b\n", 99), "a\\u{1b}[31m\\u{202e}b\\n");
+        assert_eq!(shown_on_one_line("abcdef", 3), "abc…");
     }
 
     #[test]
     fn lines_around_changes() {
         let text = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
-        assert_eq!(around(text, from_ref(&(4..6)), 1, 99), "2\t2\n3\t3\n4\t4\n");
-        assert_eq!(around(text, &[0..1, 16..17], 0, 99), "1\t1\n…\n9\t9\n");
-        assert_eq!(around(text, from_ref(&(0..17)), 2, 2), "1\t1\n2\t2\n…\n");
-        assert_eq!(around("", from_ref(&(0..0)), 2, 9), "");
+        assert_eq!(groups_around(text, from_ref(&(4..6)), 1, 99), "2\t2\n3\t3\n4\t4\n");
+        assert_eq!(groups_around(text, &[0..1, 16..17], 0, 99), "1\t1\n…\n9\t9\n");
+        assert_eq!(groups_around(text, from_ref(&(0..17)), 2, 2), "1\t1\n2\t2\n…\n");
+        assert_eq!(groups_around("", from_ref(&(0..0)), 2, 9), "");
     }
 
     proptest! {
         #[test]
         fn cutting_never_panics(text in "[a-zé\n]{0,300}", bytes in 0usize..200, from in 0usize..400, to in 0usize..400) {
-            if let Some(cut) = middle(&text, bytes) {
+            if let Some(cut) = middle_to_omit(&text, bytes) {
                 prop_assert!(cut.start <= cut.end && cut.start + (text.len() - cut.end) <= bytes);
                 prop_assert!(text.is_char_boundary(cut.start) && text.is_char_boundary(cut.end));
             }
-            let shown = around(&text, from_ref(&(from.min(to)..from.max(to))), 2, 20);
+            let shown = groups_around(&text, from_ref(&(from.min(to)..from.max(to))), 2, 20);
             prop_assert!(shown.lines().count() <= 21);
-            let window = window(&text, from as u64, to as u64, bytes);
+            let window = lines_from(&text, from as u64, to as u64, bytes);
             prop_assert!(window.last <= window.total);
         }
     }

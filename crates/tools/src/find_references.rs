@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answer::{Answer, is_beneath, nth_line};
-use crate::excerpt::shown;
+use crate::excerpt::shown_on_one_line;
 use crate::shape::{Shape, how_many};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
@@ -21,14 +21,14 @@ const DEFAULT_USES: u64 = 60;
 /// Beyond this the bound on bytes cuts anyway.
 const MOST_USES: u64 = 1_000;
 /// Definitions that are shown before the uses.
-const DEFINITIONS: usize = 20;
+const MAX_DEFINITIONS: usize = 20;
 /// A longer name is no name.
 const NAME_BYTES: usize = 400;
 /// A name is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct FindReferencesArguments {
     /// Such as open or Shop.open
     symbol: String,
     /// File or directory
@@ -42,7 +42,7 @@ pub(crate) struct FindReferences {
 }
 
 /// The search.
-struct Wanted {
+struct ReferenceQuery {
     scope: String,
     name: String,
     under: Option<RelPath>,
@@ -52,30 +52,30 @@ struct Wanted {
 impl FindReferences {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Where a name is defined and used. Things of one name aren't told apart.";
-        Self { shape: Shape::of::<Arguments>("find_references", description, root) }
+        Self { shape: Shape::of::<FindReferencesArguments>("find_references", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = self.shape.read(&input)?;
-        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        let arguments: FindReferencesArguments = self.shape.read(&input)?;
+        let under = self.shape.read_directory("path", arguments.path.as_deref())?;
         let whole = arguments.symbol.trim().trim_end_matches("()").replace("::", ".").replace('#', ".");
         if whole.len() > NAME_BYTES {
-            return Err(self.shape.refuse(format!("`symbol` has more than {NAME_BYTES} bytes")));
+            return Err(self.shape.argument_error(format!("`symbol` has more than {NAME_BYTES} bytes")));
         }
         let (scope, name) = whole.rsplit_once('.').unwrap_or(("", &whole));
         if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(self.shape.refuse("`symbol` must be one name; search_code takes questions"));
+            return Err(self.shape.argument_error("`symbol` must be one name; search_code takes questions"));
         }
         let limit = how_many(arguments.limit, DEFAULT_USES, MOST_USES);
-        let wanted = Wanted { scope: scope.to_owned(), name: name.to_owned(), under, limit };
+        let wanted = ReferenceQuery { scope: scope.to_owned(), name: name.to_owned(), under, limit };
         let context = context.clone();
-        in_background(move || find(&context, &wanted)).await
+        in_background(move || find_references(&context, &wanted)).await
     }
 }
 
-fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
-    let Wanted { scope, name, under, limit } = wanted;
-    let asked = context.index.ask(&context.cancel)?;
+fn find_references(context: &ToolContext, wanted: &ReferenceQuery) -> Result<ToolOutput, ToolError> {
+    let ReferenceQuery { scope, name, under, limit } = wanted;
+    let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
     let mut answer = Answer::new(context, &asked.note);
     let mut defined: Vec<(RelPath, u32, String)> = Vec::new();
@@ -89,9 +89,9 @@ fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
         }
     });
     defined.sort();
-    for (path, line, told) in defined.iter().take(DEFINITIONS) {
+    for (path, line, told) in defined.iter().take(MAX_DEFINITIONS) {
         if answer.may_show(path) {
-            answer.line(&format!("defined: {path}:{line} {told}"));
+            answer.add_line(&format!("defined: {path}:{line} {told}"));
         }
     }
     let mut used: Vec<(RelPath, u32, u32)> = Vec::new();
@@ -110,14 +110,14 @@ fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
             if !answer.may_show(&path) {
                 continue;
             }
-            answer.line(&path.to_string());
+            answer.add_line(&path.to_string());
             heading = Some(path.clone());
         }
         let inside =
             snapshot.symbol_at(file, line).map_or(String::new(), |inside| format!("  [in {inside}]"));
         let text =
             answer.text_of(&path).map(|text| nth_line(text, line).trim().to_owned()).unwrap_or_default();
-        if !answer.numbered(line, &format!("{text}{inside}")) {
+        if !answer.add_numbered_line(line, &format!("{text}{inside}")) {
             break;
         }
         shown_uses += 1;
@@ -125,13 +125,13 @@ fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
     let empty = (defined.is_empty() && total == 0).then(|| {
         format!(
             "`{}` is neither defined nor used here. get_symbols finds names that are near it.\n",
-            shown(name, SUMMARY_BYTES)
+            shown_on_one_line(name, SUMMARY_BYTES)
         )
     });
     if total > shown_uses && !answer.is_full() {
-        answer.line(&format!("[{shown_uses} of {total} uses; give path or a higher limit for others]"));
+        answer.add_line(&format!("[{shown_uses} of {total} uses; give path or a higher limit for others]"));
     }
-    Ok(ToolOutput::text(answer.conclude(empty, "give path to see others")))
+    Ok(ToolOutput::text(answer.into_text(empty, "give path to see others")))
 }
 
 impl Tool for FindReferences {
@@ -140,13 +140,15 @@ impl Tool for FindReferences {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
+        let arguments: FindReferencesArguments = self.shape.read(input)?;
         self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "find references".to_owned() };
-        format!("find references of `{}`", shown(&arguments.symbol, SUMMARY_BYTES))
+        let Ok(arguments) = self.shape.read::<FindReferencesArguments>(input) else {
+            return "find references".to_owned();
+        };
+        format!("find references of `{}`", shown_on_one_line(&arguments.symbol, SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::excerpt::shown;
+use crate::excerpt::shown_on_one_line;
 use crate::shape::Shape;
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
@@ -22,18 +22,18 @@ const DEFAULT_DEPTH: u64 = 1;
 /// Farther away everything depends on everything.
 const MOST_DEPTH: u64 = 20;
 /// Files that are shown.
-const FILES: usize = 100;
+const MAX_FILES: usize = 100;
 /// Test files that are shown.
-const TESTS: usize = 30;
+const MAX_TESTS: usize = 30;
 /// Packages that are shown.
-const PACKAGES: usize = 50;
+const MAX_PACKAGES: usize = 50;
 /// Advice for a smaller answer.
-const NARROW: &str = "ask for a smaller depth";
+const NARROWING_ADVICE: &str = "ask for a smaller depth";
 /// A path is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct GetDependenciesArguments {
     /// File
     path: String,
     /// Who depends on it, and which tests
@@ -45,7 +45,7 @@ struct Arguments {
 }
 
 /// The request of a call.
-struct Wanted {
+struct DependencyQuery {
     path: RelPath,
     reverse: bool,
     depth: u32,
@@ -61,25 +61,25 @@ pub(crate) struct GetDependencies {
 impl GetDependencies {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "What a file of the project depends on, or what depends on it.";
-        Self { shape: Shape::of::<Arguments>("get_dependencies", description, root) }
+        Self { shape: Shape::of::<GetDependenciesArguments>("get_dependencies", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = self.shape.read(&input)?;
+        let arguments: GetDependenciesArguments = self.shape.read(&input)?;
         let path = self.shape.path(&arguments.path)?;
         let depth = arguments.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MOST_DEPTH);
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         let reverse = arguments.reverse.unwrap_or(false);
-        let wanted = Wanted { path, reverse, depth, line: arguments.line.filter(|line| *line > 0) };
+        let wanted = DependencyQuery { path, reverse, depth, line: arguments.line.filter(|line| *line > 0) };
         let context = context.clone();
-        in_background(move || tell(&context, &wanted)).await
+        in_background(move || describe_dependencies(&context, &wanted)).await
     }
 }
 
-fn tell(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
-    let Wanted { path, reverse, depth, line } = wanted;
+fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Result<ToolOutput, ToolError> {
+    let DependencyQuery { path, reverse, depth, line } = wanted;
     let (reverse, depth) = (*reverse, *depth);
-    let asked = context.index.ask(&context.cancel)?;
+    let asked = context.index.snapshot(&context.cancel)?;
     let graph = asked.project.graph(&asked.snapshot);
     let mut answer = Answer::new(context, &asked.note);
     let Some(file) = path.as_str().and_then(|path| graph.find(path)) else {
@@ -91,13 +91,13 @@ fn tell(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
             format!(" Did you mean {}?", similar.join(" or "))
         };
         let empty = format!("{path} is not in the index: there is no such file, or it is ignored.{meant}\n");
-        return Ok(ToolOutput::text(answer.conclude(Some(empty), NARROW)));
+        return Ok(ToolOutput::text(answer.into_text(Some(empty), NARROWING_ADVICE)));
     };
     let direction = if reverse { Direction::Dependents } else { Direction::Dependencies };
     let reach = graph.neighbours(&[file], direction, depth);
     let what = if reverse { format!("files that need {path}") } else { format!("files that {path} needs") };
-    answer.line(&format!("{what}: {}", reach.files.len()));
-    for found in reach.files.iter().take(FILES) {
+    answer.add_line(&format!("{what}: {}", reach.files.len()));
+    for found in reach.files.iter().take(MAX_FILES) {
         if !may_show(&mut answer, graph.path(found.file)) {
             continue;
         }
@@ -108,31 +108,31 @@ fn tell(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
         } else {
             String::new()
         };
-        if !answer.line(format!("{}{by}  {because}", graph.path(found.file)).trim_end()) {
+        if !answer.add_line(format!("{}{by}  {because}", graph.path(found.file)).trim_end()) {
             break;
         }
     }
-    if reach.files.len() > FILES {
-        answer.line(&format!("[{FILES} of {} are looked at]", reach.files.len()));
+    if reach.files.len() > MAX_FILES {
+        answer.add_line(&format!("[{MAX_FILES} of {} are looked at]", reach.files.len()));
     }
     if reverse {
         let line = line.filter(|line| {
             let lines = asked.project.text(path).map_or(0, |text| text.lines().count());
             let is_there = *line as usize <= lines;
             if !is_there {
-                answer.line(&format!("[{path} has {lines} lines; tests of the whole file follow]"));
+                answer.add_line(&format!("[{path} has {lines} lines; tests of the whole file follow]"));
             }
             is_there
         });
         let part = line.map(|line| ChangedPart { lines: vec![line..=line], gone: Vec::new() });
-        tests(&graph, &asked.snapshot, Changed { file, part }, &mut answer);
+        describe_tests(&graph, &asked.snapshot, Changed { file, part }, &mut answer);
     } else {
-        let packages: Vec<&str> = graph.packages(file).take(PACKAGES).collect();
+        let packages: Vec<&str> = graph.packages(file).take(MAX_PACKAGES).collect();
         if !packages.is_empty() {
-            answer.line(&format!("packages: {}", packages.join(", ")));
+            answer.add_line(&format!("packages: {}", packages.join(", ")));
         }
     }
-    Ok(ToolOutput::text(answer.conclude(None, NARROW)))
+    Ok(ToolOutput::text(answer.into_text(None, NARROWING_ADVICE)))
 }
 
 /// Returns true if a rule lets a file be shown; one that mayn't be is counted.
@@ -145,7 +145,7 @@ fn is_shown(context: &ToolContext, path: &str) -> bool {
 }
 
 /// The tests that reach a file or a line of it, however far away.
-fn tests(graph: &Graph, snapshot: &Snapshot, changed: Changed, answer: &mut Answer<'_>) {
+fn describe_tests(graph: &Graph, snapshot: &Snapshot, changed: Changed, answer: &mut Answer<'_>) {
     let line = changed.part.as_ref().and_then(|part| part.lines.first()).map(|lines| *lines.start());
     let file = changed.file;
     let tests = graph.tests(&[file], &graph.impact(snapshot, &[changed], u32::MAX));
@@ -153,14 +153,14 @@ fn tests(graph: &Graph, snapshot: &Snapshot, changed: Changed, answer: &mut Answ
         return;
     }
     let it = line.map_or("it".to_owned(), |line| format!("line {line}"));
-    answer.line(&format!("tests that reach {it}, the nearest first:"));
-    for test in tests.iter().take(TESTS) {
+    answer.add_line(&format!("tests that reach {it}, the nearest first:"));
+    for test in tests.iter().take(MAX_TESTS) {
         if may_show(answer, graph.path(*test)) {
-            answer.line(graph.path(*test));
+            answer.add_line(graph.path(*test));
         }
     }
-    if tests.len() > TESTS {
-        answer.line(&format!("[{TESTS} of {} are looked at]", tests.len()));
+    if tests.len() > MAX_TESTS {
+        answer.add_line(&format!("[{MAX_TESTS} of {} are looked at]", tests.len()));
     }
 }
 
@@ -170,15 +170,17 @@ impl Tool for GetDependencies {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
+        let arguments: GetDependenciesArguments = self.shape.read(input)?;
         let path = self.shape.path(&arguments.path)?;
         Ok(Effects { reads: vec![path], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "get dependencies".to_owned() };
+        let Ok(arguments) = self.shape.read::<GetDependenciesArguments>(input) else {
+            return "get dependencies".to_owned();
+        };
         let of = if arguments.reverse == Some(true) { "dependents" } else { "dependencies" };
-        format!("get {of} of {}", shown(&arguments.path, SUMMARY_BYTES))
+        format!("get {of} of {}", shown_on_one_line(&arguments.path, SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {

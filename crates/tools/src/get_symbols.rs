@@ -14,20 +14,20 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answer::{Answer, is_beneath};
-use crate::excerpt::shown;
+use crate::excerpt::shown_on_one_line;
 use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Definitions of a name.
-const DEFINITIONS: usize = 30;
+const MAX_DEFINITIONS: usize = 30;
 /// A longer name is no name.
 const NAME_BYTES: usize = 400;
 /// Maximum bytes of a name in a summary.
 const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct GetSymbolsArguments {
     /// File
     path: Option<String>,
     /// Such as open or Shop.open; near ones are found too
@@ -42,62 +42,62 @@ pub(crate) struct GetSymbols {
 impl GetSymbols {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "What a file defines, or where a name is defined: lines and signatures.";
-        Self { shape: Shape::of::<Arguments>("get_symbols", description, root) }
+        Self { shape: Shape::of::<GetSymbolsArguments>("get_symbols", description, root) }
     }
 
-    fn wanted(&self, input: &Value) -> Result<(Option<RelPath>, Option<String>), ToolError> {
-        let Arguments { path, name } = self.shape.read(input)?;
-        let path = self.shape.directory("path", path.as_deref())?;
+    fn read_arguments(&self, input: &Value) -> Result<(Option<RelPath>, Option<String>), ToolError> {
+        let GetSymbolsArguments { path, name } = self.shape.read(input)?;
+        let path = self.shape.read_directory("path", path.as_deref())?;
         let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
         if path.is_none() && name.is_none() {
-            return Err(self.shape.refuse("give `path`, a file, or `name`"));
+            return Err(self.shape.argument_error("give `path`, a file, or `name`"));
         }
         if name.as_ref().is_some_and(|name| name.len() > NAME_BYTES) {
-            return Err(self.shape.refuse(format!("`name` has more than {NAME_BYTES} bytes")));
+            return Err(self.shape.argument_error(format!("`name` has more than {NAME_BYTES} bytes")));
         }
         Ok((path, name))
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let (path, name) = self.wanted(&input)?;
+        let (path, name) = self.read_arguments(&input)?;
         let context = context.clone();
         in_background(move || match (path, name) {
-            (path, Some(name)) => named(&context, path.as_ref(), &name),
-            (Some(path), None) => outline(&context, path),
+            (path, Some(name)) => find_named(&context, path.as_ref(), &name),
+            (Some(path), None) => outline_file(&context, path),
             (None, None) => Ok(ToolOutput::text("")),
         })
         .await
     }
 }
 
-fn named(context: &ToolContext, under: Option<&RelPath>, name: &str) -> Result<ToolOutput, ToolError> {
-    let asked = context.index.ask(&context.cancel)?;
+fn find_named(context: &ToolContext, under: Option<&RelPath>, name: &str) -> Result<ToolOutput, ToolError> {
+    let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
     let mut answer = Answer::new(context, &asked.note);
-    let most = if under.is_some() { usize::MAX } else { DEFINITIONS };
+    let most = if under.is_some() { usize::MAX } else { MAX_DEFINITIONS };
     let mut any = 0;
     for one in definitions(snapshot, name, most) {
         let path = snapshot.path_of(one.file).filter(|path| is_beneath(path.as_bytes(), under));
         let Some(path) = path.filter(|path| answer.may_show(path)) else { continue };
-        if any == DEFINITIONS {
+        if any == MAX_DEFINITIONS {
             break;
         }
         any += 1;
         let told = if one.signature.is_empty() { String::new() } else { format!("  {}", one.signature) };
         let (full, kind, how) = (full_name(&one.scope, &one.name), one.kind.name(), one.matched.name());
         let last = one.first_line.saturating_add(one.lines.saturating_sub(1));
-        answer.line(&format!("{path}:{} {kind} {full} (to {last}; {how}){told}", one.name_line));
+        answer.add_line(&format!("{path}:{} {kind} {full} (to {last}; {how}){told}", one.name_line));
     }
     let empty = (any == 0).then(|| {
         format!(
             "Nothing is defined with a name like `{}`. search_text finds any text.\n",
-            shown(name, SUMMARY_BYTES)
+            shown_on_one_line(name, SUMMARY_BYTES)
         )
     });
-    Ok(ToolOutput::text(answer.conclude(empty, "give more of the name, or the path")))
+    Ok(ToolOutput::text(answer.into_text(empty, "give more of the name, or the path")))
 }
 
-fn outline(context: &ToolContext, path: RelPath) -> Result<ToolOutput, ToolError> {
+fn outline_file(context: &ToolContext, path: RelPath) -> Result<ToolOutput, ToolError> {
     match context.workspace.stat(&path)? {
         None => return Err(not_found(&context.workspace, path)),
         Some(stat) if stat.kind == StatKind::Directory => {
@@ -107,13 +107,13 @@ fn outline(context: &ToolContext, path: RelPath) -> Result<ToolOutput, ToolError
         }
         Some(_) => {}
     }
-    let asked = context.index.ask(&context.cancel)?;
+    let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
     let mut answer = Answer::new(context, &asked.note);
     let Some(file) = snapshot.find(&path) else {
         let empty =
             format!("{path} is not in the index: it is ignored, or was made just now. read_file shows it.\n");
-        return Ok(ToolOutput::text(answer.conclude(Some(empty), "")));
+        return Ok(ToolOutput::text(answer.into_text(Some(empty), "")));
     };
     let mut all = Vec::new();
     snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
@@ -128,14 +128,14 @@ fn outline(context: &ToolContext, path: RelPath) -> Result<ToolOutput, ToolError
     if bytes > context.limits.result_bytes / 4 {
         all.retain(|(local, _)| !local);
     }
-    let shown = all.iter().take_while(|(_, line)| answer.line(line)).count();
-    let empty = all.is_empty().then(|| none(snapshot, file, &path));
+    let shown = all.iter().take_while(|(_, line)| answer.add_line(line)).count();
+    let empty = all.is_empty().then(|| reason_for_none(snapshot, file, &path));
     let narrow = format!("{shown} of {} are shown: give `name` too, or read the file", all.len());
-    Ok(ToolOutput::text(answer.conclude(empty, &narrow)))
+    Ok(ToolOutput::text(answer.into_text(empty, &narrow)))
 }
 
 /// Why a file has no symbols.
-fn none(snapshot: &Snapshot, file: u32, path: &RelPath) -> String {
+fn reason_for_none(snapshot: &Snapshot, file: u32, path: &RelPath) -> String {
     let content = snapshot.file(file).map(|file| file.record.content);
     let why = match content {
         Some(Content::Binary) => "it is binary",
@@ -153,17 +153,17 @@ impl Tool for GetSymbols {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let (path, _) = self.wanted(input)?;
+        let (path, _) = self.read_arguments(input)?;
         Ok(Effects { reads: path.into_iter().collect(), ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<Arguments>(input) {
-            Ok(Arguments { name: Some(name), .. }) => {
-                format!("look up `{}`", shown(&name, SUMMARY_BYTES))
+        match self.shape.read::<GetSymbolsArguments>(input) {
+            Ok(GetSymbolsArguments { name: Some(name), .. }) => {
+                format!("look up `{}`", shown_on_one_line(&name, SUMMARY_BYTES))
             }
-            Ok(Arguments { path: Some(path), .. }) => {
-                format!("outline {}", shown(&path, SUMMARY_BYTES))
+            Ok(GetSymbolsArguments { path: Some(path), .. }) => {
+                format!("outline {}", shown_on_one_line(&path, SUMMARY_BYTES))
             }
             _ => "look up symbols".to_owned(),
         }

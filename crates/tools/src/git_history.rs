@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answer::{Answer, is_beneath};
-use crate::excerpt::{clip, shown};
+use crate::excerpt::{clip_to_bytes, shown_on_one_line};
 use crate::shape::{Shape, how_many};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -24,9 +24,9 @@ const DEFAULT_COMMITS: u64 = 15;
 /// More than this is the log.
 const MOST_COMMITS: u64 = 100;
 /// Files that are named of a commit, and of one that is asked for by its id.
-const FILES: (usize, usize) = (6, 100);
+const MAX_FILES: (usize, usize) = (6, 100);
 /// Characters of an id that are shown: no project has two commits that begin alike for so long.
-const ID: usize = 10;
+const ID_CHARACTERS: usize = 10;
 /// An id is recognised from so many characters on.
 const LEAST_ID: usize = 7;
 /// Lines whose commits are told unless the call says which.
@@ -78,25 +78,25 @@ impl GitHistory {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: HistoryArguments = self.shape.read(&input)?;
-        let path = self.shape.directory("path", arguments.path.as_deref())?;
+        let path = self.shape.read_directory("path", arguments.path.as_deref())?;
         let query = arguments.query.map(|query| query.trim().to_owned()).filter(|query| !query.is_empty());
         let limit = how_many(arguments.limit, DEFAULT_COMMITS, MOST_COMMITS);
         let git = git_of(context)?;
         let Some(history) = context.index.history().await else {
             // Why there is none is git's to say.
-            return match git.resolve("HEAD").await.map_err(told)? {
+            return match git.resolve("HEAD").await.map_err(git_failure)? {
                 None => Ok(ToolOutput::text("There are no commits yet.")),
                 Some(_) => {
                     Err(ToolError::Git("its commits are still being read; ask again in a moment".to_owned()))
                 }
             };
         };
-        let text = commits(context, &history, path.as_ref(), query.as_deref(), limit);
+        let text = show_commits(context, &history, path.as_ref(), query.as_deref(), limit);
         Ok(ToolOutput::text(text))
     }
 }
 
-fn commits(
+fn show_commits(
     context: &ToolContext,
     history: &History,
     path: Option<&RelPath>,
@@ -115,7 +115,7 @@ fn commits(
         if by_id {
             chosen.retain(|(_, commit)| commit.id.as_bytes().starts_with(&id));
         } else {
-            weigh(&mut chosen, query);
+            sort_by_message(&mut chosen, query);
         }
     }
     let total = chosen.len();
@@ -124,31 +124,31 @@ fn commits(
         // Half a secret is one too: masked before anything is cut.
         let message = context.index.redactor().redact(&commit.message);
         let subject = message.lines().next().unwrap_or_default();
-        let subject = if by_id { message.trim_end() } else { clip(subject, SUBJECT_BYTES) };
-        let id = commit.id.get(..ID).unwrap_or(&commit.id);
+        let subject = if by_id { message.trim_end() } else { clip_to_bytes(subject, SUBJECT_BYTES) };
+        let id = commit.id.get(..ID_CHARACTERS).unwrap_or(&commit.id);
         let mut lines = format!("{id} {} {}: {subject}", UnixMillis(commit.time).to_date(), commit.author);
-        let most = if by_id { FILES.1 } else { FILES.0 };
+        let most = if by_id { MAX_FILES.1 } else { MAX_FILES.0 };
         let files: Vec<String> =
             history.files(commit).take(most).map(|file| String::from_utf8_lossy(file).into_owned()).collect();
         let more = commit.files.len().saturating_sub(files.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         // Writing to a string can't fail.
         write!(lines, "\n  {}{more}", files.join(" ")).ok();
-        if !lines.lines().all(|line| answer.line(&clean(line))) {
+        if !lines.lines().all(|line| answer.add_line(&clean_line(line))) {
             break;
         }
     }
     let read = history.commits().len();
     let empty = (total == 0).then(|| format!("None of the last {read} commits does.\n"));
     if total > limit && !answer.is_full() {
-        answer.line(&format!("[{limit} of {total}; give more words, a path or a higher limit]"));
+        answer.add_line(&format!("[{limit} of {total}; give more words, a path or a higher limit]"));
     }
-    answer.conclude(empty, "give a path or a lower limit")
+    answer.into_text(empty, "give a path or a lower limit")
 }
 
 /// Keeps the commits whose messages have some of the words, those with the most of them first,
 /// newer ones before older ones.
-fn weigh(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
+fn sort_by_message(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
     let mut tokenizer = Tokenizer::new();
     let query = Query::new(query, &mut tokenizer);
     for (score, commit) in chosen.iter_mut() {
@@ -180,10 +180,10 @@ impl GitBlame {
         let first = arguments.first.unwrap_or(1).max(1);
         let last = arguments.last.unwrap_or_else(|| first.saturating_add(DEFAULT_LINES - 1));
         if last < first {
-            return Err(self.shape.refuse(format!("`last` ({last}) comes before `first` ({first})")));
+            return Err(self.shape.argument_error(format!("`last` ({last}) comes before `first` ({first})")));
         }
         let git = git_of(context)?;
-        let committed = git.show("HEAD", &path, FILE_BYTES).await.map_err(told)?;
+        let committed = git.show("HEAD", &path, FILE_BYTES).await.map_err(git_failure)?;
         let Some(committed) = committed else {
             return Err(ToolError::Git(format!(
                 "the last commit doesn't have `{path}`; list_files shows what there is"
@@ -197,7 +197,7 @@ impl GitBlame {
             )));
         }
         let end = last.min(lines).min(first.saturating_add(MOST_LINES - 1));
-        let blamed = git.blame("HEAD", &path, first..=end).await.map_err(told)?;
+        let blamed = git.blame("HEAD", &path, first..=end).await.map_err(git_failure)?;
         let now = context.workspace.read(&path, FILE_BYTES as u64).ok().map(|content| content.hash);
         let same = now == Some(ContentHash::of(&committed));
         Ok(ToolOutput::text(lines_of(context, &blamed, &text, same, end < last.min(lines))))
@@ -211,26 +211,26 @@ fn lines_of(context: &ToolContext, blamed: &[BlameHunk], text: &str, same: bool,
     let all: Vec<&str> = text.lines().collect();
     for run in blamed {
         let subject = context.index.redactor().redact(&run.subject);
-        let id = run.commit.get(..ID).unwrap_or(&run.commit);
-        let subject = clip(&subject, SUBJECT_BYTES);
-        if !answer.line(&clean(&format!("{id} {} {}: {subject}", run.time.to_date(), run.author))) {
+        let id = run.commit.get(..ID_CHARACTERS).unwrap_or(&run.commit);
+        let subject = clip_to_bytes(&subject, SUBJECT_BYTES);
+        if !answer.add_line(&clean_line(&format!("{id} {} {}: {subject}", run.time.to_date(), run.author))) {
             break;
         }
         let lines = (run.first_line..).take(run.lines as usize);
         let numbered =
             lines.map(|number| (number, all.get(number as usize - 1).copied().unwrap_or_default()));
-        if !numbered.into_iter().all(|(number, line)| answer.numbered(number, line)) {
+        if !numbered.into_iter().all(|(number, line)| answer.add_numbered_line(number, line)) {
             break;
         }
     }
     if cut && !answer.is_full() {
-        answer.line(&format!("[{MOST_LINES} lines at once; go on with first]"));
+        answer.add_line(&format!("[{MOST_LINES} lines at once; go on with first]"));
     }
-    answer.conclude(None, "ask for fewer lines")
+    answer.into_text(None, "ask for fewer lines")
 }
 
 /// A line without what a terminal would obey: people see results too.
-fn clean(line: &str) -> String {
+fn clean_line(line: &str) -> String {
     journeyman_sandbox::clean(line.as_bytes())
 }
 
@@ -238,7 +238,7 @@ fn git_of(context: &ToolContext) -> Result<Git, ToolError> {
     context.index.git().cloned().ok_or_else(|| ToolError::Git("this session has no git".to_owned()))
 }
 
-fn told(error: GitError) -> ToolError {
+fn git_failure(error: GitError) -> ToolError {
     ToolError::Git(error.to_string())
 }
 
@@ -255,10 +255,10 @@ impl Tool for GitHistory {
     fn summary(&self, input: &Value) -> String {
         match self.shape.read::<HistoryArguments>(input) {
             Ok(HistoryArguments { query: Some(query), .. }) => {
-                format!("look for commits of `{}`", shown(&query, SUMMARY_BYTES))
+                format!("look for commits of `{}`", shown_on_one_line(&query, SUMMARY_BYTES))
             }
             Ok(HistoryArguments { path: Some(path), .. }) => {
-                format!("look at the commits of {}", shown(&path, SUMMARY_BYTES))
+                format!("look at the commits of {}", shown_on_one_line(&path, SUMMARY_BYTES))
             }
             _ => "look at the last commits".to_owned(),
         }
@@ -289,7 +289,7 @@ impl Tool for GitBlame {
 
     fn summary(&self, input: &Value) -> String {
         match self.shape.read::<BlameArguments>(input) {
-            Ok(BlameArguments { path, .. }) => format!("blame {}", shown(&path, SUMMARY_BYTES)),
+            Ok(BlameArguments { path, .. }) => format!("blame {}", shown_on_one_line(&path, SUMMARY_BYTES)),
             Err(_) => "blame a file".to_owned(),
         }
     }

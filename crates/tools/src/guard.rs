@@ -6,7 +6,7 @@ use journeyman_workspace::ForbiddenChanges;
 const MOST_NAMED: usize = 20;
 
 /// Returns the message about forbidden changes by a command; `None` if there were none.
-pub(crate) fn refusal(aftermath: &ForbiddenChanges) -> Option<String> {
+pub(crate) fn violation_message(aftermath: &ForbiddenChanges) -> Option<String> {
     let mut text = String::new();
     for violation in aftermath.violations.iter().take(MOST_NAMED) {
         text.push_str(&format!("error: {violation}.\n"));

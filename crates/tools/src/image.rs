@@ -11,11 +11,12 @@ use journeyman_workspace::Workspace;
 use crate::ToolError;
 
 /// The file names that are taken for images, and only those: a text file may begin with any bytes.
-const EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
+const IMAGE_EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
 /// Returns true if `path` is named as an image.
 pub(crate) fn is_image(path: &RelPath) -> bool {
-    path.extension().is_some_and(|found| EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(found)))
+    path.extension()
+        .is_some_and(|found| IMAGE_EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(found)))
 }
 
 /// Reads an image of at most `most` bytes.

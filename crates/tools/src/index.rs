@@ -1,7 +1,7 @@
 //! A session's way to the index.
 //!
 //! [`SharedIndex`] is cheap to make: the index is opened when it is first asked, and brought up to
-//! date by a thread of its own. [`SharedIndex::ask`] gives what there is: it waits a little for
+//! date by a thread of its own. [`SharedIndex::snapshot`] gives what there is: it waits a little for
 //! that thread, never for all of a long build, and sees to it that what the session itself has
 //! changed is in. A session that works in a copy has an index of the copy's files, which begins as
 //! the project's.
@@ -35,24 +35,24 @@ use vectors::VectorSearch;
 /// Threads that read files: the session's commands want the machine too.
 const MOST_THREADS: usize = 4;
 /// Maximum time that a query waits for an existing index: a scan of 80,000 files takes less.
-const WAIT: Duration = Duration::from_millis(500);
+const MAX_REFRESH_WAIT: Duration = Duration::from_millis(500);
 /// Maximum time that a query waits for the first index: a tree of some megabytes takes less.
 const WAIT_FOR_FIRST: Duration = Duration::from_secs(4);
 /// Maximum time that a query waits after the session changed more files than are refreshed one by
 /// one.
 const WAIT_FOR_OWN: Duration = Duration::from_secs(20);
 /// Maximum time for a cancelled refresh to save its work.
-const STOPPING: Duration = Duration::from_secs(10);
+const MAX_STOP_WAIT: Duration = Duration::from_secs(10);
 /// Maximum time to wait for another process's write before an answer names the missing files.
 const WAIT_FOR_OTHERS: Duration = Duration::from_secs(2);
 /// Interval of checks for an interrupted call.
-const LOOK: Duration = Duration::from_millis(20);
+const CANCEL_POLL: Duration = Duration::from_millis(20);
 /// Others' changes are looked for at most so often.
 const LEAST_REST: Duration = Duration::from_secs(1);
 /// The idle time before the index is compacted.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 /// And all looks together take at most a part of the time: one in so many.
-const REST: u32 = 20;
+const LOOK_TIME_FRACTION: u32 = 20;
 /// Files of the session's own that are brought up to date one by one; for more the whole tree is
 /// looked at.
 const MOST_OWN: usize = 500;
@@ -99,7 +99,7 @@ struct Core {
     ahead: AtomicBool,
     /// Held while a question is made ready: two at once would each wait for the other's changes.
     turn: Mutex<()>,
-    state: Mutex<State>,
+    state: Mutex<IndexState>,
     news: Condvar,
     history: Mutex<Option<Arc<History>>>,
     links: Arc<Links>,
@@ -109,7 +109,7 @@ struct Core {
 }
 
 #[derive(Default)]
-struct State {
+struct IndexState {
     opened: Option<Arc<Project>>,
     /// Tells the refresh that runs to stop.
     running: Option<Arc<AtomicBool>>,
@@ -177,9 +177,9 @@ impl SharedIndex {
     }
 
     /// The same, made or brought up to date while the model is asked for the first time
-    /// ([`SharedIndex::ahead`]), so that its first question finds it.
+    /// ([`SharedIndex::refresh_early`]), so that its first question finds it.
     #[must_use]
-    pub fn eager(self) -> Self {
+    pub fn refreshed_early(self) -> Self {
         self.core.ahead.store(true, Ordering::Relaxed);
         self
     }
@@ -191,7 +191,7 @@ impl SharedIndex {
         let (seed, git) = (Some(self.core.directory.clone()), self.core.git.clone());
         let (redactor, ahead) = (Arc::clone(&self.core.redactor), self.core.ahead.load(Ordering::Relaxed));
         let mut core = Core::new(workspace, directory, seed, redactor, git, ahead);
-        core.vectors = self.core.vectors.as_ref().map(VectorSearch::again);
+        core.vectors = self.core.vectors.as_ref().map(VectorSearch::for_copy);
         core.idle_time = self.core.idle_time;
         Self { core: Arc::new(core) }
     }
@@ -204,7 +204,7 @@ impl SharedIndex {
         if core.lock().opened.is_none() && !Index::is_in(core.seed.as_ref().unwrap_or(&core.directory)) {
             return None;
         }
-        let project = core.opened().ok()?;
+        let project = core.open_project().ok()?;
         let snapshot = project.index().snapshot();
         (snapshot.totals().files > 0).then_some((project, snapshot))
     }
@@ -214,16 +214,16 @@ impl SharedIndex {
     /// earlier state of the files, it is told from that, and where there is none in time, nothing
     /// is near.
     #[must_use]
-    pub fn near(&self, asked: &Asked, files: &[RelPath]) -> Vec<(u32, u32)> {
-        self.core.links.near(&asked.project, &asked.snapshot, files)
+    pub fn near_files(&self, asked: &Asked, files: &[RelPath]) -> Vec<(u32, u32)> {
+        self.core.links.near_files(&asked.project, &asked.snapshot, files)
     }
 
     /// Returns the results similar to a query by vectors with their weight, and a note if they are
     /// unavailable this time. Waits for the model as long as the user's configuration says.
     #[must_use]
-    pub fn similar(&self, asked: &Asked, query: &str) -> (Option<(Similar, f32)>, Option<String>) {
+    pub fn similar_files(&self, asked: &Asked, query: &str) -> (Option<(Similar, f32)>, Option<String>) {
         let vectors = self.core.vectors.as_ref();
-        vectors.map_or((None, None), |one| one.similar(&asked.snapshot, query, &self.core.redactor))
+        vectors.map_or((None, None), |one| one.similar_files(&asked.snapshot, query, &self.core.redactor))
     }
 
     /// Returns the redactor that keeps secrets out of the index and of results.
@@ -239,14 +239,14 @@ impl SharedIndex {
     }
 
     /// Begins to bring it up to date, if that is wanted ahead of any question. Doesn't block.
-    pub fn ahead(&self) {
+    pub fn refresh_early(&self) {
         if self.core.ahead.swap(false, Ordering::Relaxed) {
-            self.core.begin(&mut self.core.lock());
+            self.core.begin_refresh(&mut self.core.lock());
         }
     }
 
     /// Notes what the session has changed: the next answer knows it.
-    pub fn changed<'a>(&self, paths: impl IntoIterator<Item = &'a RelPath>) {
+    pub fn note_changed<'a>(&self, paths: impl IntoIterator<Item = &'a RelPath>) {
         let mut state = self.core.lock();
         for path in paths {
             // A changed ignore file affects other files, so the whole tree is scanned.
@@ -260,7 +260,7 @@ impl SharedIndex {
     }
 
     /// Notes that anything may have changed: the next answer looks at all files first.
-    pub fn doubt(&self) {
+    pub fn note_unknown_changes(&self) {
         self.core.lock().doubt = true;
     }
 
@@ -269,10 +269,10 @@ impl SharedIndex {
     ///
     /// # Errors
     /// [`ToolError::Index`] where there is none and none can be made; [`ToolError::Cancelled`].
-    pub fn ask(&self, cancel: &CancellationToken) -> Result<Asked, ToolError> {
+    pub fn snapshot(&self, cancel: &CancellationToken) -> Result<Asked, ToolError> {
         let core = &self.core;
         let _turn = core.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let project = core.opened()?;
+        let project = core.open_project()?;
         // Twice: a refresh that had begun before something came into doubt doesn't settle it.
         for _ in 0..2 {
             let timeout = {
@@ -283,12 +283,12 @@ impl SharedIndex {
                 let timeout = match (state.doubt, project.index().snapshot().is_partial()) {
                     (true, _) => WAIT_FOR_OWN,
                     (false, true) => WAIT_FOR_FIRST,
-                    (false, false) => WAIT,
+                    (false, false) => MAX_REFRESH_WAIT,
                 };
-                core.begin(&mut state);
+                core.begin_refresh(&mut state);
                 timeout
             };
-            core.wait(timeout, cancel)?;
+            core.wait_for_refresh(timeout, cancel)?;
         }
         let halted = core.halt_if_needed(&project, cancel)?;
         let lacks = core.take_own(&project, cancel)?;
@@ -297,16 +297,16 @@ impl SharedIndex {
         }
         let mut state = core.lock();
         if halted {
-            core.begin(&mut state);
+            core.begin_refresh(&mut state);
         }
         let snapshot = project.index().snapshot();
         if let (Some(why), true) = (&state.failed, snapshot.totals().files == 0) {
             return Err(ToolError::Index(why.clone()));
         }
-        let note = state.note(&snapshot, &lacks);
-        core.rest(&mut state);
+        let note = state.gaps_note(&snapshot, &lacks);
+        core.schedule_tidying(&mut state);
         drop(state);
-        Ok(Asked { project: core.reached(&project), snapshot, note, lacks })
+        Ok(Asked { project: core.project_as_reached(&project), snapshot, note, lacks })
     }
 
     /// Returns the project's history; `None` if there are no commits, or if they can't be read in
@@ -320,7 +320,7 @@ impl SharedIndex {
             if let Some(known) = known.filter(|known| known.revision() == newest) {
                 return Some(known);
             }
-            let project = core.opened().ok()?;
+            let project = core.open_project().ok()?;
             let history = Arc::new(project.history(&git).await.ok()??);
             *core.history.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&history));
             Some(history)
@@ -356,12 +356,12 @@ impl Core {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, IndexState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The index, opened if it isn't yet.
-    fn opened(&self) -> Result<Arc<Project>, ToolError> {
+    fn open_project(&self) -> Result<Arc<Project>, ToolError> {
         let mut state = self.lock();
         if let Some(project) = &state.opened {
             return Ok(Arc::clone(project));
@@ -371,7 +371,7 @@ impl Core {
             Index::seed(&self.directory, seed).ok();
         }
         let (root, redactor) = (self.workspace.reach_path(), Arc::clone(&self.redactor));
-        let project = Project::open_redacting(&root, &self.directory, threads().get(), redactor);
+        let project = Project::open_redacting(&root, &self.directory, thread_count().get(), redactor);
         let project = Arc::new(project.map_err(|error| ToolError::Index(error.to_string()))?);
         state.opened = Some(Arc::clone(&project));
         Ok(project)
@@ -379,12 +379,12 @@ impl Core {
 
     /// The same with the files as they are reached now: a copy that is mounted anew is reached by
     /// another path.
-    fn reached(&self, project: &Arc<Project>) -> Arc<Project> {
-        Arc::new(project.reached_at(&self.workspace.reach_path(), threads().get()))
+    fn project_as_reached(&self, project: &Arc<Project>) -> Arc<Project> {
+        Arc::new(project.reached_at(&self.workspace.reach_path(), thread_count().get()))
     }
 
     /// Starts a refresh, if none runs.
-    fn begin(self: &Arc<Self>, state: &mut State) {
+    fn begin_refresh(self: &Arc<Self>, state: &mut IndexState) {
         if state.running.is_some() || state.closed {
             return;
         }
@@ -402,11 +402,11 @@ impl Core {
     }
 
     fn refresh(&self, stop: &AtomicBool) -> Result<Report, String> {
-        let project = self.opened().map_err(|error| error.to_string())?;
+        let project = self.open_project().map_err(|error| error.to_string())?;
         self.wait_until_tidy(&CancellationToken::new()).map_err(|error| error.to_string())?;
-        let project = self.reached(&project);
+        let project = self.project_as_reached(&project);
         let progress = |progress| self.lock().progress = Some(progress);
-        let options = Options { threads: threads(), wait: false, progress: &progress, stop };
+        let options = Options { threads: thread_count(), wait: false, progress: &progress, stop };
         if project.index().snapshot().totals().files == 0 {
             // Words first: that takes a fraction of the time.
             let report = project.refresh_text(options).map_err(|error| error.to_string())?;
@@ -418,7 +418,7 @@ impl Core {
     }
 
     /// Waits for the refresh that runs, if one does; not longer than is allowed.
-    fn wait(&self, timeout: Duration, cancel: &CancellationToken) -> Result<(), ToolError> {
+    fn wait_for_refresh(&self, timeout: Duration, cancel: &CancellationToken) -> Result<(), ToolError> {
         let end = Instant::now() + timeout;
         let mut state = self.lock();
         while state.running.is_some() {
@@ -429,7 +429,11 @@ impl Core {
             if left.is_zero() {
                 break;
             }
-            state = self.news.wait_timeout(state, left.min(LOOK)).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .news
+                .wait_timeout(state, left.min(CANCEL_POLL))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         Ok(())
     }
@@ -445,7 +449,7 @@ impl Core {
             }
             stop.store(true, Ordering::Relaxed);
         }
-        self.wait(STOPPING, cancel)?;
+        self.wait_for_refresh(MAX_STOP_WAIT, cancel)?;
         Ok(true)
     }
 
@@ -474,7 +478,7 @@ impl Core {
         if own.is_empty() {
             return Ok(Vec::new());
         }
-        let project = self.reached(project);
+        let project = self.project_as_reached(project);
         self.wait_until_tidy(cancel)?;
         let end = Instant::now() + WAIT_FOR_OTHERS;
         let never = AtomicBool::new(false);
@@ -485,7 +489,9 @@ impl Core {
             let options =
                 Options { threads: NonZero::<usize>::MIN, wait: false, progress: &|_| {}, stop: &never };
             match project.update(own, options) {
-                Ok(report) if report.left_to_another && Instant::now() < end => std::thread::sleep(LOOK),
+                Ok(report) if report.left_to_another && Instant::now() < end => {
+                    std::thread::sleep(CANCEL_POLL)
+                }
                 Ok(report) if report.left_to_another => return Ok(own.to_vec()),
                 Ok(_) => return Ok(Vec::new()),
                 Err(error) => {
@@ -523,16 +529,17 @@ impl Drop for Run<'_> {
     }
 }
 
-impl State {
+impl IndexState {
     /// Returns true if all files should be looked at again.
     fn is_due(&self) -> bool {
-        let rested =
-            |(at, took): (Instant, Duration)| at.elapsed() > LEAST_REST.max(took.saturating_mul(REST));
+        let rested = |(at, took): (Instant, Duration)| {
+            at.elapsed() > LEAST_REST.max(took.saturating_mul(LOOK_TIME_FRACTION))
+        };
         self.doubt || self.looked.is_none_or(rested)
     }
 
     /// Returns the note on files that an answer may lack.
-    fn note(&self, snapshot: &Snapshot, lacks: &[RelPath]) -> String {
+    fn gaps_note(&self, snapshot: &Snapshot, lacks: &[RelPath]) -> String {
         let mut notes = Vec::new();
         if snapshot.is_partial() {
             let far = self.progress.map_or(String::new(), |Progress { done, of, .. }| {
@@ -557,7 +564,7 @@ impl State {
     }
 }
 
-fn threads() -> NonZero<usize> {
+fn thread_count() -> NonZero<usize> {
     let most = NonZero::new(MOST_THREADS).unwrap_or(NonZero::<usize>::MIN);
     std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN).min(most)
 }

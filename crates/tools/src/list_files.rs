@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::shown;
+use crate::excerpt::shown_on_one_line;
 use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
@@ -23,7 +23,7 @@ const MOST_FILES: u64 = 5_000;
 const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct ListFilesArguments {
     /// Directory
     path: Option<String>,
     /// Such as *.rs or src/**/*.ts
@@ -39,14 +39,14 @@ pub(crate) struct ListFiles {
 impl ListFiles {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Lists the project's files; ignored ones are left out.";
-        Self { shape: Shape::of::<Arguments>("list_files", description, root) }
+        Self { shape: Shape::of::<ListFilesArguments>("list_files", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = self.shape.read(&input)?;
-        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        let arguments: ListFilesArguments = self.shape.read(&input)?;
+        let under = self.shape.read_directory("path", arguments.path.as_deref())?;
         let limit = how_many(arguments.limit, DEFAULT_FILES, MOST_FILES);
-        let glob = self.shape.glob(arguments.glob)?;
+        let glob = self.shape.read_glob(arguments.glob)?;
         let context = context.clone();
         in_background(move || list(&context, under, glob, limit)).await
     }
@@ -93,18 +93,24 @@ impl Tool for ListFiles {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
+        let arguments: ListFilesArguments = self.shape.read(input)?;
         self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "list files".to_owned() };
+        let Ok(arguments) = self.shape.read::<ListFilesArguments>(input) else {
+            return "list files".to_owned();
+        };
         let path = arguments.path.filter(|path| !path.is_empty()).unwrap_or_else(|| ".".to_owned());
         match arguments.glob {
             Some(glob) => {
-                format!("list {} in {}", shown(&glob, SUMMARY_BYTES), shown(&path, SUMMARY_BYTES))
+                format!(
+                    "list {} in {}",
+                    shown_on_one_line(&glob, SUMMARY_BYTES),
+                    shown_on_one_line(&path, SUMMARY_BYTES)
+                )
             }
-            None => format!("list {}", shown(&path, SUMMARY_BYTES)),
+            None => format!("list {}", shown_on_one_line(&path, SUMMARY_BYTES)),
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Outputs {
 
 impl Outputs {
     /// Holds `text` as the output of `call`.
-    pub fn hold(&self, call: &CallId, text: String) {
+    pub fn store_output(&self, call: &CallId, text: String) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|(other, _)| other != call);
         held.push_back((call.clone(), text.into()));
@@ -50,7 +50,7 @@ mod tests {
     fn the_oldest_give_way() {
         let outputs = Outputs::default();
         for call in ["a", "b", "c"] {
-            outputs.hold(&CallId::new(call), call.repeat(HELD_BYTES / 2));
+            outputs.store_output(&CallId::new(call), call.repeat(HELD_BYTES / 2));
         }
         assert!(outputs.get("c").is_ok() && outputs.get("b").is_ok());
         let error = outputs.get("a").unwrap_err().to_string();
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn one_output_is_held_whatever_its_size() {
         let outputs = Outputs::default();
-        outputs.hold(&CallId::new("a"), "x".repeat(HELD_BYTES + 1));
+        outputs.store_output(&CallId::new("a"), "x".repeat(HELD_BYTES + 1));
         assert!(outputs.get("a").is_ok());
     }
 }

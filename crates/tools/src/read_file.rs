@@ -12,19 +12,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::{shown, window};
+use crate::excerpt::{lines_from, shown_on_one_line};
 use crate::image;
 use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Prefix of a call's id that reads the call's output instead of a file.
-pub(crate) const OUTPUT: &str = "output:";
+pub(crate) const OUTPUT_PREFIX: &str = "output:";
 /// A path is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 120;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct ReadFileArguments {
     /// File, or output:ID
     path: String,
     /// First line, from 1
@@ -49,19 +49,19 @@ impl ReadFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Reads a text file, with line numbers, or an image. Long files come in parts: go on \
                            with offset.";
-        Self { shape: Shape::of::<Arguments>("read_file", description, root) }
+        Self { shape: Shape::of::<ReadFileArguments>("read_file", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = self.shape.read(&input)?;
+        let arguments: ReadFileArguments = self.shape.read(&input)?;
         // 0 is what models write for `from the beginning` and `no limit`.
         let lines = Lines {
             offset: arguments.offset.unwrap_or(1).max(1),
             limit: arguments.limit.filter(|limit| *limit > 0),
         };
-        if let Some(call) = arguments.path.strip_prefix(OUTPUT) {
+        if let Some(call) = arguments.path.strip_prefix(OUTPUT_PREFIX) {
             let text = context.outputs.get(call)?;
-            return Ok(ToolOutput::text(part(&text, "the output", lines, context)));
+            return Ok(ToolOutput::text(show_lines(&text, "the output", lines, context)));
         }
         let path = self.shape.path(&arguments.path)?;
         let context = context.clone();
@@ -87,7 +87,7 @@ fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput
     let shown = if text.is_empty() {
         "(the file is empty)".to_owned()
     } else {
-        part(&without_settings(&path, text), "the file", lines, context)
+        show_lines(&without_settings(&path, text), "the file", lines, context)
     };
     context.seen.record_text(path, content.hash, text);
     Ok(ToolOutput::text(shown))
@@ -99,10 +99,10 @@ pub(crate) fn without_settings<'t>(path: &RelPath, text: &'t str) -> Cow<'t, str
 }
 
 /// The wanted lines, and how to read on.
-fn part(text: &str, what: &str, lines: Lines, context: &ToolContext) -> String {
+fn show_lines(text: &str, what: &str, lines: Lines, context: &ToolContext) -> String {
     let limits = &context.limits;
     let limit = lines.limit.unwrap_or(limits.read_lines).min(limits.read_lines);
-    let window = window(text, lines.offset, limit, limits.read_bytes);
+    let window = lines_from(text, lines.offset, limit, limits.read_bytes);
     if window.last == 0 {
         return format!("(line {} is beyond the end: {what} has {} lines)", lines.offset, window.total);
     }
@@ -120,19 +120,19 @@ impl Tool for ReadFile {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
-        if arguments.path.starts_with(OUTPUT) {
+        let arguments: ReadFileArguments = self.shape.read(input)?;
+        if arguments.path.starts_with(OUTPUT_PREFIX) {
             return Ok(Effects::default());
         }
         Ok(Effects { reads: vec![self.shape.path(&arguments.path)?], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<Arguments>(input) {
-            Ok(Arguments { path, offset: Some(offset), .. }) if offset > 1 => {
-                format!("read {} from line {offset}", shown(&path, SUMMARY_BYTES))
+        match self.shape.read::<ReadFileArguments>(input) {
+            Ok(ReadFileArguments { path, offset: Some(offset), .. }) if offset > 1 => {
+                format!("read {} from line {offset}", shown_on_one_line(&path, SUMMARY_BYTES))
             }
-            Ok(Arguments { path, .. }) => format!("read {}", shown(&path, SUMMARY_BYTES)),
+            Ok(ReadFileArguments { path, .. }) => format!("read {}", shown_on_one_line(&path, SUMMARY_BYTES)),
             Err(_) => "read a file".to_owned(),
         }
     }

@@ -7,7 +7,7 @@ use journeyman_protocol::ToolSpec;
 
 use crate::command_output::{CommandOutput, StopCommand};
 use crate::edit_file::EditFile;
-use crate::excerpt::clip;
+use crate::excerpt::clip_to_bytes;
 use crate::find_references::FindReferences;
 use crate::get_dependencies::GetDependencies;
 use crate::get_symbols::GetSymbols;
@@ -29,9 +29,9 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The built-in tools. Without a root they refuse absolute paths; see [`Registry::rooted`].
+    /// The built-in tools. Without a root they refuse absolute paths; see [`Registry::with_builtin_at`].
     #[must_use]
-    pub fn builtin() -> Self {
+    pub fn with_builtin() -> Self {
         Self::with_root(None)
     }
 
@@ -39,7 +39,7 @@ impl Registry {
     /// [`Workspace::root`](journeyman_workspace::Workspace::root) gives it: absolute paths beneath
     /// it are accepted, because models write them.
     #[must_use]
-    pub fn rooted(root: &Path) -> Self {
+    pub fn with_builtin_at(root: &Path) -> Self {
         Self::with_root(Some(root))
     }
 
@@ -83,11 +83,14 @@ impl Registry {
         if let Some((_, tool)) = self.tools.iter().find(|(known, _)| known == name) {
             return Ok(tool.as_ref());
         }
-        Err(ToolError::Unknown { name: clip(name, NAME_BYTES).to_owned(), nearest: self.nearest(name) })
+        Err(ToolError::Unknown {
+            name: clip_to_bytes(name, NAME_BYTES).to_owned(),
+            nearest: self.nearest_name(name),
+        })
     }
 
-    fn nearest(&self, name: &str) -> Option<String> {
+    fn nearest_name(&self, name: &str) -> Option<String> {
         let names = self.tools.iter().map(|(name, _)| name.as_str());
-        suggest_tool(clip(name, NAME_BYTES), names).map(str::to_owned)
+        suggest_tool(clip_to_bytes(name, NAME_BYTES), names).map(str::to_owned)
     }
 }

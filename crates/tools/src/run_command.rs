@@ -23,9 +23,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::background::{End, Job};
-use crate::excerpt::{middle, shown};
-use crate::guard::refusal;
-use crate::read_file::OUTPUT;
+use crate::excerpt::{middle_to_omit, shown_on_one_line};
+use crate::guard::violation_message;
+use crate::read_file::OUTPUT_PREFIX;
 use crate::shape::{Shape, not_found};
 use crate::tool::{in_background, names_told};
 use crate::{CALL_TIME, Seen, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
@@ -57,7 +57,7 @@ const BACKGROUND_OUTPUT: usize = 4 * 1024;
 const BACKGROUND_FLOOD: u64 = 1024 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct RunCommandArguments {
     command: String,
     /// Default 120, at most 600
     timeout_s: Option<u64>,
@@ -74,7 +74,7 @@ pub(crate) struct RunCommand {
 }
 
 /// A call with everything decided.
-struct Wish {
+struct CommandRequest {
     command: String,
     directory: Option<RelPath>,
     seconds: Option<u64>,
@@ -83,9 +83,9 @@ struct Wish {
     network: NetworkRules,
 }
 
-impl Wish {
+impl CommandRequest {
     /// The command as policy judges it: with the directory, which may hold anything.
-    fn judged(&self) -> String {
+    fn judged_command(&self) -> String {
         match &self.directory {
             Some(directory) => in_directory(&directory.to_string(), &self.command),
             None => self.command.clone(),
@@ -94,14 +94,14 @@ impl Wish {
 
     /// Returns true if the command names a file of settings: what it prints may be its content.
     fn names_settings(&self) -> bool {
-        named_words(&self.command, &analyse_command(&self.judged(), &[]))
+        named_words(&self.command, &analyse_command(&self.judged_command(), &[]))
             .iter()
             .any(|word| is_settings_file(word))
     }
 
     /// Returns true if the command is known to read only. Then the sandbox lets it do no more.
     fn only_reads(&self) -> bool {
-        analyse_command(&self.judged(), &[]).level == Level::ReadOnly
+        analyse_command(&self.judged_command(), &[]).level == Level::ReadOnly
     }
 }
 
@@ -110,34 +110,42 @@ impl RunCommand {
         let description = "Runs a shell command in the project, in a sandbox without network but for `network`: fetch \
                            dependencies in a call of its own with that, then build without. Nothing outlives it; \
                            there is no terminal. Don't use it to read or edit files.";
-        Self { shape: Shape::of::<Arguments>("run_command", description, root) }
+        Self { shape: Shape::of::<RunCommandArguments>("run_command", description, root) }
     }
 
-    fn wish(&self, input: &Value) -> Result<Wish, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
-        let directory = self.shape.directory("directory", arguments.directory.as_deref())?;
+    fn parse_request(&self, input: &Value) -> Result<CommandRequest, ToolError> {
+        let arguments: RunCommandArguments = self.shape.read(input)?;
+        let directory = self.shape.read_directory("directory", arguments.directory.as_deref())?;
         let command = arguments.command;
         if command.trim().is_empty() {
-            return Err(self.shape.refuse("`command` is empty"));
+            return Err(self.shape.argument_error("`command` is empty"));
         }
         if command.contains('\0') {
-            return Err(self.shape.refuse("`command` has a NUL character, which no command can hold"));
+            return Err(self
+                .shape
+                .argument_error("`command` has a NUL character, which no command can hold"));
         }
         if command.len() > COMMAND_BYTES {
             let problem = format!(
                 "`command` has {} bytes, at most {COMMAND_BYTES}; write a script file",
                 command.len()
             );
-            return Err(self.shape.refuse(problem));
+            return Err(self.shape.argument_error(problem));
         }
         let seconds = arguments.timeout_s.filter(|seconds| *seconds > 0);
-        let network = self.network(&arguments.network.unwrap_or_default())?;
-        Ok(Wish { command, directory, seconds, background: arguments.background.unwrap_or(false), network })
+        let network = self.resolve_network(&arguments.network.unwrap_or_default())?;
+        Ok(CommandRequest {
+            command,
+            directory,
+            seconds,
+            background: arguments.background.unwrap_or(false),
+            network,
+        })
     }
 
     /// The hosts that registries and hosts stand for.
-    fn network(&self, wanted: &[String]) -> Result<NetworkRules, ToolError> {
-        let refuse = |why: String| self.shape.refuse(format!("`network`: {why}"));
+    fn resolve_network(&self, wanted: &[String]) -> Result<NetworkRules, ToolError> {
+        let refuse = |why: String| self.shape.argument_error(format!("`network`: {why}"));
         if wanted.len() > MOST_HOSTS {
             return Err(refuse(format!("at most {MOST_HOSTS} of them")));
         }
@@ -156,19 +164,20 @@ impl RunCommand {
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let wish = self.wish(&input)?;
+        let command = self.parse_request(&input)?;
         if context.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        if wish.background {
-            return start(context, wish).await;
+        if command.background {
+            return start(context, command).await;
         }
         let limits = &context.limits;
-        let seconds = wish.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
-        let (request, before_command) = prepare(context, &wish, Duration::from_secs(seconds)).await?;
+        let seconds = command.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
+        let (request, before_command) =
+            prepare_command(context, &command, Duration::from_secs(seconds)).await?;
         let unkept = before_command.before.not_undoable();
-        let settings = wish.names_settings();
-        let mut ended = confined(context, request, settings).await;
+        let settings = command.names_settings();
+        let mut ended = run_confined(context, request, settings).await;
         if settings
             && let Ok(completed) = &mut ended
             && let Cow::Owned(masked) = mask_settings(&completed.combined.text)
@@ -180,19 +189,19 @@ impl RunCommand {
         if aftermath.is_clean() {
             let (completed, changes) = (ended?, changes?);
             let is_error = completed.outcome != Outcome::Exited(0);
-            let mut text = report(context, completed, seconds, &changes);
-            text.extend(lost(&changes, &unkept));
+            let mut text = command_report(context, completed, seconds, &changes);
+            text.extend(lost_files_note(&changes, &unkept));
             return Ok(ToolOutput { changes, is_error, ..ToolOutput::text(text) });
         }
         // Whatever else went wrong, what the command may not have done is told.
-        let (changes, unrecorded) = recorded(changes);
+        let (changes, unrecorded) = journaled_changes(changes);
         let mut text = match ended {
-            Ok(completed) => report(context, completed, seconds, &changes),
+            Ok(completed) => command_report(context, completed, seconds, &changes),
             Err(error) => format!("error: {error}\n"),
         };
         text.extend(unrecorded);
-        text.extend(lost(&changes, &unkept));
-        text.extend(refusal(&aftermath));
+        text.extend(lost_files_note(&changes, &unkept));
+        text.extend(violation_message(&aftermath));
         let violations = aftermath.violations;
         Ok(ToolOutput { changes, is_error: true, violations, ..ToolOutput::text(text) })
     }
@@ -202,8 +211,8 @@ impl RunCommand {
 /// something that no checkpoint covers, such as an ignored file. Programs that are, and what lies
 /// in directories that tools make again, may be named by any build; not by a command that is
 /// allowed because it changes what undo covers.
-fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
-    let analysis = analyse_command(&wish.judged(), &[]);
+fn may_destroy(workspace: &Workspace, command: &CommandRequest) -> bool {
+    let analysis = analyse_command(&command.judged_command(), &[]);
     if !matches!(analysis.level, Level::Edit | Level::Shell) {
         return false;
     }
@@ -221,7 +230,7 @@ fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
     };
     analysis.beyond_undo
         || edits && analysis.parts.iter().any(open)
-        || named_paths(wish, &analysis).any(|path| match workspace.previews().uncovered_path(&path) {
+        || named_paths(command, &analysis).any(|path| match workspace.previews().uncovered_path(&path) {
             Some(it) => destroys || !(it.directory || it.executable || it.remade),
             None => false,
         })
@@ -229,20 +238,20 @@ fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
 
 /// Returns true if a command may write to files that have other names outside of the project, and
 /// should: in a layer they are copied first. Others find what package managers linked read-only.
-fn writes_links(workspace: &Workspace, wish: &Wish) -> bool {
-    if wish.only_reads() {
+fn writes_links(workspace: &Workspace, command: &CommandRequest) -> bool {
+    if command.only_reads() {
         return false;
     }
     let Ok(links) = workspace.commands().hard_links() else { return false };
-    !links.files.is_empty() || (!links.dependencies.is_empty() && installs(wish))
+    !links.files.is_empty() || (!links.dependencies.is_empty() && may_install(command))
 }
 
 /// Returns true if a command fetches packages, or names a package manager and what changes its
 /// packages.
-fn installs(wish: &Wish) -> bool {
-    const MANAGERS: [&str; 12] =
+fn may_install(command: &CommandRequest) -> bool {
+    const PACKAGE_MANAGERS: [&str; 12] =
         ["npm", "pnpm", "yarn", "bun", "corepack", "uv", "pip", "pip3", "poetry", "pdm", "pipenv", "conda"];
-    const CHANGES: [&str; 20] = [
+    const CHANGING_SUBCOMMANDS: [&str; 20] = [
         "install",
         "i",
         "ci",
@@ -264,31 +273,31 @@ fn installs(wish: &Wish) -> bool {
         "lock",
         "venv",
     ];
-    let words = || wish.command.split(|c: char| c.is_whitespace() || "'\"`;&|()<>".contains(c));
+    let words = || command.command.split(|c: char| c.is_whitespace() || "'\"`;&|()<>".contains(c));
     let names = |list: &[&str]| words().any(|word| list.contains(&word.rsplit('/').next().unwrap_or(word)));
-    !wish.network.hosts.is_empty()
-        || (names(&MANAGERS) && names(&CHANGES))
+    !command.network.hosts.is_empty()
+        || (names(&PACKAGE_MANAGERS) && names(&CHANGING_SUBCOMMANDS))
         || words().any(|word| matches!(word, "yarn" | "bun"))
-        || ["node_modules", "venv"].iter().any(|name| wish.command.contains(name))
+        || ["node_modules", "venv"].iter().any(|name| command.command.contains(name))
 }
 
 /// Returns the possible paths in a command, relative to its first directory and to those it changes
 /// to.
-fn named_paths(wish: &Wish, analysis: &CommandAnalysis) -> impl Iterator<Item = RelPath> {
+fn named_paths(command: &CommandRequest, analysis: &CommandAnalysis) -> impl Iterator<Item = RelPath> {
     let goes = analysis.parts.iter().filter_map(|part| match part.words.as_slice() {
         [program, .., to] if program.text == "cd" => Some(to.text.clone()),
         _ => None,
     });
-    let directories: Vec<Option<RelPath>> = std::iter::once(wish.directory.clone())
-        .chain(goes.take(MOST_DIRECTORIES).map(|to| beneath(wish.directory.as_ref(), &to)))
+    let directories: Vec<Option<RelPath>> = std::iter::once(command.directory.clone())
+        .chain(goes.take(MOST_DIRECTORIES).map(|to| path_in(command.directory.as_ref(), &to)))
         .collect();
     // The command's own directory is a `cd` before it, too.
-    named_words(&wish.command, analysis).into_iter().flat_map(move |word| {
-        directories.iter().filter_map(|directory| beneath(directory.as_ref(), &word)).collect::<Vec<_>>()
+    named_words(&command.command, analysis).into_iter().flat_map(move |word| {
+        directories.iter().filter_map(|directory| path_in(directory.as_ref(), &word)).collect::<Vec<_>>()
     })
 }
 
-fn beneath(directory: Option<&RelPath>, word: &str) -> Option<RelPath> {
+fn path_in(directory: Option<&RelPath>, word: &str) -> Option<RelPath> {
     match directory {
         Some(directory) => directory.join(word.trim_start_matches("./")).ok(),
         None => RelPath::parse(word).ok(),
@@ -336,7 +345,7 @@ impl BeforeCommand {
             }
             let end = || workspace.commands().end(before, &session, Some(&call));
             let (changes, aftermath) = match guard {
-                Some(guard) => locked(&guard).end(&workspace, kept, end),
+                Some(guard) => lock_guard(&guard).end(&workspace, kept, end),
                 None => (end(), ForbiddenChanges::default()),
             };
             if let Ok(changes) = &changes {
@@ -348,7 +357,7 @@ impl BeforeCommand {
     }
 }
 
-fn locked(guard: &Mutex<GuardedState>) -> MutexGuard<'_, GuardedState> {
+fn lock_guard(guard: &Mutex<GuardedState>) -> MutexGuard<'_, GuardedState> {
     guard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -358,7 +367,7 @@ fn has_kept<E>(ended: &Result<Completed, E>) -> bool {
 }
 
 /// The changes, and what to say where they could not be recorded.
-fn recorded(changes: Result<Vec<FileChange>, WorkspaceError>) -> (Vec<FileChange>, Option<String>) {
+fn journaled_changes(changes: Result<Vec<FileChange>, WorkspaceError>) -> (Vec<FileChange>, Option<String>) {
     match changes {
         Ok(changes) => (changes, None),
         Err(error) => (Vec::new(), Some(format!("error: what it changed could not be recorded: {error}\n"))),
@@ -366,14 +375,15 @@ fn recorded(changes: Result<Vec<FileChange>, WorkspaceError>) -> (Vec<FileChange
 }
 
 /// Looks at the tree, and says what the sandbox is to run.
-async fn prepare(
+async fn prepare_command(
     context: &ToolContext,
-    wish: &Wish,
+    command: &CommandRequest,
     wall: Duration,
 ) -> Result<(Request, BeforeCommand), ToolError> {
-    let (workspace, directory) = (Arc::clone(&context.workspace), wish.directory.clone());
+    let (workspace, directory) = (Arc::clone(&context.workspace), command.directory.clone());
     let (session, call) = (context.session.clone(), context.call.clone());
-    let (seen, only_reads, background) = (Arc::clone(&context.seen), wish.only_reads(), wish.background);
+    let (seen, only_reads, background) =
+        (Arc::clone(&context.seen), command.only_reads(), command.background);
     let before_command = in_background(move || {
         if let Some(directory) = directory
             && !workspace.stat(&directory)?.is_some_and(|stat| stat.kind == StatKind::Directory)
@@ -397,35 +407,39 @@ async fn prepare(
         Ok(BeforeCommand { workspace, session, call, seen, before, guard })
     })
     .await?;
-    let mut request = request(context, wish, wall);
+    let mut request = sandbox_request(context, command, wall);
     request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
     request.witness = before_command.before.process_lock();
     if let Some(guard) = &before_command.guard {
-        request.protected.extend_from_slice(locked(guard).protected());
+        request.protected.extend_from_slice(lock_guard(guard).protected());
     }
     request.linked = before_command.before.hard_links().paths().cloned().collect();
     Ok((request, before_command))
 }
 
 /// Starts a command that goes on after its call.
-async fn start(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
-    let job = context.background.admit(&context.call, &wish.command)?;
-    let begun = begin(context, &wish, &job).await;
-    let (running, before_command) = begun.inspect_err(|_| context.background.withdraw(&job))?;
+async fn start(context: &ToolContext, command: CommandRequest) -> Result<ToolOutput, ToolError> {
+    let job = context.background.add_job(&context.call, &command.command)?;
+    let begun = begin_command(context, &command, &job).await;
+    let (running, before_command) = begun.inspect_err(|_| context.background.remove_job(&job))?;
     let text = format!("{} started\n", job.id);
-    tokio::spawn(watch(job, running, before_command));
+    tokio::spawn(watch_background(job, running, before_command));
     Ok(ToolOutput::text(text))
 }
 
-async fn begin(context: &ToolContext, wish: &Wish, job: &Job) -> Result<(Running, BeforeCommand), ToolError> {
+async fn begin_command(
+    context: &ToolContext,
+    command: &CommandRequest,
+    job: &Job,
+) -> Result<(Running, BeforeCommand), ToolError> {
     let wall =
-        wish.seconds.map_or(BACKGROUND_TIME, |seconds| Duration::from_secs(seconds).min(BACKGROUND_TIME));
-    let (mut request, before_command) = prepare(context, wish, wall).await?;
+        command.seconds.map_or(BACKGROUND_TIME, |seconds| Duration::from_secs(seconds).min(BACKGROUND_TIME));
+    let (mut request, before_command) = prepare_command(context, command, wall).await?;
     // The job holds what nobody has read; what the sandbox holds beside it is thrown away.
     request.limits.output_bytes = BACKGROUND_OUTPUT;
     request.limits.flood_bytes = Some(BACKGROUND_FLOOD);
     if let Some(guard) = &before_command.guard {
-        job.guard(&before_command.workspace, guard);
+        job.set_guard(&before_command.workspace, guard);
     }
     match context.sandbox.spawn(request, job.cancel.clone()).await {
         Ok(running) => Ok((running, before_command)),
@@ -437,7 +451,7 @@ async fn begin(context: &ToolContext, wish: &Wish, job: &Job) -> Result<(Running
 }
 
 /// Sees a command in the background to its end.
-async fn watch(job: Arc<Job>, mut running: Running, before_command: BeforeCommand) {
+async fn watch_background(job: Arc<Job>, mut running: Running, before_command: BeforeCommand) {
     let watched = Watched(job);
     let job = &watched.0;
     while let Some(chunk) = running.next().await {
@@ -445,11 +459,11 @@ async fn watch(job: Arc<Job>, mut running: Running, before_command: BeforeComman
     }
     let completed = running.wait().await;
     let (changes, aftermath) = match before_command.close(has_kept(&completed)).await {
-        Ok((changes, aftermath)) => (recorded(changes), aftermath),
+        Ok((changes, aftermath)) => (journaled_changes(changes), aftermath),
         Err(error) => ((Vec::new(), Some(format!("error: {error}\n"))), ForbiddenChanges::default()),
     };
     let (changes, unrecorded) = changes;
-    let problem = unrecorded.into_iter().chain(refusal(&aftermath));
+    let problem = unrecorded.into_iter().chain(violation_message(&aftermath));
     let (outcome, failed) = match completed {
         Ok(completed) => {
             job.push(completed.combined.total_bytes, &[]);
@@ -474,15 +488,15 @@ impl Drop for Watched {
 }
 
 /// The command as the sandbox takes it.
-fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
+fn sandbox_request(context: &ToolContext, command: &CommandRequest, wall: Duration) -> Request {
     let root = context.workspace.root();
-    let mut request = Request::shell(root, &wish.command);
-    if !wish.network.hosts.is_empty() {
-        request.network = Network::Filtered(Arc::new(wish.network.clone()));
+    let mut request = Request::shell(root, &command.command);
+    if !command.network.hosts.is_empty() {
+        request.network = Network::Filtered(Arc::new(command.network.clone()));
     }
     // Toolchains are set offline according to the network.
     request = request.with_toolchains(&context.toolchains);
-    if let Some(directory) = &wish.directory {
+    if let Some(directory) = &command.directory {
         request.cwd = root.join(directory.as_path());
     }
     request.base = context.workspace.base();
@@ -494,7 +508,11 @@ fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
 
 /// Runs the command, showing its output as it comes, unless it may have secrets that only whole
 /// lines tell.
-async fn confined(context: &ToolContext, request: Request, settings: bool) -> Result<Completed, ToolError> {
+async fn run_confined(
+    context: &ToolContext,
+    request: Request,
+    settings: bool,
+) -> Result<Completed, ToolError> {
     let mut running = context.sandbox.spawn(request, context.cancel.clone()).await?;
     let mut room = LIVE_BYTES;
     while let Some(chunk) = running.next().await {
@@ -508,7 +526,7 @@ async fn confined(context: &ToolContext, request: Request, settings: bool) -> Re
 }
 
 /// Returns the end of a command, in words.
-pub(crate) fn ending(outcome: &Outcome) -> String {
+pub(crate) fn describe_end(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Exited(code) => format!("exit code {code}"),
         Outcome::Signaled(signal) => format!("killed by signal {signal}"),
@@ -523,16 +541,21 @@ pub(crate) fn ending(outcome: &Outcome) -> String {
 
 /// The result's text: how it ended, its output, what it changed. No times, so that a recorded
 /// session plays back the same.
-fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[FileChange]) -> String {
+fn command_report(
+    context: &ToolContext,
+    completed: Completed,
+    seconds: u64,
+    changes: &[FileChange],
+) -> String {
     let mut report = match &completed.outcome {
         Outcome::TimedOut => format!(
             "killed at its time limit of {seconds} s (timeout_s may be up to {})",
             context.limits.command_most_seconds
         ),
         Outcome::Cancelled => "interrupted".to_owned(),
-        other => ending(other),
+        other => describe_end(other),
     };
-    let denied = denied(&completed);
+    let denied = denials_note(&completed);
     let output = completed.combined.text;
     if output.trim().is_empty() {
         report.push_str(", no output\n");
@@ -547,7 +570,7 @@ fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[
 }
 
 /// Returns a sentence on changed or deleted files that an undo can't restore.
-fn lost(changes: &[FileChange], unkept: &[RelPath]) -> Option<String> {
+fn lost_files_note(changes: &[FileChange], unkept: &[RelPath]) -> Option<String> {
     let is_lost =
         |change: &&FileChange| change.kind != FileChangeKind::Added && unkept.contains(&change.path);
     let lost: Vec<String> = changes.iter().filter(is_lost).map(|change| change.path.to_string()).collect();
@@ -558,7 +581,7 @@ fn lost(changes: &[FileChange], unkept: &[RelPath]) -> Option<String> {
 }
 
 /// Returns one line for each denial by the sandbox, with the remedy.
-fn denied(completed: &Completed) -> String {
+fn denials_note(completed: &Completed) -> String {
     let mut lines: Vec<String> = Vec::new();
     let refused = completed.connections.iter().filter_map(|it| {
         let why = it.denied.as_ref()?;
@@ -586,7 +609,7 @@ fn denied(completed: &Completed) -> String {
 
 /// Appends the output, or its head and tail; then the whole of it stays reachable.
 fn push_output(report: &mut String, context: &ToolContext, output: String) {
-    let Some(cut) = middle(&output, context.limits.result_bytes) else {
+    let Some(cut) = middle_to_omit(&output, context.limits.result_bytes) else {
         report.push_str(&output);
         if !output.ends_with('\n') {
             report.push('\n');
@@ -599,7 +622,7 @@ fn push_output(report: &mut String, context: &ToolContext, output: String) {
     let first = head.lines().count() + usize::from(head.ends_with('\n'));
     report.push_str(head);
     report.push_str(&format!(
-        "\n[{} bytes left out, about {} lines; read_file with path {OUTPUT}{} and offset {} has them]\n",
+        "\n[{} bytes left out, about {} lines; read_file with path {OUTPUT_PREFIX}{} and offset {} has them]\n",
         left_out.len(),
         left_out.lines().count(),
         context.call,
@@ -609,7 +632,7 @@ fn push_output(report: &mut String, context: &ToolContext, output: String) {
     if !tail.ends_with('\n') {
         report.push('\n');
     }
-    context.outputs.hold(&context.call, output);
+    context.outputs.store_output(&context.call, output);
 }
 
 pub(crate) fn push_changes(report: &mut String, changes: &[FileChange]) {
@@ -638,20 +661,21 @@ impl Tool for RunCommand {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let wish = self.wish(input)?;
-        let hosts = wish.network.hosts.iter().map(ToString::to_string).collect();
-        Ok(Effects { command: Some(wish.judged()), hosts, ..Effects::default() })
+        let command = self.parse_request(input)?;
+        let hosts = command.network.hosts.iter().map(ToString::to_string).collect();
+        Ok(Effects { command: Some(command.judged_command()), hosts, ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(wish) = self.wish(input) else { return "run a command".to_owned() };
-        let place = wish.directory.map(|directory| format!("in {directory}"));
-        let how = wish.background.then(|| "in the background".to_owned());
-        let hosts: Vec<String> = wish.network.hosts.iter().take(MOST_TOLD).map(ToString::to_string).collect();
+        let Ok(command) = self.parse_request(input) else { return "run a command".to_owned() };
+        let place = command.directory.map(|directory| format!("in {directory}"));
+        let how = command.background.then(|| "in the background".to_owned());
+        let hosts: Vec<String> =
+            command.network.hosts.iter().take(MOST_TOLD).map(ToString::to_string).collect();
         let reaching = (!hosts.is_empty()).then(|| format!("reaching {}", hosts.join(", ")));
         let details: Vec<String> = place.into_iter().chain(how).chain(reaching).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
-        format!("run {}{details}", shown(wish.command.trim(), SUMMARY_BYTES))
+        format!("run {}{details}", shown_on_one_line(command.command.trim(), SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {
@@ -659,8 +683,9 @@ impl Tool for RunCommand {
     }
 
     fn tries_out(&self, workspace: &Workspace, input: &Value) -> bool {
-        let tried = |wish: &Wish| endangers(workspace, wish) || writes_links(workspace, wish);
-        self.wish(input).is_ok_and(|wish| !wish.background && tried(&wish))
+        let tried =
+            |command: &CommandRequest| may_destroy(workspace, command) || writes_links(workspace, command);
+        self.parse_request(input).is_ok_and(|command| !command.background && tried(&command))
     }
 
     fn limit(&self) -> Option<Duration> {

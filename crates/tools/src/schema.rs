@@ -14,12 +14,12 @@ pub(crate) fn schema_of<A: JsonSchema>() -> Value {
     if let Some(schema) = schema.as_object_mut() {
         // The tool has a description of its own.
         schema.remove("description");
-        tidy(schema);
+        remove_unneeded(schema);
     }
     schema
 }
 
-fn tidy(schema: &mut Map<String, Value>) {
+fn remove_unneeded(schema: &mut Map<String, Value>) {
     for key in ["title", "$schema", "format", "minimum", "default", "additionalProperties"] {
         schema.remove(key);
     }
@@ -31,17 +31,17 @@ fn tidy(schema: &mut Map<String, Value>) {
         }
     }
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.values_mut().filter_map(Value::as_object_mut).for_each(tidy);
+        properties.values_mut().filter_map(Value::as_object_mut).for_each(remove_unneeded);
     }
     if let Some(items) = schema.get_mut("items").and_then(Value::as_object_mut) {
         // An item's fields carry the outer ones' names and meanings.
         items.remove("description");
-        tidy(items);
+        remove_unneeded(items);
     }
 }
 
 /// The arguments and their types in one line: `{path: string, limit?: integer}`.
-pub(crate) fn signature(schema: &Value) -> String {
+pub(crate) fn type_signature(schema: &Value) -> String {
     let required = required(schema);
     let fields = properties(schema).map(|(name, field)| {
         let mark = if required.contains(&name.as_str()) { "" } else { "?" };
@@ -53,7 +53,7 @@ pub(crate) fn signature(schema: &Value) -> String {
 fn type_name(schema: &Value) -> String {
     match schema.get("type").and_then(Value::as_str) {
         Some("array") => format!("[{}]", schema.get("items").map_or_else(String::new, type_name)),
-        Some("object") => signature(schema),
+        Some("object") => type_signature(schema),
         Some(name) => name.to_owned(),
         None => "any".to_owned(),
     }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answer::{Answer, is_beneath};
-use crate::excerpt::shown;
+use crate::excerpt::shown_on_one_line;
 use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
@@ -28,23 +28,23 @@ const DEFAULT_FILES: u64 = 8;
 /// More than this is a listing.
 const MOST_FILES: u64 = 50;
 /// Definitions of a name that are shown before the files.
-const DEFINITIONS: usize = 5;
+const MAX_DEFINITIONS: usize = 5;
 /// Passages of a file.
-const PASSAGES: usize = 2;
+const MAX_PASSAGES: usize = 2;
 /// Files whose passages are shown at length.
 const AT_LENGTH: usize = 3;
 /// Lines of a passage of the first files, and of others.
-const LINES: (usize, usize) = (10, 4);
+const PASSAGE_LINES: (usize, usize) = (10, 4);
 /// Reasons that are given of a file.
-const REASONS: usize = 3;
+const MAX_REASONS: usize = 3;
 /// Files that the session looked at last, whose neighbours count a little: it works on some at a
 /// time.
-const RECENT: usize = 5;
+const MAX_RECENT: usize = 5;
 /// A query is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 80;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct SearchCodeArguments {
     /// Question, error or name
     query: String,
     /// Directory
@@ -62,28 +62,28 @@ impl SearchCode {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description =
             "Ranks the project's files for a question, an error or a name, with the lines that matter.";
-        Self { shape: Shape::of::<Arguments>("search_code", description, root) }
+        Self { shape: Shape::of::<SearchCodeArguments>("search_code", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = self.shape.read(&input)?;
-        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        let arguments: SearchCodeArguments = self.shape.read(&input)?;
+        let under = self.shape.read_directory("path", arguments.path.as_deref())?;
         let query = Query::new(&arguments.query, &mut Tokenizer::new());
         if query.is_empty() {
             return Err(self
                 .shape
-                .refuse("`query` has no word that can be looked for; search_text takes any text"));
+                .argument_error("`query` has no word that can be looked for; search_text takes any text"));
         }
         let limit = how_many(arguments.limit, DEFAULT_FILES, MOST_FILES);
         let history = context.index.history().await;
         let context = context.clone();
-        let wanted = Wanted { text: arguments.query, query, under, limit, history };
-        in_background(move || search(&context, &wanted)).await
+        let wanted = SearchRequest { text: arguments.query, query, under, limit, history };
+        in_background(move || search_code(&context, &wanted)).await
     }
 }
 
 /// The request of a call.
-struct Wanted {
+struct SearchRequest {
     text: String,
     query: Query,
     under: Option<RelPath>,
@@ -91,28 +91,28 @@ struct Wanted {
     history: Option<Arc<History>>,
 }
 
-fn search(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
-    let Wanted { text, query, under, limit, history } = wanted;
+fn search_code(context: &ToolContext, wanted: &SearchRequest) -> Result<ToolOutput, ToolError> {
+    let SearchRequest { text, query, under, limit, history } = wanted;
     let (under, limit) = (under.as_ref(), *limit);
     if let Some(path) = under.filter(|path| !matches!(context.workspace.stat(path), Ok(Some(_)))) {
         return Err(not_found(&context.workspace, path.clone()));
     }
-    let asked = context.index.ask(&context.cancel)?;
+    let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
     // Those that aren't beneath the directory, or that a rule keeps back, are left out afterwards.
     let most = if under.is_some() { MAX_LIMIT } else { limit * 2 };
-    let near = context.index.near(&asked, &context.seen.recent(RECENT));
-    let (similar, without) = context.index.similar(&asked, text);
+    let near = context.index.near_files(&asked, &context.seen.recent_files(MAX_RECENT));
+    let (similar, without) = context.index.similar_files(&asked, text);
     let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
     let found =
         Searcher::new().search(snapshot, history.as_deref(), query, Context { near: &near, vectors }, most);
     let without = without.map(|why| format!("[note: vectors don't count this time: {why}]\n"));
     let mut answer = Answer::new(context, &format!("{}{}", asked.note, without.unwrap_or_default()));
     let mut any = false;
-    for one in found.definitions.iter().filter(|one| one.matched <= Match::Prefix).take(DEFINITIONS) {
+    for one in found.definitions.iter().filter(|one| one.matched <= Match::Prefix).take(MAX_DEFINITIONS) {
         let path = snapshot.path_of(one.file).filter(|path| is_beneath(path.as_bytes(), under));
         if let Some(path) = path.filter(|path| answer.may_show(path)) {
-            any |= answer.line(&definition(&path, one));
+            any |= answer.add_line(&definition_line(&path, one));
         }
     }
     let mut terms = Terms::of(query);
@@ -123,47 +123,50 @@ fn search(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolErro
         }
         let Ok(path) = RelPath::parse(&hit.path) else { continue };
         if answer.may_show(&path) {
-            any |= answer.line(&format!("{path}  ({})", why(hit)));
-            let lines = if shown < AT_LENGTH { LINES.0 } else { LINES.1 };
-            for passage in hit.passages.iter().take(PASSAGES) {
-                show(&mut answer, &path, passage, lines, &mut terms);
+            any |= answer.add_line(&format!("{path}  ({})", reasons_line(hit)));
+            let lines = if shown < AT_LENGTH { PASSAGE_LINES.0 } else { PASSAGE_LINES.1 };
+            for passage in hit.passages.iter().take(MAX_PASSAGES) {
+                show_passage(&mut answer, &path, passage, lines, &mut terms);
             }
             shown += 1;
         }
     }
-    let empty = (!any).then(|| nothing(snapshot));
-    Ok(ToolOutput::text(answer.conclude(empty, "a narrower query, path or limit shows what matters most")))
+    let empty = (!any).then(|| nothing_found(snapshot));
+    Ok(ToolOutput::text(answer.into_text(empty, "a narrower query, path or limit shows what matters most")))
 }
 
-fn nothing(snapshot: &Snapshot) -> String {
+fn nothing_found(snapshot: &Snapshot) -> String {
     format!("Nothing was found among {} files.\n", snapshot.totals().files)
 }
 
-fn definition(path: &RelPath, one: &Definition) -> String {
+fn definition_line(path: &RelPath, one: &Definition) -> String {
     let name = full_name(&one.scope, &one.name);
     let told = if one.signature.is_empty() { String::new() } else { format!("  {}", one.signature) };
     format!("defined: {path}:{} {} {name}{told}", one.name_line, one.kind.name())
 }
 
-fn why(hit: &FileHit) -> String {
-    let reasons = hit.why.iter().take(REASONS);
+fn reasons_line(hit: &FileHit) -> String {
+    let reasons = hit.why.iter().take(MAX_REASONS);
     let told: Vec<String> =
         reasons.map(|why| format!("{} {:.0}%", why.signal.name(), why.share * 100.0)).collect();
     told.join(", ")
 }
 
 /// Shows where in a file: the lines of a passage that have the most of the query.
-fn show(answer: &mut Answer<'_>, path: &RelPath, passage: &Passage, most: usize, terms: &mut Terms) {
+fn show_passage(answer: &mut Answer<'_>, path: &RelPath, passage: &Passage, most: usize, terms: &mut Terms) {
     let Some(text) = answer.text_of(path) else { return };
-    let chosen: Vec<(u32, String)> =
-        terms.best(text, passage, most).into_iter().map(|(number, line)| (number, line.to_owned())).collect();
+    let chosen: Vec<(u32, String)> = terms
+        .best_lines(text, passage, most)
+        .into_iter()
+        .map(|(number, line)| (number, line.to_owned()))
+        .collect();
     let last = passage.first_line.saturating_add(passage.lines.saturating_sub(1));
     let inside = passage.symbol.as_deref().map_or(String::new(), |symbol| format!(" {symbol}"));
-    if !answer.line(&format!(" lines {}-{last}{inside}", passage.first_line)) {
+    if !answer.add_line(&format!(" lines {}-{last}{inside}", passage.first_line)) {
         return;
     }
     for (number, line) in chosen {
-        if !answer.numbered(number, &line) {
+        if !answer.add_numbered_line(number, &line) {
             return;
         }
     }
@@ -183,11 +186,11 @@ impl Terms {
 
     /// The lines of a passage that have the most of the query, in their order; the first ones where
     /// none has any.
-    fn best<'t>(&mut self, text: &'t str, passage: &Passage, most: usize) -> Vec<(u32, &'t str)> {
+    fn best_lines<'t>(&mut self, text: &'t str, passage: &Passage, most: usize) -> Vec<(u32, &'t str)> {
         let first = passage.first_line.max(1);
         let lines = (first..).zip(text.lines().skip(first as usize - 1)).take(passage.lines as usize);
         let mut scored: Vec<(f32, u32, &str)> =
-            lines.map(|(number, line)| (self.score(line), number, line)).collect();
+            lines.map(|(number, line)| (self.score_line(line), number, line)).collect();
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         if scored.first().is_some_and(|best| best.0 > 0.0) {
             scored.retain(|one| one.0 > 0.0);
@@ -197,7 +200,7 @@ impl Terms {
         scored.into_iter().map(|(_, number, line)| (number, line)).collect()
     }
 
-    fn score(&mut self, line: &str) -> f32 {
+    fn score_line(&mut self, line: &str) -> f32 {
         let (mut score, mut seen): (f32, Vec<String>) = (0.0, Vec::new());
         let weights = &self.weights;
         self.tokenizer.begin();
@@ -217,13 +220,15 @@ impl Tool for SearchCode {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
+        let arguments: SearchCodeArguments = self.shape.read(input)?;
         self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "search the code".to_owned() };
-        format!("search the code for `{}`", shown(&arguments.query, SUMMARY_BYTES))
+        let Ok(arguments) = self.shape.read::<SearchCodeArguments>(input) else {
+            return "search the code".to_owned();
+        };
+        format!("search the code for `{}`", shown_on_one_line(&arguments.query, SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {

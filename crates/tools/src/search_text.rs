@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::{clip, shown};
+use crate::excerpt::{clip_to_bytes, shown_on_one_line};
 use crate::read_file::without_settings;
 use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
@@ -44,7 +44,7 @@ const WORTH_IT: usize = 200;
 const SUMMARY_BYTES: usize = 80;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct SearchTextArguments {
     /// Regular expression
     pattern: String,
     /// File or directory
@@ -80,18 +80,18 @@ struct Search {
 impl SearchText {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Searches the project's files for a regular expression, line by line.";
-        Self { shape: Shape::of::<Arguments>("search_text", description, root) }
+        Self { shape: Shape::of::<SearchTextArguments>("search_text", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = self.shape.read(&input)?;
-        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        let arguments: SearchTextArguments = self.shape.read(&input)?;
+        let under = self.shape.read_directory("path", arguments.path.as_deref())?;
         if arguments.pattern.is_empty() {
-            return Err(self.shape.refuse("`pattern` is empty"));
+            return Err(self.shape.argument_error("`pattern` is empty"));
         }
         let multi_line = arguments.pattern.contains("\\n") || arguments.pattern.contains('\n');
         let ignore_case = arguments.ignore_case.unwrap_or(false);
-        let (matcher, note) = compile(&arguments.pattern, ignore_case, multi_line)?;
+        let (matcher, note) = compile_pattern(&arguments.pattern, ignore_case, multi_line)?;
         let looked_up = if note.is_some() { literal(&arguments.pattern) } else { arguments.pattern.clone() };
         let search = Search {
             matcher,
@@ -100,7 +100,7 @@ impl SearchText {
             note,
             multi_line,
             under,
-            glob: self.shape.glob(arguments.glob)?,
+            glob: self.shape.read_glob(arguments.glob)?,
             around: how_many(arguments.context, 0, MOST_CONTEXT),
             matches: how_many(arguments.limit, DEFAULT_MATCHES, MOST_MATCHES),
         };
@@ -110,7 +110,7 @@ impl SearchText {
 }
 
 /// Compiles `pattern`; one that is no regular expression is searched for as it stands.
-fn compile(
+fn compile_pattern(
     pattern: &str,
     ignore_case: bool,
     multi_line: bool,
@@ -138,7 +138,7 @@ fn compile(
     let matcher =
         builder.fixed_strings(true).build(pattern).map_err(|error| ToolError::Pattern(error.to_string()))?;
     let reason = error.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
-    let reason = clip(reason, LINE_BYTES);
+    let reason = clip_to_bytes(reason, LINE_BYTES);
     Ok((matcher, Some(format!("[not a regular expression ({reason}), so searched for as plain text]\n"))))
 }
 
@@ -196,7 +196,7 @@ impl Search {
             let searched = searcher.search_slice(&self.matcher, text.as_bytes(), &mut found);
             searched.map_err(|error| ToolError::Pattern(error.to_string()))?;
         }
-        Ok(ToolOutput::text(found.conclude(files, too_large, withheld, more_files)))
+        Ok(ToolOutput::text(found.into_text(files, too_large, withheld, more_files)))
     }
 
     /// Files of which the index knows that the pattern matches nowhere in them: they needn't be
@@ -206,7 +206,7 @@ impl Search {
         if files < WORTH_IT {
             return Ok(HashSet::new());
         }
-        let asked = match context.index.ask(&context.cancel) {
+        let asked = match context.index.snapshot(&context.cancel) {
             Ok(asked) => asked,
             Err(ToolError::Cancelled) => return Err(ToolError::Cancelled),
             Err(_) => return Ok(HashSet::new()),
@@ -280,7 +280,7 @@ impl Found<'_> {
         true
     }
 
-    fn conclude(mut self, files: usize, too_large: usize, withheld: usize, more_files: bool) -> String {
+    fn into_text(mut self, files: usize, too_large: usize, withheld: usize, more_files: bool) -> String {
         if self.matches == 0 {
             self.text.push_str(&format!("No matches in {files} files."));
         } else if self.full {
@@ -351,15 +351,15 @@ impl Tool for SearchText {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
+        let arguments: SearchTextArguments = self.shape.read(input)?;
         self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "search".to_owned() };
-        let pattern = shown(&arguments.pattern, SUMMARY_BYTES);
+        let Ok(arguments) = self.shape.read::<SearchTextArguments>(input) else { return "search".to_owned() };
+        let pattern = shown_on_one_line(&arguments.pattern, SUMMARY_BYTES);
         match arguments.path.or(arguments.glob) {
-            Some(place) => format!("search `{pattern}` in {}", shown(&place, SUMMARY_BYTES)),
+            Some(place) => format!("search `{pattern}` in {}", shown_on_one_line(&place, SUMMARY_BYTES)),
             None => format!("search `{pattern}`"),
         }
     }

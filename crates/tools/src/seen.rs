@@ -35,7 +35,7 @@ pub struct SeenFile {
     pub seen: ContentHash,
     /// The hash of the content that was last known to be there; absent when the file was gone.
     pub known: Option<ContentHash>,
-    /// True if `known` came to be outside of the session, and was [noticed](Seen::noticed).
+    /// True if `known` came to be outside of the session, and was [noticed](Seen::note_told).
     #[serde(default)]
     pub outside: bool,
 }
@@ -95,14 +95,14 @@ impl Seen {
 
     /// Remembers that the session itself left `path` like this, or took it away, without the model
     /// seeing it. Of a file that wasn't seen nothing is remembered.
-    pub fn left(&self, path: &RelPath, hash: Option<ContentHash>) {
-        self.lock_state().know(path, hash, false);
+    pub fn note_written(&self, path: &RelPath, hash: Option<ContentHash>) {
+        self.lock_state().remember(path, hash, false);
     }
 
     /// Remembers that the model was told of somebody else's change, which left `path` like this or
     /// gone.
-    pub fn noticed(&self, path: &RelPath, hash: Option<ContentHash>) {
-        self.lock_state().know(path, hash, true);
+    pub fn note_told(&self, path: &RelPath, hash: Option<ContentHash>) {
+        self.lock_state().remember(path, hash, true);
     }
 
     /// Remembers how the session itself left these files, by whatever names they were seen.
@@ -118,13 +118,13 @@ impl Seen {
         });
         let hashes = workspace.fingerprints(&paths);
         for (path, hash) in paths.iter().zip(hashes) {
-            self.left(path, hash);
+            self.note_written(path, hash);
         }
     }
 
     /// Compares the present content of `path`, given by its hash, with the seen content.
     #[must_use]
-    pub fn sight(&self, path: &RelPath, hash: &ContentHash) -> Sight {
+    pub fn compare(&self, path: &RelPath, hash: &ContentHash) -> Sight {
         let mut state = self.lock_state();
         let used = state.tick();
         match state.files.get_mut(path) {
@@ -144,11 +144,11 @@ impl Seen {
 
     /// Returns true if `path` was there when it was last heard of, which is to be asked when it
     /// isn't. From then on its being gone is known.
-    pub(crate) fn misses(&self, path: &RelPath) -> bool {
+    pub(crate) fn is_missing(&self, path: &RelPath) -> bool {
         let mut state = self.lock_state();
         let was_there = state.files.get(path).is_some_and(|file| file.known.is_some());
         if was_there {
-            state.know(path, None, true);
+            state.remember(path, None, true);
         }
         was_there
     }
@@ -164,7 +164,7 @@ impl Seen {
 
     /// The files that were read or written last and are there, the last one first.
     #[must_use]
-    pub fn recent(&self, most: usize) -> Vec<RelPath> {
+    pub fn recent_files(&self, most: usize) -> Vec<RelPath> {
         let state = self.lock_state();
         let there = state.files.iter().filter(|(_, file)| file.known.is_some());
         let mut files: Vec<(u64, &RelPath)> = there.map(|(path, file)| (file.used, path)).collect();
@@ -178,7 +178,7 @@ impl Seen {
         let mut state = self.lock_state();
         for SeenFile { path, seen, known, outside } in entries {
             state.put(path.clone(), seen, None);
-            state.know(&path, known, outside);
+            state.remember(&path, known, outside);
             state.changed.remove(&path);
         }
     }
@@ -195,7 +195,7 @@ impl Seen {
 
     /// Returns the changes in `path` since the model saw it; `None` if the seen text isn't kept any
     /// more.
-    pub(crate) fn difference(
+    pub(crate) fn difference_since(
         &self,
         workspace: &Workspace,
         path: &RelPath,
@@ -215,7 +215,7 @@ impl Seen {
         };
         let diff = unified_diff(path, Some(before.as_bytes()), Some(now.text()?.as_bytes()));
         let hunks = diff.find("\n@@").and_then(|at| diff.get(at + 1..))?;
-        Some(shortened(hunks))
+        Some(shorten_hunks(hunks))
     }
 
     /// Entries are inserted whole, so the data is valid after a panic too.
@@ -258,7 +258,7 @@ impl SeenState {
         }
     }
 
-    fn know(&mut self, path: &RelPath, known: Option<ContentHash>, outside: bool) {
+    fn remember(&mut self, path: &RelPath, known: Option<ContentHash>, outside: bool) {
         let Some(file) = self.files.get_mut(path) else { return };
         if (file.known, file.outside) != (known, outside) {
             (file.known, file.outside) = (known, outside);
@@ -279,7 +279,7 @@ impl Known {
 }
 
 /// As many lines as fit.
-fn shortened(hunks: &str) -> Difference {
+fn shorten_hunks(hunks: &str) -> Difference {
     if hunks.len() <= DIFF_BYTES {
         return Difference { text: hunks.to_owned(), whole: true };
     }

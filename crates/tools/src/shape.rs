@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::ToolError;
-use crate::arguments::fit;
-use crate::schema::{schema_of, signature};
+use crate::arguments::fit_to_schema;
+use crate::schema::{schema_of, type_signature};
 
 /// Maximum number of paths searched for a suggestion.
 const MAX_CANDIDATES: usize = 20_000;
@@ -55,47 +55,48 @@ impl Shape {
 
     /// Reads the arguments.
     pub(crate) fn read<A: DeserializeOwned>(&self, input: &Value) -> Result<A, ToolError> {
-        let fitted = fit(&self.schema, input.clone()).map_err(|problems| self.refuse(problems))?;
-        serde_json::from_value(fitted).map_err(|error| self.refuse(error.to_string()))
+        let fitted =
+            fit_to_schema(&self.schema, input.clone()).map_err(|problems| self.argument_error(problems))?;
+        serde_json::from_value(fitted).map_err(|error| self.argument_error(error.to_string()))
     }
 
     /// Returns the effects of a call that only reads beneath a directory.
     pub(crate) fn reads_beneath(&self, path: Option<&str>) -> Result<Effects, ToolError> {
-        Ok(Effects { reads: self.directory("path", path)?.into_iter().collect(), ..Effects::default() })
+        Ok(Effects { reads: self.read_directory("path", path)?.into_iter().collect(), ..Effects::default() })
     }
 
     /// An error about the arguments.
-    pub(crate) fn refuse(&self, problems: impl Into<String>) -> ToolError {
+    pub(crate) fn argument_error(&self, problems: impl Into<String>) -> ToolError {
         ToolError::Arguments {
             tool: self.name,
             problems: problems.into(),
-            signature: signature(&self.schema),
+            signature: type_signature(&self.schema),
         }
     }
 
     /// Reads a file's path: relative to the root, or absolute and beneath it.
     pub(crate) fn path(&self, given: &str) -> Result<RelPath, ToolError> {
-        self.relative("path", given)?.ok_or_else(|| ToolError::Path {
+        self.relative_path("path", given)?.ok_or_else(|| ToolError::Path {
             argument: "path",
             reason: "this is the project's root; name a file in it".to_owned(),
         })
     }
 
     /// Reads a directory's path; `None` is the root.
-    pub(crate) fn directory(
+    pub(crate) fn read_directory(
         &self,
         argument: &'static str,
         given: Option<&str>,
     ) -> Result<Option<RelPath>, ToolError> {
-        given.map_or(Ok(None), |given| self.relative(argument, given))
+        given.map_or(Ok(None), |given| self.relative_path(argument, given))
     }
 
     /// Takes a glob that is cheap to compile; none for an empty one.
-    pub(crate) fn glob(&self, given: Option<String>) -> Result<Option<String>, ToolError> {
+    pub(crate) fn read_glob(&self, given: Option<String>) -> Result<Option<String>, ToolError> {
         let Some(glob) = given.filter(|glob| !glob.is_empty()) else { return Ok(None) };
         let braces = glob.matches('{').count();
         if glob.len() > GLOB_BYTES || braces > GLOB_BRACES {
-            return Err(self.refuse(format!(
+            return Err(self.argument_error(format!(
                 "`glob` has {} bytes and {braces} braces, at most {GLOB_BYTES} and {GLOB_BRACES}; use a simpler one",
                 glob.len()
             )));
@@ -103,7 +104,7 @@ impl Shape {
         Ok(Some(glob))
     }
 
-    fn relative(&self, argument: &'static str, given: &str) -> Result<Option<RelPath>, ToolError> {
+    fn relative_path(&self, argument: &'static str, given: &str) -> Result<Option<RelPath>, ToolError> {
         let stripped = self.root.as_deref().and_then(|root| Path::new(given).strip_prefix(root).ok());
         let text = stripped.map_or(given.as_bytes(), |inside| inside.as_os_str().as_encoded_bytes());
         match RelPath::parse(text) {

@@ -172,7 +172,7 @@ impl ToolOutput {
     /// The same with the files that were changed, and a word on names among them that other systems
     /// can't have.
     #[must_use]
-    pub fn changing(mut self, workspace: &Workspace, changes: Vec<FileChange>) -> Self {
+    pub fn with_changes(mut self, workspace: &Workspace, changes: Vec<FileChange>) -> Self {
         let told = names_told(workspace, &changes);
         if let Some(ResultPart::Text { text }) = self.parts.last_mut().filter(|_| !told.is_empty()) {
             if !text.ends_with('\n') {

@@ -55,7 +55,7 @@ impl Unread {
         let dropped = std::mem::take(&mut self.dropped);
         if goes_on {
             let last = if tail.is_empty() { &mut head } else { &mut tail };
-            self.head = last.split_off(last.len() - incomplete(last));
+            self.head = last.split_off(last.len() - incomplete_bytes(last));
         }
         let mut text = clean(&head);
         if dropped > 0 {
@@ -83,7 +83,7 @@ impl Unread {
 }
 
 /// Returns the number of trailing bytes of an incomplete UTF-8 character.
-fn incomplete(bytes: &[u8]) -> usize {
+fn incomplete_bytes(bytes: &[u8]) -> usize {
     let begin = bytes.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
     let Some(back) = begin.map(|back| back + 1) else { return 0 };
     let first = bytes.len().checked_sub(back).and_then(|at| bytes.get(at)).copied().unwrap_or_default();

@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::shown;
+use crate::excerpt::shown_on_one_line;
 use crate::shape::Shape;
-use crate::stale::stale;
+use crate::stale::stale_error;
 use crate::tool::in_background;
 use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -21,7 +21,7 @@ use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
 const SUMMARY_BYTES: usize = 120;
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct WriteFileArguments {
     path: String,
     content: String,
 }
@@ -35,11 +35,11 @@ impl WriteFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description =
             "Creates a file, or replaces one that you have read. To change parts of a file use edit_file.";
-        Self { shape: Shape::of::<Arguments>("write_file", description, root) }
+        Self { shape: Shape::of::<WriteFileArguments>("write_file", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = self.shape.read(&input)?;
+        let arguments: WriteFileArguments = self.shape.read(&input)?;
         let path = self.shape.path(&arguments.path)?;
         let context = context.clone();
         in_background(move || write(&context, path, arguments.content)).await
@@ -54,16 +54,16 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
         Err(WorkspaceError::TooLarge { .. }) => return Err(ToolError::NotSeen { path }),
         Err(error) => return Err(error.into()),
     };
-    if old.is_none() && context.seen.misses(&path) {
+    if old.is_none() && context.seen.is_missing(&path) {
         return Err(ToolError::GoneSince { path });
     }
     if let Some(old) = &old {
-        match context.seen.sight(&path, &old.hash) {
+        match context.seen.compare(&path, &old.hash) {
             Sight::Current => {}
             // An empty file has nothing in it to know.
             Sight::Never if old.size == 0 => {}
             Sight::Never => return Err(ToolError::NotSeen { path }),
-            Sight::Changed | Sight::ChangedByUs => return Err(stale(context, path, old)),
+            Sight::Changed | Sight::ChangedByUs => return Err(stale_error(context, path, old)),
         }
     }
     let had_mask = old.as_ref().and_then(FileContent::text).is_some_and(|old| old.contains(SECRET_MASK));
@@ -90,7 +90,7 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
         Some(_) => format!("Replaced {path} ({lines} lines{kept})"),
         None => format!("Created {path} ({lines} lines)"),
     };
-    Ok(ToolOutput::text(did).changing(&context.workspace, applied.changes))
+    Ok(ToolOutput::text(did).with_changes(&context.workspace, applied.changes))
 }
 
 /// The new text as bytes, in the old file's encoding and line endings, and what of that is worth
@@ -114,13 +114,13 @@ impl Tool for WriteFile {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: Arguments = self.shape.read(input)?;
+        let arguments: WriteFileArguments = self.shape.read(input)?;
         Ok(Effects { writes: vec![self.shape.path(&arguments.path)?], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<Arguments>(input) {
-            Ok(arguments) => format!("write {}", shown(&arguments.path, SUMMARY_BYTES)),
+        match self.shape.read::<WriteFileArguments>(input) {
+            Ok(arguments) => format!("write {}", shown_on_one_line(&arguments.path, SUMMARY_BYTES)),
             Err(_) => "write a file".to_owned(),
         }
     }

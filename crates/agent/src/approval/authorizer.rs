@@ -183,7 +183,7 @@ mod tests {
     async fn authorize(rules: &str, hooks: HooksBuilder, call: &ToolUse) -> (TestContext, Authorization) {
         let mut test = TestContext::new(&[]).await;
         test.set_rules(rules);
-        let registry = Arc::new(Registry::rooted(&test.root));
+        let registry = Arc::new(Registry::with_builtin_at(&test.root));
         let mut hooks = HookDispatch::new(hooks.build());
         let mut previews = OverlayPreviews::new(Arc::clone(&registry));
         let mut authorizer = Authorizer {

@@ -105,7 +105,7 @@ impl ToolRunner {
         let (log, custom, tool) = (cx.transcript.log().clone(), call.clone(), tool_name_of(cx, call));
         if self.has_running_commands() {
             // The changes of a background command are unknown until it ends.
-            cx.index.doubt();
+            cx.index.note_unknown_changes();
         }
         let context = ToolContext {
             workspace,
@@ -156,7 +156,7 @@ impl ToolRunner {
         // Command numbers start after the number of earlier calls, so that they stay unique after a
         // restart.
         let count = cx.transcript.state().call_ids.len() as u64;
-        let background = Arc::new(Background::new(notice).after(count));
+        let background = Arc::new(Background::new(notice).with_first_number(count));
         self.background_commands = Some(Arc::clone(&background));
         background
     }

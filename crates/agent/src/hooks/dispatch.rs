@@ -291,7 +291,7 @@ impl HookDispatch {
         let said = self.hooks.turn_end(&at, last_text, round).await;
         let mut context = self.apply_notes(cx, said.notes);
         let (touched, told) = record_changes(cx, seen, None, watched).await;
-        cx.index.changed(touched.iter().map(|change| &change.path));
+        cx.index.note_changed(touched.iter().map(|change| &change.path));
         context.extend(told);
         self.waiting_context.extend(context);
         match said.decision {

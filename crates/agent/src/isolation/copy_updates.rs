@@ -82,7 +82,7 @@ impl CopyUpdates {
         let text = refresh_notice(&taken, &merged, &conflicts);
         cx.transcript.emit(Event::CopyRefreshed { taken: taken.clone(), merged: merged.clone(), conflicts });
         mark_known(cx, seen, taken.iter().chain(&merged));
-        cx.index.doubt();
+        cx.index.note_unknown_changes();
         cx.transcript.remind_model(ReminderCategory::File, text);
         cx.transcript.flush().await?;
         let changed = !taken.is_empty() || !merged.is_empty();
@@ -97,7 +97,7 @@ fn mark_known<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a
         paths.filter(|path| known.iter().any(|file| file.path == **path)).cloned().collect();
     let hashes = cx.workspace.fingerprints(&paths);
     for (path, hash) in paths.iter().zip(hashes) {
-        seen.noticed(path, hash);
+        seen.note_told(path, hash);
     }
     cx.transcript.record_seen(seen);
 }

@@ -132,7 +132,7 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
     if let Some(hash) = hash {
         Arc::clone(&context.seen).record(outcome.rename.clone().unwrap_or_else(|| path.clone()), hash);
     }
-    Ok(ToolOutput::text(describe_edit(&path, &outcome)).changing(&context.workspace, applied.changes))
+    Ok(ToolOutput::text(describe_edit(&path, &outcome)).with_changes(&context.workspace, applied.changes))
 }
 
 /// Describes the applied edit, with notes on differences from the model's text.

@@ -170,7 +170,7 @@ mod tests {
     use crate::test_context::{TestContext, call};
 
     fn builder(test: &TestContext) -> RequestBuilder {
-        let mut registry = Registry::rooted(&test.root);
+        let mut registry = Registry::with_builtin_at(&test.root);
         registry.add(Box::new(apply_edit::ApplyEdit));
         RequestBuilder::new(Arc::new(registry), true)
     }

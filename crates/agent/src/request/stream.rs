@@ -33,7 +33,7 @@ pub(crate) async fn stream_reply(
         let Some(delta) = delta else { break };
         // Records the tree while the model works on the request.
         checkpoints.start_recording(cx);
-        cx.index.ahead();
+        cx.index.refresh_early();
         match delta? {
             Delta::Done(reply) => {
                 for event in pieces.end_all() {

@@ -143,7 +143,7 @@ mod tests {
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut opening = TaskOpening {
             cx: &mut test.cx,
-            requests: &RequestBuilder::new(Arc::new(Registry::rooted(&test.root)), true),
+            requests: &RequestBuilder::new(Arc::new(Registry::with_builtin_at(&test.root)), true),
             approvals: &mut test.approvals,
             hooks: &mut HookDispatch::new(hooks),
             supervision: &mut Supervision::new(todos, Arc::new(Schedule::default()), 0),

@@ -216,9 +216,9 @@ impl Step<'_> {
         } else if finished.abandoned && !ready.read_only {
             undo_partial_effects(self.cx, self.checkpoints, &seen, &ready.call, &mut finished).await;
         }
-        self.cx.index.changed(finished.changes.iter().map(|change| &change.path));
+        self.cx.index.note_changed(finished.changes.iter().map(|change| &change.path));
         if finished.abandoned && !ready.read_only {
-            self.cx.index.doubt();
+            self.cx.index.note_unknown_changes();
         }
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let notes = self.hooks.post_tool(self.cx, review, &seen, &ready, &mut finished, stop).await;
@@ -255,7 +255,7 @@ mod tests {
         tool: ClosureTool,
         stop: &CancellationToken,
     ) -> Result<(), AgentError> {
-        let mut registry = Registry::rooted(&test.root);
+        let mut registry = Registry::with_builtin_at(&test.root);
         registry.add(Box::new(tool));
         let registry = Arc::new(registry);
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));

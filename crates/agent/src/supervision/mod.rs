@@ -183,7 +183,7 @@ async fn notice_external_changes(cx: &mut Context, seen: &Seen, running: bool) -
     let now = run_blocking("looking at the files", move || workspace.fingerprints(&paths)).await?;
     let changes = find_external_changes(&known, &now);
     for (change, hash) in &changes {
-        seen.noticed(&change.path, *hash);
+        seen.note_told(&change.path, *hash);
         cx.transcript.emit(Event::FileChanged { change: change.clone() });
     }
     if let Some(text) = external_change_notice(&changes, running) {

@@ -23,7 +23,7 @@ fn the_system_prompt_and_the_tools_are_small() {
     let options = Options::new(place.path().join("state"), blobs);
     let workspace = Workspace::open(&project, options).unwrap();
     let listing = workspace.list(ListOptions::default()).unwrap();
-    let specs = Registry::builtin().specs();
+    let specs = Registry::with_builtin().specs();
     for mode in Mode::ALL {
         let packed = first(&Inputs {
             task: "a task",

@@ -1,5 +1,5 @@
-//! The reference pages under `docs/` are generated from the code. `cargo xtask docs` writes them, and these tests fail while
-//! a page is out of date.
+//! The reference pages under `docs/` are generated from the code. `cargo xtask docs` writes them,
+//! and these tests fail while a page is out of date.
 
 #![allow(
     clippy::unwrap_used,
@@ -98,7 +98,7 @@ fn hooks_page_is_current() {
 #[test]
 fn tools_page_is_current() {
     let mut page = String::new();
-    for spec in Registry::builtin().specs() {
+    for spec in Registry::with_builtin().specs() {
         page.push_str(&format!("## `{}`\n\n{}\n\n", spec.name, spec.description.trim()));
         let required = spec.input_schema.get("required").and_then(|names| names.as_array()).cloned();
         let required = required.unwrap_or_default();

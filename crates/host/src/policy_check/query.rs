@@ -78,7 +78,7 @@ impl PolicyQuery {
 /// Returns the effects of a call of `tool` on these paths: a tool that only reads reads them.
 fn effects_on(tool: &str, given: &[String]) -> Result<Effects, HostError> {
     let paths = parse_paths(given)?;
-    let reads = Registry::builtin().get(tool).is_ok_and(|tool| tool.is_read_only());
+    let reads = Registry::with_builtin().get(tool).is_ok_and(|tool| tool.is_read_only());
     let (reads, writes) = if reads { (paths, Vec::new()) } else { (Vec::new(), paths) };
     Ok(Effects { reads, writes, ..Effects::default() })
 }
@@ -201,7 +201,7 @@ impl PolicyAnswer {
 mod tests {
     #[test]
     fn rules_know_every_tool_by_name() {
-        for spec in super::Registry::builtin().specs() {
+        for spec in super::Registry::with_builtin().specs() {
             assert_eq!(journeyman_policy::check_tool_name(&spec.name, &|_| false), Ok(()));
         }
     }

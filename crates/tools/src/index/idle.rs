@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Core, LOOK, STOPPING, State};
+use super::{CANCEL_POLL, Core, IndexState, MAX_STOP_WAIT};
 use crate::ToolError;
 
 impl Core {
     /// Notes that it was used, and sees to it that it is put in order when it isn't any more.
-    pub(super) fn rest(self: &Arc<Self>, state: &mut State) {
+    pub(super) fn schedule_tidying(self: &Arc<Self>, state: &mut IndexState) {
         state.used = Some(Instant::now());
         if state.resting || state.closed {
             return;
@@ -35,7 +35,7 @@ impl Core {
     }
 
     /// Waits until nobody has asked for a while; nothing where the session ended before.
-    fn lock_when_idle(&self) -> Option<MutexGuard<'_, State>> {
+    fn lock_when_idle(&self) -> Option<MutexGuard<'_, IndexState>> {
         let mut state = self.lock();
         loop {
             if state.closed {
@@ -47,20 +47,20 @@ impl Core {
                 return Some(state);
             }
             // While it is being brought up to date, its end is news.
-            let left = left.max(LOOK);
+            let left = left.max(CANCEL_POLL);
             state = self.news.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Waits while it is being put in order: who does that has the right to write.
     pub(super) fn wait_until_tidy(&self, cancel: &CancellationToken) -> Result<(), ToolError> {
-        let end = Instant::now() + STOPPING;
+        let end = Instant::now() + MAX_STOP_WAIT;
         let mut state = self.lock();
         while state.tidying && Instant::now() < end {
             if cancel.is_cancelled() {
                 return Err(ToolError::Cancelled);
             }
-            state = self.news.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.news.wait_timeout(state, CANCEL_POLL).unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(())
     }

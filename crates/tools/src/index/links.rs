@@ -10,19 +10,19 @@ use journeyman_protocol::RelPath;
 
 /// Maximum time that a query waits for the first graph. A project of some thousand files has one by
 /// then, or has one kept.
-const WAIT: Duration = Duration::from_millis(300);
+const MAX_GRAPH_WAIT: Duration = Duration::from_millis(300);
 /// Files near to those that were looked at last, at most.
 const MAX_NEAR: usize = 400;
 
 /// The graph of the newest snapshot that one was made of.
 #[derive(Default)]
 pub(super) struct Links {
-    state: Mutex<State>,
+    state: Mutex<GraphState>,
     news: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct GraphState {
     known: Option<(Arc<Snapshot>, Arc<Graph>)>,
     making: bool,
 }
@@ -45,7 +45,7 @@ impl Links {
             });
             state.making = started.is_ok();
         }
-        let end = Instant::now() + WAIT;
+        let end = Instant::now() + MAX_GRAPH_WAIT;
         while state.making && state.known.is_none() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -57,7 +57,7 @@ impl Links {
     }
 
     /// Returns the files at most two steps away from some files, by their numbers in the snapshot.
-    pub(super) fn near(
+    pub(super) fn near_files(
         self: &Arc<Self>,
         project: &Arc<Project>,
         snapshot: &Arc<Snapshot>,

@@ -10,7 +10,7 @@ use journeyman_index::vectors::{Similar, Vectorer, Vectors, View};
 use journeyman_policy::secrets::Redactor;
 
 /// After a failure a model isn't asked again for so long: each time may take until its deadline.
-const REST: Duration = Duration::from_secs(60);
+const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Gives the model that the user named, or says why it can't be used; `None` where none is named.
 pub type FindVectorer = dyn Fn() -> Result<Option<Vectorer>, String> + Send + Sync;
@@ -20,11 +20,11 @@ pub(super) struct VectorSearch {
     find: Arc<FindVectorer>,
     /// The directory of the project's vectors.
     directory: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<VectorState>,
 }
 
 #[derive(Default)]
-enum State {
+enum VectorState {
     #[default]
     Unopened,
     /// There are none, or the model couldn't be opened.
@@ -45,13 +45,13 @@ impl VectorSearch {
     }
 
     /// The same for a copy of the project: its files' vectors are known by their content.
-    pub(super) fn again(&self) -> Self {
+    pub(super) fn for_copy(&self) -> Self {
         Self::new(Arc::clone(&self.find), self.directory.clone())
     }
 
     /// Returns the results similar to a query with their weight, and a note if they are
     /// unavailable. Nothing is sent that the redactor knows for a secret.
-    pub(super) fn similar(
+    pub(super) fn similar_files(
         &self,
         snapshot: &Arc<Snapshot>,
         query: &str,
@@ -59,16 +59,16 @@ impl VectorSearch {
     ) -> (Option<(Similar, f32)>, Option<String>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut note = None;
-        if matches!(*state, State::Unopened) {
+        if matches!(*state, VectorState::Unopened) {
             let opened = self.open();
             *state = opened.unwrap_or_else(|error| {
                 note = Some(error);
-                State::Without
+                VectorState::Without
             });
         }
-        let State::Open(open) = &mut *state else { return (None, note) };
+        let VectorState::Open(open) = &mut *state else { return (None, note) };
         let Open { model, vectors, view, failed } = &mut **open;
-        if failed.is_some_and(|at| at.elapsed() < REST) {
+        if failed.is_some_and(|at| at.elapsed() < RETRY_AFTER) {
             return (None, None);
         }
         if view.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, snapshot)) {
@@ -87,9 +87,9 @@ impl VectorSearch {
         }
     }
 
-    fn open(&self) -> Result<State, String> {
-        let Some(model) = (self.find)()? else { return Ok(State::Without) };
+    fn open(&self) -> Result<VectorState, String> {
+        let Some(model) = (self.find)()? else { return Ok(VectorState::Without) };
         let vectors = Vectors::open(&self.directory, &*model.embedder).map_err(|error| error.to_string())?;
-        Ok(State::Open(Box::new(Open { model, vectors, view: None, failed: None })))
+        Ok(VectorState::Open(Box::new(Open { model, vectors, view: None, failed: None })))
     }
 }

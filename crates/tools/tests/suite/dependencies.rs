@@ -67,7 +67,7 @@ fn what_the_session_changed_counts_at_once() {
     let bench = shop();
     bench.say("get_dependencies", json!({"path": "src/top.py"}));
     std::fs::write(bench.root.join("src/top.py"), "from .core import Ledger\nLedger()\n").unwrap();
-    bench.context.index.changed([&RelPath::parse("src/top.py").unwrap()]);
+    bench.context.index.note_changed([&RelPath::parse("src/top.py").unwrap()]);
     let told = bench.say("get_dependencies", json!({"path": "src/top.py"}));
     assert_eq!(told, "files that src/top.py needs: 1\nsrc/core.py  line 1; uses Ledger\n");
 }

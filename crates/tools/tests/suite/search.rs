@@ -109,7 +109,7 @@ fn what_was_just_written_is_found() {
     let bench = shop();
     bench.say("search_code", json!({"query": "doors"}));
     bench.say("write_file", json!({"path": "src/till.rs", "content": "pub fn count_coins() {}\n"}));
-    bench.context.index.changed([&journeyman_protocol::RelPath::parse("src/till.rs").unwrap()]);
+    bench.context.index.note_changed([&journeyman_protocol::RelPath::parse("src/till.rs").unwrap()]);
     let said = bench.say("get_symbols", json!({"name": "count_coins"}));
     assert!(said.starts_with("src/till.rs:1 function count_coins"), "{said}");
 }
@@ -144,7 +144,7 @@ fn text_is_found_by_the_index_as_by_a_scan() {
     std::fs::create_dir_all(blocked.context.workspace.state_dir()).unwrap();
     std::fs::write(blocked.context.workspace.state_dir().join("index"), "in the way").unwrap();
     scanned.index = Arc::new(SharedIndex::new(Arc::clone(&blocked.context.workspace), Arc::default(), None));
-    assert!(scanned.index.ask(&scanned.cancel).is_err());
+    assert!(scanned.index.snapshot(&scanned.cancel).is_err());
     for input in [
         json!({"pattern": "needle"}),
         json!({"pattern": "NEEDLE", "ignore_case": true}),
@@ -185,7 +185,7 @@ fn secrets_are_neither_indexed_nor_shown() {
         let said = bench.say("search_code", json!({"query": secret, "path": "src"}));
         assert!(!said.contains("config.rs"), "{said}");
     }
-    let snapshot = bench.context.index.ask(&bench.context.cancel).unwrap().snapshot;
+    let snapshot = bench.context.index.snapshot(&bench.context.cancel).unwrap().snapshot;
     let mut kept = 0;
     for word in [token.to_lowercase().as_str(), "hunter2hunter2", "hunter2"] {
         snapshot.chunks_with(word, |_, _| kept += 1);

@@ -113,7 +113,7 @@ fn what_a_command_of_the_session_changed_is_its_own_and_unseen() {
         [entry("a", "one\n", Some(two)), entry("b", "one\n", None), entry("link", "one\n", Some(two))];
     assert_eq!(bench.context.seen.take_changes(), expected);
     assert_eq!(bench.context.seen.take_changes(), []);
-    assert_eq!(bench.context.seen.sight(&rel("a"), &hash(two)), Sight::ChangedByUs);
+    assert_eq!(bench.context.seen.compare(&rel("a"), &hash(two)), Sight::ChangedByUs);
     // A whole file is only replaced by who knows it; a quoted text has to be there anyway.
     let said = bench.say("write_file", json!({"path": "a", "content": "x"}));
     assert!(
@@ -132,9 +132,9 @@ fn entries_come_back_from_a_log() {
     let seen = Seen::default();
     seen.record(rel("b"), hash("1"));
     seen.record(rel("a"), hash("1"));
-    seen.noticed(&rel("a"), Some(hash("2")));
-    seen.left(&rel("b"), Some(hash("3")));
-    seen.left(&rel("unknown"), Some(hash("3")));
+    seen.note_told(&rel("a"), Some(hash("2")));
+    seen.note_written(&rel("b"), Some(hash("3")));
+    seen.note_written(&rel("unknown"), Some(hash("3")));
     let log = serde_json::to_string(&seen.take_changes()).unwrap();
     let again = Seen::default();
     again.restore(serde_json::from_str::<Vec<SeenFile>>(&log).unwrap());
@@ -142,7 +142,7 @@ fn entries_come_back_from_a_log() {
     assert_eq!(again.take_changes(), []);
     let sights = [("a", "1"), ("a", "2"), ("b", "3"), ("b", "4"), ("c", "1")];
     let expected = [Sight::Current, Sight::Changed, Sight::ChangedByUs, Sight::Changed, Sight::Never];
-    assert_eq!(sights.map(|(path, text)| again.sight(&rel(path), &hash(text))), expected);
+    assert_eq!(sights.map(|(path, text)| again.compare(&rel(path), &hash(text))), expected);
     seen.record(rel("a"), hash("1"));
     assert_eq!(seen.take_changes().len(), 1, "seen again is known again");
     seen.record(rel("a"), hash("1"));
@@ -154,8 +154,8 @@ fn the_least_recently_used_are_forgotten() {
     let seen = Seen::default();
     for nth in 0..5_000 {
         seen.record_text(rel(&format!("f{nth}")), hash("1"), &"x".repeat(1_000));
-        assert_eq!(seen.sight(&rel("f0"), &hash("1")), Sight::Current);
+        assert_eq!(seen.compare(&rel("f0"), &hash("1")), Sight::Current);
     }
     assert_eq!(seen.entries().len(), 4_096);
-    assert_eq!(seen.sight(&rel("f1"), &hash("1")), Sight::Never);
+    assert_eq!(seen.compare(&rel("f1"), &hash("1")), Sight::Never);
 }

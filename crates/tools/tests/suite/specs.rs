@@ -12,7 +12,7 @@ const BYTES_A_TOKEN: f64 = 3.5;
 
 #[test]
 fn the_built_in_tools_cost_few_tokens() {
-    let specs = Registry::builtin().specs();
+    let specs = Registry::with_builtin().specs();
     let bytes = serde_json::to_string(&specs).unwrap().len();
     let tokens = bytes as f64 / BYTES_A_TOKEN;
     println!("{} tools, {bytes} bytes, about {tokens:.0} tokens", specs.len());
@@ -21,8 +21,8 @@ fn the_built_in_tools_cost_few_tokens() {
 
 #[test]
 fn specs_are_the_same_every_time_and_plain() {
-    let specs = Registry::builtin().specs();
-    assert_eq!(specs, Registry::rooted("/elsewhere".as_ref()).specs());
+    let specs = Registry::with_builtin().specs();
+    assert_eq!(specs, Registry::with_builtin_at("/elsewhere".as_ref()).specs());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     assert_eq!(
         names,
@@ -66,7 +66,7 @@ fn specs_are_the_same_every_time_and_plain() {
 
 #[test]
 fn an_unknown_tool_gets_the_nearest_name() {
-    let tools = Registry::builtin();
+    let tools = Registry::with_builtin();
     let cases = [
         ("readfile", Some("read_file")),
         ("Read_File", Some("read_file")),
@@ -88,7 +88,7 @@ fn an_unknown_tool_gets_the_nearest_name() {
 
 /// A call's effects, as `reads | writes | command`, or the error.
 fn effects(tool: &str, input: &Value) -> String {
-    let tools = Registry::rooted("/home/me/p".as_ref());
+    let tools = Registry::with_builtin_at("/home/me/p".as_ref());
     let join = |paths: Vec<journeyman_protocol::RelPath>| {
         paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
@@ -173,7 +173,7 @@ fn hostile_arguments_are_refused_with_the_reason() {
 
 #[test]
 fn summaries_are_one_safe_line_whatever_the_arguments() {
-    let tools = Registry::builtin();
+    let tools = Registry::with_builtin();
     let cases = [
         ("read_file", json!({"path": "a", "offset": 9}), "read a from line 9"),
         ("read_file", json!(7), "read a file"),
@@ -199,7 +199,7 @@ fn summaries_are_one_safe_line_whatever_the_arguments() {
 
 #[test]
 fn only_what_changes_nothing_is_read_only() {
-    let tools = Registry::builtin();
+    let tools = Registry::with_builtin();
     let read_only: Vec<String> = tools
         .specs()
         .into_iter()
@@ -275,7 +275,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_arguments_are_judged_without_panic(input in any_json()) {
-        let tools = Registry::rooted("/home/me/p".as_ref());
+        let tools = Registry::with_builtin_at("/home/me/p".as_ref());
         for spec in tools.specs() {
             let tool = tools.get(&spec.name).unwrap();
             let summary = tool.summary(&input);

@@ -77,7 +77,7 @@ fn shop(model: &Arc<Letters>) -> Bench {
     let embedder: Arc<dyn Embedder> = Arc::clone(model) as Arc<dyn Embedder>;
     let vectorer = Vectorer { embedder, weight: 0.2, timeout: Duration::from_secs(60) };
     bench.context.index = Arc::new(index.with_vectors(Arc::new(move || Ok(Some(vectorer.clone())))));
-    let asked = bench.context.index.ask(&bench.context.cancel).unwrap();
+    let asked = bench.context.index.snapshot(&bench.context.cancel).unwrap();
     let vectors = Vectors::open(asked.project.index().directory(), &**model).unwrap();
     let stop = AtomicBool::new(false);
     let redactor = asked.project.index().redactor();
@@ -99,8 +99,8 @@ fn vectors_find_what_has_other_words() {
         Bench::new(&[("src/bell.py", b"def ring_bell():\n    # customer customer customer\n    return 1\n")]);
     let mut context = copy.context.clone();
     context.index = Arc::new(bench.context.index.of_copy(Arc::clone(&context.workspace)));
-    let asked = context.index.ask(&context.cancel).unwrap();
-    let (found, note) = context.index.similar(&asked, "client");
+    let asked = context.index.snapshot(&context.cancel).unwrap();
+    let (found, note) = context.index.similar_files(&asked, "client");
     assert_eq!((found.unwrap().0.chunks.len(), note), (1, None));
 }
 
@@ -164,7 +164,7 @@ fn what_is_near_to_what_was_looked_at_counts() {
     assert!(said.starts_with("b/two.py  (") && said.lines().next().unwrap().contains("near "), "{said}");
     // As the files are now, once that is known: what was near is near no more.
     std::fs::write(bench.root.join("app/main.py"), "from a.one import ring_bell\n\nring_bell()\n").unwrap();
-    bench.context.index.changed([&RelPath::parse("app/main.py").unwrap()]);
+    bench.context.index.note_changed([&RelPath::parse("app/main.py").unwrap()]);
     while !search().starts_with("a/one.py  (") {
         std::thread::yield_now();
     }

@@ -69,7 +69,7 @@ impl Place {
             copy: None,
             sandbox: Arc::new(sandbox(&self.0)),
             toolchains: Arc::new(toolchains(&host, &self.root())),
-            registry: Registry::rooted(&self.root()),
+            registry: Registry::with_builtin_at(&self.root()),
             policy: Policy::default(),
             redactor: Arc::new(Redactor::new(Vec::<String>::new())),
             hooks: journeyman_agent::hooks::Hooks::default(),

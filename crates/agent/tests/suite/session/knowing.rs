@@ -119,7 +119,7 @@ fn indexed(files: &[(String, String)]) -> Bench {
     let index = bench.parts(&Told::new([])).index;
     // A first answer may be of a part of the files.
     let asked = loop {
-        let asked = index.ask(&CancellationToken::new()).unwrap();
+        let asked = index.snapshot(&CancellationToken::new()).unwrap();
         if asked.note.is_empty() && !asked.snapshot.is_partial() {
             break asked;
         }
@@ -150,7 +150,8 @@ async fn the_first_prompt_has_what_an_index_finds() {
     assert!(outline.contains("deep/in/till.py\\n  def count_coins(drawer)\\n"), "{outline}");
     // What that depends on.
     assert!(outline.contains("deep/in/base.py\\n  class Ledger\\n"), "{outline}");
-    // One that changed since, and one that had a secret in it, are named, and nothing in them is told.
+    // One that changed since, and one that had a secret in it, are named, and nothing in them is
+    // told.
     assert!(outline.contains("deep/in/stale.py\\n") && outline.contains("deep/in/keys.py\\n"), "{outline}");
     for hidden in ["old_name", "new_name", "coins_key", "ghp_", "vault"] {
         assert!(!outline.contains(hidden), "{hidden}: {outline}");

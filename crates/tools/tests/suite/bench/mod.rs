@@ -75,7 +75,14 @@ impl Bench {
             background: Arc::new(Background::default()),
             needs: SandboxNeeds::NONE,
         };
-        Self { outside: base.clone(), tools: Registry::rooted(&root), root, context, live, _dir: dir }
+        Self {
+            outside: base.clone(),
+            tools: Registry::with_builtin_at(&root),
+            root,
+            context,
+            live,
+            _dir: dir,
+        }
     }
 
     /// Makes a call.

@@ -126,7 +126,7 @@ impl Bench {
 
     /// What a session works with.
     pub(crate) fn parts(&self, model: &Arc<impl Model + 'static>) -> SessionParts {
-        let mut registry = Registry::rooted(&self.root);
+        let mut registry = Registry::with_builtin_at(&self.root);
         for tool in &self.tools {
             registry.add(Box::new(Lent(Arc::clone(tool))));
         }
