@@ -17,7 +17,7 @@
 //! use journeyman_tools::{Registry, ToolError};
 //! use serde_json::json;
 //!
-//! let tools = Registry::rooted("/srv/project".as_ref());
+//! let tools = Registry::with_builtin_at("/srv/project".as_ref());
 //! let read = tools.get("read_file").unwrap();
 //! assert!(read.is_read_only());
 //! let effects = read.effects(&json!({ "path": "/srv/project/src/lib.rs", "limit": "20" })).unwrap();
