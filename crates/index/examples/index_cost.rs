@@ -71,7 +71,7 @@ fn parse(tree: &Path) -> Fallible<Value> {
                     let Ok(Bytes::Whole(read)) = source.read(&listed.path) else { continue };
                     let Ok(text) = String::from_utf8(read) else { continue };
                     let Some(language) = Language::detect(&listed.path.to_string(), &text) else { continue };
-                    if text.len() <= journeyman_index::analyser::MAX_PARSED
+                    if text.len() <= journeyman_index::analyser::MAX_PARSED_BYTES
                         && journeyman_syntax::parse::parse(language, &text).is_ok()
                     {
                         bytes.fetch_add(text.len(), Ordering::Relaxed);

@@ -22,7 +22,7 @@ use journeyman_git::Git;
 use journeyman_index::analyser::Analyser;
 use journeyman_index::analysis::{FileAnalysis, Stamp};
 use journeyman_index::history::History;
-use journeyman_index::query::{Context, Corpus as _, Memory, Query, Searcher};
+use journeyman_index::query::{Context, Corpus as _, MemoryCorpus, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_index::vectors::{Deadline, Embedder as _, EmbeddingPurpose, Model2Vec, Similar, beginning};
 use journeyman_protocol::{RelPath, SandboxTier};
@@ -99,7 +99,7 @@ fn main() {
             let ranked: Vec<_> = answer.files.iter().map(|hit| String::from_utf8_lossy(&hit.path)).collect();
             writeln!(options.out, "{}", json!({ "id": row["id"], "ranked": ranked })).unwrap();
             if let Some(out) = &mut options.signals {
-                let raw = searcher.raw(&corpus, history, &query);
+                let raw = searcher.raw_signals(&corpus, history, &query);
                 let files: Vec<_> =
                     raw.iter().map(|(file, signals)| json!([path(&corpus, *file), signals])).collect();
                 writeln!(out, "{}", json!({ "id": row["id"], "files": files })).unwrap();
@@ -204,7 +204,7 @@ fn place_of(mirror: &Path, repo: &str) -> Option<PathBuf> {
     found.next().map(|entry| entry.path().join("repo")).filter(|place| place.is_dir())
 }
 
-fn path(corpus: &Memory, file: u32) -> String {
+fn path(corpus: &MemoryCorpus, file: u32) -> String {
     corpus.file(file).map(|entry| String::from_utf8_lossy(entry.path).into_owned()).unwrap_or_default()
 }
 
@@ -215,7 +215,7 @@ fn corpus(
     known: &mut Known,
     analyst: &mut Analyser,
     only_source: bool,
-) -> (Memory, Vec<Arc<Vec<Vec<f32>>>>) {
+) -> (MemoryCorpus, Vec<Arc<Vec<Vec<f32>>>>) {
     let tree = Git::blocking(git.tree(commit)).unwrap().expect("the base commit isn't there");
     let wanted: Vec<_> = tree
         .into_iter()
@@ -250,7 +250,7 @@ fn corpus(
             known.facts.insert((file.path.clone(), file.blob.clone()), Arc::new(facts));
         }
     }
-    let (mut corpus, mut vectors) = (Memory::new(), Vec::new());
+    let (mut corpus, mut vectors) = (MemoryCorpus::new(), Vec::new());
     for file in wanted {
         let key = (file.path, file.blob);
         if let Some(facts) = known.facts.get(&key) {

@@ -20,21 +20,21 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Symbol, SymbolKind};
 
 pub use content::MAX_BYTES;
-pub(crate) use content::decoded;
-pub(crate) use purpose::purpose;
+pub(crate) use content::decode_utf16;
+pub(crate) use purpose::purpose_of_file;
 
 use crate::analysis::{Chunk, Content, Count, FileAnalysis, Flags, IndexedSymbol, Reference, Stamp, Terms};
 use crate::texts::{Interner, Texts};
 use crate::tokens::Tokenizer;
-use trigrams::Trigrams;
+use trigrams::TrigramCollector;
 
 /// Weight of the words of a file's name in each chunk; the words of its directories count once.
-const NAME_TIMES: u32 = 2;
+const FILE_NAME_WEIGHT: u32 = 2;
 /// Maximum symbols of a file. Files with more are data.
 const MAX_SYMBOLS: usize = 20_000;
 /// Maximum bytes of a text that is parsed. Longer ones are data or generated; only their words are
 /// indexed.
-pub const MAX_PARSED: usize = 2 << 20;
+pub const MAX_PARSED_BYTES: usize = 2 << 20;
 /// Maximum references of a file.
 const MAX_REFERENCES: usize = 100_000;
 /// Maximum imports of a file.
@@ -42,15 +42,17 @@ const MAX_IMPORTS: usize = 10_000;
 /// Maximum sections of a document.
 const MAX_SECTIONS: usize = 10_000;
 /// Languages without references.
-const DOCUMENTS: [Language; 4] = [Language::Json, Language::Yaml, Language::Toml, Language::Html];
+const LANGUAGES_WITHOUT_REFERENCES: [Language; 4] =
+    [Language::Json, Language::Yaml, Language::Toml, Language::Html];
 /// Kinds of symbols whose names aren't names of code: keys of a document.
-const KEYS: [SymbolKind; 4] = [SymbolKind::Key, SymbolKind::Table, SymbolKind::Element, SymbolKind::Rule];
+const DOCUMENT_KEY_KINDS: [SymbolKind; 4] =
+    [SymbolKind::Key, SymbolKind::Table, SymbolKind::Element, SymbolKind::Rule];
 
 /// Analyses files. ReferenceCollector by one thread: it caches words, and reuses its tables.
 #[derive(Debug, Default)]
 pub struct Analyser {
     tokenizer: Tokenizer,
-    trigrams: Trigrams,
+    trigrams: TrigramCollector,
     redactor: Arc<Redactor>,
 }
 
@@ -64,17 +66,17 @@ impl Analyser {
     /// Creates an analyser that also leaves out the secrets of this redactor. Texts with the shape
     /// of a secret are always left out.
     #[must_use]
-    pub fn redacting(redactor: Arc<Redactor>) -> Self {
+    pub fn with_redactor(redactor: Arc<Redactor>) -> Self {
         Self { redactor, ..Self::default() }
     }
 
     /// Returns the analysis of a file that wasn't read.
     #[must_use]
-    pub fn unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
-        let mut facts = bare(path, stamp, content);
-        facts.flags = purpose(&path.to_string(), "");
+    pub fn describe_unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
+        let mut facts = empty_analysis(path, stamp, content);
+        facts.flags = purpose_of_file(&path.to_string(), "");
         self.tokenizer.begin();
-        facts.path_counts = self.path_counts(path);
+        facts.path_counts = self.count_path_words(path);
         facts.terms = self.tokenizer.terms();
         facts
     }
@@ -82,65 +84,66 @@ impl Analyser {
     /// Analyses a file.
     #[must_use]
     pub fn analyse(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileAnalysis {
-        self.look(path, stamp, bytes, true)
+        self.analyse_bytes(path, stamp, bytes, true)
     }
 
     /// Analyses a file without parsing it, in a fraction of the time.
     #[must_use]
     pub fn analyse_text(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileAnalysis {
-        self.look(path, stamp, bytes, false)
+        self.analyse_bytes(path, stamp, bytes, false)
     }
 
-    fn look(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8], parsed: bool) -> FileAnalysis {
-        let (content, text) = content::read(bytes);
-        let (text, veiled) = without_secrets(text, &self.redactor);
+    fn analyse_bytes(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8], parsed: bool) -> FileAnalysis {
+        let (content, text) = content::read_content(bytes);
+        let (text, veiled) = blank_secrets(text, &self.redactor);
         if !matches!(content, Content::Text | Content::Minified) {
-            return self.unread(path, stamp, content);
+            return self.describe_unread(path, stamp, content);
         }
         let name = path.to_string();
-        let mut facts = bare(path, stamp, content);
+        let mut facts = empty_analysis(path, stamp, content);
         facts.hash = *blake3::hash(bytes).as_bytes();
-        facts.flags = Flags { veiled, ..purpose(&name, &text) };
+        facts.flags = Flags { veiled, ..purpose_of_file(&name, &text) };
         facts.language = Language::detect(&name, &text);
-        let lines = Lines::of(&text);
+        let lines = LineStarts::of_text(&text);
         facts.lines = lines.count();
         self.tokenizer.begin();
-        facts.path_counts = self.path_counts(path);
+        facts.path_counts = self.count_path_words(path);
         if content == Content::Text {
-            facts.trigrams = self.trigrams.of(text.as_bytes());
+            facts.trigrams = self.trigrams.collect_trigrams(text.as_bytes());
             if parsed {
                 add_syntax(&mut facts, &text);
             } else {
                 facts.shallow = facts.language.is_some();
             }
-            facts.symbol_counts = self.symbol_counts(&facts.symbols);
+            facts.symbol_counts = self.count_symbol_words(&facts.symbols);
             facts.chunks = self.chunks(path, &text, &lines, &facts);
         }
         facts.terms = self.tokenizer.terms();
         facts
     }
 
-    fn path_counts(&mut self, path: &RelPath) -> Vec<Count> {
+    fn count_path_words(&mut self, path: &RelPath) -> Vec<Count> {
         self.tokenizer.add(&path.to_string(), 1);
         self.tokenizer.document()
     }
 
-    fn symbol_counts(&mut self, symbols: &[IndexedSymbol]) -> Vec<Count> {
-        let named = symbols.iter().filter(|symbol| !symbol.local && !KEYS.contains(&symbol.kind));
+    fn count_symbol_words(&mut self, symbols: &[IndexedSymbol]) -> Vec<Count> {
+        let named =
+            symbols.iter().filter(|symbol| !symbol.local && !DOCUMENT_KEY_KINDS.contains(&symbol.kind));
         named.for_each(|symbol| self.tokenizer.add(&symbol.name, 1));
         self.tokenizer.document()
     }
 
-    fn chunks(&mut self, path: &RelPath, text: &str, lines: &Lines, facts: &FileAnalysis) -> Vec<Chunk> {
+    fn chunks(&mut self, path: &RelPath, text: &str, lines: &LineStarts, facts: &FileAnalysis) -> Vec<Chunk> {
         let outer = facts.symbols.iter().filter(|symbol| !symbol.local && symbol.lines > 2);
         let starts: Vec<u32> = outer.map(|symbol| symbol.first_line).collect();
         let path = path.to_string();
         self.tokenizer.add(&path, 1);
-        self.tokenizer.add(path.rsplit('/').next().unwrap_or_default(), NAME_TIMES);
+        self.tokenizer.add(path.rsplit('/').next().unwrap_or_default(), FILE_NAME_WEIGHT);
         let common = self.tokenizer.document();
         let mut chunks = Vec::new();
-        for range in chunks::cut(facts.lines, &starts) {
-            self.tokenizer.add(lines.text(text, range.clone()), 1);
+        for range in chunks::cut_at_symbols(facts.lines, &starts) {
+            self.tokenizer.add(lines.text_of_lines(text, range.clone()), 1);
             self.tokenizer.add_counts(&common);
             let (first_line, lines) = (range.start, range.end - range.start);
             chunks.push(Chunk { first_line, lines, counts: self.tokenizer.document() });
@@ -155,7 +158,7 @@ impl Analyser {
 
 /// Blanks out the secrets of a text; returns true if the result isn't the whole text of the file.
 /// Lines and columns stay the same; nothing of a secret becomes a term, a signature, or a trigram.
-fn without_secrets<'a>(text: Cow<'a, str>, redactor: &Redactor) -> (Cow<'a, str>, bool) {
+fn blank_secrets<'a>(text: Cow<'a, str>, redactor: &Redactor) -> (Cow<'a, str>, bool) {
     let secrets = redactor.find_secrets(&text);
     if secrets.is_empty() {
         let replaced = matches!(text, Cow::Owned(_)) && text.contains(char::REPLACEMENT_CHARACTER);
@@ -173,7 +176,7 @@ fn without_secrets<'a>(text: Cow<'a, str>, redactor: &Redactor) -> (Cow<'a, str>
     (Cow::Owned(String::from_utf8(bytes).unwrap_or_default()), true)
 }
 
-fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
+fn empty_analysis(path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
     FileAnalysis {
         path: path.clone(),
         stamp,
@@ -197,24 +200,24 @@ fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
 }
 
 fn add_syntax(facts: &mut FileAnalysis, text: &str) {
-    let Some(language) = facts.language.filter(|_| text.len() <= MAX_PARSED) else { return };
+    let Some(language) = facts.language.filter(|_| text.len() <= MAX_PARSED_BYTES) else { return };
     let Ok(mut found) = analyse(language, text) else { return };
     found.symbols.truncate(MAX_SYMBOLS);
     let known = |inside: Option<u32>| inside.filter(|inside| (*inside as usize) < MAX_SYMBOLS);
     let mut used = ReferenceCollector::default();
     // The keys and words of a document aren't references.
-    if !DOCUMENTS.contains(&language) {
+    if !LANGUAGES_WITHOUT_REFERENCES.contains(&language) {
         for one in found.references.iter().take(MAX_REFERENCES) {
             used.add(one.name(text), one.line, known(one.inside));
         }
     }
-    facts.symbols = found.symbols.into_iter().map(symbol).collect();
+    facts.symbols = found.symbols.into_iter().map(to_indexed_symbol).collect();
     facts.imports = found.imports;
     facts.imports.truncate(MAX_IMPORTS);
     facts.sections = found.sections;
     facts.sections.truncate(MAX_SECTIONS);
     let room = MAX_REFERENCES.saturating_sub(used.references.len());
-    let named = facts.sections.iter().flat_map(crate::docs::references).take(room);
+    let named = facts.sections.iter().flat_map(crate::docs::mention_references).take(room);
     named.for_each(|(name, line)| used.add(&name, line, None));
     (facts.names, facts.references) = (used.names.into_texts(), used.references);
 }
@@ -232,10 +235,10 @@ impl ReferenceCollector {
     }
 }
 
-fn symbol(symbol: Symbol) -> IndexedSymbol {
+fn to_indexed_symbol(symbol: Symbol) -> IndexedSymbol {
     // The signature of a field, a key or a value is its line, which is read from the file.
     let told = matches!(symbol.kind, SymbolKind::Field | SymbolKind::Variant | SymbolKind::Variable)
-        || KEYS.contains(&symbol.kind);
+        || DOCUMENT_KEY_KINDS.contains(&symbol.kind);
     IndexedSymbol {
         scope: symbol.parents.join("."),
         kind: symbol.kind,
@@ -252,18 +255,18 @@ fn symbol(symbol: Symbol) -> IndexedSymbol {
 }
 
 /// Returns the text that chunks are cut from, without its secrets.
-pub(crate) fn text<'a>(bytes: &'a [u8], redactor: &Redactor) -> Cow<'a, str> {
-    without_secrets(content::read(bytes).1, redactor).0
+pub(crate) fn text_without_secrets<'a>(bytes: &'a [u8], redactor: &Redactor) -> Cow<'a, str> {
+    blank_secrets(content::read_content(bytes).1, redactor).0
 }
 
 /// The line starts of a text.
-pub(crate) struct Lines {
+pub(crate) struct LineStarts {
     starts: Vec<usize>,
     end: usize,
 }
 
-impl Lines {
-    pub(crate) fn of(text: &str) -> Self {
+impl LineStarts {
+    pub(crate) fn of_text(text: &str) -> Self {
         let mut starts: Vec<usize> =
             std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1)).collect();
         // No line follows the last line break.
@@ -278,7 +281,7 @@ impl Lines {
     }
 
     /// Returns the text of a range of lines, 1-based.
-    pub(crate) fn text<'a>(&self, text: &'a str, lines: Range<u32>) -> &'a str {
+    pub(crate) fn text_of_lines<'a>(&self, text: &'a str, lines: Range<u32>) -> &'a str {
         let at = |line: u32| {
             let line = line.saturating_sub(1) as usize;
             self.starts.get(line).copied().unwrap_or(self.end)

@@ -74,12 +74,12 @@ impl PartialEq for Terms {
 impl Terms {
     /// Creates terms from a cache: `own` are the cache's numbers of the texts, valid as long as
     /// that cache lives.
-    pub(crate) fn remembered(texts: Texts, memory: u64, own: Vec<u32>) -> Self {
+    pub(crate) fn from_cache(texts: Texts, memory: u64, own: Vec<u32>) -> Self {
         Self { texts, memory, own }
     }
 
     /// Returns the identity of the cache, and its numbers of the terms.
-    pub(crate) fn origin(&self) -> (u64, &[u32]) {
+    pub(crate) fn cache_numbers(&self) -> (u64, &[u32]) {
         (self.memory, &self.own)
     }
 }

@@ -12,28 +12,29 @@
 //!   name, only those. If none has them, nothing is meant: it is another project's `open`.
 //! - `open`: all definitions of `open`; source before tests, examples and third-party code, and
 //!   then symbols outside of types before members.
-//! - More than [`MAX_MEANINGS`] definitions left: the mention is ambiguous and not linked.
+//! - More than [`MAX_MENTIONED_DEFINITIONS`] definitions left: the mention is ambiguous and not
+//!   linked.
 
 mod mention_key;
 mod search;
 
 use std::collections::BTreeMap;
 
-use mention_key::MARK;
-pub(crate) use mention_key::{is_mention_key, references};
+use mention_key::KEY_PREFIX;
+pub(crate) use mention_key::{is_mention_key, mention_references};
 pub use search::{SectionHit, SectionReason, search_sections};
 
 use crate::analysis::{Section, SymbolKind};
-use crate::query::{Corpus, is_source, within};
+use crate::query::{Corpus, is_source, is_within_scope};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
 
 /// Maximum definitions that one mention may mean: overloads and platforms, not every `new`.
-pub const MAX_MEANINGS: usize = 4;
+pub const MAX_MENTIONED_DEFINITIONS: usize = 4;
 /// Maximum definitions of one name that are examined.
-const MAX_EXAMINED: usize = 500;
+const MAX_EXAMINED_DEFINITIONS: usize = 500;
 /// Maximum sections that mention one symbol.
-const MAX_PLACES: usize = 1_000;
+const MAX_MENTIONING_SECTIONS: usize = 1_000;
 
 /// A section and its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +51,7 @@ pub struct SectionPlace {
 
 /// Returns, for each section of a document, the headings that lead to it, with its own.
 #[must_use]
-pub fn headings(sections: &[Section]) -> Vec<Vec<String>> {
+pub fn heading_paths(sections: &[Section]) -> Vec<Vec<String>> {
     let mut open: Vec<(u8, &str)> = Vec::new();
     let paths = sections.iter().map(|section| {
         while open.last().is_some_and(|(level, _)| *level >= section.level) {
@@ -82,7 +83,7 @@ impl<'a> Docs<'a> {
     /// is ambiguous.
     pub fn resolve_mention(&mut self, mention: &str) -> &[Id] {
         if !self.meant.contains_key(mention) {
-            let found = resolve(self.snapshot, mention);
+            let found = resolve_mention_in(self.snapshot, mention);
             self.meant.insert(mention.to_owned(), found);
         }
         self.meant.get(mention).map(Vec::as_slice).unwrap_or_default()
@@ -98,9 +99,9 @@ impl<'a> Docs<'a> {
                 let own = || {
                     Snapshot::file(self.snapshot, file).map(|view| view.scope(&symbol)).unwrap_or_default()
                 };
-                symbol.name == name && (scope.is_empty() || within(scope, &own()))
+                symbol.name == name && (scope.is_empty() || is_within_scope(scope, &own()))
             });
-            if fits && found.len() < MAX_EXAMINED {
+            if fits && found.len() < MAX_EXAMINED_DEFINITIONS {
                 found.push(id);
             }
         });
@@ -112,8 +113,8 @@ impl<'a> Docs<'a> {
     /// line; documents before comments.
     pub fn sections_mentioning(&mut self, name: &str, symbols: &[Id]) -> Vec<SectionPlace> {
         let mut lines: Vec<(Id, u32)> = Vec::new();
-        self.snapshot.used(&format!("{MARK}{name}"), |file, line| {
-            if lines.len() < MAX_PLACES {
+        self.snapshot.used(&format!("{KEY_PREFIX}{name}"), |file, line| {
+            if lines.len() < MAX_MENTIONING_SECTIONS {
                 lines.push((file, line));
             }
         });
@@ -153,7 +154,7 @@ fn sections(snapshot: &Snapshot, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
     let sections = view.segment().sections(&view.record);
     // A comment's heading is a path already.
     let paths = if is_document(snapshot, file) {
-        headings(&sections)
+        heading_paths(&sections)
     } else {
         let own = |section: &Section| Some(section.heading.clone()).filter(|heading| !heading.is_empty());
         sections.iter().map(|section| own(section).into_iter().collect()).collect()
@@ -185,7 +186,7 @@ struct MentionFit {
 }
 
 /// Resolves a mention by the rule in the module's documentation.
-fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
+fn resolve_mention_in(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
     let mut parts: Vec<&str> = mention.split('.').collect();
     let Some(name) = parts.pop() else { return Vec::new() };
     let before: Vec<&str> = parts
@@ -194,7 +195,7 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
         .collect();
     let mut ids = Vec::new();
     snapshot.defined(name, |symbol| {
-        if ids.len() < MAX_EXAMINED {
+        if ids.len() < MAX_EXAMINED_DEFINITIONS {
             ids.push(symbol);
         }
     });
@@ -212,7 +213,7 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
         let path = String::from_utf8_lossy(view.path_bytes()).into_owned();
         let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
         let around: Vec<&str> =
-            stem.split('/').chain(scope.split('.')).filter(|part| !is_directory_file(part)).collect();
+            stem.split('/').chain(scope.split('.')).filter(|part| !names_its_directory(part)).collect();
         let mut rest = around.iter();
         let ordered = before.iter().all(|part| rest.any(|other| other == part));
         let outermost = before.is_empty() && scope.is_empty();
@@ -222,7 +223,7 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
     let fits: Vec<(MentionFit, Id)> = ids.into_iter().filter_map(|id| Some((fit(id)?, id))).collect();
     let Some(best) = fits.iter().map(|(fit, _)| *fit).max() else { return Vec::new() };
     let mut meant: Vec<Id> = fits.into_iter().filter(|(fit, _)| *fit == best).map(|(_, id)| id).collect();
-    if meant.len() > MAX_MEANINGS {
+    if meant.len() > MAX_MENTIONED_DEFINITIONS {
         meant.clear();
     }
     meant.sort_unstable();
@@ -230,7 +231,7 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
 }
 
 /// Returns true for file names that stand for their directory.
-fn is_directory_file(part: &str) -> bool {
+fn names_its_directory(part: &str) -> bool {
     matches!(part, "" | "__init__" | "mod" | "lib" | "index" | "main")
 }
 
@@ -256,7 +257,7 @@ mod tests {
         let section =
             |level, heading: &str| Section { level, heading: heading.to_owned(), ..Section::default() };
         let all = [section(1, ""), section(1, "A"), section(3, "B"), section(2, "C"), section(1, "D")];
-        let paths: Vec<String> = headings(&all).iter().map(|path| path.join("/")).collect();
+        let paths: Vec<String> = heading_paths(&all).iter().map(|path| path.join("/")).collect();
         assert_eq!(paths, ["", "A", "A/B", "A/C", "D"]);
     }
 }

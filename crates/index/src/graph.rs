@@ -30,30 +30,30 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use hashbrown::HashSet;
 
 use crate::Snapshot;
-pub use ask::{Cycle, Direction, MAX_REACHED, Reach, Reached};
+pub use ask::{Cycle, Direction, MAX_REACHED_FILES, Reach, Reached};
 pub use deleted::DeletedFile;
-pub use edge::{Edge, MIN_NAMES_WEIGHT, Node, WHOLE};
+pub use edge::{Edge, FULL_NAME_WEIGHT, MIN_NAMES_WEIGHT, Node};
 use file::SavedGraph;
 pub use impact::{Changed, ChangedPart};
 use resolved::ResolvedGraph;
 pub use resolved::UpdateStats;
-use units::Units;
-use update::Read;
+use units::BuildUnits;
+use update::ReadText;
 
 /// Fraction of all files whose changes are worth saving the graph: fewer are found again in a few
 /// milliseconds.
-const KEEP_PART: usize = 64;
+const SAVE_FRACTION: usize = 64;
 /// Number of changed files from which on the graph is saved in any case.
-const KEEP_COUNT: usize = 2_000;
+const SAVE_COUNT: usize = 2_000;
 /// Maximum changed files, and bytes of the graph, for callers that can't wait: some milliseconds.
-const AT_HAND_CHANGED: usize = 20;
-const AT_HAND_BYTES: u64 = 8 << 20;
+const MAX_CHANGED_AT_HAND: usize = 20;
+const MAX_GRAPH_BYTES_AT_HAND: u64 = 8 << 20;
 /// Maximum names of an edge in an answer.
-const MAX_NAMES: usize = 5;
+const MAX_EDGE_NAMES: usize = 5;
 /// Maximum names in a sentence.
-const NAMES_TOLD: usize = 3;
+const MAX_NAMES_IN_SENTENCE: usize = 3;
 /// Maximum names that those are chosen from.
-const MAX_COMPARED: usize = 200;
+const MAX_COMPARED_NAMES: usize = 200;
 
 /// The dependencies between the files of one snapshot. Files have their own numbers here, in path
 /// order.
@@ -63,7 +63,7 @@ pub struct Graph {
     edges: Vec<Box<[Edge]>>,
     packages: Vec<Box<str>>,
     packages_of: Vec<Box<[u32]>>,
-    units: Units,
+    units: BuildUnits,
     /// By target, with the sources in `to`; built on demand.
     back: OnceLock<Vec<Box<[Edge]>>>,
     done: UpdateStats,
@@ -74,22 +74,22 @@ impl Graph {
     /// by path.
     #[must_use]
     pub fn new(snapshot: &Snapshot, read: &dyn Fn(&str) -> Option<String>) -> Self {
-        update::follow(snapshot, None, read, usize::MAX).map(Self::found).unwrap_or_default()
+        update::update_graph(snapshot, None, read, usize::MAX).map(Self::from_resolved).unwrap_or_default()
     }
 
-    fn found(found: ResolvedGraph) -> Self {
+    fn from_resolved(found: ResolvedGraph) -> Self {
         let (edges, packages_of) =
             found.files.into_iter().map(|file| (file.edges.into(), file.packages.into())).unzip();
         let ResolvedGraph { nodes, packages, done, .. } = found;
         let mut edges: Vec<Box<[Edge]>> = edges;
-        let units = Units::of(&nodes);
-        units.part_strangers(&mut edges);
+        let units = BuildUnits::find_units(&nodes);
+        units.drop_edges_between_strangers(&mut edges);
         Self { nodes, edges, packages, packages_of, units, back: OnceLock::new(), done }
     }
 
     /// Returns the work of building it.
     #[must_use]
-    pub fn done(&self) -> UpdateStats {
+    pub fn update_stats(&self) -> UpdateStats {
         self.done
     }
 
@@ -176,17 +176,17 @@ impl Graph {
         let mut names: Vec<(u32, String)> = Vec::new();
         for symbol in symbols.filter_map(|symbol| other.segment().symbol(symbol)) {
             let known = names.iter().any(|(_, name)| *name == symbol.name);
-            if !known && names::counts(&symbol) && used.contains(&symbol.name) {
+            if !known && names::is_usable_by_name(&symbol) && used.contains(&symbol.name) {
                 let mut others = 0;
                 snapshot.defined(&symbol.name, |_| others += 1);
                 names.push((others, symbol.name));
             }
-            if names.len() == MAX_COMPARED {
+            if names.len() == MAX_COMPARED_NAMES {
                 break;
             }
         }
         names.sort_by_key(|(others, _)| *others);
-        names.into_iter().take(MAX_NAMES).map(|(_, name)| name).collect()
+        names.into_iter().take(MAX_EDGE_NAMES).map(|(_, name)| name).collect()
     }
 }
 
@@ -203,7 +203,7 @@ impl Graph {
         }
         let names = if edge.names > 0 { self.names(snapshot, from, to) } else { Vec::new() };
         if !names.is_empty() {
-            let few: Vec<&str> = names.iter().take(NAMES_TOLD).map(String::as_str).collect();
+            let few: Vec<&str> = names.iter().take(MAX_NAMES_IN_SENTENCE).map(String::as_str).collect();
             parts.push(format!("uses {}", few.join(", ")));
         }
         parts.join("; ")
@@ -224,7 +224,7 @@ impl GraphCache {
     }
 
     /// Returns the graph of a snapshot.
-    pub(crate) fn graph(&self, snapshot: &Arc<Snapshot>, read: &Read<'_>) -> Arc<Graph> {
+    pub(crate) fn graph(&self, snapshot: &Arc<Snapshot>, read: &ReadText<'_>) -> Arc<Graph> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, graph)) = &*last
             && Arc::ptr_eq(known, snapshot)
@@ -232,32 +232,32 @@ impl GraphCache {
             return Arc::clone(graph);
         }
         let kept = SavedGraph::load(&self.directory);
-        let Some(found) = update::follow(snapshot, kept.as_ref(), read, usize::MAX) else {
+        let Some(found) = update::update_graph(snapshot, kept.as_ref(), read, usize::MAX) else {
             return Arc::default();
         };
         let changed = found.done.changed;
-        let worth = changed > KEEP_COUNT || changed.saturating_mul(KEEP_PART) > found.nodes.len();
+        let worth = changed > SAVE_COUNT || changed.saturating_mul(SAVE_FRACTION) > found.nodes.len();
         if worth && !snapshot.is_partial() {
             // A graph that can't be saved is computed again the next time.
             SavedGraph::save(&found, &self.directory).ok();
         }
-        let graph = Arc::new(Graph::found(found));
+        let graph = Arc::new(Graph::from_resolved(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
         graph
     }
 
     /// Returns the graph of a snapshot if only a few files changed since it was built, for callers
     /// that can't wait.
-    pub(crate) fn at_hand(&self, snapshot: &Arc<Snapshot>, read: &Read<'_>) -> Option<Arc<Graph>> {
+    pub(crate) fn at_hand(&self, snapshot: &Arc<Snapshot>, read: &ReadText<'_>) -> Option<Arc<Graph>> {
         // The lock's holder is building one.
         let mut last = self.last.try_lock().ok()?;
         if let Some((_, graph)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
             return Some(Arc::clone(graph));
         }
-        let length = std::fs::metadata(self.directory.join(file::NAME)).ok()?.len();
-        let kept = (length <= AT_HAND_BYTES).then(|| SavedGraph::load(&self.directory))??;
-        let found = update::follow(snapshot, Some(&kept), read, AT_HAND_CHANGED)?;
-        let graph = Arc::new(Graph::found(found));
+        let length = std::fs::metadata(self.directory.join(file::FILE_NAME)).ok()?.len();
+        let kept = (length <= MAX_GRAPH_BYTES_AT_HAND).then(|| SavedGraph::load(&self.directory))??;
+        let found = update::update_graph(snapshot, Some(&kept), read, MAX_CHANGED_AT_HAND)?;
+        let graph = Arc::new(Graph::from_resolved(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
         Some(graph)
     }

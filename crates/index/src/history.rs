@@ -30,13 +30,13 @@ use journeyman_syntax::language::Language;
 
 use crate::tokens::Tokenizer;
 
-pub use commit::{Commit, MAX_FILES};
+pub use commit::{Commit, MAX_COUNTED_FILES};
 pub(crate) use score::HistoryScores;
 
 /// Maximum commits, newest first.
 pub const MAX_COMMITS: usize = 3_000;
 /// Maximum bytes of a message; longer ones are lists or logs.
-const MAX_MESSAGE: usize = 8 * 1024;
+const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 
 /// The commits before a revision.
 #[derive(Debug)]
@@ -79,11 +79,11 @@ impl History {
     ) -> Result<Option<Self>, GitError> {
         let Some(revision) = git.resolve(revision).await? else { return Ok(None) };
         if let Some(known) = known.as_ref().filter(|known| known.revision == revision) {
-            return Ok(Some(Self::new(known.revision.clone(), known.told())));
+            return Ok(Some(Self::new(known.revision.clone(), known.commit_details())));
         }
         let ids = git.ancestors(&revision, MAX_COMMITS).await?;
         let mut known: HashMap<String, CommitDetails> =
-            known.iter().flat_map(Self::told).map(|told| (told.id.clone(), told)).collect();
+            known.iter().flat_map(Self::commit_details).map(|told| (told.id.clone(), told)).collect();
         let unknown: Vec<String> = ids.iter().filter(|id| !known.contains_key(*id)).cloned().collect();
         known.extend(git.commits(&unknown).await?.into_iter().map(|told| {
             let message = redactor.redact(&told.message).into_owned();
@@ -107,7 +107,7 @@ impl History {
             };
             // A commit that moved the whole tree would be the largest part of the file, and doesn't
             // count.
-            let few = told.paths.len() <= MAX_FILES * 20;
+            let few = told.paths.len() <= MAX_COUNTED_FILES * 20;
             let mut number = number;
             let files = if few {
                 told.paths.iter().map(|path| number(path.as_bytes())).collect()
@@ -115,7 +115,7 @@ impl History {
                 Vec::new()
             };
             let message =
-                told.message.get(..told.message.floor_char_boundary(MAX_MESSAGE)).unwrap_or_default();
+                told.message.get(..told.message.floor_char_boundary(MAX_MESSAGE_BYTES)).unwrap_or_default();
             commits.push(Commit {
                 id: told.id,
                 time: told.time.0,
@@ -124,16 +124,16 @@ impl History {
                 files,
             });
         }
-        Self::made(revision, commits, paths)
+        Self::from_parts(revision, commits, paths)
     }
 
-    fn made(revision: String, commits: Vec<Commit>, paths: Vec<Box<[u8]>>) -> Self {
+    fn from_parts(revision: String, commits: Vec<Commit>, paths: Vec<Box<[u8]>>) -> Self {
         let source: Vec<bool> = paths.iter().map(|path| is_source(path)).collect();
         let words = score::MessageWords::new(&commits, &source, &mut Tokenizer::new());
         Self { revision, commits, paths, source, words }
     }
 
-    fn told(&self) -> Vec<CommitDetails> {
+    fn commit_details(&self) -> Vec<CommitDetails> {
         let told = |commit: &Commit| CommitDetails {
             id: commit.id.clone(),
             time: journeyman_protocol::UnixMillis(commit.time),
@@ -177,11 +177,11 @@ impl History {
     }
 
     /// Returns the paths that were changed together with one, with the number of commits, the most
-    /// frequent first. Commits of more than [`MAX_FILES`] files don't count.
+    /// frequent first. Commits of more than [`MAX_COUNTED_FILES`] files don't count.
     #[must_use]
     pub fn together(&self, path: &[u8]) -> Vec<(&[u8], u32)> {
         let mut times: BTreeMap<&[u8], u32> = BTreeMap::new();
-        for commit in self.of(path).filter(|commit| commit.files.len() <= MAX_FILES) {
+        for commit in self.of(path).filter(|commit| commit.files.len() <= MAX_COUNTED_FILES) {
             for other in self.files(commit).filter(|other| *other != path) {
                 *times.entry(other).or_default() += 1;
             }
@@ -220,7 +220,7 @@ pub fn is_source(path: &[u8]) -> bool {
     });
     // Languages without a grammar here, and headers, whose language only their text tells.
     let other = [".pyx", ".y", ".l", ".h", ".jq"].iter().any(|ending| name.ends_with(ending));
-    let flags = crate::analyser::purpose(&name, "");
+    let flags = crate::analyser::purpose_of_file(&name, "");
     let aside = flags.test || flags.doc || flags.vendored || flags.generated || is_aside(&name);
     (code || other || crate::query::is_component(path)) && !aside
 }

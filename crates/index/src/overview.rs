@@ -13,17 +13,17 @@ use crate::query::{Answer, Corpus as _, SymbolEntry};
 use crate::segment::Id;
 
 /// Maximum files that a task's search contributes.
-pub const FOUND: usize = 60;
+pub const MAX_FOUND_FILES: usize = 60;
 /// Maximum files that are examined closely: more don't fit in any budget.
-const CANDIDATES: usize = 400;
+const MAX_CANDIDATES: usize = 400;
 /// Weight of the graph beside the search, where there is a task.
 const GRAPH_SHARE: f64 = 0.4;
 /// Maximum definitions of a file that are weighed.
 const MAX_SYMBOLS: usize = 400;
 /// Maximum references to a name that are counted.
-const MAX_USES: u32 = 10_000;
+const MAX_COUNTED_USES: u32 = 10_000;
 /// Factor for a definition that the task names.
-const NAMED: f64 = 4.0;
+const NAMED_DEFINITION_FACTOR: f64 = 4.0;
 
 /// A definition, as an overview shows it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -39,7 +39,7 @@ pub struct Signature {
 /// Returns the files of an answer, by their numbers in the snapshot, each with its share of the
 /// best one's score.
 #[must_use]
-pub fn shares(answer: &Answer) -> Vec<(Id, f64)> {
+pub fn score_shares(answer: &Answer) -> Vec<(Id, f64)> {
     let best = answer.files.first().map_or(1.0, |hit| f64::from(hit.score)).max(f64::MIN_POSITIVE);
     answer.files.iter().map(|hit| (hit.file, f64::from(hit.score) / best)).collect()
 }
@@ -48,7 +48,7 @@ pub fn shares(answer: &Answer) -> Vec<(Id, f64)> {
 /// results for a task; without any, all source files are weighed. Without a graph only search
 /// results are returned.
 #[must_use]
-pub fn order(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)]) -> Vec<(Id, f64)> {
+pub fn rank_files(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)]) -> Vec<(Id, f64)> {
     let Some(graph) = graph else { return asked.to_vec() };
     let asked: HashMap<u32, f64> = asked
         .iter()
@@ -80,7 +80,7 @@ pub fn order(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)]) ->
         })
         .collect();
     scores.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-    scores.truncate(CANDIDATES);
+    scores.truncate(MAX_CANDIDATES);
     scores.into_iter().filter_map(|(score, number)| Some((graph.node(number)?.file, score))).collect()
 }
 
@@ -110,7 +110,7 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
             Visibility::Restricted => 0.6,
             Visibility::Public | Visibility::Unknown => 1.0,
         };
-        let users = users(snapshot, symbol.name, file);
+        let users = count_users(snapshot, symbol.name, file);
         // A constant or a field that no other file uses says nothing about the file.
         if users == 0 && (seen < 1.0 || kind < 0.6) {
             return;
@@ -118,7 +118,7 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
         let name = symbol.name.to_lowercase();
         let mut namesakes = 0_u32;
         snapshot.defined(&name, |_| namesakes += 1);
-        let named = if name.len() > 2 && task.contains(&name) { NAMED } else { 1.0 };
+        let named = if name.len() > 2 && task.contains(&name) { NAMED_DEFINITION_FACTOR } else { 1.0 };
         let worth = kind * seen * named * (1.0 + f64::from(users).ln_1p()) / f64::from(namesakes.max(1));
         let depth = if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() };
         found.push(Signature { text: symbol.signature.to_owned(), depth, worth });
@@ -127,10 +127,10 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
 }
 
 /// Returns the number of other files that use a name.
-fn users(snapshot: &Snapshot, name: &str, own: Id) -> u32 {
+fn count_users(snapshot: &Snapshot, name: &str, own: Id) -> u32 {
     let (mut files, mut last) = (0_u32, own);
     snapshot.used(name, |file, _| {
-        if file != own && file != last && files < MAX_USES {
+        if file != own && file != last && files < MAX_COUNTED_USES {
             files += 1;
         }
         last = file;

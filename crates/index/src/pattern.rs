@@ -14,15 +14,15 @@ use crate::snapshot::Snapshot;
 /// Maximum alternative strings of a run of a pattern's parts.
 const MAX_STRINGS: usize = 16;
 /// Maximum bytes of each: by then it has trigrams enough.
-const MAX_STRING: usize = 64;
+const MAX_STRING_BYTES: usize = 64;
 /// Maximum characters of a class that are expanded.
-const MAX_CLASS: usize = 8;
+const MAX_CLASS_CHARS: usize = 8;
 /// Maximum nesting of a pattern's parts.
 const MAX_DEPTH: u32 = 100;
 
 /// A condition on the trigrams of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Need {
+enum TrigramCondition {
     /// No condition.
     Nothing,
     /// All of these trigrams.
@@ -35,7 +35,7 @@ enum Need {
 
 /// Returns a pattern that matches a text literally.
 #[must_use]
-pub fn literal(text: &str) -> String {
+pub fn escape_literal(text: &str) -> String {
     regex_syntax::escape(text)
 }
 
@@ -76,12 +76,13 @@ pub fn candidates(
     let mut parser = ParserBuilder::new();
     parser.case_insensitive(case_insensitive).utf8(false).nest_limit(MAX_DEPTH);
     let hir = parser.build().parse(pattern).map_err(|error| BadPattern::new(&error))?;
-    let need = need(&hir);
-    let unfiltered = need == Need::Nothing;
+    let need = condition_of(&hir);
+    let unfiltered = need == TrigramCondition::Nothing;
     let mut files: Vec<Id> = Vec::new();
     for living in snapshot.living() {
-        let wanted =
-            fulfilled(&need, &|trigram, list| living.segment.with_trigram(trigram, |file| list.push(file)));
+        let wanted = files_meeting(&need, &|trigram, list| {
+            living.segment.with_trigram(trigram, |file| list.push(file))
+        });
         for (file, record) in living.living_files() {
             let wanted_here = || wanted.as_ref().is_none_or(|wanted| wanted.binary_search(&file).is_ok());
             let read = match record.content {
@@ -99,7 +100,7 @@ pub fn candidates(
 }
 
 /// Returns the files that meet a condition, ascending; `None` where there is none.
-fn fulfilled(need: &Need, look: &impl Fn([u8; 3], &mut Vec<Id>)) -> Option<Vec<Id>> {
+fn files_meeting(need: &TrigramCondition, look: &impl Fn([u8; 3], &mut Vec<Id>)) -> Option<Vec<Id>> {
     let both = |all: Option<Vec<Id>>, mut more: Vec<Id>| match all {
         None => more,
         Some(all) => {
@@ -108,8 +109,8 @@ fn fulfilled(need: &Need, look: &impl Fn([u8; 3], &mut Vec<Id>)) -> Option<Vec<I
         }
     };
     match need {
-        Need::Nothing => None,
-        Need::All(trigrams) => {
+        TrigramCondition::Nothing => None,
+        TrigramCondition::All(trigrams) => {
             let mut all: Option<Vec<Id>> = None;
             for trigram in trigrams {
                 if all.as_ref().is_some_and(Vec::is_empty) {
@@ -121,14 +122,14 @@ fn fulfilled(need: &Need, look: &impl Fn([u8; 3], &mut Vec<Id>)) -> Option<Vec<I
             }
             all
         }
-        Need::Every(needs) => {
-            let found = needs.iter().filter_map(|need| fulfilled(need, look));
+        TrigramCondition::Every(needs) => {
+            let found = needs.iter().filter_map(|need| files_meeting(need, look));
             found.fold(None, |all, more| Some(both(all, more)))
         }
-        Need::Some(needs) => {
+        TrigramCondition::Some(needs) => {
             let mut any = Vec::new();
             for need in needs {
-                any.extend(fulfilled(need, look)?);
+                any.extend(files_meeting(need, look)?);
             }
             any.sort_unstable();
             any.dedup();
@@ -137,62 +138,66 @@ fn fulfilled(need: &Need, look: &impl Fn([u8; 3], &mut Vec<Id>)) -> Option<Vec<I
     }
 }
 
-fn need(hir: &Hir) -> Need {
+fn condition_of(hir: &Hir) -> TrigramCondition {
     match hir.kind() {
-        HirKind::Concat(parts) => concat(parts),
-        HirKind::Alternation(parts) => one_of(parts.iter().map(need).collect()),
-        HirKind::Capture(capture) => need(&capture.sub),
-        HirKind::Repetition(repeated) if repeated.min > 0 => need(&repeated.sub),
-        HirKind::Literal(_) | HirKind::Class(_) => concat(std::slice::from_ref(hir)),
-        HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => Need::Nothing,
+        HirKind::Concat(parts) => condition_of_sequence(parts),
+        HirKind::Alternation(parts) => any_of(parts.iter().map(condition_of).collect()),
+        HirKind::Capture(capture) => condition_of(&capture.sub),
+        HirKind::Repetition(repeated) if repeated.min > 0 => condition_of(&repeated.sub),
+        HirKind::Literal(_) | HirKind::Class(_) => condition_of_sequence(std::slice::from_ref(hir)),
+        HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => TrigramCondition::Nothing,
     }
 }
 
-fn one_of(needs: Vec<Need>) -> Need {
-    if needs.contains(&Need::Nothing) { Need::Nothing } else { Need::Some(needs) }
+fn any_of(needs: Vec<TrigramCondition>) -> TrigramCondition {
+    if needs.contains(&TrigramCondition::Nothing) {
+        TrigramCondition::Nothing
+    } else {
+        TrigramCondition::Some(needs)
+    }
 }
 
 /// Combines the conditions of consecutive parts: strings grow over parts with few alternatives, and
 /// end at others.
-fn concat(parts: &[Hir]) -> Need {
+fn condition_of_sequence(parts: &[Hir]) -> TrigramCondition {
     let mut needs = Vec::new();
     let mut run: Vec<Vec<u8>> = vec![Vec::new()];
     for part in parts {
         if matches!(part.kind(), HirKind::Look(_) | HirKind::Empty) {
             continue;
         }
-        match strings(part).and_then(|strings| longer(&run, &strings)) {
+        match alternative_strings(part).and_then(|strings| append_strings(&run, &strings)) {
             Some(next) => run = next,
             None => {
-                needs.push(trigrams(&std::mem::replace(&mut run, vec![Vec::new()])));
-                match strings(part) {
+                needs.push(condition_of_strings(&std::mem::replace(&mut run, vec![Vec::new()])));
+                match alternative_strings(part) {
                     Some(strings) if strings.len() <= MAX_STRINGS => run = strings,
                     _ => needs.push(if matches!(part.kind(), HirKind::Class(_)) {
-                        Need::Nothing
+                        TrigramCondition::Nothing
                     } else {
-                        need(part)
+                        condition_of(part)
                     }),
                 }
             }
         }
     }
-    needs.push(trigrams(&run));
-    needs.retain(|need| *need != Need::Nothing);
+    needs.push(condition_of_strings(&run));
+    needs.retain(|need| *need != TrigramCondition::Nothing);
     match needs.len() {
-        0 => Need::Nothing,
-        1 => needs.pop().unwrap_or(Need::Nothing),
-        _ => Need::Every(needs),
+        0 => TrigramCondition::Nothing,
+        1 => needs.pop().unwrap_or(TrigramCondition::Nothing),
+        _ => TrigramCondition::Every(needs),
     }
 }
 
 /// Returns the alternative strings of a part, in ASCII lower case; `None` where they are many.
-fn strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+fn alternative_strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     let mut strings: Vec<Vec<u8>> = match hir.kind() {
         HirKind::Literal(literal) => vec![literal.0.to_vec()],
-        HirKind::Capture(capture) => return strings(&capture.sub),
+        HirKind::Capture(capture) => return alternative_strings(&capture.sub),
         HirKind::Class(Class::Unicode(class)) => {
             let count: usize = class.iter().map(|range| range.len()).sum();
-            if count > MAX_CLASS {
+            if count > MAX_CLASS_CHARS {
                 return None;
             }
             let characters = class.iter().flat_map(|range| range.start()..=range.end());
@@ -200,7 +205,7 @@ fn strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
         }
         HirKind::Class(Class::Bytes(class)) => {
             let count: usize = class.iter().map(|range| range.len()).sum();
-            if count > MAX_CLASS {
+            if count > MAX_CLASS_CHARS {
                 return None;
             }
             class.iter().flat_map(|range| range.start()..=range.end()).map(|byte| vec![byte]).collect()
@@ -214,27 +219,27 @@ fn strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Returns each string continued with each of others; `None` where that is too much.
-fn longer(run: &[Vec<u8>], with: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
+fn append_strings(run: &[Vec<u8>], with: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let longest = |strings: &[Vec<u8>]| strings.iter().map(Vec::len).max().unwrap_or(0);
-    if run.len() * with.len() > MAX_STRINGS || longest(run) + longest(with) > MAX_STRING {
+    if run.len() * with.len() > MAX_STRINGS || longest(run) + longest(with) > MAX_STRING_BYTES {
         return None;
     }
     Some(run.iter().flat_map(|one| with.iter().map(move |other| [one.as_slice(), other].concat())).collect())
 }
 
-fn trigrams(strings: &[Vec<u8>]) -> Need {
+fn condition_of_strings(strings: &[Vec<u8>]) -> TrigramCondition {
     let of = |string: &Vec<u8>| {
         let within = string.split(|byte| matches!(byte, b'\n' | b'\r'));
         let mut all: Vec<[u8; 3]> =
             within.flat_map(|line| line.windows(3)).filter_map(|three| three.try_into().ok()).collect();
         all.sort_unstable();
         all.dedup();
-        if all.is_empty() { Need::Nothing } else { Need::All(all) }
+        if all.is_empty() { TrigramCondition::Nothing } else { TrigramCondition::All(all) }
     };
     match strings {
-        [] => Need::Nothing,
+        [] => TrigramCondition::Nothing,
         [one] => of(one),
-        more => one_of(more.iter().map(of).collect()),
+        more => any_of(more.iter().map(of).collect()),
     }
 }
 
@@ -244,20 +249,22 @@ mod tests {
 
     /// Shows the condition of a pattern: `abc&bcd` and `(x|y)`.
     fn shown(pattern: &str, case_insensitive: bool) -> String {
-        fn show(need: &Need) -> String {
-            let joined = |needs: &[Need], with: &str| needs.iter().map(show).collect::<Vec<_>>().join(with);
+        fn show(need: &TrigramCondition) -> String {
+            let joined = |needs: &[TrigramCondition], with: &str| {
+                needs.iter().map(show).collect::<Vec<_>>().join(with)
+            };
             match need {
-                Need::Nothing => "-".to_owned(),
-                Need::All(all) => {
+                TrigramCondition::Nothing => "-".to_owned(),
+                TrigramCondition::All(all) => {
                     all.iter().map(|one| String::from_utf8_lossy(one)).collect::<Vec<_>>().join("&")
                 }
-                Need::Every(needs) => joined(needs, "&"),
-                Need::Some(needs) => format!("({})", joined(needs, "|")),
+                TrigramCondition::Every(needs) => joined(needs, "&"),
+                TrigramCondition::Some(needs) => format!("({})", joined(needs, "|")),
             }
         }
         let mut parser = ParserBuilder::new();
         let hir = parser.case_insensitive(case_insensitive).utf8(false).build().parse(pattern).unwrap();
-        show(&need(&hir))
+        show(&condition_of(&hir))
     }
 
     #[test]

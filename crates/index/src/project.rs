@@ -8,7 +8,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use regex::bytes::RegexBuilder;
 
-use crate::analyser::decoded;
+use crate::analyser::decode_utf16;
 use crate::graph::{self, Graph};
 use crate::history::History;
 use crate::pattern::{BadPattern, candidates};
@@ -17,9 +17,9 @@ use crate::store::{Options, Report};
 use crate::{Index, IndexError, Snapshot};
 
 /// Maximum bytes of a compiled pattern and of its automaton.
-const PATTERN_BYTES: usize = 2 << 20;
+const MAX_PATTERN_BYTES: usize = 2 << 20;
 /// Maximum bytes of a line that are returned.
-const LINE_BYTES: usize = 400;
+const MAX_LINE_BYTES: usize = 400;
 
 /// A project's index.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Project {
     #[must_use]
     pub fn text(&self, path: &RelPath) -> Option<String> {
         let Ok(Bytes::Whole(bytes)) = self.source.read(path) else { return None };
-        Some(String::from_utf8_lossy(&decoded(&bytes)).into_owned())
+        Some(String::from_utf8_lossy(&decode_utf16(&bytes)).into_owned())
     }
 
     /// Returns the dependency graph. Building it takes a tenth of the time of the index; later
@@ -176,13 +176,13 @@ impl Project {
         limit: usize,
     ) -> Result<(Vec<Line>, bool), BadPattern> {
         let mut regex = RegexBuilder::new(pattern);
-        regex.case_insensitive(case_insensitive).multi_line(true).size_limit(PATTERN_BYTES);
+        regex.case_insensitive(case_insensitive).multi_line(true).size_limit(MAX_PATTERN_BYTES);
         let regex = regex.build().map_err(|error| BadPattern::new(&error))?;
         let mut lines = Vec::new();
         for file in candidates(snapshot, pattern, case_insensitive)?.files {
             let Some(path) = snapshot.file(file).and_then(|file| file.path()) else { continue };
             let Ok(Bytes::Whole(bytes)) = self.source.read(&path) else { continue };
-            let bytes = decoded(&bytes);
+            let bytes = decode_utf16(&bytes);
             for (number, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
                 let text = text.strip_suffix(b"\r").unwrap_or(text);
                 if !regex.is_match(text) {
@@ -191,7 +191,7 @@ impl Project {
                 if lines.len() == limit {
                     return Ok((lines, true));
                 }
-                let shown = text.get(..LINE_BYTES).unwrap_or(text);
+                let shown = text.get(..MAX_LINE_BYTES).unwrap_or(text);
                 let text = String::from_utf8_lossy(shown).into_owned();
                 lines.push(Line { file, line: u32::try_from(number + 1).unwrap_or(u32::MAX), text });
             }

@@ -20,11 +20,11 @@ pub use corpus::{
 };
 pub use definitions::{Definition, Match, definitions};
 pub use document::{Posting, Purpose, full_name};
-pub use memory::Memory;
-pub use parse::{MAX_QUERY, MAX_TERMS, MentionedFile, Query, Term};
+pub use memory::MemoryCorpus;
+pub use parse::{MAX_QUERY_BYTES, MAX_TERMS, MentionedFile, Query, Term};
 pub use rank::{Answer, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
 pub use signals::{Context, Signal};
 
-pub(crate) use bm25::{K1, idf};
-pub(crate) use document::{is_component, is_source, within};
+pub(crate) use bm25::{K1, inverse_document_frequency};
+pub(crate) use document::{is_component, is_source, is_within_scope};
 pub(crate) use parse::is_trailer;

@@ -23,13 +23,13 @@ mod read;
 mod write;
 
 pub use build::Builder;
-pub(crate) use codec::{Cursor, counted, counts, put, put_bytes, uses};
+pub(crate) use codec::{Cursor, count_list_len, decode_counts, decode_uses, put_bytes, put_number};
 pub use dictionary::Dictionary;
-pub(crate) use layout::{DictionaryKind, version};
+pub(crate) use layout::{DictionaryKind, format_version};
 pub use layout::{FileRecord, SymbolRecord};
-pub(crate) use letters::{letters, may_be_one_off, may_contain};
-pub(crate) use map::map;
-pub use merge::merge;
+pub(crate) use letters::{letter_set, may_contain, may_differ_by_one_letter};
+pub(crate) use map::map_file;
+pub use merge::merge_segments;
 pub use read::{ReferenceAt, Segment};
 
 /// Numbers of documents within one segment: files, chunks or symbols.

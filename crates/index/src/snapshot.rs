@@ -50,7 +50,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn each(&mut self, other: Self, with: fn(u64, u64) -> u64) {
+    fn combine(&mut self, other: Self, with: fn(u64, u64) -> u64) {
         self.files = with(self.files, other.files);
         self.bytes = with(self.bytes, other.bytes);
         self.chunks = with(self.chunks, other.chunks);
@@ -61,7 +61,7 @@ impl Totals {
     }
 
     /// Returns the totals of one file, which has this many bytes by its newest stamp.
-    fn of(segment: &Segment, number: Id, file: &FileRecord, size: u64) -> Self {
+    fn of_file(segment: &Segment, number: Id, file: &FileRecord, size: u64) -> Self {
         let length = |which, document| u64::from(segment.lengths(which).get(document));
         Self {
             files: 1,
@@ -81,14 +81,15 @@ impl Living {
         let mut totals = Totals::default();
         for file in 0..segment.files() {
             if let Some(record) = segment.file(file) {
-                totals.each(Totals::of(&segment, file, &record, record.stamp.size), u64::wrapping_add);
+                totals
+                    .combine(Totals::of_file(&segment, file, &record, record.stamp.size), u64::wrapping_add);
             }
         }
-        Self::known(segment, BitSet::default(), Vec::new(), totals)
+        Self::from_manifest_row(segment, BitSet::default(), Vec::new(), totals)
     }
 
     /// Creates a segment from a manifest's row.
-    pub(crate) fn known(
+    pub(crate) fn from_manifest_row(
         segment: Arc<Segment>,
         dead: BitSet,
         mut restamped: Vec<(Id, Stamp)>,
@@ -108,7 +109,7 @@ impl Living {
         self.dead.insert(file);
         self.segment.chunks_of(file).for_each(|chunk| self.dead_chunks.insert(chunk));
         let size = self.stamp(file, &record).size;
-        self.totals.each(Totals::of(&self.segment, file, &record, size), u64::wrapping_sub);
+        self.totals.combine(Totals::of_file(&self.segment, file, &record, size), u64::wrapping_sub);
         self.restamped.retain(|(one, _)| *one != file);
     }
 
@@ -227,7 +228,7 @@ impl Snapshot {
             file = file.saturating_add(one.segment.files());
             chunk = chunk.saturating_add(one.segment.chunks());
             symbol = symbol.saturating_add(one.segment.symbols());
-            totals.each(one.totals, u64::wrapping_add);
+            totals.combine(one.totals, u64::wrapping_add);
         }
         Self { living, totals, partial }
     }
@@ -270,7 +271,7 @@ impl Snapshot {
         self.living.last().map_or(0, |last| last.first_chunk.saturating_add(last.segment.chunks()))
     }
 
-    fn at(&self, number: u32, first: impl Fn(&Living) -> u32) -> Option<(&Living, u32)> {
+    fn living_at(&self, number: u32, first: impl Fn(&Living) -> u32) -> Option<(&Living, u32)> {
         let at = self.living.partition_point(|one| first(one) <= number).checked_sub(1)?;
         let one = self.living.get(at)?;
         Some((one, number - first(one)))
@@ -279,7 +280,7 @@ impl Snapshot {
     /// Returns a file, dead or alive.
     #[must_use]
     pub fn file(&self, number: Id) -> Option<FileView<'_>> {
-        let (living, own) = self.at(number, |one| one.first_file)?;
+        let (living, own) = self.living_at(number, |one| one.first_file)?;
         Some(FileView { living, own, record: living.segment.file(own)? })
     }
 
@@ -320,7 +321,7 @@ impl Snapshot {
     /// Returns a chunk, dead or alive.
     #[must_use]
     pub fn chunk(&self, number: Id) -> Option<ChunkView> {
-        let (living, own) = self.at(number, |one| one.first_chunk)?;
+        let (living, own) = self.living_at(number, |one| one.first_chunk)?;
         let (segment, lines) = (&living.segment, living.segment.chunk(own)?);
         Some(ChunkView {
             file: living.number_of(segment.file_of_chunk(own)),
@@ -333,14 +334,14 @@ impl Snapshot {
     /// Returns a symbol, dead or alive, with the number of its file in the snapshot.
     #[must_use]
     pub fn symbol(&self, number: Id) -> Option<(Id, SymbolRecord)> {
-        let (living, own) = self.at(number, |one| one.first_symbol)?;
+        let (living, own) = self.living_at(number, |one| one.first_symbol)?;
         let record = living.segment.symbol(own)?;
         Some((living.number_of(living.segment.file_of_symbol(own)), record))
     }
 
     /// Returns the file of a symbol, and the symbol's number in that file.
     pub(crate) fn place_of_symbol(&self, number: Id) -> Option<(Id, u32)> {
-        let (living, own) = self.at(number, |one| one.first_symbol)?;
+        let (living, own) = self.living_at(number, |one| one.first_symbol)?;
         let file = living.segment.file_of_symbol(own);
         Some((living.number_of(file), own.checked_sub(living.segment.file(file)?.first_symbol)?))
     }

@@ -20,8 +20,8 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 pub use self::rules::IGNORE_FILE;
 pub(crate) use self::walk::stamp_of;
-pub use self::walk::{Listed, MAX_DIRECTORIES, MAX_FILES};
-use self::walk::{Walk, WalkLimits};
+pub use self::walk::{ListedFile, MAX_DIRECTORIES, MAX_FILES};
+use self::walk::{TreeWalk, WalkLimits};
 
 use crate::IndexError;
 use crate::analyser::MAX_BYTES;
@@ -35,7 +35,7 @@ const PREFETCH_BUDGET: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
     /// Its files, by path.
-    pub files: Vec<Listed>,
+    pub files: Vec<ListedFile>,
     /// There are more than [`MAX_FILES`].
     pub cut: bool,
     /// Number of directories that couldn't be read.
@@ -101,8 +101,8 @@ impl WorkTree {
     /// Returns the directories that aren't ignored, with the root: at most [`MAX_DIRECTORIES`].
     #[must_use]
     pub fn directories(&self) -> Vec<PathBuf> {
-        let Ok(walk) = Walk::new(&self.root) else { return Vec::new() };
-        let found = walk.run(self.threads, WalkLimits { files: 0, directories: MAX_DIRECTORIES });
+        let Ok(walk) = TreeWalk::new(&self.root) else { return Vec::new() };
+        let found = walk.walk(self.threads, WalkLimits { files: 0, directories: MAX_DIRECTORIES });
         found.directories.into_iter().map(|path| self.root.join(OsStr::from_bytes(&path))).collect()
     }
 
@@ -121,8 +121,8 @@ impl Source for WorkTree {
             let error = std::io::ErrorKind::NotADirectory.into();
             return Err(IndexError::io("looking at", &self.root)(error));
         }
-        let walk = Walk::new(&self.root).map_err(IndexError::io("looking at", &self.root))?;
-        let found = walk.run(self.threads, WalkLimits { files: MAX_FILES, directories: 0 });
+        let walk = TreeWalk::new(&self.root).map_err(IndexError::io("looking at", &self.root))?;
+        let found = walk.walk(self.threads, WalkLimits { files: MAX_FILES, directories: 0 });
         let mut files = found.files;
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         Ok(Listing { files, cut: found.cut, unreadable: found.unreadable })
@@ -130,7 +130,7 @@ impl Source for WorkTree {
 
     fn stamp(&self, path: &RelPath) -> Option<Stamp> {
         let (_, stat) = self.open(path).ok()?;
-        Walk::new(&self.root).ok()?.shows(path).then(|| stamp_of(&stat))
+        TreeWalk::new(&self.root).ok()?.is_visible(path).then(|| stamp_of(&stat))
     }
 
     fn read(&self, path: &RelPath) -> std::io::Result<Bytes> {

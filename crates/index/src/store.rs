@@ -18,13 +18,13 @@ use journeyman_policy::secrets::Redactor;
 use rustix::fs::FlockOperation;
 
 use crate::IndexError;
-use crate::segment::merge;
+use crate::segment::merge_segments;
 use crate::snapshot::{Living, Snapshot};
 use manifest::Manifest;
-pub(crate) use manifest::SEGMENT;
+pub(crate) use manifest::SEGMENT_PREFIX;
 pub use refresh::{Options, Progress, Report};
 
-const LOCK: &str = "lock";
+const LOCK_FILE_NAME: &str = "lock";
 /// Number of segments of about one size that are merged into one.
 const MERGE_COUNT: usize = 8;
 /// The same while a caller waits. Each segment costs every query a look-up for each of its words.
@@ -39,7 +39,7 @@ const SMALLEST_CLASS_BYTES: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct Index {
     directory: PathBuf,
-    now: Mutex<State>,
+    now: Mutex<IndexState>,
     /// The reason why an earlier index couldn't be used.
     damage_report: Option<String>,
     /// The secrets that are kept out of the index.
@@ -47,14 +47,14 @@ pub struct Index {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct IndexState {
     generation: u64,
     snapshot: Arc<Snapshot>,
 }
 
 /// The right to write, until it is dropped.
 #[derive(Debug)]
-struct Lock {
+struct WriteLock {
     _file: File,
 }
 
@@ -77,7 +77,7 @@ impl Index {
             Ok(manifest) => index.show_manifest(&manifest),
             Err(error @ IndexError::Damaged { .. }) => {
                 index.damage_report = Some(error.to_string());
-                Manifest::forget(directory)?;
+                Manifest::remove_manifest(directory)?;
             }
             Err(error) => return Err(error),
         }
@@ -118,16 +118,16 @@ impl Index {
     /// Returns the current snapshot. A later refresh doesn't change it.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.state().snapshot)
+        Arc::clone(&self.lock_state().snapshot)
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock_state(&self) -> std::sync::MutexGuard<'_, IndexState> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn show_manifest(&self, manifest: &Manifest) {
         let snapshot = Arc::new(Snapshot::new(manifest.segments.clone(), !manifest.complete));
-        *self.state() = State { generation: manifest.generation, snapshot };
+        *self.lock_state() = IndexState { generation: manifest.generation, snapshot };
     }
 
     /// Loads the state that another process has written since, if any.
@@ -136,7 +136,7 @@ impl Index {
     /// [`IndexError`].
     pub fn reload(&self) -> Result<(), IndexError> {
         let manifest = Manifest::read(&self.directory)?;
-        if manifest.generation != self.state().generation {
+        if manifest.generation != self.lock_state().generation {
             self.show_manifest(&manifest);
         }
         Ok(())
@@ -151,8 +151,8 @@ impl Index {
         let snapshot = self.snapshot();
         for living in snapshot.living() {
             if let Err(error) = living.segment.verify() {
-                Manifest::forget(&self.directory)?;
-                *self.state() = State::default();
+                Manifest::remove_manifest(&self.directory)?;
+                *self.lock_state() = IndexState::default();
                 return Err(error);
             }
         }
@@ -165,19 +165,19 @@ impl Index {
     /// [`IndexError::Io`].
     pub fn clear(&self) -> Result<(), IndexError> {
         let _lock = self.lock(true)?;
-        Manifest::forget(&self.directory)?;
-        *self.state() = State::default();
+        Manifest::remove_manifest(&self.directory)?;
+        *self.lock_state() = IndexState::default();
         self.remove_unlisted(&Manifest::default())
     }
 
     /// Takes the right to write. Without `wait`, `None` where another process has it.
-    fn lock(&self, wait: bool) -> Result<Option<Lock>, IndexError> {
-        let path = self.directory.join(LOCK);
+    fn lock(&self, wait: bool) -> Result<Option<WriteLock>, IndexError> {
+        let path = self.directory.join(LOCK_FILE_NAME);
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(IndexError::io("opening", &path))?;
         let how = if wait { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };
         match rustix::fs::flock(&file, how) {
-            Ok(()) => Ok(Some(Lock { _file: file })),
+            Ok(()) => Ok(Some(WriteLock { _file: file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(IndexError::io("locking", &path)(error.into())),
         }
@@ -187,7 +187,7 @@ impl Index {
     fn unused_path(&self, manifest: &Manifest) -> PathBuf {
         let mut number = manifest.generation.wrapping_mul(1 << 16);
         loop {
-            let path = self.directory.join(format!("{SEGMENT}{number:012x}"));
+            let path = self.directory.join(format!("{SEGMENT_PREFIX}{number:012x}"));
             if !path.exists() {
                 return path;
             }
@@ -197,12 +197,12 @@ impl Index {
 
     /// Removes segments that aren't listed.
     fn remove_unlisted(&self, manifest: &Manifest) -> Result<(), IndexError> {
-        let listed: std::collections::BTreeSet<_> = manifest.names().collect();
+        let listed: std::collections::BTreeSet<_> = manifest.listed_names().collect();
         let entries =
             std::fs::read_dir(&self.directory).map_err(IndexError::io("listing", &self.directory))?;
         for entry in entries.flatten() {
             let name = entry.file_name();
-            if name.to_string_lossy().starts_with(SEGMENT) && !listed.contains(name.as_os_str()) {
+            if name.to_string_lossy().starts_with(SEGMENT_PREFIX) && !listed.contains(name.as_os_str()) {
                 std::fs::remove_file(entry.path()).map_err(IndexError::io("removing", entry.path()))?;
             }
         }
@@ -231,7 +231,7 @@ impl Index {
                 let stamps = |place: usize, file, record: &_| {
                     parts.get(place).map_or_else(Default::default, |living| living.stamp(file, record))
                 };
-                merge(&segments, lives, stamps, &path, true)?;
+                merge_segments(&segments, lives, stamps, &path, true)?;
                 next = Some(Living::new(Arc::new(crate::segment::Segment::open(&path)?)));
             }
             let mut at = 0;

@@ -123,7 +123,7 @@ impl Tokenizer {
     pub fn terms(&self) -> Terms {
         let own = self.counter.file.clone();
         let texts = own.iter().map(|term| self.cache.text(*term)).collect();
-        Terms::remembered(texts, self.cache.memory(), own)
+        Terms::from_cache(texts, self.cache.memory(), own)
     }
 
     /// Calls `emit` with each term of a text, in text order, once for each occurrence.

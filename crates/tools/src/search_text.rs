@@ -10,7 +10,7 @@ use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use journeyman_index::analysis::Content;
-use journeyman_index::pattern::{candidates, literal};
+use journeyman_index::pattern::{candidates, escape_literal};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{ListOptions, StatKind, WorkspaceError};
 use schemars::JsonSchema;
@@ -92,7 +92,8 @@ impl SearchText {
         let multi_line = arguments.pattern.contains("\\n") || arguments.pattern.contains('\n');
         let ignore_case = arguments.ignore_case.unwrap_or(false);
         let (matcher, note) = compile_pattern(&arguments.pattern, ignore_case, multi_line)?;
-        let looked_up = if note.is_some() { literal(&arguments.pattern) } else { arguments.pattern.clone() };
+        let looked_up =
+            if note.is_some() { escape_literal(&arguments.pattern) } else { arguments.pattern.clone() };
         let search = Search {
             matcher,
             looked_up,

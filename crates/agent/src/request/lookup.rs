@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use journeyman_context::{Found, Outlined, Signature};
 use journeyman_index::Snapshot;
-use journeyman_index::overview::{self, FOUND};
+use journeyman_index::overview::{self, MAX_FOUND_FILES};
 use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::RelPath;
@@ -40,16 +40,17 @@ fn find_in_index(
     let query = Query::new(task, &mut Tokenizer::new());
     let (project, snapshot) = index.at_hand()?;
     let history = project.history_at_hand();
-    let answer = Searcher::new().search(&*snapshot, history.as_ref(), &query, Context::default(), FOUND);
-    let asked = overview::shares(&answer);
+    let answer =
+        Searcher::new().search(&*snapshot, history.as_ref(), &query, Context::default(), MAX_FOUND_FILES);
+    let asked = overview::score_shares(&answer);
     if asked.is_empty() {
         return None;
     }
     let graph = project.graph_at_hand(&snapshot);
-    let order = overview::order(&snapshot, graph.as_deref(), &asked);
+    let order = overview::rank_files(&snapshot, graph.as_deref(), &asked);
     let best = order.first().map_or(1.0, |(_, score)| *score).max(f64::MIN_POSITIVE);
     let mut found = Found::default();
-    for (file, score) in order.iter().take(FOUND) {
+    for (file, score) in order.iter().take(MAX_FOUND_FILES) {
         let Some(path) = snapshot.file(*file).and_then(|view| view.path()) else { continue };
         // File names appear in any listing, but signatures need permission to read.
         if found.outlines.len() < MAX_OUTLINED_FILES && may_show(&path) {

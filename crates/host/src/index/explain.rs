@@ -44,7 +44,7 @@ impl Explanation {
         let near = near.map(|near| known.graph.near(near)).unwrap_or_default();
         let query = Query::new(text, &mut Tokenizer::new());
         let mut searcher = Searcher::new();
-        let raw = searcher.raw(snapshot, history.as_ref(), &query);
+        let raw = searcher.raw_signals(snapshot, history.as_ref(), &query);
         let similar = find_similar(index, text);
         let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
         let context = Context { near: &near, vectors };

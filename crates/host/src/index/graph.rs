@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_git::{EntryStatus, Git, StatusChange};
-use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Edge, Graph, WHOLE};
+use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Edge, FULL_NAME_WEIGHT, Graph};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ impl CodeGraph {
     pub fn edge_to_json(&self, from: u32, to: u32) -> Value {
         let Edge { line, part, names: weight, .. } = self.graph.edge(from, to).unwrap_or_default();
         let names = if weight > 0 { self.graph.names(&self.index.snapshot, from, to) } else { Vec::new() };
-        let (line, weight) = ((line > 0).then_some(line), f64::from(weight) / f64::from(WHOLE));
+        let (line, weight) = ((line > 0).then_some(line), f64::from(weight) / f64::from(FULL_NAME_WEIGHT));
         json!({"line": line, "part": part, "weight": weight, "names": names})
     }
 }

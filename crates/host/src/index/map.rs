@@ -1,7 +1,7 @@
 //! A map of the files that matter most, within a budget of tokens.
 
 use journeyman_context::{Estimate, Outlined, Signature, outline_map};
-use journeyman_index::overview::{self, FOUND};
+use journeyman_index::overview::{self, MAX_FOUND_FILES};
 use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{TokenCounter as _, Tokens};
@@ -31,7 +31,7 @@ impl ProjectMap {
         let CodeIndex { project, snapshot, .. } = index;
         let graph = project.graph(snapshot);
         let asked = task.map(|task| find_for_task(index, task)).unwrap_or_default();
-        let order = overview::order(snapshot, Some(&graph), &asked);
+        let order = overview::rank_files(snapshot, Some(&graph), &asked);
         let outlined: Vec<Outlined> = order
             .iter()
             .filter_map(|(file, _)| {
@@ -54,7 +54,12 @@ impl ProjectMap {
 fn find_for_task(index: &CodeIndex, task: &str) -> Vec<(u32, f64)> {
     let history = index.read_history();
     let query = Query::new(task, &mut Tokenizer::new());
-    let answer =
-        Searcher::new().search(&*index.snapshot, history.as_ref(), &query, Context::default(), FOUND);
-    overview::shares(&answer)
+    let answer = Searcher::new().search(
+        &*index.snapshot,
+        history.as_ref(),
+        &query,
+        Context::default(),
+        MAX_FOUND_FILES,
+    );
+    overview::score_shares(&answer)
 }

@@ -3,21 +3,21 @@
 /// Collects a text's trigrams. Reused from text to text, because the table of all trigrams is
 /// large.
 #[derive(Debug)]
-pub(crate) struct Trigrams {
+pub(crate) struct TrigramCollector {
     /// A bit for each of the 2²⁴ trigrams.
     seen: Vec<u64>,
 }
 
-impl Default for Trigrams {
+impl Default for TrigramCollector {
     fn default() -> Self {
         Self { seen: vec![0; (1 << 24) / 64] }
     }
 }
 
-impl Trigrams {
+impl TrigramCollector {
     /// Returns a text's distinct trigrams: bytes with ASCII letters in lower case, none across a
     /// line break, because patterns are searched line by line.
-    pub(crate) fn of(&mut self, text: &[u8]) -> Vec<u32> {
+    pub(crate) fn collect_trigrams(&mut self, text: &[u8]) -> Vec<u32> {
         let mut found = Vec::new();
         for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
             let Some((beginning, rest)) = line.split_at_checked(2) else { continue };
@@ -49,10 +49,10 @@ mod tests {
 
     #[test]
     fn trigrams_are_distinct_and_within_lines() {
-        let mut trigrams = Trigrams::default();
+        let mut trigrams = TrigramCollector::default();
         let number = |text: &[u8; 3]| u32::from_be_bytes([0, text[0], text[1], text[2]]);
-        assert_eq!(trigrams.of(b"AbcABC\nd"), [number(b"abc"), number(b"bca"), number(b"cab")]);
-        assert!(trigrams.of(b"ab\nc").is_empty());
-        assert_eq!(trigrams.of(b"abc"), [number(b"abc")]);
+        assert_eq!(trigrams.collect_trigrams(b"AbcABC\nd"), [number(b"abc"), number(b"bca"), number(b"cab")]);
+        assert!(trigrams.collect_trigrams(b"ab\nc").is_empty());
+        assert_eq!(trigrams.collect_trigrams(b"abc"), [number(b"abc")]);
     }
 }

@@ -11,11 +11,11 @@ use crate::tokens::Tokenizer;
 /// Maximum sections of one file in an answer.
 const MAX_SECTIONS_PER_FILE: usize = 3;
 /// Minimum share of a section's score in that of its file's best one.
-const MIN_SHARE: f32 = 0.5;
+const MIN_SECTION_SHARE: f32 = 0.5;
 /// Weight of the words of a heading.
-const HEADING_TIMES: u32 = 3;
+const HEADING_WEIGHT: u32 = 3;
 /// BM25's saturation of a word's count.
-const K1: f32 = 1.2;
+const BM25_K1: f32 = 1.2;
 /// Number of words above which a section is long: its words count less.
 const LONG_SECTION_WORDS: f32 = 400.0;
 
@@ -97,7 +97,7 @@ fn best_sections_of_file(
             tokenizer.add(line, 1);
         }
         for (nth, heading) in place.headings.iter().rev().enumerate() {
-            tokenizer.add(heading, if nth == 0 { HEADING_TIMES - 1 } else { 1 });
+            tokenizer.add(heading, if nth == 0 { HEADING_WEIGHT - 1 } else { 1 });
         }
         counted.push(tokenizer.document());
     }
@@ -119,14 +119,14 @@ fn best_sections_of_file(
         let long = 0.25 + 0.75 * length as f32 / LONG_SECTION_WORDS;
         let one = |term: u32, times: u32| {
             let rare = 1.0 / having.get(term as usize).map_or(1.0, |having| (*having).max(1) as f32).sqrt();
-            weight(term).map(|weight| weight * rare * times as f32 / (times as f32 + K1 * long))
+            weight(term).map(|weight| weight * rare * times as f32 / (times as f32 + BM25_K1 * long))
         };
         counts.iter().filter_map(|count| one(count.term, count.times)).sum::<f32>()
     });
     let mut scored: Vec<(f32, SectionPlace)> = scored.zip(sections).collect();
     scored.sort_by(|(one, a), (other, b)| other.total_cmp(one).then(a.first_line.cmp(&b.first_line)));
     let best = scored.first().map_or(0.0, |(best, _)| *best);
-    scored.retain(|(own, _)| *own > 0.0 && *own >= best * MIN_SHARE);
+    scored.retain(|(own, _)| *own > 0.0 && *own >= best * MIN_SECTION_SHARE);
     scored.truncate(MAX_SECTIONS_PER_FILE);
     scored.into_iter().map(|(own, place)| (score * own / best, place)).collect()
 }

@@ -4,16 +4,16 @@
 use super::{Edge, Graph};
 
 /// Maximum files of a result: nobody reads more, and a change that reaches more reaches everything.
-pub const MAX_REACHED: usize = 20_000;
+pub const MAX_REACHED_FILES: usize = 20_000;
 /// Maximum distance in a graph.
 pub(super) const MAX_STEPS: u32 = 1_000;
 /// Maximum files near a file: beyond that, being near says nothing.
-const MAX_NEAR: usize = 200;
+const MAX_NEAR_FILES: usize = 200;
 /// Maximum distance of a near file.
-const NEAR: u32 = 2;
+const MAX_NEAR_DISTANCE: u32 = 2;
 
 /// Calls a function with the neighbours of a file.
-type Next<'a> = dyn Fn(u32, &mut dyn FnMut(u32)) + 'a;
+type VisitNeighbours<'a> = dyn Fn(u32, &mut dyn FnMut(u32)) + 'a;
 
 /// The direction of a traversal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) struct Trail {
 pub struct Reach {
     /// By distance, then by path.
     pub files: Vec<Reached>,
-    /// There are more than [`MAX_REACHED`].
+    /// There are more than [`MAX_REACHED_FILES`].
     pub cut: bool,
     /// There were too many symbols to follow: the result is by files alone.
     pub by_files: bool,
@@ -90,12 +90,12 @@ impl Graph {
     /// Returns the files at most `depth` steps away.
     #[must_use]
     pub fn neighbours(&self, starts: &[u32], direction: Direction, depth: u32) -> Reach {
-        self.reach(starts, depth, &|file, visit| {
+        self.collect_reachable(starts, depth, &|file, visit| {
             if direction != Direction::Dependents {
-                self.edges(file).iter().filter(|edge| edge.counts()).for_each(|edge| visit(edge.to));
+                self.edges(file).iter().filter(|edge| edge.is_counted()).for_each(|edge| visit(edge.to));
             }
             if direction != Direction::Dependencies {
-                self.back(file).iter().filter(|edge| edge.counts()).for_each(|edge| visit(edge.to));
+                self.back(file).iter().filter(|edge| edge.is_counted()).for_each(|edge| visit(edge.to));
             }
         })
     }
@@ -104,8 +104,8 @@ impl Graph {
     /// Declarations of parts don't count. [`Graph::impact`] is more precise.
     #[must_use]
     pub fn depending(&self, on: &[u32], depth: u32) -> Reach {
-        self.reach(on, depth, &|file, visit| {
-            self.back(file).iter().filter(|edge| edge.depends()).for_each(|edge| visit(edge.to));
+        self.collect_reachable(on, depth, &|file, visit| {
+            self.back(file).iter().filter(|edge| edge.is_dependency()).for_each(|edge| visit(edge.to));
         })
     }
 
@@ -121,7 +121,7 @@ impl Graph {
         own.into_iter().chain(affected.files.iter().map(|found| found.file)).filter(is_test).collect()
     }
 
-    fn reach(&self, starts: &[u32], depth: u32, next: &Next<'_>) -> Reach {
+    fn collect_reachable(&self, starts: &[u32], depth: u32, next: &VisitNeighbours<'_>) -> Reach {
         let mut seen = crate::bit_set::BitSet::default();
         let mut level: Vec<u32> =
             starts.iter().copied().filter(|start| self.node(*start).is_some()).collect();
@@ -144,7 +144,7 @@ impl Graph {
                 });
             }
             found.sort_unstable_by_key(|found| found.file);
-            let room = MAX_REACHED - reach.files.len();
+            let room = MAX_REACHED_FILES - reach.files.len();
             if found.len() > room {
                 found.truncate(room);
                 reach.cut = true;
@@ -171,13 +171,13 @@ impl Graph {
         if from == to {
             return self.node(from).map(|_| vec![from]);
         }
-        let reach = self.search(from, to, &|edge| edge.counts())?;
+        let reach = self.find_shortest_way(from, to, &|edge| edge.is_counted())?;
         Some(reach)
     }
 
     /// A breadth-first search that ends at its target, without a limit of files: it keeps a number
     /// for each.
-    fn search(&self, from: u32, to: u32, counts: &dyn Fn(&Edge) -> bool) -> Option<Vec<u32>> {
+    fn find_shortest_way(&self, from: u32, to: u32, counts: &dyn Fn(&Edge) -> bool) -> Option<Vec<u32>> {
         const UNSEEN: u32 = u32::MAX;
         let mut before = vec![UNSEEN; self.len()];
         let mut level = vec![from];
@@ -217,12 +217,12 @@ impl Graph {
     #[must_use]
     pub fn cycles(&self) -> Vec<Cycle> {
         let mut circles: Vec<Vec<u32>> =
-            Circles::of(self).into_iter().filter(|circle| circle.len() > 1).collect();
+            CycleFinder::find_cycles(self).into_iter().filter(|circle| circle.len() > 1).collect();
         circles.iter_mut().for_each(|circle| circle.sort_unstable());
         circles.sort_by_key(|circle| (std::cmp::Reverse(circle.len()), circle.first().copied()));
         let round = |files: Vec<u32>| {
             let first = files.first().copied()?;
-            let round = self.search(first, first, &imports)?;
+            let round = self.find_shortest_way(first, first, &is_import)?;
             Some(Cycle { files, round })
         };
         circles.into_iter().filter_map(round).collect()
@@ -233,14 +233,14 @@ impl Graph {
     /// ones the strongest dependencies.
     #[must_use]
     pub fn near(&self, file: u32) -> Vec<(u32, u32)> {
-        let near = self.nearby(file).into_iter();
+        let near = self.near_nodes(file).into_iter();
         near.filter_map(|(file, steps)| Some((self.node(file)?.file, steps))).collect()
     }
 
     /// Does the same with the graph's numbers.
     #[must_use]
-    pub fn nearby(&self, file: u32) -> Vec<(u32, u32)> {
-        let reach = self.neighbours(&[file], Direction::Both, NEAR);
+    pub fn near_nodes(&self, file: u32) -> Vec<(u32, u32)> {
+        let reach = self.neighbours(&[file], Direction::Both, MAX_NEAR_DISTANCE);
         let weight = |found: &super::Reached| {
             let edge = |from, to| self.edge(from, to).map_or(0, |edge| edge.weight());
             edge(found.from, found.file).max(edge(found.file, found.from))
@@ -251,17 +251,17 @@ impl Graph {
             .map(|found| (found.distance, std::cmp::Reverse(weight(found)), found.file))
             .collect();
         near.sort_unstable();
-        near.truncate(MAX_NEAR);
+        near.truncate(MAX_NEAR_FILES);
         near.into_iter().map(|(steps, _, file)| (file, steps)).collect()
     }
 }
 
-fn imports(edge: &Edge) -> bool {
+fn is_import(edge: &Edge) -> bool {
     edge.line > 0 && !edge.part
 }
 
 /// Tarjan's strongly connected components, with an explicit stack: a graph may be one long chain.
-struct Circles<'a> {
+struct CycleFinder<'a> {
     graph: &'a Graph,
     /// The order in which files were visited, counted from 1.
     order: Vec<u32>,
@@ -272,8 +272,8 @@ struct Circles<'a> {
     found: Vec<Vec<u32>>,
 }
 
-impl<'a> Circles<'a> {
-    fn of(graph: &'a Graph) -> Vec<Vec<u32>> {
+impl<'a> CycleFinder<'a> {
+    fn find_cycles(graph: &'a Graph) -> Vec<Vec<u32>> {
         let files = graph.len();
         let mut circles = Self {
             graph,
@@ -306,7 +306,7 @@ impl<'a> Circles<'a> {
         }
     }
 
-    fn enter(&mut self, file: u32) {
+    fn enter_file(&mut self, file: u32) {
         self.count += 1;
         if let (Some(order), Some(low)) = (self.order.get_mut(file as usize), self.low.get_mut(file as usize))
         {
@@ -318,16 +318,16 @@ impl<'a> Circles<'a> {
 
     fn from(&mut self, start: u32) {
         let mut stack: Vec<(u32, usize)> = vec![(start, 0)];
-        self.enter(start);
+        self.enter_file(start);
         while let Some((file, at)) = stack.last_mut() {
             let file = *file;
             if let Some(edge) = self.graph.edges(file).get(*at) {
                 *at += 1;
-                if !imports(edge) {
+                if !is_import(edge) {
                     continue;
                 }
                 if self.order_of(edge.to) == 0 {
-                    self.enter(edge.to);
+                    self.enter_file(edge.to);
                     stack.push((edge.to, 0));
                 } else if self.is_open.contains(edge.to) {
                     self.lower(file, self.order_of(edge.to));

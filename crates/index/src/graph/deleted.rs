@@ -8,18 +8,18 @@ use hashbrown::HashMap;
 use journeyman_syntax::analysis;
 use journeyman_syntax::language::Language;
 
-use super::names::{Role, role};
-use super::paths::Tree;
-use super::resolve::{ImportTarget, Settings, last, parent, resolve};
-use super::units::Units;
-use super::{Edge, Graph, Node, WHOLE, names};
+use super::names::{NameRole, role_of_kind};
+use super::paths::PathTree;
+use super::resolve::{ImportTarget, Settings, last, parent, resolve_imports};
+use super::units::BuildUnits;
+use super::{Edge, FULL_NAME_WEIGHT, Graph, Node, names};
 use crate::Snapshot;
 use crate::analysis::Flags;
 
 /// Maximum deleted files that are put back.
-const MAX_GONE: usize = 2_000;
+const MAX_DELETED_FILES: usize = 2_000;
 /// Maximum settings files, as for building a graph.
-const MAX_SETTINGS: usize = 20_000;
+const MAX_SETTINGS_FILES: usize = 20_000;
 
 /// A deleted file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,10 +41,10 @@ impl Graph {
         read: &dyn Fn(&str) -> Option<String>,
     ) -> Self {
         let is_new = |gone: &&DeletedFile| self.find(&gone.path).is_none();
-        let gone: Vec<&DeletedFile> = gone.iter().filter(is_new).take(MAX_GONE).collect();
+        let gone: Vec<&DeletedFile> = gone.iter().filter(is_new).take(MAX_DELETED_FILES).collect();
         let mut nodes: Vec<(Node, Option<u32>)> =
             (0..).zip(&self.nodes).map(|(old, node)| (node.clone(), Some(old))).collect();
-        nodes.extend(gone.iter().map(|gone| (lost(gone), None)));
+        nodes.extend(gone.iter().map(|gone| (to_node(gone), None)));
         nodes.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
         nodes.dedup_by(|(one, _), (other, _)| one.path == other.path);
         let mut now = vec![0; self.nodes.len()];
@@ -66,8 +66,8 @@ impl Graph {
             })
             .collect();
         let nodes: Vec<Node> = nodes.into_iter().map(|(node, _)| node).collect();
-        let lost = Lost { nodes: &nodes, snapshot, gone: &gone };
-        for (from, edge) in lost.imports(read).into_iter().chain(lost.users()) {
+        let lost = DeletedFiles { nodes: &nodes, snapshot, gone: &gone };
+        for (from, edge) in lost.find_importers(read).into_iter().chain(lost.find_name_users()) {
             let Some(edges) = all.get_mut(from as usize) else { continue };
             match edges.binary_search_by_key(&edge.to, |edge| edge.to) {
                 Ok(at) => {
@@ -79,12 +79,12 @@ impl Graph {
             }
         }
         let edges = all.into_iter().map(Into::into).collect();
-        let units = Units::of(&nodes);
+        let units = BuildUnits::find_units(&nodes);
         Self { nodes, edges, packages: self.packages.clone(), packages_of, units, ..Self::default() }
     }
 }
 
-fn lost(gone: &DeletedFile) -> Node {
+fn to_node(gone: &DeletedFile) -> Node {
     Node {
         path: gone.path.as_str().into(),
         // No snapshot has it.
@@ -95,20 +95,20 @@ fn lost(gone: &DeletedFile) -> Node {
     }
 }
 
-struct Lost<'a> {
+struct DeletedFiles<'a> {
     /// All files, with the deleted ones.
     nodes: &'a [Node],
     snapshot: &'a Snapshot,
     gone: &'a [&'a DeletedFile],
 }
 
-impl Lost<'_> {
-    fn number(&self, path: &str) -> Option<u32> {
+impl DeletedFiles<'_> {
+    fn number_of(&self, path: &str) -> Option<u32> {
         self.nodes.binary_search_by(|node| (*node.path).cmp(path)).ok().map(|at| at as u32)
     }
 
     /// Finds the files that imported them.
-    fn imports(&self, read: &dyn Fn(&str) -> Option<String>) -> Vec<(u32, Edge)> {
+    fn find_importers(&self, read: &dyn Fn(&str) -> Option<String>) -> Vec<(u32, Edge)> {
         // By the words that an import of one must contain.
         let mut words: Vec<String> = Vec::new();
         for gone in self.gone {
@@ -120,7 +120,7 @@ impl Lost<'_> {
         words.sort_unstable();
         words.dedup();
         let at_root = self.gone.iter().any(|gone| parent(&gone.path).is_empty());
-        let tree = Tree::new(self.nodes.iter().map(|node| &*node.path));
+        let tree = PathTree::new(self.nodes.iter().map(|node| &*node.path));
         let mut settings = None;
         let mut found = Vec::new();
         for (from, node) in (0..).zip(self.nodes) {
@@ -141,11 +141,11 @@ impl Lost<'_> {
             if !may_mean {
                 continue;
             }
-            let settings = settings.get_or_insert_with(|| self.settings(read));
-            let edges = resolve(&node.path, language, &imports, &tree, settings);
+            let settings = settings.get_or_insert_with(|| self.read_settings(read));
+            let edges = resolve_imports(&node.path, language, &imports, &tree, settings);
             for (import, meant) in imports.iter().zip(&edges.meant) {
                 let ImportTarget::Files(files) = meant else { continue };
-                let meant = files.iter().filter_map(|path| self.number(path));
+                let meant = files.iter().filter_map(|path| self.number_of(path));
                 let lost = |to: &u32| self.nodes.get(*to as usize).is_some_and(|node| node.file == u32::MAX);
                 found.extend(
                     meant
@@ -157,26 +157,26 @@ impl Lost<'_> {
         found
     }
 
-    fn settings(&self, read: &dyn Fn(&str) -> Option<String>) -> Settings {
+    fn read_settings(&self, read: &dyn Fn(&str) -> Option<String>) -> Settings {
         let mut settings = Settings::default();
-        let speaks = |node: &&Node| node.file != u32::MAX && !Settings::concerns(&node.path).is_empty();
-        for node in self.nodes.iter().filter(speaks).take(MAX_SETTINGS) {
+        let speaks = |node: &&Node| node.file != u32::MAX && !Settings::languages_of(&node.path).is_empty();
+        for node in self.nodes.iter().filter(speaks).take(MAX_SETTINGS_FILES) {
             if let Some(text) = read(&node.path) {
-                settings.put(&node.path, &text);
+                settings.read_settings(&node.path, &text);
             }
         }
         settings
     }
 
     /// Finds the files that use names of theirs that nothing defines any more.
-    fn users(&self) -> Vec<(u32, Edge)> {
+    fn find_name_users(&self) -> Vec<(u32, Edge)> {
         let mut by_file: HashMap<u32, u32> = HashMap::with_capacity(self.nodes.len());
         by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
         let mut found = Vec::new();
         for gone in self.gone {
             let language = Language::from_path(&gone.path);
             let (Some(to), Some(text), Some(family)) =
-                (self.number(&gone.path), &gone.text, names::family(language))
+                (self.number_of(&gone.path), &gone.text, names::language_family(language))
             else {
                 continue;
             };
@@ -186,12 +186,12 @@ impl Lost<'_> {
             let mut own: Vec<&str> = facts
                 .symbols
                 .iter()
-                .filter(|symbol| !symbol.local && role(symbol.kind) == Some(Role::Own))
+                .filter(|symbol| !symbol.local && role_of_kind(symbol.kind) == Some(NameRole::Own))
                 .map(|symbol| symbol.name.as_str())
                 .collect();
             own.sort_unstable();
             own.dedup();
-            for name in own.into_iter().filter(|name| names::is_name(name)) {
+            for name in own.into_iter().filter(|name| names::is_counted_name(name)) {
                 let mut is_defined = false;
                 self.snapshot.defined(name, |symbol| {
                     is_defined |= self.snapshot.symbol(symbol).is_some_and(|(_, symbol)| symbol.name == name);
@@ -203,10 +203,10 @@ impl Lost<'_> {
                     let user = by_file.get(&file).copied();
                     let same = |user: &u32| {
                         let node = self.nodes.get(*user as usize);
-                        node.is_some_and(|node| names::family(node.language) == Some(family))
+                        node.is_some_and(|node| names::language_family(node.language) == Some(family))
                     };
                     if let Some(user) = user.filter(same) {
-                        found.push((user, Edge { to, names: WHOLE, ..Edge::default() }));
+                        found.push((user, Edge { to, names: FULL_NAME_WEIGHT, ..Edge::default() }));
                     }
                 });
             }

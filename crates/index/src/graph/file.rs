@@ -14,37 +14,37 @@ use memmap2::Mmap;
 use rustix::fs::FlockOperation;
 
 use super::Edge;
-use super::edge::Mark;
-use super::names::{self, Row};
+use super::edge::ContentIdentity;
+use super::names::{self, DefinitionRow};
 use super::resolved::ResolvedGraph;
 use crate::IndexError;
-use crate::segment::{Cursor, map, put, put_bytes, version};
+use crate::segment::{Cursor, format_version, map_file, put_bytes, put_number};
 
 /// The magic bytes. The version follows them.
 const MAGIC: &[u8; 8] = b"JMGRAPH\x01";
-const SUM: usize = 32;
+const CHECKSUM_BYTES: usize = 32;
 /// Incremented with each change of the results: how imports are resolved, which names count.
-const RULES: u64 = 2 + 1;
+const RESULTS_VERSION: u64 = 2 + 1;
 /// Bytes of a row: the numbers of a name and a file.
-const ROW: usize = 12;
-pub(super) const NAME: &str = "graph";
-const NEW: &str = "graph.new";
+const ROW_BYTES: usize = 12;
+pub(super) const FILE_NAME: &str = "graph";
+const NEW_FILE_NAME: &str = "graph.new";
 /// Locked by the writing process.
-const LOCK: &str = "graph.lock";
+const LOCK_FILE_NAME: &str = "graph.lock";
 
 /// The graph as last saved.
 #[derive(Debug)]
 pub(super) struct SavedGraph {
     map: Arc<Mmap>,
-    pub(super) files: Vec<KeptFile>,
+    pub(super) files: Vec<SavedFile>,
     pub(super) packages: Vec<Box<str>>,
     rows: Range<usize>,
 }
 
 #[derive(Debug)]
-pub(super) struct KeptFile {
+pub(super) struct SavedFile {
     pub(super) path: Box<str>,
-    pub(super) mark: Mark,
+    pub(super) mark: ContentIdentity,
     /// Numbers of languages; 0 for none.
     pub(super) family: u8,
     /// To files by their position here.
@@ -58,18 +58,19 @@ pub(super) struct KeptFile {
 impl SavedGraph {
     /// Loads the graph in a directory; `None` where there is no usable one.
     pub(super) fn load(directory: &Path) -> Option<Self> {
-        let map = Arc::new(map(&File::open(directory.join(NAME)).ok()?).ok()?);
+        let map = Arc::new(map_file(&File::open(directory.join(FILE_NAME)).ok()?).ok()?);
         let rest = map.strip_prefix(MAGIC)?;
         let (told, rest) = rest.split_first_chunk::<8>()?;
-        let (sum, body) = rest.split_first_chunk::<SUM>()?;
-        if u64::from_le_bytes(*told) != version().wrapping_add(RULES) || blake3::hash(body).as_bytes() != sum
+        let (sum, body) = rest.split_first_chunk::<CHECKSUM_BYTES>()?;
+        if u64::from_le_bytes(*told) != format_version().wrapping_add(RESULTS_VERSION)
+            || blake3::hash(body).as_bytes() != sum
         {
             return None;
         }
         let at = map.len() - body.len();
         let mut cursor = Cursor::new(body);
         let place = |cursor: &Cursor<'_>| at + body.len() - cursor.rest().len();
-        let mut files: Vec<KeptFile> = Vec::new();
+        let mut files: Vec<SavedFile> = Vec::new();
         for _ in 0..cursor.number() {
             if cursor.is_empty() {
                 return None;
@@ -79,14 +80,14 @@ impl SavedGraph {
             path.push_str(cursor.text());
             let mark = cursor.array();
             let family = cursor.u8();
-            let edges = edges(&mut cursor);
-            let packages = numbers(&mut cursor);
+            let edges = read_edges(&mut cursor);
+            let packages = read_numbers(&mut cursor);
             let brought =
                 (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.u64())).collect();
             let looked = cursor.bytes();
             let end = place(&cursor);
             let looked = end - looked.len()..end;
-            files.push(KeptFile { path: path.into(), mark, family, edges, packages, brought, looked });
+            files.push(SavedFile { path: path.into(), mark, family, edges, packages, brought, looked });
         }
         let packages = (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.text().into()));
         let packages = packages.collect();
@@ -95,20 +96,20 @@ impl SavedGraph {
     }
 
     /// Returns the sorted keys of the places in which a file's imports were looked up.
-    pub(super) fn looked(&self, file: &KeptFile) -> Vec<u32> {
+    pub(super) fn looked_up_keys(&self, file: &SavedFile) -> Vec<u32> {
         let mut cursor = Cursor::new(self.map.get(file.looked.clone()).unwrap_or_default());
         let (mut places, mut last) = (Vec::new(), 0_u32);
         while !cursor.is_empty() {
-            last = last.wrapping_add(cursor.small());
+            last = last.wrapping_add(cursor.read_small_number());
             places.push(last);
         }
         places
     }
 
     /// Returns the sorted definers of names.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
+    pub(super) fn definition_rows(&self) -> impl Iterator<Item = DefinitionRow> {
         let bytes = self.map.get(self.rows.clone()).unwrap_or_default();
-        bytes.chunks_exact(ROW).map(|row| {
+        bytes.chunks_exact(ROW_BYTES).map(|row| {
             let mut cursor = Cursor::new(row);
             (cursor.u64(), cursor.u32())
         })
@@ -119,31 +120,31 @@ impl SavedGraph {
     /// # Errors
     /// [`IndexError::Io`].
     pub(super) fn save(found: &ResolvedGraph, directory: &Path) -> Result<(), IndexError> {
-        let path = directory.join(LOCK);
+        let path = directory.join(LOCK_FILE_NAME);
         let lock = File::options().create(true).truncate(false).write(true).open(&path);
         let lock = lock.map_err(IndexError::io("opening", &path))?;
         if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(());
         }
-        let body = body(found);
-        let path = directory.join(NEW);
+        let body = encode_body(found);
+        let path = directory.join(NEW_FILE_NAME);
         // Without waiting for the disk: after a power failure a broken file fails its checksum, and
         // is rebuilt.
         let write = || {
             let mut file = File::create(&path)?;
             file.write_all(MAGIC)?;
-            file.write_all(&version().wrapping_add(RULES).to_le_bytes())?;
+            file.write_all(&format_version().wrapping_add(RESULTS_VERSION).to_le_bytes())?;
             file.write_all(blake3::hash(&body).as_bytes())?;
             file.write_all(&body)?;
-            std::fs::rename(&path, directory.join(NAME))
+            std::fs::rename(&path, directory.join(FILE_NAME))
         };
         write().map_err(IndexError::io("writing", &path))
     }
 }
 
-fn body(found: &ResolvedGraph) -> Vec<u8> {
+fn encode_body(found: &ResolvedGraph) -> Vec<u8> {
     let mut body = Vec::new();
-    put(&mut body, found.nodes.len() as u64);
+    put_number(&mut body, found.nodes.len() as u64);
     let mut before = "";
     for (node, file) in found.nodes.iter().zip(&found.files) {
         let mut shared =
@@ -151,24 +152,24 @@ fn body(found: &ResolvedGraph) -> Vec<u8> {
         while !node.path.is_char_boundary(shared) {
             shared -= 1;
         }
-        put(&mut body, shared as u64);
+        put_number(&mut body, shared as u64);
         put_bytes(&mut body, node.path.get(shared..).unwrap_or_default().as_bytes());
         body.extend_from_slice(&node.mark);
-        body.push(names::family(node.language).unwrap_or(0));
+        body.push(names::language_family(node.language).unwrap_or(0));
         put_edges(&mut body, &file.edges);
         put_numbers(&mut body, &file.packages);
-        put(&mut body, file.brought.len() as u64);
+        put_number(&mut body, file.brought.len() as u64);
         file.brought.iter().for_each(|name| body.extend_from_slice(&name.to_le_bytes()));
         let mut looked = Vec::new();
         let mut last = 0;
         for place in &file.looked {
-            put(&mut looked, u64::from(place - last));
+            put_number(&mut looked, u64::from(place - last));
             last = *place;
         }
         put_bytes(&mut body, &looked);
         before = &node.path;
     }
-    put(&mut body, found.packages.len() as u64);
+    put_number(&mut body, found.packages.len() as u64);
     found.packages.iter().for_each(|name| put_bytes(&mut body, name.as_bytes()));
     for (name, file) in &found.rows {
         body.extend_from_slice(&name.to_le_bytes());
@@ -178,35 +179,35 @@ fn body(found: &ResolvedGraph) -> Vec<u8> {
 }
 
 fn put_edges(out: &mut Vec<u8>, edges: &[Edge]) {
-    put(out, edges.len() as u64);
+    put_number(out, edges.len() as u64);
     let mut last = 0;
     for edge in edges {
-        put(out, u64::from(edge.to - last));
-        put(out, u64::from(edge.line) << 1 | u64::from(edge.part));
-        put(out, u64::from(edge.names));
+        put_number(out, u64::from(edge.to - last));
+        put_number(out, u64::from(edge.line) << 1 | u64::from(edge.part));
+        put_number(out, u64::from(edge.names));
         last = edge.to;
     }
 }
 
-fn edges(cursor: &mut Cursor<'_>) -> Box<[Edge]> {
+fn read_edges(cursor: &mut Cursor<'_>) -> Box<[Edge]> {
     let (mut edges, mut to) = (Vec::new(), 0_u32);
     for _ in 0..cursor.number() {
         if cursor.is_empty() {
             break;
         }
-        to = to.wrapping_add(cursor.small());
+        to = to.wrapping_add(cursor.read_small_number());
         let line = cursor.number();
         let (line, part) = (u32::try_from(line >> 1).unwrap_or(u32::MAX), line & 1 == 1);
-        edges.push(Edge { to, line, part, names: cursor.small() });
+        edges.push(Edge { to, line, part, names: cursor.read_small_number() });
     }
     edges.into()
 }
 
 fn put_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
-    put(out, numbers.len() as u64);
-    numbers.iter().for_each(|number| put(out, u64::from(*number)));
+    put_number(out, numbers.len() as u64);
+    numbers.iter().for_each(|number| put_number(out, u64::from(*number)));
 }
 
-fn numbers(cursor: &mut Cursor<'_>) -> Box<[u32]> {
-    (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.small())).collect()
+fn read_numbers(cursor: &mut Cursor<'_>) -> Box<[u32]> {
+    (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.read_small_number())).collect()
 }

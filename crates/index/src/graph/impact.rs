@@ -20,18 +20,18 @@ use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::outline::SymbolKind;
 
 use super::Graph;
-use super::ask::{MAX_REACHED, MAX_STEPS, Reach, Reached, Trail};
-use super::names::{Role, is_type, role};
+use super::ask::{MAX_REACHED_FILES, MAX_STEPS, Reach, Reached, Trail};
+use super::names::{NameRole, is_type, role_of_kind};
 use crate::Snapshot;
 pub use part::ChangedPart;
-use seen::{ALL, ImpactCache, Named, UNNAMED, Viewers};
+use seen::{ALL_NAMES, ImpactCache, NameUses, UNNAMED_SYMBOL, Viewers};
 use symbols::Symbols;
 
 /// Lines of uses and steps through files that hand names on; where there are more, files are
 /// followed.
-const MAX_WORK: usize = 20_000_000;
+const MAX_FOLLOWED_LINES: usize = 20_000_000;
 /// The family of C and C++, where what one file defines another one declares.
-const C: u8 = 6;
+const C_FAMILY: u8 = 6;
 
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl From<u32> for Changed {
 
 /// A place that a change reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum At {
+enum ReachedPart {
     /// The whole file.
     File,
     /// Code that runs when the file is loaded.
@@ -67,16 +67,16 @@ enum At {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     file: u32,
-    at: At,
+    at: ReachedPart,
     /// Its number among the trails.
     trail: u32,
 }
 
 /// A name whose users are searched.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
+struct WantedName<'a> {
     name: &'a str,
-    role: Role,
+    role: NameRole,
     /// The file that defines it.
     file: u32,
     /// Its position there, if it still exists.
@@ -89,18 +89,18 @@ impl Graph {
     #[must_use]
     pub fn impact(&self, snapshot: &Snapshot, changed: &[Changed], depth: u32) -> Reach {
         let files = || changed.iter().map(|changed| changed.file).collect::<Vec<_>>();
-        Follow::new(self, snapshot, depth)
+        ImpactSearch::new(self, snapshot, depth)
             .from(changed)
             .unwrap_or_else(|| Reach { by_files: true, ..self.depending(&files(), depth) })
     }
 }
 
-struct Follow<'a> {
+struct ImpactSearch<'a> {
     graph: &'a Graph,
     known: ImpactCache<'a>,
     depth: u32,
     /// The minimum distance of each place.
-    best: HashMap<(u32, At), u32>,
+    best: HashMap<(u32, ReachedPart), u32>,
     /// Places to continue from, by their distance.
     left: BTreeMap<u32, Vec<Place>>,
     trails: Vec<Trail>,
@@ -110,7 +110,7 @@ struct Follow<'a> {
     work: usize,
 }
 
-impl<'a> Follow<'a> {
+impl<'a> ImpactSearch<'a> {
     fn new(graph: &'a Graph, snapshot: &'a Snapshot, depth: u32) -> Self {
         Self {
             graph,
@@ -132,7 +132,7 @@ impl<'a> Follow<'a> {
         changed.sort_by_key(|changed| changed.file);
         let starts: HashSet<u32> = changed.iter().map(|changed| changed.file).collect();
         for changed in changed {
-            self.start(changed);
+            self.start_from(changed);
             if self.is_too_much() {
                 return None;
             }
@@ -145,9 +145,9 @@ impl<'a> Follow<'a> {
                         continue;
                     }
                     if !starts.contains(&place.file) {
-                        self.reached(place, distance);
+                        self.record_reached(place, distance);
                     }
-                    self.go(place);
+                    self.follow_place(place);
                     if self.is_too_much() {
                         return None;
                     }
@@ -155,37 +155,37 @@ impl<'a> Follow<'a> {
                 // Within a file the distance stays the same.
                 places = self.left.remove(&distance).unwrap_or_default();
             }
-            if self.found.len() > MAX_REACHED {
+            if self.found.len() > MAX_REACHED_FILES {
                 break;
             }
         }
         let mut files: Vec<Reached> = self.found.into_values().collect();
         files.sort_unstable_by_key(|found| (found.distance, found.file));
-        let cut = files.len() > MAX_REACHED;
-        files.truncate(MAX_REACHED);
+        let cut = files.len() > MAX_REACHED_FILES;
+        files.truncate(MAX_REACHED_FILES);
         Some(Reach { files, cut, by_files: false, trails: self.trails })
     }
 
     fn is_too_much(&self) -> bool {
-        self.work.saturating_add(self.known.handed) > MAX_WORK
+        self.work.saturating_add(self.known.handed) > MAX_FOLLOWED_LINES
     }
 
-    fn start(&mut self, changed: &Changed) {
+    fn start_from(&mut self, changed: &Changed) {
         let file = changed.file;
-        let trail = self.trail(file, None);
-        let symbols = self.known.symbols(file);
+        let trail = self.add_trail(file, None);
+        let symbols = self.known.symbols_of(file);
         let (Some(part), Some(symbols)) = (&changed.part, symbols) else {
-            self.put(Place { file, at: At::File, trail }, 0);
+            self.enqueue(Place { file, at: ReachedPart::File, trail }, 0);
             return;
         };
         let mut imported = BTreeSet::new();
         for line in part.lines.iter().cloned().flatten() {
             match symbols.at(line) {
-                Some(own) => self.put(Place { file, at: At::Symbol(own), trail }, 0),
+                Some(own) => self.enqueue(Place { file, at: ReachedPart::Symbol(own), trail }, 0),
                 None => {
-                    let names = self.imported_by(file, line);
+                    let names = self.names_imported_at(file, line);
                     if names.is_empty() {
-                        self.put(Place { file, at: At::File, trail }, 0);
+                        self.enqueue(Place { file, at: ReachedPart::File, trail }, 0);
                     }
                     imported.extend(names);
                 }
@@ -193,34 +193,34 @@ impl<'a> Follow<'a> {
         }
         imported.extend(part.gone.iter().cloned());
         for name in &imported {
-            self.brought(Wanted { name, role: Role::Own, file, trail });
+            self.follow_name(WantedName { name, role: NameRole::Own, file, trail });
         }
     }
 
     /// Returns the names that a line imports; none if it isn't an import, or imports something
     /// unlisted.
-    fn imported_by(&mut self, file: u32, line: u32) -> Vec<String> {
-        let (imports, ends) = (self.known.imports(file), self.known.ends(file));
+    fn names_imported_at(&mut self, file: u32, line: u32) -> Vec<String> {
+        let (imports, ends) = (self.known.imports_of(file), self.known.import_end_lines(file));
         let here = imports.iter().zip(&*ends).filter(|(import, end)| import.line <= line && line <= **end);
         let names: Vec<String> = here.flat_map(|(import, _)| import.names.iter().cloned()).collect();
-        if names.iter().any(|name| name == ALL || name == UNNAMED) { Vec::new() } else { names }
+        if names.iter().any(|name| name == ALL_NAMES || name == UNNAMED_SYMBOL) { Vec::new() } else { names }
     }
 
     /// Continues from a name whose meaning changes in a file: to its uses there, also under an
     /// alias, and to the users to whom the file re-exports it.
-    fn brought(&mut self, wanted: Wanted<'_>) {
-        let seen = self.known.seen(wanted.file);
-        self.uses(wanted);
-        self.used_renamed_in(wanted, wanted.file, &seen);
+    fn follow_name(&mut self, wanted: WantedName<'_>) {
+        let seen = self.known.viewers_of(wanted.file);
+        self.follow_users(wanted);
+        self.follow_aliases_in(wanted, wanted.file, &seen);
     }
 
-    fn trail(&mut self, file: u32, from: Option<u32>) -> u32 {
-        let distance = from.map_or(0, |from| self.distance(from) + 1);
+    fn add_trail(&mut self, file: u32, from: Option<u32>) -> u32 {
+        let distance = from.map_or(0, |from| self.distance_of(from) + 1);
         self.trails.push(Trail { file, from, distance });
         u32::try_from(self.trails.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn put(&mut self, place: Place, distance: u32) {
+    fn enqueue(&mut self, place: Place, distance: u32) {
         let best = self.best.entry((place.file, place.at)).or_insert(u32::MAX);
         if distance < *best {
             *best = distance;
@@ -229,170 +229,170 @@ impl<'a> Follow<'a> {
     }
 
     /// Continues to the uses of another file's names in a file; `seen` tells how they are visible.
-    fn step(&mut self, file: u32, at: At, from: u32, seen: Option<&Viewers>) {
+    fn follow_uses_in(&mut self, file: u32, at: ReachedPart, from: u32, seen: Option<&Viewers>) {
         let Some(before) = self.trails.get(from as usize).map(|trail| trail.file) else { return };
-        let known = self.distance(from);
+        let known = self.distance_of(from);
         if before == file {
-            self.put(Place { file, at, trail: from }, known);
+            self.enqueue(Place { file, at, trail: from }, known);
             return;
         }
-        let hubs: Vec<u32> = seen.map(|seen| seen.way(file).collect()).unwrap_or_default();
+        let hubs: Vec<u32> = seen.map(|seen| seen.reexport_way(file).collect()).unwrap_or_default();
         let distance = known.saturating_add(u32::try_from(hubs.len()).unwrap_or(u32::MAX)).saturating_add(1);
         if distance > self.depth || self.best.get(&(file, at)).is_some_and(|best| *best <= distance) {
             return;
         }
-        let behind = hubs.into_iter().rev().fold(from, |from, hub| self.trail(hub, Some(from)));
-        let trail = self.trail(file, Some(behind));
-        self.put(Place { file, at, trail }, distance);
+        let behind = hubs.into_iter().rev().fold(from, |from, hub| self.add_trail(hub, Some(from)));
+        let trail = self.add_trail(file, Some(behind));
+        self.enqueue(Place { file, at, trail }, distance);
     }
 
     /// Returns the distance of a place.
-    fn distance(&self, trail: u32) -> u32 {
+    fn distance_of(&self, trail: u32) -> u32 {
         self.trails.get(trail as usize).map_or(0, |trail| trail.distance)
     }
 
-    fn reached(&mut self, place: Place, distance: u32) {
+    fn record_reached(&mut self, place: Place, distance: u32) {
         let trail = self.trails.get(place.trail as usize).and_then(|trail| trail.from);
         let from = trail.and_then(|from| self.trails.get(from as usize)).map_or(place.file, |from| from.file);
         let found = Reached { file: place.file, distance, from, trail: place.trail };
         self.found.entry(place.file).or_insert(found);
     }
 
-    fn go(&mut self, place: Place) {
+    fn follow_place(&mut self, place: Place) {
         let Place { file, at, trail } = place;
         match at {
-            At::Import => {}
-            At::Top => self.loaded(file, trail),
-            At::File => self.whole(file, trail),
-            At::Symbol(own) | At::Type(own) => {
-                self.open(file, trail);
-                if let Some(symbols) = self.known.symbols(file) {
-                    self.symbol(&symbols, own, place);
+            ReachedPart::Import => {}
+            ReachedPart::Top => self.follow_load_time_imports(file, trail),
+            ReachedPart::File => self.follow_whole_file(file, trail),
+            ReachedPart::Symbol(own) | ReachedPart::Type(own) => {
+                self.follow_unnamed_users(file, trail);
+                if let Some(symbols) = self.known.symbols_of(file) {
+                    self.follow_symbol(&symbols, own, place);
                 }
             }
         }
     }
 
     /// Continues from a whole file.
-    fn whole(&mut self, file: u32, trail: u32) {
+    fn follow_whole_file(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
-        let Some(symbols) = self.known.symbols(file).filter(|symbols| symbols.has_own()) else {
+        let Some(symbols) = self.known.symbols_of(file).filter(|symbols| symbols.has_own()) else {
             // Names say nothing about it.
-            for edge in graph.back(file).iter().filter(|edge| edge.depends()) {
-                self.step(edge.to, At::File, trail, None);
+            for edge in graph.back(file).iter().filter(|edge| edge.is_dependency()) {
+                self.follow_uses_in(edge.to, ReachedPart::File, trail, None);
             }
             return;
         };
-        let behind = self.distance(trail) > 0;
+        let behind = self.distance_of(trail) > 0;
         for edge in graph.importers(file) {
             // Names that a changed file re-exports may have changed with it.
             if edge.names > 0 || !self.known.wants_another(edge.to, file, behind) {
-                self.step(edge.to, At::Import, trail, None);
+                self.follow_uses_in(edge.to, ReachedPart::Import, trail, None);
             }
         }
         for (own, _) in symbols.iter().filter(|(own, _)| symbols.is_own(*own)) {
-            self.step(file, At::Symbol(own), trail, None);
+            self.follow_uses_in(file, ReachedPart::Symbol(own), trail, None);
         }
-        self.step(file, At::Top, trail, None);
+        self.follow_uses_in(file, ReachedPart::Top, trail, None);
         if !behind {
-            self.hand_on(file, trail);
+            self.follow_reexports(file, trail);
         }
     }
 
     /// Continues from the names that a changed file re-exports: their meaning may have changed.
-    fn hand_on(&mut self, file: u32, trail: u32) {
+    fn follow_reexports(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
         if self.known.brings_all(file) {
             for edge in graph.importers(file) {
-                self.step(edge.to, At::File, trail, None);
+                self.follow_uses_in(edge.to, ReachedPart::File, trail, None);
             }
             return;
         }
-        let imports = self.known.imports(file);
+        let imports = self.known.imports_of(file);
         let names: BTreeSet<&String> = imports.iter().flat_map(|import| &import.names).collect();
-        let taken = self.known.taken_from(file);
+        let taken = self.known.names_of_imports(file);
         let is_taken = |name: &&String| taken.as_ref().is_none_or(|taken| taken.contains(name.as_str()));
-        for name in names.into_iter().filter(|name| *name != UNNAMED).filter(is_taken) {
-            self.brought(Wanted { name, role: Role::Own, file, trail });
+        for name in names.into_iter().filter(|name| *name != UNNAMED_SYMBOL).filter(is_taken) {
+            self.follow_name(WantedName { name, role: NameRole::Own, file, trail });
         }
     }
 
     /// Continues from a file's load-time code: to the files that import it for that.
-    fn loaded(&mut self, file: u32, trail: u32) {
+    fn follow_load_time_imports(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
-        self.open(file, trail);
+        self.follow_unnamed_users(file, trail);
         for edge in graph.importers(file).filter(|edge| edge.names == 0) {
             let to = edge.to;
-            if !self.known.hands_on(to, file) && !self.known.wants_another(to, file, true) {
-                self.step(to, At::File, trail, None);
+            if !self.known.reexports_from(to, file) && !self.known.wants_another(to, file, true) {
+                self.follow_uses_in(to, ReachedPart::File, trail, None);
             }
         }
     }
 
     /// Continues to the files that use a file without naming anything of it.
-    fn open(&mut self, file: u32, trail: u32) {
+    fn follow_unnamed_users(&mut self, file: u32, trail: u32) {
         if !self.opened.insert(file) {
             return;
         }
         let graph = self.graph;
-        let family = self.known.family(file);
+        let family = self.known.family_of(file);
         for edge in graph.importers(file) {
-            if self.known.family(edge.to) != family || self.known.brings_unnamed(edge.to, edge.line) {
-                self.step(edge.to, At::File, trail, None);
+            if self.known.family_of(edge.to) != family || self.known.brings_unnamed(edge.to, edge.line) {
+                self.follow_uses_in(edge.to, ReachedPart::File, trail, None);
             }
         }
     }
 
     /// Continues from a symbol: to its users, and to its enclosing symbols.
-    fn symbol(&mut self, symbols: &Symbols, own: u32, place: Place) {
+    fn follow_symbol(&mut self, symbols: &Symbols, own: u32, place: Place) {
         let Place { file, at, trail } = place;
         let Some(symbol) = symbols.get(own) else { return };
-        let Some(role) = role(symbol.kind) else { return };
-        if role != Role::Extended {
-            self.uses(Wanted { name: &symbol.name, role, file, trail });
+        let Some(role) = role_of_kind(symbol.kind) else { return };
+        if role != NameRole::Extended {
+            self.follow_users(WantedName { name: &symbol.name, role, file, trail });
         }
-        if role == Role::Own && self.known.family(file) == Some(C) {
-            self.declared(file, &symbol.name, trail);
+        if role == NameRole::Own && self.known.family_of(file) == Some(C_FAMILY) {
+            self.follow_header_declarations(file, &symbol.name, trail);
         }
-        if matches!(at, At::Symbol(_)) && is_type(symbol.kind) {
+        if matches!(at, ReachedPart::Symbol(_)) && is_type(symbol.kind) {
             for member in symbols.members(own) {
-                self.step(file, At::Symbol(member), trail, None);
+                self.follow_uses_in(file, ReachedPart::Symbol(member), trail, None);
             }
         }
         if symbol.kind == SymbolKind::Impl {
-            self.owner(file, None, &symbol.name, trail);
+            self.follow_owner_type(file, None, &symbol.name, trail);
         } else if let Some((at, name)) = symbols.owner(own) {
             // Code with a value of a type needn't know where the type is: the change comes to it
             // from the value's creator.
-            self.owner(file, at, name, trail);
+            self.follow_owner_type(file, at, name, trail);
         }
     }
 
     /// Continues to the declarations in an included header: other files see the definitions by
     /// those.
-    fn declared(&mut self, file: u32, name: &str, trail: u32) {
-        let definers = self.known.named(name).definers.clone();
+    fn follow_header_declarations(&mut self, file: u32, name: &str, trail: u32) {
+        let definers = self.known.definers_and_users(name).definers.clone();
         let included = |definer: &u32| self.graph.edge(file, *definer).is_some_and(|edge| edge.line > 0);
         for header in definers.into_iter().filter(|definer| *definer != file && included(definer)) {
-            let Some(symbols) = self.known.symbols(header) else { continue };
+            let Some(symbols) = self.known.symbols_of(header) else { continue };
             for (own, _) in symbols.iter().filter(|(own, _)| symbols.defines(*own, name)) {
-                self.step(header, At::Symbol(own), trail, None);
+                self.follow_uses_in(header, ReachedPart::Symbol(own), trail, None);
             }
         }
     }
 
     /// Continues to the type of a member.
-    fn owner(&mut self, file: u32, own: Option<u32>, name: &str, trail: u32) {
+    fn follow_owner_type(&mut self, file: u32, own: Option<u32>, name: &str, trail: u32) {
         if let Some(own) = own {
-            self.step(file, At::Type(own), trail, None);
+            self.follow_uses_in(file, ReachedPart::Type(own), trail, None);
             return;
         }
-        let family = self.known.family(file);
-        let mut definers = self.known.named(name).definers.clone();
-        definers.retain(|definer| self.known.family(*definer) == family);
+        let family = self.known.family_of(file);
+        let mut definers = self.known.definers_and_users(name).definers.clone();
+        definers.retain(|definer| self.known.family_of(*definer) == family);
         let imported = |definer: &u32| self.graph.edge(file, *definer).is_some();
         let own_types =
-            self.known.symbols(file).filter(|symbols| symbols.types_called(name).next().is_some());
+            self.known.symbols_of(file).filter(|symbols| symbols.types_called(name).next().is_some());
         let meant: Vec<u32> = if own_types.is_some() {
             vec![file]
         } else if definers.iter().any(imported) {
@@ -403,50 +403,54 @@ impl<'a> Follow<'a> {
             Vec::new()
         };
         let (meant, strangers): (Vec<u32>, Vec<u32>) =
-            meant.into_iter().partition(|definer| self.graph.units.are_one(file, *definer));
+            meant.into_iter().partition(|definer| self.graph.units.are_in_one_unit(file, *definer));
         // Additions to another file's type are used by files that know of the addition.
         if !strangers.is_empty() {
-            self.uses(Wanted { name, role: Role::Own, file, trail });
+            self.follow_users(WantedName { name, role: NameRole::Own, file, trail });
         }
         for definer in meant {
-            let Some(symbols) = self.known.symbols(definer) else { continue };
+            let Some(symbols) = self.known.symbols_of(definer) else { continue };
             for own in symbols.types_called(name) {
-                self.step(definer, At::Type(own), trail, None);
+                self.follow_uses_in(definer, ReachedPart::Type(own), trail, None);
             }
         }
     }
 
     /// Continues to the users of a name.
-    fn uses(&mut self, wanted: Wanted<'_>) {
-        let Wanted { name, role, file, .. } = wanted;
-        let (named, seen) = (self.known.named(name), self.known.seen(file));
-        let family = self.known.family(file);
+    fn follow_users(&mut self, wanted: WantedName<'_>) {
+        let WantedName { name, role, file, .. } = wanted;
+        let (named, seen) = (self.known.definers_and_users(name), self.known.viewers_of(file));
+        let family = self.known.family_of(file);
         let others: Vec<u32> = named.definers.iter().copied().filter(|one| *one != file).collect();
         for (user, lines) in named.users_among(file, &seen) {
             self.work += lines.len();
             if *user != file {
                 let is_another = others.contains(user) || self.known.imports_another(*user, file, &others);
-                if is_another || self.known.family(*user) != family {
+                if is_another || self.known.family_of(*user) != family {
                     continue;
                 }
                 // A member's name alone doesn't lead from outside.
-                let handed_on = seen.by(*user).flatten().is_some();
-                if role == Role::Member && handed_on && !others.is_empty() && !self.known.brings_all(*user) {
+                let handed_on = seen.seen_through(*user).flatten().is_some();
+                if role == NameRole::Member
+                    && handed_on
+                    && !others.is_empty()
+                    && !self.known.brings_all(*user)
+                {
                     continue;
                 }
             }
-            self.used_in(wanted, *user, lines, &seen);
+            self.follow_user(wanted, *user, lines, &seen);
         }
-        if role == Role::Own {
-            self.used_renamed(wanted, &seen);
+        if role == NameRole::Own {
+            self.follow_aliases(wanted, &seen);
         }
     }
 
     /// Continues to the uses of a name in a file, and returns true if there are any besides
     /// imports.
-    fn used_in(&mut self, wanted: Wanted<'_>, user: u32, lines: &[u32], seen: &Rc<Viewers>) -> bool {
-        let Some(symbols) = self.known.symbols(user) else {
-            self.step(user, At::File, wanted.trail, Some(seen));
+    fn follow_user(&mut self, wanted: WantedName<'_>, user: u32, lines: &[u32], seen: &Rc<Viewers>) -> bool {
+        let Some(symbols) = self.known.symbols_of(user) else {
+            self.follow_uses_in(user, ReachedPart::File, wanted.trail, Some(seen));
             return true;
         };
         let mut is_used = false;
@@ -455,44 +459,49 @@ impl<'a> Follow<'a> {
             match symbols.at(*line) {
                 Some(own) => {
                     let is_type = symbols.get(own).is_some_and(|symbol| is_type(symbol.kind));
-                    let at = if is_type { At::Type(own) } else { At::Symbol(own) };
-                    self.step(user, at, wanted.trail, Some(seen));
+                    let at = if is_type { ReachedPart::Type(own) } else { ReachedPart::Symbol(own) };
+                    self.follow_uses_in(user, at, wanted.trail, Some(seen));
                     is_used = true;
                 }
                 None => {
                     let imported =
                         imported.get_or_insert_with(|| self.known.imported_at(user, wanted.name, lines));
                     let only_imported = imported.contains(line);
-                    let at = if only_imported { At::Import } else { At::Top };
-                    self.step(user, at, wanted.trail, Some(seen));
+                    let at = if only_imported { ReachedPart::Import } else { ReachedPart::Top };
+                    self.follow_uses_in(user, at, wanted.trail, Some(seen));
                     is_used |= !only_imported;
                 }
             }
         }
-        if !is_used && user != wanted.file && wanted.role == Role::Own {
-            self.used_renamed_in(wanted, user, seen);
+        if !is_used && user != wanted.file && wanted.role == NameRole::Own {
+            self.follow_aliases_in(wanted, user, seen);
         }
         is_used
     }
 
     /// Continues to the users of a name under an alias that a file re-exports it by.
-    fn used_renamed(&mut self, wanted: Wanted<'_>, seen: &Rc<Viewers>) {
-        let aliases = self.known.aliases(wanted.file);
+    fn follow_aliases(&mut self, wanted: WantedName<'_>, seen: &Rc<Viewers>) {
+        let aliases = self.known.aliases_of(wanted.file);
         for (hub, alias) in aliases.get(wanted.name).into_iter().flatten() {
-            let named: Rc<Named> = self.known.named(alias);
+            let named: Rc<NameUses> = self.known.definers_and_users(alias);
             for (user, lines) in named.users_among(*hub, seen).into_iter().filter(|(user, _)| user != hub) {
-                self.used_in(Wanted { name: alias, role: Role::Extended, ..wanted }, *user, lines, seen);
+                self.follow_user(
+                    WantedName { name: alias, role: NameRole::Extended, ..wanted },
+                    *user,
+                    lines,
+                    seen,
+                );
             }
         }
     }
 
     /// Does the same within the file that defines the alias.
-    fn used_renamed_in(&mut self, wanted: Wanted<'_>, file: u32, seen: &Rc<Viewers>) {
-        let renamed = self.known.renamed(file);
+    fn follow_aliases_in(&mut self, wanted: WantedName<'_>, file: u32, seen: &Rc<Viewers>) {
+        let renamed = self.known.alias_names(file);
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
-            let named = self.known.named(&renamed.name);
-            let again = Wanted { name: &renamed.name, role: Role::Extended, ..wanted };
-            self.used_in(again, file, named.lines_in(file), seen);
+            let named = self.known.definers_and_users(&renamed.name);
+            let again = WantedName { name: &renamed.name, role: NameRole::Extended, ..wanted };
+            self.follow_user(again, file, named.lines_in(file), seen);
         }
     }
 }

@@ -10,46 +10,46 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
 use super::resolve::{last, parent};
-use super::{Edge, Node, WHOLE};
+use super::{Edge, FULL_NAME_WEIGHT, Node};
 use crate::analysis::Visibility;
 use crate::segment::SymbolRecord;
 
 /// Maximum definers of a name: beyond that it says nothing.
 pub(super) const MAX_DEFINERS: usize = 64;
 /// The same if the file isn't imported.
-const ALONE: u32 = WHOLE / 2;
+const NAME_WEIGHT_WITHOUT_IMPORT: u32 = FULL_NAME_WEIGHT / 2;
 /// Maximum dependencies of a file by names, the heaviest: a file with more is a list of everything.
-const MAX_LINKS: usize = 400;
+const MAX_NAME_DEPENDENCIES: usize = 400;
 /// Minimum letters of a distinctive name of one word.
-const LONG: usize = 10;
+const MIN_DISTINCTIVE_LETTERS: usize = 10;
 /// Minimum letters of a name that counts: shorter ones are variables.
-const SHORT: usize = 3;
+const MIN_NAME_LETTERS: usize = 3;
 
 /// Name of the file with pytest's fixtures for all tests beside and beneath it.
-const FIXTURES: &str = "conftest.py";
+const FIXTURES_FILE: &str = "conftest.py";
 
 /// A definition: the name's number, whose lowest bit tells that it may be used without its type,
 /// and the file.
-pub(super) type Row = (u64, u32);
+pub(super) type DefinitionRow = (u64, u32);
 
 /// A used name: its number, and the start of its definitions' rows.
-pub(super) type Used = (u64, u32);
+pub(super) type UsedName = (u64, u32);
 
 /// Finds a name's definitions; `None` where there are none, or too many to say anything.
-pub(super) fn used(name: u64, rows: &[Row]) -> Option<Used> {
+pub(super) fn find_used_name(name: u64, rows: &[DefinitionRow]) -> Option<UsedName> {
     let from = rows.partition_point(|row| row.0 & !1 < name);
     let here = |at: usize| rows.get(at).is_some_and(|row| row.0 & !1 == name);
     (here(from) && !here(from + MAX_DEFINERS)).then_some((name, u32::try_from(from).ok()?))
 }
 
 /// FNV-1a of 64 bits without the lowest one. A collision only adds an edge.
-pub(super) fn number(name: &[u8]) -> u64 {
+pub(super) fn hash_name(name: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     name.iter().fold(0xcbf2_9ce4_8422_2325, step) & !1
 }
 
 /// A family of languages whose files can use each other's names.
-pub(super) fn family(language: Option<Language>) -> Option<u8> {
+pub(super) fn language_family(language: Option<Language>) -> Option<u8> {
     Some(match language? {
         Language::Rust => 1,
         Language::Python => 2,
@@ -68,7 +68,7 @@ pub(super) fn family(language: Option<Language>) -> Option<u8> {
 }
 
 /// Returns true if the files of one folder see each other's names without an import.
-fn shares_folder(language: Option<Language>) -> bool {
+fn sees_folder_names(language: Option<Language>) -> bool {
     !matches!(
         language,
         None | Some(
@@ -78,16 +78,16 @@ fn shares_folder(language: Option<Language>) -> bool {
 }
 
 /// Returns true if pytest offers a file's fixtures to the tests of a folder.
-fn gives_to(path: &str, folder: &str) -> bool {
+fn offers_fixtures_to(path: &str, folder: &str) -> bool {
     let outer = parent(path);
-    last(path) == FIXTURES
+    last(path) == FIXTURES_FILE
         && (outer.is_empty()
             || folder.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 /// Returns the keys of a file's definitions, each name once, sorted.
-pub(super) fn definitions(symbols: impl Iterator<Item = SymbolRecord>) -> Vec<u64> {
-    let mut names: Vec<u64> = symbols.filter_map(|symbol| defined(&symbol)).collect();
+pub(super) fn definition_keys(symbols: impl Iterator<Item = SymbolRecord>) -> Vec<u64> {
+    let mut names: Vec<u64> = symbols.filter_map(|symbol| key_of_definition(&symbol)).collect();
     // Of one name, the definition that may be used without its type comes later: it stays.
     names.sort_unstable_by_key(|name| std::cmp::Reverse(*name));
     names.dedup_by_key(|name| *name & !1);
@@ -97,7 +97,7 @@ pub(super) fn definitions(symbols: impl Iterator<Item = SymbolRecord>) -> Vec<u6
 
 /// The role of a name for its users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+pub(super) enum NameRole {
     /// A member: users get it from something else.
     Member,
     /// A type with members here.
@@ -107,20 +107,20 @@ pub(super) enum Role {
 }
 
 /// Returns the role of a kind; `None` if other files can't use it by name.
-pub(super) fn role(kind: SymbolKind) -> Option<Role> {
+pub(super) fn role_of_kind(kind: SymbolKind) -> Option<NameRole> {
     match kind {
-        SymbolKind::Impl => Some(Role::Extended),
+        SymbolKind::Impl => Some(NameRole::Extended),
         SymbolKind::Function
         | SymbolKind::Constant
         | SymbolKind::Macro
         | SymbolKind::Variable
-        | SymbolKind::Module => Some(Role::Own),
-        _ if is_type(kind) => Some(Role::Own),
+        | SymbolKind::Module => Some(NameRole::Own),
+        _ if is_type(kind) => Some(NameRole::Own),
         SymbolKind::Method
         | SymbolKind::Constructor
         | SymbolKind::Variant
         | SymbolKind::Field
-        | SymbolKind::Property => Some(Role::Member),
+        | SymbolKind::Property => Some(NameRole::Member),
         _ => None,
     }
 }
@@ -140,35 +140,35 @@ pub(super) fn is_type(kind: SymbolKind) -> bool {
 }
 
 /// Returns true for names that count.
-pub(super) fn is_name(name: &str) -> bool {
-    name.len() >= SHORT
+pub(super) fn is_counted_name(name: &str) -> bool {
+    name.len() >= MIN_NAME_LETTERS
 }
 
 /// Returns true if other files can use a definition by its name.
-pub(super) fn counts(symbol: &SymbolRecord) -> bool {
-    defined(symbol).is_some()
+pub(super) fn is_usable_by_name(symbol: &SymbolRecord) -> bool {
+    key_of_definition(symbol).is_some()
 }
 
 /// Returns the key of a definition; `None` if no other file can use it.
-fn defined(symbol: &SymbolRecord) -> Option<u64> {
+fn key_of_definition(symbol: &SymbolRecord) -> Option<u64> {
     let name = symbol.name.as_str();
-    if symbol.local || !is_name(name) {
+    if symbol.local || !is_counted_name(name) {
         return None;
     }
-    let lone = match role(symbol.kind)? {
-        Role::Own if symbol.kind != SymbolKind::Module => is_rare(name),
+    let lone = match role_of_kind(symbol.kind)? {
+        NameRole::Own if symbol.kind != SymbolKind::Module => is_distinctive_name(name),
         // A member: many types have one of the same name.
-        Role::Member if !matches!(symbol.kind, SymbolKind::Field | SymbolKind::Property) => false,
+        NameRole::Member if !matches!(symbol.kind, SymbolKind::Field | SymbolKind::Property) => false,
         _ => return None,
     };
     let lone = lone && matches!(symbol.visibility, Visibility::Public | Visibility::Unknown);
-    Some(number(name.as_bytes()) | u64::from(lone))
+    Some(hash_name(name.as_bytes()) | u64::from(lone))
 }
 
 /// Returns true for names of two words or more, or long ones.
-fn is_rare(name: &str) -> bool {
+fn is_distinctive_name(name: &str) -> bool {
     let inner = name.trim_matches('_');
-    inner.len() >= LONG
+    inner.len() >= MIN_DISTINCTIVE_LETTERS
         || inner.contains('_')
         || inner.as_bytes().windows(2).any(|pair| {
             matches!(pair, [before, after] if before.is_ascii_lowercase() && after.is_ascii_uppercase())
@@ -176,21 +176,21 @@ fn is_rare(name: &str) -> bool {
 }
 
 /// The imports of a file: the imported files and the listed names, both sorted.
-pub(super) struct Brought<'a> {
+pub(super) struct FileImports<'a> {
     pub(super) files: &'a [u32],
     pub(super) names: &'a [u64],
 }
 
 /// Returns a file's dependencies by the names that it uses, by number.
-pub(super) fn links(
+pub(super) fn links_by_names(
     own: u32,
-    used: &[Used],
-    rows: &[Row],
+    used: &[UsedName],
+    rows: &[DefinitionRow],
     nodes: &[Node],
-    brought: &Brought<'_>,
+    brought: &FileImports<'_>,
 ) -> Vec<Edge> {
     let Some(node) = nodes.get(own as usize) else { return Vec::new() };
-    let Some(family) = family(node.language) else { return Vec::new() };
+    let Some(family) = language_family(node.language) else { return Vec::new() };
     let folder = parent(&node.path);
     let mut weights: std::collections::BTreeMap<u32, u32> = std::collections::BTreeMap::new();
     let mut files: Vec<(u32, bool)> = Vec::new();
@@ -203,29 +203,32 @@ pub(super) fn links(
             continue;
         }
         files.retain(|(file, _)| {
-            nodes.get(*file as usize).is_some_and(|other| self::family(other.language) == Some(family))
+            nodes
+                .get(*file as usize)
+                .is_some_and(|other| self::language_family(other.language) == Some(family))
         });
         let mut meant: Vec<u32> = files
             .iter()
             .map(|(file, _)| *file)
             .filter(|file| brought.files.binary_search(file).is_ok())
             .collect();
-        if meant.is_empty() && shares_folder(node.language) {
+        if meant.is_empty() && sees_folder_names(node.language) {
             let beside =
                 |file: &u32| nodes.get(*file as usize).is_some_and(|other| parent(&other.path) == folder);
             meant = files.iter().map(|(file, _)| *file).filter(beside).collect();
         }
         if meant.is_empty() && node.language == Some(Language::Python) && node.flags.test {
-            let given =
-                |file: &u32| nodes.get(*file as usize).is_some_and(|other| gives_to(&other.path, folder));
+            let given = |file: &u32| {
+                nodes.get(*file as usize).is_some_and(|other| offers_fixtures_to(&other.path, folder))
+            };
             meant = files.iter().map(|(file, _)| *file).filter(given).collect();
         }
-        let mut weight = WHOLE;
+        let mut weight = FULL_NAME_WEIGHT;
         if let ([], [(file, rare)]) = (meant.as_slice(), files.as_slice())
             && (*rare || brought.names.binary_search(name).is_ok())
         {
             meant.push(*file);
-            weight = ALONE;
+            weight = NAME_WEIGHT_WITHOUT_IMPORT;
         }
         let share = weight / u32::try_from(meant.len()).unwrap_or(u32::MAX).max(1);
         for file in meant {
@@ -235,9 +238,9 @@ pub(super) fn links(
     }
     let mut links: Vec<Edge> =
         weights.into_iter().map(|(to, names)| Edge { to, names, ..Edge::default() }).collect();
-    if links.len() > MAX_LINKS {
+    if links.len() > MAX_NAME_DEPENDENCIES {
         links.sort_by_key(|link| (std::cmp::Reverse(link.names), link.to));
-        links.truncate(MAX_LINKS);
+        links.truncate(MAX_NAME_DEPENDENCIES);
         links.sort_by_key(|link| link.to);
     }
     links
@@ -249,10 +252,12 @@ mod tests {
 
     #[test]
     fn fixtures_apply_beneath_their_folder() {
-        assert!(gives_to("conftest.py", "") && gives_to("conftest.py", "a/b"));
-        assert!(gives_to("a/conftest.py", "a") && gives_to("a/conftest.py", "a/b"));
+        assert!(offers_fixtures_to("conftest.py", "") && offers_fixtures_to("conftest.py", "a/b"));
+        assert!(offers_fixtures_to("a/conftest.py", "a") && offers_fixtures_to("a/conftest.py", "a/b"));
         assert!(
-            !gives_to("a/conftest.py", "ab") && !gives_to("a/conftest.py", "") && !gives_to("a/x.py", "a")
+            !offers_fixtures_to("a/conftest.py", "ab")
+                && !offers_fixtures_to("a/conftest.py", "")
+                && !offers_fixtures_to("a/x.py", "a")
         );
     }
 
@@ -267,7 +272,7 @@ mod tests {
             ("initialise", true),
             ("HTTP", false),
         ] {
-            assert_eq!(is_rare(name), rare, "{name}");
+            assert_eq!(is_distinctive_name(name), rare, "{name}");
         }
     }
 }

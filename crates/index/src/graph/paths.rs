@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use super::resolve::{Paths, last, parent};
 
 /// Sorted paths, and look-ups by their parts.
-pub(super) struct Tree<'a> {
+pub(super) struct PathTree<'a> {
     paths: HashMap<&'a str, u32>,
     /// All folders that contain files at any depth, except the root.
     around: HashSet<&'a str>,
@@ -17,7 +17,7 @@ pub(super) struct Tree<'a> {
     folder_names: HashMap<&'a str, Vec<&'a str>>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> PathTree<'a> {
     /// Sorted unique paths, numbered in this order.
     pub(super) fn new(paths: impl Iterator<Item = &'a str>) -> Self {
         let mut tree = Self {
@@ -46,12 +46,12 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns a path's number.
-    pub(super) fn number(&self, path: &str) -> Option<u32> {
+    pub(super) fn number_of_path(&self, path: &str) -> Option<u32> {
         self.paths.get(path).copied()
     }
 }
 
-impl Paths for Tree<'_> {
+impl Paths for PathTree<'_> {
     fn has(&self, path: &str) -> bool {
         self.paths.contains_key(path)
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn look_ups_equal_those_of_the_path_set() {
         let paths = ["a.rs", "a/a.rs", "a/b/a.rs", "a/b/c.rs", "b/b/x.rs", "c-d/e/f/x.rs"];
-        let (tree, known) = (Tree::new(paths.into_iter()), PathSet::new(paths));
+        let (tree, known) = (PathTree::new(paths.into_iter()), PathSet::new(paths));
         let all = |visit: Visit<'_>| {
             let mut found = Vec::new();
             visit(&mut |path| found.push(path.to_owned()));
@@ -113,6 +113,6 @@ mod tests {
             assert_eq!(all(&|visit| tree.named(name, visit)), all(&|visit| known.named(name, visit)));
             assert_eq!(all(&|visit| tree.folders(name, visit)), all(&|visit| known.folders(name, visit)));
         }
-        assert_eq!(tree.number("a/b/c.rs"), Some(3));
+        assert_eq!(tree.number_of_path("a/b/c.rs"), Some(3));
     }
 }

@@ -1,13 +1,13 @@
 //! Importance of files: PageRank (Page, Brin, Motwani, Winograd 1999) over the weighted edges.
 
-use super::{Graph, WHOLE};
+use super::{FULL_NAME_WEIGHT, Graph};
 
 /// The damping factor: the share of a file's weight that goes on to its dependencies.
 const DAMPING: f64 = 0.85;
 /// Number of iterations: by then the order of the first hundreds is stable.
-const ROUNDS: usize = 25;
+const ITERATIONS: usize = 25;
 /// Factor for the weight that tests and documents pass on: few files depend on them.
-const ASIDE: f64 = 0.2;
+const TEST_AND_DOC_FACTOR: f64 = 0.2;
 
 impl Graph {
     /// Returns the weight of each file; all weights add up to 1. With start files and their
@@ -32,23 +32,23 @@ impl Graph {
             begin.fill(even);
         }
         let given: Vec<f64> = (0..files as u32)
-            .map(|file| self.edges(file).iter().filter(|edge| edge.counts()).map(strength).sum())
+            .map(|file| self.edges(file).iter().filter(|edge| edge.is_counted()).map(edge_strength).sum())
             .collect();
         let mut ranks = begin.clone();
-        for _ in 0..ROUNDS {
+        for _ in 0..ITERATIONS {
             let mut next: Vec<f64> = vec![0.0; files];
             let mut kept = 0.0;
             for (file, (rank, given)) in (0..).zip(ranks.iter().zip(&given)) {
                 let flags = self.node(file).map(|node| node.flags).unwrap_or_default();
-                let on = rank * if flags.test || flags.doc { ASIDE } else { 1.0 };
+                let on = rank * if flags.test || flags.doc { TEST_AND_DOC_FACTOR } else { 1.0 };
                 if *given <= 0.0 {
                     kept += rank;
                     continue;
                 }
                 kept += rank - on;
-                for edge in self.edges(file).iter().filter(|edge| edge.counts()) {
+                for edge in self.edges(file).iter().filter(|edge| edge.is_counted()) {
                     if let Some(next) = next.get_mut(edge.to as usize) {
-                        *next += on * strength(edge) / given;
+                        *next += on * edge_strength(edge) / given;
                     }
                 }
             }
@@ -62,6 +62,6 @@ impl Graph {
 }
 
 /// Many names say more than few, but not proportionally.
-fn strength(edge: &super::Edge) -> f64 {
-    (f64::from(edge.weight()) / f64::from(WHOLE)).sqrt()
+fn edge_strength(edge: &super::Edge) -> f64 {
+    (f64::from(edge.weight()) / f64::from(FULL_NAME_WEIGHT)).sqrt()
 }

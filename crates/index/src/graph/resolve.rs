@@ -37,15 +37,15 @@ use hashbrown::HashSet;
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
-use path::{MAX_PATH, around, join};
+use path::{MAX_PATH_BYTES, folder_and_ancestors, join_path};
 pub(super) use path::{last, parent};
-pub use path_set::{PathSet, Paths, PlaceKey, touched};
+pub use path_set::{PathSet, Paths, PlaceKey, keys_changed_by};
 pub use settings::Settings;
 
 /// Maximum files of one import: listing a larger package doesn't help anybody.
-const MAX_FILES: usize = 200;
+const MAX_IMPORTED_FILES: usize = 200;
 /// Maximum places in which one file's imports are looked up. Only hostile input needs more.
-const MAX_LOOKS: usize = 200_000;
+const MAX_LOOKUPS: usize = 200_000;
 
 /// The meaning of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,14 +61,14 @@ pub enum ImportTarget {
 
 /// The resolution of a file's imports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Edges {
+pub struct ResolvedImports {
     /// The meaning of each import, in their order.
     pub meant: Vec<ImportTarget>,
     /// Keys of the places that were looked up, sorted and unique.
     pub looked: Vec<PlaceKey>,
 }
 
-impl Edges {
+impl ResolvedImports {
     /// Returns all files that are meant, in their order, each once.
     #[must_use]
     pub fn files(&self) -> Vec<&str> {
@@ -82,22 +82,23 @@ impl Edges {
 
 /// Resolves the imports of the file at `path`. The result never has the file itself.
 #[must_use]
-pub fn resolve(
+pub fn resolve_imports(
     path: &str,
     language: Language,
     imports: &[Import],
     paths: &dyn Paths,
     settings: &Settings,
-) -> Edges {
-    let mut look = Look { path, folder: parent(path), paths, settings, looked: HashSet::new(), roots: None };
+) -> ResolvedImports {
+    let mut look =
+        FileResolver { path, folder: parent(path), paths, settings, looked: HashSet::new(), roots: None };
     let meant = imports
         .iter()
-        .map(|import| match look.one(language, import) {
+        .map(|import| match look.resolve_import(language, import) {
             ImportTarget::Files(mut files) => {
                 files.retain(|file| file != path);
                 files.sort_unstable();
                 files.dedup();
-                files.truncate(MAX_FILES);
+                files.truncate(MAX_IMPORTED_FILES);
                 if files.is_empty() { ImportTarget::Nothing } else { ImportTarget::Files(files) }
             }
             other => other,
@@ -105,11 +106,11 @@ pub fn resolve(
         .collect();
     let mut looked: Vec<PlaceKey> = look.looked.into_iter().collect();
     looked.sort_unstable();
-    Edges { meant, looked }
+    ResolvedImports { meant, looked }
 }
 
 /// The resolution of one file in progress.
-struct Look<'a> {
+struct FileResolver<'a> {
     path: &'a str,
     folder: &'a str,
     paths: &'a dyn Paths,
@@ -119,26 +120,26 @@ struct Look<'a> {
     roots: Option<Rc<[String]>>,
 }
 
-impl Look<'_> {
-    fn one(&mut self, language: Language, import: &Import) -> ImportTarget {
+impl FileResolver<'_> {
+    fn resolve_import(&mut self, language: Language, import: &Import) -> ImportTarget {
         match language {
-            Language::Rust => self.rust(import),
-            Language::Python => self.python(import),
-            Language::JavaScript | Language::TypeScript | Language::Tsx => self.script(import),
-            Language::Java | Language::Kotlin | Language::Scala => self.jvm(language, import),
-            Language::Go => self.go(import),
-            Language::CSharp => self.csharp(import),
-            Language::Swift => self.swift(import),
-            Language::Php => self.php(import),
-            Language::Ruby => self.ruby(import),
-            Language::Lua => self.lua(import),
-            Language::C | Language::Cpp => self.include(import),
-            _ => self.linked(import),
+            Language::Rust => self.resolve_rust(import),
+            Language::Python => self.resolve_python(import),
+            Language::JavaScript | Language::TypeScript | Language::Tsx => self.resolve_script(import),
+            Language::Java | Language::Kotlin | Language::Scala => self.resolve_jvm(language, import),
+            Language::Go => self.resolve_go(import),
+            Language::CSharp => self.resolve_csharp(import),
+            Language::Swift => self.resolve_swift(import),
+            Language::Php => self.resolve_php(import),
+            Language::Ruby => self.resolve_ruby(import),
+            Language::Lua => self.resolve_lua(import),
+            Language::C | Language::Cpp => self.resolve_include(import),
+            _ => self.resolve_link(import),
         }
     }
 
-    fn note(&mut self, key: PlaceKey) -> bool {
-        if self.looked.len() >= MAX_LOOKS {
+    fn note_lookup(&mut self, key: PlaceKey) -> bool {
+        if self.looked.len() >= MAX_LOOKUPS {
             return false;
         }
         self.looked.insert(key);
@@ -146,11 +147,11 @@ impl Look<'_> {
     }
 
     /// Returns the path, if there is such a file.
-    fn file(&mut self, path: String) -> Option<String> {
+    fn existing_file(&mut self, path: String) -> Option<String> {
         let there = !path.is_empty()
-            && path.len() <= MAX_PATH
+            && path.len() <= MAX_PATH_BYTES
             && self.any_beneath(parent(&path))
-            && self.note(PlaceKey::path(&path))
+            && self.note_lookup(PlaceKey::of_path(&path))
             && self.paths.has(&path);
         there.then_some(path)
     }
@@ -159,22 +160,26 @@ impl Look<'_> {
     /// key.
     fn any_beneath(&mut self, folder: &str) -> bool {
         self.paths.any_beneath(folder) || {
-            self.note(PlaceKey::beneath(folder));
+            self.note_lookup(PlaceKey::of_empty_folder(folder));
             false
         }
     }
 
     /// Returns the first existing file of some, relative to a folder.
-    fn first<'s>(&mut self, folder: &str, files: impl IntoIterator<Item = &'s str>) -> Option<String> {
-        files.into_iter().find_map(|file| join(folder, file).and_then(|path| self.file(path)))
+    fn first_existing<'s>(
+        &mut self,
+        folder: &str,
+        files: impl IntoIterator<Item = &'s str>,
+    ) -> Option<String> {
+        files.into_iter().find_map(|file| join_path(folder, file).and_then(|path| self.existing_file(path)))
     }
 
     /// Returns a folder's own files with one of these endings.
-    fn inside(&mut self, folder: &str, endings: &[&str]) -> Vec<String> {
+    fn files_in_folder(&mut self, folder: &str, endings: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
-        if self.note(PlaceKey::folder(folder)) {
+        if self.note_lookup(PlaceKey::of_folder(folder)) {
             self.paths.inside(folder, &mut |path| {
-                if found.len() < MAX_FILES && endings.iter().any(|ending| path.ends_with(ending)) {
+                if found.len() < MAX_IMPORTED_FILES && endings.iter().any(|ending| path.ends_with(ending)) {
                     found.push(path.to_owned());
                 }
             });
@@ -183,12 +188,12 @@ impl Look<'_> {
     }
 
     /// Returns the files whose path ends with these whole parts.
-    fn ending(&mut self, end: &str) -> Vec<String> {
+    fn files_ending_with(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
         let end = end.trim_start_matches('/');
-        if !end.is_empty() && self.note(PlaceKey::name(last(end))) {
+        if !end.is_empty() && self.note_lookup(PlaceKey::of_name(last(end))) {
             self.paths.named(last(end), &mut |path| {
-                if found.len() < MAX_FILES && ends_with_parts(path, end) {
+                if found.len() < MAX_IMPORTED_FILES && ends_with_parts(path, end) {
                     found.push(path.to_owned());
                 }
             });
@@ -197,11 +202,11 @@ impl Look<'_> {
     }
 
     /// Returns the folders with files whose path ends with these parts.
-    fn folders(&mut self, end: &str) -> Vec<String> {
+    fn folders_ending_with(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
-        if !end.is_empty() && self.note(PlaceKey::folder_name(last(end))) {
+        if !end.is_empty() && self.note_lookup(PlaceKey::of_folder_name(last(end))) {
             self.paths.folders(last(end), &mut |path| {
-                if found.len() < MAX_FILES && ends_with_parts(path, end) {
+                if found.len() < MAX_IMPORTED_FILES && ends_with_parts(path, end) {
                     found.push(path.to_owned());
                 }
             });
@@ -210,7 +215,7 @@ impl Look<'_> {
     }
 
     /// Returns the nearest of several files: those that share most folders with the importing one.
-    fn nearest(&self, files: Vec<String>) -> Vec<String> {
+    fn nearest_files(&self, files: Vec<String>) -> Vec<String> {
         let common = |file: &String| {
             self.folder
                 .split('/')
@@ -228,13 +233,13 @@ fn ends_with_parts(path: &str, end: &str) -> bool {
 }
 
 /// Returns the files as a meaning, if there are any.
-fn found(files: Vec<String>) -> Option<ImportTarget> {
+fn to_files_target(files: Vec<String>) -> Option<ImportTarget> {
     (!files.is_empty()).then_some(ImportTarget::Files(files))
 }
 
 /// Returns the files as a meaning, or else the package.
-fn or_package(files: Vec<String>, package: &str) -> ImportTarget {
-    match found(files) {
+fn files_or_package(files: Vec<String>, package: &str) -> ImportTarget {
+    match to_files_target(files) {
         Some(meant) => meant,
         None if package.is_empty() => ImportTarget::Nothing,
         None => ImportTarget::Package(package.to_owned()),

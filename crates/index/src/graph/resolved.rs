@@ -1,6 +1,6 @@
 //! Resolutions of files, from which a graph is made.
 
-use super::names::Row;
+use super::names::DefinitionRow;
 use super::{Edge, Node};
 
 /// The resolution of one file.
@@ -24,7 +24,7 @@ pub(super) struct ResolvedGraph {
     pub(super) files: Vec<ResolvedFile>,
     pub(super) packages: Vec<Box<str>>,
     /// Empty if nothing changed.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<DefinitionRow>,
     pub(super) done: UpdateStats,
 }
 

@@ -4,11 +4,11 @@ use super::Graph;
 use super::resolve::last;
 
 /// Maximum suggestions.
-const MAX_TOLD: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 /// Maximum edit distance of names.
-const MAX_DIFFERENCE: usize = 2;
+const MAX_EDIT_DISTANCE: usize = 2;
 /// Maximum length of names that are compared letter by letter.
-const MAX_NAME: usize = 100;
+const MAX_COMPARED_NAME_BYTES: usize = 100;
 
 impl Graph {
     /// Returns the paths most similar to a missing one, the most similar first: those with its end,
@@ -28,7 +28,7 @@ impl Graph {
             } else if !stem(&name).is_empty() && stem(&other) == stem(&name) {
                 2
             } else {
-                match distance(&name, &other) {
+                match small_edit_distance(&name, &other) {
                     Some(few) => 2 + few,
                     None => continue,
                 }
@@ -36,13 +36,13 @@ impl Graph {
             found.push((difference, &node.path));
         }
         found.sort_unstable();
-        found.into_iter().take(MAX_TOLD).map(|(_, path)| path).collect()
+        found.into_iter().take(MAX_SUGGESTIONS).map(|(_, path)| path).collect()
     }
 }
 
 /// Returns the edit distance, if it is small.
-fn distance(one: &str, other: &str) -> Option<usize> {
-    if one.len() > MAX_NAME || one.len().abs_diff(other.len()) > MAX_DIFFERENCE {
+fn small_edit_distance(one: &str, other: &str) -> Option<usize> {
+    if one.len() > MAX_COMPARED_NAME_BYTES || one.len().abs_diff(other.len()) > MAX_EDIT_DISTANCE {
         return None;
     }
     let other: Vec<char> = other.chars().collect();
@@ -57,7 +57,7 @@ fn distance(one: &str, other: &str) -> Option<usize> {
         }
         before = row;
     }
-    before.last().copied().filter(|few| *few <= MAX_DIFFERENCE)
+    before.last().copied().filter(|few| *few <= MAX_EDIT_DISTANCE)
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
             ("search.rs", "names.rs", None),
             ("", "ab", Some(2)),
         ] {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
+            assert_eq!(small_edit_distance(one, other), expected, "{one} {other}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-use super::names::family;
+use super::names::language_family;
 use super::resolve::{last, parent};
 use super::{Edge, Node};
 use crate::bit_set::BitSet;
@@ -14,7 +14,7 @@ use crate::bit_set::BitSet;
 const MAX_UNITS: usize = 5_000;
 
 /// The family of languages of units with such a file at their root.
-fn root(name: &str) -> Option<u8> {
+fn unit_root_family(name: &str) -> Option<u8> {
     use journeyman_syntax::language::Language;
     let language = match name {
         "Cargo.toml" => Language::Rust,
@@ -22,25 +22,25 @@ fn root(name: &str) -> Option<u8> {
         "go.mod" => Language::Go,
         _ => return None,
     };
-    family(Some(language))
+    language_family(Some(language))
 }
 
 /// The units of a graph's files.
 #[derive(Debug, Default)]
-pub(super) struct Units {
-    /// By file: its unit, or [`NONE`].
+pub(super) struct BuildUnits {
+    /// By file: its unit, or [`NO_UNIT`].
     of: Vec<u32>,
     count: usize,
 }
 
 /// Marker for no unit: such files may belong to any.
-const NONE: u32 = u32::MAX;
+const NO_UNIT: u32 = u32::MAX;
 
-impl Units {
-    pub(super) fn of(nodes: &[Node]) -> Self {
+impl BuildUnits {
+    pub(super) fn find_units(nodes: &[Node]) -> Self {
         let mut roots: HashMap<(u8, &str), u32> = HashMap::new();
         for node in nodes {
-            if let Some(family) = root(last(&node.path)) {
+            if let Some(family) = unit_root_family(last(&node.path)) {
                 let next = roots.len() as u32;
                 roots.entry((family, parent(&node.path))).or_insert(next);
             }
@@ -49,7 +49,7 @@ impl Units {
             return Self::default();
         }
         let unit_of = |node: &Node| -> Option<u32> {
-            let family = family(node.language)?;
+            let family = language_family(node.language)?;
             let mut folder = parent(&node.path);
             loop {
                 if let Some(unit) = roots.get(&(family, folder)) {
@@ -58,36 +58,36 @@ impl Units {
                 folder = (!folder.is_empty()).then(|| parent(folder))?;
             }
         };
-        Self { of: nodes.iter().map(|node| unit_of(node).unwrap_or(NONE)).collect(), count: roots.len() }
+        Self { of: nodes.iter().map(|node| unit_of(node).unwrap_or(NO_UNIT)).collect(), count: roots.len() }
     }
 
-    fn unit(&self, file: u32) -> u32 {
-        self.of.get(file as usize).copied().unwrap_or(NONE)
+    fn unit_of(&self, file: u32) -> u32 {
+        self.of.get(file as usize).copied().unwrap_or(NO_UNIT)
     }
 
     /// Returns true if two files are in one unit, as far as is known.
-    pub(super) fn are_one(&self, one: u32, other: u32) -> bool {
-        let (one, other) = (self.unit(one), self.unit(other));
-        one == other || one == NONE || other == NONE
+    pub(super) fn are_in_one_unit(&self, one: u32, other: u32) -> bool {
+        let (one, other) = (self.unit_of(one), self.unit_of(other));
+        one == other || one == NO_UNIT || other == NO_UNIT
     }
 
     /// Drops dependencies by names alone between files whose units can't use each other.
-    pub(super) fn part_strangers(&self, edges: &mut [Box<[Edge]>]) {
+    pub(super) fn drop_edges_between_strangers(&self, edges: &mut [Box<[Edge]>]) {
         let mut knows = vec![BitSet::default(); self.count];
         for (from, edges) in (0..).zip(edges.iter()) {
             for edge in edges.iter().filter(|edge| edge.line > 0) {
-                let to = self.unit(edge.to);
-                if let Some(knows) = knows.get_mut(self.unit(from) as usize).filter(|_| to != NONE) {
+                let to = self.unit_of(edge.to);
+                if let Some(knows) = knows.get_mut(self.unit_of(from) as usize).filter(|_| to != NO_UNIT) {
                     knows.insert(to);
                 }
             }
         }
-        let all: Vec<BitSet> = (0..self.count as u32).map(|unit| everything(unit, &knows)).collect();
+        let all: Vec<BitSet> = (0..self.count as u32).map(|unit| usable_units(unit, &knows)).collect();
         for (from, edges) in (0..).zip(edges) {
-            let Some(knows) = all.get(self.unit(from) as usize) else { continue };
+            let Some(knows) = all.get(self.unit_of(from) as usize) else { continue };
             let strange = |edge: &Edge| {
-                let to = self.unit(edge.to);
-                edge.line == 0 && to != NONE && !knows.contains(to)
+                let to = self.unit_of(edge.to);
+                edge.line == 0 && to != NO_UNIT && !knows.contains(to)
             };
             if edges.iter().any(strange) {
                 *edges = edges.iter().filter(|edge| !strange(edge)).copied().collect();
@@ -97,7 +97,7 @@ impl Units {
 }
 
 /// A unit and the units that it can use.
-fn everything(unit: u32, knows: &[BitSet]) -> BitSet {
+fn usable_units(unit: u32, knows: &[BitSet]) -> BitSet {
     let (mut all, mut left) = (BitSet::default(), vec![unit]);
     all.insert(unit);
     while let Some(here) = left.pop() {

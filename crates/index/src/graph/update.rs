@@ -11,45 +11,45 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::language::Language;
 
-use super::edge::Mark;
+use super::edge::ContentIdentity;
 use super::file::SavedGraph;
-use super::names::{self, Row, Used};
-use super::paths::Tree;
-use super::resolve::{ImportTarget, PlaceKey, Settings, resolve, touched};
+use super::names::{self, DefinitionRow, UsedName};
+use super::paths::PathTree;
+use super::resolve::{ImportTarget, PlaceKey, Settings, keys_changed_by, resolve_imports};
 use super::resolved::{ResolvedFile, ResolvedGraph, UpdateStats};
 use super::{Edge, Node};
 use crate::analysis::Content;
 use crate::bit_set::BitSet;
-use crate::segment::{DictionaryKind, Id, Segment, uses};
+use crate::segment::{DictionaryKind, Id, Segment, decode_uses};
 use crate::snapshot::{FileView, Snapshot};
 
 /// Maximum settings files: a repository with more packages contains third-party ones.
-const MAX_SETTINGS: usize = 20_000;
+const MAX_SETTINGS_FILES: usize = 20_000;
 /// Number of files of one segment from which on reading all its names at once costs less than one
 /// after the other.
-const MANY: usize = 24;
+const MANY_FILES_OF_SEGMENT: usize = 24;
 /// Number of items from which on several threads are faster, and the size of their batches.
-const ALONE: usize = 512;
-const PIECE: usize = 128;
+const MIN_PARALLEL_ITEMS: usize = 512;
+const BATCH_ITEMS: usize = 128;
 /// Maximum threads: other work may be going on.
 const MAX_THREADS: usize = 4;
 /// Marker for no file.
-const NONE: u32 = u32::MAX;
+const NO_FILE: u32 = u32::MAX;
 
 /// A function that returns a text of the project by its path; `None` where it can't be read.
-pub(super) type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
+pub(super) type ReadText<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Shortens a place's key for storage; collisions only cause needless resolutions.
-fn place(key: PlaceKey) -> u32 {
+fn shorten_key(key: PlaceKey) -> u32 {
     ((key.0 ^ key.0 >> 32) & 0x00ff_ffff) as u32
 }
 
 /// Returns the files of a snapshot, by path. Files with a path that isn't text can't be imported by
 /// name and are left out.
-fn nodes(snapshot: &Snapshot) -> Vec<Node> {
+fn nodes_of(snapshot: &Snapshot) -> Vec<Node> {
     let node = |(file, view): (Id, FileView<'_>)| {
         let record = view.record;
-        let mut mark = Mark::default();
+        let mut mark = ContentIdentity::default();
         mark.iter_mut().zip(record.hash).for_each(|(to, byte)| *to = byte);
         // A file that wasn't read has no hash.
         mark[0] ^= record.content as u8;
@@ -70,14 +70,14 @@ fn nodes(snapshot: &Snapshot) -> Vec<Node> {
 
 /// Returns the graph of a snapshot, based on an earlier one; `None` if more files than `most`
 /// changed since.
-pub(super) fn follow(
+pub(super) fn update_graph(
     snapshot: &Snapshot,
     kept: Option<&SavedGraph>,
-    read: &Read<'_>,
+    read: &ReadText<'_>,
     most: usize,
 ) -> Option<ResolvedGraph> {
-    let nodes = nodes(snapshot);
-    let change = Change::between(kept, &nodes);
+    let nodes = nodes_of(snapshot);
+    let change = GraphChange::between(kept, &nodes);
     if change.count > most {
         return None;
     }
@@ -89,12 +89,12 @@ pub(super) fn follow(
         packages: HashMap::new(),
         names: Vec::new(),
     };
-    let mut files: Vec<ResolvedFile> = (0..nodes.len()).map(|node| work.known(node)).collect();
+    let mut files: Vec<ResolvedFile> = (0..nodes.len()).map(|node| work.saved_resolution(node)).collect();
     let mut done = UpdateStats { changed: change.count, ..UpdateStats::default() };
     let mut rows = Vec::new();
     if change.count > 0 {
         let moved = work.resolve_again(&mut files, read, &mut done);
-        rows = work.rows();
+        rows = work.all_definition_rows();
         work.link_again(&mut files, &rows, moved, &mut done);
     }
     let packages = sorted_packages(work.names, &mut files);
@@ -102,7 +102,7 @@ pub(super) fn follow(
 }
 
 /// The differences between the saved graph and the snapshot.
-struct Change {
+struct GraphChange {
     /// By a file's number now: its earlier number, if it is the same.
     same: Vec<u32>,
     /// By a file's earlier number: its number now, if it is the same.
@@ -114,12 +114,12 @@ struct Change {
     count: usize,
 }
 
-impl Change {
+impl GraphChange {
     fn between(kept: Option<&SavedGraph>, nodes: &[Node]) -> Self {
         let old = kept.map(|kept| kept.files.as_slice()).unwrap_or_default();
         let mut change = Self {
-            same: vec![NONE; nodes.len()],
-            now: vec![NONE; old.len()],
+            same: vec![NO_FILE; nodes.len()],
+            now: vec![NO_FILE; old.len()],
             moved: Vec::new(),
             concerned: HashSet::new(),
             count: 0,
@@ -141,30 +141,30 @@ impl Change {
                         (*same, *now) = (was as u32, is as u32);
                     }
                 }
-                (Some((_, old)), Some(_)) => change.note(&old.path, false),
-                (Some((_, old)), None) => change.note(&old.path, true),
-                (None, Some((_, node))) => change.note(&node.path, true),
+                (Some((_, old)), Some(_)) => change.note_path(&old.path, false),
+                (Some((_, old)), None) => change.note_path(&old.path, true),
+                (None, Some((_, node))) => change.note_path(&node.path, true),
                 (None, None) => break,
             }
         }
         change
     }
 
-    fn note(&mut self, path: &str, moved: bool) {
+    fn note_path(&mut self, path: &str, moved: bool) {
         self.count += 1;
-        self.concerned.extend(Settings::concerns(path));
+        self.concerned.extend(Settings::languages_of(path));
         if moved {
             self.moved.push(path.to_owned());
         }
     }
 
     fn is_same(&self, node: usize) -> bool {
-        self.same.get(node).is_some_and(|was| *was != NONE)
+        self.same.get(node).is_some_and(|was| *was != NO_FILE)
     }
 }
 
 /// The meaning of a file's imports, before packages are numbered.
-struct Resolved {
+struct ResolvedTargets {
     /// By target.
     imports: Vec<Edge>,
     packages: BTreeSet<String>,
@@ -177,14 +177,14 @@ struct GraphUpdate<'a> {
     snapshot: &'a Snapshot,
     kept: Option<&'a SavedGraph>,
     nodes: &'a [Node],
-    change: &'a Change,
+    change: &'a GraphChange,
     /// Numbers of packages, and their names by number.
     packages: HashMap<String, u32>,
     names: Vec<Box<str>>,
 }
 
 impl GraphUpdate<'_> {
-    fn package(&mut self, name: &str) -> u32 {
+    fn package_number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.packages.get(name) {
             return *number;
         }
@@ -195,7 +195,7 @@ impl GraphUpdate<'_> {
     }
 
     /// Returns the resolution of a file with current numbers. Deleted targets are left out.
-    fn known(&mut self, node: usize) -> ResolvedFile {
+    fn saved_resolution(&mut self, node: usize) -> ResolvedFile {
         let (Some(kept), Some(was)) = (self.kept, self.change.same.get(node)) else {
             return ResolvedFile::default();
         };
@@ -204,7 +204,7 @@ impl GraphUpdate<'_> {
             // A changed file keeps its position among the others.
             let path = &kept.files.get(edge.to as usize)?.path;
             let to = match self.change.now.get(edge.to as usize) {
-                Some(now) if *now != NONE => *now,
+                Some(now) if *now != NO_FILE => *now,
                 _ => self.nodes.binary_search_by(|node| node.path.cmp(path)).ok()? as u32,
             };
             Some(Edge { to, ..*edge })
@@ -216,14 +216,14 @@ impl GraphUpdate<'_> {
             .filter_map(|name| kept.packages.get(*name as usize))
             .map(|name| &**name)
             .collect();
-        let packages = packages.into_iter().map(|name| self.package(name)).collect();
+        let packages = packages.into_iter().map(|name| self.package_number(name)).collect();
         // Only a new save needs them.
-        let looked = if self.change.count == 0 { Vec::new() } else { kept.looked(old) };
+        let looked = if self.change.count == 0 { Vec::new() } else { kept.looked_up_keys(old) };
         ResolvedFile { edges, packages, brought: old.brought.to_vec(), looked }
     }
 
     /// Returns files in the order of the snapshot: neighbours are read together.
-    fn in_order(&self, mut files: Vec<u32>) -> Vec<u32> {
+    fn sort_by_snapshot(&self, mut files: Vec<u32>) -> Vec<u32> {
         files.sort_unstable_by_key(|node| self.nodes.get(*node as usize).map(|node| node.file));
         files
     }
@@ -232,11 +232,11 @@ impl GraphUpdate<'_> {
     fn resolve_again(
         &mut self,
         files: &mut [ResolvedFile],
-        read: &Read<'_>,
+        read: &ReadText<'_>,
         done: &mut UpdateStats,
     ) -> BitSet {
         let places: HashSet<u32> =
-            self.change.moved.iter().flat_map(|path| touched(path)).map(place).collect();
+            self.change.moved.iter().flat_map(|path| keys_changed_by(path)).map(shorten_key).collect();
         let needs = |node: &usize| {
             let (Some(at), Some(file)) = (self.nodes.get(*node), files.get(*node)) else { return false };
             let Some(language) = at.language else { return false };
@@ -250,31 +250,33 @@ impl GraphUpdate<'_> {
         if again.is_empty() {
             return moved;
         }
-        let settings = self.settings(&again, read);
-        let tree = Tree::new(self.nodes.iter().map(|node| &*node.path));
-        let again = self.in_order(again);
-        let each = |some: &[u32]| -> Vec<(u32, Resolved)> {
-            some.iter().filter_map(|node| Some((*node, self.resolved(*node, &tree, &settings)?))).collect()
+        let settings = self.read_settings(&again, read);
+        let tree = PathTree::new(self.nodes.iter().map(|node| &*node.path));
+        let again = self.sort_by_snapshot(again);
+        let each = |some: &[u32]| -> Vec<(u32, ResolvedTargets)> {
+            some.iter()
+                .filter_map(|node| Some((*node, self.resolve_file(*node, &tree, &settings)?)))
+                .collect()
         };
-        for (number, resolved) in shared_out(&again, each).into_iter().flatten() {
-            let Resolved { imports, packages, brought, looked } = resolved;
-            let packages = packages.iter().map(|name| self.package(name)).collect();
+        for (number, resolved) in process_in_batches(&again, each).into_iter().flatten() {
+            let ResolvedTargets { imports, packages, brought, looked } = resolved;
+            let packages = packages.iter().map(|name| self.package_number(name)).collect();
             let Some(file) = files.get_mut(number as usize) else { continue };
-            if file.brought != brought || !imported(&file.edges).eq(imported(&imports)) {
+            if file.brought != brought || !imported_files(&file.edges).eq(imported_files(&imports)) {
                 moved.insert(number);
             }
             let links: Vec<Edge> = file.edges.iter().filter(|edge| edge.names > 0).copied().collect();
-            *file = ResolvedFile { edges: joined(&imports, &links), packages, brought, looked };
+            *file = ResolvedFile { edges: merge_edges(&imports, &links), packages, brought, looked };
         }
         moved
     }
 
     /// Resolves a file's imports.
-    fn resolved(&self, number: u32, tree: &Tree<'_>, settings: &Settings) -> Option<Resolved> {
+    fn resolve_file(&self, number: u32, tree: &PathTree<'_>, settings: &Settings) -> Option<ResolvedTargets> {
         let node = self.nodes.get(number as usize)?;
         let (view, language) = (self.snapshot.file(node.file)?, node.language?);
         let imports = view.segment().imports(&view.record);
-        let edges = resolve(&node.path, language, &imports, tree, settings);
+        let edges = resolve_imports(&node.path, language, &imports, tree, settings);
         let mut targets: HashMap<u32, (u32, bool)> = HashMap::new();
         let mut packages = BTreeSet::new();
         let mut brought = Vec::new();
@@ -287,8 +289,8 @@ impl GraphUpdate<'_> {
                 && !import.target.contains(['/', '.']);
             match meant {
                 ImportTarget::Files(found) => {
-                    brought.extend(import.names.iter().map(|name| names::number(name.as_bytes())));
-                    for to in found.iter().filter_map(|path| tree.number(path)) {
+                    brought.extend(import.names.iter().map(|name| names::hash_name(name.as_bytes())));
+                    for to in found.iter().filter_map(|path| tree.number_of_path(path)) {
                         let known = targets.entry(to).or_insert((u32::MAX, true));
                         *known = (known.0.min(import.line.max(1)), known.1 && part);
                     }
@@ -300,87 +302,95 @@ impl GraphUpdate<'_> {
         let mut imports: Vec<Edge> =
             targets.into_iter().map(|(to, (line, part))| Edge { to, line, part, names: 0 }).collect();
         imports.sort_unstable_by_key(|edge| edge.to);
-        let mut looked: Vec<u32> = edges.looked.into_iter().map(place).collect();
+        let mut looked: Vec<u32> = edges.looked.into_iter().map(shorten_key).collect();
         looked.sort_unstable();
         looked.dedup();
         brought.sort_unstable();
         brought.dedup();
-        Some(Resolved { imports, packages, brought, looked })
+        Some(ResolvedTargets { imports, packages, brought, looked })
     }
 
     /// Reads the settings for the languages that are to be resolved.
-    fn settings(&self, again: &[u32], read: &Read<'_>) -> Settings {
+    fn read_settings(&self, again: &[u32], read: &ReadText<'_>) -> Settings {
         let languages: HashSet<Language> =
             again.iter().filter_map(|node| self.nodes.get(*node as usize)?.language).collect();
         let mut settings = Settings::default();
-        let speaks = |node: &&Node| Settings::concerns(&node.path).iter().any(|one| languages.contains(one));
-        for node in self.nodes.iter().filter(speaks).take(MAX_SETTINGS) {
+        let speaks =
+            |node: &&Node| Settings::languages_of(&node.path).iter().any(|one| languages.contains(one));
+        for node in self.nodes.iter().filter(speaks).take(MAX_SETTINGS_FILES) {
             if let Some(text) = read(&node.path) {
-                settings.put(&node.path, &text);
+                settings.read_settings(&node.path, &text);
             }
         }
         settings
     }
 
     /// Returns the definers of all names.
-    fn rows(&self) -> Vec<Row> {
-        let mut rows: Vec<Row> = Vec::new();
+    fn all_definition_rows(&self) -> Vec<DefinitionRow> {
+        let mut rows: Vec<DefinitionRow> = Vec::new();
         if let Some(kept) = self.kept {
-            let now = |(name, file): Row| Some((name, *self.change.now.get(file as usize)?));
-            rows.extend(kept.rows().filter_map(now).filter(|(_, file)| *file != NONE));
+            let now = |(name, file): DefinitionRow| Some((name, *self.change.now.get(file as usize)?));
+            rows.extend(kept.definition_rows().filter_map(now).filter(|(_, file)| *file != NO_FILE));
         }
         let fresh = (0..self.nodes.len() as u32).filter(|node| !self.change.is_same(*node as usize));
-        let each = |some: &[u32]| -> Vec<Row> {
+        let each = |some: &[u32]| -> Vec<DefinitionRow> {
             let defined = |node: &u32| {
                 let node = *node;
-                self.definitions(node).into_iter().map(move |name| (name, node))
+                self.definitions_of(node).into_iter().map(move |name| (name, node))
             };
             some.iter().flat_map(defined).collect()
         };
-        rows.extend(shared_out(&self.in_order(fresh.collect()), each).into_iter().flatten());
+        rows.extend(process_in_batches(&self.sort_by_snapshot(fresh.collect()), each).into_iter().flatten());
         rows.sort_unstable();
         rows
     }
 
-    fn definitions(&self, node: u32) -> Vec<u64> {
+    fn definitions_of(&self, node: u32) -> Vec<u64> {
         let Some(node) = self.nodes.get(node as usize) else { return Vec::new() };
-        let Some(view) = self.snapshot.file(node.file).filter(|_| names::family(node.language).is_some())
+        let Some(view) =
+            self.snapshot.file(node.file).filter(|_| names::language_family(node.language).is_some())
         else {
             return Vec::new();
         };
         let record = view.record;
         let symbols = record.first_symbol..record.first_symbol.saturating_add(record.symbols);
-        names::definitions(symbols.filter_map(|symbol| view.segment().symbol(symbol)))
+        names::definition_keys(symbols.filter_map(|symbol| view.segment().symbol(symbol)))
     }
 
     /// Looks up the meaning of names again.
-    fn link_again(&self, files: &mut [ResolvedFile], rows: &[Row], moved: BitSet, done: &mut UpdateStats) {
+    fn link_again(
+        &self,
+        files: &mut [ResolvedFile],
+        rows: &[DefinitionRow],
+        moved: BitSet,
+        done: &mut UpdateStats,
+    ) {
         let mut again = moved;
         for node in (0..self.nodes.len()).filter(|node| !self.change.is_same(*node)) {
             again.insert(node as u32);
         }
-        self.users_of(&self.other_names(rows), &mut again);
+        self.add_users_of(&self.changed_names(rows), &mut again);
         let in_family = |node: &u32| {
-            self.nodes.get(*node as usize).is_some_and(|node| names::family(node.language).is_some())
+            self.nodes.get(*node as usize).is_some_and(|node| names::language_family(node.language).is_some())
         };
-        let again = self.in_order(again.iter().filter(in_family).collect());
+        let again = self.sort_by_snapshot(again.iter().filter(in_family).collect());
         done.linked = again.len();
-        let mut by_segment = Names::default();
+        let mut by_segment = UsedNames::default();
         let mut from = 0;
-        while let Some(first) = again.get(from).and_then(|node| self.view(*node)) {
+        while let Some(first) = again.get(from).and_then(|node| self.view_of(*node)) {
             // Files of one segment are consecutive.
             let rest = again.get(from..).unwrap_or_default();
             let same = |node: &&u32| {
-                self.view(**node).is_some_and(|view| std::ptr::eq(view.segment(), first.segment()))
+                self.view_of(**node).is_some_and(|view| std::ptr::eq(view.segment(), first.segment()))
             };
             let here: Vec<u32> = rest.iter().take_while(same).copied().collect();
-            by_segment.of(first.segment(), here.len() >= MANY, rows);
+            by_segment.add_segment(first.segment(), here.len() >= MANY_FILES_OF_SEGMENT, rows);
             let known: &[ResolvedFile] = files;
             let each = |some: &[u32]| -> Vec<(u32, Vec<Edge>)> {
-                let linked = |node: &u32| Some((*node, self.linked(*node, known, &by_segment, rows)?));
+                let linked = |node: &u32| Some((*node, self.link_file(*node, known, &by_segment, rows)?));
                 some.iter().filter_map(linked).collect()
             };
-            for (node, edges) in shared_out(&here, each).into_iter().flatten() {
+            for (node, edges) in process_in_batches(&here, each).into_iter().flatten() {
                 if let Some(file) = files.get_mut(node as usize) {
                     file.edges = edges;
                 }
@@ -390,29 +400,35 @@ impl GraphUpdate<'_> {
     }
 
     /// Combines a file's imports with the names that it uses.
-    fn linked(&self, node: u32, files: &[ResolvedFile], names: &Names, rows: &[Row]) -> Option<Vec<Edge>> {
-        let (view, file) = (self.view(node)?, files.get(node as usize)?);
-        let imports: Vec<u32> = imported(&file.edges).collect();
-        let brought = names::Brought { files: &imports, names: &file.brought };
-        let links = names::links(node, &names.used(&view, rows), rows, self.nodes, &brought);
+    fn link_file(
+        &self,
+        node: u32,
+        files: &[ResolvedFile],
+        names: &UsedNames,
+        rows: &[DefinitionRow],
+    ) -> Option<Vec<Edge>> {
+        let (view, file) = (self.view_of(node)?, files.get(node as usize)?);
+        let imports: Vec<u32> = imported_files(&file.edges).collect();
+        let brought = names::FileImports { files: &imports, names: &file.brought };
+        let links = names::links_by_names(node, &names.used_by(&view, rows), rows, self.nodes, &brought);
         let own: Vec<Edge> = file.edges.iter().filter(|edge| edge.line > 0).copied().collect();
-        Some(joined(&own, &links))
+        Some(merge_edges(&own, &links))
     }
 
-    fn view(&self, node: u32) -> Option<FileView<'_>> {
+    fn view_of(&self, node: u32) -> Option<FileView<'_>> {
         self.snapshot.file(self.nodes.get(node as usize)?.file)
     }
 
     /// Returns the names with other definers than in the saved graph.
-    fn other_names(&self, rows: &[Row]) -> HashSet<u64> {
+    fn changed_names(&self, rows: &[DefinitionRow]) -> HashSet<u64> {
         let mut names = HashSet::new();
         let Some(kept) = self.kept else { return names };
         // A file's definitions by its path: those it had and has no more, and new ones. A file that
         // changed its family of languages has nothing in common with its former self.
         // another family now had and has nothing in common.
         let mut had: HashMap<(&str, u8), HashSet<u64>> = HashMap::new();
-        for (name, file) in kept.rows() {
-            if self.change.now.get(file as usize) == Some(&NONE)
+        for (name, file) in kept.definition_rows() {
+            if self.change.now.get(file as usize) == Some(&NO_FILE)
                 && let Some(file) = kept.files.get(file as usize)
             {
                 had.entry((&file.path, file.family)).or_default().insert(name);
@@ -420,7 +436,7 @@ impl GraphUpdate<'_> {
         }
         for (name, file) in rows.iter().filter(|(_, file)| !self.change.is_same(*file as usize)) {
             let Some(node) = self.nodes.get(*file as usize) else { continue };
-            let family = names::family(node.language).unwrap_or(0);
+            let family = names::language_family(node.language).unwrap_or(0);
             if !had.get_mut(&(&*node.path, family)).is_some_and(|had| had.remove(name)) {
                 names.insert(name & !1);
             }
@@ -430,18 +446,18 @@ impl GraphUpdate<'_> {
     }
 
     /// Adds the files that use one of some names.
-    fn users_of(&self, wanted: &HashSet<u64>, users: &mut BitSet) {
+    fn add_users_of(&self, wanted: &HashSet<u64>, users: &mut BitSet) {
         if wanted.is_empty() {
             return;
         }
         let mut by_file: HashMap<Id, u32> = HashMap::with_capacity(self.nodes.len());
         by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
         for living in self.snapshot.living() {
-            let Some(words) = living.segment.words(DictionaryKind::Used) else { continue };
+            let Some(words) = living.segment.dictionary(DictionaryKind::Used) else { continue };
             let mut entries = words.entries();
             while let Some((_, list)) = entries.advance() {
-                if wanted.contains(&names::number(entries.key())) {
-                    uses(list, |file, _| {
+                if wanted.contains(&names::hash_name(entries.key())) {
+                    decode_uses(list, |file, _| {
                         if let Some(node) = by_file.get(&living.number_of(file)) {
                             users.insert(*node);
                         }
@@ -453,12 +469,12 @@ impl GraphUpdate<'_> {
 }
 
 /// Returns the imported files.
-fn imported(edges: &[Edge]) -> impl Iterator<Item = u32> {
+fn imported_files(edges: &[Edge]) -> impl Iterator<Item = u32> {
     edges.iter().filter(|edge| edge.line > 0).map(|edge| edge.to)
 }
 
 /// Merges imports with dependencies by names; both by target.
-fn joined(imports: &[Edge], links: &[Edge]) -> Vec<Edge> {
+fn merge_edges(imports: &[Edge], links: &[Edge]) -> Vec<Edge> {
     let mut all: Vec<Edge> = imports.iter().map(|edge| Edge { names: 0, ..*edge }).collect();
     for link in links {
         match all.binary_search_by_key(&link.to, |edge| edge.to) {
@@ -495,35 +511,35 @@ fn sorted_packages(names: Vec<Box<str>>, files: &mut [ResolvedFile]) -> Vec<Box<
 
 /// Definitions of the names that the files of a segment use.
 #[derive(Default)]
-struct Names {
+struct UsedNames {
     /// By a name's position in the segment's dictionary, where all were read at once; `None` for a
     /// name without definitions.
-    all: Vec<Option<Used>>,
+    all: Vec<Option<UsedName>>,
 }
 
-impl Names {
-    fn of(&mut self, segment: &Segment, many: bool, rows: &[Row]) {
+impl UsedNames {
+    fn add_segment(&mut self, segment: &Segment, many: bool, rows: &[DefinitionRow]) {
         self.all.clear();
-        if many && let Some(words) = segment.words(DictionaryKind::Used) {
+        if many && let Some(words) = segment.dictionary(DictionaryKind::Used) {
             let mut numbers = Vec::new();
-            words.beginning(b"", |key| {
-                numbers.push(names::number(key));
+            words.visit_with_prefix(b"", |key| {
+                numbers.push(names::hash_name(key));
                 true
             });
-            let each = |some: &[u64]| -> Vec<Option<Used>> {
-                some.iter().map(|number| names::used(*number, rows)).collect()
+            let each = |some: &[u64]| -> Vec<Option<UsedName>> {
+                some.iter().map(|number| names::find_used_name(*number, rows)).collect()
             };
-            self.all.extend(shared_out(&numbers, each).into_iter().flatten());
+            self.all.extend(process_in_batches(&numbers, each).into_iter().flatten());
         }
     }
 
     /// Returns the names that a file uses and another one defines.
-    fn used(&self, view: &FileView<'_>, rows: &[Row]) -> Vec<Used> {
+    fn used_by(&self, view: &FileView<'_>, rows: &[DefinitionRow]) -> Vec<UsedName> {
         let (places, _) = view.segment().details(&view.record);
-        let words = view.segment().words(DictionaryKind::Used);
+        let words = view.segment().dictionary(DictionaryKind::Used);
         let one = |place: u32| match self.all.get(place as usize) {
             Some(known) => *known,
-            None => names::used(names::number(&words?.key(place)?), rows),
+            None => names::find_used_name(names::hash_name(&words?.key(place)?), rows),
         };
         places.into_iter().filter_map(one).collect()
     }
@@ -531,12 +547,12 @@ impl Names {
 
 /// Processes all items in batches, on several threads where there are many; the results are in the
 /// items' order.
-fn shared_out<T: Sync, R: Send>(items: &[T], each: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
-    if items.len() < ALONE {
+fn process_in_batches<T: Sync, R: Send>(items: &[T], each: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+    if items.len() < MIN_PARALLEL_ITEMS {
         return vec![each(items)];
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    let pieces: Vec<&[T]> = items.chunks(PIECE).collect();
+    let pieces: Vec<&[T]> = items.chunks(BATCH_ITEMS).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         let mut own = Vec::new();

@@ -1,7 +1,7 @@
 //! A commit of the history.
 
 /// Maximum source files of a commit that counts; a larger one says little about each.
-pub const MAX_FILES: usize = 30;
+pub const MAX_COUNTED_FILES: usize = 30;
 
 /// A commit.
 #[derive(Debug, Clone, PartialEq, Eq)]

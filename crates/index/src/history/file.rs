@@ -12,7 +12,7 @@ use crate::IndexError;
 
 /// The magic bytes: the format's name and version.
 const MAGIC: &[u8; 10] = b"JMHISTORY\x02";
-const SUM: usize = 32;
+const CHECKSUM_BYTES: usize = 32;
 /// Maximum bytes of a file: [`super::MAX_COMMITS`] messages and file lists at their bounds.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -32,12 +32,13 @@ impl History {
         }
         let bytes = fs::read(file).map_err(IndexError::io("reading", file))?;
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| IndexError::damaged(file, "another version"))?;
-        let (sum, body) =
-            rest.split_at_checked(SUM).ok_or_else(|| IndexError::damaged(file, "it is cut off"))?;
+        let (sum, body) = rest
+            .split_at_checked(CHECKSUM_BYTES)
+            .ok_or_else(|| IndexError::damaged(file, "it is cut off"))?;
         if blake3::hash(body).as_bytes() != sum {
             return Err(IndexError::damaged(file, "its checksum differs"));
         }
-        parse(body).map(Some).ok_or_else(|| IndexError::damaged(file, "its parts don't fit together"))
+        parse_history(body).map(Some).ok_or_else(|| IndexError::damaged(file, "its parts don't fit together"))
     }
 
     /// Saves the file, atomically.
@@ -46,16 +47,16 @@ impl History {
     /// [`IndexError::Io`].
     pub fn save(&self, file: &Path) -> Result<(), IndexError> {
         let mut body = Vec::new();
-        put(&mut body, self.revision.as_bytes());
-        number(&mut body, self.paths.len());
-        self.paths.iter().for_each(|path| put(&mut body, path));
-        number(&mut body, self.commits.len());
+        put_bytes(&mut body, self.revision.as_bytes());
+        put_number(&mut body, self.paths.len());
+        self.paths.iter().for_each(|path| put_bytes(&mut body, path));
+        put_number(&mut body, self.commits.len());
         for commit in &self.commits {
-            put(&mut body, commit.id.as_bytes());
+            put_bytes(&mut body, commit.id.as_bytes());
             body.extend_from_slice(&commit.time.to_le_bytes());
-            put(&mut body, commit.author.as_bytes());
-            put(&mut body, commit.message.as_bytes());
-            number(&mut body, commit.files.len());
+            put_bytes(&mut body, commit.author.as_bytes());
+            put_bytes(&mut body, commit.message.as_bytes());
+            put_number(&mut body, commit.files.len());
             commit.files.iter().for_each(|file| body.extend_from_slice(&file.to_le_bytes()));
         }
         // Two processes may write at once: each writes its own file, and the last rename wins.
@@ -76,34 +77,34 @@ impl History {
     }
 }
 
-fn number(body: &mut Vec<u8>, number: usize) {
+fn put_number(body: &mut Vec<u8>, number: usize) {
     body.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
 }
 
-fn put(body: &mut Vec<u8>, bytes: &[u8]) {
-    number(body, bytes.len());
+fn put_bytes(body: &mut Vec<u8>, bytes: &[u8]) {
+    put_number(body, bytes.len());
     body.extend_from_slice(bytes);
 }
 
-fn parse(body: &[u8]) -> Option<History> {
+fn parse_history(body: &[u8]) -> Option<History> {
     let mut rest = body;
-    let revision = text(&mut rest)?;
+    let revision = take_text(&mut rest)?;
     let count = take_number(&mut rest)?;
-    let paths: Vec<Box<[u8]>> = (0..count).map_while(|_| bytes(&mut rest).map(Box::from)).collect();
+    let paths: Vec<Box<[u8]>> = (0..count).map_while(|_| take_bytes(&mut rest).map(Box::from)).collect();
     let commits_count = take_number(&mut rest)?;
-    let commits: Vec<Commit> = (0..commits_count).map_while(|_| commit(&mut rest)).collect();
+    let commits: Vec<Commit> = (0..commits_count).map_while(|_| take_commit(&mut rest)).collect();
     let whole = rest.is_empty() && paths.len() == count as usize && commits.len() == commits_count as usize;
     let known = |file: &u32| (*file as usize) < paths.len();
     let whole = whole && commits.iter().flat_map(|commit| &commit.files).all(known);
-    whole.then(|| History::made(revision, commits, paths))
+    whole.then(|| History::from_parts(revision, commits, paths))
 }
 
-fn commit(rest: &mut &[u8]) -> Option<Commit> {
-    let id = text(rest)?;
+fn take_commit(rest: &mut &[u8]) -> Option<Commit> {
+    let id = take_text(rest)?;
     let (time, after) = rest.split_first_chunk()?;
     *rest = after;
     let time = u64::from_le_bytes(*time);
-    let (author, message) = (text(rest)?, text(rest)?);
+    let (author, message) = (take_text(rest)?, take_text(rest)?);
     let count = take_number(rest)?;
     let files: Vec<u32> = (0..count).map_while(|_| take_number(rest)).collect();
     (files.len() == count as usize).then_some(Commit { id, time, author, message, files })
@@ -115,15 +116,15 @@ fn take_number(rest: &mut &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*number))
 }
 
-fn bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = take_number(rest)?;
     let (bytes, after) = rest.split_at_checked(length as usize)?;
     *rest = after;
     Some(bytes)
 }
 
-fn text(rest: &mut &[u8]) -> Option<String> {
-    bytes(rest).and_then(|bytes| String::from_utf8(bytes.to_vec()).ok())
+fn take_text(rest: &mut &[u8]) -> Option<String> {
+    take_bytes(rest).and_then(|bytes| String::from_utf8(bytes.to_vec()).ok())
 }
 
 #[cfg(test)]
@@ -164,19 +165,19 @@ mod tests {
     #[test]
     fn inconsistent_files_are_refused() {
         let mut body = Vec::new();
-        put(&mut body, b"abc");
-        number(&mut body, u32::MAX as usize);
-        assert!(parse(&body).is_none());
+        put_bytes(&mut body, b"abc");
+        put_number(&mut body, u32::MAX as usize);
+        assert!(parse_history(&body).is_none());
         let mut body = Vec::new();
-        put(&mut body, b"abc");
-        number(&mut body, 0);
-        number(&mut body, 1);
-        put(&mut body, b"1");
+        put_bytes(&mut body, b"abc");
+        put_number(&mut body, 0);
+        put_number(&mut body, 1);
+        put_bytes(&mut body, b"1");
         body.extend_from_slice(&[0; 8]);
-        put(&mut body, b"a");
-        put(&mut body, b"m");
-        number(&mut body, 1);
+        put_bytes(&mut body, b"a");
+        put_bytes(&mut body, b"m");
+        put_number(&mut body, 1);
         body.extend_from_slice(&[9, 0, 0, 0]);
-        assert!(parse(&body).is_none());
+        assert!(parse_history(&body).is_none());
     }
 }

@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::{Commit, MAX_FILES};
-use crate::query::{K1, Term, idf};
+use super::{Commit, MAX_COUNTED_FILES};
+use crate::query::{K1, Term, inverse_document_frequency};
 use crate::tokens::Tokenizer;
 
 /// Length normalisation of BM25.
-const LENGTHS: f32 = 0.75;
+const LENGTH_NORMALISATION: f32 = 0.75;
 /// Maximum messages that count for a query.
-const BEST: usize = 80;
+const MAX_COUNTED_MESSAGES: usize = 80;
 /// Exponent of the number of files by which a commit's score is divided.
-const SPREAD: f32 = 0.7;
+const FILE_COUNT_EXPONENT: f32 = 0.7;
 /// Number of commits after which a commit counts a third.
-const AGE: f32 = 2_500.0;
+const AGE_SCALE_COMMITS: f32 = 2_500.0;
 
 /// The words of all messages.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl MessageWords {
         for (number, commit) in (0..).zip(commits) {
             let is_source = |file: &&u32| source.get(**file as usize).is_some_and(|source| *source);
             let files: Vec<u32> = commit.files.iter().filter(is_source).copied().collect();
-            let counts = !files.is_empty() && files.len() <= MAX_FILES;
+            let counts = !files.is_empty() && files.len() <= MAX_COUNTED_FILES;
             let mut length = 0;
             if counts {
                 tokenizer.begin();
@@ -77,40 +77,45 @@ impl MessageWords {
         paths: usize,
     ) -> HistoryScores {
         debug_assert!(commits.len() == self.lengths.len() && source.len() == paths);
-        let full = self.nearest(terms, |term| term.weight, paths);
-        let title = self.nearest(terms, |term| term.title_weight, paths);
-        HistoryScores { full, title, pool: self.pool(terms, paths) }
+        let full = self.score_by_best_messages(terms, |term| term.weight, paths);
+        let title = self.score_by_best_messages(terms, |term| term.title_weight, paths);
+        HistoryScores { full, title, pool: self.score_by_pooled_messages(terms, paths) }
     }
 
     /// Scores the best messages, each divided among its files.
-    fn nearest(&self, terms: &[Term], weight: impl Fn(&Term) -> f32, paths: usize) -> Vec<f32> {
+    fn score_by_best_messages(
+        &self,
+        terms: &[Term],
+        weight: impl Fn(&Term) -> f32,
+        paths: usize,
+    ) -> Vec<f32> {
         let counting = self.files.iter().filter(|files| !files.is_empty()).count();
-        let average = average(&self.lengths, counting);
+        let average = average_length(&self.lengths, counting);
         let mut scores = vec![0.0_f32; self.lengths.len()];
         for term in terms {
             let (weight, Some(list)) = (weight(term), self.by_term.get(term.text.as_str())) else { continue };
             if weight == 0.0 {
                 continue;
             }
-            let worth = weight * idf(list.len() as u64, counting as u64);
+            let worth = weight * inverse_document_frequency(list.len() as u64, counting as u64);
             for (commit, times) in list {
                 let length = self.lengths.get(*commit as usize).copied().unwrap_or(0);
                 if let Some(score) = scores.get_mut(*commit as usize) {
-                    *score += worth * saturated(*times, length, average);
+                    *score += worth * saturate_count(*times, length, average);
                 }
             }
         }
         let mut best: Vec<(usize, f32)> =
             scores.iter().copied().enumerate().filter(|(_, score)| *score > 0.0).collect();
         best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        best.truncate(BEST);
+        best.truncate(MAX_COUNTED_MESSAGES);
         let most = best.first().map_or(1.0, |(_, score)| *score);
         let mut shared = vec![0.0; paths];
         for (commit, score) in best {
             let Some(files) = self.files.get(commit) else { continue };
             #[allow(clippy::cast_precision_loss)]
-            let share =
-                (score / most).powi(2) / (files.len() as f32).powf(SPREAD) * (-(commit as f32) / AGE).exp();
+            let share = (score / most).powi(2) / (files.len() as f32).powf(FILE_COUNT_EXPONENT)
+                * (-(commit as f32) / AGE_SCALE_COMMITS).exp();
             for file in files {
                 if let Some(shared) = shared.get_mut(*file as usize) {
                     *shared += share;
@@ -121,9 +126,9 @@ impl MessageWords {
     }
 
     /// Scores by BM25 with all messages of a file as one document.
-    fn pool(&self, terms: &[Term], paths: usize) -> Vec<f32> {
+    fn score_by_pooled_messages(&self, terms: &[Term], paths: usize) -> Vec<f32> {
         let counting = self.pooled.iter().filter(|length| **length > 0).count();
-        let average = average(&self.pooled, counting);
+        let average = average_length(&self.pooled, counting);
         let mut scores = vec![0.0_f32; paths];
         let mut times = vec![0_u32; paths];
         let mut touched = Vec::new();
@@ -138,12 +143,12 @@ impl MessageWords {
                     *times += more;
                 }
             }
-            let worth = term.weight * idf(touched.len() as u64, counting as u64);
+            let worth = term.weight * inverse_document_frequency(touched.len() as u64, counting as u64);
             for file in touched.drain(..) {
                 let file = file as usize;
                 let length = self.pooled.get(file).copied().unwrap_or(0);
                 if let (Some(score), Some(times)) = (scores.get_mut(file), times.get_mut(file)) {
-                    *score += worth * saturated(std::mem::take(times), length, average);
+                    *score += worth * saturate_count(std::mem::take(times), length, average);
                 }
             }
         }
@@ -152,13 +157,14 @@ impl MessageWords {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn average(lengths: &[u32], counting: usize) -> f32 {
+fn average_length(lengths: &[u32], counting: usize) -> f32 {
     let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
     (total as f64 / counting.max(1) as f64).max(1.0) as f32
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn saturated(times: u32, length: u32, average: f32) -> f32 {
+fn saturate_count(times: u32, length: u32, average: f32) -> f32 {
     let times = times as f32;
-    times * (K1 + 1.0) / (times + K1 * (1.0 - LENGTHS + LENGTHS * length as f32 / average))
+    times * (K1 + 1.0)
+        / (times + K1 * (1.0 - LENGTH_NORMALISATION + LENGTH_NORMALISATION * length as f32 / average))
 }

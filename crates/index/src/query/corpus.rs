@@ -5,7 +5,7 @@ use std::ops::Range;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
-use super::document::{Posting, Purpose, is_component, within};
+use super::document::{Posting, Purpose, is_component, is_within_scope};
 use crate::analysis::{Content, Flags, Visibility};
 
 /// A set of documents in the index.
@@ -83,7 +83,7 @@ impl SymbolEntry<'_> {
     /// Returns true if the innermost enclosing symbols have these names; true for an empty scope.
     #[must_use]
     pub fn is_in(&self, scope: &str) -> bool {
-        within(scope, self.scope)
+        is_within_scope(scope, self.scope)
     }
 }
 
@@ -105,7 +105,7 @@ impl NameCondition<'_> {
         match self {
             Self::Prefix(wanted) => name.starts_with(wanted),
             Self::Subsequence(wanted) => is_subsequence(wanted, name),
-            Self::Typo(wanted) => is_one_off(wanted, name),
+            Self::Typo(wanted) => differs_by_one_letter(wanted, name),
         }
     }
 }
@@ -117,7 +117,7 @@ fn is_subsequence(wanted: &str, name: &str) -> bool {
 }
 
 /// Returns true if two texts differ in at most one inserted, deleted or replaced character.
-fn is_one_off(one: &str, other: &str) -> bool {
+fn differs_by_one_letter(one: &str, other: &str) -> bool {
     // A character has four bytes at most.
     if one.len().abs_diff(other.len()) > 4 {
         return false;
@@ -251,16 +251,19 @@ mod tests {
             ("naïve", "naive"),
             ("é", ""),
         ] {
-            assert!(is_one_off(one, other) && is_one_off(other, one), "{one} {other}");
+            assert!(differs_by_one_letter(one, other) && differs_by_one_letter(other, one), "{one} {other}");
         }
         for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab"), ("aé", "éa")] {
-            assert!(!is_one_off(one, other) && !is_one_off(other, one), "{one} {other}");
+            assert!(
+                !differs_by_one_letter(one, other) && !differs_by_one_letter(other, one),
+                "{one} {other}"
+            );
         }
     }
 
     #[test]
     fn scopes_are_compared_by_their_ends() {
-        assert!(within("", "A.B") && within("B", "A.B") && within("A.B", "A.B"));
-        assert!(!within("B", "A.XB") && !within("A", "A.B"));
+        assert!(is_within_scope("", "A.B") && is_within_scope("B", "A.B") && is_within_scope("A.B", "A.B"));
+        assert!(!is_within_scope("B", "A.XB") && !is_within_scope("A", "A.B"));
     }
 }

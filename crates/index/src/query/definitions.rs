@@ -11,17 +11,17 @@ use super::document::is_source;
 const MAX_NAMES: usize = 400;
 /// Maximum names that only contain the letters in order, and how many of these are examined, the
 /// tightest ones: most are noise.
-const MAX_LOOSE: usize = 5_000;
-const MAX_TIGHT: usize = 100;
+const MAX_LOOSE_NAMES: usize = 5_000;
+const MAX_TIGHT_NAMES: usize = 100;
 /// Maximum definitions that are examined for each kind of match, if no more are asked for. A common
 /// name (`new`, `main`) has thousands in a large tree; those in files that define its qualifier
 /// come first, and source before tests.
-const MAX_EXAMINED: usize = 256;
+const MAX_EXAMINED_DEFINITIONS: usize = 256;
 /// One of this many letters may be isolated: neither at the beginning of a part nor right after the
 /// previous letter.
 const LETTERS_PER_STRAY: usize = 4;
 /// Maximum characters of a name and of a query that are compared letter by letter.
-const MAX_COMPARED: usize = 100;
+const MAX_COMPARED_CHARS: usize = 100;
 /// Minimum length of a name for fuzzy matches: shorter names resemble everything.
 const MIN_FUZZY_LEN: usize = 3;
 
@@ -88,10 +88,16 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
     let asked = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
     let (scope, name) = asked.rsplit_once('.').unwrap_or(("", &asked));
     let folded = name.to_lowercase();
-    let mut finder = Finder { corpus, scope, name, budget: limit.max(MAX_EXAMINED), found: Vec::new() };
-    finder.take(std::iter::once(folded.as_str()), None);
+    let mut finder = DefinitionFinder {
+        corpus,
+        scope,
+        name,
+        budget: limit.max(MAX_EXAMINED_DEFINITIONS),
+        found: Vec::new(),
+    };
+    finder.examine_names(std::iter::once(folded.as_str()), None);
     if finder.found.len() < limit && folded.len() >= MIN_FUZZY_LEN {
-        finder.fuzzy(&folded, limit);
+        finder.collect_similar(&folded, limit);
     }
     let mut found = finder.found;
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -100,7 +106,7 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
 }
 
 /// Collects definitions of a name.
-struct Finder<'a, C: ?Sized> {
+struct DefinitionFinder<'a, C: ?Sized> {
     corpus: &'a C,
     /// The qualifier before the name.
     scope: &'a str,
@@ -108,12 +114,12 @@ struct Finder<'a, C: ?Sized> {
     /// Maximum definitions that are examined for each kind of match.
     budget: usize,
     /// The sort key of each definition, and the definition.
-    found: Vec<(Key, Definition)>,
+    found: Vec<(SortKey, Definition)>,
 }
 
-impl<C: Corpus + ?Sized> Finder<'_, C> {
+impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
     /// Collects names that are similar, one kind of match after the other.
-    fn fuzzy(&mut self, folded: &str, limit: usize) {
+    fn collect_similar(&mut self, folded: &str, limit: usize) {
         let corpus = self.corpus;
         let names = |like: NameCondition<'_>, seen: &mut BTreeSet<String>| {
             let mut names: Vec<String> = Vec::new();
@@ -127,15 +133,15 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
         };
         let mut seen = BTreeSet::from([folded.to_owned()]);
         let beginning = names(NameCondition::Prefix(folded), &mut seen);
-        self.take(beginning.iter().map(String::as_str), Some(Match::Prefix));
+        self.examine_names(beginning.iter().map(String::as_str), Some(Match::Prefix));
         // Other similar names come after them.
         if self.scope.is_empty() && self.found.len() >= limit {
             return;
         }
         let typed = names(NameCondition::Typo(folded), &mut seen);
-        self.take(typed.iter().map(String::as_str), Some(Match::Typo));
-        let loose = in_order(corpus, folded, &seen);
-        self.take(loose.iter().map(String::as_str), Some(Match::Subsequence));
+        self.examine_names(typed.iter().map(String::as_str), Some(Match::Typo));
+        let loose = names_with_letters_in_order(corpus, folded, &seen);
+        self.examine_names(loose.iter().map(String::as_str), Some(Match::Subsequence));
         self.found.retain_mut(|(key, definition)| {
             if !matches!(definition.matched, Match::Subsequence | Match::Typo) {
                 return true;
@@ -153,17 +159,17 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
     }
 
     /// Examines the definitions of some names, in lower case, within the maximum.
-    fn take<'n>(&mut self, names: impl Iterator<Item = &'n str>, fuzzy: Option<Match>) {
+    fn examine_names<'n>(&mut self, names: impl Iterator<Item = &'n str>, fuzzy: Option<Match>) {
         let mut left = self.budget;
         for name in names {
             let mut called: Vec<(u32, u32)> = Vec::new();
             self.corpus.called(name, &mut |file, symbol| called.push((file, symbol)));
             if called.len() > left {
-                self.most_wanted(&mut called, left);
+                self.keep_best(&mut called, left);
             }
             left -= called.len();
             for (_, symbol) in called {
-                self.look(symbol, fuzzy);
+                self.examine_symbol(symbol, fuzzy);
             }
             if left == 0 {
                 return;
@@ -172,7 +178,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
     }
 
     /// Keeps the `count` best definitions, each a file and a symbol, judged by their files.
-    fn most_wanted(&self, called: &mut Vec<(u32, u32)>, count: usize) {
+    fn keep_best(&self, called: &mut Vec<(u32, u32)>, count: usize) {
         let outer = self.scope.rsplit('.').next().unwrap_or_default().to_lowercase();
         let mut outer_files = BTreeSet::new();
         if !outer.is_empty() {
@@ -201,7 +207,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
         *called = keyed.into_iter().map(|(_, file, symbol)| (file, symbol)).collect();
     }
 
-    fn look(&mut self, symbol: u32, fuzzy: Option<Match>) {
+    fn examine_symbol(&mut self, symbol: u32, fuzzy: Option<Match>) {
         let Self { corpus, scope, name, found, .. } = self;
         corpus.symbol(symbol, &mut |symbol| {
             let matched = match fuzzy {
@@ -210,7 +216,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
                 Some(fuzzy) => fuzzy,
             };
             let Some(file) = corpus.file(symbol.file) else { return };
-            let key = Key {
+            let key = SortKey {
                 outside: !symbol.is_in(scope),
                 matched,
                 strays: 0,
@@ -221,14 +227,14 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
                 path: file.path.to_vec(),
                 line: symbol.name_line,
             };
-            found.push((key, definition(&symbol, matched)));
+            found.push((key, to_definition(&symbol, matched)));
         });
     }
 }
 
 /// The sort key of definitions; in each field, the lesser one comes first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct SortKey {
     outside: bool,
     matched: Match,
     strays: usize,
@@ -253,7 +259,7 @@ fn is_minor(kind: SymbolKind) -> bool {
     )
 }
 
-fn definition(symbol: &SymbolEntry<'_>, matched: Match) -> Definition {
+fn to_definition(symbol: &SymbolEntry<'_>, matched: Match) -> Definition {
     Definition {
         matched,
         file: symbol.file,
@@ -268,9 +274,13 @@ fn definition(symbol: &SymbolEntry<'_>, matched: Match) -> Definition {
 }
 
 /// Returns the names that contain the letters in order, in lower case, the tightest ones.
-fn in_order<C: Corpus + ?Sized>(corpus: &C, folded: &str, seen: &BTreeSet<String>) -> Vec<String> {
+fn names_with_letters_in_order<C: Corpus + ?Sized>(
+    corpus: &C,
+    folded: &str,
+    seen: &BTreeSet<String>,
+) -> Vec<String> {
     let mut names: Vec<(usize, usize, String)> = Vec::new();
-    corpus.names_like(NameCondition::Subsequence(folded), MAX_LOOSE, &mut |other| {
+    corpus.names_like(NameCondition::Subsequence(folded), MAX_LOOSE_NAMES, &mut |other| {
         if !seen.contains(other) {
             // Upper case isn't known here, so the number of gaps decides.
             let interrupted = min_isolated_letters(folded, other, |_| false).unwrap_or(usize::MAX);
@@ -278,7 +288,7 @@ fn in_order<C: Corpus + ?Sized>(corpus: &C, folded: &str, seen: &BTreeSet<String
         }
     });
     names.sort_unstable();
-    names.truncate(MAX_TIGHT);
+    names.truncate(MAX_TIGHT_NAMES);
     names.into_iter().map(|(_, _, name)| name).collect()
 }
 
@@ -325,10 +335,10 @@ fn part_starts(name: &str) -> Vec<bool> {
 /// where a part part_starts, nor right after the previous letter. `None` where the name doesn't
 /// contain them.
 fn min_isolated_letters(asked: &str, name: &str, part_starts: impl Fn(usize) -> bool) -> Option<usize> {
-    let name: Vec<char> = name.chars().take(MAX_COMPARED).collect();
+    let name: Vec<char> = name.chars().take(MAX_COMPARED_CHARS).collect();
     // For each of the name's characters: the minimum with the letter so far at it.
     let mut row: Vec<Option<usize>> = vec![None; name.len()];
-    for (nth, letter) in asked.chars().take(MAX_COMPARED).enumerate() {
+    for (nth, letter) in asked.chars().take(MAX_COMPARED_CHARS).enumerate() {
         let mut next = vec![None; name.len()];
         // The minimum with the previous letter anywhere before, and right before.
         let mut before = (nth == 0).then_some(0);

@@ -3,7 +3,7 @@
 use crate::analysis::Flags;
 
 /// Endings of components' names.
-const COMPONENTS: [&[u8]; 3] = [b".vue", b".svelte", b".astro"];
+const COMPONENT_ENDINGS: [&[u8]; 3] = [b".vue", b".svelte", b".astro"];
 
 /// An occurrence of a term in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,7 +33,7 @@ pub(crate) fn is_source(file: Purpose) -> bool {
 
 /// Returns true for a component of a page: code in a document, which isn't a supported language.
 pub(crate) fn is_component(path: &[u8]) -> bool {
-    COMPONENTS.iter().any(|ending| path.ends_with(ending))
+    COMPONENT_ENDINGS.iter().any(|ending| path.ends_with(ending))
 }
 
 /// Returns a name qualified by its scope.
@@ -43,7 +43,7 @@ pub fn full_name(scope: &str, name: &str) -> String {
 }
 
 /// Returns true if `scope` ends with the scope that was asked for.
-pub(crate) fn within(asked: &str, scope: &str) -> bool {
+pub(crate) fn is_within_scope(asked: &str, scope: &str) -> bool {
     asked.is_empty()
         || scope == asked
         || scope.strip_suffix(asked).is_some_and(|before| before.ends_with('.'))

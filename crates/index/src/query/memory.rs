@@ -12,7 +12,7 @@ use crate::analysis::{Count, FileAnalysis, IndexedSymbol};
 
 /// An index of some files in memory. Files keep the order in which they were added.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct MemoryCorpus {
     files: Vec<Arc<FileAnalysis>>,
     chunks: Vec<ChunkEntry>,
     terms: HashMap<Box<str>, u32>,
@@ -48,7 +48,7 @@ impl Postings {
     }
 }
 
-impl Memory {
+impl MemoryCorpus {
     /// Creates an empty index.
     #[must_use]
     pub fn new() -> Self {
@@ -85,7 +85,7 @@ impl Memory {
         self.files.push(facts);
     }
 
-    fn field(&self, field: Field) -> &Postings {
+    fn postings_of(&self, field: Field) -> &Postings {
         match field {
             Field::Chunk => &self.chunk_field,
             Field::Path => &self.path_field,
@@ -93,8 +93,8 @@ impl Memory {
         }
     }
 
-    fn list(&self, field: Field, lists: &PostingLists) -> &[(u32, u32)] {
-        let list = lists.0.first().and_then(|[term, ..]| self.field(field).by_term.get(term));
+    fn posting_list(&self, field: Field, lists: &PostingLists) -> &[(u32, u32)] {
+        let list = lists.0.first().and_then(|[term, ..]| self.postings_of(field).by_term.get(term));
         list.map(Vec::as_slice).unwrap_or_default()
     }
 }
@@ -103,7 +103,7 @@ fn basename(path: &[u8]) -> Box<[u8]> {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase().into()
 }
 
-fn entry(file: u32, symbol: &IndexedSymbol) -> SymbolEntry<'_> {
+fn to_symbol_entry(file: u32, symbol: &IndexedSymbol) -> SymbolEntry<'_> {
     SymbolEntry {
         file,
         name: &symbol.name,
@@ -118,7 +118,7 @@ fn entry(file: u32, symbol: &IndexedSymbol) -> SymbolEntry<'_> {
     }
 }
 
-impl Corpus for Memory {
+impl Corpus for MemoryCorpus {
     fn file_bound(&self) -> u32 {
         u32::try_from(self.files.len()).unwrap_or(u32::MAX)
     }
@@ -128,7 +128,7 @@ impl Corpus for Memory {
     }
 
     fn totals(&self, field: Field) -> FieldTotals {
-        let field = self.field(field);
+        let field = self.postings_of(field);
         FieldTotals { documents: field.lengths.len() as u64, length: field.total }
     }
 
@@ -137,17 +137,17 @@ impl Corpus for Memory {
     }
 
     fn documents_with(&self, field: Field, lists: &PostingLists) -> u64 {
-        self.list(field, lists).len() as u64
+        self.posting_list(field, lists).len() as u64
     }
 
     fn parts(&self, field: Field) -> Vec<Range<u32>> {
-        let all = 0..u32::try_from(self.field(field).lengths.len()).unwrap_or(u32::MAX);
+        let all = 0..u32::try_from(self.postings_of(field).lengths.len()).unwrap_or(u32::MAX);
         std::iter::once(all).collect()
     }
 
     fn each(&self, field: Field, lists: &PostingLists, _: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
-        let lengths = &self.field(field).lengths;
-        for (document, times) in self.list(field, lists) {
+        let lengths = &self.postings_of(field).lengths;
+        for (document, times) in self.posting_list(field, lists) {
             let length = lengths.get(*document as usize).copied().unwrap_or(0);
             visit(&[Posting { document: *document, times: *times, length }]);
         }
@@ -200,7 +200,7 @@ impl Corpus for Memory {
         let Some((file, own)) = self.symbols.get(symbol as usize) else { return };
         let facts = self.files.get(*file as usize);
         if let Some(symbol) = facts.and_then(|facts| facts.symbols.get(*own as usize)) {
-            show(entry(*file, symbol));
+            show(to_symbol_entry(*file, symbol));
         }
     }
 
@@ -212,6 +212,6 @@ impl Corpus for Memory {
         let Some(facts) = self.files.get(file as usize) else { return };
         let mut symbols: Vec<&IndexedSymbol> = facts.symbols.iter().collect();
         symbols.sort_by_key(|symbol| symbol.first_line);
-        symbols.into_iter().for_each(|symbol| visit(entry(file, symbol)));
+        symbols.into_iter().for_each(|symbol| visit(to_symbol_entry(file, symbol)));
     }
 }

@@ -7,7 +7,7 @@
 use crate::tokens::{Tokenizer, is_stop_word};
 
 /// Maximum bytes of a query: a long issue with a log, several times over.
-pub const MAX_QUERY: usize = 64 * 1024;
+pub const MAX_QUERY_BYTES: usize = 64 * 1024;
 /// Maximum distinct terms of a query: those of the greatest weight, earlier ones first.
 pub const MAX_TERMS: usize = 512;
 /// Maximum mentions of each sort.
@@ -54,9 +54,9 @@ impl Query {
     /// Parses a text.
     #[must_use]
     pub fn new(text: &str, tokenizer: &mut Tokenizer) -> Self {
-        let text = text.get(..text.floor_char_boundary(MAX_QUERY)).unwrap_or_default();
-        let cleaned = clean(text);
-        let mut query = Self { terms: terms(&cleaned, tokenizer), ..Self::default() };
+        let text = text.get(..text.floor_char_boundary(MAX_QUERY_BYTES)).unwrap_or_default();
+        let cleaned = strip_boilerplate(text);
+        let mut query = Self { terms: weighted_terms(&cleaned, tokenizer), ..Self::default() };
         query.collect_mentions(text);
         let whole = text.trim();
         if is_name(whole) && !(is_stop_word(whole) && whole.len() < 4) {
@@ -82,7 +82,7 @@ impl Query {
     }
 
     fn add_mention(&mut self, piece: &str) {
-        let (path, line) = place_and_line(piece);
+        let (path, line) = split_path_and_line(piece);
         let last = path.rsplit(['/', '\\']).next().unwrap_or_default();
         let has_ending = last.rsplit_once('.').is_some_and(|(stem, ending)| {
             !stem.is_empty()
@@ -124,7 +124,7 @@ impl Query {
 
 /// Splits `path:12`, `path:12:3`, `path#L12`, and `path(12)` without its last bracket, into a path
 /// and a line.
-fn place_and_line(piece: &str) -> (&str, Option<u32>) {
+fn split_path_and_line(piece: &str) -> (&str, Option<u32>) {
     let digits = |text: &str| text.parse::<u32>().ok().filter(|line| *line > 0);
     if let Some((path, anchor)) = piece.rsplit_once("#L") {
         let line = anchor.split(['-', 'L']).next().and_then(digits);
@@ -163,15 +163,15 @@ fn is_name(text: &str) -> bool {
             .trim_end_matches("()")
             .split(['.', '#'])
             .flat_map(|part| part.split("::"))
-            .all(is_word_and_some)
+            .all(has_word_and_more)
 }
 
-fn is_word_and_some(text: &str) -> bool {
+fn has_word_and_more(text: &str) -> bool {
     !text.is_empty() && is_word(text)
 }
 
 /// Returns the text without the parts that aren't the question.
-fn clean(text: &str) -> String {
+fn strip_boilerplate(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, comment)) = rest.split_once("<!--") {
@@ -211,7 +211,7 @@ pub(crate) fn is_trailer(line: &str) -> bool {
 }
 
 /// Words of the headings of issue templates, sorted.
-const TEMPLATE: [&str; 51] = [
+const TEMPLATE_HEADING_WORDS: [&str; 51] = [
     "actual",
     "additional",
     "affected",
@@ -273,13 +273,13 @@ fn is_template_heading(line: &str) -> bool {
     let mut any = false;
     let all = heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).all(|word| {
         let word = word.to_lowercase();
-        any |= TEMPLATE.binary_search(&word.as_str()).is_ok();
-        TEMPLATE.binary_search(&word.as_str()).is_ok() || is_stop_word(&word) || word.len() == 1
+        any |= TEMPLATE_HEADING_WORDS.binary_search(&word.as_str()).is_ok();
+        TEMPLATE_HEADING_WORDS.binary_search(&word.as_str()).is_ok() || is_stop_word(&word) || word.len() == 1
     });
     any && all
 }
 
-fn terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
+fn weighted_terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let (title, body) = text.trim_start().split_once('\n').unwrap_or((text, ""));
     let mut counted: Vec<(String, u32, u32)> = Vec::new();
     let mut places = std::collections::HashMap::new();
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn template_text_is_left_out() {
-        assert!(TEMPLATE.is_sorted());
+        assert!(TEMPLATE_HEADING_WORDS.is_sorted());
         let text = "Crash <!-- please\nfill in --> on start\n\n### Steps to reproduce\nopen parser\n- [x] I searched\n\
                     **Expected behavior:**\nsee https://example.org/wiki/index_page) works\n### Parser errors\n\
                     Signed-off-by: Somebody <a@b>\n";

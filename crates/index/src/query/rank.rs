@@ -20,7 +20,7 @@ const SECONDARY_FACTOR: f32 = 0.6;
 /// Returns the weight of a signal, which is scaled to 0 to 1 over the source files. The first seven
 /// are the signals of published experiments, with their weights where others weren't better on all
 /// public data sets (`docs/search.md`). Vectors have the weight that the caller asks for.
-fn weight(signal: Signal, vectors: f32) -> f32 {
+fn signal_weight(signal: Signal, vectors: f32) -> f32 {
     match signal {
         Signal::Text => 1.0,
         Signal::Path => 0.23,
@@ -114,26 +114,28 @@ impl Searcher {
             return Answer::default();
         }
         self.vectors = context.vectors.map_or(0.0, |(_, weight)| weight.max(0.0));
-        self.signals.gather(corpus, history, query, context);
-        let scales = self.scales();
-        self.add_up(query, &scales);
-        let best = self.best(corpus, limit);
-        let mut files: Vec<FileHit> =
-            best.into_iter().filter_map(|(file, score)| self.hit(corpus, file, score, &scales)).collect();
-        self.passages(corpus, query, &mut files);
+        self.signals.compute_all(corpus, history, query, context);
+        let scales = self.signal_scales();
+        self.combine_signals(query, &scales);
+        let best = self.best_files(corpus, limit);
+        let mut files: Vec<FileHit> = best
+            .into_iter()
+            .filter_map(|(file, score)| self.to_file_hit(corpus, file, score, &scales))
+            .collect();
+        self.find_passages(corpus, query, &mut files);
         let asked = query.symbol.as_deref();
         Answer { definitions: asked.map(|name| definitions(corpus, name, limit)).unwrap_or_default(), files }
     }
 
     /// Returns every signal of every file that has any, for experiments with weights: in the order
     /// of [`Signal::ALL`], not scaled.
-    pub fn raw<C: Corpus + ?Sized>(
+    pub fn raw_signals<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
         history: Option<&History>,
         query: &Query,
     ) -> Vec<(u32, [f32; Signal::ALL.len()])> {
-        self.signals.gather(corpus, history, query, Context::default());
+        self.signals.compute_all(corpus, history, query, Context::default());
         let files = (0..).zip(&self.signals.purposes).filter_map(|(file, purpose)| purpose.map(|_| file));
         files.map(|file| (file, self.signals.files.each_ref().map(|scores| scores.get(file)))).collect()
     }
@@ -143,7 +145,7 @@ impl Searcher {
     ///
     /// Unlike in the experiments, the least score isn't subtracted: ranks are as good without, and
     /// otherwise a word in all files would find none of them.
-    fn scales(&self) -> [f32; Signal::ALL.len()] {
+    fn signal_scales(&self) -> [f32; Signal::ALL.len()] {
         let Signals { files, purposes, .. } = &self.signals;
         files.each_ref().map(|scores| {
             let (mut of_source, mut of_any) = (0.0_f32, 0.0_f32);
@@ -158,16 +160,16 @@ impl Searcher {
         })
     }
 
-    fn add_up(&mut self, query: &Query, scales: &[f32; Signal::ALL.len()]) {
+    fn combine_signals(&mut self, query: &Query, scales: &[f32; Signal::ALL.len()]) {
         let Self { signals, totals, sums, vectors } = self;
         sums.clear();
         sums.resize(signals.purposes.len(), 0.0);
         for ((signal, scores), scale) in Signal::ALL.iter().zip(&signals.files).zip(scales) {
-            let weight = weight(*signal, *vectors);
+            let weight = signal_weight(*signal, *vectors);
             if weight > 0.0 && *scale > 0.0 {
                 sums.iter_mut()
                     .zip(scores.all())
-                    .for_each(|(sum, score)| *sum += weight * scaled(*score, *scale));
+                    .for_each(|(sum, score)| *sum += weight * scale_score(*score, *scale));
             }
         }
         let [_, _, _, mention, ..] = &signals.files;
@@ -181,7 +183,7 @@ impl Searcher {
         }
     }
 
-    fn best<C: Corpus + ?Sized>(&mut self, corpus: &C, limit: usize) -> Vec<(u32, f32)> {
+    fn best_files<C: Corpus + ?Sized>(&mut self, corpus: &C, limit: usize) -> Vec<(u32, f32)> {
         let path = |file: u32| corpus.file(file).map(|entry| entry.path);
         let order =
             |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then_with(|| path(a.0).cmp(&path(b.0)));
@@ -193,7 +195,7 @@ impl Searcher {
         self.totals.clone()
     }
 
-    fn hit<C: Corpus + ?Sized>(
+    fn to_file_hit<C: Corpus + ?Sized>(
         &self,
         corpus: &C,
         file: u32,
@@ -203,8 +205,8 @@ impl Searcher {
         let path = corpus.file(file)?.path.to_vec();
         let mut why: Vec<Reason> = Vec::new();
         for ((signal, scores), scale) in Signal::ALL.iter().zip(&self.signals.files).zip(scales) {
-            let strength = scaled(scores.get(file), *scale);
-            let share = weight(*signal, self.vectors) * strength;
+            let strength = scale_score(scores.get(file), *scale);
+            let share = signal_weight(*signal, self.vectors) * strength;
             if share > 0.0 {
                 why.push(Reason { signal: *signal, strength, share });
             }
@@ -217,7 +219,7 @@ impl Searcher {
 
     /// Finds passages in each file: lines that the query mentions, then the chunks with the most of
     /// its words.
-    fn passages<C: Corpus + ?Sized>(&self, corpus: &C, query: &Query, files: &mut [FileHit]) {
+    fn find_passages<C: Corpus + ?Sized>(&self, corpus: &C, query: &Query, files: &mut [FileHit]) {
         let mut places: Vec<(u32, usize)> =
             files.iter().enumerate().map(|(place, hit)| (hit.file, place)).collect();
         places.sort_unstable();
@@ -228,7 +230,7 @@ impl Searcher {
         let mut chunks: Vec<Vec<(u32, f32)>> = vec![Vec::new(); files.len()];
         for (hit, list) in files.iter().zip(&mut chunks) {
             let own = corpus.chunks_of(hit.file);
-            let scores = self.signals.chunks.of(own.clone());
+            let scores = self.signals.chunks.scores_of(own.clone());
             list.extend(own.zip(scores.iter().copied()).filter(|(_, score)| *score > 0.0));
         }
         // Where no word matches, chunks with similar vectors are shown.
@@ -270,7 +272,7 @@ impl Searcher {
     }
 }
 
-fn scaled(score: f32, most: f32) -> f32 {
+fn scale_score(score: f32, most: f32) -> f32 {
     if most > 0.0 { (score / most).max(0.0) } else { 0.0 }
 }
 

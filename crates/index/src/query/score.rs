@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::bm25::{K1, idf};
+use super::bm25::{K1, inverse_document_frequency};
 use super::corpus::{Corpus, Field, PostingLists};
 use super::document::Posting;
 use super::parse::Term;
@@ -13,15 +13,15 @@ use super::parse::Term;
 /// (`docs/search.md`).
 const MAX_POSTINGS: u64 = 1_500_000;
 /// Number of postings from which on threads are faster.
-const PARALLEL_FROM: u64 = 200_000;
+const MIN_PARALLEL_POSTINGS: u64 = 200_000;
 
 /// A score for each document.
 #[derive(Debug, Default)]
-pub(crate) struct Scores {
+pub(crate) struct DocumentScores {
     values: Vec<f32>,
 }
 
-impl Scores {
+impl DocumentScores {
     /// Resets all scores, for documents below `bound`.
     pub(crate) fn reset(&mut self, bound: u32) {
         self.values.clear();
@@ -49,7 +49,7 @@ impl Scores {
 
     /// Returns the scores of consecutive documents.
     #[inline]
-    pub(crate) fn of(&self, documents: Range<u32>) -> &[f32] {
+    pub(crate) fn scores_of(&self, documents: Range<u32>) -> &[f32] {
         self.values.get(documents.start as usize..documents.end as usize).unwrap_or_default()
     }
 
@@ -66,7 +66,7 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     field: Field,
     terms: &[Term],
     length_weight: f32,
-    scores: &mut Scores,
+    scores: &mut DocumentScores,
 ) {
     let totals = corpus.totals(field);
     if totals.documents == 0 {
@@ -79,7 +79,7 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
         .filter_map(|term| {
             let lists = corpus.find(field, &term.text);
             let with = corpus.documents_with(field, &lists);
-            let weight = idf(with, totals.documents) * (K1 + 1.0) * term.weight;
+            let weight = inverse_document_frequency(with, totals.documents) * (K1 + 1.0) * term.weight;
             (with > 0).then_some(SearchedTerm { lists, with, weight })
         })
         .collect();
@@ -98,7 +98,7 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     };
     let mut parts = corpus.parts(field).into_iter();
     let last = parts.next_back();
-    if wanted.iter().map(|wanted| wanted.with).sum::<u64>() < PARALLEL_FROM {
+    if wanted.iter().map(|wanted| wanted.with).sum::<u64>() < MIN_PARALLEL_POSTINGS {
         return add(0..scores.values.len() as u32, &mut scores.values);
     }
     std::thread::scope(|scope| {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn scores_can_be_reset() {
-        let mut scores = Scores::default();
+        let mut scores = DocumentScores::default();
         scores.reset(3);
         scores.add(1, 2.0);
         scores.add(1, 0.5);
@@ -168,7 +168,7 @@ mod tests {
         scores.raise(0, 1.0);
         scores.raise(0, 0.5);
         assert_eq!((scores.all(), scores.get(9)), (&[1.0, 2.5, 0.0][..], 0.0));
-        assert_eq!((scores.of(1..3), scores.of(2..9)), (&[2.5, 0.0][..], &[][..]));
+        assert_eq!((scores.scores_of(1..3), scores.scores_of(2..9)), (&[2.5, 0.0][..], &[][..]));
         scores.reset(2);
         assert_eq!(scores.all(), [0.0, 0.0]);
     }

@@ -3,14 +3,14 @@
 use super::corpus::{Corpus, Field, FileEntry};
 use super::document::Purpose;
 use super::parse::{MentionedFile, Query};
-use super::score::{Scores, bm25};
+use super::score::{DocumentScores, bm25};
 use crate::history::History;
 use crate::vectors::Similar;
 
 /// Length normalisation of BM25, by field, from published experiments.
-const CHUNK_LENGTHS: f32 = 0.75;
-const PATH_LENGTHS: f32 = 0.3;
-const SYMBOL_LENGTHS: f32 = 0.4;
+const CHUNK_LENGTH_NORMALISATION: f32 = 0.75;
+const PATH_LENGTH_NORMALISATION: f32 = 0.3;
+const SYMBOL_LENGTH_NORMALISATION: f32 = 0.4;
 /// Weights of a file's second and third best chunk.
 const FURTHER_CHUNK_WEIGHTS: [f32; 2] = [1.0 / 2.0, 1.0 / 3.0];
 /// Maximum files of one name that a mention may mean.
@@ -90,15 +90,15 @@ impl Signal {
 
 /// Returns the greater and the lesser number.
 #[inline]
-fn sorted(one: f32, other: f32) -> (f32, f32) {
+fn greater_first(one: f32, other: f32) -> (f32, f32) {
     (if one > other { one } else { other }, if one > other { other } else { one })
 }
 
 /// The signals of one query, by file.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
-    pub(crate) chunks: Scores,
-    pub(crate) files: [Scores; Signal::ALL.len()],
+    pub(crate) chunks: DocumentScores,
+    pub(crate) files: [DocumentScores; Signal::ALL.len()],
     /// The purpose of each file; `None` for unused numbers.
     pub(crate) purposes: Vec<Option<Purpose>>,
     /// Chunks with vectors similar to the query's, with their files: by file, the best first.
@@ -106,7 +106,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    fn of(&mut self, signal: Signal) -> &mut Scores {
+    fn scores_of(&mut self, signal: Signal) -> &mut DocumentScores {
         let [text, path, symbols, mention, history, title, pool, near, vectors] = &mut self.files;
         match signal {
             Signal::Text => text,
@@ -122,7 +122,7 @@ impl Signals {
     }
 
     /// Computes all signals.
-    pub(crate) fn gather<C: Corpus + ?Sized>(
+    pub(crate) fn compute_all<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
         history: Option<&History>,
@@ -132,27 +132,28 @@ impl Signals {
         for scores in &mut self.files {
             scores.reset(corpus.file_bound());
         }
-        self.text(corpus, query);
-        for (signal, field, lengths) in
-            [(Signal::Path, Field::Path, PATH_LENGTHS), (Signal::Symbols, Field::Symbol, SYMBOL_LENGTHS)]
-        {
-            bm25(corpus, field, &query.terms, lengths, self.of(signal));
+        self.add_text_scores(corpus, query);
+        for (signal, field, lengths) in [
+            (Signal::Path, Field::Path, PATH_LENGTH_NORMALISATION),
+            (Signal::Symbols, Field::Symbol, SYMBOL_LENGTH_NORMALISATION),
+        ] {
+            bm25(corpus, field, &query.terms, lengths, self.scores_of(signal));
         }
-        self.mentions(corpus, query);
+        self.add_mention_scores(corpus, query);
         if let Some(history) = history {
-            self.history(corpus, history, query);
+            self.add_history_scores(corpus, history, query);
         }
         for (file, steps) in context.near {
             #[allow(clippy::cast_precision_loss)]
-            self.of(Signal::Near).raise(*file, 1.0 / (*steps as f32).max(1.0));
+            self.scores_of(Signal::Near).raise(*file, 1.0 / (*steps as f32).max(1.0));
         }
         self.similar.clear();
         if let Some((similar, _)) = context.vectors {
-            self.vectors(corpus, similar);
+            self.add_vector_scores(corpus, similar);
         }
     }
 
-    fn vectors<C: Corpus + ?Sized>(&mut self, corpus: &C, similar: &Similar) {
+    fn add_vector_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, similar: &Similar) {
         let chunks = similar.chunks.iter();
         self.similar
             .extend(chunks.filter_map(|(chunk, score)| Some((corpus.chunk(*chunk)?.file, *chunk, *score))));
@@ -167,10 +168,10 @@ impl Signals {
         }
     }
 
-    fn text<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+    fn add_text_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
         let Self { chunks, purposes, files: [text, ..], .. } = self;
         chunks.reset(corpus.chunk_bound());
-        bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTHS, chunks);
+        bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTH_NORMALISATION, chunks);
         purposes.clear();
         purposes.resize(corpus.file_bound() as usize, None);
         let [half, less] = FURTHER_CHUNK_WEIGHTS;
@@ -180,29 +181,29 @@ impl Signals {
             }
             let [mut first, mut second, mut third] = [0.0; 3];
             // Without branches, which a processor couldn't predict here.
-            for score in chunks.of(living.chunks) {
-                let (best, rest) = sorted(first, *score);
-                let (next, rest) = sorted(second, rest);
-                (first, second, third) = (best, next, sorted(third, rest).0);
+            for score in chunks.scores_of(living.chunks) {
+                let (best, rest) = greater_first(first, *score);
+                let (next, rest) = greater_first(second, rest);
+                (first, second, third) = (best, next, greater_first(third, rest).0);
             }
             text.add(living.file, first + second * half + third * less);
         });
     }
 
-    fn mentions<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+    fn add_mention_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
         for MentionedFile { path, .. } in &query.places {
             for (file, score) in mentioned_files(corpus, path) {
-                self.of(Signal::Mention).raise(file, score);
+                self.scores_of(Signal::Mention).raise(file, score);
             }
         }
         for parts in &query.modules {
-            for (file, score) in modules(corpus, parts) {
-                self.of(Signal::Mention).raise(file, score);
+            for (file, score) in module_files(corpus, parts) {
+                self.scores_of(Signal::Mention).raise(file, score);
             }
         }
     }
 
-    fn history<C: Corpus + ?Sized>(&mut self, corpus: &C, history: &History, query: &Query) {
+    fn add_history_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, history: &History, query: &Query) {
         let ids: Vec<Option<u32>> = history.paths().map(|path| corpus.file_at(path)).collect();
         let scores = history.scores(&query.terms);
         for (signal, scores) in [
@@ -212,7 +213,7 @@ impl Signals {
         ] {
             for (score, file) in scores.iter().zip(&ids) {
                 if let Some(file) = file {
-                    self.of(signal).add(*file, *score);
+                    self.scores_of(signal).add(*file, *score);
                 }
             }
         }
@@ -226,7 +227,7 @@ pub(crate) fn mentioned_files<C: Corpus + ?Sized>(corpus: &C, path: &str) -> Vec
     let mut found: Vec<(u32, usize)> = Vec::new();
     corpus.files_called(name.as_bytes(), &mut |file| {
         if let Some(entry) = corpus.file(file).filter(|_| found.len() < MAX_NAMESAKES) {
-            found.push((file, common_end(entry.path, path)));
+            found.push((file, shared_end_components(entry.path, path)));
         }
     });
     let parts = path.split('/').count();
@@ -242,19 +243,19 @@ pub(crate) fn mentioned_files<C: Corpus + ?Sized>(corpus: &C, path: &str) -> Vec
 }
 
 /// Returns the number of components at the end that two paths share, in any case.
-fn common_end(path: &[u8], other: &str) -> usize {
+fn shared_end_components(path: &[u8], other: &str) -> usize {
     let (ours, theirs) = (path.rsplit(|byte| *byte == b'/'), other.as_bytes().rsplit(|byte| *byte == b'/'));
     ours.zip(theirs).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }
 
 /// Returns the files of a module, by the longest beginning of its parts that has any.
-fn modules<C: Corpus + ?Sized>(corpus: &C, parts: &[String]) -> Vec<(u32, f32)> {
+fn module_files<C: Corpus + ?Sized>(corpus: &C, parts: &[String]) -> Vec<(u32, f32)> {
     for end in (2..=parts.len()).rev() {
         let Some((last, before)) = parts.get(..end).and_then(<[String]>::split_last) else { continue };
         let mut found = Vec::new();
         let look = |name: String, wanted: String, found: &mut Vec<u32>| {
             corpus.files_called(name.to_ascii_lowercase().as_bytes(), &mut |file| {
-                let shares = |entry: &FileEntry<'_>| common_end(entry.path, &wanted) > 1;
+                let shares = |entry: &FileEntry<'_>| shared_end_components(entry.path, &wanted) > 1;
                 if found.len() < MAX_NAMESAKES && corpus.file(file).as_ref().is_some_and(shares) {
                     found.push(file);
                 }
@@ -308,8 +309,8 @@ mod tests {
 
     #[test]
     fn ends_of_paths_are_shared() {
-        assert_eq!(common_end(b"src/flask/app.py", "usr/lib/Flask/app.py"), 2);
-        assert_eq!(common_end(b"app.py", "app.py"), 1);
-        assert_eq!(common_end(b"app.py", "x.py"), 0);
+        assert_eq!(shared_end_components(b"src/flask/app.py", "usr/lib/Flask/app.py"), 2);
+        assert_eq!(shared_end_components(b"app.py", "app.py"), 1);
+        assert_eq!(shared_end_components(b"app.py", "x.py"), 0);
     }
 }

@@ -1,9 +1,9 @@
 //! A list that grows without being copied.
 
 /// Maximum items of a block: some tens of kilobytes, which an allocator reuses.
-const MOST: usize = 1 << 13;
+const MAX_BLOCK_ITEMS: usize = 1 << 13;
 /// Number of items of the first block.
-const FIRST: usize = 1 << 6;
+const FIRST_BLOCK_ITEMS: usize = 1 << 6;
 
 /// A list in blocks that stay where they are.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl<T: Copy> Blocks<T> {
     pub(super) fn push(&mut self, item: T) {
         let room = self.blocks.last().is_some_and(|last| last.len() < last.capacity());
         if !room {
-            self.blocks.push(Vec::with_capacity(self.len.clamp(FIRST, MOST)));
+            self.blocks.push(Vec::with_capacity(self.len.clamp(FIRST_BLOCK_ITEMS, MAX_BLOCK_ITEMS)));
         }
         if let Some(last) = self.blocks.last_mut() {
             last.push(item);
@@ -46,7 +46,7 @@ impl<T: Copy> Blocks<T> {
     }
 
     /// Calls `show` with every item, in order.
-    pub(super) fn each(&self, mut show: impl FnMut(T)) {
+    pub(super) fn for_each(&self, mut show: impl FnMut(T)) {
         for block in &self.blocks {
             block.iter().for_each(|item| show(*item));
         }
@@ -77,8 +77,8 @@ mod tests {
         }
         assert_eq!(blocks.len(), expected.len());
         let mut found = Vec::new();
-        blocks.each(|item| found.push(item));
+        blocks.for_each(|item| found.push(item));
         assert_eq!(found, expected);
-        assert!(blocks.blocks.iter().all(|block| block.capacity() <= MOST));
+        assert!(blocks.blocks.iter().all(|block| block.capacity() <= MAX_BLOCK_ITEMS));
     }
 }

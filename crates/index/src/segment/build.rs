@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::blocks::Blocks;
-use super::codec::{CountList, PlainList, UseList, put, put_bytes};
+use super::codec::{CountList, PlainList, UseList, put_bytes, put_number};
 use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, EncodedDictionary};
-use super::invert::{In, MAX_FILES, Sorted, WordPosting, trigrams};
-use super::layout::{DictionaryKind, FileRecord, Parts, Span, SymbolRecord};
+use super::invert::{InDocument, MAX_FILES, SortedTexts, WordPosting, trigram_dictionary};
+use super::layout::{DictionaryKind, FileRecord, SegmentParts, Span, SymbolRecord};
 use super::write::SegmentContents;
 use crate::IndexError;
 use crate::analysis::{Count, FileAnalysis, Import, Section, Terms};
@@ -22,7 +22,7 @@ use crate::texts::Interner;
 pub struct Builder {
     files: Vec<FileRecord>,
     /// The parts, without the files' records, which are complete only at the end.
-    parts: Parts,
+    parts: SegmentParts,
     data: DataWriter,
     /// The names that each file uses, by number.
     names: Vec<Vec<u32>>,
@@ -66,12 +66,12 @@ impl Builder {
 
     /// Returns the approximate memory use in bytes.
     #[must_use]
-    pub fn weight(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         let postings = [&self.in_chunks, &self.in_paths, &self.in_symbols, &self.definitions, &self.uses];
         let postings: usize = postings.iter().map(|postings| postings.len()).sum();
         let interned = self.terms.weight() + self.defined.weight() + self.used.weight();
-        let own = self.parts.weight()
-            + self.data.weight()
+        let own = self.parts.memory_bytes()
+            + self.data.memory_bytes()
             + self.weight
             + self.remembered.1.len() * size_of::<u32>();
         own + interned + postings * size_of::<WordPosting>() + self.trigrams.len() * size_of::<u32>()
@@ -123,7 +123,7 @@ impl Builder {
 
     fn add_terms(&mut self, file: u32, facts: &FileAnalysis) {
         // The file's terms by their numbers here.
-        let numbers = self.numbers(&facts.terms);
+        let numbers = self.term_numbers(&facts.terms);
         let put = |into: &mut Blocks<WordPosting>, document: u32, counts: &[Count]| {
             let known = |count: &Count| Some((*numbers.get(count.term as usize)?, count.times));
             let some = counts.iter().filter_map(known);
@@ -140,8 +140,8 @@ impl Builder {
 
     /// Returns the numbers of a file's terms. A term that comes from the same cache as before isn't
     /// looked up by its text again.
-    fn numbers(&mut self, terms: &Terms) -> Vec<u32> {
-        let (memory, own) = terms.origin();
+    fn term_numbers(&mut self, terms: &Terms) -> Vec<u32> {
+        let (memory, own) = terms.cache_numbers();
         if self.remembered.0 != memory {
             self.remembered = (memory, Vec::new());
         }
@@ -163,7 +163,7 @@ impl Builder {
 
     fn add_symbols(&mut self, facts: &FileAnalysis) -> Result<(), IndexError> {
         for symbol in &facts.symbols {
-            let enclosing = enclosing(facts, symbol.inside);
+            let enclosing = enclosing_scope(facts, symbol.inside);
             let record = SymbolRecord {
                 name: symbol.name.clone(),
                 own_scope: if enclosing == symbol.scope { String::new() } else { symbol.scope.clone() },
@@ -201,20 +201,20 @@ impl Builder {
     /// # Errors
     /// [`IndexError`].
     pub fn finish(mut self, path: &Path, durable: bool) -> Result<(), IndexError> {
-        let used = Sorted::of(std::mem::take(&mut self.used).into_texts());
+        let used = SortedTexts::sort_texts(std::mem::take(&mut self.used).into_texts());
         self.add_details(&used.ranks)?;
         let Self { files, parts, .. } = &mut self;
         files.iter().for_each(|file| file.put(&mut parts.files));
-        let terms = Sorted::of(std::mem::take(&mut self.terms).into_texts());
+        let terms = SortedTexts::sort_texts(std::mem::take(&mut self.terms).into_texts());
         let counted = |postings: Blocks<WordPosting>| {
             terms.dictionary(postings, |list, out| {
                 let mut counts = CountList::default();
                 list.iter().for_each(|one| counts.push(one.document, one.more));
-                counts.finish(out);
+                counts.write_to(out);
             })
         };
-        let listed = |list: &[In], out: &mut Vec<u8>| {
-            let mut plain = PlainList::of(std::mem::take(out));
+        let listed = |list: &[InDocument], out: &mut Vec<u8>| {
+            let mut plain = PlainList::reuse(std::mem::take(out));
             list.iter().for_each(|one| plain.push(one.document));
             *out = plain.bytes;
         };
@@ -222,12 +222,12 @@ impl Builder {
         let paths = counted(std::mem::take(&mut self.in_paths))?;
         let symbols = counted(std::mem::take(&mut self.in_symbols))?;
         drop(terms);
-        let trigrams = trigrams(std::mem::take(&mut self.trigrams), &self.trigram_ends)?;
-        let defined = Sorted::of(std::mem::take(&mut self.defined).into_texts())
+        let trigrams = trigram_dictionary(std::mem::take(&mut self.trigrams), &self.trigram_ends)?;
+        let defined = SortedTexts::sort_texts(std::mem::take(&mut self.defined).into_texts())
             .dictionary(std::mem::take(&mut self.definitions), listed)?;
         // A file's references are in the order of its lines.
         let used = used.dictionary(std::mem::take(&mut self.uses), |list, out| {
-            let mut uses = UseList::of(std::mem::take(out));
+            let mut uses = UseList::reuse(std::mem::take(out));
             list.iter().for_each(|one| uses.push(one.document, one.more));
             *out = uses.bytes;
         })?;
@@ -239,12 +239,12 @@ impl Builder {
             trigrams,
             defined,
             used,
-            dictionary(self.paths.iter().map(|(path, file)| {
+            build_dictionary(self.paths.iter().map(|(path, file)| {
                 let mut list = PlainList::default();
                 list.push(*file);
                 (path.as_slice(), list.bytes)
             }))?,
-            dictionary(by_name(&self.paths).into_iter().map(|(name, list)| (name, list.bytes)))?,
+            build_dictionary(group_by_name(&self.paths).into_iter().map(|(name, list)| (name, list.bytes)))?,
         ];
         debug_assert_eq!(DictionaryKind::ALL.len(), words.len());
         let mut parts = self.parts;
@@ -284,7 +284,7 @@ pub(crate) fn put_details(out: &mut Vec<u8>, mut names: Vec<u32>, rest: &[u8]) {
 }
 
 /// Returns the scope of symbols inside a symbol.
-fn enclosing(facts: &FileAnalysis, inside: Option<u32>) -> String {
+fn enclosing_scope(facts: &FileAnalysis, inside: Option<u32>) -> String {
     let outer = inside.and_then(|inside| facts.symbols.get(inside as usize));
     match outer {
         Some(outer) if outer.scope.is_empty() => outer.name.clone(),
@@ -294,7 +294,7 @@ fn enclosing(facts: &FileAnalysis, inside: Option<u32>) -> String {
 }
 
 /// Groups files by the last part of their path, in ASCII lower case.
-fn by_name(paths: &[(Vec<u8>, u32)]) -> BTreeMap<Vec<u8>, PlainList> {
+fn group_by_name(paths: &[(Vec<u8>, u32)]) -> BTreeMap<Vec<u8>, PlainList> {
     let mut files: Vec<(u32, &[u8])> = paths.iter().map(|(path, file)| (*file, path.as_slice())).collect();
     files.sort_unstable();
     let mut names: BTreeMap<Vec<u8>, PlainList> = BTreeMap::new();
@@ -305,7 +305,7 @@ fn by_name(paths: &[(Vec<u8>, u32)]) -> BTreeMap<Vec<u8>, PlainList> {
     names
 }
 
-fn dictionary<K: AsRef<[u8]>, L: AsRef<[u8]>>(
+fn build_dictionary<K: AsRef<[u8]>, L: AsRef<[u8]>>(
     sorted: impl Iterator<Item = (K, L)>,
 ) -> Result<EncodedDictionary, IndexError> {
     let mut builder = DictionaryBuilder::new();
@@ -316,24 +316,24 @@ fn dictionary<K: AsRef<[u8]>, L: AsRef<[u8]>>(
 }
 
 fn put_imports(out: &mut Vec<u8>, imports: &[Import]) {
-    put(out, imports.len() as u64);
+    put_number(out, imports.len() as u64);
     for import in imports {
         put_bytes(out, import.target.as_bytes());
-        put(out, u64::from(import.line));
-        put(out, (u64::from(import.up) << 1) | u64::from(import.relative));
-        put(out, import.names.len() as u64);
+        put_number(out, u64::from(import.line));
+        put_number(out, (u64::from(import.up) << 1) | u64::from(import.relative));
+        put_number(out, import.names.len() as u64);
         import.names.iter().for_each(|name| put_bytes(out, name.as_bytes()));
     }
 }
 
 fn put_sections(out: &mut Vec<u8>, sections: &[Section]) {
-    put(out, sections.len() as u64);
+    put_number(out, sections.len() as u64);
     for section in sections {
         put_bytes(out, section.heading.as_bytes());
-        put(out, u64::from(section.level));
-        put(out, u64::from(section.first_line));
-        put(out, u64::from(section.lines));
-        put(out, section.mentions.len() as u64);
+        put_number(out, u64::from(section.level));
+        put_number(out, u64::from(section.first_line));
+        put_number(out, u64::from(section.lines));
+        put_number(out, section.mentions.len() as u64);
         section.mentions.iter().for_each(|name| put_bytes(out, name.as_bytes()));
     }
 }

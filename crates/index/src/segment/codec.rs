@@ -1,7 +1,7 @@
 //! Encoding of numbers in few bytes, and decoding of untrusted bytes.
 
 /// Appends a number, seven bits a byte, the lowest first.
-pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number as u8) | 0x80);
         number >>= 7;
@@ -11,7 +11,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
 
 /// Appends bytes with their length before them.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, bytes.len() as u64);
+    put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads a number that has to fit; a larger one becomes the maximum.
     #[inline]
-    pub(crate) fn small(&mut self) -> u32 {
+    pub(crate) fn read_small_number(&mut self) -> u32 {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
@@ -141,8 +141,8 @@ impl CountList {
     }
 
     /// Appends the encoded list.
-    pub(crate) fn finish(&self, out: &mut Vec<u8>) {
-        put(out, u64::from(self.count));
+    pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
+        put_number(out, u64::from(self.count));
         out.extend_from_slice(&self.bytes);
     }
 
@@ -151,29 +151,29 @@ impl CountList {
         self.last = document;
         self.count += 1;
         if times == 1 {
-            put(&mut self.bytes, distance);
+            put_number(&mut self.bytes, distance);
         } else {
-            put(&mut self.bytes, distance | 1);
-            put(&mut self.bytes, u64::from(times));
+            put_number(&mut self.bytes, distance | 1);
+            put_number(&mut self.bytes, u64::from(times));
         }
     }
 }
 
 /// Returns the number of documents of an encoded [`CountList`].
-pub(crate) fn counted(bytes: &[u8]) -> u32 {
-    Cursor::new(bytes).small()
+pub(crate) fn count_list_len(bytes: &[u8]) -> u32 {
+    Cursor::new(bytes).read_small_number()
 }
 
 /// Decodes a [`CountList`].
 #[inline]
-pub(crate) fn counts(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
+pub(crate) fn decode_counts(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
     cursor.number();
     let mut document = 0_u32;
     while !cursor.is_empty() {
         let head = cursor.number();
         document = document.wrapping_add((head >> 1) as u32);
-        let times = if head & 1 == 0 { 1 } else { cursor.small() };
+        let times = if head & 1 == 0 { 1 } else { cursor.read_small_number() };
         visit(document, times);
     }
 }
@@ -187,24 +187,24 @@ pub(crate) struct PlainList {
 
 impl PlainList {
     /// Creates an empty list in existing memory.
-    pub(crate) fn of(mut bytes: Vec<u8>) -> Self {
+    pub(crate) fn reuse(mut bytes: Vec<u8>) -> Self {
         bytes.clear();
         Self { last: 0, bytes }
     }
 
     pub(crate) fn push(&mut self, document: u32) {
-        put(&mut self.bytes, u64::from(document.wrapping_sub(self.last)));
+        put_number(&mut self.bytes, u64::from(document.wrapping_sub(self.last)));
         self.last = document;
     }
 }
 
 /// Decodes a [`PlainList`].
 #[inline]
-pub(crate) fn plain(bytes: &[u8], mut visit: impl FnMut(u32)) {
+pub(crate) fn decode_plain(bytes: &[u8], mut visit: impl FnMut(u32)) {
     let mut cursor = Cursor::new(bytes);
     let mut document = 0_u32;
     while !cursor.is_empty() {
-        document = document.wrapping_add(cursor.small());
+        document = document.wrapping_add(cursor.read_small_number());
         visit(document);
     }
 }
@@ -216,18 +216,18 @@ pub(crate) fn put_dense(out: &mut Vec<u8>, documents: impl Iterator<Item = u32> 
     let (Some(first), Some(last)) = (documents.clone().next(), documents.clone().last()) else { return };
     let bits = (last.saturating_sub(first) / 8 + 1) as usize;
     let start = out.len();
-    put(out, u64::from(first) << 1);
+    put_number(out, u64::from(first) << 1);
     let after_first = out.len();
     let mut before = first;
     for document in documents.clone().skip(1) {
-        put(out, u64::from(document.wrapping_sub(before)));
+        put_number(out, u64::from(document.wrapping_sub(before)));
         before = document;
     }
     if out.len() - after_first <= bits {
         return;
     }
     out.truncate(start);
-    put(out, u64::from(first) << 1 | 1);
+    put_number(out, u64::from(first) << 1 | 1);
     let after_first = out.len();
     out.resize(after_first + bits, 0);
     for document in documents {
@@ -239,7 +239,7 @@ pub(crate) fn put_dense(out: &mut Vec<u8>, documents: impl Iterator<Item = u32> 
 }
 
 /// Decodes a list of [`put_dense`].
-pub(crate) fn dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
+pub(crate) fn decode_dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
     let mut cursor = Cursor::new(bytes);
     if cursor.is_empty() {
         return;
@@ -259,7 +259,7 @@ pub(crate) fn dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
     let mut document = first;
     visit(document);
     while !cursor.is_empty() {
-        document = document.wrapping_add(cursor.small());
+        document = document.wrapping_add(cursor.read_small_number());
         visit(document);
     }
 }
@@ -274,7 +274,7 @@ pub(crate) struct UseList {
 
 impl UseList {
     /// Creates an empty list in existing memory.
-    pub(crate) fn of(mut bytes: Vec<u8>) -> Self {
+    pub(crate) fn reuse(mut bytes: Vec<u8>) -> Self {
         bytes.clear();
         Self { file: 0, line: 0, bytes }
     }
@@ -287,22 +287,22 @@ impl UseList {
         // Most are in the same file as the previous one: one bit tells whether a file's distance
         // comes first.
         let lines = u64::from(line.wrapping_sub(self.line)) << 1;
-        put(&mut self.bytes, lines | u64::from(distance != 0));
+        put_number(&mut self.bytes, lines | u64::from(distance != 0));
         if distance != 0 {
-            put(&mut self.bytes, u64::from(distance));
+            put_number(&mut self.bytes, u64::from(distance));
         }
         (self.file, self.line) = (file, line);
     }
 }
 
 /// Decodes a [`UseList`].
-pub(crate) fn uses(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
+pub(crate) fn decode_uses(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
     let (mut file, mut line) = (0_u32, 0_u32);
     while !cursor.is_empty() {
         let lines = cursor.number();
         if lines & 1 != 0 {
-            file = file.wrapping_add(cursor.small());
+            file = file.wrapping_add(cursor.read_small_number());
             line = 0;
         }
         line = line.wrapping_add((lines >> 1) as u32);
@@ -328,7 +328,7 @@ mod tests {
             let mut bytes = Vec::new();
             put_dense(&mut bytes, list.iter().copied());
             let mut found = Vec::new();
-            dense(&bytes, |document| found.push(document));
+            decode_dense(&bytes, |document| found.push(document));
             assert_eq!(found, list);
             assert!(bytes.len() <= list.len() * 5 && (list.len() < 800 || bytes.len() < list.len() * 2 + 3));
         }

@@ -11,17 +11,17 @@ use super::layout::Span;
 use crate::IndexError;
 
 /// Bytes from which on a block is full.
-const BLOCK: usize = 16 << 10;
+const FULL_BLOCK_BYTES: usize = 16 << 10;
 /// Maximum decompressed bytes of a block: a file's records are far below it, so a larger one is
 /// damaged.
-const MAX_BLOCK: usize = 64 << 20;
+const MAX_BLOCK_BYTES: usize = 64 << 20;
 /// Number of decompressed blocks cached for a segment.
-const KEPT: usize = 48;
+const MAX_CACHED_BLOCKS: usize = 48;
 /// Compression level: three quarters of what the strongest level saves, at a tenth of its time.
-const LEVEL: i32 = 3;
+const COMPRESSION_LEVEL: i32 = 3;
 /// Bytes of a block's row: its start among all decompressed bytes, its position, its decompressed
 /// length.
-const ROW: usize = 12;
+const BLOCK_ROW_BYTES: usize = 12;
 
 /// Collects records into blocks.
 #[derive(Default)]
@@ -42,15 +42,15 @@ impl std::fmt::Debug for DataWriter {
 
 impl DataWriter {
     /// Returns the approximate memory use in bytes.
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.current.len() + self.packed.len() + self.table.len()
     }
 
     /// Appends a record.
     pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Span, IndexError> {
         let too_much = |_| IndexError::TooMuch("a segment's data");
-        if self.current.len() >= BLOCK {
-            self.pack()?;
+        if self.current.len() >= FULL_BLOCK_BYTES {
+            self.compress_block()?;
         }
         let start = self.current.len();
         write(&mut self.current);
@@ -59,12 +59,12 @@ impl DataWriter {
         Ok(Span { at, len: u32::try_from(len).map_err(too_much)? })
     }
 
-    fn pack(&mut self) -> Result<(), IndexError> {
+    fn compress_block(&mut self) -> Result<(), IndexError> {
         let too_much = |_| IndexError::TooMuch("a segment's data");
         let unpacked = |_| IndexError::TooMuch("a block");
         let packer = match &mut self.packer {
             Some(packer) => packer,
-            none => none.insert(zstd::bulk::Compressor::new(LEVEL).map_err(unpacked)?),
+            none => none.insert(zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map_err(unpacked)?),
         };
         let packed = packer.compress(&self.current).map_err(unpacked)?;
         for number in [self.before, self.packed.len(), self.current.len()] {
@@ -79,7 +79,7 @@ impl DataWriter {
     /// Returns the blocks, and the table of them.
     pub(crate) fn finish(mut self) -> Result<(Vec<u8>, Vec<u8>), IndexError> {
         if !self.current.is_empty() {
-            self.pack()?;
+            self.compress_block()?;
         }
         Ok((self.packed, self.table))
     }
@@ -87,16 +87,16 @@ impl DataWriter {
 
 /// Cached decompressed blocks, by their position in the table, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Unpacked {
+pub(crate) struct BlockCache {
     kept: Mutex<Vec<(usize, Arc<Vec<u8>>)>>,
 }
 
-impl Unpacked {
+impl BlockCache {
     /// Calls `show` with the bytes from a position to its block's end; with none where the file is
     /// damaged.
     pub(crate) fn read<T>(&self, packed: &[u8], table: &[u8], at: u32, show: impl FnOnce(&[u8]) -> T) -> T {
-        let rows = table.as_chunks::<ROW>().0;
-        let start = |row: &[u8; ROW]| Cursor::new(row).u32();
+        let rows = table.as_chunks::<BLOCK_ROW_BYTES>().0;
+        let start = |row: &[u8; BLOCK_ROW_BYTES]| Cursor::new(row).u32();
         let Some(number) = rows.partition_point(|row| start(row) <= at).checked_sub(1) else {
             return show(&[]);
         };
@@ -105,21 +105,21 @@ impl Unpacked {
         show(block.get(own as usize..).unwrap_or_default())
     }
 
-    fn block(&self, packed: &[u8], rows: &[[u8; ROW]], number: usize) -> Arc<Vec<u8>> {
+    fn block(&self, packed: &[u8], rows: &[[u8; BLOCK_ROW_BYTES]], number: usize) -> Arc<Vec<u8>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, block)) = kept.iter().find(|(known, _)| *known == number) {
             return Arc::clone(block);
         }
         let row = |number: usize| {
-            let mut cursor = Cursor::new(rows.get(number).map_or(&[][..], <[u8; ROW]>::as_slice));
+            let mut cursor = Cursor::new(rows.get(number).map_or(&[][..], <[u8; BLOCK_ROW_BYTES]>::as_slice));
             (cursor.u32(), cursor.u32() as usize, cursor.u32() as usize)
         };
         let (_, from, len) = row(number);
         let to = if number + 1 < rows.len() { row(number + 1).1 } else { packed.len() };
-        let bytes = packed.get(from..to).filter(|_| len <= MAX_BLOCK);
-        let block = bytes.and_then(|bytes| unpack(bytes, len)).unwrap_or_default();
+        let bytes = packed.get(from..to).filter(|_| len <= MAX_BLOCK_BYTES);
+        let block = bytes.and_then(|bytes| decompress(bytes, len)).unwrap_or_default();
         let block = Arc::new(block);
-        if kept.len() >= KEPT {
+        if kept.len() >= MAX_CACHED_BLOCKS {
             kept.remove(0);
         }
         kept.push((number, Arc::clone(&block)));
@@ -132,7 +132,7 @@ thread_local! {
     static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-fn unpack(bytes: &[u8], len: usize) -> Option<Vec<u8>> {
+fn decompress(bytes: &[u8], len: usize) -> Option<Vec<u8>> {
     UNPACKER.with(|unpacker| {
         let mut unpacker = unpacker.try_borrow_mut().ok()?;
         if unpacker.is_none() {
@@ -154,13 +154,13 @@ mod tests {
             (0..600).map(|number| writer.append(|out| out.extend(record(number))).unwrap()).collect();
         let (packed, table) = writer.finish().unwrap();
         assert!(packed.len() * 4 < spans.iter().map(|span| span.len as usize).sum());
-        let unpacked = Unpacked::default();
+        let unpacked = BlockCache::default();
         for (number, span) in spans.iter().enumerate().rev() {
             let found = unpacked.read(&packed, &table, span.at, |bytes| bytes[..span.len as usize].to_vec());
             assert_eq!(found, record(number));
         }
         // Missing and damaged records are empty.
         assert_eq!(unpacked.read(&packed, &table, u32::MAX, <[u8]>::len), 0);
-        assert_eq!(Unpacked::default().read(&packed[1..], &table, 0, <[u8]>::len), 0);
+        assert_eq!(BlockCache::default().read(&packed[1..], &table, 0, <[u8]>::len), 0);
     }
 }

@@ -1,10 +1,11 @@
 //! Dictionaries from keys to lists, sorted by key.
 //!
-//! Keys are in blocks of [`APART`], each encoded as the length of the prefix shared with the
-//! previous key, the other bytes, and the length of its list. A look-up does a binary search over
-//! the blocks, mostly by the first eight bytes of each alone, and then scans one block. Where lists
-//! are most of a segment, that takes less space than a minimal automaton and a fraction of its time
-//! to write, and a scan of all keys, as every fuzzy search for names does, reads memory in order.
+//! Keys are in blocks of [`KEYS_PER_BLOCK`], each encoded as the length of the prefix shared with
+//! the previous key, the other bytes, and the length of its list. A look-up does a binary search
+//! over the blocks, mostly by the first eight bytes of each alone, and then scans one block. Where
+//! lists are most of a segment, that takes less space than a minimal automaton and a fraction of
+//! its time to write, and a scan of all keys, as every fuzzy search for names does, reads memory in
+//! order.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -12,15 +13,15 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use super::codec::{Cursor, put, put_bytes};
+use super::codec::{Cursor, put_bytes, put_number};
 use crate::IndexError;
 
 /// Number of keys in a block.
-const APART: u32 = 16;
+const KEYS_PER_BLOCK: u32 = 16;
 /// Bytes of a block's row: the beginning of its first key, the start of its keys, and the start of
 /// its lists. The number of keys comes after the last row.
-const ROW: usize = 16;
-const COUNT: usize = 4;
+const BLOCK_ROW_BYTES: usize = 16;
+const COUNT_BYTES: usize = 4;
 
 /// A part of the mapped file.
 #[derive(Debug, Clone)]
@@ -53,7 +54,7 @@ pub(crate) struct DictionaryBuilder {
 }
 
 /// A dictionary's three sections: keys, starts of blocks, lists.
-pub(crate) type EncodedDictionary = [Vec<u8>; super::layout::OF_WORDS];
+pub(crate) type EncodedDictionary = [Vec<u8>; super::layout::SECTIONS_PER_DICTIONARY];
 
 impl DictionaryBuilder {
     pub(crate) fn new() -> Self {
@@ -65,18 +66,18 @@ impl DictionaryBuilder {
         if self.count > 0 && key <= self.last.as_slice() {
             return Err(IndexError::TooMuch("a dictionary's keys"));
         }
-        let mut shared = common(key, &self.last);
-        if self.count.is_multiple_of(APART) {
-            self.blocks.extend_from_slice(&head(key).to_le_bytes());
+        let mut shared = shared_prefix_len(key, &self.last);
+        if self.count.is_multiple_of(KEYS_PER_BLOCK) {
+            self.blocks.extend_from_slice(&first_key_bytes(key).to_le_bytes());
             for section in [&self.keys, &self.lists] {
                 let at = u32::try_from(section.len()).map_err(|_| IndexError::TooMuch("a dictionary"))?;
                 self.blocks.extend_from_slice(&at.to_le_bytes());
             }
             shared = 0;
         }
-        put(&mut self.keys, shared as u64);
+        put_number(&mut self.keys, shared as u64);
         put_bytes(&mut self.keys, key.get(shared..).unwrap_or_default());
-        put(&mut self.keys, list.len() as u64);
+        put_number(&mut self.keys, list.len() as u64);
         self.lists.extend_from_slice(list);
         self.last.truncate(shared);
         self.last.extend_from_slice(key.get(shared..).unwrap_or_default());
@@ -91,14 +92,14 @@ impl DictionaryBuilder {
 }
 
 /// Returns a key's first bytes, padded with zeros, as a number with the same order.
-fn head(key: &[u8]) -> u64 {
+fn first_key_bytes(key: &[u8]) -> u64 {
     let mut head = [0; 8];
     head.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
     u64::from_be_bytes(head)
 }
 
 /// Returns the length of the common prefix of two keys.
-fn common(one: &[u8], other: &[u8]) -> usize {
+fn shared_prefix_len(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
@@ -114,9 +115,9 @@ pub struct Dictionary {
 impl Dictionary {
     /// Creates a dictionary; `None` where the sections can't be a dictionary's.
     pub(crate) fn new(keys: Slice, blocks: Slice, lists: Slice) -> Option<Self> {
-        let (rows, count) = blocks.as_ref().split_last_chunk::<COUNT>()?;
+        let (rows, count) = blocks.as_ref().split_last_chunk::<COUNT_BYTES>()?;
         let count = u32::from_le_bytes(*count);
-        let right = rows.len() == count.div_ceil(APART) as usize * ROW;
+        let right = rows.len() == count.div_ceil(KEYS_PER_BLOCK) as usize * BLOCK_ROW_BYTES;
         right.then_some(Self { keys, blocks, lists, count })
     }
 
@@ -132,8 +133,8 @@ impl Dictionary {
         self.count == 0
     }
 
-    fn rows(&self) -> &[[u8; ROW]] {
-        self.blocks.as_ref().as_chunks::<ROW>().0
+    fn rows(&self) -> &[[u8; BLOCK_ROW_BYTES]] {
+        self.blocks.as_ref().as_chunks::<BLOCK_ROW_BYTES>().0
     }
 
     /// Returns the starts of a block's keys and lists.
@@ -153,8 +154,8 @@ impl Dictionary {
 
     /// Returns the last block that starts at or before a key.
     fn block(&self, key: &[u8]) -> Option<usize> {
-        let wanted = head(key);
-        let not_after = |row: &[u8; ROW]| {
+        let wanted = first_key_bytes(key);
+        let not_after = |row: &[u8; BLOCK_ROW_BYTES]| {
             let mut row = Cursor::new(row);
             match row.u64().cmp(&wanted) {
                 Ordering::Equal => {
@@ -194,12 +195,12 @@ impl Dictionary {
         let block = self.block(key)?;
         let (keys, mut list) = self.row(block);
         let mut keys = self.keys_at(keys);
-        let first = u32::try_from(block).ok()?.checked_mul(APART)?;
+        let first = u32::try_from(block).ok()?.checked_mul(KEYS_PER_BLOCK)?;
         // Number of bytes that `key` shares with the last key, which is less than it.
         let mut same = 0;
-        for number in first..self.count.min(first.saturating_add(APART)) {
+        for number in first..self.count.min(first.saturating_add(KEYS_PER_BLOCK)) {
             let shared = usize::try_from(keys.number()).unwrap_or(usize::MAX);
-            let (rest, length) = (keys.bytes(), keys.small());
+            let (rest, length) = (keys.bytes(), keys.read_small_number());
             let start = list;
             list = list.saturating_add(length);
             // This key differs from `key` where the last one did, or before that, where it must be
@@ -208,7 +209,7 @@ impl Dictionary {
                 continue;
             }
             let wanted = key.get(same..).filter(|_| shared == same)?;
-            let more = common(rest, wanted);
+            let more = shared_prefix_len(rest, wanted);
             match (rest.get(more), wanted.get(more)) {
                 (None, None) => return Some((number, start..list)),
                 (Some(_), None) => return None,
@@ -224,20 +225,20 @@ impl Dictionary {
         if number >= self.count {
             return None;
         }
-        let mut keys = self.keys_at(self.row((number / APART) as usize).0);
+        let mut keys = self.keys_at(self.row((number / KEYS_PER_BLOCK) as usize).0);
         let mut key = Vec::new();
-        for _ in 0..=number % APART {
+        for _ in 0..=number % KEYS_PER_BLOCK {
             keys.next_key(&mut key);
         }
         Some(key)
     }
 
     /// Calls `visit` with every key with a prefix, in ascending order, until it returns false.
-    pub(crate) fn beginning(&self, prefix: &[u8], mut visit: impl FnMut(&[u8]) -> bool) {
+    pub(crate) fn visit_with_prefix(&self, prefix: &[u8], mut visit: impl FnMut(&[u8]) -> bool) {
         let block = self.block(prefix).unwrap_or(0);
         let mut keys = self.keys_at(self.row(block).0);
         let mut key: Vec<u8> = Vec::new();
-        let first = u32::try_from(block).unwrap_or(u32::MAX).saturating_mul(APART);
+        let first = u32::try_from(block).unwrap_or(u32::MAX).saturating_mul(KEYS_PER_BLOCK);
         for _ in first..self.count {
             keys.next_key(&mut key);
             if key.starts_with(prefix) {
@@ -251,12 +252,16 @@ impl Dictionary {
     }
 
     /// Calls `visit` with the keys of ascending numbers, until it returns false.
-    pub(crate) fn those(&self, numbers: impl Iterator<Item = u32>, mut visit: impl FnMut(&[u8]) -> bool) {
+    pub(crate) fn visit_numbers(
+        &self,
+        numbers: impl Iterator<Item = u32>,
+        mut visit: impl FnMut(&[u8]) -> bool,
+    ) {
         let (mut keys, mut key, mut next) = (self.keys_at(0), Vec::new(), 0);
         for number in numbers.take_while(|number| *number < self.count) {
-            let block = number / APART;
-            if block > next / APART || number < next {
-                (keys, next) = (self.keys_at(self.row(block as usize).0), block * APART);
+            let block = number / KEYS_PER_BLOCK;
+            if block > next / KEYS_PER_BLOCK || number < next {
+                (keys, next) = (self.keys_at(self.row(block as usize).0), block * KEYS_PER_BLOCK);
             }
             while next <= number {
                 keys.next_key(&mut key);
@@ -321,7 +326,7 @@ mod tests {
         let made = builder.finish();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&made.concat()).unwrap();
-        let map = Arc::new(super::super::map::map(&file).unwrap());
+        let map = Arc::new(super::super::map::map_file(&file).unwrap());
         let mut at = 0;
         let mut slice = |section: &Vec<u8>| {
             at += section.len();
@@ -373,7 +378,7 @@ mod tests {
         let dictionary = dictionary(&keys);
         for prefix in ["", "a", "abc", "cbacbacba", "cc", "bb", "d"] {
             let mut found = Vec::new();
-            dictionary.beginning(prefix.as_bytes(), |key| {
+            dictionary.visit_with_prefix(prefix.as_bytes(), |key| {
                 found.push(key.to_vec());
                 true
             });
@@ -384,7 +389,7 @@ mod tests {
         for _ in 0..50 {
             let wanted: Vec<u32> = (0..dictionary.count).filter(|_| random.u8(..) < 40).collect();
             let mut found = Vec::new();
-            dictionary.those(wanted.iter().copied().chain([dictionary.count, 7]), |key| {
+            dictionary.visit_numbers(wanted.iter().copied().chain([dictionary.count, 7]), |key| {
                 found.push(key.to_vec());
                 true
             });

@@ -15,12 +15,12 @@ use crate::texts::Texts;
 pub(super) struct WordPosting {
     /// Number of the word.
     pub(super) key: u32,
-    pub(super) within: In,
+    pub(super) within: InDocument,
 }
 
 /// Number of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct In {
+pub(super) struct InDocument {
     pub(super) document: u32,
     /// Number of occurrences, or the line.
     pub(super) more: u32,
@@ -28,12 +28,12 @@ pub(super) struct In {
 
 impl WordPosting {
     pub(super) fn new(key: u32, document: u32, more: u32) -> Self {
-        Self { key, within: In { document, more } }
+        Self { key, within: InDocument { document, more } }
     }
 }
 
 /// Texts in byte order.
-pub(super) struct Sorted {
+pub(super) struct SortedTexts {
     texts: Texts,
     /// Numbers of the texts.
     order: Vec<u32>,
@@ -41,9 +41,9 @@ pub(super) struct Sorted {
     pub(super) ranks: Vec<u32>,
 }
 
-impl Sorted {
+impl SortedTexts {
     /// Sorts texts.
-    pub(super) fn of(texts: Texts) -> Self {
+    pub(super) fn sort_texts(texts: Texts) -> Self {
         // Most differ in their first eight bytes.
         let mut order: Vec<(u64, u32)> = (0..)
             .zip(texts.iter())
@@ -69,15 +69,15 @@ impl Sorted {
     pub(super) fn dictionary(
         &self,
         postings: Blocks<WordPosting>,
-        write: impl Fn(&[In], &mut Vec<u8>),
+        write: impl Fn(&[InDocument], &mut Vec<u8>),
     ) -> Result<EncodedDictionary, IndexError> {
         let place =
             |posting: WordPosting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
-        let mut places = Places::of(self.order.len());
-        postings.each(|posting| places.count(place(posting)));
-        places.sum();
-        let mut sorted = vec![In::default(); postings.len()];
-        postings.each(|posting| {
+        let mut places = SortPositions::zeroed(self.order.len());
+        postings.for_each(|posting| places.count(place(posting)));
+        places.to_positions();
+        let mut sorted = vec![InDocument::default(); postings.len()];
+        postings.for_each(|posting| {
             if let Some(to) = sorted.get_mut(places.next(place(posting))) {
                 *to = posting.within;
             }
@@ -101,11 +101,11 @@ impl Sorted {
 
 /// The position of the next occurrence of each number in sorted order; after the last one, the end
 /// of each number's range.
-struct Places(Vec<usize>);
+struct SortPositions(Vec<usize>);
 
-impl Places {
+impl SortPositions {
     /// Creates positions for numbers below `count`.
-    fn of(count: usize) -> Self {
+    fn zeroed(count: usize) -> Self {
         Self(vec![0; count + 1])
     }
 
@@ -116,7 +116,7 @@ impl Places {
     }
 
     /// Turns counts into positions.
-    fn sum(&mut self) {
+    fn to_positions(&mut self) {
         let mut sum = 0;
         for place in &mut self.0 {
             sum += *place;
@@ -132,35 +132,38 @@ impl Places {
 }
 
 /// Half of a trigram's bits.
-const HALF: u32 = 12;
+const HALF_TRIGRAM_BITS: u32 = 12;
 /// Bits for a file's number beside half a trigram.
-const FILE: u32 = u32::BITS - HALF;
+const FILE_BITS: u32 = u32::BITS - HALF_TRIGRAM_BITS;
 /// Maximum files of a segment.
-pub(super) const MAX_FILES: usize = 1 << FILE;
+pub(super) const MAX_FILES: usize = 1 << FILE_BITS;
 /// Number of items from which on counting is faster than comparing.
-const MANY: usize = 1 << (HALF - 2);
+const MIN_COUNTED_ITEMS: usize = 1 << (HALF_TRIGRAM_BITS - 2);
 
 /// Builds the dictionary from trigrams to files: of each file's trigrams, one file after the other,
 /// and where each file's end.
 ///
 /// Trigrams with the same first half are collected first, which accesses distant memory; the rest
 /// is sorted within near memory.
-pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<EncodedDictionary, IndexError> {
-    let high = |trigram: u32| (trigram >> HALF) as usize;
-    let mut places = Places::of(1 << HALF);
-    trigrams.each(|trigram| places.count(high(trigram)));
-    places.sum();
+pub(super) fn trigram_dictionary(
+    trigrams: Blocks<u32>,
+    ends: &[usize],
+) -> Result<EncodedDictionary, IndexError> {
+    let high = |trigram: u32| (trigram >> HALF_TRIGRAM_BITS) as usize;
+    let mut places = SortPositions::zeroed(1 << HALF_TRIGRAM_BITS);
+    trigrams.for_each(|trigram| places.count(high(trigram)));
+    places.to_positions();
     let mut gathered = vec![0_u32; trigrams.len()];
     let (mut at, mut file, mut ends) = (0, 0_u32, ends.iter().copied());
     let mut end = ends.next().unwrap_or_default();
-    trigrams.each(|trigram| {
+    trigrams.for_each(|trigram| {
         while at >= end {
             file += 1;
             end = ends.next().unwrap_or(usize::MAX);
         }
         at += 1;
         if let Some(slot) = gathered.get_mut(places.next(high(trigram))) {
-            *slot = (trigram & ((1 << HALF) - 1)) << FILE | file;
+            *slot = (trigram & ((1 << HALF_TRIGRAM_BITS) - 1)) << FILE_BITS | file;
         }
     });
     drop(trigrams);
@@ -169,18 +172,18 @@ pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<EncodedD
     for (high, end) in (0_u32..).zip(places.0) {
         let own = gathered.get_mut(start..end.max(start)).unwrap_or_default();
         start = end;
-        let sorted = if own.len() < MANY {
+        let sorted = if own.len() < MIN_COUNTED_ITEMS {
             own.sort_unstable();
             &*own
         } else {
             order_by_counting(own, &mut other);
             other.as_slice()
         };
-        for same in sorted.chunk_by(|one, other| one >> FILE == other >> FILE) {
+        for same in sorted.chunk_by(|one, other| one >> FILE_BITS == other >> FILE_BITS) {
             list.clear();
-            put_dense(&mut list, same.iter().map(|one| one & ((1 << FILE) - 1)));
-            let low = same.first().map_or(0, |one| one >> FILE);
-            let [_, key @ ..] = (high << HALF | low).to_be_bytes();
+            put_dense(&mut list, same.iter().map(|one| one & ((1 << FILE_BITS) - 1)));
+            let low = same.first().map_or(0, |one| one >> FILE_BITS);
+            let [_, key @ ..] = (high << HALF_TRIGRAM_BITS | low).to_be_bytes();
             builder.add(&key, &list)?;
         }
     }
@@ -189,10 +192,10 @@ pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<EncodedD
 
 /// Sorts items in file order by the second half, too.
 fn order_by_counting(from: &[u32], to: &mut Vec<u32>) {
-    let half = |one: u32| (one >> FILE) as usize;
-    let mut places = Places::of(1 << HALF);
+    let half = |one: u32| (one >> FILE_BITS) as usize;
+    let mut places = SortPositions::zeroed(1 << HALF_TRIGRAM_BITS);
     from.iter().for_each(|one| places.count(half(*one)));
-    places.sum();
+    places.to_positions();
     to.clear();
     to.resize(from.len(), 0);
     for one in from {
@@ -204,13 +207,13 @@ fn order_by_counting(from: &[u32], to: &mut Vec<u32>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::dense;
+    use super::super::codec::decode_dense;
     use super::*;
 
     #[test]
     fn texts_are_sorted() {
         let texts = ["zebra", "abcdefghij", "abcdefgh", "", "abcdefghia", "é"];
-        let sorted = Sorted::of(texts.into_iter().collect());
+        let sorted = SortedTexts::sort_texts(texts.into_iter().collect());
         assert_eq!(sorted.order, [3, 2, 4, 1, 0, 5]);
         assert_eq!(sorted.ranks, [4, 3, 1, 0, 2, 5]);
         let mut postings = Blocks::default();
@@ -239,7 +242,7 @@ mod tests {
             let (list, rest) = lists.split_at(length);
             lists = rest;
             let mut own = Vec::new();
-            dense(list, |file| own.push(file));
+            decode_dense(list, |file| own.push(file));
             all.push((key.clone(), own));
         }
         assert!(lists.is_empty());
@@ -272,7 +275,7 @@ mod tests {
                 sum
             })
             .collect();
-        let [keys, _, lists] = trigrams(blocks(&files.concat()), &ends).unwrap();
+        let [keys, _, lists] = trigram_dictionary(blocks(&files.concat()), &ends).unwrap();
         let mut expected: std::collections::BTreeMap<Vec<u8>, Vec<u32>> = std::collections::BTreeMap::new();
         for (file, own) in (0..).zip(&files) {
             own.iter()
@@ -291,7 +294,7 @@ mod tests {
                 Some(*sum)
             })
             .collect();
-        let [keys, _, lists] = trigrams(blocks(&files.concat()), &ends).unwrap();
+        let [keys, _, lists] = trigram_dictionary(blocks(&files.concat()), &ends).unwrap();
         let expected: [(&[u8], &[u32]); 4] =
             [(&[0, 0, 7], &[0, 2]), (b"aab", &[2]), (b"abc", &[0, 3]), (&[255; 3], &[0])];
         assert_eq!(listed(&keys, &lists), expected.map(|(key, files)| (key.to_vec(), files.to_vec())));

@@ -8,7 +8,7 @@ use journeyman_syntax::outline::SymbolKind;
 
 use std::ops::Range;
 
-use super::codec::{Cursor, put, put_bytes};
+use super::codec::{Cursor, put_bytes, put_number};
 use super::column::put_length;
 use crate::analysis::{Content, Flags, Stamp, Visibility};
 use crate::query::{Purpose, is_component};
@@ -49,7 +49,7 @@ pub(crate) enum Part {
 }
 
 /// Number of sections that aren't part of a dictionary.
-pub(crate) const PARTS: usize = 13;
+pub(crate) const PART_COUNT: usize = 13;
 
 /// Dictionaries, in the order of the header's table, after the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,19 +87,19 @@ impl DictionaryKind {
 }
 
 /// Number of sections of a dictionary: its keys, starts of blocks, lists.
-pub(crate) const OF_WORDS: usize = 3;
+pub(crate) const SECTIONS_PER_DICTIONARY: usize = 3;
 /// Number of sections in all.
-pub(crate) const SECTIONS: usize = PARTS + DictionaryKind::ALL.len() * OF_WORDS;
+pub(crate) const SECTION_COUNT: usize = PART_COUNT + DictionaryKind::ALL.len() * SECTIONS_PER_DICTIONARY;
 /// Bytes of a section's checksum, a truncated BLAKE3 hash.
-pub(crate) const SUM: usize = 16;
+pub(crate) const CHECKSUM_BYTES: usize = 16;
 /// Bytes of a section's row in the table: its position, its length, its checksum.
-pub(crate) const ROW: usize = 8 + 8 + SUM;
+pub(crate) const SECTION_ROW_BYTES: usize = 8 + 8 + CHECKSUM_BYTES;
 /// Bytes of the header: magic, version, the table, and their checksum.
-pub(crate) const HEADER: usize = MAGIC.len() + 8 + SECTIONS * ROW + SUM;
+pub(crate) const HEADER_BYTES: usize = MAGIC.len() + 8 + SECTION_COUNT * SECTION_ROW_BYTES + CHECKSUM_BYTES;
 
 /// Returns the version in the header, which identifies the layout and the analysis of files: only
 /// programs with the same version read each other's segments.
-pub(crate) fn version() -> u64 {
+pub(crate) fn format_version() -> u64 {
     /// Incremented with each change of the layout or of the analysis.
     const LAYOUT: &str = "11";
     let mut hasher = blake3::Hasher::new();
@@ -108,7 +108,7 @@ pub(crate) fn version() -> u64 {
         hasher.update(language.name().as_bytes());
         hasher.update(&[0, u8::from(language.is_built_in())]);
     }
-    for kind in KINDS {
+    for kind in SYMBOL_KINDS {
         hasher.update(kind.name().as_bytes());
     }
     let sum = *hasher.finalize().as_bytes();
@@ -116,7 +116,7 @@ pub(crate) fn version() -> u64 {
 }
 
 /// Kinds of symbols, by their number in a record.
-pub(crate) const KINDS: [SymbolKind; 21] = [
+pub(crate) const SYMBOL_KINDS: [SymbolKind; 21] = [
     SymbolKind::Function,
     SymbolKind::Method,
     SymbolKind::Constructor,
@@ -141,7 +141,7 @@ pub(crate) const KINDS: [SymbolKind; 21] = [
 ];
 
 fn number_of_kind(kind: SymbolKind) -> u8 {
-    KINDS.iter().position(|known| *known == kind).map_or(u8::MAX, |at| at as u8)
+    SYMBOL_KINDS.iter().position(|known| *known == kind).map_or(u8::MAX, |at| at as u8)
 }
 
 fn number_of_language(language: Option<Language>) -> u8 {
@@ -154,7 +154,7 @@ fn language_of(number: u8) -> Option<Language> {
 }
 
 /// The bit beside the flags that marks code.
-const IS_CODE: u8 = 1 << 7;
+const IS_CODE_BIT: u8 = 1 << 7;
 
 fn bits_of(flags: Flags) -> u8 {
     let flags = [flags.generated, flags.vendored, flags.test, flags.doc, flags.veiled];
@@ -164,12 +164,12 @@ fn bits_of(flags: Flags) -> u8 {
 /// Returns a file's byte in [`Part::Kinds`].
 pub(crate) fn kind_of(record: &FileRecord, path: &[u8]) -> u8 {
     let is_code = record.language.is_some() || is_component(path);
-    bits_of(record.flags) | if is_code { IS_CODE } else { 0 }
+    bits_of(record.flags) | if is_code { IS_CODE_BIT } else { 0 }
 }
 
 /// Decodes the byte of [`kind_of`].
 pub(crate) fn purpose_of(kind: u8) -> Purpose {
-    Purpose { flags: flags_of(kind), is_code: kind & IS_CODE != 0 }
+    Purpose { flags: flags_of(kind), is_code: kind & IS_CODE_BIT != 0 }
 }
 
 fn flags_of(flags: u8) -> Flags {
@@ -225,7 +225,7 @@ pub struct FileRecord {
 }
 
 /// Bytes of a file's record.
-pub(crate) const FILE: usize = 8 + 32 + 32 + 4 + 4 + 8;
+pub(crate) const FILE_RECORD_BYTES: usize = 8 + 32 + 32 + 4 + 4 + 8;
 
 /// Columns of data that queries read of very many files.
 #[derive(Debug, Default)]
@@ -250,7 +250,7 @@ impl FileColumns {
 
 /// A segment's parts, as they are collected.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct SegmentParts {
     pub(super) files: Vec<u8>,
     pub(super) columns: FileColumns,
     pub(super) chunks: Vec<u8>,
@@ -262,7 +262,7 @@ pub(super) struct Parts {
     pub(super) blocks: Vec<u8>,
 }
 
-impl Parts {
+impl SegmentParts {
     /// Adds a chunk: its first line, its number of lines, and its length in terms.
     pub(super) fn push_chunk(&mut self, first_line: u32, lines: u32, length: u32) {
         self.chunks.extend_from_slice(&first_line.to_le_bytes());
@@ -272,7 +272,7 @@ impl Parts {
 
     /// Returns the number of chunks.
     pub(super) fn chunk_count(&self) -> u32 {
-        (self.chunks.len() / CHUNK) as u32
+        (self.chunks.len() / CHUNK_RECORD_BYTES) as u32
     }
 
     /// Returns the number of symbols.
@@ -281,12 +281,12 @@ impl Parts {
     }
 
     /// Returns the approximate memory use in bytes.
-    pub(super) fn weight(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.sections().iter().map(|section| section.len()).sum()
     }
 
     /// Returns all parts, in the order of [`Part`].
-    pub(super) fn sections(&self) -> [&[u8]; PARTS] {
+    pub(super) fn sections(&self) -> [&[u8]; PART_COUNT] {
         let columns = &self.columns;
         [
             &self.files,
@@ -357,7 +357,7 @@ impl FileRecord {
 }
 
 /// Bytes of a chunk's record.
-pub(crate) const CHUNK: usize = 8;
+pub(crate) const CHUNK_RECORD_BYTES: usize = 8;
 
 /// The record of a symbol in a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -390,10 +390,10 @@ impl SymbolRecord {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         out.push(number_of_kind(self.kind));
         out.push(self.visibility as u8 | (u8::from(self.local) << 7));
-        put(out, u64::from(self.first_line));
-        put(out, u64::from(self.lines));
-        put(out, u64::from(self.name_line.saturating_sub(self.first_line)));
-        put(out, self.inside.map_or(0, |inside| u64::from(inside) + 1));
+        put_number(out, u64::from(self.first_line));
+        put_number(out, u64::from(self.lines));
+        put_number(out, u64::from(self.name_line.saturating_sub(self.first_line)));
+        put_number(out, self.inside.map_or(0, |inside| u64::from(inside) + 1));
         for text in [&self.name, &self.own_scope, &self.signature, &self.doc] {
             put_bytes(out, text.as_bytes());
         }
@@ -403,11 +403,11 @@ impl SymbolRecord {
         let mut cursor = Cursor::new(bytes);
         let text = |cursor: &mut Cursor<'_>| cursor.text().to_owned();
         let (kind, who) = (cursor.u8(), cursor.u8());
-        let (first_line, lines) = (cursor.small(), cursor.small());
-        let name_line = first_line.saturating_add(cursor.small());
-        let inside = cursor.small().checked_sub(1);
+        let (first_line, lines) = (cursor.read_small_number(), cursor.read_small_number());
+        let name_line = first_line.saturating_add(cursor.read_small_number());
+        let inside = cursor.read_small_number().checked_sub(1);
         Self {
-            kind: KINDS.get(usize::from(kind)).copied().unwrap_or(SymbolKind::Variable),
+            kind: SYMBOL_KINDS.get(usize::from(kind)).copied().unwrap_or(SymbolKind::Variable),
             visibility: match who & 0x7f {
                 1 => Visibility::Public,
                 2 => Visibility::Restricted,

@@ -9,7 +9,7 @@ use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 ///
 /// # Errors
 /// The system's error.
-pub(crate) fn map(file: &File) -> std::io::Result<Mmap> {
+pub(crate) fn map_file(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: a mapped file must not change. The index's files are written under other names,
     // renamed when complete, and never opened for writing again; they lie in the user's own state
     // directory, which only this program writes. Removing a file leaves its mapping intact.

@@ -4,20 +4,22 @@ use std::path::Path;
 
 use super::Id;
 use super::build::{append_path, put_details};
-use super::codec::{CountList, PlainList, UseList, counts, dense, plain, put_dense, uses};
+use super::codec::{
+    CountList, PlainList, UseList, decode_counts, decode_dense, decode_plain, decode_uses, put_dense,
+};
 use super::data::DataWriter;
 use super::dictionary::{Dictionary, DictionaryBuilder, EncodedDictionary, Entries};
-use super::layout::{DictionaryKind, FileRecord, Parts};
+use super::layout::{DictionaryKind, FileRecord, SegmentParts};
 use super::read::Segment;
 use super::write::SegmentContents;
 use crate::IndexError;
 use crate::analysis::Stamp;
 
 /// Marker for dead items.
-const DEAD: u32 = u32::MAX;
+const DEAD_ITEM: u32 = u32::MAX;
 
 /// Old and new numbers of a segment's items.
-struct Numbers {
+struct ItemNumbers {
     files: Vec<u32>,
     chunks: Vec<u32>,
     symbols: Vec<u32>,
@@ -30,7 +32,7 @@ struct Numbers {
 ///
 /// # Errors
 /// [`IndexError`].
-pub fn merge(
+pub fn merge_segments(
     segments: &[&Segment],
     lives: impl Fn(usize, Id) -> bool,
     stamps: impl Fn(usize, Id, &FileRecord) -> Stamp,
@@ -38,27 +40,27 @@ pub fn merge(
     durable: bool,
 ) -> Result<(), IndexError> {
     let mut numbers = renumber(segments, lives);
-    let words = dictionaries(segments, &mut numbers)?;
-    let parts = records(segments, &numbers, stamps)?;
+    let words = merge_dictionaries(segments, &mut numbers)?;
+    let parts = merge_records(segments, &numbers, stamps)?;
     SegmentContents::new(parts, words).write(path, durable)
 }
 
-fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<Numbers> {
+fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<ItemNumbers> {
     let (mut files, mut chunks, mut symbols) = (0_u32, 0_u32, 0_u32);
     let mut numbers = Vec::with_capacity(segments.len());
     for (place, segment) in segments.iter().enumerate() {
-        let dead = |count: u32| vec![DEAD; count as usize];
-        let mut one = Numbers {
+        let dead = |count: u32| vec![DEAD_ITEM; count as usize];
+        let mut one = ItemNumbers {
             files: dead(segment.files()),
             chunks: dead(segment.chunks()),
             symbols: dead(segment.symbols()),
-            names: dead(segment.words(DictionaryKind::Used).map_or(0, |words| words.len() as u32)),
+            names: dead(segment.dictionary(DictionaryKind::Used).map_or(0, |words| words.len() as u32)),
         };
         for file in 0..segment.files() {
             let Some(record) = segment.file(file).filter(|_| lives(place, file)) else { continue };
-            take(&mut one.files, file, 1, &mut files);
-            take(&mut one.chunks, record.first_chunk, record.chunks, &mut chunks);
-            take(&mut one.symbols, record.first_symbol, record.symbols, &mut symbols);
+            assign_numbers(&mut one.files, file, 1, &mut files);
+            assign_numbers(&mut one.chunks, record.first_chunk, record.chunks, &mut chunks);
+            assign_numbers(&mut one.symbols, record.first_symbol, record.symbols, &mut symbols);
         }
         numbers.push(one);
     }
@@ -66,7 +68,7 @@ fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<Num
 }
 
 /// Assigns the next numbers to consecutive items.
-fn take(map: &mut [u32], first: u32, count: u32, next: &mut u32) {
+fn assign_numbers(map: &mut [u32], first: u32, count: u32, next: &mut u32) {
     let range = first as usize..first.saturating_add(count) as usize;
     for place in map.get_mut(range).unwrap_or_default() {
         *place = *next;
@@ -74,37 +76,37 @@ fn take(map: &mut [u32], first: u32, count: u32, next: &mut u32) {
     }
 }
 
-fn to(map: &[u32], old: u32) -> Option<u32> {
-    map.get(old as usize).copied().filter(|new| *new != DEAD)
+fn new_number(map: &[u32], old: u32) -> Option<u32> {
+    map.get(old as usize).copied().filter(|new| *new != DEAD_ITEM)
 }
 
-fn dictionaries(
+fn merge_dictionaries(
     segments: &[&Segment],
-    numbers: &mut [Numbers],
+    numbers: &mut [ItemNumbers],
 ) -> Result<[EncodedDictionary; DictionaryKind::ALL.len()], IndexError> {
-    let counted = |numbers: &[Numbers], words: DictionaryKind, pick: fn(&Numbers) -> &[u32]| {
-        union(segments, words, |found, out| {
+    let counted = |numbers: &[ItemNumbers], words: DictionaryKind, pick: fn(&ItemNumbers) -> &[u32]| {
+        merge_keys(segments, words, |found, out| {
             let mut list = CountList::default();
             for (place, _, bytes) in found {
                 let Some(map) = numbers.get(*place).map(pick) else { continue };
-                counts(bytes, |old, times| {
-                    if let Some(new) = to(map, old) {
+                decode_counts(bytes, |old, times| {
+                    if let Some(new) = new_number(map, old) {
                         list.push(new, times);
                     }
                 });
             }
             if !list.is_empty() {
-                list.finish(out);
+                list.write_to(out);
             }
         })
     };
-    let listed = |numbers: &[Numbers], words: DictionaryKind, pick: fn(&Numbers) -> &[u32]| {
-        union(segments, words, |found, out| {
+    let listed = |numbers: &[ItemNumbers], words: DictionaryKind, pick: fn(&ItemNumbers) -> &[u32]| {
+        merge_keys(segments, words, |found, out| {
             let mut list = PlainList::default();
             for (place, _, bytes) in found {
                 let Some(map) = numbers.get(*place).map(pick) else { continue };
-                plain(bytes, |old| {
-                    if let Some(new) = to(map, old) {
+                decode_plain(bytes, |old| {
+                    if let Some(new) = new_number(map, old) {
                         list.push(new);
                     }
                 });
@@ -115,30 +117,33 @@ fn dictionaries(
     let chunks = counted(numbers, DictionaryKind::Chunks, |numbers| &numbers.chunks)?;
     let paths = counted(numbers, DictionaryKind::Paths, |numbers| &numbers.files)?;
     let symbols = counted(numbers, DictionaryKind::Symbols, |numbers| &numbers.files)?;
-    let trigrams = union(segments, DictionaryKind::Trigrams, |found, out| {
+    let trigrams = merge_keys(segments, DictionaryKind::Trigrams, |found, out| {
         let mut files = Vec::new();
         for (place, _, bytes) in found {
             let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
-            dense(bytes, |old| files.extend(to(map, old)));
+            decode_dense(bytes, |old| files.extend(new_number(map, old)));
         }
         put_dense(out, files.into_iter());
     })?;
     let defined = listed(numbers, DictionaryKind::Defined, |numbers| &numbers.symbols)?;
     let files = listed(numbers, DictionaryKind::Files, |numbers| &numbers.files)?;
     let names = listed(numbers, DictionaryKind::Names, |numbers| &numbers.files)?;
-    let used = used(segments, numbers)?;
+    let used = merge_used_names(segments, numbers)?;
     Ok([chunks, paths, symbols, trigrams, defined, used, files, names])
 }
 
 /// Merges the used names, and records each segment's new numbers of them.
-fn used(segments: &[&Segment], numbers: &mut [Numbers]) -> Result<EncodedDictionary, IndexError> {
+fn merge_used_names(
+    segments: &[&Segment],
+    numbers: &mut [ItemNumbers],
+) -> Result<EncodedDictionary, IndexError> {
     let mut next = 0_u32;
-    union(segments, DictionaryKind::Used, |found, out| {
+    merge_keys(segments, DictionaryKind::Used, |found, out| {
         let mut list = UseList::default();
         for (place, _, bytes) in found {
             let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
-            uses(bytes, |old, line| {
-                if let Some(new) = to(map, old) {
+            decode_uses(bytes, |old, line| {
+                if let Some(new) = new_number(map, old) {
                     list.push(new, line);
                 }
             });
@@ -157,16 +162,16 @@ fn used(segments: &[&Segment], numbers: &mut [Numbers]) -> Result<EncodedDiction
 }
 
 /// A key's lists: by segment and number in it.
-type Found<'a> = [(usize, u32, &'a [u8])];
+type FoundLists<'a> = [(usize, u32, &'a [u8])];
 
 /// Visits the keys of all segments, in order; `merged` merges a key's lists. Keys with an empty
 /// list are dropped.
-fn union(
+fn merge_keys(
     segments: &[&Segment],
     words: DictionaryKind,
-    mut merged: impl FnMut(&Found<'_>, &mut Vec<u8>),
+    mut merged: impl FnMut(&FoundLists<'_>, &mut Vec<u8>),
 ) -> Result<EncodedDictionary, IndexError> {
-    let entries = segments.iter().map(|segment| segment.words(words).map(Dictionary::entries));
+    let entries = segments.iter().map(|segment| segment.dictionary(words).map(Dictionary::entries));
     let mut entries: Vec<Entries<'_>> = entries.flatten().collect();
     // The next key of each dictionary, with its number and its list.
     let mut heads: Vec<Option<(u32, &[u8])>> = entries.iter_mut().map(Entries::advance).collect();
@@ -195,19 +200,21 @@ fn union(
     Ok(builder.finish())
 }
 
-fn records(
+fn merge_records(
     segments: &[&Segment],
-    numbers: &[Numbers],
+    numbers: &[ItemNumbers],
     stamps: impl Fn(usize, Id, &FileRecord) -> Stamp,
-) -> Result<Parts, IndexError> {
-    let mut parts = Parts::default();
+) -> Result<SegmentParts, IndexError> {
+    let mut parts = SegmentParts::default();
     let mut data = DataWriter::default();
     for (place, (segment, numbers)) in segments.iter().zip(numbers).enumerate() {
         for old in 0..segment.files() {
-            let Some(mut record) = to(&numbers.files, old).and_then(|_| segment.file(old)) else { continue };
+            let Some(mut record) = new_number(&numbers.files, old).and_then(|_| segment.file(old)) else {
+                continue;
+            };
             record.stamp = stamps(place, old, &record);
             let (names, rest) = segment.details(&record);
-            let names = names.into_iter().filter_map(|name| to(&numbers.names, name)).collect();
+            let names = names.into_iter().filter_map(|name| new_number(&numbers.names, name)).collect();
             let path = segment.path_of(&record);
             record.path = append_path(&mut parts.paths, path)?;
             let (first_chunk, first_symbol) = (parts.chunk_count(), parts.symbol_count());

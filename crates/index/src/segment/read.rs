@@ -9,16 +9,17 @@ use journeyman_protocol::RelPath;
 use memmap2::Mmap;
 
 use super::Id;
-use super::codec::{Cursor, counts, dense, plain, uses};
+use super::codec::{Cursor, decode_counts, decode_dense, decode_plain, decode_uses};
 use super::column::{Column, Lengths};
-use super::data::Unpacked;
+use super::data::BlockCache;
 use super::dictionary::{Dictionary, Slice};
 use super::layout::{
-    CHUNK, DictionaryKind, FILE, FileRecord, HEADER, MAGIC, OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM,
-    SymbolRecord, purpose_of, version,
+    CHECKSUM_BYTES, CHUNK_RECORD_BYTES, DictionaryKind, FILE_RECORD_BYTES, FileRecord, HEADER_BYTES, MAGIC,
+    PART_COUNT, Part, SECTION_COUNT, SECTION_ROW_BYTES, SECTIONS_PER_DICTIONARY, SymbolRecord,
+    format_version, purpose_of,
 };
-use super::map::{map, unmap_pages};
-use super::write::sum;
+use super::map::{map_file, unmap_pages};
+use super::write::checksum;
 use crate::IndexError;
 use crate::analysis::{Import, Section};
 use crate::query::{Posting, Purpose};
@@ -30,14 +31,14 @@ pub struct Segment {
     map: Arc<Mmap>,
     rows: Vec<SectionRow>,
     words: Vec<Dictionary>,
-    unpacked: Unpacked,
+    unpacked: BlockCache,
 }
 
 #[derive(Debug, Clone)]
 struct SectionRow {
     start: usize,
     end: usize,
-    sum: [u8; SUM],
+    sum: [u8; CHECKSUM_BYTES],
 }
 
 /// A reference to a name.
@@ -56,22 +57,22 @@ impl Segment {
     /// [`IndexError::Damaged`] for another kind of file, or another version; [`IndexError::Io`].
     pub fn open(path: &Path) -> Result<Self, IndexError> {
         let file = File::open(path).map_err(IndexError::io("opening", path))?;
-        let map = Arc::new(map(&file).map_err(IndexError::io("mapping", path))?);
-        let header = map.get(..HEADER).ok_or_else(|| IndexError::damaged(path, "it is too short"))?;
-        let (told, own) = header.split_at_checked(HEADER - SUM).unwrap_or_default();
+        let map = Arc::new(map_file(&file).map_err(IndexError::io("mapping", path))?);
+        let header = map.get(..HEADER_BYTES).ok_or_else(|| IndexError::damaged(path, "it is too short"))?;
+        let (told, own) = header.split_at_checked(HEADER_BYTES - CHECKSUM_BYTES).unwrap_or_default();
         let mut cursor = Cursor::new(told);
         if cursor.array() != MAGIC {
             return Err(IndexError::damaged(path, "it isn't one"));
         }
-        if cursor.u64() != version() {
+        if cursor.u64() != format_version() {
             return Err(IndexError::damaged(path, "another version wrote it"));
         }
-        if sum(told) != own {
+        if checksum(told) != own {
             return Err(IndexError::damaged(path, "its header"));
         }
-        let mut rows = Vec::with_capacity(SECTIONS);
-        debug_assert_eq!(told.len(), MAGIC.len() + 8 + SECTIONS * ROW);
-        for _ in 0..SECTIONS {
+        let mut rows = Vec::with_capacity(SECTION_COUNT);
+        debug_assert_eq!(told.len(), MAGIC.len() + 8 + SECTION_COUNT * SECTION_ROW_BYTES);
+        for _ in 0..SECTION_COUNT {
             let (at, len, sum) = (cursor.u64(), cursor.u64(), cursor.array());
             let end = usize::try_from(at.saturating_add(len)).unwrap_or(usize::MAX);
             if end > map.len() {
@@ -85,11 +86,11 @@ impl Segment {
         };
         let mut words = Vec::with_capacity(DictionaryKind::ALL.len());
         for which in DictionaryKind::ALL {
-            let first = PARTS + which as usize * OF_WORDS;
+            let first = PART_COUNT + which as usize * SECTIONS_PER_DICTIONARY;
             let dictionary = Dictionary::new(slice(first), slice(first + 1), slice(first + 2));
             words.push(dictionary.ok_or_else(|| IndexError::damaged(path, "a dictionary"))?);
         }
-        Ok(Self { path: path.to_owned(), map, rows, words, unpacked: Unpacked::default() })
+        Ok(Self { path: path.to_owned(), map, rows, words, unpacked: BlockCache::default() })
     }
 
     /// Reads the whole file and compares the checksums.
@@ -99,7 +100,7 @@ impl Segment {
     pub fn verify(&self) -> Result<(), IndexError> {
         for row in &self.rows {
             let bytes = self.map.get(row.start..row.end).unwrap_or_default();
-            if sum(bytes) != row.sum {
+            if checksum(bytes) != row.sum {
                 return Err(IndexError::damaged(&self.path, "a checksum differs"));
             }
         }
@@ -125,7 +126,7 @@ impl Segment {
 
     /// Calls `visit` with the sections' names and sizes.
     pub(crate) fn sizes(&self, mut visit: impl FnMut(String, u64)) {
-        const PART: [&str; PARTS] = [
+        const PART: [&str; PART_COUNT] = [
             "files",
             "kinds",
             "file chunks",
@@ -140,7 +141,7 @@ impl Segment {
             "data",
             "blocks",
         ];
-        const OF: [&str; OF_WORDS] = ["keys", "offsets", "lists"];
+        const OF: [&str; SECTIONS_PER_DICTIONARY] = ["keys", "offsets", "lists"];
         let words =
             DictionaryKind::ALL.iter().flat_map(|words| OF.iter().map(move |of| format!("{words:?} {of}")));
         for (name, row) in PART.iter().map(|name| (*name).to_owned()).chain(words).zip(&self.rows) {
@@ -153,25 +154,25 @@ impl Segment {
         row.and_then(|row| self.map.get(row.start..row.end)).unwrap_or_default()
     }
 
-    pub(crate) fn words(&self, which: DictionaryKind) -> Option<&Dictionary> {
+    pub(crate) fn dictionary(&self, which: DictionaryKind) -> Option<&Dictionary> {
         self.words.get(which as usize)
     }
 
     /// Calls `show` with a record, and what follows it in its block.
-    fn data<T>(&self, at: u32, show: impl FnOnce(&[u8]) -> T) -> T {
+    fn read_data<T>(&self, at: u32, show: impl FnOnce(&[u8]) -> T) -> T {
         self.unpacked.read(self.part(Part::Data), self.part(Part::Blocks), at, show)
     }
 
     /// Returns the number of files, dead ones included.
     #[must_use]
     pub fn files(&self) -> u32 {
-        (self.part(Part::Files).len() / FILE) as u32
+        (self.part(Part::Files).len() / FILE_RECORD_BYTES) as u32
     }
 
     /// Returns the number of chunks.
     #[must_use]
     pub fn chunks(&self) -> u32 {
-        (self.part(Part::Chunks).len() / CHUNK) as u32
+        (self.part(Part::Chunks).len() / CHUNK_RECORD_BYTES) as u32
     }
 
     /// Returns the number of symbols.
@@ -207,8 +208,8 @@ impl Segment {
     /// Returns a file's record.
     #[must_use]
     pub fn file(&self, file: Id) -> Option<FileRecord> {
-        let at = file as usize * FILE;
-        let record = self.part(Part::Files).get(at..at + FILE)?;
+        let at = file as usize * FILE_RECORD_BYTES;
+        let record = self.part(Part::Files).get(at..at + FILE_RECORD_BYTES)?;
         Some(FileRecord::read(record, self.chunks_of(file), self.symbols_of(file)))
     }
 
@@ -222,9 +223,9 @@ impl Segment {
     /// Returns the file at a path.
     #[must_use]
     pub fn find(&self, path: &RelPath) -> Option<Id> {
-        let list = self.words(DictionaryKind::Files)?.get(path.as_bytes())?;
+        let list = self.dictionary(DictionaryKind::Files)?.get(path.as_bytes())?;
         let mut found = None;
-        plain(list, |file| found = Some(file));
+        decode_plain(list, |file| found = Some(file));
         found
     }
 
@@ -235,15 +236,15 @@ impl Segment {
 
     /// Calls `visit` with the files whose path's last part, in ASCII lower case, is `name`.
     pub(crate) fn called(&self, name: &[u8], visit: impl FnMut(Id)) {
-        if let Some(list) = self.words(DictionaryKind::Names).and_then(|words| words.get(name)) {
-            plain(list, visit);
+        if let Some(list) = self.dictionary(DictionaryKind::Names).and_then(|words| words.get(name)) {
+            decode_plain(list, visit);
         }
     }
 
     /// Returns a chunk's lines, 1-based.
     pub(crate) fn chunk(&self, chunk: Id) -> Option<Range<u32>> {
-        let at = chunk as usize * CHUNK;
-        let mut record = Cursor::new(self.part(Part::Chunks).get(at..at + CHUNK)?);
+        let at = chunk as usize * CHUNK_RECORD_BYTES;
+        let mut record = Cursor::new(self.part(Part::Chunks).get(at..at + CHUNK_RECORD_BYTES)?);
         let first_line = record.u32();
         Some(first_line..first_line.saturating_add(record.u32()))
     }
@@ -253,7 +254,7 @@ impl Segment {
     pub fn symbol(&self, symbol: Id) -> Option<SymbolRecord> {
         let at = symbol as usize * 4;
         let at = self.part(Part::Symbols).get(at..)?.first_chunk::<4>()?;
-        Some(self.data(u32::from_le_bytes(*at), SymbolRecord::read))
+        Some(self.read_data(u32::from_le_bytes(*at), SymbolRecord::read))
     }
 
     /// Returns the file of a symbol.
@@ -305,8 +306,8 @@ impl Segment {
     /// Calls `visit` with the chunks (or, for [`DictionaryKind::Paths`] and
     /// [`DictionaryKind::Symbols`], the files) that have a term.
     pub(crate) fn counted(&self, which: DictionaryKind, term: &str, visit: impl FnMut(Id, u32)) {
-        if let Some(list) = self.words(which).and_then(|words| words.get(term.as_bytes())) {
-            counts(list, visit);
+        if let Some(list) = self.dictionary(which).and_then(|words| words.get(term.as_bytes())) {
+            decode_counts(list, visit);
         }
     }
 
@@ -333,7 +334,7 @@ impl Segment {
             }
             visit(batch);
         };
-        counts(list, |document, times| {
+        decode_counts(list, |document, times| {
             if let Some(place) = batch.get_mut(filled) {
                 *place = Posting { document, times, length: 0 };
                 filled += 1;
@@ -355,40 +356,46 @@ impl Segment {
     /// Calls `visit` with the names of symbols, in lower case and ascending order, whose letters
     /// are wanted, until it returns false.
     pub(crate) fn names_with(&self, wanted: impl Fn(u32) -> bool, visit: impl FnMut(&[u8]) -> bool) {
-        let Some(words) = self.words(DictionaryKind::Defined) else { return };
+        let Some(words) = self.dictionary(DictionaryKind::Defined) else { return };
         let letters = self.column(Part::Letters).iter();
-        words.those((0..).zip(letters).filter(|(_, own)| wanted(*own)).map(|(number, _)| number), visit);
+        words.visit_numbers(
+            (0..).zip(letters).filter(|(_, own)| wanted(*own)).map(|(number, _)| number),
+            visit,
+        );
     }
 
     /// Calls `visit` with the files that have a trigram of lower-case bytes.
     pub(crate) fn with_trigram(&self, trigram: [u8; 3], visit: impl FnMut(Id)) {
-        if let Some(list) = self.words(DictionaryKind::Trigrams).and_then(|words| words.get(&trigram)) {
-            dense(list, visit);
+        if let Some(list) = self.dictionary(DictionaryKind::Trigrams).and_then(|words| words.get(&trigram)) {
+            decode_dense(list, visit);
         }
     }
 
     /// Calls `visit` with the symbols of a name, whatever its case.
     pub fn defined(&self, name: &str, visit: impl FnMut(Id)) {
         let name = name.to_lowercase();
-        if let Some(list) = self.words(DictionaryKind::Defined).and_then(|words| words.get(name.as_bytes())) {
-            plain(list, visit);
+        if let Some(list) =
+            self.dictionary(DictionaryKind::Defined).and_then(|words| words.get(name.as_bytes()))
+        {
+            decode_plain(list, visit);
         }
     }
 
     /// Calls `visit` with the references to a name.
     pub fn used(&self, name: &str, mut visit: impl FnMut(ReferenceAt)) {
-        if let Some(list) = self.words(DictionaryKind::Used).and_then(|words| words.get(name.as_bytes())) {
-            uses(list, |file, line| visit(ReferenceAt { file, line }));
+        if let Some(list) = self.dictionary(DictionaryKind::Used).and_then(|words| words.get(name.as_bytes()))
+        {
+            decode_uses(list, |file, line| visit(ReferenceAt { file, line }));
         }
     }
 
     /// Returns a file's names by number, and the bytes of its imports and sections.
     pub(crate) fn details(&self, file: &FileRecord) -> (Vec<u32>, Vec<u8>) {
-        self.data(file.details.at, |bytes| {
+        self.read_data(file.details.at, |bytes| {
             let own = bytes.get(..file.details.len as usize).unwrap_or_default();
             let mut cursor = Cursor::new(own);
             let mut names = Vec::new();
-            plain(cursor.bytes(), |name| names.push(name));
+            decode_plain(cursor.bytes(), |name| names.push(name));
             (names, cursor.rest().to_vec())
         })
     }
@@ -396,7 +403,7 @@ impl Segment {
     /// Returns the names that a file uses.
     #[must_use]
     pub fn names(&self, file: &FileRecord) -> Vec<String> {
-        let words = self.words(DictionaryKind::Used);
+        let words = self.dictionary(DictionaryKind::Used);
         let key = |number| {
             String::from_utf8(words?.key(number)?).ok().filter(|name| !crate::docs::is_mention_key(name))
         };
@@ -406,7 +413,7 @@ impl Segment {
     /// Returns a file's imports.
     #[must_use]
     pub fn imports(&self, file: &FileRecord) -> Vec<Import> {
-        imports(&mut Cursor::new(&self.details(file).1))
+        read_imports(&mut Cursor::new(&self.details(file).1))
     }
 
     /// Returns a document's sections.
@@ -414,7 +421,7 @@ impl Segment {
     pub fn sections(&self, file: &FileRecord) -> Vec<Section> {
         let details = self.details(file).1;
         let mut cursor = Cursor::new(&details);
-        imports(&mut cursor);
+        read_imports(&mut cursor);
         let mut sections = Vec::new();
         for _ in 0..cursor.number() {
             if cursor.is_empty() {
@@ -423,30 +430,30 @@ impl Segment {
             sections.push(Section {
                 heading: cursor.text().to_owned(),
                 level: u8::try_from(cursor.number()).unwrap_or(u8::MAX),
-                first_line: cursor.small(),
-                lines: cursor.small(),
-                mentions: texts(&mut cursor),
+                first_line: cursor.read_small_number(),
+                lines: cursor.read_small_number(),
+                mentions: read_texts(&mut cursor),
             });
         }
         sections
     }
 }
 
-fn imports(cursor: &mut Cursor<'_>) -> Vec<Import> {
+fn read_imports(cursor: &mut Cursor<'_>) -> Vec<Import> {
     let mut imports = Vec::new();
     for _ in 0..cursor.number() {
         if cursor.is_empty() {
             break;
         }
         let target = cursor.text().to_owned();
-        let (line, up) = (cursor.small(), cursor.number());
+        let (line, up) = (cursor.read_small_number(), cursor.number());
         let (up, relative) = (u32::try_from(up >> 1).unwrap_or(u32::MAX), up & 1 != 0);
-        imports.push(Import { target, line, up, relative, names: texts(cursor) });
+        imports.push(Import { target, line, up, relative, names: read_texts(cursor) });
     }
     imports
 }
 
-fn texts(cursor: &mut Cursor<'_>) -> Vec<String> {
+fn read_texts(cursor: &mut Cursor<'_>) -> Vec<String> {
     let mut texts = Vec::new();
     for _ in 0..cursor.number() {
         if cursor.is_empty() {

@@ -5,24 +5,27 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::dictionary::EncodedDictionary;
-use super::layout::{DictionaryKind, HEADER, MAGIC, Parts, SUM, version};
+use super::layout::{CHECKSUM_BYTES, DictionaryKind, HEADER_BYTES, MAGIC, SegmentParts, format_version};
 use super::letters;
 use crate::IndexError;
 
 /// Maximum bytes of a buffered write.
-const BUFFER: usize = 64 << 10;
+const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// The content of a segment.
 pub(crate) struct SegmentContents {
-    parts: Parts,
+    parts: SegmentParts,
     words: [EncodedDictionary; DictionaryKind::ALL.len()],
 }
 
 impl SegmentContents {
     /// Creates the content from the collected parts and dictionaries.
-    pub(super) fn new(mut parts: Parts, words: [EncodedDictionary; DictionaryKind::ALL.len()]) -> Self {
+    pub(super) fn new(
+        mut parts: SegmentParts,
+        words: [EncodedDictionary; DictionaryKind::ALL.len()],
+    ) -> Self {
         let [.., defined, _used, _files, _names] = &words;
-        parts.letters = letters::column(defined);
+        parts.letters = letters::letter_column(defined);
         Self { parts, words }
     }
 
@@ -31,17 +34,17 @@ impl SegmentContents {
     pub(crate) fn write(&self, path: &Path, durable: bool) -> Result<(), IndexError> {
         let sections: Vec<&[u8]> =
             self.parts.sections().into_iter().chain(self.words.iter().flatten().map(Vec::as_slice)).collect();
-        let mut header = Vec::with_capacity(HEADER);
+        let mut header = Vec::with_capacity(HEADER_BYTES);
         header.extend_from_slice(&MAGIC);
-        header.extend_from_slice(&version().to_le_bytes());
-        let mut at = HEADER as u64;
+        header.extend_from_slice(&format_version().to_le_bytes());
+        let mut at = HEADER_BYTES as u64;
         for section in &sections {
             header.extend_from_slice(&at.to_le_bytes());
             header.extend_from_slice(&(section.len() as u64).to_le_bytes());
-            header.extend_from_slice(sum(section).as_slice());
+            header.extend_from_slice(checksum(section).as_slice());
             at += section.len() as u64;
         }
-        header.extend_from_slice(sum(&header).as_slice());
+        header.extend_from_slice(checksum(&header).as_slice());
         let mut file = File::options().write(true).create_new(true).open(path);
         let file = file.as_mut().map_err(|error| IndexError::Io {
             action: "making",
@@ -49,7 +52,7 @@ impl SegmentContents {
             error: std::io::Error::new(error.kind(), error.to_string()),
         })?;
         // Small sections are buffered, and large ones aren't copied.
-        let mut buffer = std::io::BufWriter::with_capacity(BUFFER, &*file);
+        let mut buffer = std::io::BufWriter::with_capacity(WRITE_BUFFER_BYTES, &*file);
         let written = buffer
             .write_all(&header)
             .and_then(|()| sections.iter().try_for_each(|section| buffer.write_all(section)))
@@ -60,8 +63,8 @@ impl SegmentContents {
 }
 
 /// Returns a section's checksum.
-pub(crate) fn sum(bytes: &[u8]) -> [u8; SUM] {
-    let mut sum = [0; SUM];
+pub(crate) fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let mut sum = [0; CHECKSUM_BYTES];
     sum.iter_mut().zip(blake3::hash(bytes).as_bytes()).for_each(|(to, from)| *to = *from);
     sum
 }

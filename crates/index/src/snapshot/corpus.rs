@@ -10,7 +10,9 @@ use crate::query::{
     ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, Posting, PostingLists,
     Purpose, SymbolEntry,
 };
-use crate::segment::{DictionaryKind, Id, counted, counts, letters, may_be_one_off, may_contain};
+use crate::segment::{
+    DictionaryKind, Id, count_list_len, decode_counts, letter_set, may_contain, may_differ_by_one_letter,
+};
 
 /// Maximum threads that score posting lists: memory is soon the limit.
 const MOST_THREADS: usize = 4;
@@ -81,17 +83,17 @@ impl Living {
         };
         match like {
             NameCondition::Prefix(prefix) => {
-                if let Some(words) = self.segment.words(DictionaryKind::Defined) {
-                    words.beginning(prefix.as_bytes(), take);
+                if let Some(words) = self.segment.dictionary(DictionaryKind::Defined) {
+                    words.visit_with_prefix(prefix.as_bytes(), take);
                 }
             }
             NameCondition::Subsequence(name) => {
-                let wanted = letters(name.as_bytes());
+                let wanted = letter_set(name.as_bytes());
                 self.segment.names_with(|own| may_contain(own, wanted), &mut take);
             }
             NameCondition::Typo(name) => {
-                let wanted = letters(name.as_bytes());
-                self.segment.names_with(|own| may_be_one_off(own, wanted), &mut take);
+                let wanted = letter_set(name.as_bytes());
+                self.segment.names_with(|own| may_differ_by_one_letter(own, wanted), &mut take);
             }
         }
     }
@@ -106,7 +108,7 @@ impl Snapshot {
     ) -> impl Iterator<Item = (&'a Living, &'a [u8])> {
         lists.0.iter().filter_map(move |[number, start, end]| {
             let one = self.living.get(*number as usize)?;
-            Some((one, one.segment.words(words(field))?.list(*start..*end)))
+            Some((one, one.segment.dictionary(words(field))?.list(*start..*end)))
         })
     }
 }
@@ -132,7 +134,7 @@ impl Corpus for Snapshot {
 
     fn find(&self, field: Field, term: &str) -> PostingLists {
         let found = (0..).zip(&self.living).filter_map(|(number, one)| {
-            let list = one.segment.words(words(field))?.range(term.as_bytes())?;
+            let list = one.segment.dictionary(words(field))?.range(term.as_bytes())?;
             Some([number, list.start, list.end])
         });
         PostingLists(found.collect())
@@ -141,10 +143,10 @@ impl Corpus for Snapshot {
     fn documents_with(&self, field: Field, lists: &PostingLists) -> u64 {
         let of_one = |(one, list): (&Living, &[u8])| {
             if one.dead.is_empty() {
-                return u64::from(counted(list));
+                return u64::from(count_list_len(list));
             }
             let mut documents = 0;
-            counts(list, |document, _| documents += u64::from(!one.is_dead(field, document)));
+            decode_counts(list, |document, _| documents += u64::from(!one.is_dead(field, document)));
             documents
         };
         self.lists(field, lists).map(of_one).sum()
@@ -184,17 +186,17 @@ impl Corpus for Snapshot {
     }
 
     fn chunks_of(&self, file: u32) -> Range<u32> {
-        let found = self.at(file, |one| one.first_file);
+        let found = self.living_at(file, |one| one.first_file);
         found.filter(|(one, own)| !one.dead.contains(*own)).map_or(0..0, |(one, own)| one.chunks_of(own))
     }
 
     fn purpose(&self, file: u32) -> Option<Purpose> {
-        let (one, own) = self.at(file, |one| one.first_file)?;
+        let (one, own) = self.living_at(file, |one| one.first_file)?;
         if one.dead.contains(own) { None } else { one.segment.purpose(own) }
     }
 
     fn file(&self, file: u32) -> Option<FileEntry<'_>> {
-        let (one, own) = self.at(file, |one| one.first_file)?;
+        let (one, own) = self.living_at(file, |one| one.first_file)?;
         if one.dead.contains(own) {
             return None;
         }
@@ -210,7 +212,7 @@ impl Corpus for Snapshot {
     }
 
     fn chunk(&self, chunk: u32) -> Option<ChunkEntry> {
-        let (one, own) = self.at(chunk, |one| one.first_chunk)?;
+        let (one, own) = self.living_at(chunk, |one| one.first_chunk)?;
         let lines = one.segment.chunk(own).filter(|_| !one.dead_chunks.contains(own))?;
         let file = one.number_of(one.segment.file_of_chunk(own));
         Some(ChunkEntry { file, first_line: lines.start, lines: lines.len() as u32 })
@@ -243,7 +245,7 @@ impl Corpus for Snapshot {
     }
 
     fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
-        if let Some((one, own)) = self.at(symbol, |one| one.first_symbol) {
+        if let Some((one, own)) = self.living_at(symbol, |one| one.first_symbol) {
             one.show(own, show);
         }
     }
@@ -260,7 +262,7 @@ impl Corpus for Snapshot {
     }
 
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
-        let Some((one, own)) = self.at(file, |one| one.first_file) else { return };
+        let Some((one, own)) = self.living_at(file, |one| one.first_file) else { return };
         one.segment.symbols_of(own).for_each(|symbol| one.show(symbol, visit));
     }
 }

@@ -24,7 +24,7 @@ const CACHE_TAG_FILE: &[u8] = b"CACHEDIR.TAG";
 
 /// A listed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedFile {
     /// Path of the file.
     pub path: RelPath,
     /// Metadata by which a change is noticed.
@@ -33,7 +33,7 @@ pub struct Listed {
 
 /// A tree that can be walked.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct TreeWalk {
     root: OwnedFd,
     above: Option<Arc<RuleLayer>>,
 }
@@ -48,7 +48,7 @@ pub(super) struct WalkLimits {
 /// Results of a walk, in no order.
 #[derive(Debug, Default)]
 pub(super) struct WalkResult {
-    pub(super) files: Vec<Listed>,
+    pub(super) files: Vec<ListedFile>,
     /// Paths from the root, which is the empty one.
     pub(super) directories: Vec<Vec<u8>>,
     /// There is more than was wanted.
@@ -72,19 +72,19 @@ struct WalkState {
     found: WalkResult,
 }
 
-impl Walk {
+impl TreeWalk {
     /// Opens a tree.
     pub(super) fn new(root: &Path) -> std::io::Result<Self> {
         Ok(Self { root: open_root(root)?, above: rules_above(root) })
     }
 
     /// Finds what ignore rules let be seen.
-    pub(super) fn run(&self, threads: usize, wanted: WalkLimits) -> WalkResult {
+    pub(super) fn walk(&self, threads: usize, wanted: WalkLimits) -> WalkResult {
         let start = PendingDirectory { path: Vec::new(), rules: self.above.clone() };
         let shared = Mutex::new(WalkState { waiting: vec![start], ..WalkState::default() });
         let news = Condvar::new();
         std::thread::scope(|scope| {
-            let work = || self.work(&shared, &news, wanted);
+            let work = || self.read_directories(&shared, &news, wanted);
             for _ in 1..threads {
                 // With fewer threads it only takes longer.
                 drop(std::thread::Builder::new().spawn_scoped(scope, work));
@@ -95,8 +95,8 @@ impl Walk {
     }
 
     /// Reads directories until there are none left.
-    fn work(&self, shared: &Mutex<WalkState>, news: &Condvar, wanted: WalkLimits) {
-        let mut all = lock(shared);
+    fn read_directories(&self, shared: &Mutex<WalkState>, news: &Condvar, wanted: WalkLimits) {
+        let mut all = lock_state(shared);
         loop {
             let Some(next) = all.waiting.pop() else {
                 if all.reading == 0 {
@@ -108,16 +108,16 @@ impl Walk {
             };
             all.reading += 1;
             drop(all);
-            let read = self.read(&next, wanted.files > 0);
-            all = lock(shared);
+            let read = self.read_directory(&next, wanted.files > 0);
+            all = lock_state(shared);
             all.reading -= 1;
-            all.add(next, read, wanted);
+            all.add_directory(next, read, wanted);
             news.notify_all();
         }
     }
 
     /// Reads one directory; `None` where that isn't possible.
-    fn read(
+    fn read_directory(
         &self,
         directory: &PendingDirectory,
         with_files: bool,
@@ -152,7 +152,7 @@ impl Walk {
                 known => known,
             };
             let is_wanted = kind == FileType::Directory || (kind == FileType::RegularFile && with_files);
-            let path = beneath(&directory.path, &name);
+            let path = join_name(&directory.path, &name);
             let is_directory = kind == FileType::Directory;
             if !is_wanted || is_ignored(&ParsedRules, rules.as_ref(), &path, &name, is_directory) {
                 continue;
@@ -160,7 +160,7 @@ impl Walk {
             if kind == FileType::Directory {
                 inner.push(PendingDirectory { path, rules: rules.clone() });
             } else if let (Ok(path), Some(stat)) = (RelPath::parse(&path), stat()) {
-                found.files.push(Listed { path, stamp: stamp_of(&stat) });
+                found.files.push(ListedFile { path, stamp: stamp_of(&stat) });
             }
         }
         Some((inner, found))
@@ -168,7 +168,7 @@ impl Walk {
 
     /// Returns true if the list has a file of this path, if it is there: neither it nor a directory
     /// on the way to it is ignored.
-    pub(super) fn shows(&self, path: &RelPath) -> bool {
+    pub(super) fn is_visible(&self, path: &RelPath) -> bool {
         let path = path.as_bytes();
         let (mut rules, mut begin) = (self.above.clone(), 0_usize);
         loop {
@@ -196,7 +196,7 @@ impl Walk {
 }
 
 impl WalkState {
-    fn add(
+    fn add_directory(
         &mut self,
         directory: PendingDirectory,
         read: Option<(Vec<PendingDirectory>, WalkResult)>,
@@ -236,11 +236,11 @@ pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
     }
 }
 
-fn lock(shared: &Mutex<WalkState>) -> MutexGuard<'_, WalkState> {
+fn lock_state(shared: &Mutex<WalkState>) -> MutexGuard<'_, WalkState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn beneath(directory: &[u8], name: &[u8]) -> Vec<u8> {
+fn join_name(directory: &[u8], name: &[u8]) -> Vec<u8> {
     if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }
 

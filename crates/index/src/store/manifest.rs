@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::IndexError;
 use crate::analysis::Stamp;
 use crate::bit_set::BitSet;
-use crate::segment::{Segment, version};
+use crate::segment::{Segment, format_version};
 use crate::snapshot::{Living, Totals};
 
 /// Prefix of the names of segment files.
-pub(crate) const SEGMENT: &str = "segment-";
-const NAME: &str = "manifest";
-const NEW_NAME: &str = "manifest.new";
+pub(crate) const SEGMENT_PREFIX: &str = "segment-";
+const FILE_NAME: &str = "manifest";
+const NEW_FILE_NAME: &str = "manifest.new";
 /// Maximum bytes of a manifest: a million dead files need a tenth of it.
-const MAX_BYTES: u64 = 128 << 20;
+const MAX_MANIFEST_BYTES: u64 = 128 << 20;
 /// Maximum attempts to read while another process replaces the listed segments.
 const MAX_ATTEMPTS: usize = 20;
 
@@ -50,7 +50,7 @@ pub(crate) struct Manifest {
 impl Manifest {
     /// Returns true if a directory has a manifest.
     pub(crate) fn is_in(directory: &Path) -> bool {
-        directory.join(NAME).is_file()
+        directory.join(FILE_NAME).is_file()
     }
 
     /// Reads the manifest in a directory; empty where there is none yet.
@@ -74,11 +74,13 @@ impl Manifest {
     }
 
     fn read_once(directory: &Path) -> Result<Self, IndexError> {
-        let path = directory.join(NAME);
+        let path = directory.join(FILE_NAME);
         let mut text = Vec::new();
         match File::open(&path) {
             Ok(file) => {
-                file.take(MAX_BYTES).read_to_end(&mut text).map_err(IndexError::io("reading", &path))?;
+                file.take(MAX_MANIFEST_BYTES)
+                    .read_to_end(&mut text)
+                    .map_err(IndexError::io("reading", &path))?;
             }
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(IndexError::io("opening", &path)(error)),
@@ -90,7 +92,7 @@ impl Manifest {
         }
         let written: ManifestFile =
             serde_json::from_slice(told).map_err(|_| damaged("another version wrote it"))?;
-        if written.version != version() {
+        if written.version != format_version() {
             return Err(damaged("another version wrote it"));
         }
         let segments = written.segments.into_iter().map(|row| row.open(directory));
@@ -102,8 +104,8 @@ impl Manifest {
     pub(crate) fn write(&self, directory: &Path) -> Result<(), IndexError> {
         let segments = self.segments.iter().map(SegmentRow::of).collect();
         let (complete, generation) = (self.complete, self.generation);
-        let written = ManifestFile { version: version(), complete, generation, segments };
-        let path = directory.join(NEW_NAME);
+        let written = ManifestFile { version: format_version(), complete, generation, segments };
+        let path = directory.join(NEW_FILE_NAME);
         let told = serde_json::to_vec(&written)
             .map_err(|error| IndexError::io("writing", &path)(std::io::Error::other(error)))?;
         let put = || {
@@ -111,22 +113,22 @@ impl Manifest {
             file.write_all(format!("{}\n", blake3::hash(&told).to_hex()).as_bytes())?;
             file.write_all(&told)?;
             file.sync_data()?;
-            std::fs::rename(&path, directory.join(NAME))?;
+            std::fs::rename(&path, directory.join(FILE_NAME))?;
             File::open(directory)?.sync_all()
         };
         put().map_err(IndexError::io("writing", &path))
     }
 
     /// Returns the listed file names.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &std::ffi::OsStr> {
+    pub(crate) fn listed_names(&self) -> impl Iterator<Item = &std::ffi::OsStr> {
         self.segments.iter().filter_map(|living| living.segment.path().file_name())
     }
 
     /// Removes the manifest, so that the index is rebuilt.
-    pub(crate) fn forget(directory: &Path) -> Result<(), IndexError> {
-        match std::fs::remove_file(directory.join(NAME)) {
+    pub(crate) fn remove_manifest(directory: &Path) -> Result<(), IndexError> {
+        match std::fs::remove_file(directory.join(FILE_NAME)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(IndexError::io("removing", directory.join(NAME))(error))
+                Err(IndexError::io("removing", directory.join(FILE_NAME))(error))
             }
             _ => Ok(()),
         }
@@ -147,14 +149,14 @@ impl SegmentRow {
     }
 
     fn open(self, directory: &Path) -> Result<Living, IndexError> {
-        if self.name.contains('/') || !self.name.starts_with(SEGMENT) {
-            return Err(IndexError::damaged(directory.join(NAME), "it names something else"));
+        if self.name.contains('/') || !self.name.starts_with(SEGMENT_PREFIX) {
+            return Err(IndexError::damaged(directory.join(FILE_NAME), "it names something else"));
         }
         let segment = Arc::new(Segment::open(&directory.join(self.name))?);
         let mut dead = BitSet::default();
         self.dead.into_iter().filter(|file| *file < segment.files()).for_each(|file| dead.insert(file));
         let stamp = |(file, size, modified, changed, inode)| (file, Stamp { size, modified, changed, inode });
         let restamped = self.restamped.into_iter().map(stamp).collect();
-        Ok(Living::known(segment, dead, restamped, self.totals))
+        Ok(Living::from_manifest_row(segment, dead, restamped, self.totals))
     }
 }

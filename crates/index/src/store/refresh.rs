@@ -17,18 +17,18 @@ use crate::analyser::{Analyser, MAX_BYTES};
 use crate::analysis::{Content, Stamp};
 use crate::segment::{Builder, FileRecord, Id, Segment};
 use crate::snapshot::Living;
-use crate::source::{Bytes, Listed, Source};
+use crate::source::{Bytes, ListedFile, Source};
 
 /// Maximum bytes of memory of a segment being built, some two thirds of its source: all threads
 /// together, with as much again for sorting, stay under a gigabyte.
 const MAX_BUILDER_BYTES: usize = 192 << 20;
 /// Minimum number of changed files for which a second thread pays.
-const PARALLEL_FROM: usize = 16;
+const MIN_PARALLEL_FILES: usize = 16;
 /// A file modified so shortly before it was read may change again with the same time stamp, and is
 /// read once more. In nanoseconds; the kernel's clock ticks every 4 ms or less.
-const UNSETTLED: i64 = 20_000_000;
+const UNSETTLED_NANOS: i64 = 20_000_000;
 /// The same where times are whole seconds (some network file systems count in two).
-const UNSETTLED_COARSE: i64 = 2_000_000_000;
+const UNSETTLED_COARSE_NANOS: i64 = 2_000_000_000;
 
 /// Settings of a refresh.
 #[derive(Clone, Copy)]
@@ -89,7 +89,7 @@ struct StoredFile {
 /// for it.
 const PREFETCHED_FILES: usize = 16;
 /// Minimum number of read files after which freed memory is returned to the system.
-const MANY_READ: usize = 200;
+const MIN_FILES_TO_RELEASE_MEMORY: usize = 200;
 
 /// The depth of an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Index {
     /// # Errors
     /// [`IndexError`].
     pub fn refresh(&self, source: &dyn Source, options: Options<'_>) -> Result<Report, IndexError> {
-        self.follow(source, options, Depth::Whole)
+        self.refresh_to_depth(source, options, Depth::Whole)
     }
 
     /// Does the same as [`Index::refresh`] without parsing: new and changed files get only their
@@ -128,14 +128,19 @@ impl Index {
     /// # Errors
     /// [`IndexError`].
     pub fn refresh_text(&self, source: &dyn Source, options: Options<'_>) -> Result<Report, IndexError> {
-        self.follow(source, options, Depth::Text)
+        self.refresh_to_depth(source, options, Depth::Text)
     }
 
-    fn follow(&self, source: &dyn Source, options: Options<'_>, depth: Depth) -> Result<Report, IndexError> {
+    fn refresh_to_depth(
+        &self,
+        source: &dyn Source,
+        options: Options<'_>,
+        depth: Depth,
+    ) -> Result<Report, IndexError> {
         let Some(_lock) = self.lock(options.wait)? else {
             return Ok(Report { left_to_another: true, ..Report::default() });
         };
-        let mut manifest = self.current()?;
+        let mut manifest = self.read_current_manifest()?;
         let now = now();
         let listing = source.list()?;
         let mut known = places(&manifest);
@@ -149,9 +154,10 @@ impl Index {
         }
         report.gone = known.len();
         let gone: Vec<StoredFile> = known.into_values().collect();
-        let report = self.apply(&mut manifest, source, Task { changed, gone, options, depth }, report)?;
+        let report =
+            self.apply_task(&mut manifest, source, RefreshTask { changed, gone, options, depth }, report)?;
         self.merge_segments(&mut manifest, MergeOccasion::WhenIdle)?;
-        if report.read > MANY_READ {
+        if report.read > MIN_FILES_TO_RELEASE_MEMORY {
             release_freed_memory();
         }
         Ok(report)
@@ -172,7 +178,7 @@ impl Index {
         let Some(_lock) = self.lock(options.wait)? else {
             return Ok(Report { left_to_another: true, ..Report::default() });
         };
-        let mut manifest = self.current()?;
+        let mut manifest = self.read_current_manifest()?;
         let now = now();
         let (mut changed, mut gone) = (Vec::new(), Vec::new());
         for path in paths {
@@ -181,14 +187,14 @@ impl Index {
                 Some(stamp)
                     if place.is_some_and(|place| place.stamp == stamp && place.suffices(Depth::Whole)) => {}
                 Some(stamp) => {
-                    changed.push((settled_stamp(Listed { path: path.clone(), stamp }, now), place))
+                    changed.push((settled_stamp(ListedFile { path: path.clone(), stamp }, now), place))
                 }
                 None => gone.extend(place),
             }
         }
         let report = Report { gone: gone.len(), ..Report::default() };
-        let task = Task { changed, gone, options, depth: Depth::Whole };
-        let report = self.apply(&mut manifest, source, task, report)?;
+        let task = RefreshTask { changed, gone, options, depth: Depth::Whole };
+        let report = self.apply_task(&mut manifest, source, task, report)?;
         self.merge_segments(&mut manifest, MergeOccasion::DuringUpdate)?;
         Ok(report)
     }
@@ -200,7 +206,7 @@ impl Index {
     /// [`IndexError`].
     pub fn merge_small_segments(&self) -> Result<(), IndexError> {
         let done = match self.lock(false)? {
-            Some(_lock) => self.merge_segments(&mut self.current()?, MergeOccasion::WhenIdle),
+            Some(_lock) => self.merge_segments(&mut self.read_current_manifest()?, MergeOccasion::WhenIdle),
             None => Ok(()),
         };
         self.release_memory();
@@ -215,31 +221,31 @@ impl Index {
     }
 
     /// Reads the manifest, whoever wrote it.
-    fn current(&self) -> Result<Manifest, IndexError> {
+    fn read_current_manifest(&self) -> Result<Manifest, IndexError> {
         match Manifest::read(&self.directory) {
             Err(IndexError::Damaged { .. }) => {
-                Manifest::forget(&self.directory)?;
+                Manifest::remove_manifest(&self.directory)?;
                 Ok(Manifest::default())
             }
             other => other,
         }
     }
 
-    fn apply(
+    fn apply_task(
         &self,
         manifest: &mut Manifest,
         source: &dyn Source,
-        task: Task<'_>,
+        task: RefreshTask<'_>,
         mut report: Report,
     ) -> Result<Report, IndexError> {
-        let Task { changed, gone, options, depth } = task;
+        let RefreshTask { changed, gone, options, depth } = task;
         let was_complete = manifest.complete;
         mark_dead(manifest, &gone);
         if changed.is_empty() && gone.is_empty() {
             if !was_complete && depth == Depth::Whole {
                 manifest.complete = true;
                 self.publish(manifest)?;
-            } else if self.state().generation != manifest.generation {
+            } else if self.lock_state().generation != manifest.generation {
                 self.show_manifest(manifest);
             }
             return Ok(report);
@@ -270,8 +276,8 @@ impl Index {
 }
 
 /// The work to do.
-struct Task<'a> {
-    changed: Vec<(Listed, Option<StoredFile>)>,
+struct RefreshTask<'a> {
+    changed: Vec<(ListedFile, Option<StoredFile>)>,
     gone: Vec<StoredFile>,
     options: Options<'a>,
     depth: Depth,
@@ -283,7 +289,7 @@ struct RefreshWork<'a> {
     source: &'a dyn Source,
     options: Options<'a>,
     depth: Depth,
-    changed: &'a [(Listed, Option<StoredFile>)],
+    changed: &'a [(ListedFile, Option<StoredFile>)],
     next: AtomicUsize,
     done: AtomicUsize,
     shared: Mutex<RefreshState<'a>>,
@@ -310,7 +316,7 @@ struct Own {
 
 impl<'a> RefreshWork<'a> {
     fn run(&self) {
-        let threads = if self.changed.len() < PARALLEL_FROM { 1 } else { self.options.threads.get() };
+        let threads = if self.changed.len() < MIN_PARALLEL_FILES { 1 } else { self.options.threads.get() };
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|| self.thread());
@@ -320,7 +326,7 @@ impl<'a> RefreshWork<'a> {
     }
 
     fn thread(&self) {
-        let analyst = Analyser::redacting(Arc::clone(&self.index.redactor));
+        let analyst = Analyser::with_redactor(Arc::clone(&self.index.redactor));
         let mut own = Own { analyst, ..Own::default() };
         while !self.options.stop.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
@@ -328,7 +334,7 @@ impl<'a> RefreshWork<'a> {
             self.prefetch(next);
             let read = self.read(&mut own, listed, *place);
             let read = read.and_then(|()| {
-                if own.builder.weight() > MAX_BUILDER_BYTES { self.flush(&mut own) } else { Ok(()) }
+                if own.builder.memory_bytes() > MAX_BUILDER_BYTES { self.flush(&mut own) } else { Ok(()) }
             });
             if let Err(error) = read {
                 self.fail(error);
@@ -345,7 +351,7 @@ impl<'a> RefreshWork<'a> {
 
     /// Prefetches files that come after the one at this position.
     fn prefetch(&self, next: usize) {
-        if self.changed.len() < PARALLEL_FROM {
+        if self.changed.len() < MIN_PARALLEL_FILES {
             return;
         }
         let ahead = if next == 0 {
@@ -368,8 +374,8 @@ impl<'a> RefreshWork<'a> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, own: &mut Own, listed: &Listed, place: Option<StoredFile>) -> Result<(), IndexError> {
-        let Listed { path, stamp } = listed;
+    fn read(&self, own: &mut Own, listed: &ListedFile, place: Option<StoredFile>) -> Result<(), IndexError> {
+        let ListedFile { path, stamp } = listed;
         let facts = match self.source.read(path) {
             Ok(Bytes::Whole(bytes)) => {
                 own.bytes += bytes.len() as u64;
@@ -383,7 +389,7 @@ impl<'a> RefreshWork<'a> {
                     Depth::Whole => own.analyst.analyse(path, *stamp, &bytes),
                 }
             }
-            Ok(Bytes::TooLong) => own.analyst.unread(path, *stamp, Content::Huge),
+            Ok(Bytes::TooLong) => own.analyst.describe_unread(path, *stamp, Content::Huge),
             // The file has been deleted since it was listed; the next refresh sees that.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 own.replaced.extend(place);
@@ -391,7 +397,7 @@ impl<'a> RefreshWork<'a> {
             }
             Err(_) => {
                 own.unreadable += 1;
-                own.analyst.unread(path, *stamp, Content::Unreadable)
+                own.analyst.describe_unread(path, *stamp, Content::Unreadable)
             }
         };
         own.builder.add(&facts)?;
@@ -466,10 +472,10 @@ fn now() -> i64 {
 
 /// Returns a stamp by which a later change will be noticed: an impossible one for a file that was
 /// modified just now.
-fn settled_stamp(mut listed: Listed, now: i64) -> Listed {
+fn settled_stamp(mut listed: ListedFile, now: i64) -> ListedFile {
     let latest = listed.stamp.modified.max(listed.stamp.changed);
     let coarse = listed.stamp.modified % 1_000_000_000 == 0 && listed.stamp.changed % 1_000_000_000 == 0;
-    if latest > now - if coarse { UNSETTLED_COARSE } else { UNSETTLED } {
+    if latest > now - if coarse { UNSETTLED_COARSE_NANOS } else { UNSETTLED_NANOS } {
         listed.stamp.modified = i64::MIN;
     }
     listed

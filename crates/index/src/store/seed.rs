@@ -22,7 +22,7 @@ impl Index {
             return Ok(());
         }
         let manifest = Manifest::read(from)?;
-        for name in manifest.names() {
+        for name in manifest.listed_names() {
             let to = directory.join(name);
             // A file that a crash left under this name is unused.
             std::fs::remove_file(&to).ok();

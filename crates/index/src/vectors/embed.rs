@@ -14,7 +14,7 @@ use super::quantise::{Quantised, quantise};
 use super::store::{Fresh, Vectors};
 use super::view::embeddable_files;
 use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, MAX_VECTORS, beginning, checked};
-use crate::analyser::{Lines, text};
+use crate::analyser::{LineStarts, text_without_secrets};
 use crate::source::{Bytes, Source};
 use crate::{IndexError, Snapshot};
 
@@ -214,12 +214,12 @@ impl EmbeddingRun<'_> {
                 return;
             }
         };
-        let text = text(&bytes, self.options.redactor);
-        let lines = Lines::of(&text);
+        let text = text_without_secrets(&bytes, self.options.redactor);
+        let lines = LineStarts::of_text(&text);
         let mut chunks = Vec::with_capacity(file.places.len());
         for (first_line, count) in &file.places {
             let (first_line, count) = (*first_line, *count);
-            let chunk = beginning(lines.text(&text, first_line..first_line.saturating_add(count)));
+            let chunk = beginning(lines.text_of_lines(&text, first_line..first_line.saturating_add(count)));
             let key = self.key(chunk);
             chunks.push(Stretch { first_line, lines: count, key });
             let has = self.known.contains_key(&key)

@@ -14,7 +14,7 @@ use memmap2::Mmap;
 use super::MAX_DIMENSIONS;
 use super::dot::stride;
 use crate::IndexError;
-use crate::segment::map;
+use crate::segment::map_file;
 
 const MAGIC: [u8; 8] = *b"JMVECTOR";
 /// Incremented with each change of the format or its meaning.
@@ -84,7 +84,7 @@ impl VectorPart {
     pub(super) fn open(path: &Path, model: &[u8; 32]) -> Result<Self, IndexError> {
         let damaged = |what| IndexError::damaged(path, what);
         let file = File::open(path).map_err(IndexError::io("opening", path))?;
-        let map = map(&file).map_err(IndexError::io("mapping", path))?;
+        let map = map_file(&file).map_err(IndexError::io("mapping", path))?;
         let header = map.get(..HEADER).ok_or_else(|| damaged("it is too short"))?;
         let (told, own) = header.split_at_checked(HEADER - SUM).unwrap_or_default();
         let head = Header::read(told).ok_or_else(|| damaged("it isn't one"))?;

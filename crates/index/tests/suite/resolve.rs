@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use journeyman_index::graph::resolve::{ImportTarget, PathSet, PlaceKey, Settings, resolve, touched};
+use journeyman_index::graph::resolve::{
+    ImportTarget, PathSet, PlaceKey, Settings, keys_changed_by, resolve_imports,
+};
 use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use proptest::prelude::*;
@@ -382,11 +384,11 @@ fn imports_and_the_files_that_they_mean() {
     for case in CASES {
         let paths = PathSet::new(case.files.iter().copied());
         let mut settings = Settings::default();
-        case.settings.iter().for_each(|(path, text)| settings.put(path, text));
+        case.settings.iter().for_each(|(path, text)| settings.read_settings(path, text));
         for (path, text, expected) in case.imports {
             let facts = analyse(case.language, text).unwrap();
             assert!(!facts.imports.is_empty(), "{:?} {text}", case.language);
-            let edges = resolve(path, case.language, &facts.imports, &paths, &settings);
+            let edges = resolve_imports(path, case.language, &facts.imports, &paths, &settings);
             let all: Vec<String> = edges.meant.iter().flat_map(meant).collect();
             assert_eq!(all, *expected, "{:?} {path}: {text}", case.language);
         }
@@ -399,16 +401,16 @@ fn imports_and_the_files_that_they_mean() {
 fn changed_imports_had_looked_up_the_changed_place() {
     for case in CASES {
         let mut settings = Settings::default();
-        case.settings.iter().for_each(|(path, text)| settings.put(path, text));
+        case.settings.iter().for_each(|(path, text)| settings.read_settings(path, text));
         for gone in case.files {
             let all = PathSet::new(case.files.iter().copied());
             let mut fewer = all.clone();
             fewer.remove(gone);
             for (path, text, _) in case.imports {
                 let imports = analyse(case.language, text).unwrap().imports;
-                let with = resolve(path, case.language, &imports, &all, &settings);
-                let without = resolve(path, case.language, &imports, &fewer, &settings);
-                let touched: BTreeSet<PlaceKey> = touched(gone).collect();
+                let with = resolve_imports(path, case.language, &imports, &all, &settings);
+                let without = resolve_imports(path, case.language, &imports, &fewer, &settings);
+                let touched: BTreeSet<PlaceKey> = keys_changed_by(gone).collect();
                 let looked = |keys: &[PlaceKey]| keys.iter().any(|key| touched.contains(key));
                 if with.meant != without.meant {
                     assert!(looked(&with.looked) && looked(&without.looked), "{gone} {path}: {text}");
@@ -426,23 +428,23 @@ fn removing_settings_undoes_adding_them() {
     for case in CASES {
         let mut settings = Settings::default();
         for (path, text) in case.settings {
-            assert!(!Settings::concerns(path).is_empty(), "{path}");
-            settings.put(path, text);
-            settings.put(path, "no { settings");
-            settings.remove(path);
+            assert!(!Settings::languages_of(path).is_empty(), "{path}");
+            settings.read_settings(path, text);
+            settings.read_settings(path, "no { settings");
+            settings.remove_settings(path);
         }
         assert_eq!(settings, Settings::default());
     }
-    assert!(Settings::concerns("src/main.rs").is_empty());
+    assert!(Settings::languages_of("src/main.rs").is_empty());
 }
 
 #[test]
 fn a_configuration_that_extends_itself_ends() {
     let mut settings = Settings::default();
-    settings.put("tsconfig.json", "{\"extends\": [\"./tsconfig.json\", \"./a\"]}");
-    settings.put("a.json", "{}");
+    settings.read_settings("tsconfig.json", "{\"extends\": [\"./tsconfig.json\", \"./a\"]}");
+    settings.read_settings("a.json", "{}");
     let imports = analyse(Language::TypeScript, "import 'x';").unwrap().imports;
-    let edges = resolve("a.ts", Language::TypeScript, &imports, &PathSet::new(["a.ts"]), &settings);
+    let edges = resolve_imports("a.ts", Language::TypeScript, &imports, &PathSet::new(["a.ts"]), &settings);
     assert_eq!(edges.meant, [ImportTarget::Package("x".to_owned())]);
 }
 
@@ -462,11 +464,11 @@ proptest! {
         let paths = PathSet::new([path.as_str(), "a/b.rs", "a/__init__.py", "src/a/b.ts", "a/b/c.java", "c.h"]);
         let mut settings = Settings::default();
         for name in ["Cargo.toml", "a/package.json", "tsconfig.json", "go.mod", "composer.json"] {
-            settings.put(name, &text);
+            settings.read_settings(name, &text);
         }
         let import = journeyman_syntax::imports::Import { target, names, line: 1, up, relative };
         for language in Language::ALL {
-            let edges = resolve(&path, *language, std::slice::from_ref(&import), &paths, &settings);
+            let edges = resolve_imports(&path, *language, std::slice::from_ref(&import), &paths, &settings);
             prop_assert_eq!(edges.meant.len(), 1);
             for file in edges.files() {
                 prop_assert!(file != path && journeyman_index::graph::resolve::Paths::has(&paths, file));

@@ -2,7 +2,7 @@
 
 use journeyman_index::analyser::Analyser;
 use journeyman_index::analysis::Stamp;
-use journeyman_index::query::{Answer, Context, Corpus, Match, Memory, Query, Searcher, Signal};
+use journeyman_index::query::{Answer, Context, Corpus, Match, MemoryCorpus, Query, Searcher, Signal};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::RelPath;
 
@@ -27,8 +27,8 @@ const FILES: &[(&str, &str)] = &[
     ("src/日本.py", "# 検索エンジンを作る\ndef f():\n    pass\n"),
 ];
 
-fn tree(order: impl IntoIterator<Item = usize>) -> Memory {
-    let (mut analyst, mut memory) = (Analyser::new(), Memory::new());
+fn tree(order: impl IntoIterator<Item = usize>) -> MemoryCorpus {
+    let (mut analyst, mut memory) = (Analyser::new(), MemoryCorpus::new());
     for place in order {
         let (path, text) = FILES[place];
         memory.add(analyst.analyse(&RelPath::parse(path).unwrap(), Stamp::default(), text.as_bytes()));
@@ -36,7 +36,7 @@ fn tree(order: impl IntoIterator<Item = usize>) -> Memory {
     memory
 }
 
-fn ask(corpus: &Memory, text: &str) -> Answer {
+fn ask(corpus: &MemoryCorpus, text: &str) -> Answer {
     let query = Query::new(text, &mut Tokenizer::new());
     Searcher::new().search(corpus, None, &query, Context::default(), 20)
 }
@@ -114,7 +114,7 @@ fn a_name_finds_its_definitions() {
 
 #[test]
 fn exact_names_come_before_similar_ones() {
-    let (mut analyst, mut memory) = (Analyser::new(), Memory::new());
+    let (mut analyst, mut memory) = (Analyser::new(), MemoryCorpus::new());
     let names =
         ["compactorStyle", "reparse", "purse", "PARSE", "parse", "parse_all", "explainersNode", "put_arse"];
     let text: String = names.iter().map(|name| format!("def {name}():\n    pass\n\n")).collect();

@@ -9,11 +9,11 @@ use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::seen::{ALL, UNNAMED};
-use crate::graph::names::{Role, role};
+use super::seen::{ALL_NAMES, UNNAMED_SYMBOL};
+use crate::graph::names::{NameRole, role_of_kind};
 
 /// Maximum product of compared lines of both texts: the time grows with it where nothing is equal.
-const MAX_LINES: usize = 20_000;
+const MAX_LINE_PRODUCT: usize = 20_000;
 
 /// The changed part of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,14 +36,14 @@ impl ChangedPart {
         let head = old.iter().zip(&new).take_while(same).count();
         let tail = old.iter().skip(head).rev().zip(new.iter().skip(head).rev()).take_while(same).count();
         let (old, new) = (old.get(head..old.len() - tail)?, new.get(head..new.len() - tail)?);
-        if old.len() + new.len() > MAX_LINES {
+        if old.len() + new.len() > MAX_LINE_PRODUCT {
             return None;
         }
         let mut part = Self::default();
         let mut lost = Vec::new();
         // Parsed on demand only.
         let is = LazyCell::new(|| analysis::analyse(language, after).ok());
-        let inside = if comment(language) == "#" { definitions(is.as_ref()) } else { Vec::new() };
+        let inside = if comment_sign(language) == "#" { definition_lines(is.as_ref()) } else { Vec::new() };
         for change in capture_diff_slices(Algorithm::Myers, old, new) {
             if matches!(change, DiffOp::Equal { .. }) {
                 continue;
@@ -51,7 +51,7 @@ impl ChangedPart {
             for at in change.new_range() {
                 let line = u32::try_from(head + at + 1).ok()?;
                 let within = inside.iter().any(|lines| lines.contains(&line));
-                if !new.get(at).is_some_and(|text| says_something(language, text, within)) {
+                if !new.get(at).is_some_and(|text| is_significant_line(language, text, within)) {
                     continue;
                 }
                 match part.lines.last_mut().filter(|last| last.end() + 1 == line) {
@@ -59,29 +59,35 @@ impl ChangedPart {
                     None => part.lines.push(line..=line),
                 }
             }
-            let counts = |text: &&str| says_something(language, text, false);
+            let counts = |text: &&str| is_significant_line(language, text, false);
             let old_lines = change.old_range().filter(|at| old.get(*at).is_some_and(counts));
             lost.extend(old_lines.filter_map(|at| u32::try_from(head + at + 1).ok()));
         }
         if !lost.is_empty() {
             let was = analysis::analyse(language, before).ok()?;
-            part.lose(&was, is.as_ref()?, before, &lost)?;
+            part.add_lost_lines(&was, is.as_ref()?, before, &lost)?;
         }
         Some(part)
     }
 
     /// Adds the effect of lost lines; `None` if it can't be told.
-    fn lose(&mut self, was: &SyntaxAnalysis, is: &SyntaxAnalysis, before: &str, lost: &[u32]) -> Option<()> {
+    fn add_lost_lines(
+        &mut self,
+        was: &SyntaxAnalysis,
+        is: &SyntaxAnalysis,
+        before: &str,
+        lost: &[u32],
+    ) -> Option<()> {
         let mut now: HashMap<String, u32> = HashMap::new();
         for symbol in &is.symbols {
             now.entry(symbol.path()).or_insert(symbol.name_line);
         }
-        let before = Before::new(was, is, before);
+        let before = ImportsBefore::new(was, is, before);
         for line in lost {
             let innermost = was.symbols.iter().rev().find(|symbol| {
                 symbol.lines.contains(line)
                     && !symbol.local
-                    && role(symbol.kind).is_some_and(|role| role != Role::Extended)
+                    && role_of_kind(symbol.kind).is_some_and(|role| role != NameRole::Extended)
             });
             let Some(symbol) = innermost else {
                 self.gone.extend(before.imported_at(*line)?);
@@ -103,7 +109,7 @@ impl ChangedPart {
 }
 
 /// The imports of a file.
-struct Before<'a> {
+struct ImportsBefore<'a> {
     lines: Vec<&'a str>,
     imports: &'a [Import],
     /// The lines in which a name is used, ascending.
@@ -112,7 +118,7 @@ struct Before<'a> {
     still: HashSet<&'a str>,
 }
 
-impl<'a> Before<'a> {
+impl<'a> ImportsBefore<'a> {
     fn new(was: &'a SyntaxAnalysis, is: &'a SyntaxAnalysis, text: &'a str) -> Self {
         let mut uses: HashMap<&str, Vec<u32>> = HashMap::new();
         for reference in &was.references {
@@ -135,7 +141,7 @@ impl<'a> Before<'a> {
         let is_here = import.line == line || import.names.iter().any(|name| stands(name) == line);
         let text = self.lines.get((line as usize).checked_sub(1)?)?;
         let renames = text.split_whitespace().any(|word| word == "as");
-        let is_named = |name: &String| name != ALL && name != UNNAMED;
+        let is_named = |name: &String| name != ALL_NAMES && name != UNNAMED_SYMBOL;
         if !is_here || renames || import.names.is_empty() || !import.names.iter().all(is_named) {
             return None;
         }
@@ -152,13 +158,13 @@ impl<'a> Before<'a> {
 
 /// Returns the lines of definitions in which apparent comments may be text: `#` also begins a
 /// heading.
-fn definitions(facts: Option<&SyntaxAnalysis>) -> Vec<Range<u32>> {
+fn definition_lines(facts: Option<&SyntaxAnalysis>) -> Vec<Range<u32>> {
     let symbols = facts.into_iter().flat_map(|facts| &facts.symbols);
     symbols.map(|symbol| symbol.name_line..symbol.lines.end).collect()
 }
 
 /// Returns the comment sign of a language.
-fn comment(language: Language) -> &'static str {
+fn comment_sign(language: Language) -> &'static str {
     match language {
         Language::Python | Language::Ruby | Language::Bash => "#",
         Language::Lua => "--",
@@ -168,10 +174,10 @@ fn comment(language: Language) -> &'static str {
 
 /// Returns true for a line with more than a comment. `//go:build` and `#!` count, because tools
 /// read them.
-fn says_something(language: Language, line: &str, within: bool) -> bool {
+fn is_significant_line(language: Language, line: &str, within: bool) -> bool {
     let line = line.trim_start();
     let is_comment =
-        line.starts_with(comment(language)) && !line.starts_with("//go:") && !line.starts_with("#!");
+        line.starts_with(comment_sign(language)) && !line.starts_with("//go:") && !line.starts_with("#!");
     !line.is_empty() && (within || !is_comment)
 }
 
@@ -238,7 +244,8 @@ class Three:
 
     #[test]
     fn unclear_differences_mean_the_whole_file() {
-        let long = |word: &str| (0..MAX_LINES).map(|line| format!("{word} = {line}\n")).collect::<String>();
+        let long =
+            |word: &str| (0..MAX_LINE_PRODUCT).map(|line| format!("{word} = {line}\n")).collect::<String>();
         assert_eq!(ChangedPart::between(Language::Python, &long("a"), &long("b")), None);
         assert_eq!(ChangedPart::between(Language::Python, "print(1)\n", ""), None);
         for lost in ["import a\n", "from a import *\n", "from a import b as c\n", "from a import b\nb()\n"] {

@@ -11,7 +11,7 @@ use super::symbols::Symbols;
 use crate::Snapshot;
 use crate::analysis::Content;
 use crate::bit_set::BitSet;
-use crate::graph::names::{Role, role};
+use crate::graph::names::{NameRole, role_of_kind};
 use crate::graph::resolve::{last, parent};
 use crate::graph::{Edge, Graph, names};
 
@@ -19,20 +19,20 @@ use crate::graph::{Edge, Graph, names};
 const MAX_SYMBOLS: u32 = 10_000;
 /// Maximum definers of a name, and definitions that are examined for them.
 const MAX_DEFINERS: usize = 64;
-const MAX_LOOKED_AT: usize = 1_000;
+const MAX_EXAMINED_DEFINITIONS: usize = 1_000;
 /// Maximum import steps behind a file when its purpose for an importer is determined.
-const BEHIND: u32 = 3;
+const MAX_STEPS_BEHIND: u32 = 3;
 /// Maximum files behind a file.
-const MAX_BEHIND: usize = 5_000;
+const MAX_FILES_BEHIND: usize = 5_000;
 /// Maximum aliases under which a file re-exports names.
-const MAX_RENAMED: usize = 200;
+const MAX_ALIASES: usize = 200;
 /// If a name has this many times more users than the file has importers, the importers are searched
 /// instead.
-const FEW: usize = 8;
+const MANY_USERS_FACTOR: usize = 8;
 /// Marker for importing all names.
-pub(super) const ALL: &str = "*";
+pub(super) const ALL_NAMES: &str = "*";
 /// Marker for a symbol without a name of its own.
-pub(super) const UNNAMED: &str = "default";
+pub(super) const UNNAMED_SYMBOL: &str = "default";
 
 /// The files that see one file's names.
 #[derive(Debug, Default)]
@@ -47,20 +47,20 @@ pub(super) struct Viewers {
 
 impl Viewers {
     /// Returns whether a file sees the names, and through which file.
-    pub(super) fn by(&self, file: u32) -> Option<Option<u32>> {
+    pub(super) fn seen_through(&self, file: u32) -> Option<Option<u32>> {
         self.by.get(&file).copied()
     }
 
     /// Returns the files that re-export the names to a file, one after the other, the nearest to it
     /// first.
-    pub(super) fn way(&self, file: u32) -> impl Iterator<Item = u32> {
-        std::iter::successors(self.by(file).flatten(), |hub| self.by(*hub).flatten())
+    pub(super) fn reexport_way(&self, file: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.seen_through(file).flatten(), |hub| self.seen_through(*hub).flatten())
     }
 }
 
 /// A name beside an import, without a definition: a possible alias of the import's listed names.
 #[derive(Debug)]
-pub(super) struct Renamed {
+pub(super) struct AliasName {
     pub(super) name: String,
     /// The names that the import lists.
     pub(super) of: Vec<String>,
@@ -71,13 +71,13 @@ pub(super) type Aliases = HashMap<String, Vec<(u32, String)>>;
 
 /// The definers and users of a name.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct NameUses {
     pub(super) definers: Vec<u32>,
     /// By file, with the lines.
     users: Vec<(u32, Vec<u32>)>,
 }
 
-impl Named {
+impl NameUses {
     /// Returns the lines in which a file uses it.
     pub(super) fn lines_in(&self, file: u32) -> &[u32] {
         let at = self.users.binary_search_by_key(&file, |(user, _)| *user).ok();
@@ -87,7 +87,7 @@ impl Named {
     /// Returns the users that see a file's names, and that file, if it uses the name itself.
     pub(super) fn users_among<'a>(&'a self, file: u32, seen: &'a Viewers) -> Vec<&'a (u32, Vec<u32>)> {
         // For a very common name, the files that see it are searched, if they are few.
-        if seen.files.len() * FEW < self.users.len() {
+        if seen.files.len() * MANY_USERS_FACTOR < self.users.len() {
             let mut files = seen.files.clone();
             files.push(file);
             files.sort_unstable();
@@ -111,9 +111,9 @@ pub(super) struct ImpactCache<'a> {
     seen: HashMap<u32, Rc<Viewers>>,
     names: HashMap<u32, Rc<HashSet<String>>>,
     behind: HashMap<u32, Rc<BitSet>>,
-    renamed: HashMap<u32, Rc<Vec<Renamed>>>,
+    renamed: HashMap<u32, Rc<Vec<AliasName>>>,
     aliases: HashMap<u32, Rc<Aliases>>,
-    named: HashMap<String, Rc<Named>>,
+    named: HashMap<String, Rc<NameUses>>,
     /// Number of steps through re-exporting files.
     pub(super) handed: usize,
 }
@@ -144,16 +144,16 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns a file's family of languages.
-    pub(super) fn family(&self, file: u32) -> Option<u8> {
-        names::family(self.graph.node(file)?.language)
+    pub(super) fn family_of(&self, file: u32) -> Option<u8> {
+        names::language_family(self.graph.node(file)?.language)
     }
 
     /// Returns a file's symbols; `None` if names say nothing about it.
-    pub(super) fn symbols(&mut self, file: u32) -> Option<Rc<Symbols>> {
+    pub(super) fn symbols_of(&mut self, file: u32) -> Option<Rc<Symbols>> {
         if let Some(known) = self.symbols.get(&file) {
             return known.clone();
         }
-        let node = self.graph.node(file).filter(|node| names::family(node.language).is_some());
+        let node = self.graph.node(file).filter(|node| names::language_family(node.language).is_some());
         let view = node.and_then(|node| self.snapshot.file(node.file));
         let symbols = view
             .filter(|view| view.record.content == Content::Text)
@@ -163,7 +163,7 @@ impl<'a> ImpactCache<'a> {
         symbols
     }
 
-    pub(super) fn imports(&mut self, file: u32) -> Rc<Vec<Import>> {
+    pub(super) fn imports_of(&mut self, file: u32) -> Rc<Vec<Import>> {
         let (graph, snapshot) = (self.graph, self.snapshot);
         let read = || {
             let view = snapshot.file(graph.node(file)?.file)?;
@@ -174,18 +174,20 @@ impl<'a> ImpactCache<'a> {
 
     /// Returns true if an import on a line brings in something without a name.
     pub(super) fn brings_unnamed(&mut self, file: u32, line: u32) -> bool {
-        let imports = self.imports(file);
-        imports.iter().any(|import| import.line == line && import.names.iter().any(|name| name == UNNAMED))
+        let imports = self.imports_of(file);
+        imports
+            .iter()
+            .any(|import| import.line == line && import.names.iter().any(|name| name == UNNAMED_SYMBOL))
     }
 
     /// Returns true if a file imports all names of another one.
     pub(super) fn brings_all(&mut self, file: u32) -> bool {
-        self.imports(file).iter().any(is_whole)
+        self.imports_of(file).iter().any(imports_everything)
     }
 
     /// Returns those of a name's lines in a file that only import it.
     pub(super) fn imported_at(&mut self, file: u32, name: &str, lines: &[u32]) -> Vec<u32> {
-        let (imports, ends) = (self.imports(file), self.ends(file));
+        let (imports, ends) = (self.imports_of(file), self.import_end_lines(file));
         let lists = |import: &Import| {
             import.names.iter().any(|listed| listed == name)
                 || import.target.split(['.', ':', '/']).any(|part| part == name)
@@ -198,18 +200,18 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns the last lines of a file's imports: a listed name is at its first use from there on.
-    pub(super) fn ends(&mut self, file: u32) -> Rc<Vec<u32>> {
+    pub(super) fn import_end_lines(&mut self, file: u32) -> Rc<Vec<u32>> {
         if let Some(known) = self.ends.get(&file) {
             return Rc::clone(known);
         }
-        let imports = self.imports(file);
+        let imports = self.imports_of(file);
         let mut ends = Vec::with_capacity(imports.len());
         for import in imports.iter() {
             let reach = u32::try_from(import.names.len()).unwrap_or(u32::MAX);
             let farthest = import.line.saturating_add(reach);
             let mut end = import.line;
             for name in import.names.iter() {
-                let named = self.named(name);
+                let named = self.definers_and_users(name);
                 let lines = named.lines_in(file);
                 let first = lines.iter().copied().find(|line| *line >= import.line);
                 end = end.max(first.filter(|line| *line <= farthest).unwrap_or(0));
@@ -223,14 +225,16 @@ impl<'a> ImpactCache<'a> {
 
     /// Returns the names by which users enter a file: its definitions, and its own name as a
     /// module.
-    fn names(&mut self, file: u32) -> Rc<HashSet<String>> {
+    fn entry_names_of(&mut self, file: u32) -> Rc<HashSet<String>> {
         if let Some(known) = self.names.get(&file) {
             return Rc::clone(known);
         }
-        let mut names = HashSet::from([module(self.graph.path(file)).to_owned()]);
-        if let Some(symbols) = self.symbols(file) {
+        let mut names = HashSet::from([module_name(self.graph.path(file)).to_owned()]);
+        if let Some(symbols) = self.symbols_of(file) {
             for (own, symbol) in symbols.iter() {
-                if role(symbol.kind).is_some_and(|role| role != Role::Member) && symbols.is_own(own) {
+                if role_of_kind(symbol.kind).is_some_and(|role| role != NameRole::Member)
+                    && symbols.is_own(own)
+                {
                     names.insert(symbol.name.clone());
                 }
             }
@@ -241,7 +245,7 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns true if other files can get another file's names through a file.
-    pub(super) fn hands_on(&mut self, file: u32, other: u32) -> bool {
+    pub(super) fn reexports_from(&mut self, file: u32, other: u32) -> bool {
         match self.graph.node(file).and_then(|node| node.language) {
             Some(
                 Language::Rust
@@ -250,9 +254,9 @@ impl<'a> ImpactCache<'a> {
                 | Language::TypeScript
                 | Language::Tsx,
             ) => {
-                let names = self.names(other);
+                let names = self.entry_names_of(other);
                 let lists = |import: &Import| import.names.iter().any(|name| names.contains(name));
-                self.imports(file).iter().any(|import| is_whole(import) || lists(import))
+                self.imports_of(file).iter().any(|import| imports_everything(import) || lists(import))
             }
             Some(
                 Language::C | Language::Cpp | Language::Ruby | Language::Php | Language::Lua | Language::Bash,
@@ -262,16 +266,16 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns the files that see a file's names.
-    pub(super) fn seen(&mut self, file: u32) -> Rc<Viewers> {
+    pub(super) fn viewers_of(&mut self, file: u32) -> Rc<Viewers> {
         if let Some(known) = self.seen.get(&file) {
             return Rc::clone(known);
         }
-        let (graph, family) = (self.graph, self.family(file));
+        let (graph, family) = (self.graph, self.family_of(file));
         let mut seen = Viewers::default();
         let mut level: Vec<u32> = Vec::new();
-        for edge in graph.back(file).iter().filter(|edge| edge.depends()) {
+        for edge in graph.back(file).iter().filter(|edge| edge.is_dependency()) {
             seen.by.insert(edge.to, None);
-            if edge.line > 0 && self.hands_on(edge.to, file) {
+            if edge.line > 0 && self.reexports_from(edge.to, file) {
                 level.push(edge.to);
             }
         }
@@ -281,11 +285,11 @@ impl<'a> ImpactCache<'a> {
                 for edge in graph.importers(*hub) {
                     self.handed += 1;
                     let to = edge.to;
-                    if to == file || seen.by.contains_key(&to) || self.family(to) != family {
+                    if to == file || seen.by.contains_key(&to) || self.family_of(to) != family {
                         continue;
                     }
                     seen.by.insert(to, Some(*hub));
-                    if self.hands_on(to, file) {
+                    if self.reexports_from(to, file) {
                         next.push(to);
                     }
                 }
@@ -312,19 +316,19 @@ impl<'a> ImpactCache<'a> {
         if !behind {
             return false;
         }
-        let files = self.behind(other);
+        let files = self.files_behind(other);
         graph.edges(file).iter().filter(wanted).any(|edge| edge.line == 0 && files.contains(edge.to))
     }
 
     /// Returns the files that one imports, and those that these import.
-    fn behind(&mut self, file: u32) -> Rc<BitSet> {
+    fn files_behind(&mut self, file: u32) -> Rc<BitSet> {
         let graph = self.graph;
         let look = || {
             let (mut files, mut level, mut count) = (BitSet::default(), vec![file], 0);
-            for _ in 0..BEHIND {
+            for _ in 0..MAX_STEPS_BEHIND {
                 for here in std::mem::take(&mut level) {
                     for edge in graph.edges(here).iter().filter(|edge| edge.line > 0) {
-                        if count < MAX_BEHIND && !files.contains(edge.to) {
+                        if count < MAX_FILES_BEHIND && !files.contains(edge.to) {
                             files.insert(edge.to);
                             level.push(edge.to);
                             count += 1;
@@ -338,18 +342,18 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns the definers and users of a name.
-    pub(super) fn named(&mut self, name: &str) -> Rc<Named> {
+    pub(super) fn definers_and_users(&mut self, name: &str) -> Rc<NameUses> {
         if let Some(known) = self.named.get(name) {
             return Rc::clone(known);
         }
-        let definers = self.definers(name);
-        let named = Rc::new(Named { definers, users: self.uses(name) });
+        let definers = self.definers_of(name);
+        let named = Rc::new(NameUses { definers, users: self.users_of(name) });
         self.named.insert(name.to_owned(), Rc::clone(&named));
         named
     }
 
     /// Returns the files that define a name.
-    fn definers(&mut self, name: &str) -> Vec<u32> {
+    fn definers_of(&mut self, name: &str) -> Vec<u32> {
         let mut places: Vec<(u32, u32)> = Vec::new();
         self.snapshot.defined(name, |symbol| {
             if let Some((file, own)) = self.snapshot.place_of_symbol(symbol)
@@ -359,13 +363,13 @@ impl<'a> ImpactCache<'a> {
             }
         });
         places.sort_unstable();
-        places.truncate(MAX_LOOKED_AT);
+        places.truncate(MAX_EXAMINED_DEFINITIONS);
         let mut definers: Vec<u32> = Vec::new();
         for (file, own) in places {
             if definers.last() == Some(&file) {
                 continue;
             }
-            let defines = self.symbols(file).is_some_and(|symbols| symbols.defines(own, name));
+            let defines = self.symbols_of(file).is_some_and(|symbols| symbols.defines(own, name));
             if defines {
                 definers.push(file);
             }
@@ -377,7 +381,7 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns the files that use a name, by path.
-    fn uses(&self, name: &str) -> Vec<(u32, Vec<u32>)> {
+    fn users_of(&self, name: &str) -> Vec<(u32, Vec<u32>)> {
         let mut uses: Vec<(u32, Vec<u32>)> = Vec::new();
         self.snapshot.used(name, |file, line| {
             let node = self.nodes.get(file as usize).copied().unwrap_or(u32::MAX);
@@ -404,14 +408,14 @@ impl<'a> ImpactCache<'a> {
 
     /// Returns, for each name that a file defines or imports, its aliases where it is re-exported,
     /// and the files that define the aliases, with the file itself.
-    pub(super) fn aliases(&mut self, file: u32) -> Rc<Aliases> {
+    pub(super) fn aliases_of(&mut self, file: u32) -> Rc<Aliases> {
         if let Some(known) = self.aliases.get(&file) {
             return Rc::clone(known);
         }
-        let seen = self.seen(file);
+        let seen = self.viewers_of(file);
         let mut aliases = Aliases::default();
         for hub in seen.hubs.iter().copied().chain([file]) {
-            for renamed in self.renamed(hub).iter() {
+            for renamed in self.alias_names(hub).iter() {
                 self.handed += renamed.of.len();
                 for name in &renamed.of {
                     aliases.entry(name.clone()).or_default().push((hub, renamed.name.clone()));
@@ -425,13 +429,13 @@ impl<'a> ImpactCache<'a> {
 
     /// Returns the names by which other files get a file's imports; `None` if they may get all of
     /// it, by the file's own name.
-    pub(super) fn taken_from(&mut self, file: u32) -> Option<HashSet<String>> {
+    pub(super) fn names_of_imports(&mut self, file: u32) -> Option<HashSet<String>> {
         let graph = self.graph;
         let mut taken = HashSet::new();
         for edge in graph.importers(file) {
-            let imports = self.imports(edge.to);
+            let imports = self.imports_of(edge.to);
             let here = || imports.iter().filter(|import| import.line == edge.line);
-            if here().any(|import| import.names.is_empty() || is_whole(import)) {
+            if here().any(|import| import.names.is_empty() || imports_everything(import)) {
                 return None;
             }
             let from_it = |import: &&Import| here().any(|one| one.target == import.target);
@@ -441,22 +445,22 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns aliases that a file defines for its imports.
-    pub(super) fn renamed(&mut self, file: u32) -> Rc<Vec<Renamed>> {
+    pub(super) fn alias_names(&mut self, file: u32) -> Rc<Vec<AliasName>> {
         if let Some(known) = self.renamed.get(&file) {
             return Rc::clone(known);
         }
-        let found = Rc::new(self.find_renamed(file).unwrap_or_default());
+        let found = Rc::new(self.find_alias_names(file).unwrap_or_default());
         self.renamed.insert(file, Rc::clone(&found));
         found
     }
 
     /// Returns names in a file's imports that aren't listed, and have no definition.
-    fn find_renamed(&mut self, file: u32) -> Option<Vec<Renamed>> {
-        let imports = self.imports(file);
+    fn find_alias_names(&mut self, file: u32) -> Option<Vec<AliasName>> {
+        let imports = self.imports_of(file);
         if imports.iter().all(|import| import.names.is_empty()) {
             return None;
         }
-        let ends = self.ends(file);
+        let ends = self.import_end_lines(file);
         let node = self.graph.node(file)?;
         let view = self.snapshot.file(node.file)?;
         let told = |name: &String| {
@@ -469,7 +473,7 @@ impl<'a> ImpactCache<'a> {
         names.sort_unstable();
         let mut renamed = Vec::new();
         for name in names {
-            let named = self.named(&name);
+            let named = self.definers_and_users(&name);
             self.handed += 1;
             if !named.definers.is_empty() {
                 continue;
@@ -481,9 +485,9 @@ impl<'a> ImpactCache<'a> {
             let beside = imports.iter().zip(&*ends).filter(stands);
             let of: Vec<String> = beside.flat_map(|(import, _)| import.names.iter().cloned()).collect();
             if !of.is_empty() {
-                renamed.push(Renamed { name, of });
+                renamed.push(AliasName { name, of });
             }
-            if renamed.len() == MAX_RENAMED {
+            if renamed.len() == MAX_ALIASES {
                 break;
             }
         }
@@ -492,12 +496,12 @@ impl<'a> ImpactCache<'a> {
 }
 
 /// Returns true if everything is imported.
-fn is_whole(import: &Import) -> bool {
-    import.names.iter().any(|name| name == ALL)
+fn imports_everything(import: &Import) -> bool {
+    import.names.iter().any(|name| name == ALL_NAMES)
 }
 
 /// Returns a file's name as a module.
-fn module(path: &str) -> &str {
+fn module_name(path: &str) -> &str {
     let name = last(path).split('.').next().unwrap_or_default();
     if matches!(name, "__init__" | "mod" | "index") { last(parent(path)) } else { name }
 }

@@ -2,7 +2,7 @@
 
 use journeyman_syntax::outline::SymbolKind;
 
-use crate::graph::names::{Role, is_type, role};
+use crate::graph::names::{NameRole, is_type, role_of_kind};
 use crate::snapshot::FileView;
 
 /// A symbol of a file.
@@ -65,16 +65,16 @@ impl Symbols {
         let behind = self.all.partition_point(|symbol| symbol.first <= line);
         let before = self.all.get(..behind).unwrap_or_default();
         let innermost = before.iter().rposition(|symbol| line < symbol.end).map(|own| own as u32);
-        self.meant(innermost?)
+        self.enclosing_function(innermost?)
     }
 
     /// Returns a symbol, or the function that it is defined in.
-    fn meant(&self, own: u32) -> Option<u32> {
+    fn enclosing_function(&self, own: u32) -> Option<u32> {
         let mut here = own;
         // Enclosing symbols come before.
         loop {
             let symbol = self.get(here)?;
-            if !symbol.local && symbol.kind != SymbolKind::Module && role(symbol.kind).is_some() {
+            if !symbol.local && symbol.kind != SymbolKind::Module && role_of_kind(symbol.kind).is_some() {
                 return Some(here);
             }
             here = symbol.inside.filter(|inside| *inside < here)?;
@@ -86,7 +86,7 @@ impl Symbols {
         self.get(own).is_some_and(|symbol| {
             symbol.name == name
                 && !symbol.local
-                && role(symbol.kind).is_some_and(|role| role != Role::Extended)
+                && role_of_kind(symbol.kind).is_some_and(|role| role != NameRole::Extended)
         })
     }
 
@@ -97,7 +97,7 @@ impl Symbols {
 
     /// Returns true if a symbol is usable from other files.
     pub(super) fn is_own(&self, own: u32) -> bool {
-        self.meant(own) == Some(own)
+        self.enclosing_function(own) == Some(own)
     }
 
     /// Returns the type of a member, by its number if that encloses it, and by name.

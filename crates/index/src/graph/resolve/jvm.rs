@@ -3,29 +3,29 @@
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
-use super::{ImportTarget, Look, join, or_package};
+use super::{FileResolver, ImportTarget, files_or_package, join_path};
 
-const ENDINGS: [&str; 3] = [".java", ".kt", ".scala"];
+const JVM_EXTENSIONS: [&str; 3] = [".java", ".kt", ".scala"];
 /// Maximum parts of a name that are tried as nested types and members.
-const MAX_INNER: usize = 3;
+const MAX_NESTED_PARTS: usize = 3;
 
-impl Look<'_> {
-    pub(super) fn jvm(&mut self, language: Language, import: &Import) -> ImportTarget {
+impl FileResolver<'_> {
+    pub(super) fn resolve_jvm(&mut self, language: Language, import: &Import) -> ImportTarget {
         let parts: Vec<&str> = import.target.split('.').filter(|part| !part.is_empty()).collect();
         let package = parts.get(..parts.len().min(2)).unwrap_or_default().join(".");
         let mut files = Vec::new();
         let mut others = import.names.is_empty();
         for name in &import.names {
-            let own = if name == "*" { Vec::new() } else { self.type_file(&parts, Some(name)) };
+            let own = if name == "*" { Vec::new() } else { self.files_of_type(&parts, Some(name)) };
             others |= own.is_empty();
             files.extend(own);
         }
         if others {
             // A member of a type, or of a package.
-            for long in (1..=parts.len()).rev().take(MAX_INNER) {
+            for long in (1..=parts.len()).rev().take(MAX_NESTED_PARTS) {
                 let outer = parts.get(..long).unwrap_or_default();
                 let is_type = outer.last().is_some_and(|last| last.starts_with(char::is_uppercase));
-                let own = if is_type { self.type_file(outer, None) } else { Vec::new() };
+                let own = if is_type { self.files_of_type(outer, None) } else { Vec::new() };
                 if !own.is_empty() {
                     files.extend(own);
                     return ImportTarget::Files(files);
@@ -33,41 +33,43 @@ impl Look<'_> {
             }
             let named = import.names.iter().any(|name| name != "*" && name.starts_with(char::is_uppercase));
             if files.is_empty() && !(named && language == Language::Java) {
-                files.extend(self.package(&parts));
+                files.extend(self.files_of_package(&parts));
             }
         }
-        or_package(files, &package)
+        files_or_package(files, &package)
     }
 
     /// Returns the file of a type: `name` in a package, or the last part of a path.
-    fn type_file(&mut self, parts: &[&str], name: Option<&str>) -> Vec<String> {
+    fn files_of_type(&mut self, parts: &[&str], name: Option<&str>) -> Vec<String> {
         let path: Vec<&str> = parts.iter().copied().chain(name).collect();
         if path.len() < 2 {
             return Vec::new();
         }
         let path = path.join("/");
-        let found: Vec<String> =
-            ENDINGS.iter().flat_map(|ending| self.ending(&format!("{path}{ending}"))).collect();
-        self.nearest(found)
+        let found: Vec<String> = JVM_EXTENSIONS
+            .iter()
+            .flat_map(|ending| self.files_ending_with(&format!("{path}{ending}")))
+            .collect();
+        self.nearest_files(found)
     }
 
-    fn package(&mut self, parts: &[&str]) -> Vec<String> {
+    fn files_of_package(&mut self, parts: &[&str]) -> Vec<String> {
         if parts.len() < 2 {
             return Vec::new();
         }
-        let folders = self.folders(&parts.join("/"));
-        folders.iter().flat_map(|folder| self.inside(folder, &ENDINGS)).collect()
+        let folders = self.folders_ending_with(&parts.join("/"));
+        folders.iter().flat_map(|folder| self.files_in_folder(folder, &JVM_EXTENSIONS)).collect()
     }
 
     /// Resolves `using A.B`: the folders whose path, with dots for slashes, ends so.
-    pub(super) fn csharp(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_csharp(&mut self, import: &Import) -> ImportTarget {
         let name = import.target.as_str();
         let parts: Vec<&str> = name.split('.').collect();
         let mut folders = Vec::new();
         // A folder's name may have several parts.
         for long in 1..=parts.len().min(6) {
             let end = parts.get(parts.len() - long..).unwrap_or_default().join(".");
-            folders.extend(self.folders(&end));
+            folders.extend(self.folders_ending_with(&end));
         }
         let fits = |folder: &String| {
             let dotted = folder.replace('/', ".");
@@ -75,33 +77,33 @@ impl Look<'_> {
         };
         folders.retain(fits);
         let mut files: Vec<String> =
-            folders.iter().flat_map(|folder| self.inside(folder, &[".cs"])).collect();
+            folders.iter().flat_map(|folder| self.files_in_folder(folder, &[".cs"])).collect();
         // A type qualified by its namespace.
         if files.is_empty()
             && let Some((last, outer)) = parts.split_last().filter(|(_, outer)| !outer.is_empty())
         {
             let dotted = outer.join(".");
-            files = self.ending(&format!("{last}.cs"));
+            files = self.files_ending_with(&format!("{last}.cs"));
             files.retain(|file| {
                 let folder = super::parent(file).replace('/', ".");
                 folder.strip_suffix(&dotted).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             });
         }
-        or_package(files, parts.first().copied().unwrap_or_default())
+        files_or_package(files, parts.first().copied().unwrap_or_default())
     }
 
     /// Resolves Swift's `import A`: the folder of a target.
-    pub(super) fn swift(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_swift(&mut self, import: &Import) -> ImportTarget {
         let mut files = Vec::new();
-        for folder in self.folders(&import.target) {
+        for folder in self.folders_ending_with(&import.target) {
             if super::last(super::parent(&folder)) == "Sources" || super::parent(&folder).is_empty() {
-                files.extend(self.inside(&folder, &[".swift"]));
+                files.extend(self.files_in_folder(&folder, &[".swift"]));
             }
         }
         if files.is_empty() {
-            let sources = join("Sources", &import.target).unwrap_or_default();
-            files = self.inside(&sources, &[".swift"]);
+            let sources = join_path("Sources", &import.target).unwrap_or_default();
+            files = self.files_in_folder(&sources, &[".swift"]);
         }
-        or_package(files, &import.target)
+        files_or_package(files, &import.target)
     }
 }

@@ -2,15 +2,15 @@
 
 use journeyman_syntax::imports::Import;
 
-use super::{ImportTarget, Look, around, found, join, or_package};
+use super::{FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, to_files_target};
 
-impl Look<'_> {
+impl FileResolver<'_> {
     /// A package is a folder: all of its files except tests.
-    pub(super) fn go(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_go(&mut self, import: &Import) -> ImportTarget {
         let path = import.target.as_str();
         if import.relative {
-            let folder = join(self.folder, path).unwrap_or_default();
-            return found(self.go_files(&folder)).unwrap_or_default();
+            let folder = join_path(self.folder, path).unwrap_or_default();
+            return to_files_target(self.go_files(&folder)).unwrap_or_default();
         }
         let under = |name: &str| {
             (!name.is_empty())
@@ -21,10 +21,11 @@ impl Look<'_> {
         };
         let mut folders: Vec<(usize, String)> = Vec::new();
         for (folder, module) in &self.settings.modules {
-            let own = under(&module.name).and_then(|rest| Some((module.name.len(), join(folder, &rest)?)));
+            let own =
+                under(&module.name).and_then(|rest| Some((module.name.len(), join_path(folder, &rest)?)));
             folders.extend(own);
             for (name, target) in &module.replaced {
-                let replaced = under(name).and_then(|rest| join(&join(folder, target)?, &rest));
+                let replaced = under(name).and_then(|rest| join_path(&join_path(folder, target)?, &rest));
                 folders.extend(replaced.map(|replaced| (name.len(), replaced)));
             }
         }
@@ -45,23 +46,23 @@ impl Look<'_> {
     }
 
     fn go_files(&mut self, folder: &str) -> Vec<String> {
-        let mut files = self.inside(folder, &[".go"]);
+        let mut files = self.files_in_folder(folder, &[".go"]);
         files.retain(|file| !file.ends_with("_test.go"));
         files
     }
 
-    pub(super) fn php(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_php(&mut self, import: &Import) -> ImportTarget {
         if import.relative {
-            return self.linked(import);
+            return self.resolve_link(import);
         }
         let name = import.target.trim_matches('\\');
         let composers = &self.settings.composers;
-        for folder in around(self.folder) {
+        for folder in folder_and_ancestors(self.folder) {
             for (prefix, target) in composers.get(folder).into_iter().flatten() {
                 let Some(rest) = name.strip_prefix(prefix.as_str()) else { continue };
-                let file = join(folder, target)
-                    .and_then(|root| join(&root, &format!("{}.php", rest.replace('\\', "/"))))
-                    .and_then(|path| self.file(path));
+                let file = join_path(folder, target)
+                    .and_then(|root| join_path(&root, &format!("{}.php", rest.replace('\\', "/"))))
+                    .and_then(|path| self.existing_file(path));
                 if let Some(file) = file {
                     return ImportTarget::Files(vec![file]);
                 }
@@ -71,29 +72,30 @@ impl Look<'_> {
         // Without settings: as much of the name as fits one file, but never the class alone.
         for from in 0..parts.len().saturating_sub(1) {
             let end = parts.get(from..).unwrap_or_default().join("/");
-            let files = self.ending(&format!("{end}.php"));
+            let files = self.files_ending_with(&format!("{end}.php"));
             if !files.is_empty() {
-                return ImportTarget::Files(self.nearest(files));
+                return ImportTarget::Files(self.nearest_files(files));
             }
         }
-        or_package(Vec::new(), parts.first().copied().unwrap_or_default())
+        files_or_package(Vec::new(), parts.first().copied().unwrap_or_default())
     }
 
-    pub(super) fn ruby(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_ruby(&mut self, import: &Import) -> ImportTarget {
         let names = [format!("{}.rb", import.target), import.target.clone()];
         let names = || names.iter().map(String::as_str);
         if import.relative {
-            return found(self.first(self.folder, names()).into_iter().collect()).unwrap_or_default();
+            return to_files_target(self.first_existing(self.folder, names()).into_iter().collect())
+                .unwrap_or_default();
         }
-        for folder in around(self.folder).map(str::to_owned).collect::<Vec<_>>() {
+        for folder in folder_and_ancestors(self.folder).map(str::to_owned).collect::<Vec<_>>() {
             for root in ["lib", "app", ""] {
-                let Some(root) = join(&folder, root) else { continue };
-                if let Some(file) = self.first(&root, names()) {
+                let Some(root) = join_path(&folder, root) else { continue };
+                if let Some(file) = self.first_existing(&root, names()) {
                     return ImportTarget::Files(vec![file]);
                 }
             }
         }
-        let files = self.ending(&format!("lib/{}.rb", import.target));
-        or_package(self.nearest(files), import.target.split('/').next().unwrap_or_default())
+        let files = self.files_ending_with(&format!("lib/{}.rb", import.target));
+        files_or_package(self.nearest_files(files), import.target.split('/').next().unwrap_or_default())
     }
 }

@@ -2,26 +2,26 @@
 
 use journeyman_syntax::imports::Import;
 
-use super::{ImportTarget, Look, around, join, last};
+use super::{FileResolver, ImportTarget, folder_and_ancestors, join_path, last};
 
 /// Names of header folders, looked up in each enclosing folder.
-const INCLUDES: [&str; 4] = ["", "include", "src", "inc"];
+const HEADER_FOLDERS: [&str; 4] = ["", "include", "src", "inc"];
 /// Files that a link to a folder means.
-const INDEXES: [&str; 4] = ["README.md", "index.md", "index.html", "index.rst"];
+const FOLDER_INDEX_FILES: [&str; 4] = ["README.md", "index.md", "index.html", "index.rst"];
 
-impl Look<'_> {
+impl FileResolver<'_> {
     /// `"x"` is looked up beside the file first; `<x>` only in header folders.
-    pub(super) fn include(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_include(&mut self, import: &Import) -> ImportTarget {
         let target = import.target.as_str();
         if import.relative
-            && let Some(file) = self.first(self.folder, [target])
+            && let Some(file) = self.first_existing(self.folder, [target])
         {
             return ImportTarget::Files(vec![file]);
         }
-        for folder in around(self.folder).map(str::to_owned).collect::<Vec<_>>() {
-            for include in INCLUDES {
-                let Some(root) = join(&folder, include) else { continue };
-                if let Some(file) = self.first(&root, [target]) {
+        for folder in folder_and_ancestors(self.folder).map(str::to_owned).collect::<Vec<_>>() {
+            for include in HEADER_FOLDERS {
+                let Some(root) = join_path(&folder, include) else { continue };
+                if let Some(file) = self.first_existing(&root, [target]) {
                     return ImportTarget::Files(vec![file]);
                 }
             }
@@ -33,8 +33,8 @@ impl Look<'_> {
         } else {
             format!("include/{plain}")
         };
-        let files = self.ending(&end);
-        match self.nearest(files).as_slice() {
+        let files = self.files_ending_with(&end);
+        match self.nearest_files(files).as_slice() {
             [only] => ImportTarget::Files(vec![only.clone()]),
             [] if !import.relative => ImportTarget::Package(target.to_owned()),
             // The header is ambiguous.
@@ -43,15 +43,15 @@ impl Look<'_> {
     }
 
     /// Resolves a path from the file's folder, or from the root of the project.
-    pub(super) fn linked(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_link(&mut self, import: &Import) -> ImportTarget {
         let target = import.target.as_str();
         let rooted = target.strip_prefix('/');
         let mut folders = vec![self.folder.to_owned()];
         match rooted {
             // A page's root may be any enclosing folder.
             Some(_) => {
-                folders = around(self.folder)
-                    .flat_map(|folder| [Some(folder.to_owned()), join(folder, "public")])
+                folders = folder_and_ancestors(self.folder)
+                    .flat_map(|folder| [Some(folder.to_owned()), join_path(folder, "public")])
                     .flatten()
                     .collect()
             }
@@ -59,12 +59,14 @@ impl Look<'_> {
         }
         let target = rooted.unwrap_or(target);
         for folder in folders {
-            let Some(path) = join(&folder, target) else { continue };
-            if let Some(file) = self.file(path.clone()) {
+            let Some(path) = join_path(&folder, target) else { continue };
+            if let Some(file) = self.existing_file(path.clone()) {
                 return ImportTarget::Files(vec![file]);
             }
             if !last(&path).contains('.')
-                && let Some(file) = self.first(&path, INDEXES).or_else(|| self.file(format!("{path}.md")))
+                && let Some(file) = self
+                    .first_existing(&path, FOLDER_INDEX_FILES)
+                    .or_else(|| self.existing_file(format!("{path}.md")))
             {
                 return ImportTarget::Files(vec![file]);
             }

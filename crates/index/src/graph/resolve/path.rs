@@ -1,7 +1,7 @@
 //! Paths within a project, as text.
 
 /// Maximum bytes of a path that is looked up.
-pub(super) const MAX_PATH: usize = 4096;
+pub(super) const MAX_PATH_BYTES: usize = 4096;
 
 /// Returns the folder of a path, without a trailing slash; empty for the root.
 pub(in crate::graph) fn parent(path: &str) -> &str {
@@ -14,8 +14,8 @@ pub(in crate::graph) fn last(path: &str) -> &str {
 }
 
 /// Joins a path to a folder, and removes `.` and `..`. `None` if it leaves the project.
-pub(super) fn join(folder: &str, relative: &str) -> Option<String> {
-    if folder.len() + relative.len() > MAX_PATH {
+pub(super) fn join_path(folder: &str, relative: &str) -> Option<String> {
+    if folder.len() + relative.len() > MAX_PATH_BYTES {
         return None;
     }
     // Most need no removal; folders of the project never do.
@@ -38,7 +38,7 @@ pub(super) fn join(folder: &str, relative: &str) -> Option<String> {
 }
 
 /// Returns the folder and its ancestors, from the inside out, the root last.
-pub(super) fn around(folder: &str) -> impl Iterator<Item = &str> {
+pub(super) fn folder_and_ancestors(folder: &str) -> impl Iterator<Item = &str> {
     let mut next = Some(folder);
     std::iter::from_fn(move || {
         let here = next?;

@@ -21,44 +21,44 @@ pub trait Paths {
 pub struct PlaceKey(pub u64);
 
 impl PlaceKey {
-    pub(super) fn path(path: &str) -> Self {
-        Self::of(b'p', path)
+    pub(super) fn of_path(path: &str) -> Self {
+        Self::hash_key(b'p', path)
     }
 
-    pub(super) fn folder(path: &str) -> Self {
-        Self::of(b'f', path)
+    pub(super) fn of_folder(path: &str) -> Self {
+        Self::hash_key(b'f', path)
     }
 
     /// A folder without files at any depth.
-    pub(super) fn beneath(path: &str) -> Self {
-        Self::of(b'b', path)
+    pub(super) fn of_empty_folder(path: &str) -> Self {
+        Self::hash_key(b'b', path)
     }
 
-    pub(super) fn name(name: &str) -> Self {
-        Self::of(b'n', name)
+    pub(super) fn of_name(name: &str) -> Self {
+        Self::hash_key(b'n', name)
     }
 
-    pub(super) fn folder_name(name: &str) -> Self {
-        Self::of(b'd', name)
+    pub(super) fn of_folder_name(name: &str) -> Self {
+        Self::hash_key(b'd', name)
     }
 
     /// FNV-1a of 64 bits. A collision only costs a needless resolution.
-    fn of(sort: u8, text: &str) -> Self {
+    fn hash_key(sort: u8, text: &str) -> Self {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         Self(text.bytes().fold(step(0xcbf2_9ce4_8422_2325, sort), step))
     }
 }
 
 /// Returns the keys of the places that a file's appearance or disappearance changes.
-pub fn touched(path: &str) -> impl Iterator<Item = PlaceKey> {
+pub fn keys_changed_by(path: &str) -> impl Iterator<Item = PlaceKey> {
     let folder = super::parent(path);
     let own = [
-        PlaceKey::path(path),
-        PlaceKey::name(super::last(path)),
-        PlaceKey::folder(folder),
-        PlaceKey::folder_name(super::last(folder)),
+        PlaceKey::of_path(path),
+        PlaceKey::of_name(super::last(path)),
+        PlaceKey::of_folder(folder),
+        PlaceKey::of_folder_name(super::last(folder)),
     ];
-    own.into_iter().chain(super::around(folder).map(PlaceKey::beneath))
+    own.into_iter().chain(super::folder_and_ancestors(folder).map(PlaceKey::of_empty_folder))
 }
 
 /// Paths in memory.
@@ -90,15 +90,15 @@ impl PathSet {
     /// Removes a file.
     pub fn remove(&mut self, path: &str) {
         let (folder, name) = (super::parent(path), super::last(path));
-        remove(&mut self.names, name, folder);
-        remove(&mut self.folders, folder, name);
+        remove_value(&mut self.names, name, folder);
+        remove_value(&mut self.folders, folder, name);
         if !self.folders.contains_key(folder) {
-            remove(&mut self.folder_names, super::last(folder), folder);
+            remove_value(&mut self.folder_names, super::last(folder), folder);
         }
     }
 }
 
-fn remove(map: &mut BTreeMap<String, BTreeSet<String>>, key: &str, value: &str) {
+fn remove_value(map: &mut BTreeMap<String, BTreeSet<String>>, key: &str, value: &str) {
     if let Some(values) = map.get_mut(key) {
         values.remove(value);
         if values.is_empty() {
@@ -107,7 +107,7 @@ fn remove(map: &mut BTreeMap<String, BTreeSet<String>>, key: &str, value: &str) 
     }
 }
 
-fn whole(folder: &str, name: &str) -> String {
+fn join_name(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
@@ -124,11 +124,11 @@ impl Paths for PathSet {
     }
 
     fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str)) {
-        self.folders.get(folder).into_iter().flatten().for_each(|name| visit(&whole(folder, name)));
+        self.folders.get(folder).into_iter().flatten().for_each(|name| visit(&join_name(folder, name)));
     }
 
     fn named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
-        self.names.get(name).into_iter().flatten().for_each(|folder| visit(&whole(folder, name)));
+        self.names.get(name).into_iter().flatten().for_each(|folder| visit(&join_name(folder, name)));
     }
 
     fn folders(&self, name: &str, visit: &mut dyn FnMut(&str)) {

@@ -4,25 +4,27 @@ use std::rc::Rc;
 
 use journeyman_syntax::imports::Import;
 
-use super::{ImportTarget, Look, around, found, join, or_package, parent};
+use super::{
+    FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, parent, to_files_target,
+};
 
 /// Names of common source folders.
-const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
+const SOURCE_FOLDERS: [&str; 4] = ["", "src", "lib", "python"];
 
-impl Look<'_> {
-    pub(super) fn python(&mut self, import: &Import) -> ImportTarget {
+impl FileResolver<'_> {
+    pub(super) fn resolve_python(&mut self, import: &Import) -> ImportTarget {
         let parts: Vec<&str> = import.target.split('.').filter(|part| !part.is_empty()).collect();
         if import.relative {
             let mut folder = self.folder.to_owned();
             for _ in 0..import.up.min(64) {
                 folder = parent(&folder).to_owned();
             }
-            let files = self.module(&folder, &parts, &import.names);
-            return found(files).unwrap_or_default();
+            let files = self.files_of_module(&folder, &parts, &import.names);
+            return to_files_target(files).unwrap_or_default();
         }
         let Some(first) = parts.first().copied() else { return ImportTarget::Nothing };
-        for root in self.roots().iter() {
-            let files = self.module(root, &parts, &import.names);
+        for root in self.import_roots().iter() {
+            let files = self.files_of_module(root, &parts, &import.names);
             if !files.is_empty() {
                 return ImportTarget::Files(files);
             }
@@ -30,8 +32,8 @@ impl Look<'_> {
         // An unknown root: the only place where the whole path fits.
         if parts.len() > 1 {
             let whole = parts.join("/");
-            let mut files = self.ending(&format!("{whole}.py"));
-            files.extend(self.ending(&format!("{whole}/__init__.py")));
+            let mut files = self.files_ending_with(&format!("{whole}.py"));
+            files.extend(self.files_ending_with(&format!("{whole}/__init__.py")));
             if let [only] = files.as_slice() {
                 return ImportTarget::Files(vec![only.clone()]);
             }
@@ -40,19 +42,20 @@ impl Look<'_> {
     }
 
     /// Returns possible roots of absolute imports, the nearest first.
-    fn roots(&mut self) -> Rc<[String]> {
+    fn import_roots(&mut self) -> Rc<[String]> {
         if let Some(roots) = &self.roots {
             return Rc::clone(roots);
         }
         let mut roots = Vec::new();
         // The folder around the file's outermost package.
-        let inner: Vec<String> = around(self.folder).map(str::to_owned).collect();
-        let outside =
-            inner.iter().find(|folder| self.first(folder, ["__init__.py", "__init__.pyi"]).is_none());
+        let inner: Vec<String> = folder_and_ancestors(self.folder).map(str::to_owned).collect();
+        let outside = inner
+            .iter()
+            .find(|folder| self.first_existing(folder, ["__init__.py", "__init__.pyi"]).is_none());
         roots.extend(outside.cloned());
         roots.push(self.folder.to_owned());
         for folder in &inner {
-            roots.extend(ROOTS.iter().filter_map(|root| join(folder, root)));
+            roots.extend(SOURCE_FOLDERS.iter().filter_map(|root| join_path(folder, root)));
         }
         let mut seen = std::collections::BTreeSet::new();
         roots.retain(|root| seen.insert(root.clone()));
@@ -63,8 +66,8 @@ impl Look<'_> {
 
     /// Returns the files of a module and of the modules imported from it. At least its first part
     /// must exist.
-    fn module(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
-        let Some(folder) = join(root, &parts.join("/")) else { return Vec::new() };
+    fn files_of_module(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
+        let Some(folder) = join_path(root, &parts.join("/")) else { return Vec::new() };
         let mut files = Vec::new();
         let there = names.is_empty() || self.any_beneath(&folder);
         let mut others = names.is_empty() || !there;
@@ -84,14 +87,14 @@ impl Look<'_> {
             else {
                 break;
             };
-            let own = join(root, &outer.join("/")).and_then(|folder| self.python_file(&folder, name));
+            let own = join_path(root, &outer.join("/")).and_then(|folder| self.python_file(&folder, name));
             if own.is_some() {
                 files.extend(own);
                 return files;
             }
         }
         if parts.is_empty() {
-            files.extend(self.first(root, ["__init__.py", "__init__.pyi"]));
+            files.extend(self.first_existing(root, ["__init__.py", "__init__.pyi"]));
         }
         files
     }
@@ -103,21 +106,21 @@ impl Look<'_> {
             format!("{name}.pyi"),
             format!("{name}.pyx"),
         ];
-        self.first(folder, [package.as_str(), &module, &stub, &native])
+        self.first_existing(folder, [package.as_str(), &module, &stub, &native])
     }
 
-    pub(super) fn lua(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_lua(&mut self, import: &Import) -> ImportTarget {
         let path = if import.relative { import.target.clone() } else { import.target.replace('.', "/") };
         let names = [path.clone(), format!("{path}.lua"), format!("{path}/init.lua")];
-        for folder in around(self.folder).map(str::to_owned).collect::<Vec<_>>() {
+        for folder in folder_and_ancestors(self.folder).map(str::to_owned).collect::<Vec<_>>() {
             for root in ["", "lua", "src", "lib"] {
-                let Some(root) = join(&folder, root) else { continue };
-                if let Some(file) = self.first(&root, names.iter().map(String::as_str)) {
+                let Some(root) = join_path(&folder, root) else { continue };
+                if let Some(file) = self.first_existing(&root, names.iter().map(String::as_str)) {
                     return ImportTarget::Files(vec![file]);
                 }
             }
         }
-        let files = self.ending(&format!("{path}.lua"));
-        or_package(self.nearest(files), import.target.split('.').next().unwrap_or_default())
+        let files = self.files_ending_with(&format!("{path}.lua"));
+        files_or_package(self.nearest_files(files), import.target.split('.').next().unwrap_or_default())
     }
 }

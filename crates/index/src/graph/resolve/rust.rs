@@ -2,16 +2,21 @@
 
 use journeyman_syntax::imports::Import;
 
-use super::{ImportTarget, Look, around, found, join, last, or_package, parent};
+use super::{
+    FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, last, parent,
+    to_files_target,
+};
 
 /// Root files of crate targets.
-const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
+const CRATE_ROOT_FILES: [&str; 2] = ["lib.rs", "main.rs"];
 
-impl Look<'_> {
-    pub(super) fn rust(&mut self, import: &Import) -> ImportTarget {
+impl FileResolver<'_> {
+    pub(super) fn resolve_rust(&mut self, import: &Import) -> ImportTarget {
         if import.relative && import.target.contains(['/', '.']) {
-            return found(self.first(self.folder, [import.target.as_str()]).into_iter().collect())
-                .unwrap_or_default();
+            return to_files_target(
+                self.first_existing(self.folder, [import.target.as_str()]).into_iter().collect(),
+            )
+            .unwrap_or_default();
         }
         let parts: Vec<&str> = import.target.split("::").filter(|part| !part.is_empty()).collect();
         if import.relative {
@@ -19,40 +24,40 @@ impl Look<'_> {
             for _ in 0..import.up.min(64) {
                 module = parent(&module).to_owned();
             }
-            let files = self.modules(&module, &parts, &import.names);
-            return found(files).unwrap_or_default();
+            let files = self.files_of_modules(&module, &parts, &import.names);
+            return to_files_target(files).unwrap_or_default();
         }
         match parts.split_first() {
             Some((&"crate", rest)) => {
                 let root = self.crate_root();
-                let files = self.modules(&root, rest, &import.names);
-                found(files).unwrap_or_default()
+                let files = self.files_of_modules(&root, rest, &import.names);
+                to_files_target(files).unwrap_or_default()
             }
-            Some((first, rest)) => self.named_crate(first, rest, import),
+            Some((first, rest)) => self.resolve_named_path(first, rest, import),
             None => ImportTarget::Nothing,
         }
     }
 
     /// Resolves a path that begins with a name: a sibling module, a crate of the project, or a
     /// third-party one.
-    fn named_crate(&mut self, first: &str, rest: &[&str], import: &Import) -> ImportTarget {
-        let own = around(self.folder).find_map(|folder| self.settings.crates.get(folder));
+    fn resolve_named_path(&mut self, first: &str, rest: &[&str], import: &Import) -> ImportTarget {
+        let own = folder_and_ancestors(self.folder).find_map(|folder| self.settings.crates.get(folder));
         let name = own.and_then(|own| own.renamed.get(first)).map_or(first, String::as_str).to_owned();
         let known = self.settings.crates.iter().find(|(_, one)| one.name == name);
         if let Some((folder, one)) = known {
             let library = one.library.as_deref().unwrap_or("src/lib.rs");
-            let root = join(folder, library).unwrap_or_default();
-            let mut files = self.modules(parent(&root), rest, &import.names);
+            let root = join_path(folder, library).unwrap_or_default();
+            let mut files = self.files_of_modules(parent(&root), rest, &import.names);
             // A name that isn't a module is defined or re-exported at the crate's root.
             if files.is_empty() {
-                files.extend(self.file(root));
+                files.extend(self.existing_file(root));
             }
-            return or_package(files, &name);
+            return files_or_package(files, &name);
         }
         let beside = self.module_folder();
         let all: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
-        if let Some((step, _)) = self.step(&beside, first) {
-            let mut files = self.modules(&beside, &all, &import.names);
+        if let Some((step, _)) = self.find_submodule(&beside, first) {
+            let mut files = self.files_of_modules(&beside, &all, &import.names);
             if files.is_empty() {
                 files.push(step);
             }
@@ -65,7 +70,7 @@ impl Look<'_> {
     fn module_folder(&self) -> String {
         let stem = last(self.path).trim_end_matches(".rs");
         let begins = matches!(stem, "mod" | "lib" | "main" | "build") || self.is_target();
-        if begins { self.folder.to_owned() } else { join(self.folder, stem).unwrap_or_default() }
+        if begins { self.folder.to_owned() } else { join_path(self.folder, stem).unwrap_or_default() }
     }
 
     /// Returns true if the file is a test, an example or a program of its own.
@@ -80,8 +85,9 @@ impl Look<'_> {
         if self.is_target() {
             return self.folder.to_owned();
         }
-        let own =
-            around(self.folder).find(|folder| self.settings.crates.contains_key(*folder)).map(str::to_owned);
+        let own = folder_and_ancestors(self.folder)
+            .find(|folder| self.settings.crates.contains_key(*folder))
+            .map(str::to_owned);
         if let Some(folder) = own {
             let library = self.settings.crates.get(&folder).and_then(|one| one.library.clone());
             // `tests/x/main.rs` is a crate of its own.
@@ -90,31 +96,32 @@ impl Look<'_> {
             if let (Some(kind @ ("tests" | "examples" | "benches")), Some(name), Some(_)) =
                 (parts.next(), parts.next(), parts.next())
             {
-                return join(&folder, &format!("{kind}/{name}")).unwrap_or_default();
+                return join_path(&folder, &format!("{kind}/{name}")).unwrap_or_default();
             }
             let library = library.as_deref().map_or("src", parent).to_owned();
-            return join(&folder, &library).unwrap_or_default();
+            return join_path(&folder, &library).unwrap_or_default();
         }
-        let roots: Vec<String> = around(self.folder).map(str::to_owned).collect();
+        let roots: Vec<String> = folder_and_ancestors(self.folder).map(str::to_owned).collect();
         roots
             .into_iter()
-            .find(|folder| self.first(folder, ROOTS).is_some())
+            .find(|folder| self.first_existing(folder, CRATE_ROOT_FILES).is_some())
             .unwrap_or_else(|| self.folder.to_owned())
     }
 
     /// Returns the file of a module in a folder, and the folder of its submodules.
-    fn step(&mut self, folder: &str, name: &str) -> Option<(String, String)> {
-        let file = self.first(folder, [format!("{name}.rs").as_str(), format!("{name}/mod.rs").as_str()])?;
-        Some((file, join(folder, name)?))
+    fn find_submodule(&mut self, folder: &str, name: &str) -> Option<(String, String)> {
+        let file =
+            self.first_existing(folder, [format!("{name}.rs").as_str(), format!("{name}/mod.rs").as_str()])?;
+        Some((file, join_path(folder, name)?))
     }
 
     /// Returns the files of the deepest modules that a path and its names lead to.
-    fn modules(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
+    fn files_of_modules(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
         let (mut folder, mut file) = (root.to_owned(), None);
         for part in parts.iter().take(64) {
-            let Some((next, inner)) = self.step(&folder, part) else {
+            let Some((next, inner)) = self.find_submodule(&folder, part) else {
                 // The rest is an item, or an inline module.
-                let own = file.or_else(|| self.owner(root));
+                let own = file.or_else(|| self.module_file_of_folder(root));
                 return own.into_iter().collect();
             };
             (file, folder) = (Some(next), inner);
@@ -122,20 +129,20 @@ impl Look<'_> {
         let mut files = Vec::new();
         let mut others = names.is_empty();
         for name in names {
-            match self.step(&folder, name) {
+            match self.find_submodule(&folder, name) {
                 Some((file, _)) => files.push(file),
                 None => others = true,
             }
         }
         if others {
-            files.extend(file.or_else(|| self.owner(root)));
+            files.extend(file.or_else(|| self.module_file_of_folder(root)));
         }
         files
     }
 
     /// Returns the file whose modules are in a folder.
-    fn owner(&mut self, folder: &str) -> Option<String> {
+    fn module_file_of_folder(&mut self, folder: &str) -> Option<String> {
         let beside = format!("{folder}.rs");
-        self.first(folder, ["mod.rs", "lib.rs", "main.rs"]).or_else(|| self.file(beside))
+        self.first_existing(folder, ["mod.rs", "lib.rs", "main.rs"]).or_else(|| self.existing_file(beside))
     }
 }

@@ -9,7 +9,7 @@ use journeyman_syntax::language::Language;
 use serde_json::Value;
 
 /// Maximum bytes of a settings file.
-const MAX_BYTES: usize = 1 << 20;
+const MAX_SETTINGS_BYTES: usize = 1 << 20;
 /// Maximum entries of one kind in a file.
 const MAX_ENTRIES: usize = 1_000;
 /// Maximum length of a chain of extended configurations.
@@ -19,17 +19,17 @@ const MAX_EXTENDS: usize = 8;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     /// By folder.
-    pub(super) crates: BTreeMap<String, Crate>,
-    pub(super) packages: BTreeMap<String, Package>,
+    pub(super) crates: BTreeMap<String, RustCrate>,
+    pub(super) packages: BTreeMap<String, ScriptPackage>,
     pub(super) modules: BTreeMap<String, GoModule>,
     pub(super) composers: BTreeMap<String, Vec<(String, String)>>,
     /// By path.
-    scripts: BTreeMap<String, Script>,
+    scripts: BTreeMap<String, ScriptConfig>,
 }
 
 /// A crate of Rust.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Crate {
+pub(super) struct RustCrate {
     /// Its name in code.
     pub(super) name: String,
     /// The root file of its library, from the crate's folder.
@@ -40,7 +40,7 @@ pub(super) struct Crate {
 
 /// A package of JavaScript.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Package {
+pub(super) struct ScriptPackage {
     pub(super) name: String,
     /// Candidates for its entry file, the likeliest first.
     pub(super) entries: Vec<String>,
@@ -58,7 +58,7 @@ pub(super) struct GoModule {
 
 /// The content of a `tsconfig.json`.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Script {
+struct ScriptConfig {
     base: Option<String>,
     aliases: Option<Vec<(String, Vec<String>)>>,
     extends: Vec<String>,
@@ -76,7 +76,7 @@ pub(super) struct PathAliases {
 impl Settings {
     /// Returns the languages that a settings file concerns; none for other files.
     #[must_use]
-    pub fn concerns(path: &str) -> &'static [Language] {
+    pub fn languages_of(path: &str) -> &'static [Language] {
         match super::last(path) {
             "Cargo.toml" => &[Language::Rust],
             "package.json" => &[Language::JavaScript, Language::TypeScript, Language::Tsx],
@@ -88,35 +88,35 @@ impl Settings {
     }
 
     /// Reads a file and replaces its earlier settings. Unreadable ones are ignored.
-    pub fn put(&mut self, path: &str, text: &str) {
-        self.remove(path);
-        if text.len() > MAX_BYTES {
+    pub fn read_settings(&mut self, path: &str, text: &str) {
+        self.remove_settings(path);
+        if text.len() > MAX_SETTINGS_BYTES {
             return;
         }
         let folder = super::parent(path).to_owned();
-        let json = || serde_json::from_str::<Value>(&plain_json(text)).ok();
+        let json = || serde_json::from_str::<Value>(&strip_json_extensions(text)).ok();
         match super::last(path) {
             "Cargo.toml" => {
-                if let Some(found) = toml::from_str(text).ok().and_then(|table| cargo(&table)) {
+                if let Some(found) = toml::from_str(text).ok().and_then(|table| parse_cargo(&table)) {
                     self.crates.insert(folder, found);
                 }
             }
             "package.json" => {
                 if let Some(value) = json() {
-                    self.packages.insert(folder, package(&value));
+                    self.packages.insert(folder, parse_package(&value));
                 }
             }
             "go.mod" => {
-                self.modules.insert(folder, go_module(text));
+                self.modules.insert(folder, parse_go_module(text));
             }
             "composer.json" => {
                 if let Some(value) = json() {
-                    self.composers.insert(folder, composer(&value));
+                    self.composers.insert(folder, parse_composer(&value));
                 }
             }
             name if is_script(name) => {
                 if let Some(value) = json() {
-                    self.scripts.insert(path.to_owned(), script(&value, &folder));
+                    self.scripts.insert(path.to_owned(), parse_script_config(&value, &folder));
                 }
             }
             _ => {}
@@ -124,7 +124,7 @@ impl Settings {
     }
 
     /// Removes a file's settings.
-    pub fn remove(&mut self, path: &str) {
+    pub fn remove_settings(&mut self, path: &str) {
         let folder = super::parent(path);
         match super::last(path) {
             "Cargo.toml" => drop(self.crates.remove(folder)),
@@ -137,12 +137,12 @@ impl Settings {
 
     /// Returns the effective settings for the scripts in a folder: the nearest configuration,
     /// including those it extends.
-    pub(super) fn aliases(&self, folder: &str) -> PathAliases {
+    pub(super) fn aliases_in(&self, folder: &str) -> PathAliases {
         let mut aliases = PathAliases::default();
-        let nearest = super::around(folder).find_map(|folder| {
-            ["tsconfig.json", "jsconfig.json"]
-                .iter()
-                .find_map(|name| super::join(folder, name).filter(|path| self.scripts.contains_key(path)))
+        let nearest = super::folder_and_ancestors(folder).find_map(|folder| {
+            ["tsconfig.json", "jsconfig.json"].iter().find_map(|name| {
+                super::join_path(folder, name).filter(|path| self.scripts.contains_key(path))
+            })
         });
         let mut open: Vec<String> = nearest.into_iter().collect();
         let mut seen = 0;
@@ -156,7 +156,7 @@ impl Settings {
             let folder = super::parent(&path);
             // The first in the list is the weakest.
             for name in &script.extends {
-                let Some(base) = super::join(folder, name) else { continue };
+                let Some(base) = super::join_path(folder, name) else { continue };
                 open.extend([format!("{base}.json"), format!("{base}/tsconfig.json"), base]);
             }
         }
@@ -168,7 +168,7 @@ fn is_script(name: &str) -> bool {
     (name.starts_with("tsconfig") || name.starts_with("jsconfig")) && name.ends_with(".json")
 }
 
-fn cargo(table: &toml::Table) -> Option<Crate> {
+fn parse_cargo(table: &toml::Table) -> Option<RustCrate> {
     let text = |value: Option<&toml::Value>, key: &str| Some(value?.get(key)?.as_str()?.to_owned());
     let code = |name: &str| name.replace('-', "_");
     let name = text(table.get("lib"), "name").or_else(|| text(table.get("package"), "name"))?;
@@ -181,24 +181,24 @@ fn cargo(table: &toml::Table) -> Option<Crate> {
             }
         }
     }
-    Some(Crate { name: code(&name), library: text(table.get("lib"), "path"), renamed })
+    Some(RustCrate { name: code(&name), library: text(table.get("lib"), "path"), renamed })
 }
 
-fn package(value: &Value) -> Package {
+fn parse_package(value: &Value) -> ScriptPackage {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let mut exports = Vec::new();
     for key in ["exports", "imports"] {
         match value.get(key) {
             Some(Value::Object(map)) if map.keys().any(|key| key.starts_with(['.', '#'])) => {
                 for (name, target) in map.iter().take(MAX_ENTRIES) {
-                    exports.push((name.clone(), targets(target)));
+                    exports.push((name.clone(), export_targets(target)));
                 }
             }
-            Some(other) => exports.push((".".to_owned(), targets(other))),
+            Some(other) => exports.push((".".to_owned(), export_targets(other))),
             None => {}
         }
     }
-    Package {
+    ScriptPackage {
         name: text("name").unwrap_or_default(),
         entries: ["source", "module", "main", "types", "typings", "browser"]
             .iter()
@@ -209,7 +209,7 @@ fn package(value: &Value) -> Package {
 }
 
 /// Returns all files that conditions may lead to.
-fn targets(value: &Value) -> Vec<String> {
+fn export_targets(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -223,7 +223,7 @@ fn targets(value: &Value) -> Vec<String> {
     found
 }
 
-fn go_module(text: &str) -> GoModule {
+fn parse_go_module(text: &str) -> GoModule {
     let mut module = GoModule::default();
     let mut block = "";
     for line in text.lines().take(MAX_ENTRIES) {
@@ -233,15 +233,15 @@ fn go_module(text: &str) -> GoModule {
             ["module", name] => name.trim_matches('"').clone_into(&mut module.name),
             [word, "("] => block = word,
             [")"] => block = "",
-            ["replace", rest @ ..] => replaced(rest, &mut module),
-            rest if block == "replace" => replaced(rest, &mut module),
+            ["replace", rest @ ..] => parse_go_replacement(rest, &mut module),
+            rest if block == "replace" => parse_go_replacement(rest, &mut module),
             _ => {}
         }
     }
     module
 }
 
-fn replaced(words: &[&str], module: &mut GoModule) {
+fn parse_go_replacement(words: &[&str], module: &mut GoModule) {
     if let [name, "=>", target, ..] | [name, _, "=>", target, ..] = words
         && target.starts_with('.')
     {
@@ -249,12 +249,12 @@ fn replaced(words: &[&str], module: &mut GoModule) {
     }
 }
 
-fn composer(value: &Value) -> Vec<(String, String)> {
+fn parse_composer(value: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for section in ["autoload", "autoload-dev"] {
         let map = value.get(section).and_then(|section| section.get("psr-4")).and_then(Value::as_object);
         for (prefix, target) in map.into_iter().flatten().take(MAX_ENTRIES) {
-            found.extend(targets(target).into_iter().map(|target| (prefix.clone(), target)));
+            found.extend(export_targets(target).into_iter().map(|target| (prefix.clone(), target)));
         }
     }
     // The longest prefix first.
@@ -262,16 +262,19 @@ fn composer(value: &Value) -> Vec<(String, String)> {
     found
 }
 
-fn script(value: &Value, folder: &str) -> Script {
+fn parse_script_config(value: &Value, folder: &str) -> ScriptConfig {
     let options = value.get("compilerOptions");
     let base = options.and_then(|options| options.get("baseUrl")).and_then(Value::as_str);
-    let base = base.and_then(|base| super::join(folder, base));
+    let base = base.and_then(|base| super::join_path(folder, base));
     let from = base.clone().unwrap_or_else(|| folder.to_owned());
     let aliases = options.and_then(|options| options.get("paths")).and_then(Value::as_object).map(|map| {
         map.iter()
             .take(MAX_ENTRIES)
             .map(|(pattern, value)| {
-                let targets = targets(value).iter().filter_map(|target| super::join(&from, target)).collect();
+                let targets = export_targets(value)
+                    .iter()
+                    .filter_map(|target| super::join_path(&from, target))
+                    .collect();
                 (pattern.clone(), targets)
             })
             .collect()
@@ -283,11 +286,15 @@ fn script(value: &Value, folder: &str) -> Script {
         }
         _ => Vec::new(),
     };
-    Script { base, aliases, extends: extends.into_iter().filter(|name| name.starts_with('.')).collect() }
+    ScriptConfig {
+        base,
+        aliases,
+        extends: extends.into_iter().filter(|name| name.starts_with('.')).collect(),
+    }
 }
 
 /// Parses JSON without comments and trailing commas, which these files may have.
-fn plain_json(text: &str) -> String {
+fn strip_json_extensions(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.trim_start_matches('\u{feff}');
     while let Some(next) = rest.chars().next() {
