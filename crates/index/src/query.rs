@@ -1,7 +1,7 @@
 //! Search: files, passages and definitions that match a query, ranked, with the reasons of each
 //! result.
 //!
-//! [`Corpus`] is the interface of an index for ranking; [`Memory`] is an index in memory. A
+//! [`Corpus`] is the interface of an index for ranking; [`MemoryCorpus`] is an index in memory. A
 //! [`Searcher`] answers a [`Query`], with [`History`](crate::history::History) if there is one.
 //! `docs/search.md` describes the ranking and its measured quality.
 

@@ -68,8 +68,8 @@ impl CommandAnalysis {
     }
 }
 
-/// Formats a command that starts in `directory`, beneath the root, for [`analyse_command`] and for people:
-/// with a change of directory before it, after which git is no longer trusted.
+/// Formats a command that starts in `directory`, beneath the root, for [`analyse_command`] and for
+/// people: with a change of directory before it, after which git is no longer trusted.
 #[must_use]
 pub fn in_directory(directory: &str, command: &str) -> String {
     format!("{CD_BEFORE}{}{CD_AFTER}{command}", directory.replace('\'', "'\\''"))

@@ -4,8 +4,8 @@
 //! - [`Policy::judge`] decides about a [`Call`] (tool, agent, mode, effects, sandbox): allow, ask
 //!   or deny, with the level, a reason and the rules that decided.
 //! - [`Rules`] are what people allow, ask about and deny, beyond levels and modes.
-//! - [`analyse_command`] finds the level of a shell command. A command is read-only only if every word of
-//!   it is understood and known to read.
+//! - [`analyse_command`] finds the level of a shell command. A command is read-only only if every
+//!   word of it is understood and known to read.
 //! - [`secrets`] detects secrets in texts, and [`is_secret_name`] recognizes environment variables
 //!   that hold them.
 //! - [`registry`] knows the hosts of package registries.

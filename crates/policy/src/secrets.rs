@@ -1,8 +1,8 @@
 //! Detection of secrets in texts: configured values, well-known token shapes, passwords in URLs,
 //! and values after names that mark them as secret.
 //!
-//! [`Redactor::redact`] replaces secrets by [`SECRET_MASK`]. It works on whole texts: a secret that is
-//! split over two chunks of a stream is found in neither, so a stream has to be joined first.
+//! [`Redactor::redact`] replaces secrets by [`SECRET_MASK`]. It works on whole texts: a secret that
+//! is split over two chunks of a stream is found in neither, so a stream has to be joined first.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -78,7 +78,8 @@ impl Redactor {
         Self { values: values.into_iter().collect(), searcher: OnceLock::new(), quick: OnceLock::new() }
     }
 
-    /// Replaces every secret in the text by [`SECRET_MASK`]; returns the text unchanged if there is none.
+    /// Replaces every secret in the text by [`SECRET_MASK`]; returns the text unchanged if there is
+    /// none.
     ///
     /// Takes linear time. In an `Authorization` header, only the credentials are replaced.
     #[must_use]

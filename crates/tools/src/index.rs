@@ -1,8 +1,8 @@
 //! A session's way to the index.
 //!
 //! [`SharedIndex`] is cheap to make: the index is opened when it is first asked, and brought up to
-//! date by a thread of its own. [`SharedIndex::snapshot`] gives what there is: it waits a little for
-//! that thread, never for all of a long build, and sees to it that what the session itself has
+//! date by a thread of its own. [`SharedIndex::snapshot`] gives what there is: it waits a little
+//! for that thread, never for all of a long build, and sees to it that what the session itself has
 //! changed is in. A session that works in a copy has an index of the copy's files, which begins as
 //! the project's.
 

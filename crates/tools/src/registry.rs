@@ -29,7 +29,8 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The built-in tools. Without a root they refuse absolute paths; see [`Registry::with_builtin_at`].
+    /// The built-in tools. Without a root they refuse absolute paths; see
+    /// [`Registry::with_builtin_at`].
     #[must_use]
     pub fn with_builtin() -> Self {
         Self::with_root(None)

@@ -9,7 +9,7 @@ use crate::place::{merge, nearest, strategies};
 /// `replacement`, which is taken literally, but for its line endings in a text whose own are all of
 /// one kind.
 ///
-/// The strictest [`Strategy`] that finds a place decides. If it finds more than one, no looser one
+/// The strictest `Strategy` that finds a place decides. If it finds more than one, no looser one
 /// is tried.
 ///
 /// # Errors

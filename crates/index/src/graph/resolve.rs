@@ -5,9 +5,9 @@
 //! roots), the only fitting file is taken, or the nearest of several.
 //!
 //! Every place that was looked up is returned as a [`PlaceKey`], found or not. So when a file
-//! appears or disappears, only the files with one of its [`touched`] keys have to be resolved
-//! again; and when a settings file changes, those of the languages that it concerns
-//! ([`Settings::concerns`]).
+//! appears or disappears, only the files with one of its changed keys ([`keys_changed_by`]) have to
+//! be resolved again; and when a settings file changes, those of the languages that it concerns
+//! ([`Settings::languages_of`]).
 //!
 //! ```
 //! use journeyman_index::graph::resolve::{PathSet, ImportTarget, Settings, resolve};

@@ -75,7 +75,7 @@ impl SortedTexts {
             |posting: WordPosting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
         let mut places = SortPositions::zeroed(self.order.len());
         postings.for_each(|posting| places.count(place(posting)));
-        places.to_positions();
+        places.prefix_sum();
         let mut sorted = vec![InDocument::default(); postings.len()];
         postings.for_each(|posting| {
             if let Some(to) = sorted.get_mut(places.next(place(posting))) {
@@ -116,7 +116,7 @@ impl SortPositions {
     }
 
     /// Turns counts into positions.
-    fn to_positions(&mut self) {
+    fn prefix_sum(&mut self) {
         let mut sum = 0;
         for place in &mut self.0 {
             sum += *place;
@@ -152,7 +152,7 @@ pub(super) fn trigram_dictionary(
     let high = |trigram: u32| (trigram >> HALF_TRIGRAM_BITS) as usize;
     let mut places = SortPositions::zeroed(1 << HALF_TRIGRAM_BITS);
     trigrams.for_each(|trigram| places.count(high(trigram)));
-    places.to_positions();
+    places.prefix_sum();
     let mut gathered = vec![0_u32; trigrams.len()];
     let (mut at, mut file, mut ends) = (0, 0_u32, ends.iter().copied());
     let mut end = ends.next().unwrap_or_default();
@@ -195,7 +195,7 @@ fn order_by_counting(from: &[u32], to: &mut Vec<u32>) {
     let half = |one: u32| (one >> FILE_BITS) as usize;
     let mut places = SortPositions::zeroed(1 << HALF_TRIGRAM_BITS);
     from.iter().for_each(|one| places.count(half(*one)));
-    places.to_positions();
+    places.prefix_sum();
     to.clear();
     to.resize(from.len(), 0);
     for one in from {

@@ -18,8 +18,8 @@ pub(super) fn operands_if_known<'a>(
     operands_if_taken(arguments, flags, valued, long, false)
 }
 
-/// As [`operands_if_known`]. `certain`: true if every version of the program takes a value for these options,
-/// so that the value may be unknown.
+/// As [`operands_if_known`]. `certain`: true if every version of the program takes a value for
+/// these options, so that the value may be unknown.
 pub(super) fn operands_if_taken<'a>(
     arguments: &[&'a str],
     flags: &str,

@@ -257,9 +257,9 @@ fn has_flag(arguments: &[&str], flag: char, valued: &str) -> bool {
     })
 }
 
-/// Returns the arguments, with [`UNKNOWN_REST`] after the known beginning of a partly known word, and
-/// [`UNKNOWN_WORD`] for an unknown one. `None` if a word could expand to several words with options
-/// among them, unless the program is `tame`.
+/// Returns the arguments, with [`UNKNOWN_REST`] after the known beginning of a partly known word,
+/// and [`UNKNOWN_WORD`] for an unknown one. `None` if a word could expand to several words with
+/// options among them, unless the program is `tame`.
 fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
     let mut known = Vec::with_capacity(arguments.len());
     let mut only_operands = false;

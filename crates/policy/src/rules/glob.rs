@@ -411,8 +411,8 @@ impl PathPattern {
     }
 
     /// Returns true if a path with these components, in lower case, may be one that
-    /// [`touches`](Self::matches_or_contains) accepts. One of the pattern's own components has to be among
-    /// them.
+    /// [`touches`](Self::matches_or_contains) accepts. One of the pattern's own components has to
+    /// be among them.
     pub(super) fn may_touch(&self, names: &Names) -> bool {
         let texts = self.names.iter().filter_map(|name| match name {
             Name::Any => None,
