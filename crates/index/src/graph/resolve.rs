@@ -10,12 +10,13 @@
 //! ([`Settings::languages_of`]).
 //!
 //! ```
-//! use journeyman_index::graph::resolve::{PathSet, ImportTarget, Settings, resolve};
+//! use journeyman_index::graph::resolve::{PathSet, ImportTarget, Settings, resolve_imports};
 //! use journeyman_syntax::{analysis::analyse, language::Language};
 //!
 //! let paths = PathSet::new(["app/main.py", "app/shop.py"]);
 //! let facts = analyse(Language::Python, "from .shop import Shop\nimport requests\n").unwrap();
-//! let edges = resolve("app/main.py", Language::Python, &facts.imports, &paths, &Settings::default());
+//! let edges =
+//!     resolve_imports("app/main.py", Language::Python, &facts.imports, &paths, &Settings::default());
 //! assert_eq!(edges.meant[0], ImportTarget::Files(vec!["app/shop.py".to_owned()]));
 //! assert_eq!(edges.meant[1], ImportTarget::Package("requests".to_owned()));
 //! ```
