@@ -151,7 +151,7 @@ impl<'a> Docs<'a> {
 
 fn sections(snapshot: &Snapshot, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
     let Some(view) = Snapshot::file(snapshot, file) else { return Vec::new() };
-    let sections = view.segment().sections(&view.record);
+    let sections = view.segment().details(&view.record).sections();
     // A comment's heading is a path already.
     let paths = if is_document(snapshot, file) {
         heading_paths(&sections)

@@ -170,7 +170,7 @@ impl Graph {
     pub fn names(&self, snapshot: &Snapshot, from: u32, to: u32) -> Vec<String> {
         let view = |number: u32| snapshot.file(self.node(number)?.file);
         let (Some(one), Some(other)) = (view(from), view(to)) else { return Vec::new() };
-        let used: HashSet<String> = one.segment().names(&one.record).into_iter().collect();
+        let used: HashSet<String> = one.segment().used_names(&one.record).into_iter().collect();
         let first = other.record.first_symbol;
         let symbols = first..first.saturating_add(other.record.symbols);
         let mut names: Vec<(u32, String)> = Vec::new();

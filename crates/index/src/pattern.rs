@@ -81,7 +81,7 @@ pub fn candidates(
     let mut files: Vec<Id> = Vec::new();
     for living in snapshot.living() {
         let wanted = files_meeting(&need, &|trigram, list| {
-            living.segment.with_trigram(trigram, |file| list.push(file))
+            living.segment.inverted_index().visit_files_with_trigram(trigram, |file| list.push(file))
         });
         for (file, record) in living.living_files() {
             let wanted_here = || wanted.as_ref().is_none_or(|wanted| wanted.binary_search(&file).is_ok());

@@ -6,31 +6,37 @@
 //! living files only, so that it doesn't matter how files are spread over segments.
 //!
 //! Every read is checked against the mapped length: a damaged file gives wrong answers at worst,
-//! until its checksums are verified ([`Segment::verify`]), and is then rebuilt.
+//! until its checksums are verified ([`MappedFile::verify`]), and is then rebuilt.
 
 mod blocks;
 mod build;
 mod codec;
 mod column;
 mod data;
+mod details;
 mod dictionary;
 mod invert;
+mod inverted_index;
 mod layout;
 mod letters;
 mod map;
+mod mapped_file;
 mod merge;
 mod read;
 mod write;
 
 pub use build::Builder;
 pub(crate) use codec::{Cursor, count_list_len, decode_counts, decode_uses, put_bytes, put_number};
+pub use details::FileDetails;
 pub use dictionary::Dictionary;
+pub use inverted_index::{InvertedIndex, ReferenceAt};
 pub(crate) use layout::{DictionaryKind, format_version};
 pub use layout::{FileRecord, SymbolRecord};
 pub(crate) use letters::{letter_set, may_contain, may_differ_by_one_letter};
 pub(crate) use map::map_file;
+pub use mapped_file::MappedFile;
 pub use merge::merge_segments;
-pub use read::{ReferenceAt, Segment};
+pub use read::Segment;
 
 /// Numbers of documents within one segment: files, chunks or symbols.
 pub type Id = u32;

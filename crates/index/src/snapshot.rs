@@ -62,7 +62,8 @@ impl Totals {
 
     /// Returns the totals of one file, which has this many bytes by its newest stamp.
     fn of_file(segment: &Segment, number: Id, file: &FileRecord, size: u64) -> Self {
-        let length = |which, document| u64::from(segment.lengths(which).get(document));
+        let length =
+            |which, document| u64::from(segment.inverted_index().document_lengths(which).get(document));
         Self {
             files: 1,
             bytes: size,
@@ -79,7 +80,7 @@ impl Living {
     /// Creates a segment without dead files.
     pub(crate) fn new(segment: Arc<Segment>) -> Self {
         let mut totals = Totals::default();
-        for file in 0..segment.files() {
+        for file in 0..segment.file_count() {
             if let Some(record) = segment.file(file) {
                 totals
                     .combine(Totals::of_file(&segment, file, &record, record.stamp.size), u64::wrapping_add);
@@ -143,7 +144,7 @@ impl Living {
     }
 
     pub(crate) fn living_files(&self) -> impl Iterator<Item = (Id, FileRecord)> {
-        let all = (0..self.segment.files()).filter(|file| !self.dead.contains(*file));
+        let all = (0..self.segment.file_count()).filter(|file| !self.dead.contains(*file));
         all.filter_map(|file| Some((file, self.segment.file(file)?)))
     }
 }
@@ -225,9 +226,9 @@ impl Snapshot {
         let mut totals = Totals::default();
         for one in &mut living {
             (one.first_file, one.first_chunk, one.first_symbol) = (file, chunk, symbol);
-            file = file.saturating_add(one.segment.files());
-            chunk = chunk.saturating_add(one.segment.chunks());
-            symbol = symbol.saturating_add(one.segment.symbols());
+            file = file.saturating_add(one.segment.file_count());
+            chunk = chunk.saturating_add(one.segment.chunk_count());
+            symbol = symbol.saturating_add(one.segment.symbol_count());
             totals.combine(one.totals, u64::wrapping_add);
         }
         Self { living, totals, partial }
@@ -238,7 +239,9 @@ impl Snapshot {
     pub fn sizes(&self) -> std::collections::BTreeMap<String, u64> {
         let mut sizes = std::collections::BTreeMap::new();
         for one in &self.living {
-            one.segment.sizes(|name, bytes| *sizes.entry(name).or_default() += bytes);
+            one.segment
+                .mapped_file()
+                .visit_section_sizes(|name, bytes| *sizes.entry(name).or_default() += bytes);
         }
         sizes
     }
@@ -262,13 +265,13 @@ impl Snapshot {
     /// Returns one more than the greatest number of a file.
     #[must_use]
     pub fn file_numbers(&self) -> u32 {
-        self.living.last().map_or(0, |last| last.first_file.saturating_add(last.segment.files()))
+        self.living.last().map_or(0, |last| last.first_file.saturating_add(last.segment.file_count()))
     }
 
     /// Returns one more than the greatest number of a chunk.
     #[must_use]
     pub fn chunk_numbers(&self) -> u32 {
-        self.living.last().map_or(0, |last| last.first_chunk.saturating_add(last.segment.chunks()))
+        self.living.last().map_or(0, |last| last.first_chunk.saturating_add(last.segment.chunk_count()))
     }
 
     fn living_at(&self, number: u32, first: impl Fn(&Living) -> u32) -> Option<(&Living, u32)> {
@@ -294,7 +297,7 @@ impl Snapshot {
     #[must_use]
     pub fn symbol_at(&self, file: Id, line: u32) -> Option<String> {
         let file = self.file(file)?;
-        let inside = file.segment().inside(&file.record, line)?;
+        let inside = file.segment().innermost_symbol_at(&file.record, line)?;
         let symbol = file.segment().symbol(file.record.first_symbol.saturating_add(inside))?;
         Some(full_name(&file.scope(&symbol), &symbol.name))
     }
@@ -304,7 +307,7 @@ impl Snapshot {
     pub fn find(&self, path: &RelPath) -> Option<Id> {
         // The newest versions are last.
         self.living.iter().rev().find_map(|one| {
-            let file = one.segment.find(path).filter(|file| !one.dead.contains(*file))?;
+            let file = one.segment.inverted_index().file_at(path).filter(|file| !one.dead.contains(*file))?;
             Some(one.first_file + file)
         })
     }
@@ -327,7 +330,7 @@ impl Snapshot {
             file: living.number_of(segment.file_of_chunk(own)),
             first_line: lines.start,
             lines: lines.len() as u32,
-            length: segment.lengths(DictionaryKind::Chunks).get(own),
+            length: segment.inverted_index().document_lengths(DictionaryKind::Chunks).get(own),
         })
     }
 
@@ -349,7 +352,7 @@ impl Snapshot {
     /// Calls `visit` with the living symbols of a name, whatever its case.
     pub fn defined(&self, name: &str, mut visit: impl FnMut(Id)) {
         for one in &self.living {
-            one.segment.defined(name, |symbol| {
+            one.segment.inverted_index().visit_definitions(name, |symbol| {
                 if !one.dead.contains(one.segment.file_of_symbol(symbol)) {
                     visit(one.first_symbol + symbol);
                 }
@@ -360,7 +363,7 @@ impl Snapshot {
     /// Calls `visit` with the living references to a name: the file and the line, 1-based.
     pub fn used(&self, name: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
-            one.segment.used(name, |found| {
+            one.segment.inverted_index().visit_references(name, |found| {
                 if !one.dead.contains(found.file) {
                     visit(one.number_of(found.file), found.line);
                 }
@@ -372,7 +375,7 @@ impl Snapshot {
     pub fn chunks_with(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             let all_live = one.dead_chunks.is_empty();
-            one.segment.counted(DictionaryKind::Chunks, term, |chunk, times| {
+            one.segment.inverted_index().visit_chunks_with_term(term, |chunk, times| {
                 if all_live || !one.dead_chunks.contains(chunk) {
                     visit(one.first_chunk + chunk, times);
                 }

@@ -150,7 +150,7 @@ impl Index {
     pub fn verify(&self) -> Result<(), IndexError> {
         let snapshot = self.snapshot();
         for living in snapshot.living() {
-            if let Err(error) = living.segment.verify() {
+            if let Err(error) = living.segment.mapped_file().verify() {
                 Manifest::remove_manifest(&self.directory)?;
                 *self.lock_state() = IndexState::default();
                 return Err(error);
@@ -269,7 +269,7 @@ fn choose_segments(segments: &[Living], when: MergeOccasion) -> Option<Vec<usize
     }
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
     for (at, living) in segments.iter().enumerate() {
-        let bytes = living.segment.bytes();
+        let bytes = living.segment.mapped_file().bytes();
         if bytes < MAX_MERGED_BYTES {
             tiers
                 .entry((bytes / SMALLEST_CLASS_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())

@@ -127,7 +127,7 @@ impl DeletedFiles<'_> {
             let (Some(language), Some(view)) = (node.language, self.snapshot.file(node.file)) else {
                 continue;
             };
-            let imports = view.segment().imports(&view.record);
+            let imports = view.segment().details(&view.record).imports();
             let may_mean = imports.iter().any(|import| {
                 let target = import.target.to_lowercase();
                 let has = |text: &str| words.iter().any(|word| text.contains(word.as_str()));

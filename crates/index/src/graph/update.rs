@@ -275,7 +275,7 @@ impl GraphUpdate<'_> {
     fn resolve_file(&self, number: u32, tree: &PathTree<'_>, settings: &Settings) -> Option<ResolvedTargets> {
         let node = self.nodes.get(number as usize)?;
         let (view, language) = (self.snapshot.file(node.file)?, node.language?);
-        let imports = view.segment().imports(&view.record);
+        let imports = view.segment().details(&view.record).imports();
         let edges = resolve_imports(&node.path, language, &imports, tree, settings);
         let mut targets: HashMap<u32, (u32, bool)> = HashMap::new();
         let mut packages = BTreeSet::new();
@@ -453,7 +453,9 @@ impl GraphUpdate<'_> {
         let mut by_file: HashMap<Id, u32> = HashMap::with_capacity(self.nodes.len());
         by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
         for living in self.snapshot.living() {
-            let Some(words) = living.segment.dictionary(DictionaryKind::Used) else { continue };
+            let Some(words) = living.segment.inverted_index().dictionary(DictionaryKind::Used) else {
+                continue;
+            };
             let mut entries = words.entries();
             while let Some((_, list)) = entries.advance() {
                 if wanted.contains(&names::hash_name(entries.key())) {
@@ -520,7 +522,7 @@ struct UsedNames {
 impl UsedNames {
     fn add_segment(&mut self, segment: &Segment, many: bool, rows: &[DefinitionRow]) {
         self.all.clear();
-        if many && let Some(words) = segment.dictionary(DictionaryKind::Used) {
+        if many && let Some(words) = segment.inverted_index().dictionary(DictionaryKind::Used) {
             let mut numbers = Vec::new();
             words.visit_with_prefix(b"", |key| {
                 numbers.push(names::hash_name(key));
@@ -535,13 +537,13 @@ impl UsedNames {
 
     /// Returns the names that a file uses and another one defines.
     fn used_by(&self, view: &FileView<'_>, rows: &[DefinitionRow]) -> Vec<UsedName> {
-        let (places, _) = view.segment().details(&view.record);
-        let words = view.segment().dictionary(DictionaryKind::Used);
-        let one = |place: u32| match self.all.get(place as usize) {
+        let numbers = view.segment().details(&view.record).used_names;
+        let words = view.segment().inverted_index().dictionary(DictionaryKind::Used);
+        let one = |number: u32| match self.all.get(number as usize) {
             Some(known) => *known,
-            None => names::find_used_name(names::hash_name(&words?.key(place)?), rows),
+            None => names::find_used_name(names::hash_name(&words?.key(number)?), rows),
         };
-        places.into_iter().filter_map(one).collect()
+        numbers.into_iter().filter_map(one).collect()
     }
 }
 

@@ -51,12 +51,17 @@ fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<Ite
     for (place, segment) in segments.iter().enumerate() {
         let dead = |count: u32| vec![DEAD_ITEM; count as usize];
         let mut one = ItemNumbers {
-            files: dead(segment.files()),
-            chunks: dead(segment.chunks()),
-            symbols: dead(segment.symbols()),
-            names: dead(segment.dictionary(DictionaryKind::Used).map_or(0, |words| words.len() as u32)),
+            files: dead(segment.file_count()),
+            chunks: dead(segment.chunk_count()),
+            symbols: dead(segment.symbol_count()),
+            names: dead(
+                segment
+                    .inverted_index()
+                    .dictionary(DictionaryKind::Used)
+                    .map_or(0, |words| words.len() as u32),
+            ),
         };
-        for file in 0..segment.files() {
+        for file in 0..segment.file_count() {
             let Some(record) = segment.file(file).filter(|_| lives(place, file)) else { continue };
             assign_numbers(&mut one.files, file, 1, &mut files);
             assign_numbers(&mut one.chunks, record.first_chunk, record.chunks, &mut chunks);
@@ -171,7 +176,8 @@ fn merge_keys(
     words: DictionaryKind,
     mut merged: impl FnMut(&FoundLists<'_>, &mut Vec<u8>),
 ) -> Result<EncodedDictionary, IndexError> {
-    let entries = segments.iter().map(|segment| segment.dictionary(words).map(Dictionary::entries));
+    let entries =
+        segments.iter().map(|segment| segment.inverted_index().dictionary(words).map(Dictionary::entries));
     let mut entries: Vec<Entries<'_>> = entries.flatten().collect();
     // The next key of each dictionary, with its number and its list.
     let mut heads: Vec<Option<(u32, &[u8])>> = entries.iter_mut().map(Entries::advance).collect();
@@ -208,13 +214,14 @@ fn merge_records(
     let mut parts = SegmentParts::default();
     let mut data = DataWriter::default();
     for (place, (segment, numbers)) in segments.iter().zip(numbers).enumerate() {
-        for old in 0..segment.files() {
+        for old in 0..segment.file_count() {
             let Some(mut record) = new_number(&numbers.files, old).and_then(|_| segment.file(old)) else {
                 continue;
             };
             record.stamp = stamps(place, old, &record);
-            let (names, rest) = segment.details(&record);
-            let names = names.into_iter().filter_map(|name| new_number(&numbers.names, name)).collect();
+            let details = segment.details(&record);
+            let names =
+                details.used_names.iter().filter_map(|name| new_number(&numbers.names, *name)).collect();
             let path = segment.path_of(&record);
             record.path = append_path(&mut parts.paths, path)?;
             let (first_chunk, first_symbol) = (parts.chunk_count(), parts.symbol_count());
@@ -223,18 +230,18 @@ fn merge_records(
                 let span = data.append(|data| symbol.put(data))?;
                 parts.symbols.extend_from_slice(&span.at.to_le_bytes());
             }
-            record.details = data.append(|data| put_details(data, names, &rest))?;
+            record.details = data.append(|data| put_details(data, names, &details.imports_and_sections))?;
             for chunk in record.first_chunk..record.first_chunk.saturating_add(record.chunks) {
                 let Some(lines) = segment.chunk(chunk) else { break };
                 parts.push_chunk(
                     lines.start,
                     lines.len() as u32,
-                    segment.lengths(DictionaryKind::Chunks).get(chunk),
+                    segment.inverted_index().document_lengths(DictionaryKind::Chunks).get(chunk),
                 );
             }
             (record.first_chunk, record.first_symbol) = (first_chunk, first_symbol);
-            let [path_length, symbol_length] =
-                [DictionaryKind::Paths, DictionaryKind::Symbols].map(|which| segment.lengths(which).get(old));
+            let [path_length, symbol_length] = [DictionaryKind::Paths, DictionaryKind::Symbols]
+                .map(|which| segment.inverted_index().document_lengths(which).get(old));
             parts.columns.push(&record, path, path_length, symbol_length);
             record.put(&mut parts.files);
         }

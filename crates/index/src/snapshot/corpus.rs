@@ -15,7 +15,7 @@ use crate::segment::{
 };
 
 /// Maximum threads that score posting lists: memory is soon the limit.
-const MOST_THREADS: usize = 4;
+const MAX_SCORING_THREADS: usize = 4;
 
 fn words(field: Field) -> DictionaryKind {
     match field {
@@ -64,7 +64,7 @@ impl Living {
             return true;
         }
         let mut lives = false;
-        self.segment.defined(name, |symbol| {
+        self.segment.inverted_index().visit_definitions(name, |symbol| {
             lives |= !self.dead.contains(self.segment.file_of_symbol(symbol));
         });
         lives
@@ -83,17 +83,21 @@ impl Living {
         };
         match like {
             NameCondition::Prefix(prefix) => {
-                if let Some(words) = self.segment.dictionary(DictionaryKind::Defined) {
+                if let Some(words) = self.segment.inverted_index().dictionary(DictionaryKind::Defined) {
                     words.visit_with_prefix(prefix.as_bytes(), take);
                 }
             }
             NameCondition::Subsequence(name) => {
                 let wanted = letter_set(name.as_bytes());
-                self.segment.names_with(|own| may_contain(own, wanted), &mut take);
+                self.segment
+                    .inverted_index()
+                    .visit_names_with_letters(|own| may_contain(own, wanted), &mut take);
             }
             NameCondition::Typo(name) => {
                 let wanted = letter_set(name.as_bytes());
-                self.segment.names_with(|own| may_differ_by_one_letter(own, wanted), &mut take);
+                self.segment
+                    .inverted_index()
+                    .visit_names_with_letters(|own| may_differ_by_one_letter(own, wanted), &mut take);
             }
         }
     }
@@ -108,7 +112,7 @@ impl Snapshot {
     ) -> impl Iterator<Item = (&'a Living, &'a [u8])> {
         lists.0.iter().filter_map(move |[number, start, end]| {
             let one = self.living.get(*number as usize)?;
-            Some((one, one.segment.dictionary(words(field))?.list(*start..*end)))
+            Some((one, one.segment.inverted_index().dictionary(words(field))?.list(*start..*end)))
         })
     }
 }
@@ -134,7 +138,7 @@ impl Corpus for Snapshot {
 
     fn find(&self, field: Field, term: &str) -> PostingLists {
         let found = (0..).zip(&self.living).filter_map(|(number, one)| {
-            let list = one.segment.dictionary(words(field))?.range(term.as_bytes())?;
+            let list = one.segment.inverted_index().dictionary(words(field))?.range(term.as_bytes())?;
             Some([number, list.start, list.end])
         });
         PostingLists(found.collect())
@@ -154,7 +158,7 @@ impl Corpus for Snapshot {
 
     fn parts(&self, field: Field) -> Vec<Range<u32>> {
         let bound = if field == Field::Chunk { self.chunk_numbers() } else { self.file_numbers() };
-        let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_SCORING_THREADS);
         let enough = bound.div_ceil(threads as u32);
         let mut parts = Vec::new();
         let mut start = 0;
@@ -171,14 +175,14 @@ impl Corpus for Snapshot {
     fn each(&self, field: Field, lists: &PostingLists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
         for (one, list) in self.lists(field, lists) {
             if part.contains(&one.first(field)) {
-                one.segment.each(words(field), list, one.first(field), visit);
+                one.segment.inverted_index().visit_postings(words(field), list, one.first(field), visit);
             }
         }
     }
 
     fn each_file(&self, visit: &mut dyn FnMut(LivingFile)) {
         for one in &self.living {
-            for file in (0..one.segment.files()).filter(|file| !one.dead.contains(*file)) {
+            for file in (0..one.segment.file_count()).filter(|file| !one.dead.contains(*file)) {
                 let Some(purpose) = one.segment.purpose(file) else { continue };
                 visit(LivingFile { file: one.number_of(file), chunks: one.chunks_of(file), purpose });
             }
@@ -225,7 +229,7 @@ impl Corpus for Snapshot {
     fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32)) {
         let name = name.to_ascii_lowercase();
         for one in &self.living {
-            one.segment.called(&name, |file| {
+            one.segment.inverted_index().visit_files_named(&name, |file| {
                 if !one.dead.contains(file) {
                     visit(one.number_of(file));
                 }
@@ -235,7 +239,7 @@ impl Corpus for Snapshot {
 
     fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
         for one in &self.living {
-            one.segment.defined(name, |symbol| {
+            one.segment.inverted_index().visit_definitions(name, |symbol| {
                 let file = one.segment.file_of_symbol(symbol);
                 if !one.dead.contains(file) {
                     visit(one.number_of(file), one.first_symbol.saturating_add(symbol));

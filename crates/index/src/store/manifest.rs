@@ -121,7 +121,7 @@ impl Manifest {
 
     /// Returns the listed file names.
     pub(crate) fn listed_names(&self) -> impl Iterator<Item = &std::ffi::OsStr> {
-        self.segments.iter().filter_map(|living| living.segment.path().file_name())
+        self.segments.iter().filter_map(|living| living.segment.mapped_file().path().file_name())
     }
 
     /// Removes the manifest, so that the index is rebuilt.
@@ -137,7 +137,14 @@ impl Manifest {
 
 impl SegmentRow {
     fn of(living: &Living) -> Self {
-        let name = living.segment.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = living
+            .segment
+            .mapped_file()
+            .path()
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let flat =
             |(file, stamp): &(u32, Stamp)| (*file, stamp.size, stamp.modified, stamp.changed, stamp.inode);
         Self {
@@ -154,7 +161,7 @@ impl SegmentRow {
         }
         let segment = Arc::new(Segment::open(&directory.join(self.name))?);
         let mut dead = BitSet::default();
-        self.dead.into_iter().filter(|file| *file < segment.files()).for_each(|file| dead.insert(file));
+        self.dead.into_iter().filter(|file| *file < segment.file_count()).for_each(|file| dead.insert(file));
         let stamp = |(file, size, modified, changed, inode)| (file, Stamp { size, modified, changed, inode });
         let restamped = self.restamped.into_iter().map(stamp).collect();
         Ok(Living::from_manifest_row(segment, dead, restamped, self.totals))

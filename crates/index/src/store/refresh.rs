@@ -217,7 +217,7 @@ impl Index {
     /// freed memory to the system.
     pub fn release_memory(&self) {
         release_freed_memory();
-        self.snapshot().living().iter().for_each(|living| living.segment.release_memory());
+        self.snapshot().living().iter().for_each(|living| living.segment.mapped_file().release_memory());
     }
 
     /// Reads the manifest, whoever wrote it.
@@ -459,7 +459,8 @@ fn places(manifest: &Manifest) -> HashMap<Vec<u8>, StoredFile> {
 
 fn place(manifest: &Manifest, path: &RelPath) -> Option<StoredFile> {
     manifest.segments.iter().enumerate().find_map(|(segment, living)| {
-        let file = living.segment.find(path).filter(|file| !living.dead.contains(*file))?;
+        let file =
+            living.segment.inverted_index().file_at(path).filter(|file| !living.dead.contains(*file))?;
         let record = living.segment.file(file)?;
         Some(StoredFile::new(segment, living, file, &record))
     })

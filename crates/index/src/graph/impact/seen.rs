@@ -167,7 +167,7 @@ impl<'a> ImpactCache<'a> {
         let (graph, snapshot) = (self.graph, self.snapshot);
         let read = || {
             let view = snapshot.file(graph.node(file)?.file)?;
-            Some(view.segment().imports(&view.record))
+            Some(view.segment().details(&view.record).imports())
         };
         Rc::clone(self.imports.entry(file).or_insert_with(|| Rc::new(read().unwrap_or_default())))
     }
@@ -468,7 +468,7 @@ impl<'a> ImpactCache<'a> {
                 import.names.contains(name) || import.target.split(['.', ':', '/']).any(|part| part == name)
             })
         };
-        let mut names = view.segment().names(&view.record);
+        let mut names = view.segment().used_names(&view.record);
         names.retain(|name| !told(name));
         names.sort_unstable();
         let mut renamed = Vec::new();

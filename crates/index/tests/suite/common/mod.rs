@@ -72,9 +72,9 @@ pub(crate) fn everything(snapshot: &Snapshot, words: &[&str]) -> String {
         writeln!(
             all,
             "  {:?}\n  {:?}\n  {:?}",
-            file.segment().names(&record),
-            file.segment().imports(&record),
-            file.segment().sections(&record)
+            file.segment().used_names(&record),
+            file.segment().details(&record).imports(),
+            file.segment().details(&record).sections()
         )
         .unwrap();
     }
