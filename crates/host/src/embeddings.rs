@@ -176,11 +176,11 @@ impl Embedder for EmbeddingServer {
         None
     }
 
-    fn batch(&self) -> usize {
+    fn batch_size(&self) -> usize {
         BATCH_SIZE
     }
 
-    fn concurrency(&self) -> usize {
+    fn max_concurrency(&self) -> usize {
         CONCURRENT_REQUESTS
     }
 

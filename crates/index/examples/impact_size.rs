@@ -33,15 +33,17 @@ fn main() -> Fallible<()> {
     let graph = project.graph(&snapshot);
     let names = |reach: &Reach| reach.files.iter().map(|found| found.file).collect::<Vec<_>>();
     if let Some(path) = path {
-        let file = graph.find(path).ok_or("there is no such file")?;
-        let (all, told) =
-            (graph.depending(&[file], u32::MAX), graph.impact(&snapshot, &[Changed::from(file)], u32::MAX));
+        let file = graph.find_file(path).ok_or("there is no such file")?;
+        let (all, told) = (
+            graph.dependents(&[file], u32::MAX),
+            graph.find_impact(&snapshot, &[Changed::from(file)], u32::MAX),
+        );
         let (all, kept) = (names(&all), names(&told));
         for file in all.iter().filter(|file| !kept.contains(file)) {
             println!("left out  {}", graph.path(*file));
         }
         for file in kept {
-            let way: Vec<&str> = told.way(file).into_iter().map(|file| graph.path(file)).collect();
+            let way: Vec<&str> = told.path_to(file).into_iter().map(|file| graph.path(file)).collect();
             println!("{}  {}", if all.contains(&file) { "affected" } else { "only now" }, way.join(" → "));
         }
         return Ok(());
@@ -55,14 +57,14 @@ fn main() -> Fallible<()> {
         })
     };
     for file in (0..u32::try_from(graph.len())?).filter(is_source) {
-        let all = graph.depending(&[file], u32::MAX);
+        let all = graph.dependents(&[file], u32::MAX);
         let begun = Instant::now();
-        let told = graph.impact(&snapshot, &[Changed::from(file)], u32::MAX);
+        let told = graph.find_impact(&snapshot, &[Changed::from(file)], u32::MAX);
         took.push(begun.elapsed());
         for (at, reach) in [&all, &told].into_iter().enumerate() {
             if let (Some(files), Some(tests)) = (files.get_mut(at), tests.get_mut(at)) {
                 files.push(reach.files.len());
-                *tests += graph.tests(&[file], reach).len();
+                *tests += graph.affected_tests(&[file], reach).len();
             }
         }
     }

@@ -56,20 +56,23 @@ fn main() -> Fallible<()> {
     let (mut count, mut seen) = (0_usize, 0_usize);
     for row in std::fs::read_to_string(truth)?.lines() {
         let row: Row = serde_json::from_str(row)?;
-        let Some(file) = graph.find(&row.path) else { continue };
+        let Some(file) = graph.find_file(&row.path) else { continue };
         (count, seen) = (count + 1, seen + row.tests.len());
         let part = ChangedPart { lines: vec![row.line..=row.line], gone: Vec::new() };
         let ways: [&dyn Fn() -> Reach; 3] = [
-            &|| graph.depending(&[file], u32::MAX),
-            &|| graph.impact(&snapshot, &[Changed::from(file)], u32::MAX),
-            &|| graph.impact(&snapshot, &[Changed { file, part: Some(part.clone()) }], u32::MAX),
+            &|| graph.dependents(&[file], u32::MAX),
+            &|| graph.find_impact(&snapshot, &[Changed::from(file)], u32::MAX),
+            &|| graph.find_impact(&snapshot, &[Changed { file, part: Some(part.clone()) }], u32::MAX),
         ];
         for (at, (way, sums)) in ways.iter().zip(&mut sums).enumerate() {
             let begun = Instant::now();
             let reach = way();
             sums.took += begun.elapsed();
-            let told: BTreeSet<String> =
-                graph.tests(&[file], &reach).into_iter().map(|test| graph.path(test).to_owned()).collect();
+            let told: BTreeSet<String> = graph
+                .affected_tests(&[file], &reach)
+                .into_iter()
+                .map(|test| graph.path(test).to_owned())
+                .collect();
             let both = told.intersection(&row.tests).count();
             sums.recall += both as f64 / row.tests.len().max(1) as f64;
             sums.precision += both as f64 / told.len().max(1) as f64;

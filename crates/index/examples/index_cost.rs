@@ -106,7 +106,7 @@ fn made(tree: &Path, directory: &Path, step: &str, refresh: Refresh) -> Fallible
     Ok(json!({
         "step": step, "files": report.read, "bytes": report.bytes, "ms": wall, "cpu_ms": cpu,
         "chunks": totals.chunks, "symbols": totals.symbols, "index_bytes": size,
-        "parts": index.snapshot().sizes(), "peak_mib": memory("VmHWM:"), "left_mib": memory("RssAnon:"),
+        "parts": index.snapshot().section_sizes(), "peak_mib": memory("VmHWM:"), "left_mib": memory("RssAnon:"),
     }))
 }
 
@@ -250,7 +250,8 @@ fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
         source.bytes = [before.as_slice(), format!("\n# {word}\n").as_bytes()].concat();
         source.time += 1_000_000;
         let start = Clock::start();
-        let report = with_options(|options| index.update(&source, std::slice::from_ref(&path), options))?;
+        let report =
+            with_options(|options| index.update_files(&source, std::slice::from_ref(&path), options))?;
         let snapshot = index.snapshot();
         let query = Query::new(&word, &mut tokenizer);
         let answer = searcher.search(&*snapshot, None, &query, Context::default(), LIMIT);
@@ -267,7 +268,7 @@ fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
     }
     source.bytes = before;
     source.time += 1_000_000;
-    with_options(|options| index.update(&source, std::slice::from_ref(&path), options))?;
+    with_options(|options| index.update_files(&source, std::slice::from_ref(&path), options))?;
     Ok(json!({
         "step": "update", "file": path.to_string(), "size": source.bytes.len(),
         "files": index.snapshot().totals().files,

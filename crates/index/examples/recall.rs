@@ -24,7 +24,9 @@ use journeyman_index::analysis::{FileAnalysis, Stamp};
 use journeyman_index::history::History;
 use journeyman_index::query::{Context, Corpus as _, MemoryCorpus, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
-use journeyman_index::vectors::{Deadline, Embedder as _, EmbeddingPurpose, Model2Vec, Similar, beginning};
+use journeyman_index::vectors::{
+    Deadline, Embedder as _, EmbeddingPurpose, Model2Vec, Similar, embedded_part,
+};
 use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
 use serde_json::{Value, json};
@@ -90,7 +92,7 @@ fn main() {
                 let wanted = embed(model, &[row["query"].as_str().unwrap()]).remove(0);
                 let cosine = |one: &Vec<f32>| one.iter().zip(&wanted).map(|(a, b)| a * b).sum();
                 let all = (0..).zip(vectors.iter().flat_map(|file| file.iter()).map(cosine));
-                Similar::best(all.collect(), LIKE)
+                Similar::most_similar(all.collect(), LIKE)
             });
             let vectors = similar.as_ref().map(|similar| (similar, options.weight));
             let context = Context { vectors, ..Context::default() };
@@ -241,7 +243,7 @@ fn corpus(
                     lines.iter().skip(first).take(chunk.lines as usize).copied().collect::<String>()
                 });
                 let chunks: Vec<String> = chunks.collect();
-                let texts: Vec<&str> = chunks.iter().map(|text| beginning(text)).collect();
+                let texts: Vec<&str> = chunks.iter().map(|text| embedded_part(text)).collect();
                 let key = (file.path.clone(), file.blob.clone());
                 known.vectors.insert(key, Arc::new(embed(model, &texts)));
             }
@@ -254,7 +256,7 @@ fn corpus(
     for file in wanted {
         let key = (file.path, file.blob);
         if let Some(facts) = known.facts.get(&key) {
-            corpus.add(Arc::clone(facts));
+            corpus.add_file(Arc::clone(facts));
             vectors.extend(known.vectors.get(&key).cloned());
         }
     }

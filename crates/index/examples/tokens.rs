@@ -24,14 +24,14 @@ fn main() {
         let started = Instant::now();
         let (mut terms, mut counts) = (0, 0);
         for text in &texts {
-            tokenizer.begin();
+            tokenizer.begin_file();
             for chunk in text.split_inclusive('\n').collect::<Vec<_>>().chunks(40) {
                 for line in chunk {
-                    tokenizer.add(line, 1);
+                    tokenizer.add_text(line, 1);
                 }
-                counts += tokenizer.document().len();
+                counts += tokenizer.finish_document().len();
             }
-            terms += tokenizer.terms().len();
+            terms += tokenizer.file_terms().len();
         }
         let seconds = started.elapsed().as_secs_f64();
         let (files, rate) = (texts.len(), bytes as f64 / 1e6 / seconds);

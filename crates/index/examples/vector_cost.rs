@@ -33,7 +33,7 @@ impl Embedder for Random {
     fn dimensions(&self) -> Option<usize> {
         Some(self.dimensions)
     }
-    fn batch(&self) -> usize {
+    fn batch_size(&self) -> usize {
         256
     }
     fn embed(
@@ -74,17 +74,17 @@ fn main() {
     let vectors = Vectors::open(index.directory(), &model).unwrap();
     let redactor = journeyman_policy::secrets::Redactor::default();
     let options = EmbeddingOptions { threads, progress: &|_| {}, stop: &never, redactor: &redactor };
-    let report = vectors.follow(&snapshot, &source, &model, options).unwrap();
+    let report = vectors.embed_snapshot(&snapshot, &source, &model, options).unwrap();
     assert_eq!(report.failed, None);
     time(&format!("keeping {} vectors", report.embedded), start);
     let start = Instant::now();
-    let report = vectors.follow(&snapshot, &source, &model, options).unwrap();
+    let report = vectors.embed_snapshot(&snapshot, &source, &model, options).unwrap();
     assert_eq!(report.embedded, 0);
     time("following without a change", start);
     let start = Instant::now();
     let vectors = Vectors::open(index.directory(), &model).unwrap();
     let view = vectors.view(&snapshot);
-    time(&format!("opening {} of them", view.chunks()), start);
+    time(&format!("opening {} of them", view.chunk_count()), start);
     let stats = vectors.stats(&snapshot);
     println!("{} bytes, {:.0} a vector", stats.bytes, stats.bytes as f64 / stats.kept as f64);
 
@@ -95,7 +95,7 @@ fn main() {
         let start = Instant::now();
         let found = view.nearest(&query, 1_000);
         times.push(start.elapsed().as_secs_f64() * 1e3);
-        assert_eq!(found.chunks.len(), 1_000.min(view.chunks()));
+        assert_eq!(found.chunks.len(), 1_000.min(view.chunk_count()));
     }
     times.sort_by(f64::total_cmp);
     println!("nearest 1,000: median {:.1} ms, best {:.1} ms, worst {:.1} ms", times[20], times[0], times[39]);

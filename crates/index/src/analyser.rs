@@ -75,9 +75,9 @@ impl Analyser {
     pub fn describe_unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
         let mut facts = empty_analysis(path, stamp, content);
         facts.flags = purpose_of_file(&path.to_string(), "");
-        self.tokenizer.begin();
+        self.tokenizer.begin_file();
         facts.path_counts = self.count_path_words(path);
-        facts.terms = self.tokenizer.terms();
+        facts.terms = self.tokenizer.file_terms();
         facts
     }
 
@@ -105,8 +105,8 @@ impl Analyser {
         facts.flags = Flags { veiled, ..purpose_of_file(&name, &text) };
         facts.language = Language::detect(&name, &text);
         let lines = LineStarts::of_text(&text);
-        facts.lines = lines.count();
-        self.tokenizer.begin();
+        facts.lines = lines.line_count();
+        self.tokenizer.begin_file();
         facts.path_counts = self.count_path_words(path);
         if content == Content::Text {
             facts.trigrams = self.trigrams.collect_trigrams(text.as_bytes());
@@ -118,39 +118,39 @@ impl Analyser {
             facts.symbol_counts = self.count_symbol_words(&facts.symbols);
             facts.chunks = self.chunks(path, &text, &lines, &facts);
         }
-        facts.terms = self.tokenizer.terms();
+        facts.terms = self.tokenizer.file_terms();
         facts
     }
 
     fn count_path_words(&mut self, path: &RelPath) -> Vec<Count> {
-        self.tokenizer.add(&path.to_string(), 1);
-        self.tokenizer.document()
+        self.tokenizer.add_text(&path.to_string(), 1);
+        self.tokenizer.finish_document()
     }
 
     fn count_symbol_words(&mut self, symbols: &[IndexedSymbol]) -> Vec<Count> {
         let named =
             symbols.iter().filter(|symbol| !symbol.local && !DOCUMENT_KEY_KINDS.contains(&symbol.kind));
-        named.for_each(|symbol| self.tokenizer.add(&symbol.name, 1));
-        self.tokenizer.document()
+        named.for_each(|symbol| self.tokenizer.add_text(&symbol.name, 1));
+        self.tokenizer.finish_document()
     }
 
     fn chunks(&mut self, path: &RelPath, text: &str, lines: &LineStarts, facts: &FileAnalysis) -> Vec<Chunk> {
         let outer = facts.symbols.iter().filter(|symbol| !symbol.local && symbol.lines > 2);
         let starts: Vec<u32> = outer.map(|symbol| symbol.first_line).collect();
         let path = path.to_string();
-        self.tokenizer.add(&path, 1);
-        self.tokenizer.add(path.rsplit('/').next().unwrap_or_default(), FILE_NAME_WEIGHT);
-        let common = self.tokenizer.document();
+        self.tokenizer.add_text(&path, 1);
+        self.tokenizer.add_text(path.rsplit('/').next().unwrap_or_default(), FILE_NAME_WEIGHT);
+        let common = self.tokenizer.finish_document();
         let mut chunks = Vec::new();
         for range in chunks::cut_at_symbols(facts.lines, &starts) {
-            self.tokenizer.add(lines.text_of_lines(text, range.clone()), 1);
+            self.tokenizer.add_text(lines.text_of_lines(text, range.clone()), 1);
             self.tokenizer.add_counts(&common);
             let (first_line, lines) = (range.start, range.end - range.start);
-            chunks.push(Chunk { first_line, lines, counts: self.tokenizer.document() });
+            chunks.push(Chunk { first_line, lines, counts: self.tokenizer.finish_document() });
         }
         if chunks.is_empty() {
             self.tokenizer.add_counts(&common);
-            chunks.push(Chunk { first_line: 1, lines: 0, counts: self.tokenizer.document() });
+            chunks.push(Chunk { first_line: 1, lines: 0, counts: self.tokenizer.finish_document() });
         }
         chunks
     }
@@ -231,7 +231,7 @@ struct ReferenceCollector {
 
 impl ReferenceCollector {
     fn add(&mut self, name: &str, line: u32, inside: Option<u32>) {
-        self.references.push(Reference { name: self.names.number(name), line, inside });
+        self.references.push(Reference { name: self.names.intern(name), line, inside });
     }
 }
 
@@ -276,7 +276,7 @@ impl LineStarts {
         Self { starts, end: text.len() }
     }
 
-    fn count(&self) -> u32 {
+    fn line_count(&self) -> u32 {
         u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
     }
 

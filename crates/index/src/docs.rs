@@ -94,7 +94,7 @@ impl<'a> Docs<'a> {
     #[must_use]
     pub fn symbols_called(&self, name: &str, scope: &str) -> Vec<Id> {
         let mut found = Vec::new();
-        self.snapshot.defined(name, |id| {
+        self.snapshot.visit_definitions(name, |id| {
             let fits = self.snapshot.symbol(id).is_some_and(|(file, symbol)| {
                 let own = || {
                     Snapshot::file(self.snapshot, file).map(|view| view.scope(&symbol)).unwrap_or_default()
@@ -113,7 +113,7 @@ impl<'a> Docs<'a> {
     /// line; documents before comments.
     pub fn sections_mentioning(&mut self, name: &str, symbols: &[Id]) -> Vec<SectionPlace> {
         let mut lines: Vec<(Id, u32)> = Vec::new();
-        self.snapshot.used(&format!("{KEY_PREFIX}{name}"), |file, line| {
+        self.snapshot.visit_references(&format!("{KEY_PREFIX}{name}"), |file, line| {
             if lines.len() < MAX_MENTIONING_SECTIONS {
                 lines.push((file, line));
             }
@@ -122,7 +122,7 @@ impl<'a> Docs<'a> {
         lines.dedup();
         let mut found = Vec::new();
         for (file, line) in lines {
-            for (place, mentions) in self.sections(file) {
+            for (place, mentions) in self.sections_of(file) {
                 let names = |mention: &&String| mention.rsplit('.').next() == Some(name);
                 let mut mentions = mentions.iter().filter(names);
                 if place.first_line == line
@@ -143,13 +143,13 @@ impl<'a> Docs<'a> {
     }
 
     /// Returns a file's sections with their mentions.
-    pub fn sections(&mut self, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
+    pub fn sections_of(&mut self, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
         let snapshot = self.snapshot;
-        self.sections.entry(file).or_insert_with(|| sections(snapshot, file)).clone()
+        self.sections.entry(file).or_insert_with(|| read_sections(snapshot, file)).clone()
     }
 }
 
-fn sections(snapshot: &Snapshot, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
+fn read_sections(snapshot: &Snapshot, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
     let Some(view) = Snapshot::file(snapshot, file) else { return Vec::new() };
     let sections = view.segment().details(&view.record).sections();
     // A comment's heading is a path already.
@@ -194,7 +194,7 @@ fn resolve_mention_in(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
         .filter(|part| !matches!(*part, "self" | "this" | "cls" | "crate" | "super"))
         .collect();
     let mut ids = Vec::new();
-    snapshot.defined(name, |symbol| {
+    snapshot.visit_definitions(name, |symbol| {
         if ids.len() < MAX_EXAMINED_DEFINITIONS {
             ids.push(symbol);
         }

@@ -46,8 +46,8 @@ const SAVE_FRACTION: usize = 64;
 /// Number of changed files from which on the graph is saved in any case.
 const SAVE_COUNT: usize = 2_000;
 /// Maximum changed files, and bytes of the graph, for callers that can't wait: some milliseconds.
-const MAX_CHANGED_AT_HAND: usize = 20;
-const MAX_GRAPH_BYTES_AT_HAND: u64 = 8 << 20;
+const MAX_CHANGED_WITHOUT_WAITING: usize = 20;
+const MAX_BYTES_WITHOUT_WAITING: u64 = 8 << 20;
 /// Maximum names of an edge in an answer.
 const MAX_EDGE_NAMES: usize = 5;
 /// Maximum names in a sentence.
@@ -119,7 +119,7 @@ impl Graph {
 
     /// Returns the file at a path.
     #[must_use]
-    pub fn find(&self, path: &str) -> Option<u32> {
+    pub fn find_file(&self, path: &str) -> Option<u32> {
         self.nodes.binary_search_by(|node| (*node.path).cmp(path)).ok().map(|at| at as u32)
     }
 
@@ -132,7 +132,7 @@ impl Graph {
 
     /// Returns the dependents of a file, by path, in [`Edge::to`].
     #[must_use]
-    pub fn back(&self, number: u32) -> &[Edge] {
+    pub fn reverse_edges(&self, number: u32) -> &[Edge] {
         let back = self.back.get_or_init(|| {
             let mut back: Vec<Vec<Edge>> = vec![Vec::new(); self.nodes.len()];
             for (from, edges) in (0..).zip(&self.edges) {
@@ -156,7 +156,7 @@ impl Graph {
 
     /// Returns the files that import one, other than by declaring it as a part.
     fn importers(&self, number: u32) -> impl Iterator<Item = &Edge> {
-        self.back(number).iter().filter(|edge| edge.line > 0 && !edge.part)
+        self.reverse_edges(number).iter().filter(|edge| edge.line > 0 && !edge.part)
     }
 
     /// Returns the third-party packages that a file imports, by name.
@@ -167,7 +167,7 @@ impl Graph {
 
     /// Returns some of the names that one file uses and another one defines, the rarest first.
     #[must_use]
-    pub fn names(&self, snapshot: &Snapshot, from: u32, to: u32) -> Vec<String> {
+    pub fn shared_names(&self, snapshot: &Snapshot, from: u32, to: u32) -> Vec<String> {
         let view = |number: u32| snapshot.file(self.node(number)?.file);
         let (Some(one), Some(other)) = (view(from), view(to)) else { return Vec::new() };
         let used: HashSet<String> = one.segment().used_names(&one.record).into_iter().collect();
@@ -178,7 +178,7 @@ impl Graph {
             let known = names.iter().any(|(_, name)| *name == symbol.name);
             if !known && names::is_usable_by_name(&symbol) && used.contains(&symbol.name) {
                 let mut others = 0;
-                snapshot.defined(&symbol.name, |_| others += 1);
+                snapshot.visit_definitions(&symbol.name, |_| others += 1);
                 names.push((others, symbol.name));
             }
             if names.len() == MAX_COMPARED_NAMES {
@@ -193,7 +193,7 @@ impl Graph {
 impl Graph {
     /// Describes the dependency of one file on another: the line that imports it, and a few names.
     #[must_use]
-    pub fn because(&self, snapshot: &Snapshot, from: u32, to: u32) -> String {
+    pub fn describe_edge(&self, snapshot: &Snapshot, from: u32, to: u32) -> String {
         let edge = self.edge(from, to).unwrap_or_default();
         let mut parts = Vec::new();
         match edge {
@@ -201,7 +201,7 @@ impl Graph {
             Edge { line, part: true, .. } => parts.push(format!("a part of it, line {line}")),
             Edge { line, .. } => parts.push(format!("line {line}")),
         }
-        let names = if edge.names > 0 { self.names(snapshot, from, to) } else { Vec::new() };
+        let names = if edge.names > 0 { self.shared_names(snapshot, from, to) } else { Vec::new() };
         if !names.is_empty() {
             let few: Vec<&str> = names.iter().take(MAX_NAMES_IN_SENTENCE).map(String::as_str).collect();
             parts.push(format!("uses {}", few.join(", ")));
@@ -248,15 +248,19 @@ impl GraphCache {
 
     /// Returns the graph of a snapshot if only a few files changed since it was built, for callers
     /// that can't wait.
-    pub(crate) fn at_hand(&self, snapshot: &Arc<Snapshot>, read: &ReadText<'_>) -> Option<Arc<Graph>> {
+    pub(crate) fn graph_without_waiting(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        read: &ReadText<'_>,
+    ) -> Option<Arc<Graph>> {
         // The lock's holder is building one.
         let mut last = self.last.try_lock().ok()?;
         if let Some((_, graph)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
             return Some(Arc::clone(graph));
         }
         let length = std::fs::metadata(self.directory.join(file::FILE_NAME)).ok()?.len();
-        let kept = (length <= MAX_GRAPH_BYTES_AT_HAND).then(|| SavedGraph::load(&self.directory))??;
-        let found = update::update_graph(snapshot, Some(&kept), read, MAX_CHANGED_AT_HAND)?;
+        let kept = (length <= MAX_BYTES_WITHOUT_WAITING).then(|| SavedGraph::load(&self.directory))??;
+        let found = update::update_graph(snapshot, Some(&kept), read, MAX_CHANGED_WITHOUT_WAITING)?;
         let graph = Arc::new(Graph::from_resolved(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
         Some(graph)

@@ -63,7 +63,7 @@ impl History {
     /// # Errors
     /// [`GitError`].
     pub async fn read(git: &Git, revision: &str, known: Option<Self>) -> Result<Option<Self>, GitError> {
-        Self::read_redacting(git, revision, known, &Redactor::default()).await
+        Self::read_with_redactor(git, revision, known, &Redactor::default()).await
     }
 
     /// Does the same, with this redactor's secrets masked in messages; texts with the shape of a
@@ -71,7 +71,7 @@ impl History {
     ///
     /// # Errors
     /// [`GitError`].
-    pub async fn read_redacting(
+    pub async fn read_with_redactor(
         git: &Git,
         revision: &str,
         known: Option<Self>,
@@ -170,7 +170,7 @@ impl History {
     }
 
     /// Returns the commits that changed a path, newest first.
-    pub fn of<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a Commit> {
+    pub fn commits_of<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a Commit> {
         let file = self.paths.iter().position(|other| **other == *path);
         let file = file.and_then(|file| u32::try_from(file).ok());
         self.commits.iter().filter(move |commit| file.is_some_and(|file| commit.files.contains(&file)))
@@ -179,9 +179,9 @@ impl History {
     /// Returns the paths that were changed together with one, with the number of commits, the most
     /// frequent first. Commits of more than [`MAX_COUNTED_FILES`] files don't count.
     #[must_use]
-    pub fn together(&self, path: &[u8]) -> Vec<(&[u8], u32)> {
+    pub fn co_changed_paths(&self, path: &[u8]) -> Vec<(&[u8], u32)> {
         let mut times: BTreeMap<&[u8], u32> = BTreeMap::new();
-        for commit in self.of(path).filter(|commit| commit.files.len() <= MAX_COUNTED_FILES) {
+        for commit in self.commits_of(path).filter(|commit| commit.files.len() <= MAX_COUNTED_FILES) {
             for other in self.files(commit).filter(|other| *other != path) {
                 *times.entry(other).or_default() += 1;
             }
@@ -195,7 +195,7 @@ impl History {
     #[must_use]
     pub fn authors(&self, path: &[u8]) -> Vec<(&str, u32)> {
         let mut times: BTreeMap<&str, u32> = BTreeMap::new();
-        for commit in self.of(path) {
+        for commit in self.commits_of(path) {
             *times.entry(&commit.author).or_default() += 1;
         }
         let mut times: Vec<(&str, u32)> = times.into_iter().collect();
@@ -204,8 +204,8 @@ impl History {
     }
 
     /// Scores each path by its commits' messages, for these terms.
-    pub(crate) fn scores(&self, terms: &[crate::query::Term]) -> HistoryScores {
-        self.words.scores(terms, &self.commits, &self.source, self.paths.len())
+    pub(crate) fn score_paths(&self, terms: &[crate::query::Term]) -> HistoryScores {
+        self.words.score_paths(terms, &self.commits, &self.source, self.paths.len())
     }
 }
 
@@ -221,13 +221,13 @@ pub fn is_source(path: &[u8]) -> bool {
     // Languages without a grammar here, and headers, whose language only their text tells.
     let other = [".pyx", ".y", ".l", ".h", ".jq"].iter().any(|ending| name.ends_with(ending));
     let flags = crate::analyser::purpose_of_file(&name, "");
-    let aside = flags.test || flags.doc || flags.vendored || flags.generated || is_aside(&name);
+    let aside = flags.test || flags.doc || flags.vendored || flags.generated || is_secondary(&name);
     (code || other || crate::query::is_component(path)) && !aside
 }
 
 /// Returns true for files that change along with the program without being the topic of an issue:
 /// neither test nor document.
-fn is_aside(path: &str) -> bool {
+fn is_secondary(path: &str) -> bool {
     let directories = path.rsplit_once('/').map_or("", |(directories, _)| directories);
     directories
         .split('/')
@@ -267,7 +267,7 @@ mod tests {
     fn messages_speak_for_files() {
         let history = history();
         let query = Query::new("colours are wrong\n\nin the parser", &mut Tokenizer::new());
-        let scores = history.scores(&query.terms);
+        let scores = history.score_paths(&query.terms);
         let of = |scores: &[f32], path: &str| {
             history
                 .paths()
@@ -285,9 +285,9 @@ mod tests {
     #[test]
     fn commits_tell_of_files() {
         let history = history();
-        assert_eq!(history.of(b"src/lexer.rs").count(), 2);
-        assert_eq!(history.of(b"none").count(), 0);
-        assert_eq!(history.together(b"src/lexer.rs")[0], (b"src/parser.rs".as_slice(), 2));
+        assert_eq!(history.commits_of(b"src/lexer.rs").count(), 2);
+        assert_eq!(history.commits_of(b"none").count(), 0);
+        assert_eq!(history.co_changed_paths(b"src/lexer.rs")[0], (b"src/parser.rs".as_slice(), 2));
         assert_eq!(history.authors(b"src/parser.rs"), [("author 1", 2), ("author 0", 1)]);
     }
 

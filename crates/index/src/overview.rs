@@ -54,7 +54,7 @@ pub fn rank_files(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)
         .iter()
         .filter_map(|(file, share)| {
             let view = snapshot.file(*file)?;
-            Some((graph.find(std::str::from_utf8(view.path_bytes()).ok()?)?, *share))
+            Some((graph.find_file(std::str::from_utf8(view.path_bytes()).ok()?)?, *share))
         })
         .collect();
     // A good search result counts more than its mere presence.
@@ -89,7 +89,7 @@ pub fn rank_files(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)
 pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
     let task = task.to_lowercase();
     let mut found = Vec::new();
-    snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
+    snapshot.visit_symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
         let kind = match symbol.kind {
             SymbolKind::Class
             | SymbolKind::Struct
@@ -117,7 +117,7 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
         }
         let name = symbol.name.to_lowercase();
         let mut namesakes = 0_u32;
-        snapshot.defined(&name, |_| namesakes += 1);
+        snapshot.visit_definitions(&name, |_| namesakes += 1);
         let named = if name.len() > 2 && task.contains(&name) { NAMED_DEFINITION_FACTOR } else { 1.0 };
         let worth = kind * seen * named * (1.0 + f64::from(users).ln_1p()) / f64::from(namesakes.max(1));
         let depth = if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() };
@@ -129,7 +129,7 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
 /// Returns the number of other files that use a name.
 fn count_users(snapshot: &Snapshot, name: &str, own: Id) -> u32 {
     let (mut files, mut last) = (0_u32, own);
-    snapshot.used(name, |file, _| {
+    snapshot.visit_references(name, |file, _| {
         if file != own && file != last && files < MAX_COUNTED_USES {
             files += 1;
         }

@@ -68,7 +68,7 @@ pub struct Candidates {
 ///
 /// # Errors
 /// [`BadPattern`] for an invalid pattern.
-pub fn candidates(
+pub fn candidate_files(
     snapshot: &Snapshot,
     pattern: &str,
     case_insensitive: bool,
@@ -79,11 +79,11 @@ pub fn candidates(
     let need = condition_of(&hir);
     let unfiltered = need == TrigramCondition::Nothing;
     let mut files: Vec<Id> = Vec::new();
-    for living in snapshot.living() {
+    for living in snapshot.live_segments() {
         let wanted = files_meeting(&need, &|trigram, list| {
             living.segment.inverted_index().visit_files_with_trigram(trigram, |file| list.push(file))
         });
-        for (file, record) in living.living_files() {
+        for (file, record) in living.live_files() {
             let wanted_here = || wanted.as_ref().is_none_or(|wanted| wanted.binary_search(&file).is_ok());
             let read = match record.content {
                 Content::Text => record.flags.veiled || wanted_here(),

@@ -11,7 +11,7 @@ use regex::bytes::RegexBuilder;
 use crate::analyser::decode_utf16;
 use crate::graph::{self, Graph};
 use crate::history::History;
-use crate::pattern::{BadPattern, candidates};
+use crate::pattern::{BadPattern, candidate_files};
 use crate::source::{Bytes, Source as _, WorkTree};
 use crate::store::{Options, Report};
 use crate::{Index, IndexError, Snapshot};
@@ -48,27 +48,27 @@ impl Project {
     /// # Errors
     /// [`IndexError::Io`].
     pub fn open(root: &Path, directory: &Path, threads: usize) -> Result<Self, IndexError> {
-        Self::open_redacting(root, directory, threads, Arc::default())
+        Self::open_with_redactor(root, directory, threads, Arc::default())
     }
 
     /// Does the same, and keeps this redactor's secrets out of the index.
     ///
     /// # Errors
     /// [`IndexError::Io`].
-    pub fn open_redacting(
+    pub fn open_with_redactor(
         root: &Path,
         directory: &Path,
         threads: usize,
         redactor: Arc<Redactor>,
     ) -> Result<Self, IndexError> {
-        let index = Arc::new(Index::open(directory)?.redacting(redactor));
+        let index = Arc::new(Index::open(directory)?.with_redactor(redactor));
         let graph = Arc::new(graph::GraphCache::new(directory));
         Ok(Self { source: WorkTree::new(root, threads), index, history: directory.join("history"), graph })
     }
 
     /// Returns the same index with the tree at another path, as after a new mount.
     #[must_use]
-    pub fn reached_at(&self, root: &Path, threads: usize) -> Self {
+    pub fn with_root(&self, root: &Path, threads: usize) -> Self {
         let (index, graph) = (Arc::clone(&self.index), Arc::clone(&self.graph));
         Self { source: WorkTree::new(root, threads), index, history: self.history.clone(), graph }
     }
@@ -105,8 +105,8 @@ impl Project {
     ///
     /// # Errors
     /// [`IndexError`].
-    pub fn update(&self, paths: &[RelPath], options: Options<'_>) -> Result<Report, IndexError> {
-        self.index.update(&self.source, paths, options)
+    pub fn update_files(&self, paths: &[RelPath], options: Options<'_>) -> Result<Report, IndexError> {
+        self.index.update_files(&self.source, paths, options)
     }
 
     /// Returns the history of the project's commits; `None` where there are none.
@@ -117,7 +117,7 @@ impl Project {
         // An unreadable history is read from git again.
         let known = History::load(&self.history).ok().flatten();
         let before = known.as_ref().map(|known| known.revision().to_owned());
-        let history = match History::read_redacting(git, "HEAD", known, self.index.redactor()).await {
+        let history = match History::read_with_redactor(git, "HEAD", known, self.index.redactor()).await {
             Err(GitError::NoRepository { .. }) => None,
             other => other?,
         };
@@ -150,16 +150,19 @@ impl Project {
     /// Returns the graph if only a few files changed since it was built, for callers that can't
     /// wait for building it.
     #[must_use]
-    pub fn graph_at_hand(&self, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
-        self.graph.at_hand(snapshot, &|path| match self.source.read(&RelPath::parse(path).ok()?) {
-            Ok(Bytes::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            _ => None,
-        })
+    pub fn graph_without_waiting(&self, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
+        self.graph.graph_without_waiting(
+            snapshot,
+            &|path| match self.source.read(&RelPath::parse(path).ok()?) {
+                Ok(Bytes::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+                _ => None,
+            },
+        )
     }
 
     /// Returns the history as last saved, without running git.
     #[must_use]
-    pub fn history_at_hand(&self) -> Option<History> {
+    pub fn saved_history(&self) -> Option<History> {
         History::load(&self.history).ok().flatten()
     }
 
@@ -168,7 +171,7 @@ impl Project {
     ///
     /// # Errors
     /// [`BadPattern`].
-    pub fn lines(
+    pub fn matching_lines(
         &self,
         snapshot: &Snapshot,
         pattern: &str,
@@ -179,7 +182,7 @@ impl Project {
         regex.case_insensitive(case_insensitive).multi_line(true).size_limit(MAX_PATTERN_BYTES);
         let regex = regex.build().map_err(|error| BadPattern::new(&error))?;
         let mut lines = Vec::new();
-        for file in candidates(snapshot, pattern, case_insensitive)?.files {
+        for file in candidate_files(snapshot, pattern, case_insensitive)?.files {
             let Some(path) = snapshot.file(file).and_then(|file| file.path()) else { continue };
             let Ok(Bytes::Whole(bytes)) = self.source.read(&path) else { continue };
             let bytes = decode_utf16(&bytes);

@@ -18,7 +18,7 @@ mod signals;
 pub use corpus::{
     ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, PostingLists, SymbolEntry,
 };
-pub use definitions::{Definition, Match, definitions};
+pub use definitions::{Definition, Match, find_definitions};
 pub use document::{Posting, Purpose, full_name};
 pub use memory::MemoryCorpus;
 pub use parse::{MAX_QUERY_BYTES, MAX_TERMS, MentionedFile, Query, Term};

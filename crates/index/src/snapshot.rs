@@ -16,7 +16,7 @@ use crate::segment::{DictionaryKind, FileRecord, Id, Segment, SymbolRecord};
 
 /// A segment and its living files.
 #[derive(Debug, Clone)]
-pub(crate) struct Living {
+pub(crate) struct LiveSegment {
     pub(crate) segment: Arc<Segment>,
     /// Files that are deleted, or have a newer version elsewhere.
     pub(crate) dead: BitSet,
@@ -76,7 +76,7 @@ impl Totals {
     }
 }
 
-impl Living {
+impl LiveSegment {
     /// Creates a segment without dead files.
     pub(crate) fn new(segment: Arc<Segment>) -> Self {
         let mut totals = Totals::default();
@@ -115,7 +115,7 @@ impl Living {
     }
 
     /// Records that a file's content is the same under a new stamp.
-    pub(crate) fn restamp(&mut self, file: Id, stamp: Stamp) {
+    pub(crate) fn update_stamp(&mut self, file: Id, stamp: Stamp) {
         // A file that was listed while it was being written may have another size than its read
         // content.
         if let Some(record) = self.segment.file(file) {
@@ -143,7 +143,7 @@ impl Living {
         self.first_file.saturating_add(file)
     }
 
-    pub(crate) fn living_files(&self) -> impl Iterator<Item = (Id, FileRecord)> {
+    pub(crate) fn live_files(&self) -> impl Iterator<Item = (Id, FileRecord)> {
         let all = (0..self.segment.file_count()).filter(|file| !self.dead.contains(*file));
         all.filter_map(|file| Some((file, self.segment.file(file)?)))
     }
@@ -152,7 +152,7 @@ impl Living {
 /// The state of an index at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    living: Vec<Living>,
+    living: Vec<LiveSegment>,
     totals: Totals,
     /// True if some files haven't been indexed yet.
     pub(crate) partial: bool,
@@ -161,7 +161,7 @@ pub struct Snapshot {
 /// A living file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileView<'a> {
-    living: &'a Living,
+    living: &'a LiveSegment,
     /// Its number in the segment.
     own: Id,
     /// Its record.
@@ -221,7 +221,7 @@ pub struct ChunkView {
 }
 
 impl Snapshot {
-    pub(crate) fn new(mut living: Vec<Living>, partial: bool) -> Self {
+    pub(crate) fn new(mut living: Vec<LiveSegment>, partial: bool) -> Self {
         let (mut file, mut chunk, mut symbol) = (0_u32, 0_u32, 0_u32);
         let mut totals = Totals::default();
         for one in &mut living {
@@ -236,7 +236,7 @@ impl Snapshot {
 
     /// Returns the bytes of the index's parts, by name, for diagnostics.
     #[must_use]
-    pub fn sizes(&self) -> std::collections::BTreeMap<String, u64> {
+    pub fn section_sizes(&self) -> std::collections::BTreeMap<String, u64> {
         let mut sizes = std::collections::BTreeMap::new();
         for one in &self.living {
             one.segment
@@ -246,7 +246,7 @@ impl Snapshot {
         sizes
     }
 
-    pub(crate) fn living(&self) -> &[Living] {
+    pub(crate) fn live_segments(&self) -> &[LiveSegment] {
         &self.living
     }
 
@@ -274,7 +274,11 @@ impl Snapshot {
         self.living.last().map_or(0, |last| last.first_chunk.saturating_add(last.segment.chunk_count()))
     }
 
-    fn living_at(&self, number: u32, first: impl Fn(&Living) -> u32) -> Option<(&Living, u32)> {
+    fn live_segment_at(
+        &self,
+        number: u32,
+        first: impl Fn(&LiveSegment) -> u32,
+    ) -> Option<(&LiveSegment, u32)> {
         let at = self.living.partition_point(|one| first(one) <= number).checked_sub(1)?;
         let one = self.living.get(at)?;
         Some((one, number - first(one)))
@@ -283,7 +287,7 @@ impl Snapshot {
     /// Returns a file, dead or alive.
     #[must_use]
     pub fn file(&self, number: Id) -> Option<FileView<'_>> {
-        let (living, own) = self.living_at(number, |one| one.first_file)?;
+        let (living, own) = self.live_segment_at(number, |one| one.first_file)?;
         Some(FileView { living, own, record: living.segment.file(own)? })
     }
 
@@ -304,7 +308,7 @@ impl Snapshot {
 
     /// Returns the living file at a path.
     #[must_use]
-    pub fn find(&self, path: &RelPath) -> Option<Id> {
+    pub fn find_file(&self, path: &RelPath) -> Option<Id> {
         // The newest versions are last.
         self.living.iter().rev().find_map(|one| {
             let file = one.segment.inverted_index().file_at(path).filter(|file| !one.dead.contains(*file))?;
@@ -316,7 +320,7 @@ impl Snapshot {
     pub fn files(&self) -> impl Iterator<Item = (Id, FileView<'_>)> {
         self.living.iter().flat_map(|living| {
             living
-                .living_files()
+                .live_files()
                 .map(move |(file, record)| (living.first_file + file, FileView { living, own: file, record }))
         })
     }
@@ -324,7 +328,7 @@ impl Snapshot {
     /// Returns a chunk, dead or alive.
     #[must_use]
     pub fn chunk(&self, number: Id) -> Option<ChunkView> {
-        let (living, own) = self.living_at(number, |one| one.first_chunk)?;
+        let (living, own) = self.live_segment_at(number, |one| one.first_chunk)?;
         let (segment, lines) = (&living.segment, living.segment.chunk(own)?);
         Some(ChunkView {
             file: living.number_of(segment.file_of_chunk(own)),
@@ -337,20 +341,20 @@ impl Snapshot {
     /// Returns a symbol, dead or alive, with the number of its file in the snapshot.
     #[must_use]
     pub fn symbol(&self, number: Id) -> Option<(Id, SymbolRecord)> {
-        let (living, own) = self.living_at(number, |one| one.first_symbol)?;
+        let (living, own) = self.live_segment_at(number, |one| one.first_symbol)?;
         let record = living.segment.symbol(own)?;
         Some((living.number_of(living.segment.file_of_symbol(own)), record))
     }
 
     /// Returns the file of a symbol, and the symbol's number in that file.
     pub(crate) fn place_of_symbol(&self, number: Id) -> Option<(Id, u32)> {
-        let (living, own) = self.living_at(number, |one| one.first_symbol)?;
+        let (living, own) = self.live_segment_at(number, |one| one.first_symbol)?;
         let file = living.segment.file_of_symbol(own);
         Some((living.number_of(file), own.checked_sub(living.segment.file(file)?.first_symbol)?))
     }
 
     /// Calls `visit` with the living symbols of a name, whatever its case.
-    pub fn defined(&self, name: &str, mut visit: impl FnMut(Id)) {
+    pub fn visit_definitions(&self, name: &str, mut visit: impl FnMut(Id)) {
         for one in &self.living {
             one.segment.inverted_index().visit_definitions(name, |symbol| {
                 if !one.dead.contains(one.segment.file_of_symbol(symbol)) {
@@ -361,7 +365,7 @@ impl Snapshot {
     }
 
     /// Calls `visit` with the living references to a name: the file and the line, 1-based.
-    pub fn used(&self, name: &str, mut visit: impl FnMut(Id, u32)) {
+    pub fn visit_references(&self, name: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             one.segment.inverted_index().visit_references(name, |found| {
                 if !one.dead.contains(found.file) {
@@ -372,7 +376,7 @@ impl Snapshot {
     }
 
     /// Calls `visit` with the living chunks that have a term, and its number of occurrences.
-    pub fn chunks_with(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
+    pub fn visit_chunks_with_term(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             let all_live = one.dead_chunks.is_empty();
             one.segment.inverted_index().visit_chunks_with_term(term, |chunk, times| {

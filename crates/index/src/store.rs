@@ -19,7 +19,7 @@ use rustix::fs::FlockOperation;
 
 use crate::IndexError;
 use crate::segment::merge_segments;
-use crate::snapshot::{Living, Snapshot};
+use crate::snapshot::{LiveSegment, Snapshot};
 use manifest::Manifest;
 pub(crate) use manifest::SEGMENT_PREFIX;
 pub use refresh::{Options, Progress, Report};
@@ -93,7 +93,7 @@ impl Index {
     /// Returns the index with a redactor, whose secrets are kept out besides texts with the shape
     /// of a secret. It applies to files read from now on.
     #[must_use]
-    pub fn redacting(self, redactor: Arc<Redactor>) -> Self {
+    pub fn with_redactor(self, redactor: Arc<Redactor>) -> Self {
         Self { redactor, ..self }
     }
 
@@ -149,7 +149,7 @@ impl Index {
     /// [`IndexError::Damaged`] where a part was damaged.
     pub fn verify(&self) -> Result<(), IndexError> {
         let snapshot = self.snapshot();
-        for living in snapshot.living() {
+        for living in snapshot.live_segments() {
             if let Err(error) = living.segment.mapped_file().verify() {
                 Manifest::remove_manifest(&self.directory)?;
                 *self.lock_state() = IndexState::default();
@@ -221,7 +221,8 @@ impl Index {
     fn merge_segments(&self, manifest: &mut Manifest, when: MergeOccasion) -> Result<(), IndexError> {
         let mut changed = false;
         while let Some(chosen) = choose_segments(&manifest.segments, when) {
-            let parts: Vec<&Living> = chosen.iter().filter_map(|at| manifest.segments.get(*at)).collect();
+            let parts: Vec<&LiveSegment> =
+                chosen.iter().filter_map(|at| manifest.segments.get(*at)).collect();
             let mut next = None;
             if parts.iter().any(|living| living.totals.files > 0) {
                 let path = self.unused_path(manifest);
@@ -232,7 +233,7 @@ impl Index {
                     parts.get(place).map_or_else(Default::default, |living| living.stamp(file, record))
                 };
                 merge_segments(&segments, lives, stamps, &path, true)?;
-                next = Some(Living::new(Arc::new(crate::segment::Segment::open(&path)?)));
+                next = Some(LiveSegment::new(Arc::new(crate::segment::Segment::open(&path)?)));
             }
             let mut at = 0;
             manifest.segments.retain(|_| {
@@ -259,9 +260,9 @@ enum MergeOccasion {
 }
 
 /// Returns the segments that should be merged, if any.
-fn choose_segments(segments: &[Living], when: MergeOccasion) -> Option<Vec<usize>> {
+fn choose_segments(segments: &[LiveSegment], when: MergeOccasion) -> Option<Vec<usize>> {
     let half_dead =
-        |living: &Living| living.totals.files == 0 || u64::from(living.dead.len()) > living.totals.files;
+        |living: &LiveSegment| living.totals.files == 0 || u64::from(living.dead.len()) > living.totals.files;
     if when == MergeOccasion::WhenIdle
         && let Some(at) = segments.iter().position(half_dead)
     {

@@ -5,7 +5,7 @@ use std::hash::BuildHasher as _;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Estimated bytes of a text, for reserving room.
-const USUAL: usize = 8;
+const ESTIMATED_TEXT_BYTES: usize = 8;
 
 /// Texts, numbered in the order of their addition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,7 +56,7 @@ impl Texts {
 
     /// Returns the approximate memory use in bytes.
     #[must_use]
-    pub fn weight(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.text.len() + self.ends.len() * size_of::<u32>()
     }
 }
@@ -66,7 +66,10 @@ impl<T: AsRef<str>> FromIterator<T> for Texts {
         let all = all.into_iter();
         let (count, _) = all.size_hint();
         // Most texts are words.
-        let mut texts = Self { text: String::with_capacity(count * USUAL), ends: Vec::with_capacity(count) };
+        let mut texts = Self {
+            text: String::with_capacity(count * ESTIMATED_TEXT_BYTES),
+            ends: Vec::with_capacity(count),
+        };
         all.for_each(|text| texts.push(text.as_ref()));
         texts
     }
@@ -84,16 +87,16 @@ pub(crate) struct Interner {
 
 impl Interner {
     /// Returns a text's number. A new text gets the next one.
-    pub(crate) fn number(&mut self, text: &str) -> u32 {
+    pub(crate) fn intern(&mut self, text: &str) -> u32 {
         #[allow(clippy::cast_possible_truncation)]
         let half = self.hasher.hash_one(text) as u32;
         let Self { table, texts, .. } = self;
         let same = |(own, number): &(u32, u32)| *own == half && texts.get(*number) == Some(text);
-        if let Some((_, number)) = table.find(whole(half), same) {
+        if let Some((_, number)) = table.find(extend_hash(half), same) {
             return *number;
         }
         let number = u32::try_from(texts.len()).unwrap_or(u32::MAX);
-        table.insert_unique(whole(half), (half, number), |(own, _)| whole(*own));
+        table.insert_unique(extend_hash(half), (half, number), |(own, _)| extend_hash(*own));
         texts.push(text);
         number
     }
@@ -109,13 +112,13 @@ impl Interner {
     }
 
     /// Returns the approximate memory use in bytes.
-    pub(crate) fn weight(&self) -> usize {
-        self.texts.weight() + self.table.capacity() * size_of::<(u32, u32)>()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.texts.memory_bytes() + self.table.capacity() * size_of::<(u32, u32)>()
     }
 }
 
 /// Extends half a hash, because a table uses both ends of a hash.
-fn whole(half: u32) -> u64 {
+fn extend_hash(half: u32) -> u64 {
     u64::from(half).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
@@ -128,13 +131,13 @@ mod tests {
         let mut interner = Interner::default();
         for round in 0..2 {
             for number in 0..10_000_u32 {
-                assert_eq!(interner.number(&format!("name{number}")), number);
+                assert_eq!(interner.intern(&format!("name{number}")), number);
                 let known = if round == 0 { number + 1 } else { 10_000 };
                 assert_eq!(interner.texts().len(), known as usize);
             }
         }
-        assert_eq!(interner.number(""), 10_000);
-        assert_eq!(interner.number(""), 10_000);
+        assert_eq!(interner.intern(""), 10_000);
+        assert_eq!(interner.intern(""), 10_000);
         assert_eq!(interner.texts().get(77), Some("name77"));
         assert_eq!(interner.into_texts().len(), 10_001);
     }

@@ -10,7 +10,8 @@
 //! use journeyman_index::tokens::Tokenizer;
 //!
 //! let mut terms = Vec::new();
-//! Tokenizer::new().each("the parsedHeaders of HTTPServer_2", &mut |term| terms.push(term.to_owned()));
+//! let text = "the parsedHeaders of HTTPServer_2";
+//! Tokenizer::new().visit_terms(text, &mut |term| terms.push(term.to_owned()));
 //! assert_eq!(terms, ["pars", "header", "parsedheaders", "http", "server", "httpserver_2"]);
 //! ```
 
@@ -22,7 +23,7 @@ use crate::analysis::{Count, Terms};
 use crate::texts::Texts;
 use cache::{Word, WordCache};
 
-pub use split::MAX_WORD;
+pub use split::MAX_WORD_BYTES;
 pub use stop::is_stop_word;
 
 /// Maximum words read of one file: a megabyte of prose has 200,000. Files with more are data.
@@ -32,8 +33,8 @@ const LOOKUP_BATCH: usize = 16;
 
 /// Splits text into terms and counts them. Used by one thread: it caches the terms of words.
 ///
-/// For a file: [`Tokenizer::begin`], then for each document [`Tokenizer::add`] and
-/// [`Tokenizer::document`], and at the end [`Tokenizer::terms`].
+/// For a file: [`Tokenizer::begin_file`], then for each document [`Tokenizer::add_text`] and
+/// [`Tokenizer::finish_document`], and at the end [`Tokenizer::file_terms`].
 #[derive(Debug)]
 pub struct Tokenizer {
     cache: WordCache,
@@ -69,7 +70,7 @@ impl Tokenizer {
     }
 
     /// Begins a file: no term is known, and [`MAX_WORDS`] may be read.
-    pub fn begin(&mut self) {
+    pub fn begin_file(&mut self) {
         let TermCounter { local, file, times, document } = &mut self.counter;
         if self.cache.is_full() {
             self.cache.clear();
@@ -88,10 +89,10 @@ impl Tokenizer {
     }
 
     /// Adds a text's terms to the document, each occurrence `times` times.
-    pub fn add(&mut self, text: &str, times: u32) {
+    pub fn add_text(&mut self, text: &str, times: u32) {
         let Self { cache, counter, words_left } = self;
-        show(cache, text, words_left, &mut |terms, _| {
-            terms.iter().for_each(|term| counter.add(*term, times));
+        visit_terms_of_words(cache, text, words_left, &mut |terms, _| {
+            terms.iter().for_each(|term| counter.count_cached_term(*term, times));
         });
     }
 
@@ -99,14 +100,14 @@ impl Tokenizer {
     pub fn add_counts(&mut self, counts: &[Count]) {
         for Count { term, times } in counts {
             if *times > 0 {
-                self.counter.count(*term, *times);
+                self.counter.count_file_term(*term, *times);
             }
         }
     }
 
     /// Ends the document and returns its terms by the file's numbers, each once, in order. The next
     /// document begins.
-    pub fn document(&mut self) -> Vec<Count> {
+    pub fn finish_document(&mut self) -> Vec<Count> {
         let TermCounter { times, document, .. } = &mut self.counter;
         document.sort_unstable();
         let take = |term: &u32| {
@@ -120,41 +121,46 @@ impl Tokenizer {
 
     /// Returns the file's terms, by number.
     #[must_use]
-    pub fn terms(&self) -> Terms {
+    pub fn file_terms(&self) -> Terms {
         let own = self.counter.file.clone();
         let texts = own.iter().map(|term| self.cache.text(*term)).collect();
-        Terms::from_cache(texts, self.cache.memory(), own)
+        Terms::from_cache(texts, self.cache.cache_id(), own)
     }
 
     /// Calls `emit` with each term of a text, in text order, once for each occurrence.
-    pub fn each(&mut self, text: &str, emit: &mut dyn FnMut(&str)) {
-        self.begin();
+    pub fn visit_terms(&mut self, text: &str, emit: &mut dyn FnMut(&str)) {
+        self.begin_file();
         let Self { cache, words_left, .. } = self;
-        show(cache, text, words_left, &mut |terms, texts| {
+        visit_terms_of_words(cache, text, words_left, &mut |terms, texts| {
             terms.iter().filter_map(|term| texts.get(*term)).for_each(&mut *emit);
         });
     }
 }
 
 /// Calls `each` with the terms of each word.
-fn show(cache: &mut WordCache, text: &str, left: &mut u32, each: &mut impl FnMut(&[u32], &Texts)) {
+fn visit_terms_of_words(
+    cache: &mut WordCache,
+    text: &str,
+    left: &mut u32,
+    each: &mut impl FnMut(&[u32], &Texts),
+) {
     let (mut words, mut count) = ([Word::default(); LOOKUP_BATCH], 0);
-    split::words(text, left, &mut |start, end| {
+    split::visit_words(text, left, &mut |start, end| {
         if let Some(place) = words.get_mut(count) {
-            *place = Word::of(text, start, end);
+            *place = Word::from_range(text, start, end);
             count += 1;
         }
         if count == LOOKUP_BATCH {
-            cache.show(text, &words, each);
+            cache.visit_terms_of_words(text, &words, each);
             count = 0;
         }
     });
-    cache.show(text, words.get(..count).unwrap_or_default(), each);
+    cache.visit_terms_of_words(text, words.get(..count).unwrap_or_default(), each);
 }
 
 impl TermCounter {
     /// Counts a term by the cache's number.
-    fn add(&mut self, term: u32, times: u32) {
+    fn count_cached_term(&mut self, term: u32, times: u32) {
         let at = term as usize;
         if at >= self.local.len() {
             self.local.resize(at + 1, 0);
@@ -166,11 +172,11 @@ impl TermCounter {
             *number = u32::try_from(self.file.len()).unwrap_or(u32::MAX);
         }
         let number = *number - 1;
-        self.count(number, times);
+        self.count_file_term(number, times);
     }
 
     /// Counts a term by the file's number.
-    fn count(&mut self, number: u32, times: u32) {
+    fn count_file_term(&mut self, number: u32, times: u32) {
         let Some(count) = self.times.get_mut(number as usize) else { return };
         if *count == 0 {
             self.document.push(number);
@@ -185,7 +191,7 @@ mod tests {
 
     fn terms(text: &str) -> Vec<String> {
         let mut terms = Vec::new();
-        Tokenizer::new().each(text, &mut |term| terms.push(term.to_owned()));
+        Tokenizer::new().visit_terms(text, &mut |term| terms.push(term.to_owned()));
         terms
     }
 
@@ -229,9 +235,9 @@ mod tests {
 
     #[test]
     fn long_words_and_long_files_are_bounded() {
-        assert_eq!(terms(&"x".repeat(MAX_WORD + 1)), [""; 0]);
-        assert_eq!(terms(&format!("{} end", "é".repeat(MAX_WORD))), ["end"]);
-        assert_eq!(terms(&"x".repeat(MAX_WORD)).len(), 1);
+        assert_eq!(terms(&"x".repeat(MAX_WORD_BYTES + 1)), [""; 0]);
+        assert_eq!(terms(&format!("{} end", "é".repeat(MAX_WORD_BYTES))), ["end"]);
+        assert_eq!(terms(&"x".repeat(MAX_WORD_BYTES)).len(), 1);
         assert_eq!(terms(&"ab ".repeat(MAX_WORDS as usize + 5)).len(), MAX_WORDS as usize);
         assert_eq!(terms(&"中".repeat(MAX_WORDS as usize + 5)).len(), MAX_WORDS as usize);
     }
@@ -240,15 +246,15 @@ mod tests {
     fn a_file_is_counted_in_documents() {
         let mut tokenizer = Tokenizer::new();
         for _ in 0..2 {
-            tokenizer.begin();
-            tokenizer.add("src/index_file.rs", 1);
-            let path = tokenizer.document();
-            tokenizer.add("open the index, open it", 1);
+            tokenizer.begin_file();
+            tokenizer.add_text("src/index_file.rs", 1);
+            let path = tokenizer.finish_document();
+            tokenizer.add_text("open the index, open it", 1);
             tokenizer.add_counts(&path);
-            let first = tokenizer.document();
-            tokenizer.add("index", 3);
-            let second = tokenizer.document();
-            let terms = tokenizer.terms();
+            let first = tokenizer.finish_document();
+            tokenizer.add_text("index", 3);
+            let second = tokenizer.finish_document();
+            let terms = tokenizer.file_terms();
             let named = |counts: &[Count]| -> Vec<(String, u32)> {
                 counts.iter().map(|count| (terms.get(count.term).unwrap().to_owned(), count.times)).collect()
             };
@@ -276,12 +282,12 @@ mod tests {
             for word in 0..3_000 {
                 text.push_str(&format!("w{}x{} ", round, word * 7919));
             }
-            tokenizer.begin();
-            tokenizer.add("parsedHeaders of words", 1);
-            tokenizer.add(&text, 1);
-            let counts = tokenizer.document();
+            tokenizer.begin_file();
+            tokenizer.add_text("parsedHeaders of words", 1);
+            tokenizer.add_text(&text, 1);
+            let counts = tokenizer.finish_document();
             assert!(counts.iter().all(|count| count.times > 0));
-            let head: Vec<String> = tokenizer.terms().iter().take(4).map(str::to_owned).collect();
+            let head: Vec<String> = tokenizer.file_terms().iter().take(4).map(str::to_owned).collect();
             assert_eq!(expected.get_or_insert_with(|| head.clone()), &head);
         }
     }

@@ -36,7 +36,7 @@ pub const MAX_DIMENSIONS: usize = 8_192;
 /// Maximum chunks with a vector. All of them are compared with each query.
 pub const MAX_VECTORS: usize = 1 << 20;
 /// Maximum bytes of an embedded text: five ordinary chunks, and more than most models read.
-pub const MAX_TEXT: usize = 8 << 10;
+pub const MAX_TEXT_BYTES: usize = 8 << 10;
 
 /// The purpose of an embedding, which some models distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,10 +125,10 @@ pub trait Embedder: Send + Sync {
     fn dimensions(&self) -> Option<usize>;
 
     /// Returns the preferred number of texts in a batch, 1 or more.
-    fn batch(&self) -> usize;
+    fn batch_size(&self) -> usize;
 
     /// Returns the maximum number of threads that may call it at once, 1 or more.
-    fn concurrency(&self) -> usize {
+    fn max_concurrency(&self) -> usize {
         1
     }
 
@@ -149,7 +149,7 @@ pub trait Embedder: Send + Sync {
 ///
 /// # Errors
 /// [`EmbedError::Unusable`], [`EmbedError::Dimensions`].
-pub fn checked(
+pub fn check_vectors(
     model: &str,
     asked: usize,
     expected: Option<usize>,
@@ -176,8 +176,8 @@ pub fn checked(
 
 /// Returns the part of a text that is embedded.
 #[must_use]
-pub fn beginning(text: &str) -> &str {
-    let mut end = text.len().min(MAX_TEXT);
+pub fn embedded_part(text: &str) -> &str {
+    let mut end = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

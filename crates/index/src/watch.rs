@@ -1,6 +1,6 @@
 //! Updating the index as files change.
 //!
-//! [`follow`] watches every directory that isn't ignored, so that a build directory's thousands
+//! [`follow_project`] watches every directory that isn't ignored, so that a build directory's thousands
 //! cost nothing. Changes are collected until there are none for a moment, and then updated file by
 //! file; after very many changes at once, changes of ignore rules or directories, and lost events,
 //! the whole tree is scanned. The tree is scanned periodically where watching isn't possible: on
@@ -45,7 +45,7 @@ const IDLE_TIME: Duration = Duration::from_secs(5);
 
 /// File systems that don't report others' changes: NFS, SMB, CIFS, 9P, FUSE, and folders shared
 /// with a virtual machine.
-const REMOTE: [(u32, &str); 7] = [
+const REMOTE_FILE_SYSTEMS: [(u32, &str); 7] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
     (0xff53_4d42, "CIFS"),
@@ -74,84 +74,84 @@ pub enum WatchEvent<'a> {
 ///
 /// # Errors
 /// [`IndexError`] where the first scan fails. Later failures are reported, and retried.
-pub fn follow(
+pub fn follow_project(
     project: &Project,
     options: Options<'_>,
-    told: &mut dyn FnMut(WatchEvent<'_>),
+    on_event: &mut dyn FnMut(WatchEvent<'_>),
 ) -> Result<(), IndexError> {
     let (queue, events) = EventQueue::new();
     let mut watch = DirectoryWatch::new(project.source(), queue.clone());
-    told(watch.state());
+    on_event(watch.to_event());
     watch.watch_directories();
     let begun = Instant::now();
     let report = project.refresh(options)?;
-    let mut due = report.left_to_another.then(|| "the beginning".to_owned());
-    if due.is_none() {
-        told(WatchEvent::Refreshed("the beginning", report));
+    let mut scan_reason = report.left_to_another.then(|| "the beginning".to_owned());
+    if scan_reason.is_none() {
+        on_event(WatchEvent::Refreshed("the beginning", report));
     }
-    let mut last = (Instant::now(), begun.elapsed());
-    let mut left: BTreeSet<RelPath> = BTreeSet::new();
+    let mut last_scan = (Instant::now(), begun.elapsed());
+    let mut changed: BTreeSet<RelPath> = BTreeSet::new();
     let mut watching = watch.watcher.is_some();
-    let (mut quiet_since, mut tidied) = (Instant::now(), false);
+    let (mut quiet_since, mut merged) = (Instant::now(), false);
     while !options.stop.load(Ordering::Relaxed) {
         let changes = watch.collect_changes(&events, &queue);
-        left.extend(changes.files);
-        due = due.or(changes.all);
+        changed.extend(changes.files);
+        scan_reason = scan_reason.or(changes.scan_reason);
         if watching && watch.watcher.is_none() {
             watching = false;
-            told(watch.state());
+            on_event(watch.to_event());
         }
         if watch.watcher.is_none()
-            && due.is_none()
-            && last.0.elapsed() > POLL_INTERVAL.max(last.1.saturating_mul(POLL_TIME_FACTOR))
+            && scan_reason.is_none()
+            && last_scan.0.elapsed() > POLL_INTERVAL.max(last_scan.1.saturating_mul(POLL_TIME_FACTOR))
         {
-            due = Some("it is time".to_owned());
+            scan_reason = Some("it is time".to_owned());
         }
-        if left.len() > SCAN_FROM {
-            due = due.or_else(|| Some(format!("{} files changed", left.len())));
+        if changed.len() > SCAN_FROM {
+            scan_reason = scan_reason.or_else(|| Some(format!("{} files changed", changed.len())));
         }
-        if due.is_none() && left.is_empty() {
+        if scan_reason.is_none() && changed.is_empty() {
             if quiet_since.elapsed() > IDLE_TIME {
-                if tidied {
+                if merged {
                     // Queries in the meantime mapped memory again.
                     project.index().release_memory();
                 } else {
                     // Segments that can't be merged now can be later.
                     project.index().merge_small_segments().ok();
                 }
-                (quiet_since, tidied) = (Instant::now(), true);
+                (quiet_since, merged) = (Instant::now(), true);
             }
             continue;
         }
         let begun = Instant::now();
-        let done = match &due {
+        let done = match &scan_reason {
             Some(why) => watch.scan_tree(project, options).map(|report| (Some(why.clone()), report)),
             None => {
-                let paths: Vec<RelPath> = left.iter().cloned().collect();
-                project.update(&paths, options).map(|report| (None, report))
+                let paths: Vec<RelPath> = changed.iter().cloned().collect();
+                project.update_files(&paths, options).map(|report| (None, report))
             }
         };
-        (quiet_since, tidied) = (Instant::now(), false);
+        (quiet_since, merged) = (Instant::now(), false);
         match done {
             Ok((_, report)) if report.left_to_another => std::thread::sleep(RETRY_DELAY),
             Ok((Some(why), report)) => {
-                last = (Instant::now(), begun.elapsed());
+                last_scan = (Instant::now(), begun.elapsed());
                 let timed = why == "it is time";
                 if !timed || report.read + report.gone + report.same > 0 {
-                    told(WatchEvent::Refreshed(&why, report));
+                    on_event(WatchEvent::Refreshed(&why, report));
                 }
-                due = None;
-                left.clear();
+                scan_reason = None;
+                changed.clear();
             }
             Ok((None, report)) => {
-                let paths: Vec<RelPath> = std::mem::take(&mut left).into_iter().collect();
+                let paths: Vec<RelPath> = std::mem::take(&mut changed).into_iter().collect();
                 if report.read + report.gone + report.same > 0 {
-                    told(WatchEvent::Updated(&paths, report));
+                    on_event(WatchEvent::Updated(&paths, report));
                 }
             }
             Err(error) => {
-                told(WatchEvent::Failed(error));
-                due = Some("it failed before".to_owned());
+                on_event(WatchEvent::Failed(error));
+                scan_reason = Some("it failed before".to_owned());
                 std::thread::sleep(POLL_INTERVAL);
             }
         }
@@ -164,7 +164,7 @@ pub fn follow(
 struct Changes {
     files: BTreeSet<RelPath>,
     /// The reason for a scan of the tree, if any.
-    all: Option<String>,
+    scan_reason: Option<String>,
 }
 
 /// The entry of events: bounded, with a flag for lost ones.
@@ -180,7 +180,7 @@ impl EventQueue {
         (Self { events, lost: Arc::default() }, receiver)
     }
 
-    fn take(&self, event: notify::Result<Event>) {
+    fn enqueue(&self, event: notify::Result<Event>) {
         // Reading the tree, as a refresh does, opens every file: such events change nothing, and
         // their number would push out others.
         if event.as_ref().is_ok_and(|event| matches!(event.kind, EventKind::Access(_))) {
@@ -200,30 +200,35 @@ struct DirectoryWatch {
     watcher: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
     /// The reason why no directory is watched.
-    polls: String,
+    polling_reason: String,
 }
 
 impl DirectoryWatch {
     fn new(tree: &WorkTree, queue: EventQueue) -> Self {
         let root = tree.root().to_owned();
-        let mut watch =
-            Self { tree: tree.clone(), root, watcher: None, watched: BTreeSet::new(), polls: String::new() };
+        let mut watch = Self {
+            tree: tree.clone(),
+            root,
+            watcher: None,
+            watched: BTreeSet::new(),
+            polling_reason: String::new(),
+        };
         if let Some(kind) = remote_file_system(&watch.root) {
-            watch.polls = format!("this is {kind}, which doesn't tell what others change");
+            watch.polling_reason = format!("this is {kind}, which doesn't tell what others change");
             return watch;
         }
-        match notify::recommended_watcher(move |event| queue.take(event)) {
+        match notify::recommended_watcher(move |event| queue.enqueue(event)) {
             Ok(watcher) => watch.watcher = Some(watcher),
-            Err(error) => watch.polls = format!("the system watches nothing: {error}"),
+            Err(error) => watch.polling_reason = format!("the system watches nothing: {error}"),
         }
         watch.watch_directories();
         watch
     }
 
-    fn state(&self) -> WatchEvent<'_> {
+    fn to_event(&self) -> WatchEvent<'_> {
         match self.watcher {
             Some(_) => WatchEvent::Watching(self.watched.len()),
-            None => WatchEvent::Polling(&self.polls),
+            None => WatchEvent::Polling(&self.polling_reason),
         }
     }
 
@@ -247,7 +252,7 @@ impl DirectoryWatch {
                     self.watched.insert(directory);
                 }
                 Err(error) if matches!(error.kind, ErrorKind::MaxFilesWatch) => {
-                    self.polls = format!(
+                    self.polling_reason = format!(
                         "the system watches no more than {} directories for this user (fs.inotify.max_user_watches)",
                         self.watched.len()
                     );
@@ -285,9 +290,9 @@ impl DirectoryWatch {
         let mut end = None;
         // Until no event comes for a while, or none can.
         while let Ok(event) = events.recv_timeout(wait) {
-            let before = (changes.files.len(), changes.all.is_some());
-            self.sort_event(event, &mut changes);
-            if before != (changes.files.len(), changes.all.is_some()) || end.is_some() {
+            let before = (changes.files.len(), changes.scan_reason.is_some());
+            self.add_event(event, &mut changes);
+            if before != (changes.files.len(), changes.scan_reason.is_some()) || end.is_some() {
                 let end = *end.get_or_insert_with(|| Instant::now() + MAX_COLLECTION_TIME);
                 wait = QUIET_TIME.min(end.saturating_duration_since(Instant::now()));
             }
@@ -296,22 +301,22 @@ impl DirectoryWatch {
             }
         }
         if queue.lost.swap(false, Ordering::Relaxed) {
-            changes.all.get_or_insert_with(|| "events were lost".to_owned());
+            changes.scan_reason.get_or_insert_with(|| "events were lost".to_owned());
         }
         changes
     }
 
     /// Sorts an event into the collected changes.
-    fn sort_event(&self, event: notify::Result<Event>, changes: &mut Changes) {
+    fn add_event(&self, event: notify::Result<Event>, changes: &mut Changes) {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
-                changes.all.get_or_insert_with(|| format!("watching failed: {error}"));
+                changes.scan_reason.get_or_insert_with(|| format!("watching failed: {error}"));
                 return;
             }
         };
         if event.need_rescan() {
-            changes.all.get_or_insert_with(|| "events were lost".to_owned());
+            changes.scan_reason.get_or_insert_with(|| "events were lost".to_owned());
         }
         for path in &event.paths {
             let Ok(relative) = path.strip_prefix(&self.root) else { continue };
@@ -320,7 +325,7 @@ impl DirectoryWatch {
             }
             let name = path.file_name().map_or(&[][..], |name| name.as_bytes());
             if [b".gitignore".as_slice(), b".ignore", IGNORE_FILE.as_bytes()].contains(&name) {
-                changes.all.get_or_insert_with(|| "ignore rules changed".to_owned());
+                changes.scan_reason.get_or_insert_with(|| "ignore rules changed".to_owned());
             }
             let is_directory = || path.symlink_metadata().is_ok_and(|found| found.is_dir());
             let came_or_went = matches!(event.kind, EventKind::Create(_) | EventKind::Remove(_))
@@ -328,7 +333,7 @@ impl DirectoryWatch {
             // A directory's other changes are those of its files, and reported as theirs.
             let known = self.watched.contains(path);
             if came_or_went && (known || is_directory()) {
-                changes.all.get_or_insert_with(|| "directories changed".to_owned());
+                changes.scan_reason.get_or_insert_with(|| "directories changed".to_owned());
             } else if !known {
                 changes.files.extend(RelPath::parse(relative.as_os_str().as_bytes()));
             }
@@ -337,17 +342,11 @@ impl DirectoryWatch {
 }
 
 /// Returns the kind of a file system that doesn't report others' changes.
-#[cfg(target_os = "linux")]
 fn remote_file_system(root: &Path) -> Option<&'static str> {
     let kind = rustix::fs::statfs(root).ok()?.f_type;
     // The kernel's numbers have 32 bits, whatever their type here.
     let kind = u32::try_from(kind & 0xffff_ffff).ok()?;
-    REMOTE.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn remote_file_system(_: &Path) -> Option<&'static str> {
-    None
+    REMOTE_FILE_SYSTEMS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
 
 #[cfg(test)]
@@ -376,7 +375,7 @@ mod tests {
         let (queue, events) = EventQueue::new();
         let opened = Event::new(EventKind::Access(AccessKind::Open(AccessMode::Any)));
         for _ in 0..=MAX_QUEUED_EVENTS {
-            queue.take(Ok(opened.clone()));
+            queue.enqueue(Ok(opened.clone()));
         }
         assert!(events.try_recv().is_err() && !queue.lost.load(Ordering::Relaxed));
     }
@@ -388,33 +387,39 @@ mod tests {
         std::fs::create_dir_all(root.join("src")).unwrap();
         let (mut watch, queue, events) = watch(root);
         for path in ["src/a.rs", ".git/index", "src/b.rs", "src/a.rs"] {
-            queue.take(made(&root.join(path)));
+            queue.enqueue(made(&root.join(path)));
         }
-        queue.take(made(Path::new("/elsewhere/c.rs")));
+        queue.enqueue(made(Path::new("/elsewhere/c.rs")));
         let changes = watch.collect_changes(&events, &queue);
         assert_eq!(
-            (names(&changes), changes.all),
+            (names(&changes), changes.scan_reason),
             (vec!["src/a.rs".to_owned(), "src/b.rs".to_owned()], None)
         );
-        queue.take(made(&root.join("src")));
-        assert_eq!(watch.collect_changes(&events, &queue).all.as_deref(), Some("directories changed"));
-        queue.take(made(&root.join("src/.gitignore")));
-        assert_eq!(watch.collect_changes(&events, &queue).all.as_deref(), Some("ignore rules changed"));
+        queue.enqueue(made(&root.join("src")));
+        assert_eq!(
+            watch.collect_changes(&events, &queue).scan_reason.as_deref(),
+            Some("directories changed")
+        );
+        queue.enqueue(made(&root.join("src/.gitignore")));
+        assert_eq!(
+            watch.collect_changes(&events, &queue).scan_reason.as_deref(),
+            Some("ignore rules changed")
+        );
     }
 
     #[test]
     fn lost_events_have_all_files_looked_at() {
         let place = tempfile::tempdir().unwrap();
         let (mut watch, queue, events) = watch(place.path());
-        queue.take(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
-        assert_eq!(watch.collect_changes(&events, &queue).all.as_deref(), Some("events were lost"));
+        queue.enqueue(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        assert_eq!(watch.collect_changes(&events, &queue).scan_reason.as_deref(), Some("events were lost"));
         for nth in 0..=MAX_QUEUED_EVENTS {
-            queue.take(made(&place.path().join(format!("f{nth}"))));
+            queue.enqueue(made(&place.path().join(format!("f{nth}"))));
         }
         let mut all = None;
         // Queued events come in several rounds where the machine is slow.
         while all.is_none() {
-            all = watch.collect_changes(&events, &queue).all;
+            all = watch.collect_changes(&events, &queue).scan_reason;
         }
         assert_eq!(all.as_deref(), Some("events were lost"));
     }

@@ -4,7 +4,8 @@
 //! use journeyman_syntax::{analysis::analyse, language::Language};
 //!
 //! # if Language::Python.is_built_in() {
-//! let text = "from .shop import Shop\n\ndef open():\n    \"\"\"Opens it.\"\"\"\n    return Shop()\n";
+//! let text =
+//!     "from .shop import Shop\n\ndef open():\n    \"\"\"Opens it.\"\"\"\n    return Shop()\n";
 //! let analysis = analyse(Language::Python, text).unwrap();
 //! assert_eq!(analysis.imports[0].target, "shop");
 //! assert_eq!(analysis.symbols[0].doc, "Opens it.");

@@ -8,7 +8,8 @@
 //! use journeyman_syntax::{language::Language, outline::outline, parse::parse};
 //!
 //! # if Language::Rust.is_built_in() {
-//! let text = "/// Adds.\nfn add(a: u8) -> u8 {\n    a\n}\n\nimpl Shop {\n    fn open(&self) {}\n}\n";
+//! let text =
+//!     "/// Adds.\nfn add(a: u8) -> u8 {\n    a\n}\n\nimpl Shop {\n    fn open(&self) {}\n}\n";
 //! let tree = parse(Language::Rust, text).unwrap();
 //! let symbols = outline(&tree, text);
 //! assert_eq!(symbols[0].path(), "add");

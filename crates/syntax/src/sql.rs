@@ -219,7 +219,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Sort {
+enum TokenKind {
     Word,
     /// A name in quotes of some kind.
     Quoted,
@@ -230,8 +230,8 @@ enum Sort {
 }
 
 #[derive(Clone, Copy)]
-struct Token {
-    sort: Sort,
+struct SqlToken {
+    kind: TokenKind,
     start: usize,
     end: usize,
     row: u32,
@@ -247,13 +247,13 @@ pub(crate) fn analyse(text: &str) -> SyntaxAnalysis {
     let symbols = reader.symbols;
     let names: Vec<NameNode> = tokens
         .iter()
-        .filter(|token| match token.sort {
-            Sort::Word => !WORDS.contains(&word(text, token).as_str()),
-            sort => sort == Sort::Quoted,
+        .filter(|token| match token.kind {
+            TokenKind::Word => !WORDS.contains(&word(text, token).as_str()),
+            kind => kind == TokenKind::Quoted,
         })
         .take(MAX_REFERENCES)
         .map(|token| {
-            let quoted = usize::from(token.sort == Sort::Quoted);
+            let quoted = usize::from(token.kind == TokenKind::Quoted);
             let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             NameNode { start: small(token.start + quoted), end: small(token.end - quoted), row: token.row }
         })
@@ -262,12 +262,12 @@ pub(crate) fn analyse(text: &str) -> SyntaxAnalysis {
     SyntaxAnalysis { symbols, references, ..SyntaxAnalysis::default() }
 }
 
-fn word(text: &str, token: &Token) -> String {
+fn word(text: &str, token: &SqlToken) -> String {
     text.get(token.start..token.end).unwrap_or_default().to_ascii_lowercase()
 }
 
 /// Splits a text into tokens. Every token ends after its beginning.
-fn tokens(text: &str) -> Vec<Token> {
+fn tokens(text: &str) -> Vec<SqlToken> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
     let (mut at, mut row, mut counted) = (0, 0_u32, 0);
@@ -276,43 +276,43 @@ fn tokens(text: &str) -> Vec<Token> {
         let to = |end: Option<usize>, after: usize| {
             end.map_or(bytes.len(), |end| (at + end + after).min(bytes.len()))
         };
-        let (sort, end) = match byte {
+        let (kind, end) = match byte {
             b if b.is_ascii_whitespace() => {
                 at += 1;
                 continue;
             }
-            b'-' if rest.starts_with("--") => (Sort::Comment, to(rest.find('\n'), 0)),
-            b'/' if rest.starts_with("/*") => (Sort::Comment, to(rest.find("*/"), 2)),
-            b'\'' => (Sort::Other, to(closing(rest, '\''), 1)),
-            b'"' | b'`' => (Sort::Quoted, to(closing(rest, char::from(byte)), 1)),
+            b'-' if rest.starts_with("--") => (TokenKind::Comment, to(rest.find('\n'), 0)),
+            b'/' if rest.starts_with("/*") => (TokenKind::Comment, to(rest.find("*/"), 2)),
+            b'\'' => (TokenKind::Other, to(closing(rest, '\''), 1)),
+            b'"' | b'`' => (TokenKind::Quoted, to(closing(rest, char::from(byte)), 1)),
             b'[' if rest.as_bytes().get(1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') => {
                 let line = rest.get(..rest.floor_char_boundary(MAX_NAME)).unwrap_or_default();
                 match line.find([']', '\n']).filter(|end| line.as_bytes().get(*end) == Some(&b']')) {
-                    Some(end) => (Sort::Quoted, at + end + 1),
-                    None => (Sort::Sign(byte), at + 1),
+                    Some(end) => (TokenKind::Quoted, at + end + 1),
+                    None => (TokenKind::Sign(byte), at + 1),
                 }
             }
             b'$' if dollar_tag(rest).is_some() => {
                 let tag = dollar_tag(rest).unwrap_or_default();
                 // The content of such a quote is code: only its quotes are skipped.
-                (Sort::Other, at + tag.len())
+                (TokenKind::Other, at + tag.len())
             }
             b if b.is_ascii_alphabetic() || b == b'_' || b >= 0x80 => {
                 let long =
                     rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(rest.len());
                 let one = rest.chars().next().map_or(1, char::len_utf8);
-                (Sort::Word, at + long.max(one))
+                (TokenKind::Word, at + long.max(one))
             }
             b if b.is_ascii_digit() => {
-                (Sort::Other, to(rest.find(|c: char| !c.is_alphanumeric() && c != '.'), 0))
+                (TokenKind::Other, to(rest.find(|c: char| !c.is_alphanumeric() && c != '.'), 0))
             }
-            b => (Sort::Sign(b), at + 1),
+            b => (TokenKind::Sign(b), at + 1),
         };
         row += u32::try_from(count_line_breaks(bytes, counted, at)).unwrap_or_default();
         counted = at;
         // An unclosed quote has no end of its own.
-        let sort = if sort == Sort::Quoted && end - at < 3 { Sort::Other } else { sort };
-        tokens.push(Token { sort, start: at, end, row });
+        let kind = if kind == TokenKind::Quoted && end - at < 3 { TokenKind::Other } else { kind };
+        tokens.push(SqlToken { kind, start: at, end, row });
         at = end;
     }
     tokens
@@ -344,25 +344,25 @@ fn dollar_tag(rest: &str) -> Option<&str> {
 
 struct StatementReader<'a> {
     text: &'a str,
-    tokens: &'a [Token],
+    tokens: &'a [SqlToken],
     at: usize,
     symbols: Vec<Symbol>,
 }
 
 impl StatementReader<'_> {
-    fn token(&self, at: usize) -> Option<&Token> {
+    fn token(&self, at: usize) -> Option<&SqlToken> {
         self.tokens.get(at)
     }
 
     fn word(&self, at: usize) -> String {
         self.token(at)
-            .filter(|token| token.sort == Sort::Word)
+            .filter(|token| token.kind == TokenKind::Word)
             .map(|token| word(self.text, token))
             .unwrap_or_default()
     }
 
     fn sign(&self, at: usize, sign: u8) -> bool {
-        self.token(at).is_some_and(|token| token.sort == Sort::Sign(sign))
+        self.token(at).is_some_and(|token| token.kind == TokenKind::Sign(sign))
     }
 
     /// Reads one statement, up to its semicolon.
@@ -396,8 +396,8 @@ impl StatementReader<'_> {
                 "schema" | "database" | "package" => SymbolKind::Module,
                 "sequence" => SymbolKind::Variable,
                 "index" => SymbolKind::Key,
-                _ => match self.token(at)?.sort {
-                    Sort::Sign(b';' | b'(' | b')') => return None,
+                _ => match self.token(at)?.kind {
+                    TokenKind::Sign(b';' | b'(' | b')') => return None,
                     _ => continue,
                 },
             };
@@ -418,9 +418,9 @@ impl StatementReader<'_> {
             last += 2;
         }
         let token = self.token(last)?;
-        let range = match token.sort {
-            Sort::Word if self.word(last) != "on" => token.start..token.end,
-            Sort::Quoted => token.start + 1..token.end - 1,
+        let range = match token.kind {
+            TokenKind::Word if self.word(last) != "on" => token.start..token.end,
+            TokenKind::Quoted => token.start + 1..token.end - 1,
             _ => return None,
         };
         let name = self.text.get(range.clone())?;
@@ -434,12 +434,12 @@ impl StatementReader<'_> {
         let (mut depth, mut blocks, mut dollars) = (0_usize, 0_usize, 0_usize);
         let mut at = from;
         while let Some(token) = self.token(at) {
-            match token.sort {
-                Sort::Sign(b'(') => depth += 1,
-                Sort::Sign(b')') => depth = depth.saturating_sub(1),
-                Sort::Sign(b';') if depth == 0 && blocks == 0 && dollars % 2 == 0 => return at,
-                Sort::Other if self.text.as_bytes().get(token.start) == Some(&b'$') => dollars += 1,
-                Sort::Word => match self.word(at).as_str() {
+            match token.kind {
+                TokenKind::Sign(b'(') => depth += 1,
+                TokenKind::Sign(b')') => depth = depth.saturating_sub(1),
+                TokenKind::Sign(b';') if depth == 0 && blocks == 0 && dollars % 2 == 0 => return at,
+                TokenKind::Other if self.text.as_bytes().get(token.start) == Some(&b'$') => dollars += 1,
+                TokenKind::Word => match self.word(at).as_str() {
                     "begin" | "case" if procedure => blocks += 1,
                     "end"
                         if procedure
@@ -462,7 +462,7 @@ impl StatementReader<'_> {
         at
     }
 
-    fn opens_line(&self, token: &Token) -> bool {
+    fn opens_line(&self, token: &SqlToken) -> bool {
         let before = self.text.get(..token.start).unwrap_or_default();
         before.is_empty() || before.ends_with('\n')
     }
@@ -471,15 +471,15 @@ impl StatementReader<'_> {
     fn columns(&mut self, from: usize, last: usize, table: usize) {
         let (mut depth, mut fresh) = (1_usize, true);
         for at in from..last {
-            let Some(sort) = self.token(at).map(|token| token.sort) else { return };
-            match sort {
-                Sort::Sign(b'(') => depth += 1,
-                Sort::Sign(b')') => depth -= 1,
-                Sort::Sign(b',') if depth == 1 => {
+            let Some(kind) = self.token(at).map(|token| token.kind) else { return };
+            match kind {
+                TokenKind::Sign(b'(') => depth += 1,
+                TokenKind::Sign(b')') => depth -= 1,
+                TokenKind::Sign(b',') if depth == 1 => {
                     fresh = true;
                     continue;
                 }
-                Sort::Comment => continue,
+                TokenKind::Comment => continue,
                 _ => {}
             }
             if depth == 0 {
@@ -520,7 +520,7 @@ impl StatementReader<'_> {
             .start
             .checked_sub(1)
             .and_then(|before| self.token(before))
-            .filter(|before| before.sort == Sort::Comment && inside.is_none())
+            .filter(|before| before.kind == TokenKind::Comment && inside.is_none())
             .filter(|before| count_line_breaks(self.text.as_bytes(), before.end, first.start) <= 1);
         let start = comment.map_or(first.start, |comment| comment.start);
         let signature = self.text.get(first.start..last.end).unwrap_or_default();

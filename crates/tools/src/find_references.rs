@@ -95,7 +95,7 @@ fn find_references(context: &ToolContext, wanted: &ReferenceQuery) -> Result<Too
         }
     }
     let mut used: Vec<(RelPath, u32, u32)> = Vec::new();
-    snapshot.used(name, |file, line| {
+    snapshot.visit_references(name, |file, line| {
         if let Some(path) = snapshot.path_of(file).filter(|path| is_beneath(path.as_bytes(), under.as_ref()))
         {
             used.push((path, line, file));

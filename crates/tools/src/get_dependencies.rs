@@ -82,8 +82,8 @@ fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Res
     let asked = context.index.snapshot(&context.cancel)?;
     let graph = asked.project.graph(&asked.snapshot);
     let mut answer = Answer::new(context, &asked.note);
-    let Some(file) = path.as_str().and_then(|path| graph.find(path)) else {
-        let mut similar = graph.similar(path.as_str().unwrap_or_default());
+    let Some(file) = path.as_str().and_then(|path| graph.find_file(path)) else {
+        let mut similar = graph.similar_paths(path.as_str().unwrap_or_default());
         similar.retain(|path| may_show(&mut answer, path));
         let meant = if similar.is_empty() {
             String::new()
@@ -102,7 +102,7 @@ fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Res
             continue;
         }
         let (from, to) = if reverse { (found.file, found.from) } else { (found.from, found.file) };
-        let because = graph.because(&asked.snapshot, from, to);
+        let because = graph.describe_edge(&asked.snapshot, from, to);
         let by = if found.distance > 1 && is_shown(context, graph.path(found.from)) {
             format!(" (by {})", graph.path(found.from))
         } else {
@@ -148,7 +148,7 @@ fn is_shown(context: &ToolContext, path: &str) -> bool {
 fn describe_tests(graph: &Graph, snapshot: &Snapshot, changed: Changed, answer: &mut Answer<'_>) {
     let line = changed.part.as_ref().and_then(|part| part.lines.first()).map(|lines| *lines.start());
     let file = changed.file;
-    let tests = graph.tests(&[file], &graph.impact(snapshot, &[changed], u32::MAX));
+    let tests = graph.affected_tests(&[file], &graph.find_impact(snapshot, &[changed], u32::MAX));
     if tests.is_empty() {
         return;
     }

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
 use journeyman_index::analysis::Content;
-use journeyman_index::query::{Corpus as _, SymbolEntry, definitions, full_name};
+use journeyman_index::query::{Corpus as _, SymbolEntry, find_definitions, full_name};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::StatKind;
 use schemars::JsonSchema;
@@ -76,7 +76,7 @@ fn find_named(context: &ToolContext, under: Option<&RelPath>, name: &str) -> Res
     let mut answer = Answer::new(context, &asked.note);
     let most = if under.is_some() { usize::MAX } else { MAX_DEFINITIONS };
     let mut any = 0;
-    for one in definitions(snapshot, name, most) {
+    for one in find_definitions(snapshot, name, most) {
         let path = snapshot.path_of(one.file).filter(|path| is_beneath(path.as_bytes(), under));
         let Some(path) = path.filter(|path| answer.may_show(path)) else { continue };
         if any == MAX_DEFINITIONS {
@@ -110,13 +110,13 @@ fn outline_file(context: &ToolContext, path: RelPath) -> Result<ToolOutput, Tool
     let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
     let mut answer = Answer::new(context, &asked.note);
-    let Some(file) = snapshot.find(&path) else {
+    let Some(file) = snapshot.find_file(&path) else {
         let empty =
             format!("{path} is not in the index: it is ignored, or was made just now. read_file shows it.\n");
         return Ok(ToolOutput::text(answer.into_text(Some(empty), "")));
     };
     let mut all = Vec::new();
-    snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
+    snapshot.visit_symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
         let depth = if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() };
         let told = if symbol.signature.is_empty() { symbol.name } else { symbol.signature };
         let last = symbol.first_line.saturating_add(symbol.lines.saturating_sub(1));

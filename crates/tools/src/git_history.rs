@@ -152,9 +152,9 @@ fn sort_by_message(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
     let mut tokenizer = Tokenizer::new();
     let query = Query::new(query, &mut tokenizer);
     for (score, commit) in chosen.iter_mut() {
-        tokenizer.begin();
+        tokenizer.begin_file();
         let mut has = vec![false; query.terms.len()];
-        tokenizer.each(&commit.message, &mut |term| {
+        tokenizer.visit_terms(&commit.message, &mut |term| {
             if let Some(place) = query.terms.iter().position(|one| one.text == term)
                 && let Some(has) = has.get_mut(place)
             {

@@ -371,7 +371,7 @@ impl Core {
             Index::seed(&self.directory, seed).ok();
         }
         let (root, redactor) = (self.workspace.reach_path(), Arc::clone(&self.redactor));
-        let project = Project::open_redacting(&root, &self.directory, thread_count().get(), redactor);
+        let project = Project::open_with_redactor(&root, &self.directory, thread_count().get(), redactor);
         let project = Arc::new(project.map_err(|error| ToolError::Index(error.to_string()))?);
         state.opened = Some(Arc::clone(&project));
         Ok(project)
@@ -380,7 +380,7 @@ impl Core {
     /// The same with the files as they are reached now: a copy that is mounted anew is reached by
     /// another path.
     fn project_as_reached(&self, project: &Arc<Project>) -> Arc<Project> {
-        Arc::new(project.reached_at(&self.workspace.reach_path(), thread_count().get()))
+        Arc::new(project.with_root(&self.workspace.reach_path(), thread_count().get()))
     }
 
     /// Starts a refresh, if none runs.
@@ -488,7 +488,7 @@ impl Core {
             }
             let options =
                 Options { threads: NonZero::<usize>::MIN, wait: false, progress: &|_| {}, stop: &never };
-            match project.update(own, options) {
+            match project.update_files(own, options) {
                 Ok(report) if report.left_to_another && Instant::now() < end => {
                     std::thread::sleep(CANCEL_POLL)
                 }

@@ -203,8 +203,8 @@ impl Terms {
     fn score_line(&mut self, line: &str) -> f32 {
         let (mut score, mut seen): (f32, Vec<String>) = (0.0, Vec::new());
         let weights = &self.weights;
-        self.tokenizer.begin();
-        self.tokenizer.each(line, &mut |term| {
+        self.tokenizer.begin_file();
+        self.tokenizer.visit_terms(line, &mut |term| {
             if let Some(weight) = weights.get(term).filter(|_| !seen.iter().any(|other| other == term)) {
                 score += weight;
                 seen.push(term.to_owned());

@@ -10,7 +10,7 @@ use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use journeyman_index::analysis::Content;
-use journeyman_index::pattern::{candidates, escape_literal};
+use journeyman_index::pattern::{candidate_files, escape_literal};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{ListOptions, StatKind, WorkspaceError};
 use schemars::JsonSchema;
@@ -214,7 +214,7 @@ impl Search {
         };
         let snapshot = &*asked.snapshot;
         // One that the index can't take apart may match anywhere.
-        let Ok(found) = candidates(snapshot, &self.looked_up, self.ignore_case) else {
+        let Ok(found) = candidate_files(snapshot, &self.looked_up, self.ignore_case) else {
             return Ok(HashSet::new());
         };
         if found.unfiltered {

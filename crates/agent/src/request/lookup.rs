@@ -39,14 +39,14 @@ fn find_in_index(
 ) -> Option<Found> {
     let query = Query::new(task, &mut Tokenizer::new());
     let (project, snapshot) = index.at_hand()?;
-    let history = project.history_at_hand();
+    let history = project.saved_history();
     let answer =
         Searcher::new().search(&*snapshot, history.as_ref(), &query, Context::default(), MAX_FOUND_FILES);
     let asked = overview::score_shares(&answer);
     if asked.is_empty() {
         return None;
     }
-    let graph = project.graph_at_hand(&snapshot);
+    let graph = project.graph_without_waiting(&snapshot);
     let order = overview::rank_files(&snapshot, graph.as_deref(), &asked);
     let best = order.first().map_or(1.0, |(_, score)| *score).max(f64::MIN_POSITIVE);
     let mut found = Found::default();

@@ -56,7 +56,7 @@ fn print_impact(known: &CodeGraph, impact: &Impact, limit: usize) {
         format!("{}{gone}", known.path(*file))
     };
     for found in impact.reach.files.iter().take(limit) {
-        let way: Vec<String> = impact.reach.way(found.file).iter().rev().map(name).collect();
+        let way: Vec<String> = impact.reach.path_to(found.file).iter().rev().map(name).collect();
         let short: Vec<&str> = way.iter().skip(1).take(MAX_SHOWN_STEPS).map(String::as_str).collect();
         let dots = if way.len() > MAX_SHOWN_STEPS + 1 { " → …" } else { "" };
         let words = format!("needs {}{dots}", short.join(" → "));

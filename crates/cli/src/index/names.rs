@@ -108,7 +108,7 @@ fn print_references(found: &References, snapshot: &Snapshot, symbol: &str) {
 
 /// Says what else a name may mean that nothing has.
 fn suggest_commands(snapshot: &Snapshot, name: &str) -> &'static str {
-    match RelPath::parse(name).ok().and_then(|path| snapshot.find(&path)) {
+    match RelPath::parse(name).ok().and_then(|path| snapshot.find_file(&path)) {
         Some(_) => "; it is a file: jm symbols tells what it defines, jm deps --reverse who needs it",
         None => "",
     }

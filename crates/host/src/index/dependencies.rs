@@ -89,10 +89,10 @@ impl DependencyPath {
     /// Finds the path from one file to another, or the other way round.
     #[must_use]
     pub fn find(known: &CodeGraph, from: u32, to: u32) -> Self {
-        match known.graph.way(from, to) {
+        match known.graph.shortest_path(from, to) {
             Some(files) => Self { files: Some(files), is_reversed: false },
             None => {
-                let files = known.graph.way(to, from);
+                let files = known.graph.shortest_path(to, from);
                 Self { is_reversed: files.is_some(), files }
             }
         }

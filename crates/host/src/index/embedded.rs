@@ -62,7 +62,7 @@ impl EmbeddedIndex {
         if let Err(error) = self.vectors.verify() {
             note(&format!("note: {error}"));
         }
-        let report = self.vectors.follow(snapshot, project.source(), &*self.model.embedder, options);
+        let report = self.vectors.embed_snapshot(snapshot, project.source(), &*self.model.embedder, options);
         let report = report.context("the vectors")?;
         if report.left_to_another {
             note("note: another process is embedding; this is what there is so far");
@@ -105,7 +105,7 @@ impl EmbeddedIndex {
     /// Returns the chunks that are like a query, and the weight of that likeness.
     fn find_similar_chunks(&self, snapshot: &Snapshot, query: &str) -> Result<(Similar, f32), EmbedError> {
         let view = self.vectors.view(snapshot);
-        Ok((self.model.similar(&view, query, &AtomicBool::new(false))?, self.model.weight))
+        Ok((self.model.similar_chunks(&view, query, &AtomicBool::new(false))?, self.model.weight))
     }
 }
 

@@ -41,7 +41,7 @@ impl Explanation {
     pub fn find(known: &CodeGraph, node: u32, text: &str, near: Option<u32>) -> Self {
         let (index, snapshot) = (&known.index, &*known.index.snapshot);
         let history = index.read_history();
-        let near = near.map(|near| known.graph.near(near)).unwrap_or_default();
+        let near = near.map(|near| known.graph.nearby_files(near)).unwrap_or_default();
         let query = Query::new(text, &mut Tokenizer::new());
         let mut searcher = Searcher::new();
         let raw = searcher.raw_signals(snapshot, history.as_ref(), &query);

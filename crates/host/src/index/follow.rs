@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use journeyman_index::Project;
 use journeyman_index::store::{Options, Report};
-use journeyman_index::watch::{WatchEvent, follow};
+use journeyman_index::watch::{WatchEvent, follow_project};
 use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub async fn follow_files(
     let stopped = Arc::clone(&flag);
     let mut following = tokio::task::spawn_blocking(move || {
         let options = Options { threads: index_threads(), wait: false, progress: &|_| {}, stop: &stopped };
-        follow(&project, options, &mut on_event)
+        follow_project(&project, options, &mut on_event)
     });
     let ended = tokio::select! {
         ended = &mut following => ended,

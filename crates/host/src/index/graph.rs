@@ -69,28 +69,29 @@ impl CodeGraph {
     /// Says why one file depends on another one.
     #[must_use]
     pub fn describe_edge(&self, from: u32, to: u32) -> String {
-        clean(self.graph.because(&self.index.snapshot, from, to).as_bytes())
+        clean(self.graph.describe_edge(&self.index.snapshot, from, to).as_bytes())
     }
 
     /// Returns why one file depends on another one, as JSON.
     #[must_use]
     pub fn edge_to_json(&self, from: u32, to: u32) -> Value {
         let Edge { line, part, names: weight, .. } = self.graph.edge(from, to).unwrap_or_default();
-        let names = if weight > 0 { self.graph.names(&self.index.snapshot, from, to) } else { Vec::new() };
+        let names =
+            if weight > 0 { self.graph.shared_names(&self.index.snapshot, from, to) } else { Vec::new() };
         let (line, weight) = ((line > 0).then_some(line), f64::from(weight) / f64::from(FULL_NAME_WEIGHT));
         json!({"line": line, "part": part, "weight": weight, "names": names})
     }
 }
 
 fn find_node(graph: &Graph, index: &CodeIndex, path: &str) -> Result<u32, HostError> {
-    let similar = |path: &str| graph.similar(path).into_iter().map(str::to_owned).collect();
-    index.paths.find_file(path, &|path| graph.find(path), &similar)
+    let similar = |path: &str| graph.similar_paths(path).into_iter().map(str::to_owned).collect();
+    index.paths.find_file(path, &|path| graph.find_file(path), &similar)
 }
 
 /// Returns the files near the one that a user names, as the search takes them.
 pub(super) fn find_near_files(index: &CodeIndex, path: &str) -> Result<Vec<(u32, u32)>, HostError> {
     let graph = index.project.graph(&index.snapshot);
-    Ok(graph.near(find_node(&graph, index, path)?))
+    Ok(graph.nearby_files(find_node(&graph, index, path)?))
 }
 
 /// Changes whose impact is asked for.
@@ -116,7 +117,7 @@ impl ChangeSet {
             // The graph has no ignored files and none whose names aren't text, and nothing in it
             // depends on them.
             parts.extend(differing.there.iter().filter_map(|(path, before)| {
-                let file = known.graph.find(path)?;
+                let file = known.graph.find_file(path)?;
                 let part = before.as_ref().and_then(|before| changed_part(known, file, before));
                 Some(Changed { file, part })
             }));
@@ -127,10 +128,10 @@ impl ChangeSet {
                 gone = differing.gone.into_iter().map(|gone| gone.path).collect();
                 // The numbers of files have changed.
                 let renumber = |(path, changed): (String, Changed)| {
-                    Some(Changed { file: known.graph.find(&path)?, part: changed.part })
+                    Some(Changed { file: known.graph.find_file(&path)?, part: changed.part })
                 };
                 parts = paths.into_iter().zip(parts).filter_map(renumber).collect();
-                parts.extend(gone.iter().filter_map(|path| known.graph.find(path)).map(Changed::from));
+                parts.extend(gone.iter().filter_map(|path| known.graph.find_file(path)).map(Changed::from));
             }
         }
         Ok(Self { parts, gone })
@@ -151,7 +152,7 @@ fn parse_changed(known: &CodeGraph, path: &str) -> Result<Changed, HostError> {
     };
     let with_column = path.rsplit_once(':').filter(|(_, column)| number(column));
     let split = with_column.and_then(|(rest, _)| split(rest)).or_else(|| split(path));
-    let (Some((bare, (from, to))), None) = (split, known.graph.find(path)) else {
+    let (Some((bare, (from, to))), None) = (split, known.graph.find_file(path)) else {
         return Ok(Changed::from(known.find_file(path)?));
     };
     let file = known.find_file(&bare)?;

@@ -26,8 +26,8 @@ impl Impact {
         let mut changed: Vec<u32> = parts.iter().map(|part| part.file).collect();
         changed.sort_unstable();
         changed.dedup();
-        let reach = known.graph.impact(&known.index.snapshot, &parts, depth);
-        let tests = known.graph.tests(&changed, &reach);
+        let reach = known.graph.find_impact(&known.index.snapshot, &parts, depth);
+        let tests = known.graph.affected_tests(&changed, &reach);
         Self { changed, gone, reach, tests }
     }
 
@@ -66,7 +66,7 @@ impl Impact {
         let affected = self.reach.files.iter().take(limit).map(|found: &Reached| {
             json!({
                 "path": graph.path(found.file), "distance": found.distance,
-                "way": paths(&self.reach.way(found.file)), "test": self.tests.contains(&found.file),
+                "way": paths(&self.reach.path_to(found.file)), "test": self.tests.contains(&found.file),
             })
         });
         json!({

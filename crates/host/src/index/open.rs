@@ -66,9 +66,9 @@ impl CodeIndex {
     /// # Errors
     /// [`HostError::Usage`] saying why the file isn't in the index.
     pub fn find_file(&self, path: &str) -> Result<u32, HostError> {
-        let find = |path: &str| self.snapshot.find(&RelPath::parse(path).ok()?);
+        let find = |path: &str| self.snapshot.find_file(&RelPath::parse(path).ok()?);
         let graph = || self.project.graph(&self.snapshot);
-        let similar = |path: &str| graph().similar(path).into_iter().map(str::to_owned).collect();
+        let similar = |path: &str| graph().similar_paths(path).into_iter().map(str::to_owned).collect();
         self.paths.find_file(path, &find, &similar)
     }
 
@@ -102,8 +102,8 @@ pub fn open_index(
     let config =
         load_trusted(environment, &root).or_else(|_| load_own(environment, Some(Path::new(ADMIN_CONFIG))))?;
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
-    let project =
-        Project::open_redacting(&root, &directory, index_threads().get(), redactor).context("the index")?;
+    let project = Project::open_with_redactor(&root, &directory, index_threads().get(), redactor)
+        .context("the index")?;
     if let Some(why) = project.index().damage_report() {
         note(&format!("note: {why}"));
     }

@@ -4,7 +4,7 @@ use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason, search_sections};
 use journeyman_index::project::Line;
 use journeyman_index::query::{
-    Answer, Context, Definition, FileHit, MAX_LIMIT, Passage, Query, Searcher, definitions, full_name,
+    Answer, Context, Definition, FileHit, MAX_LIMIT, Passage, Query, Searcher, find_definitions, full_name,
 };
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::RelPath;
@@ -64,7 +64,7 @@ impl SearchResults {
         let CodeIndex { project, snapshot, .. } = index;
         let SearchOptions { text, kind, limit, ignore_case, near } = *options;
         if kind == SearchKind::Text {
-            let found = project.lines(snapshot, text, ignore_case, limit);
+            let found = project.matching_lines(snapshot, text, ignore_case, limit);
             let (lines, has_more) = found.map_err(HostError::usage)?;
             return Ok(Self::Lines(lines, has_more));
         }
@@ -75,7 +75,7 @@ impl SearchResults {
             let context = Context { near: &near, vectors: None };
             let mut answer = Searcher::new().search(&**snapshot, None, &query, context, limit);
             answer.files.clear();
-            answer.definitions = definitions(&**snapshot, text.trim(), limit);
+            answer.definitions = find_definitions(&**snapshot, text.trim(), limit);
             return Ok(Self::Ranked(answer));
         }
         let history = index.read_history();

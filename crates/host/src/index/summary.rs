@@ -62,7 +62,7 @@ impl IndexSummary {
 /// [`HostError::Failed`] where the index or its vectors can't be removed.
 pub fn rebuild_index(project: &Project) -> Result<(), HostError> {
     project.index().clear().context("the index")?;
-    Vectors::forget(project.index().directory()).context("the vectors")
+    Vectors::remove_all(project.index().directory()).context("the vectors")
 }
 
 fn count_languages(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {

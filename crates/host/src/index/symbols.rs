@@ -53,7 +53,7 @@ impl FileSymbols {
     #[must_use]
     pub fn find(snapshot: &Snapshot, file: u32) -> Self {
         let mut entries = Vec::new();
-        snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
+        snapshot.visit_symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
             let depth = if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() };
             let shown = if symbol.signature.is_empty() { symbol.name } else { symbol.signature };
             let own = (symbol.name.to_owned(), symbol.scope.to_owned(), symbol.first_line);
@@ -108,7 +108,7 @@ impl References {
         let mut documented = docs.sections_mentioning(name, &meant);
         let mut used = Vec::new();
         if !docs_only {
-            snapshot.used(name, |file, line| used.push((file, line)));
+            snapshot.visit_references(name, |file, line| used.push((file, line)));
         }
         let mut used: Vec<(String, u32, u32)> =
             used.into_iter().map(|(file, line)| (shown_path(snapshot, file), line, file)).collect();
@@ -178,7 +178,7 @@ impl<'a> LinkFinder<'a> {
             let places = self.docs.sections_mentioning(name, &symbols);
             return places.iter().map(|place| self.section_link(place)).collect();
         }
-        let sections = self.docs.sections(self.file);
+        let sections = self.docs.sections_of(self.file);
         let Some((_, mentions)) = sections.into_iter().find(|(place, _)| place.first_line == first_line)
         else {
             return Vec::new();

@@ -84,9 +84,9 @@ fn best_sections_of_file(
     query: &Query,
     tokenizer: &mut Tokenizer,
 ) -> Vec<(f32, SectionPlace)> {
-    let sections: Vec<SectionPlace> = docs.sections(file).into_iter().map(|(place, _)| place).collect();
+    let sections: Vec<SectionPlace> = docs.sections_of(file).into_iter().map(|(place, _)| place).collect();
     let lines: Vec<&str> = text.lines().collect();
-    tokenizer.begin();
+    tokenizer.begin_file();
     let mut counted = Vec::with_capacity(sections.len());
     for (at, place) in sections.iter().enumerate() {
         // The section's own words, without its subsections.
@@ -94,14 +94,14 @@ fn best_sections_of_file(
         let next =
             sections.get(at + 1).map_or(lines.len(), |next| next.first_line.saturating_sub(1) as usize);
         for line in lines.get(first..next.max(first)).or_else(|| lines.get(first..)).unwrap_or_default() {
-            tokenizer.add(line, 1);
+            tokenizer.add_text(line, 1);
         }
         for (nth, heading) in place.headings.iter().rev().enumerate() {
-            tokenizer.add(heading, if nth == 0 { HEADING_WEIGHT - 1 } else { 1 });
+            tokenizer.add_text(heading, if nth == 0 { HEADING_WEIGHT - 1 } else { 1 });
         }
-        counted.push(tokenizer.document());
+        counted.push(tokenizer.finish_document());
     }
-    let terms = tokenizer.terms();
+    let terms = tokenizer.file_terms();
     let weight = |term: u32| {
         let text = terms.get(term)?;
         query.terms.iter().find(|asked| asked.text == text).map(|asked| asked.weight)

@@ -65,7 +65,7 @@ pub struct Reach {
 impl Reach {
     /// Returns the way to a file, from its beginning on, both ends included.
     #[must_use]
-    pub fn way(&self, file: u32) -> Vec<u32> {
+    pub fn path_to(&self, file: u32) -> Vec<u32> {
         let Some(found) = self.files.iter().find(|found| found.file == file) else { return vec![file] };
         let trail = |at: u32| self.trails.get(at as usize);
         // A step comes after its previous one.
@@ -95,24 +95,30 @@ impl Graph {
                 self.edges(file).iter().filter(|edge| edge.is_counted()).for_each(|edge| visit(edge.to));
             }
             if direction != Direction::Dependencies {
-                self.back(file).iter().filter(|edge| edge.is_counted()).for_each(|edge| visit(edge.to));
+                self.reverse_edges(file)
+                    .iter()
+                    .filter(|edge| edge.is_counted())
+                    .for_each(|edge| visit(edge.to));
             }
         })
     }
 
     /// Returns the files that depend on some, at most `depth` steps away, file by file.
-    /// Declarations of parts don't count. [`Graph::impact`] is more precise.
+    /// Declarations of parts don't count. [`Graph::find_impact`] is more precise.
     #[must_use]
-    pub fn depending(&self, on: &[u32], depth: u32) -> Reach {
+    pub fn dependents(&self, on: &[u32], depth: u32) -> Reach {
         self.collect_reachable(on, depth, &|file, visit| {
-            self.back(file).iter().filter(|edge| edge.is_dependency()).for_each(|edge| visit(edge.to));
+            self.reverse_edges(file)
+                .iter()
+                .filter(|edge| edge.is_dependency())
+                .for_each(|edge| visit(edge.to));
         })
     }
 
     /// Returns the test files among some and their dependents, the nearest first: the tests to run
     /// after a change.
     #[must_use]
-    pub fn tests(&self, changed: &[u32], affected: &Reach) -> Vec<u32> {
+    pub fn affected_tests(&self, changed: &[u32], affected: &Reach) -> Vec<u32> {
         let is_test =
             |file: &u32| self.node(*file).is_some_and(|node| node.flags.test && node.language.is_some());
         let mut own = changed.to_vec();
@@ -167,25 +173,25 @@ impl Graph {
     /// Returns a shortest way from a file to one of its dependencies, both included; the first by
     /// path of several.
     #[must_use]
-    pub fn way(&self, from: u32, to: u32) -> Option<Vec<u32>> {
+    pub fn shortest_path(&self, from: u32, to: u32) -> Option<Vec<u32>> {
         if from == to {
             return self.node(from).map(|_| vec![from]);
         }
-        let reach = self.find_shortest_way(from, to, &|edge| edge.is_counted())?;
+        let reach = self.find_shortest_path(from, to, &|edge| edge.is_counted())?;
         Some(reach)
     }
 
     /// A breadth-first search that ends at its target, without a limit of files: it keeps a number
     /// for each.
-    fn find_shortest_way(&self, from: u32, to: u32, counts: &dyn Fn(&Edge) -> bool) -> Option<Vec<u32>> {
-        const UNSEEN: u32 = u32::MAX;
-        let mut before = vec![UNSEEN; self.len()];
+    fn find_shortest_path(&self, from: u32, to: u32, counts: &dyn Fn(&Edge) -> bool) -> Option<Vec<u32>> {
+        const UNVISITED: u32 = u32::MAX;
+        let mut before = vec![UNVISITED; self.len()];
         let mut level = vec![from];
         while !level.is_empty() {
             let mut next = Vec::new();
             for here in &level {
                 for edge in self.edges(*here).iter().filter(|edge| counts(edge)) {
-                    let Some(place) = before.get_mut(edge.to as usize).filter(|place| **place == UNSEEN)
+                    let Some(place) = before.get_mut(edge.to as usize).filter(|place| **place == UNVISITED)
                     else {
                         continue;
                     };
@@ -193,10 +199,10 @@ impl Graph {
                     next.push(edge.to);
                 }
             }
-            if before.get(to as usize).is_some_and(|place| *place != UNSEEN) {
+            if before.get(to as usize).is_some_and(|place| *place != UNVISITED) {
                 let mut way = vec![to];
                 let mut here = to;
-                while let Some(place) = before.get(here as usize).filter(|place| **place != UNSEEN) {
+                while let Some(place) = before.get(here as usize).filter(|place| **place != UNVISITED) {
                     here = *place;
                     way.push(here);
                     if here == from {
@@ -222,7 +228,7 @@ impl Graph {
         circles.sort_by_key(|circle| (std::cmp::Reverse(circle.len()), circle.first().copied()));
         let round = |files: Vec<u32>| {
             let first = files.first().copied()?;
-            let round = self.find_shortest_way(first, first, &is_import)?;
+            let round = self.find_shortest_path(first, first, &is_import)?;
             Some(Cycle { files, round })
         };
         circles.into_iter().filter_map(round).collect()
@@ -232,14 +238,14 @@ impl Graph {
     /// of [`query::Context`](crate::query::Context). The nearest come first, and among equally near
     /// ones the strongest dependencies.
     #[must_use]
-    pub fn near(&self, file: u32) -> Vec<(u32, u32)> {
-        let near = self.near_nodes(file).into_iter();
+    pub fn nearby_files(&self, file: u32) -> Vec<(u32, u32)> {
+        let near = self.nearby_nodes(file).into_iter();
         near.filter_map(|(file, steps)| Some((self.node(file)?.file, steps))).collect()
     }
 
     /// Does the same with the graph's numbers.
     #[must_use]
-    pub fn near_nodes(&self, file: u32) -> Vec<(u32, u32)> {
+    pub fn nearby_nodes(&self, file: u32) -> Vec<(u32, u32)> {
         let reach = self.neighbours(&[file], Direction::Both, MAX_NEAR_DISTANCE);
         let weight = |found: &super::Reached| {
             let edge = |from, to| self.edge(from, to).map_or(0, |edge| edge.weight());
@@ -286,7 +292,7 @@ impl<'a> CycleFinder<'a> {
         };
         for file in 0..files as u32 {
             if circles.order_of(file) == 0 {
-                circles.from(file);
+                circles.visit_from(file);
             }
         }
         circles.found
@@ -300,7 +306,7 @@ impl<'a> CycleFinder<'a> {
         self.low.get(file as usize).copied().unwrap_or(0)
     }
 
-    fn lower(&mut self, file: u32, to: u32) {
+    fn update_low(&mut self, file: u32, to: u32) {
         if let Some(low) = self.low.get_mut(file as usize) {
             *low = (*low).min(to);
         }
@@ -316,7 +322,7 @@ impl<'a> CycleFinder<'a> {
         self.is_open.insert(file);
     }
 
-    fn from(&mut self, start: u32) {
+    fn visit_from(&mut self, start: u32) {
         let mut stack: Vec<(u32, usize)> = vec![(start, 0)];
         self.enter_file(start);
         while let Some((file, at)) = stack.last_mut() {
@@ -330,13 +336,13 @@ impl<'a> CycleFinder<'a> {
                     self.enter_file(edge.to);
                     stack.push((edge.to, 0));
                 } else if self.is_open.contains(edge.to) {
-                    self.lower(file, self.order_of(edge.to));
+                    self.update_low(file, self.order_of(edge.to));
                 }
                 continue;
             }
             stack.pop();
             if let Some((outer, _)) = stack.last() {
-                self.lower(*outer, self.low_of(file));
+                self.update_low(*outer, self.low_of(file));
             }
             if self.low_of(file) == self.order_of(file) {
                 let mut circle = Vec::new();

@@ -40,7 +40,7 @@ impl Graph {
         gone: &[DeletedFile],
         read: &dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        let is_new = |gone: &&DeletedFile| self.find(&gone.path).is_none();
+        let is_new = |gone: &&DeletedFile| self.find_file(&gone.path).is_none();
         let gone: Vec<&DeletedFile> = gone.iter().filter(is_new).take(MAX_DELETED_FILES).collect();
         let mut nodes: Vec<(Node, Option<u32>)> =
             (0..).zip(&self.nodes).map(|(old, node)| (node.clone(), Some(old))).collect();
@@ -193,13 +193,13 @@ impl DeletedFiles<'_> {
             own.dedup();
             for name in own.into_iter().filter(|name| names::is_counted_name(name)) {
                 let mut is_defined = false;
-                self.snapshot.defined(name, |symbol| {
+                self.snapshot.visit_definitions(name, |symbol| {
                     is_defined |= self.snapshot.symbol(symbol).is_some_and(|(_, symbol)| symbol.name == name);
                 });
                 if is_defined {
                     continue;
                 }
-                self.snapshot.used(name, |file, _| {
+                self.snapshot.visit_references(name, |file, _| {
                     let user = by_file.get(&file).copied();
                     let same = |user: &u32| {
                         let node = self.nodes.get(*user as usize);

@@ -71,11 +71,11 @@ impl SavedGraph {
         let mut cursor = Cursor::new(body);
         let place = |cursor: &Cursor<'_>| at + body.len() - cursor.rest().len();
         let mut files: Vec<SavedFile> = Vec::new();
-        for _ in 0..cursor.number() {
+        for _ in 0..cursor.read_number() {
             if cursor.is_empty() {
                 return None;
             }
-            let shared = usize::try_from(cursor.number()).ok()?;
+            let shared = usize::try_from(cursor.read_number()).ok()?;
             let mut path = files.last().map_or("", |file| &*file.path).get(..shared)?.to_owned();
             path.push_str(cursor.text());
             let mark = cursor.array();
@@ -83,13 +83,14 @@ impl SavedGraph {
             let edges = read_edges(&mut cursor);
             let packages = read_numbers(&mut cursor);
             let brought =
-                (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.u64())).collect();
+                (0..cursor.read_number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.u64())).collect();
             let looked = cursor.bytes();
             let end = place(&cursor);
             let looked = end - looked.len()..end;
             files.push(SavedFile { path: path.into(), mark, family, edges, packages, brought, looked });
         }
-        let packages = (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.text().into()));
+        let packages =
+            (0..cursor.read_number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.text().into()));
         let packages = packages.collect();
         let rows = place(&cursor)..map.len();
         Some(Self { files, packages, rows, map })
@@ -191,12 +192,12 @@ fn put_edges(out: &mut Vec<u8>, edges: &[Edge]) {
 
 fn read_edges(cursor: &mut Cursor<'_>) -> Box<[Edge]> {
     let (mut edges, mut to) = (Vec::new(), 0_u32);
-    for _ in 0..cursor.number() {
+    for _ in 0..cursor.read_number() {
         if cursor.is_empty() {
             break;
         }
         to = to.wrapping_add(cursor.read_small_number());
-        let line = cursor.number();
+        let line = cursor.read_number();
         let (line, part) = (u32::try_from(line >> 1).unwrap_or(u32::MAX), line & 1 == 1);
         edges.push(Edge { to, line, part, names: cursor.read_small_number() });
     }
@@ -209,5 +210,7 @@ fn put_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
 }
 
 fn read_numbers(cursor: &mut Cursor<'_>) -> Box<[u32]> {
-    (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.read_small_number())).collect()
+    (0..cursor.read_number())
+        .map_while(|_| (!cursor.is_empty()).then(|| cursor.read_small_number()))
+        .collect()
 }

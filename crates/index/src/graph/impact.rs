@@ -87,11 +87,11 @@ impl Graph {
     /// Returns the files that a change may affect, at most `depth` steps away. Declarations of
     /// parts don't count.
     #[must_use]
-    pub fn impact(&self, snapshot: &Snapshot, changed: &[Changed], depth: u32) -> Reach {
+    pub fn find_impact(&self, snapshot: &Snapshot, changed: &[Changed], depth: u32) -> Reach {
         let files = || changed.iter().map(|changed| changed.file).collect::<Vec<_>>();
         ImpactSearch::new(self, snapshot, depth)
-            .from(changed)
-            .unwrap_or_else(|| Reach { by_files: true, ..self.depending(&files(), depth) })
+            .run(changed)
+            .unwrap_or_else(|| Reach { by_files: true, ..self.dependents(&files(), depth) })
     }
 }
 
@@ -126,14 +126,14 @@ impl<'a> ImpactSearch<'a> {
     }
 
     /// Follows the changes; `None` if that would take too long.
-    fn from(mut self, changed: &[Changed]) -> Option<Reach> {
+    fn run(mut self, changed: &[Changed]) -> Option<Reach> {
         let mut changed: Vec<&Changed> =
             changed.iter().filter(|changed| self.graph.node(changed.file).is_some()).collect();
         changed.sort_by_key(|changed| changed.file);
         let starts: HashSet<u32> = changed.iter().map(|changed| changed.file).collect();
         for changed in changed {
             self.start_from(changed);
-            if self.is_too_much() {
+            if self.exceeds_limits() {
                 return None;
             }
         }
@@ -148,7 +148,7 @@ impl<'a> ImpactSearch<'a> {
                         self.record_reached(place, distance);
                     }
                     self.follow_place(place);
-                    if self.is_too_much() {
+                    if self.exceeds_limits() {
                         return None;
                     }
                 }
@@ -166,7 +166,7 @@ impl<'a> ImpactSearch<'a> {
         Some(Reach { files, cut, by_files: false, trails: self.trails })
     }
 
-    fn is_too_much(&self) -> bool {
+    fn exceeds_limits(&self) -> bool {
         self.work.saturating_add(self.known.handed) > MAX_FOLLOWED_LINES
     }
 
@@ -180,7 +180,7 @@ impl<'a> ImpactSearch<'a> {
         };
         let mut imported = BTreeSet::new();
         for line in part.lines.iter().cloned().flatten() {
-            match symbols.at(line) {
+            match symbols.symbol_at(line) {
                 Some(own) => self.enqueue(Place { file, at: ReachedPart::Symbol(own), trail }, 0),
                 None => {
                     let names = self.names_imported_at(file, line);
@@ -236,7 +236,7 @@ impl<'a> ImpactSearch<'a> {
             self.enqueue(Place { file, at, trail: from }, known);
             return;
         }
-        let hubs: Vec<u32> = seen.map(|seen| seen.reexport_way(file).collect()).unwrap_or_default();
+        let hubs: Vec<u32> = seen.map(|seen| seen.reexport_path(file).collect()).unwrap_or_default();
         let distance = known.saturating_add(u32::try_from(hubs.len()).unwrap_or(u32::MAX)).saturating_add(1);
         if distance > self.depth || self.best.get(&(file, at)).is_some_and(|best| *best <= distance) {
             return;
@@ -276,9 +276,9 @@ impl<'a> ImpactSearch<'a> {
     /// Continues from a whole file.
     fn follow_whole_file(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
-        let Some(symbols) = self.known.symbols_of(file).filter(|symbols| symbols.has_own()) else {
+        let Some(symbols) = self.known.symbols_of(file).filter(|symbols| symbols.has_usable_symbols()) else {
             // Names say nothing about it.
-            for edge in graph.back(file).iter().filter(|edge| edge.is_dependency()) {
+            for edge in graph.reverse_edges(file).iter().filter(|edge| edge.is_dependency()) {
                 self.follow_uses_in(edge.to, ReachedPart::File, trail, None);
             }
             return;
@@ -290,7 +290,7 @@ impl<'a> ImpactSearch<'a> {
                 self.follow_uses_in(edge.to, ReachedPart::Import, trail, None);
             }
         }
-        for (own, _) in symbols.iter().filter(|(own, _)| symbols.is_own(*own)) {
+        for (own, _) in symbols.iter().filter(|(own, _)| symbols.is_usable(*own)) {
             self.follow_uses_in(file, ReachedPart::Symbol(own), trail, None);
         }
         self.follow_uses_in(file, ReachedPart::Top, trail, None);
@@ -302,7 +302,7 @@ impl<'a> ImpactSearch<'a> {
     /// Continues from the names that a changed file re-exports: their meaning may have changed.
     fn follow_reexports(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
-        if self.known.brings_all(file) {
+        if self.known.imports_all_names(file) {
             for edge in graph.importers(file) {
                 self.follow_uses_in(edge.to, ReachedPart::File, trail, None);
             }
@@ -337,7 +337,8 @@ impl<'a> ImpactSearch<'a> {
         let graph = self.graph;
         let family = self.known.family_of(file);
         for edge in graph.importers(file) {
-            if self.known.family_of(edge.to) != family || self.known.brings_unnamed(edge.to, edge.line) {
+            if self.known.family_of(edge.to) != family || self.known.imports_unnamed_items(edge.to, edge.line)
+            {
                 self.follow_uses_in(edge.to, ReachedPart::File, trail, None);
             }
         }
@@ -361,7 +362,7 @@ impl<'a> ImpactSearch<'a> {
         }
         if symbol.kind == SymbolKind::Impl {
             self.follow_owner_type(file, None, &symbol.name, trail);
-        } else if let Some((at, name)) = symbols.owner(own) {
+        } else if let Some((at, name)) = symbols.owner_of(own) {
             // Code with a value of a type needn't know where the type is: the change comes to it
             // from the value's creator.
             self.follow_owner_type(file, at, name, trail);
@@ -434,7 +435,7 @@ impl<'a> ImpactSearch<'a> {
                 if role == NameRole::Member
                     && handed_on
                     && !others.is_empty()
-                    && !self.known.brings_all(*user)
+                    && !self.known.imports_all_names(*user)
                 {
                     continue;
                 }
@@ -456,7 +457,7 @@ impl<'a> ImpactSearch<'a> {
         let mut is_used = false;
         let mut imported: Option<Vec<u32>> = None;
         for line in lines {
-            match symbols.at(*line) {
+            match symbols.symbol_at(*line) {
                 Some(own) => {
                     let is_type = symbols.get(own).is_some_and(|symbol| is_type(symbol.kind));
                     let at = if is_type { ReachedPart::Type(own) } else { ReachedPart::Symbol(own) };
@@ -464,8 +465,8 @@ impl<'a> ImpactSearch<'a> {
                     is_used = true;
                 }
                 None => {
-                    let imported =
-                        imported.get_or_insert_with(|| self.known.imported_at(user, wanted.name, lines));
+                    let imported = imported
+                        .get_or_insert_with(|| self.known.import_lines_of_name(user, wanted.name, lines));
                     let only_imported = imported.contains(line);
                     let at = if only_imported { ReachedPart::Import } else { ReachedPart::Top };
                     self.follow_uses_in(user, at, wanted.trail, Some(seen));
@@ -501,7 +502,7 @@ impl<'a> ImpactSearch<'a> {
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
             let named = self.known.definers_and_users(&renamed.name);
             let again = WantedName { name: &renamed.name, role: NameRole::Extended, ..wanted };
-            self.follow_user(again, file, named.lines_in(file), seen);
+            self.follow_user(again, file, named.use_lines(file), seen);
         }
     }
 }

@@ -52,23 +52,23 @@ impl<'a> PathTree<'a> {
 }
 
 impl Paths for PathTree<'_> {
-    fn has(&self, path: &str) -> bool {
+    fn has_file(&self, path: &str) -> bool {
         self.paths.contains_key(path)
     }
 
-    fn any_beneath(&self, folder: &str) -> bool {
+    fn has_files_beneath(&self, folder: &str) -> bool {
         folder.is_empty() || self.around.contains(folder)
     }
 
-    fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str)) {
+    fn visit_files_in(&self, folder: &str, visit: &mut dyn FnMut(&str)) {
         self.folders.get(folder).into_iter().flatten().for_each(|path| visit(path));
     }
 
-    fn named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
+    fn visit_files_named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
         self.names.get(name).into_iter().flatten().for_each(|path| visit(path));
     }
 
-    fn folders(&self, name: &str, visit: &mut dyn FnMut(&str)) {
+    fn visit_folders_named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
         self.folder_names.get(name).into_iter().flatten().for_each(|folder| visit(folder));
     }
 }
@@ -107,11 +107,20 @@ mod tests {
             "c.rs",
             "none",
         ] {
-            assert_eq!(tree.has(name), known.has(name), "{name}");
-            assert_eq!(tree.any_beneath(name), known.any_beneath(name), "{name}");
-            assert_eq!(all(&|visit| tree.inside(name, visit)), all(&|visit| known.inside(name, visit)));
-            assert_eq!(all(&|visit| tree.named(name, visit)), all(&|visit| known.named(name, visit)));
-            assert_eq!(all(&|visit| tree.folders(name, visit)), all(&|visit| known.folders(name, visit)));
+            assert_eq!(tree.has_file(name), known.has_file(name), "{name}");
+            assert_eq!(tree.has_files_beneath(name), known.has_files_beneath(name), "{name}");
+            assert_eq!(
+                all(&|visit| tree.visit_files_in(name, visit)),
+                all(&|visit| known.visit_files_in(name, visit))
+            );
+            assert_eq!(
+                all(&|visit| tree.visit_files_named(name, visit)),
+                all(&|visit| known.visit_files_named(name, visit))
+            );
+            assert_eq!(
+                all(&|visit| tree.visit_folders_named(name, visit)),
+                all(&|visit| known.visit_folders_named(name, visit))
+            );
         }
         assert_eq!(tree.number_of_path("a/b/c.rs"), Some(3));
     }

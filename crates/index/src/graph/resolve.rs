@@ -14,9 +14,10 @@
 //! use journeyman_syntax::{analysis::analyse, language::Language};
 //!
 //! let paths = PathSet::new(["app/main.py", "app/shop.py"]);
-//! let facts = analyse(Language::Python, "from .shop import Shop\nimport requests\n").unwrap();
+//! let text = "from .shop import Shop\nimport requests\n";
+//! let imports = analyse(Language::Python, text).unwrap().imports;
 //! let edges =
-//!     resolve_imports("app/main.py", Language::Python, &facts.imports, &paths, &Settings::default());
+//!     resolve_imports("app/main.py", Language::Python, &imports, &paths, &Settings::default());
 //! assert_eq!(edges.meant[0], ImportTarget::Files(vec!["app/shop.py".to_owned()]));
 //! assert_eq!(edges.meant[1], ImportTarget::Package("requests".to_owned()));
 //! ```
@@ -139,7 +140,7 @@ impl FileResolver<'_> {
         }
     }
 
-    fn note_lookup(&mut self, key: PlaceKey) -> bool {
+    fn record_lookup(&mut self, key: PlaceKey) -> bool {
         if self.looked.len() >= MAX_LOOKUPS {
             return false;
         }
@@ -151,17 +152,17 @@ impl FileResolver<'_> {
     fn existing_file(&mut self, path: String) -> Option<String> {
         let there = !path.is_empty()
             && path.len() <= MAX_PATH_BYTES
-            && self.any_beneath(parent(&path))
-            && self.note_lookup(PlaceKey::of_path(&path))
-            && self.paths.has(&path);
+            && self.has_files_beneath(parent(&path))
+            && self.record_lookup(PlaceKey::of_path(&path))
+            && self.paths.has_file(&path);
         there.then_some(path)
     }
 
     /// Returns true if a folder has files at any depth. All look-ups in an empty folder share one
     /// key.
-    fn any_beneath(&mut self, folder: &str) -> bool {
-        self.paths.any_beneath(folder) || {
-            self.note_lookup(PlaceKey::of_empty_folder(folder));
+    fn has_files_beneath(&mut self, folder: &str) -> bool {
+        self.paths.has_files_beneath(folder) || {
+            self.record_lookup(PlaceKey::of_empty_folder(folder));
             false
         }
     }
@@ -178,8 +179,8 @@ impl FileResolver<'_> {
     /// Returns a folder's own files with one of these endings.
     fn files_in_folder(&mut self, folder: &str, endings: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
-        if self.note_lookup(PlaceKey::of_folder(folder)) {
-            self.paths.inside(folder, &mut |path| {
+        if self.record_lookup(PlaceKey::of_folder(folder)) {
+            self.paths.visit_files_in(folder, &mut |path| {
                 if found.len() < MAX_IMPORTED_FILES && endings.iter().any(|ending| path.ends_with(ending)) {
                     found.push(path.to_owned());
                 }
@@ -192,8 +193,8 @@ impl FileResolver<'_> {
     fn files_ending_with(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
         let end = end.trim_start_matches('/');
-        if !end.is_empty() && self.note_lookup(PlaceKey::of_name(last(end))) {
-            self.paths.named(last(end), &mut |path| {
+        if !end.is_empty() && self.record_lookup(PlaceKey::of_name(last(end))) {
+            self.paths.visit_files_named(last(end), &mut |path| {
                 if found.len() < MAX_IMPORTED_FILES && ends_with_parts(path, end) {
                     found.push(path.to_owned());
                 }
@@ -205,8 +206,8 @@ impl FileResolver<'_> {
     /// Returns the folders with files whose path ends with these parts.
     fn folders_ending_with(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
-        if !end.is_empty() && self.note_lookup(PlaceKey::of_folder_name(last(end))) {
-            self.paths.folders(last(end), &mut |path| {
+        if !end.is_empty() && self.record_lookup(PlaceKey::of_folder_name(last(end))) {
+            self.paths.visit_folders_named(last(end), &mut |path| {
                 if found.len() < MAX_IMPORTED_FILES && ends_with_parts(path, end) {
                     found.push(path.to_owned());
                 }

@@ -14,7 +14,7 @@ impl Graph {
     /// Returns the paths most similar to a missing one, the most similar first: those with its end,
     /// with its name in another folder, with a similar name.
     #[must_use]
-    pub fn similar(&self, path: &str) -> Vec<&str> {
+    pub fn similar_paths(&self, path: &str) -> Vec<&str> {
         let name = last(path).to_lowercase();
         let end = format!("/{}", path.trim_start_matches('/'));
         let mut found: Vec<(usize, &str)> = Vec::new();

@@ -93,9 +93,9 @@ pub(super) fn update_graph(
     let mut done = UpdateStats { changed: change.count, ..UpdateStats::default() };
     let mut rows = Vec::new();
     if change.count > 0 {
-        let moved = work.resolve_again(&mut files, read, &mut done);
+        let moved = work.resolve_changed_files(&mut files, read, &mut done);
         rows = work.all_definition_rows();
-        work.link_again(&mut files, &rows, moved, &mut done);
+        work.link_changed_files(&mut files, &rows, moved, &mut done);
     }
     let packages = sorted_packages(work.names, &mut files);
     Some(ResolvedGraph { nodes, files, packages, rows, done })
@@ -141,16 +141,16 @@ impl GraphChange {
                         (*same, *now) = (was as u32, is as u32);
                     }
                 }
-                (Some((_, old)), Some(_)) => change.note_path(&old.path, false),
-                (Some((_, old)), None) => change.note_path(&old.path, true),
-                (None, Some((_, node))) => change.note_path(&node.path, true),
+                (Some((_, old)), Some(_)) => change.record_changed_path(&old.path, false),
+                (Some((_, old)), None) => change.record_changed_path(&old.path, true),
+                (None, Some((_, node))) => change.record_changed_path(&node.path, true),
                 (None, None) => break,
             }
         }
         change
     }
 
-    fn note_path(&mut self, path: &str, moved: bool) {
+    fn record_changed_path(&mut self, path: &str, moved: bool) {
         self.count += 1;
         self.concerned.extend(Settings::languages_of(path));
         if moved {
@@ -229,7 +229,7 @@ impl GraphUpdate<'_> {
     }
 
     /// Resolves files where needed, and returns those whose imports lead elsewhere now.
-    fn resolve_again(
+    fn resolve_changed_files(
         &mut self,
         files: &mut [ResolvedFile],
         read: &ReadText<'_>,
@@ -358,7 +358,7 @@ impl GraphUpdate<'_> {
     }
 
     /// Looks up the meaning of names again.
-    fn link_again(
+    fn link_changed_files(
         &self,
         files: &mut [ResolvedFile],
         rows: &[DefinitionRow],
@@ -410,7 +410,8 @@ impl GraphUpdate<'_> {
         let (view, file) = (self.view_of(node)?, files.get(node as usize)?);
         let imports: Vec<u32> = imported_files(&file.edges).collect();
         let brought = names::FileImports { files: &imports, names: &file.brought };
-        let links = names::links_by_names(node, &names.used_by(&view, rows), rows, self.nodes, &brought);
+        let links =
+            names::links_by_names(node, &names.used_names_of(&view, rows), rows, self.nodes, &brought);
         let own: Vec<Edge> = file.edges.iter().filter(|edge| edge.line > 0).copied().collect();
         Some(merge_edges(&own, &links))
     }
@@ -452,7 +453,7 @@ impl GraphUpdate<'_> {
         }
         let mut by_file: HashMap<Id, u32> = HashMap::with_capacity(self.nodes.len());
         by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
-        for living in self.snapshot.living() {
+        for living in self.snapshot.live_segments() {
             let Some(words) = living.segment.inverted_index().dictionary(DictionaryKind::Used) else {
                 continue;
             };
@@ -536,7 +537,7 @@ impl UsedNames {
     }
 
     /// Returns the names that a file uses and another one defines.
-    fn used_by(&self, view: &FileView<'_>, rows: &[DefinitionRow]) -> Vec<UsedName> {
+    fn used_names_of(&self, view: &FileView<'_>, rows: &[DefinitionRow]) -> Vec<UsedName> {
         let numbers = view.segment().details(&view.record).used_names;
         let words = view.segment().inverted_index().dictionary(DictionaryKind::Used);
         let one = |number: u32| match self.all.get(number as usize) {

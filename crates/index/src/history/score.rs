@@ -44,12 +44,12 @@ impl MessageWords {
             let counts = !files.is_empty() && files.len() <= MAX_COUNTED_FILES;
             let mut length = 0;
             if counts {
-                tokenizer.begin();
+                tokenizer.begin_file();
                 for line in commit.message.lines().filter(|line| !crate::query::is_trailer(line)) {
-                    tokenizer.add(line, 1);
+                    tokenizer.add_text(line, 1);
                 }
-                let terms = tokenizer.terms();
-                for count in tokenizer.document() {
+                let terms = tokenizer.file_terms();
+                for count in tokenizer.finish_document() {
                     let Some(term) = terms.get(count.term) else { continue };
                     length += count.times;
                     match words.by_term.get_mut(term) {
@@ -69,7 +69,7 @@ impl MessageWords {
         words
     }
 
-    pub(super) fn scores(
+    pub(super) fn score_paths(
         &self,
         terms: &[Term],
         commits: &[Commit],

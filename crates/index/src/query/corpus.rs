@@ -101,7 +101,7 @@ pub enum NameCondition<'a> {
 impl NameCondition<'_> {
     /// Returns true if a name in lower case meets the condition.
     #[must_use]
-    pub fn fits(self, name: &str) -> bool {
+    pub fn accepts(self, name: &str) -> bool {
         match self {
             Self::Prefix(wanted) => name.starts_with(wanted),
             Self::Subsequence(wanted) => is_subsequence(wanted, name),
@@ -154,7 +154,7 @@ pub struct PostingLists(pub(crate) Vec<[u32; 3]>);
 impl Purpose {
     /// Returns the properties of a file.
     #[must_use]
-    pub fn of(file: &FileEntry<'_>) -> Self {
+    pub fn of_file(file: &FileEntry<'_>) -> Self {
         Self { flags: file.flags, is_code: file.language.is_some() || is_component(file.path) }
     }
 }
@@ -175,27 +175,33 @@ pub trait Corpus: Sync {
     fn totals(&self, field: Field) -> FieldTotals;
 
     /// Looks up a term once; the result gives access to its posting lists.
-    fn find(&self, field: Field, term: &str) -> PostingLists;
+    fn find_lists(&self, field: Field, term: &str) -> PostingLists;
 
     /// Returns the number of documents that have a term.
-    fn documents_with(&self, field: Field, lists: &PostingLists) -> u64;
+    fn document_count(&self, field: Field, lists: &PostingLists) -> u64;
 
     /// Returns consecutive ranges of documents that together are all of them, for several threads.
-    fn parts(&self, field: Field) -> Vec<Range<u32>>;
+    fn document_ranges(&self, field: Field) -> Vec<Range<u32>>;
 
     /// Calls `visit` with postings of a term in one or more of these ranges, many at once. Unused
     /// documents may be among them.
-    fn each(&self, field: Field, lists: &PostingLists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting]));
+    fn visit_postings(
+        &self,
+        field: Field,
+        lists: &PostingLists,
+        part: Range<u32>,
+        visit: &mut dyn FnMut(&[Posting]),
+    );
 
     /// Calls `visit` with the living files, in ascending order.
-    fn each_file(&self, visit: &mut dyn FnMut(LivingFile));
+    fn visit_live_files(&self, visit: &mut dyn FnMut(LivingFile));
 
     /// Returns the chunks of a living file; none for others.
     fn chunks_of(&self, file: u32) -> Range<u32>;
 
     /// Returns the properties of a file, faster than [`Corpus::file`]; `None` for an unused number.
     fn purpose(&self, file: u32) -> Option<Purpose> {
-        self.file(file).as_ref().map(Purpose::of)
+        self.file(file).as_ref().map(Purpose::of_file)
     }
 
     /// Returns a file; `None` for an unused number.
@@ -209,28 +215,28 @@ pub trait Corpus: Sync {
 
     /// Calls `visit` with the files whose last path component is `name`, compared in ASCII lower
     /// case.
-    fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32));
+    fn visit_files_named(&self, name: &[u8], visit: &mut dyn FnMut(u32));
 
     /// Calls `visit` with the symbols whose name in lower case is `name`: the numbers of file and
     /// symbol.
-    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32));
+    fn visit_symbols_named(&self, name: &str, visit: &mut dyn FnMut(u32, u32));
 
     /// Calls `show` with a symbol, if it is living.
-    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>));
+    fn visit_symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>));
 
     /// Calls `visit` with all symbols of a name in lower case.
     fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let mut symbols = Vec::new();
-        self.called(name, &mut |_, symbol| symbols.push(symbol));
-        symbols.into_iter().for_each(|symbol| self.symbol(symbol, visit));
+        self.visit_symbols_named(name, &mut |_, symbol| symbols.push(symbol));
+        symbols.into_iter().for_each(|symbol| self.visit_symbol(symbol, visit));
     }
 
     /// Calls `visit` with names of symbols, in lower case, that meet a condition. At most `limit`,
     /// in byte order. A name may be visited twice.
-    fn names_like(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str));
+    fn visit_matching_names(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str));
 
     /// Calls `visit` with a file's symbols in the order of their first lines.
-    fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>));
+    fn visit_symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>));
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Match {
 /// A definition that was found by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// How its name is like the one asked for.
+    /// The way in which its name matches the wanted one.
     pub matched: Match,
     /// Its file.
     pub file: u32,
@@ -84,7 +84,7 @@ pub struct Definition {
 
 /// Returns the definitions of a name, the best first; `Type.name` and the like find members of such
 /// a type.
-pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) -> Vec<Definition> {
+pub fn find_definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) -> Vec<Definition> {
     let asked = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
     let (scope, name) = asked.rsplit_once('.').unwrap_or(("", &asked));
     let folded = name.to_lowercase();
@@ -123,7 +123,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
         let corpus = self.corpus;
         let names = |like: NameCondition<'_>, seen: &mut BTreeSet<String>| {
             let mut names: Vec<String> = Vec::new();
-            corpus.names_like(like, MAX_NAMES, &mut |other| {
+            corpus.visit_matching_names(like, MAX_NAMES, &mut |other| {
                 if seen.insert(other.to_owned()) {
                     names.push(other.to_owned());
                 }
@@ -163,7 +163,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
         let mut left = self.budget;
         for name in names {
             let mut called: Vec<(u32, u32)> = Vec::new();
-            self.corpus.called(name, &mut |file, symbol| called.push((file, symbol)));
+            self.corpus.visit_symbols_named(name, &mut |file, symbol| called.push((file, symbol)));
             if called.len() > left {
                 self.keep_best(&mut called, left);
             }
@@ -182,7 +182,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
         let outer = self.scope.rsplit('.').next().unwrap_or_default().to_lowercase();
         let mut outer_files = BTreeSet::new();
         if !outer.is_empty() {
-            self.corpus.called(&outer, &mut |file, _| {
+            self.corpus.visit_symbols_named(&outer, &mut |file, _| {
                 outer_files.insert(file);
             });
         }
@@ -209,7 +209,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
 
     fn examine_symbol(&mut self, symbol: u32, fuzzy: Option<Match>) {
         let Self { corpus, scope, name, found, .. } = self;
-        corpus.symbol(symbol, &mut |symbol| {
+        corpus.visit_symbol(symbol, &mut |symbol| {
             let matched = match fuzzy {
                 _ if symbol.name == *name => Match::Exact,
                 None => Match::Case,
@@ -222,7 +222,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
                 strays: 0,
                 aside: !corpus.purpose(symbol.file).is_some_and(is_source),
                 local: symbol.local,
-                minor: is_minor(symbol.kind),
+                minor: is_minor_kind(symbol.kind),
                 length: symbol.name.len(),
                 path: file.path.to_vec(),
                 line: symbol.name_line,
@@ -246,7 +246,7 @@ struct SortKey {
     line: u32,
 }
 
-fn is_minor(kind: SymbolKind) -> bool {
+fn is_minor_kind(kind: SymbolKind) -> bool {
     matches!(
         kind,
         SymbolKind::Impl
@@ -280,7 +280,7 @@ fn names_with_letters_in_order<C: Corpus + ?Sized>(
     seen: &BTreeSet<String>,
 ) -> Vec<String> {
     let mut names: Vec<(usize, usize, String)> = Vec::new();
-    corpus.names_like(NameCondition::Subsequence(folded), MAX_LOOSE_NAMES, &mut |other| {
+    corpus.visit_matching_names(NameCondition::Subsequence(folded), MAX_LOOSE_NAMES, &mut |other| {
         if !seen.contains(other) {
             // Upper case isn't known here, so the number of gaps decides.
             let interrupted = min_isolated_letters(folded, other, |_| false).unwrap_or(usize::MAX);

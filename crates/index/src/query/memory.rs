@@ -56,7 +56,7 @@ impl MemoryCorpus {
     }
 
     /// Adds a file. A path is added once.
-    pub fn add(&mut self, facts: impl Into<Arc<FileAnalysis>>) {
+    pub fn add_file(&mut self, facts: impl Into<Arc<FileAnalysis>>) {
         let facts = facts.into();
         let file = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         let mut numbers = Vec::with_capacity(facts.terms.len());
@@ -132,20 +132,26 @@ impl Corpus for MemoryCorpus {
         FieldTotals { documents: field.lengths.len() as u64, length: field.total }
     }
 
-    fn find(&self, _: Field, term: &str) -> PostingLists {
+    fn find_lists(&self, _: Field, term: &str) -> PostingLists {
         PostingLists(self.terms.get(term).map(|number| [*number, 0, 0]).into_iter().collect())
     }
 
-    fn documents_with(&self, field: Field, lists: &PostingLists) -> u64 {
+    fn document_count(&self, field: Field, lists: &PostingLists) -> u64 {
         self.posting_list(field, lists).len() as u64
     }
 
-    fn parts(&self, field: Field) -> Vec<Range<u32>> {
+    fn document_ranges(&self, field: Field) -> Vec<Range<u32>> {
         let all = 0..u32::try_from(self.postings_of(field).lengths.len()).unwrap_or(u32::MAX);
         std::iter::once(all).collect()
     }
 
-    fn each(&self, field: Field, lists: &PostingLists, _: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
+    fn visit_postings(
+        &self,
+        field: Field,
+        lists: &PostingLists,
+        _: Range<u32>,
+        visit: &mut dyn FnMut(&[Posting]),
+    ) {
         let lengths = &self.postings_of(field).lengths;
         for (document, times) in self.posting_list(field, lists) {
             let length = lengths.get(*document as usize).copied().unwrap_or(0);
@@ -164,7 +170,7 @@ impl Corpus for MemoryCorpus {
         self.chunks.get(chunk as usize).copied()
     }
 
-    fn each_file(&self, visit: &mut dyn FnMut(LivingFile)) {
+    fn visit_live_files(&self, visit: &mut dyn FnMut(LivingFile)) {
         for file in 0..self.file_bound() {
             let Some(purpose) = self.purpose(file) else { continue };
             visit(LivingFile { file, chunks: self.chunks_of(file), purpose });
@@ -182,13 +188,13 @@ impl Corpus for MemoryCorpus {
         self.paths.get(path).copied()
     }
 
-    fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32)) {
+    fn visit_files_named(&self, name: &[u8], visit: &mut dyn FnMut(u32)) {
         if let Some(files) = self.basenames.get(name) {
             files.iter().for_each(|file| visit(*file));
         }
     }
 
-    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
+    fn visit_symbols_named(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
         for number in self.names.get(name).into_iter().flatten() {
             if let Some((file, _)) = self.symbols.get(*number as usize) {
                 visit(*file, *number);
@@ -196,7 +202,7 @@ impl Corpus for MemoryCorpus {
         }
     }
 
-    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
+    fn visit_symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
         let Some((file, own)) = self.symbols.get(symbol as usize) else { return };
         let facts = self.files.get(*file as usize);
         if let Some(symbol) = facts.and_then(|facts| facts.symbols.get(*own as usize)) {
@@ -204,11 +210,11 @@ impl Corpus for MemoryCorpus {
         }
     }
 
-    fn names_like(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
-        self.names.keys().filter(|name| like.fits(name)).take(limit).for_each(|name| visit(name));
+    fn visit_matching_names(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
+        self.names.keys().filter(|name| like.accepts(name)).take(limit).for_each(|name| visit(name));
     }
 
-    fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+    fn visit_symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let Some(facts) = self.files.get(file as usize) else { return };
         let mut symbols: Vec<&IndexedSymbol> = facts.symbols.iter().collect();
         symbols.sort_by_key(|symbol| symbol.first_line);

@@ -284,7 +284,7 @@ fn weighted_terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut counted: Vec<(String, u32, u32)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for (part, in_title) in [(title, 1), (body, 0)] {
-        tokenizer.each(part, &mut |term| {
+        tokenizer.visit_terms(part, &mut |term| {
             if let Some(place) = places.get(term) {
                 if let Some((_, times, titled)) = counted.get_mut(*place) {
                     *times += 1;

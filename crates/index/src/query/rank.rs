@@ -1,7 +1,7 @@
 //! Combining signals into one score, and choosing the passages of a file.
 
 use super::corpus::{Corpus, SymbolEntry};
-use super::definitions::{Definition, definitions};
+use super::definitions::{Definition, find_definitions};
 use super::document::{Purpose, full_name, is_source};
 use super::parse::{MentionedFile, Query};
 use super::signals::{Context, Signal, Signals, mentioned_files};
@@ -124,7 +124,10 @@ impl Searcher {
             .collect();
         self.find_passages(corpus, query, &mut files);
         let asked = query.symbol.as_deref();
-        Answer { definitions: asked.map(|name| definitions(corpus, name, limit)).unwrap_or_default(), files }
+        Answer {
+            definitions: asked.map(|name| find_definitions(corpus, name, limit)).unwrap_or_default(),
+            files,
+        }
     }
 
     /// Returns every signal of every file that has any, for experiments with weights: in the order
@@ -149,7 +152,7 @@ impl Searcher {
         let Signals { files, purposes, .. } = &self.signals;
         files.each_ref().map(|scores| {
             let (mut of_source, mut of_any) = (0.0_f32, 0.0_f32);
-            for (score, purpose) in scores.all().iter().zip(purposes) {
+            for (score, purpose) in scores.scores().iter().zip(purposes) {
                 let Some(purpose) = purpose.filter(|_| *score > of_source) else { continue };
                 of_any = of_any.max(*score);
                 if is_source(purpose) {
@@ -168,7 +171,7 @@ impl Searcher {
             let weight = signal_weight(*signal, *vectors);
             if weight > 0.0 && *scale > 0.0 {
                 sums.iter_mut()
-                    .zip(scores.all())
+                    .zip(scores.scores())
                     .for_each(|(sum, score)| *sum += weight * scale_score(*score, *scale));
             }
         }
@@ -281,7 +284,7 @@ fn scale_score(score: f32, most: f32) -> f32 {
 fn name_passages<C: Corpus + ?Sized>(corpus: &C, hit: &mut FileHit) {
     // By passage: lines in common, lines of the symbol, its name.
     let mut best: Vec<Option<(u32, u32, String)>> = vec![None; hit.passages.len()];
-    corpus.symbols_of(hit.file, &mut |symbol: SymbolEntry<'_>| {
+    corpus.visit_symbols_of(hit.file, &mut |symbol: SymbolEntry<'_>| {
         if symbol.local {
             return;
         }

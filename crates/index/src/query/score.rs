@@ -54,14 +54,14 @@ impl DocumentScores {
     }
 
     /// Returns every document's score.
-    pub(crate) fn all(&self) -> &[f32] {
+    pub(crate) fn scores(&self) -> &[f32] {
         &self.values
     }
 }
 
 /// Adds BM25 of one field to the scores of its documents, the terms in order.
 #[allow(clippy::cast_precision_loss)]
-pub(crate) fn bm25<C: Corpus + ?Sized>(
+pub(crate) fn add_bm25_scores<C: Corpus + ?Sized>(
     corpus: &C,
     field: Field,
     terms: &[Term],
@@ -77,8 +77,8 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     let wanted: Vec<SearchedTerm> = terms
         .iter()
         .filter_map(|term| {
-            let lists = corpus.find(field, &term.text);
-            let with = corpus.documents_with(field, &lists);
+            let lists = corpus.find_lists(field, &term.text);
+            let with = corpus.document_count(field, &lists);
             let weight = inverse_document_frequency(with, totals.documents) * (K1 + 1.0) * term.weight;
             (with > 0).then_some(SearchedTerm { lists, with, weight })
         })
@@ -86,7 +86,7 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     let wanted = most_valuable_terms(wanted, MAX_POSTINGS);
     let add = |part: Range<u32>, scores: &mut [f32]| {
         for SearchedTerm { lists, weight, .. } in &wanted {
-            corpus.each(field, lists, part.clone(), &mut |postings| {
+            corpus.visit_postings(field, lists, part.clone(), &mut |postings| {
                 for Posting { document, times, length } in postings {
                     let times = *times as f32;
                     if let Some(score) = scores.get_mut(document.wrapping_sub(part.start) as usize) {
@@ -96,7 +96,7 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
             });
         }
     };
-    let mut parts = corpus.parts(field).into_iter();
+    let mut parts = corpus.document_ranges(field).into_iter();
     let last = parts.next_back();
     if wanted.iter().map(|wanted| wanted.with).sum::<u64>() < MIN_PARALLEL_POSTINGS {
         return add(0..scores.values.len() as u32, &mut scores.values);
@@ -167,10 +167,10 @@ mod tests {
         scores.add(9, 1.0);
         scores.raise(0, 1.0);
         scores.raise(0, 0.5);
-        assert_eq!((scores.all(), scores.get(9)), (&[1.0, 2.5, 0.0][..], 0.0));
+        assert_eq!((scores.scores(), scores.get(9)), (&[1.0, 2.5, 0.0][..], 0.0));
         assert_eq!((scores.scores_of(1..3), scores.scores_of(2..9)), (&[2.5, 0.0][..], &[][..]));
         scores.reset(2);
-        assert_eq!(scores.all(), [0.0, 0.0]);
+        assert_eq!(scores.scores(), [0.0, 0.0]);
     }
 
     #[test]

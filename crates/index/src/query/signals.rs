@@ -3,7 +3,7 @@
 use super::corpus::{Corpus, Field, FileEntry};
 use super::document::Purpose;
 use super::parse::{MentionedFile, Query};
-use super::score::{DocumentScores, bm25};
+use super::score::{DocumentScores, add_bm25_scores};
 use crate::history::History;
 use crate::vectors::Similar;
 
@@ -137,7 +137,7 @@ impl Signals {
             (Signal::Path, Field::Path, PATH_LENGTH_NORMALISATION),
             (Signal::Symbols, Field::Symbol, SYMBOL_LENGTH_NORMALISATION),
         ] {
-            bm25(corpus, field, &query.terms, lengths, self.scores_of(signal));
+            add_bm25_scores(corpus, field, &query.terms, lengths, self.scores_of(signal));
         }
         self.add_mention_scores(corpus, query);
         if let Some(history) = history {
@@ -171,11 +171,11 @@ impl Signals {
     fn add_text_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
         let Self { chunks, purposes, files: [text, ..], .. } = self;
         chunks.reset(corpus.chunk_bound());
-        bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTH_NORMALISATION, chunks);
+        add_bm25_scores(corpus, Field::Chunk, &query.terms, CHUNK_LENGTH_NORMALISATION, chunks);
         purposes.clear();
         purposes.resize(corpus.file_bound() as usize, None);
         let [half, less] = FURTHER_CHUNK_WEIGHTS;
-        corpus.each_file(&mut |living| {
+        corpus.visit_live_files(&mut |living| {
             if let Some(purpose) = purposes.get_mut(living.file as usize) {
                 *purpose = Some(living.purpose);
             }
@@ -205,7 +205,7 @@ impl Signals {
 
     fn add_history_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, history: &History, query: &Query) {
         let ids: Vec<Option<u32>> = history.paths().map(|path| corpus.file_at(path)).collect();
-        let scores = history.scores(&query.terms);
+        let scores = history.score_paths(&query.terms);
         for (signal, scores) in [
             (Signal::History, scores.full),
             (Signal::HistoryTitle, scores.title),
@@ -225,7 +225,7 @@ impl Signals {
 pub(crate) fn mentioned_files<C: Corpus + ?Sized>(corpus: &C, path: &str) -> Vec<(u32, f32)> {
     let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let mut found: Vec<(u32, usize)> = Vec::new();
-    corpus.files_called(name.as_bytes(), &mut |file| {
+    corpus.visit_files_named(name.as_bytes(), &mut |file| {
         if let Some(entry) = corpus.file(file).filter(|_| found.len() < MAX_NAMESAKES) {
             found.push((file, shared_end_components(entry.path, path)));
         }
@@ -254,7 +254,7 @@ fn module_files<C: Corpus + ?Sized>(corpus: &C, parts: &[String]) -> Vec<(u32, f
         let Some((last, before)) = parts.get(..end).and_then(<[String]>::split_last) else { continue };
         let mut found = Vec::new();
         let look = |name: String, wanted: String, found: &mut Vec<u32>| {
-            corpus.files_called(name.to_ascii_lowercase().as_bytes(), &mut |file| {
+            corpus.visit_files_named(name.to_ascii_lowercase().as_bytes(), &mut |file| {
                 let shares = |entry: &FileEntry<'_>| shared_end_components(entry.path, &wanted) > 1;
                 if found.len() < MAX_NAMESAKES && corpus.file(file).as_ref().is_some_and(shares) {
                     found.push(file);
@@ -298,12 +298,12 @@ mod tests {
             lines: 1,
         };
         assert!(
-            is_source(Purpose::of(&entry("src/App.vue", false)))
-                && is_source(Purpose::of(&entry("src/x.svelte", false)))
+            is_source(Purpose::of_file(&entry("src/App.vue", false)))
+                && is_source(Purpose::of_file(&entry("src/x.svelte", false)))
         );
         assert!(
-            !is_source(Purpose::of(&entry("src/App.vue", true)))
-                && !is_source(Purpose::of(&entry("x.bin", false)))
+            !is_source(Purpose::of_file(&entry("src/App.vue", true)))
+                && !is_source(Purpose::of_file(&entry("x.bin", false)))
         );
     }
 

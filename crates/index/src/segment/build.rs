@@ -69,7 +69,7 @@ impl Builder {
     pub fn memory_bytes(&self) -> usize {
         let postings = [&self.in_chunks, &self.in_paths, &self.in_symbols, &self.definitions, &self.uses];
         let postings: usize = postings.iter().map(|postings| postings.len()).sum();
-        let interned = self.terms.weight() + self.defined.weight() + self.used.weight();
+        let interned = self.terms.memory_bytes() + self.defined.memory_bytes() + self.used.memory_bytes();
         let own = self.parts.memory_bytes()
             + self.data.memory_bytes()
             + self.weight
@@ -154,7 +154,7 @@ impl Builder {
         for (term, own) in terms.iter().zip(own) {
             let Some(known) = known.get_mut(*own as usize) else { continue };
             if *known == 0 {
-                *known = self.terms.number(term) + 1;
+                *known = self.terms.intern(term) + 1;
             }
             numbers.push(*known - 1);
         }
@@ -179,7 +179,7 @@ impl Builder {
             };
             let span = self.data.append(|data| record.put(data))?;
             let name = symbol.name.to_lowercase();
-            let key = self.defined.number(&name);
+            let key = self.defined.intern(&name);
             self.definitions.push(WordPosting::new(key, self.parts.symbol_count(), 0));
             self.parts.symbols.extend_from_slice(&span.at.to_le_bytes());
         }
@@ -187,7 +187,7 @@ impl Builder {
     }
 
     fn add_references(&mut self, file: u32, facts: &FileAnalysis) -> Vec<u32> {
-        let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name)).collect();
+        let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.intern(name)).collect();
         for reference in &facts.references {
             let Some(key) = names.get(reference.name as usize) else { continue };
             self.uses.push(WordPosting::new(*key, file, reference.line));
@@ -207,7 +207,7 @@ impl Builder {
         files.iter().for_each(|file| file.put(&mut parts.files));
         let terms = SortedTexts::sort_texts(std::mem::take(&mut self.terms).into_texts());
         let counted = |postings: Blocks<WordPosting>| {
-            terms.dictionary(postings, |list, out| {
+            terms.build_dictionary(postings, |list, out| {
                 let mut counts = CountList::default();
                 list.iter().for_each(|one| counts.push(one.document, one.more));
                 counts.write_to(out);
@@ -224,9 +224,9 @@ impl Builder {
         drop(terms);
         let trigrams = trigram_dictionary(std::mem::take(&mut self.trigrams), &self.trigram_ends)?;
         let defined = SortedTexts::sort_texts(std::mem::take(&mut self.defined).into_texts())
-            .dictionary(std::mem::take(&mut self.definitions), listed)?;
+            .build_dictionary(std::mem::take(&mut self.definitions), listed)?;
         // A file's references are in the order of its lines.
-        let used = used.dictionary(std::mem::take(&mut self.uses), |list, out| {
+        let used = used.build_dictionary(std::mem::take(&mut self.uses), |list, out| {
             let mut uses = UseList::reuse(std::mem::take(out));
             list.iter().for_each(|one| uses.push(one.document, one.more));
             *out = uses.bytes;

@@ -39,7 +39,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(crate) fn number(&mut self) -> u64 {
+    pub(crate) fn read_number(&mut self) -> u64 {
         // Most numbers are small.
         if let [first, rest @ ..] = self.rest
             && *first < 0x80
@@ -69,12 +69,12 @@ impl<'a> Cursor<'a> {
     /// Reads a number that has to fit; a larger one becomes the maximum.
     #[inline]
     pub(crate) fn read_small_number(&mut self) -> u32 {
-        u32::try_from(self.number()).unwrap_or(u32::MAX)
+        u32::try_from(self.read_number()).unwrap_or(u32::MAX)
     }
 
     #[inline]
     pub(crate) fn bytes(&mut self) -> &'a [u8] {
-        let len = usize::try_from(self.number()).unwrap_or(usize::MAX).min(self.rest.len());
+        let len = usize::try_from(self.read_number()).unwrap_or(usize::MAX).min(self.rest.len());
         let (bytes, rest) = self.rest.split_at_checked(len).unwrap_or((&[], &[]));
         self.rest = rest;
         bytes
@@ -83,9 +83,9 @@ impl<'a> Cursor<'a> {
     /// Decodes the next key of a dictionary into `key`, written as the length of the shared prefix
     /// and the other bytes, and returns the length of its list.
     pub(crate) fn next_key(&mut self, key: &mut Vec<u8>) -> usize {
-        key.truncate(usize::try_from(self.number()).unwrap_or(usize::MAX));
+        key.truncate(usize::try_from(self.read_number()).unwrap_or(usize::MAX));
         key.extend_from_slice(self.bytes());
-        usize::try_from(self.number()).unwrap_or(usize::MAX)
+        usize::try_from(self.read_number()).unwrap_or(usize::MAX)
     }
 
     pub(crate) fn text(&mut self) -> &'a str {
@@ -168,10 +168,10 @@ pub(crate) fn count_list_len(bytes: &[u8]) -> u32 {
 #[inline]
 pub(crate) fn decode_counts(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
-    cursor.number();
+    cursor.read_number();
     let mut document = 0_u32;
     while !cursor.is_empty() {
-        let head = cursor.number();
+        let head = cursor.read_number();
         document = document.wrapping_add((head >> 1) as u32);
         let times = if head & 1 == 0 { 1 } else { cursor.read_small_number() };
         visit(document, times);
@@ -244,7 +244,7 @@ pub(crate) fn decode_dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
     if cursor.is_empty() {
         return;
     }
-    let head = cursor.number();
+    let head = cursor.read_number();
     let first = (head >> 1) as u32;
     if head & 1 != 0 {
         for (at, byte) in (0_u32..).zip(cursor.rest()) {
@@ -300,7 +300,7 @@ pub(crate) fn decode_uses(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
     let (mut file, mut line) = (0_u32, 0_u32);
     while !cursor.is_empty() {
-        let lines = cursor.number();
+        let lines = cursor.read_number();
         if lines & 1 != 0 {
             file = file.wrapping_add(cursor.read_small_number());
             line = 0;

@@ -26,7 +26,7 @@ impl<'a> Column<'a> {
 
     /// Returns the range of a row's items, of `all` items, from the starts of this row and the
     /// next.
-    pub(crate) fn range(self, row: u32, all: u32) -> Range<u32> {
+    pub(crate) fn item_range(self, row: u32, all: u32) -> Range<u32> {
         let start = self.get(row).min(all);
         let end = self.numbers.get(row as usize + 1).map_or(all, |number| u32::from_le_bytes(*number));
         start..end.clamp(start, all)
@@ -34,7 +34,7 @@ impl<'a> Column<'a> {
 
     /// Returns the last row that starts at or before an item: rows without items start where the
     /// next one does.
-    pub(crate) fn owner(self, thing: u32) -> u32 {
+    pub(crate) fn row_of_item(self, thing: u32) -> u32 {
         let after = self.numbers.partition_point(|first| u32::from_le_bytes(*first) <= thing);
         (after as u32).saturating_sub(1)
     }
@@ -76,14 +76,14 @@ mod tests {
     fn rows_own_the_items_between_their_starts() {
         let bytes = put_column([0, 2, 2, 5]);
         let column = Column::new(&bytes);
-        let ranges: Vec<_> = (0..5).map(|row| column.range(row, 5)).collect();
+        let ranges: Vec<_> = (0..5).map(|row| column.item_range(row, 5)).collect();
         assert_eq!(ranges, [0..2, 2..2, 2..5, 5..5, 0..5]);
-        assert_eq!((0..5).map(|thing| column.owner(thing)).collect::<Vec<_>>(), [0, 0, 2, 2, 2]);
+        assert_eq!((0..5).map(|thing| column.row_of_item(thing)).collect::<Vec<_>>(), [0, 0, 2, 2, 2]);
         assert_eq!(column.iter().collect::<Vec<_>>(), [0, 2, 2, 5]);
     }
 
     #[test]
-    fn lengths_have_a_greatest() {
+    fn lengths_are_cut_at_16_bits() {
         let mut bytes = Vec::new();
         [0, 7, 65_535, 70_000].into_iter().for_each(|length| put_length(&mut bytes, length));
         let lengths = Lengths::new(&bytes);
@@ -95,9 +95,9 @@ mod tests {
         let bytes = put_column([9, 3, 700]);
         let column = Column::new(&bytes);
         for row in 0..4 {
-            let range = column.range(row, 5);
+            let range = column.item_range(row, 5);
             assert!(range.start <= range.end && range.end <= 5, "{range:?}");
         }
-        assert_eq!(Column::new(&[1, 2, 3]).owner(7), 0);
+        assert_eq!(Column::new(&[1, 2, 3]).row_of_item(7), 0);
     }
 }

@@ -100,12 +100,12 @@ impl BlockCache {
         let Some(number) = rows.partition_point(|row| start(row) <= at).checked_sub(1) else {
             return show(&[]);
         };
-        let block = self.block(packed, rows, number);
+        let block = self.load_block(packed, rows, number);
         let own = at - rows.get(number).map_or(0, start);
         show(block.get(own as usize..).unwrap_or_default())
     }
 
-    fn block(&self, packed: &[u8], rows: &[[u8; BLOCK_ROW_BYTES]], number: usize) -> Arc<Vec<u8>> {
+    fn load_block(&self, packed: &[u8], rows: &[[u8; BLOCK_ROW_BYTES]], number: usize) -> Arc<Vec<u8>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, block)) = kept.iter().find(|(known, _)| *known == number) {
             return Arc::clone(block);
@@ -129,11 +129,11 @@ impl BlockCache {
 
 thread_local! {
     /// The decompressor's context, which takes longer to create than a block to decompress.
-    static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 fn decompress(bytes: &[u8], len: usize) -> Option<Vec<u8>> {
-    UNPACKER.with(|unpacker| {
+    DECOMPRESSOR.with(|unpacker| {
         let mut unpacker = unpacker.try_borrow_mut().ok()?;
         if unpacker.is_none() {
             *unpacker = zstd::bulk::Decompressor::new().ok();

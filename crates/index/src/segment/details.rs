@@ -32,13 +32,13 @@ impl FileDetails {
         let mut cursor = Cursor::new(&self.imports_and_sections);
         read_imports(&mut cursor);
         let mut sections = Vec::new();
-        for _ in 0..cursor.number() {
+        for _ in 0..cursor.read_number() {
             if cursor.is_empty() {
                 break;
             }
             sections.push(Section {
                 heading: cursor.text().to_owned(),
-                level: u8::try_from(cursor.number()).unwrap_or(u8::MAX),
+                level: u8::try_from(cursor.read_number()).unwrap_or(u8::MAX),
                 first_line: cursor.read_small_number(),
                 lines: cursor.read_small_number(),
                 mentions: read_texts(&mut cursor),
@@ -50,12 +50,12 @@ impl FileDetails {
 
 fn read_imports(cursor: &mut Cursor<'_>) -> Vec<Import> {
     let mut imports = Vec::new();
-    for _ in 0..cursor.number() {
+    for _ in 0..cursor.read_number() {
         if cursor.is_empty() {
             break;
         }
         let target = cursor.text().to_owned();
-        let (line, up) = (cursor.read_small_number(), cursor.number());
+        let (line, up) = (cursor.read_small_number(), cursor.read_number());
         let (up, relative) = (u32::try_from(up >> 1).unwrap_or(u32::MAX), up & 1 != 0);
         imports.push(Import { target, line, up, relative, names: read_texts(cursor) });
     }
@@ -64,7 +64,7 @@ fn read_imports(cursor: &mut Cursor<'_>) -> Vec<Import> {
 
 fn read_texts(cursor: &mut Cursor<'_>) -> Vec<String> {
     let mut texts = Vec::new();
-    for _ in 0..cursor.number() {
+    for _ in 0..cursor.read_number() {
         if cursor.is_empty() {
             break;
         }

@@ -133,13 +133,13 @@ impl Dictionary {
         self.count == 0
     }
 
-    fn rows(&self) -> &[[u8; BLOCK_ROW_BYTES]] {
+    fn block_rows(&self) -> &[[u8; BLOCK_ROW_BYTES]] {
         self.blocks.as_ref().as_chunks::<BLOCK_ROW_BYTES>().0
     }
 
     /// Returns the starts of a block's keys and lists.
-    fn row(&self, block: usize) -> (u32, u32) {
-        let row = self.rows().get(block);
+    fn block_starts(&self, block: usize) -> (u32, u32) {
+        let row = self.block_rows().get(block);
         row.map_or((u32::MAX, u32::MAX), |row| {
             let mut cursor = Cursor::new(row);
             cursor.u64();
@@ -153,36 +153,36 @@ impl Dictionary {
     }
 
     /// Returns the last block that starts at or before a key.
-    fn block(&self, key: &[u8]) -> Option<usize> {
+    fn find_block(&self, key: &[u8]) -> Option<usize> {
         let wanted = first_key_bytes(key);
         let not_after = |row: &[u8; BLOCK_ROW_BYTES]| {
             let mut row = Cursor::new(row);
             match row.u64().cmp(&wanted) {
                 Ordering::Equal => {
                     let mut keys = self.keys_at(row.u32());
-                    keys.number();
+                    keys.read_number();
                     keys.bytes() <= key
                 }
                 other => other == Ordering::Less,
             }
         };
-        self.rows().partition_point(not_after).checked_sub(1)
+        self.block_rows().partition_point(not_after).checked_sub(1)
     }
 
     /// Returns a key's number: its position in the sorted order.
     #[cfg(test)]
-    pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
-        self.find(key).map(|(number, _)| number)
+    pub(crate) fn key_number(&self, key: &[u8]) -> Option<u32> {
+        self.find_key(key).map(|(number, _)| number)
     }
 
     /// Returns a key's list.
     pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.range(key).map(|range| self.list(range))
+        self.list_range(key).map(|range| self.list(range))
     }
 
     /// Returns the range of a key's list.
-    pub(crate) fn range(&self, key: &[u8]) -> Option<Range<u32>> {
-        self.find(key).map(|(_, list)| list)
+    pub(crate) fn list_range(&self, key: &[u8]) -> Option<Range<u32>> {
+        self.find_key(key).map(|(_, list)| list)
     }
 
     /// Returns the list at a range.
@@ -191,15 +191,15 @@ impl Dictionary {
     }
 
     /// Returns a key's number, and the range of its list.
-    fn find(&self, key: &[u8]) -> Option<(u32, Range<u32>)> {
-        let block = self.block(key)?;
-        let (keys, mut list) = self.row(block);
+    fn find_key(&self, key: &[u8]) -> Option<(u32, Range<u32>)> {
+        let block = self.find_block(key)?;
+        let (keys, mut list) = self.block_starts(block);
         let mut keys = self.keys_at(keys);
         let first = u32::try_from(block).ok()?.checked_mul(KEYS_PER_BLOCK)?;
         // Number of bytes that `key` shares with the last key, which is less than it.
         let mut same = 0;
         for number in first..self.count.min(first.saturating_add(KEYS_PER_BLOCK)) {
-            let shared = usize::try_from(keys.number()).unwrap_or(usize::MAX);
+            let shared = usize::try_from(keys.read_number()).unwrap_or(usize::MAX);
             let (rest, length) = (keys.bytes(), keys.read_small_number());
             let start = list;
             list = list.saturating_add(length);
@@ -225,7 +225,7 @@ impl Dictionary {
         if number >= self.count {
             return None;
         }
-        let mut keys = self.keys_at(self.row((number / KEYS_PER_BLOCK) as usize).0);
+        let mut keys = self.keys_at(self.block_starts((number / KEYS_PER_BLOCK) as usize).0);
         let mut key = Vec::new();
         for _ in 0..=number % KEYS_PER_BLOCK {
             keys.next_key(&mut key);
@@ -235,8 +235,8 @@ impl Dictionary {
 
     /// Calls `visit` with every key with a prefix, in ascending order, until it returns false.
     pub(crate) fn visit_with_prefix(&self, prefix: &[u8], mut visit: impl FnMut(&[u8]) -> bool) {
-        let block = self.block(prefix).unwrap_or(0);
-        let mut keys = self.keys_at(self.row(block).0);
+        let block = self.find_block(prefix).unwrap_or(0);
+        let mut keys = self.keys_at(self.block_starts(block).0);
         let mut key: Vec<u8> = Vec::new();
         let first = u32::try_from(block).unwrap_or(u32::MAX).saturating_mul(KEYS_PER_BLOCK);
         for _ in first..self.count {
@@ -261,7 +261,7 @@ impl Dictionary {
         for number in numbers.take_while(|number| *number < self.count) {
             let block = number / KEYS_PER_BLOCK;
             if block > next / KEYS_PER_BLOCK || number < next {
-                (keys, next) = (self.keys_at(self.row(block as usize).0), block * KEYS_PER_BLOCK);
+                (keys, next) = (self.keys_at(self.block_starts(block as usize).0), block * KEYS_PER_BLOCK);
             }
             while next <= number {
                 keys.next_key(&mut key);
@@ -348,13 +348,13 @@ mod tests {
             let dictionary = dictionary(&keys);
             assert_eq!(dictionary.len(), keys.len());
             for (number, (key, list)) in (0..).zip(&keys) {
-                assert_eq!(dictionary.number(key), Some(number));
+                assert_eq!(dictionary.key_number(key), Some(number));
                 assert_eq!(dictionary.key(number).as_ref(), Some(key));
                 assert_eq!(dictionary.get(key), Some(list.as_slice()));
             }
             for _ in 0..2_000 {
                 let key: Vec<u8> = (0..random.usize(0..8)).map(|_| random.u8(b'a'..=b'e')).collect();
-                assert_eq!(dictionary.number(&key).is_some(), keys.contains_key(&key), "{key:?}");
+                assert_eq!(dictionary.key_number(&key).is_some(), keys.contains_key(&key), "{key:?}");
             }
             let mut entries = dictionary.entries();
             for (key, list) in &keys {

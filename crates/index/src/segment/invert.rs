@@ -66,7 +66,7 @@ impl SortedTexts {
 
     /// Builds the dictionary of the texts with postings; `write` encodes the list of a text's
     /// documents, in the order of their addition.
-    pub(super) fn dictionary(
+    pub(super) fn build_dictionary(
         &self,
         postings: Blocks<WordPosting>,
         write: impl Fn(&[InDocument], &mut Vec<u8>),
@@ -74,7 +74,7 @@ impl SortedTexts {
         let place =
             |posting: WordPosting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
         let mut places = SortPositions::zeroed(self.order.len());
-        postings.for_each(|posting| places.count(place(posting)));
+        postings.for_each(|posting| places.count_item(place(posting)));
         places.prefix_sum();
         let mut sorted = vec![InDocument::default(); postings.len()];
         postings.for_each(|posting| {
@@ -109,7 +109,7 @@ impl SortPositions {
         Self(vec![0; count + 1])
     }
 
-    fn count(&mut self, number: usize) {
+    fn count_item(&mut self, number: usize) {
         if let Some(count) = self.0.get_mut(number + 1) {
             *count += 1;
         }
@@ -151,7 +151,7 @@ pub(super) fn trigram_dictionary(
 ) -> Result<EncodedDictionary, IndexError> {
     let high = |trigram: u32| (trigram >> HALF_TRIGRAM_BITS) as usize;
     let mut places = SortPositions::zeroed(1 << HALF_TRIGRAM_BITS);
-    trigrams.for_each(|trigram| places.count(high(trigram)));
+    trigrams.for_each(|trigram| places.count_item(high(trigram)));
     places.prefix_sum();
     let mut gathered = vec![0_u32; trigrams.len()];
     let (mut at, mut file, mut ends) = (0, 0_u32, ends.iter().copied());
@@ -194,7 +194,7 @@ pub(super) fn trigram_dictionary(
 fn order_by_counting(from: &[u32], to: &mut Vec<u32>) {
     let half = |one: u32| (one >> FILE_BITS) as usize;
     let mut places = SortPositions::zeroed(1 << HALF_TRIGRAM_BITS);
-    from.iter().for_each(|one| places.count(half(*one)));
+    from.iter().for_each(|one| places.count_item(half(*one)));
     places.prefix_sum();
     to.clear();
     to.resize(from.len(), 0);
@@ -221,8 +221,8 @@ mod tests {
             [(5, 1), (1, 1), (5, 2), (2, 9), (1, 7)]
                 .map(|(key, document)| WordPosting::new(key, document, 0)),
         );
-        let made =
-            sorted.dictionary(postings, |list, out| out.extend(list.iter().map(|one| one.document as u8)));
+        let made = sorted
+            .build_dictionary(postings, |list, out| out.extend(list.iter().map(|one| one.document as u8)));
         let [_, _, lists] = made.unwrap();
         assert_eq!(lists, [9, 1, 7, 1, 2]);
     }

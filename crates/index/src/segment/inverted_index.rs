@@ -114,9 +114,9 @@ impl InvertedIndex {
         visit: &mut dyn FnMut(&[Posting]),
     ) {
         /// As many as fit into the nearest cache together with the scoring.
-        const BATCH: usize = 256;
+        const POSTINGS_PER_BATCH: usize = 256;
         let lengths = self.document_lengths(kind);
-        let mut batch = [Posting::default(); BATCH];
+        let mut batch = [Posting::default(); POSTINGS_PER_BATCH];
         let mut filled = 0;
         // Lengths are scattered over the column: with consecutive look-ups, the processor waits for
         // many at once.
@@ -132,7 +132,7 @@ impl InvertedIndex {
                 *place = Posting { document, times, length: 0 };
                 filled += 1;
             }
-            if filled == BATCH {
+            if filled == POSTINGS_PER_BATCH {
                 flush(&mut batch);
                 filled = 0;
             }

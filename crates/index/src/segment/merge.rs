@@ -39,13 +39,13 @@ pub fn merge_segments(
     path: &Path,
     durable: bool,
 ) -> Result<(), IndexError> {
-    let mut numbers = renumber(segments, lives);
+    let mut numbers = assign_item_numbers(segments, lives);
     let words = merge_dictionaries(segments, &mut numbers)?;
     let parts = merge_records(segments, &numbers, stamps)?;
     SegmentContents::new(parts, words).write(path, durable)
 }
 
-fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<ItemNumbers> {
+fn assign_item_numbers(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<ItemNumbers> {
     let (mut files, mut chunks, mut symbols) = (0_u32, 0_u32, 0_u32);
     let mut numbers = Vec::with_capacity(segments.len());
     for (place, segment) in segments.iter().enumerate() {

@@ -75,12 +75,12 @@ impl Segment {
 
     /// Returns a file's chunks.
     pub(crate) fn chunks_of(&self, file: Id) -> Range<Id> {
-        self.column(Part::FileChunks).range(file, self.chunk_count())
+        self.column(Part::FileChunks).item_range(file, self.chunk_count())
     }
 
     /// Returns a file's symbols.
     pub(crate) fn symbols_of(&self, file: Id) -> Range<Id> {
-        self.column(Part::FileSymbols).range(file, self.symbol_count())
+        self.column(Part::FileSymbols).item_range(file, self.symbol_count())
     }
 
     /// Returns a file's record.
@@ -100,7 +100,7 @@ impl Segment {
 
     /// Returns the file of a chunk.
     pub(crate) fn file_of_chunk(&self, chunk: Id) -> Id {
-        self.column(Part::FileChunks).owner(chunk)
+        self.column(Part::FileChunks).row_of_item(chunk)
     }
 
     /// Returns a chunk's lines, 1-based.
@@ -122,7 +122,7 @@ impl Segment {
     /// Returns the file of a symbol.
     #[must_use]
     pub fn file_of_symbol(&self, symbol: Id) -> Id {
-        self.column(Part::FileSymbols).owner(symbol)
+        self.column(Part::FileSymbols).row_of_item(symbol)
     }
 
     /// Returns the names of a symbol's enclosing symbols and owners, from the outside in, joined by

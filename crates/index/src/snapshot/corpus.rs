@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use super::{Living, Snapshot};
+use super::{LiveSegment, Snapshot};
 use crate::query::{
     ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, Posting, PostingLists,
     Purpose, SymbolEntry,
@@ -17,7 +17,7 @@ use crate::segment::{
 /// Maximum threads that score posting lists: memory is soon the limit.
 const MAX_SCORING_THREADS: usize = 4;
 
-fn words(field: Field) -> DictionaryKind {
+fn dictionary_of_field(field: Field) -> DictionaryKind {
     match field {
         Field::Chunk => DictionaryKind::Chunks,
         Field::Path => DictionaryKind::Paths,
@@ -25,12 +25,12 @@ fn words(field: Field) -> DictionaryKind {
     }
 }
 
-impl Living {
+impl LiveSegment {
     fn is_dead(&self, field: Field, document: Id) -> bool {
         if field == Field::Chunk { self.dead_chunks.contains(document) } else { self.dead.contains(document) }
     }
 
-    fn first(&self, field: Field) -> u32 {
+    fn first_document(&self, field: Field) -> u32 {
         if field == Field::Chunk { self.first_chunk } else { self.first_file }
     }
 
@@ -40,7 +40,7 @@ impl Living {
         self.first_chunk.saturating_add(own.start)..self.first_chunk.saturating_add(own.end)
     }
 
-    fn show(&self, symbol: Id, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+    fn visit_symbol(&self, symbol: Id, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let file = self.segment.file_of_symbol(symbol);
         let Some(record) = self.segment.symbol(symbol).filter(|_| !self.dead.contains(file)) else { return };
         let scope = self.segment.scope(file, &record);
@@ -59,7 +59,7 @@ impl Living {
     }
 
     /// Returns true if a name belongs to a living symbol.
-    fn has(&self, name: &str) -> bool {
+    fn has_live_symbol(&self, name: &str) -> bool {
         if self.dead.is_empty() {
             return true;
         }
@@ -71,10 +71,10 @@ impl Living {
     }
 
     /// Calls `visit` with the names of living symbols, at most `limit`.
-    fn names_like(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
+    fn visit_matching_names(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
         let mut left = limit;
         let mut take = |key: &[u8]| {
-            let fits = |name: &&str| like.fits(name) && self.has(name);
+            let fits = |name: &&str| like.accepts(name) && self.has_live_symbol(name);
             if let Some(name) = std::str::from_utf8(key).ok().filter(fits) {
                 visit(name);
                 left = left.saturating_sub(1);
@@ -105,14 +105,17 @@ impl Living {
 
 impl Snapshot {
     /// Returns posting lists with the dead documents of their segments.
-    fn lists<'a>(
+    fn live_posting_lists<'a>(
         &'a self,
         field: Field,
         lists: &'a PostingLists,
-    ) -> impl Iterator<Item = (&'a Living, &'a [u8])> {
+    ) -> impl Iterator<Item = (&'a LiveSegment, &'a [u8])> {
         lists.0.iter().filter_map(move |[number, start, end]| {
             let one = self.living.get(*number as usize)?;
-            Some((one, one.segment.inverted_index().dictionary(words(field))?.list(*start..*end)))
+            Some((
+                one,
+                one.segment.inverted_index().dictionary(dictionary_of_field(field))?.list(*start..*end),
+            ))
         })
     }
 }
@@ -136,16 +139,20 @@ impl Corpus for Snapshot {
         FieldTotals { documents, length }
     }
 
-    fn find(&self, field: Field, term: &str) -> PostingLists {
+    fn find_lists(&self, field: Field, term: &str) -> PostingLists {
         let found = (0..).zip(&self.living).filter_map(|(number, one)| {
-            let list = one.segment.inverted_index().dictionary(words(field))?.range(term.as_bytes())?;
+            let list = one
+                .segment
+                .inverted_index()
+                .dictionary(dictionary_of_field(field))?
+                .list_range(term.as_bytes())?;
             Some([number, list.start, list.end])
         });
         PostingLists(found.collect())
     }
 
-    fn documents_with(&self, field: Field, lists: &PostingLists) -> u64 {
-        let of_one = |(one, list): (&Living, &[u8])| {
+    fn document_count(&self, field: Field, lists: &PostingLists) -> u64 {
+        let of_one = |(one, list): (&LiveSegment, &[u8])| {
             if one.dead.is_empty() {
                 return u64::from(count_list_len(list));
             }
@@ -153,16 +160,16 @@ impl Corpus for Snapshot {
             decode_counts(list, |document, _| documents += u64::from(!one.is_dead(field, document)));
             documents
         };
-        self.lists(field, lists).map(of_one).sum()
+        self.live_posting_lists(field, lists).map(of_one).sum()
     }
 
-    fn parts(&self, field: Field) -> Vec<Range<u32>> {
+    fn document_ranges(&self, field: Field) -> Vec<Range<u32>> {
         let bound = if field == Field::Chunk { self.chunk_numbers() } else { self.file_numbers() };
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_SCORING_THREADS);
         let enough = bound.div_ceil(threads as u32);
         let mut parts = Vec::new();
         let mut start = 0;
-        for next in self.living.iter().skip(1).map(|one| one.first(field)) {
+        for next in self.living.iter().skip(1).map(|one| one.first_document(field)) {
             if next - start >= enough {
                 parts.push(start..next);
                 start = next;
@@ -172,15 +179,26 @@ impl Corpus for Snapshot {
         parts
     }
 
-    fn each(&self, field: Field, lists: &PostingLists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
-        for (one, list) in self.lists(field, lists) {
-            if part.contains(&one.first(field)) {
-                one.segment.inverted_index().visit_postings(words(field), list, one.first(field), visit);
+    fn visit_postings(
+        &self,
+        field: Field,
+        lists: &PostingLists,
+        part: Range<u32>,
+        visit: &mut dyn FnMut(&[Posting]),
+    ) {
+        for (one, list) in self.live_posting_lists(field, lists) {
+            if part.contains(&one.first_document(field)) {
+                one.segment.inverted_index().visit_postings(
+                    dictionary_of_field(field),
+                    list,
+                    one.first_document(field),
+                    visit,
+                );
             }
         }
     }
 
-    fn each_file(&self, visit: &mut dyn FnMut(LivingFile)) {
+    fn visit_live_files(&self, visit: &mut dyn FnMut(LivingFile)) {
         for one in &self.living {
             for file in (0..one.segment.file_count()).filter(|file| !one.dead.contains(*file)) {
                 let Some(purpose) = one.segment.purpose(file) else { continue };
@@ -190,17 +208,17 @@ impl Corpus for Snapshot {
     }
 
     fn chunks_of(&self, file: u32) -> Range<u32> {
-        let found = self.living_at(file, |one| one.first_file);
+        let found = self.live_segment_at(file, |one| one.first_file);
         found.filter(|(one, own)| !one.dead.contains(*own)).map_or(0..0, |(one, own)| one.chunks_of(own))
     }
 
     fn purpose(&self, file: u32) -> Option<Purpose> {
-        let (one, own) = self.living_at(file, |one| one.first_file)?;
+        let (one, own) = self.live_segment_at(file, |one| one.first_file)?;
         if one.dead.contains(own) { None } else { one.segment.purpose(own) }
     }
 
     fn file(&self, file: u32) -> Option<FileEntry<'_>> {
-        let (one, own) = self.living_at(file, |one| one.first_file)?;
+        let (one, own) = self.live_segment_at(file, |one| one.first_file)?;
         if one.dead.contains(own) {
             return None;
         }
@@ -216,17 +234,17 @@ impl Corpus for Snapshot {
     }
 
     fn chunk(&self, chunk: u32) -> Option<ChunkEntry> {
-        let (one, own) = self.living_at(chunk, |one| one.first_chunk)?;
+        let (one, own) = self.live_segment_at(chunk, |one| one.first_chunk)?;
         let lines = one.segment.chunk(own).filter(|_| !one.dead_chunks.contains(own))?;
         let file = one.number_of(one.segment.file_of_chunk(own));
         Some(ChunkEntry { file, first_line: lines.start, lines: lines.len() as u32 })
     }
 
     fn file_at(&self, path: &[u8]) -> Option<u32> {
-        self.find(&RelPath::parse(path).ok()?)
+        self.find_file(&RelPath::parse(path).ok()?)
     }
 
-    fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32)) {
+    fn visit_files_named(&self, name: &[u8], visit: &mut dyn FnMut(u32)) {
         let name = name.to_ascii_lowercase();
         for one in &self.living {
             one.segment.inverted_index().visit_files_named(&name, |file| {
@@ -237,7 +255,7 @@ impl Corpus for Snapshot {
         }
     }
 
-    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
+    fn visit_symbols_named(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
         for one in &self.living {
             one.segment.inverted_index().visit_definitions(name, |symbol| {
                 let file = one.segment.file_of_symbol(symbol);
@@ -248,25 +266,25 @@ impl Corpus for Snapshot {
         }
     }
 
-    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
-        if let Some((one, own)) = self.living_at(symbol, |one| one.first_symbol) {
-            one.show(own, show);
+    fn visit_symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
+        if let Some((one, own)) = self.live_segment_at(symbol, |one| one.first_symbol) {
+            one.visit_symbol(own, show);
         }
     }
 
-    fn names_like(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
+    fn visit_matching_names(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
         // The best of each segment: the best of all are among them.
         let mut names: Vec<String> = Vec::new();
         for one in &self.living {
-            one.names_like(like, limit, &mut |name| names.push(name.to_owned()));
+            one.visit_matching_names(like, limit, &mut |name| names.push(name.to_owned()));
         }
         names.sort_unstable();
         names.dedup();
         names.iter().take(limit).for_each(|name| visit(name));
     }
 
-    fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
-        let Some((one, own)) = self.living_at(file, |one| one.first_file) else { return };
-        one.segment.symbols_of(own).for_each(|symbol| one.show(symbol, visit));
+    fn visit_symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+        let Some((one, own)) = self.live_segment_at(file, |one| one.first_file) else { return };
+        one.segment.symbols_of(own).for_each(|symbol| one.visit_symbol(symbol, visit));
     }
 }

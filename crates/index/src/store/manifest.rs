@@ -11,7 +11,7 @@ use crate::IndexError;
 use crate::analysis::Stamp;
 use crate::bit_set::BitSet;
 use crate::segment::{Segment, format_version};
-use crate::snapshot::{Living, Totals};
+use crate::snapshot::{LiveSegment, Totals};
 
 /// Prefix of the names of segment files.
 pub(crate) const SEGMENT_PREFIX: &str = "segment-";
@@ -44,7 +44,7 @@ struct SegmentRow {
 pub(crate) struct Manifest {
     pub(crate) complete: bool,
     pub(crate) generation: u64,
-    pub(crate) segments: Vec<Living>,
+    pub(crate) segments: Vec<LiveSegment>,
 }
 
 impl Manifest {
@@ -102,7 +102,7 @@ impl Manifest {
 
     /// Replaces the manifest. Afterwards it is on disk.
     pub(crate) fn write(&self, directory: &Path) -> Result<(), IndexError> {
-        let segments = self.segments.iter().map(SegmentRow::of).collect();
+        let segments = self.segments.iter().map(SegmentRow::from_live_segment).collect();
         let (complete, generation) = (self.complete, self.generation);
         let written = ManifestFile { version: format_version(), complete, generation, segments };
         let path = directory.join(NEW_FILE_NAME);
@@ -136,7 +136,7 @@ impl Manifest {
 }
 
 impl SegmentRow {
-    fn of(living: &Living) -> Self {
+    fn from_live_segment(living: &LiveSegment) -> Self {
         let name = living
             .segment
             .mapped_file()
@@ -155,7 +155,7 @@ impl SegmentRow {
         }
     }
 
-    fn open(self, directory: &Path) -> Result<Living, IndexError> {
+    fn open(self, directory: &Path) -> Result<LiveSegment, IndexError> {
         if self.name.contains('/') || !self.name.starts_with(SEGMENT_PREFIX) {
             return Err(IndexError::damaged(directory.join(FILE_NAME), "it names something else"));
         }
@@ -164,6 +164,6 @@ impl SegmentRow {
         self.dead.into_iter().filter(|file| *file < segment.file_count()).for_each(|file| dead.insert(file));
         let stamp = |(file, size, modified, changed, inode)| (file, Stamp { size, modified, changed, inode });
         let restamped = self.restamped.into_iter().map(stamp).collect();
-        Ok(Living::from_manifest_row(segment, dead, restamped, self.totals))
+        Ok(LiveSegment::from_manifest_row(segment, dead, restamped, self.totals))
     }
 }

@@ -16,7 +16,7 @@ use crate::IndexError;
 use crate::analyser::{Analyser, MAX_BYTES};
 use crate::analysis::{Content, Stamp};
 use crate::segment::{Builder, FileRecord, Id, Segment};
-use crate::snapshot::Living;
+use crate::snapshot::LiveSegment;
 use crate::source::{Bytes, ListedFile, Source};
 
 /// Maximum bytes of memory of a segment being built, some two thirds of its source: all threads
@@ -100,14 +100,14 @@ enum Depth {
 }
 
 impl StoredFile {
-    fn new(segment: usize, living: &Living, file: Id, record: &FileRecord) -> Self {
+    fn new(segment: usize, living: &LiveSegment, file: Id, record: &FileRecord) -> Self {
         let (stamp, hash) = (living.stamp(file, record), record.hash);
         Self { segment, file, stamp, hash, shallow: record.shallow }
     }
 
     /// Returns true if the stored analysis has the wanted depth, provided that the content is the
     /// same.
-    fn suffices(&self, depth: Depth) -> bool {
+    fn has_depth(&self, depth: Depth) -> bool {
         depth == Depth::Text || !self.shallow
     }
 }
@@ -141,14 +141,14 @@ impl Index {
             return Ok(Report { left_to_another: true, ..Report::default() });
         };
         let mut manifest = self.read_current_manifest()?;
-        let now = now();
+        let now = now_nanos();
         let listing = source.list()?;
-        let mut known = places(&manifest);
+        let mut known = stored_files(&manifest);
         let mut report = Report { cut: listing.cut, unreadable: listing.unreadable, ..Report::default() };
         let mut changed = Vec::new();
         for listed in listing.files {
             let place = known.remove(listed.path.as_bytes());
-            if place.is_none_or(|place| place.stamp != listed.stamp || !place.suffices(depth)) {
+            if place.is_none_or(|place| place.stamp != listed.stamp || !place.has_depth(depth)) {
                 changed.push((settled_stamp(listed, now), place));
             }
         }
@@ -169,7 +169,7 @@ impl Index {
     ///
     /// # Errors
     /// [`IndexError`].
-    pub fn update(
+    pub fn update_files(
         &self,
         source: &dyn Source,
         paths: &[RelPath],
@@ -179,13 +179,13 @@ impl Index {
             return Ok(Report { left_to_another: true, ..Report::default() });
         };
         let mut manifest = self.read_current_manifest()?;
-        let now = now();
+        let now = now_nanos();
         let (mut changed, mut gone) = (Vec::new(), Vec::new());
         for path in paths {
-            let place = place(&manifest, path);
+            let place = stored_file(&manifest, path);
             match source.stamp(path) {
                 Some(stamp)
-                    if place.is_some_and(|place| place.stamp == stamp && place.suffices(Depth::Whole)) => {}
+                    if place.is_some_and(|place| place.stamp == stamp && place.has_depth(Depth::Whole)) => {}
                 Some(stamp) => {
                     changed.push((settled_stamp(ListedFile { path: path.clone(), stamp }, now), place))
                 }
@@ -217,7 +217,10 @@ impl Index {
     /// freed memory to the system.
     pub fn release_memory(&self) {
         release_freed_memory();
-        self.snapshot().living().iter().for_each(|living| living.segment.mapped_file().release_memory());
+        self.snapshot()
+            .live_segments()
+            .iter()
+            .for_each(|living| living.segment.mapped_file().release_memory());
     }
 
     /// Reads the manifest, whoever wrote it.
@@ -304,8 +307,8 @@ struct RefreshState<'a> {
 
 /// State of one thread.
 #[derive(Default)]
-struct Own {
-    analyst: Analyser,
+struct ThreadState {
+    analyser: Analyser,
     builder: Builder,
     /// The earlier versions of files that `builder` has newer ones of.
     replaced: Vec<StoredFile>,
@@ -319,15 +322,15 @@ impl<'a> RefreshWork<'a> {
         let threads = if self.changed.len() < MIN_PARALLEL_FILES { 1 } else { self.options.threads.get() };
         std::thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(|| self.thread());
+                scope.spawn(|| self.run_thread());
             }
-            self.thread();
+            self.run_thread();
         });
     }
 
-    fn thread(&self) {
-        let analyst = Analyser::with_redactor(Arc::clone(&self.index.redactor));
-        let mut own = Own { analyst, ..Own::default() };
+    fn run_thread(&self) {
+        let analyser = Analyser::with_redactor(Arc::clone(&self.index.redactor));
+        let mut own = ThreadState { analyser, ..ThreadState::default() };
         while !self.options.stop.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((listed, place)) = self.changed.get(next) else { break };
@@ -337,7 +340,7 @@ impl<'a> RefreshWork<'a> {
                 if own.builder.memory_bytes() > MAX_BUILDER_BYTES { self.flush(&mut own) } else { Ok(()) }
             });
             if let Err(error) = read {
-                self.fail(error);
+                self.record_failure(error);
                 return;
             }
             let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -345,7 +348,7 @@ impl<'a> RefreshWork<'a> {
             (self.options.progress)(Progress { done, of: self.changed.len(), bytes });
         }
         if let Err(error) = self.flush(&mut own) {
-            self.fail(error);
+            self.record_failure(error);
         }
     }
 
@@ -364,32 +367,37 @@ impl<'a> RefreshWork<'a> {
         read.for_each(|(listed, _)| self.source.prefetch(&listed.path));
     }
 
-    fn fail(&self, error: IndexError) {
+    fn record_failure(&self, error: IndexError) {
         // The other threads end soon.
         self.next.store(usize::MAX / 2, Ordering::Relaxed);
-        self.shared().failed.get_or_insert(error);
+        self.lock_state().failed.get_or_insert(error);
     }
 
-    fn shared(&self) -> std::sync::MutexGuard<'_, RefreshState<'a>> {
+    fn lock_state(&self) -> std::sync::MutexGuard<'_, RefreshState<'a>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, own: &mut Own, listed: &ListedFile, place: Option<StoredFile>) -> Result<(), IndexError> {
+    fn read(
+        &self,
+        own: &mut ThreadState,
+        listed: &ListedFile,
+        place: Option<StoredFile>,
+    ) -> Result<(), IndexError> {
         let ListedFile { path, stamp } = listed;
-        let facts = match self.source.read(path) {
+        let analysis = match self.source.read(path) {
             Ok(Bytes::Whole(bytes)) => {
                 own.bytes += bytes.len() as u64;
-                let known = place.filter(|place| place.suffices(self.depth));
+                let known = place.filter(|place| place.has_depth(self.depth));
                 if let Some(place) = known.filter(|place| place.hash == *blake3::hash(&bytes).as_bytes()) {
                     own.restamped.push((place, *stamp));
                     return Ok(());
                 }
                 match self.depth {
-                    Depth::Text => own.analyst.analyse_text(path, *stamp, &bytes),
-                    Depth::Whole => own.analyst.analyse(path, *stamp, &bytes),
+                    Depth::Text => own.analyser.analyse_text(path, *stamp, &bytes),
+                    Depth::Whole => own.analyser.analyse(path, *stamp, &bytes),
                 }
             }
-            Ok(Bytes::TooLong) => own.analyst.describe_unread(path, *stamp, Content::Huge),
+            Ok(Bytes::TooLong) => own.analyser.describe_unread(path, *stamp, Content::Huge),
             // The file has been deleted since it was listed; the next refresh sees that.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 own.replaced.extend(place);
@@ -397,34 +405,34 @@ impl<'a> RefreshWork<'a> {
             }
             Err(_) => {
                 own.unreadable += 1;
-                own.analyst.describe_unread(path, *stamp, Content::Unreadable)
+                own.analyser.describe_unread(path, *stamp, Content::Unreadable)
             }
         };
-        own.builder.add(&facts)?;
+        own.builder.add(&analysis)?;
         own.replaced.extend(place);
         Ok(())
     }
 
     /// Writes a thread's segment and shows it.
-    fn flush(&self, own: &mut Own) -> Result<(), IndexError> {
+    fn flush(&self, own: &mut ThreadState) -> Result<(), IndexError> {
         let builder = std::mem::take(&mut own.builder);
         let read = builder.len();
         let mut living = None;
         if !builder.is_empty() {
             let path: PathBuf = {
-                let mut shared = self.shared();
+                let mut shared = self.lock_state();
                 shared.manifest.generation += 1;
                 self.index.unused_path(shared.manifest)
             };
             builder.finish(&path, true)?;
-            living = Some(Living::new(Arc::new(Segment::open(&path)?)));
+            living = Some(LiveSegment::new(Arc::new(Segment::open(&path)?)));
         }
-        let mut shared = self.shared();
+        let mut shared = self.lock_state();
         mark_dead(shared.manifest, &own.replaced);
         for (place, stamp) in own.restamped.drain(..) {
             shared.report.same += 1;
             if let Some(living) = shared.manifest.segments.get_mut(place.segment) {
-                living.restamp(place.file, stamp);
+                living.update_stamp(place.file, stamp);
             }
         }
         own.replaced.clear();
@@ -446,10 +454,10 @@ fn mark_dead(manifest: &mut Manifest, places: &[StoredFile]) {
     }
 }
 
-fn places(manifest: &Manifest) -> HashMap<Vec<u8>, StoredFile> {
+fn stored_files(manifest: &Manifest) -> HashMap<Vec<u8>, StoredFile> {
     let mut places = HashMap::new();
     for (segment, living) in manifest.segments.iter().enumerate() {
-        for (file, record) in living.living_files() {
+        for (file, record) in living.live_files() {
             let path = living.segment.path_of(&record).to_vec();
             places.insert(path, StoredFile::new(segment, living, file, &record));
         }
@@ -457,7 +465,7 @@ fn places(manifest: &Manifest) -> HashMap<Vec<u8>, StoredFile> {
     places
 }
 
-fn place(manifest: &Manifest, path: &RelPath) -> Option<StoredFile> {
+fn stored_file(manifest: &Manifest, path: &RelPath) -> Option<StoredFile> {
     manifest.segments.iter().enumerate().find_map(|(segment, living)| {
         let file =
             living.segment.inverted_index().file_at(path).filter(|file| !living.dead.contains(*file))?;
@@ -466,7 +474,7 @@ fn place(manifest: &Manifest, path: &RelPath) -> Option<StoredFile> {
     })
 }
 
-fn now() -> i64 {
+fn now_nanos() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }

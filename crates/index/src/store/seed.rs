@@ -7,7 +7,7 @@ use super::manifest::Manifest;
 use crate::IndexError;
 
 /// Files beside the segments that are replaced as a whole, as segments are.
-const HISTORY: &str = "history";
+const HISTORY_FILE_NAME: &str = "history";
 
 impl Index {
     /// Starts the index in `directory` as a copy of that in `from`, unless it has one already.
@@ -29,7 +29,7 @@ impl Index {
             std::fs::hard_link(from.join(name), &to).map_err(IndexError::io("linking", &to))?;
         }
         // Without the history, commits are read from git once more.
-        std::fs::hard_link(from.join(HISTORY), directory.join(HISTORY)).ok();
+        std::fs::hard_link(from.join(HISTORY_FILE_NAME), directory.join(HISTORY_FILE_NAME)).ok();
         manifest.write(directory)
     }
 }

@@ -19,9 +19,9 @@ const MAX_SLOTS: usize = 1 << 20;
 /// cached, which costs a look-up a term.
 const MAX_PROBES: usize = 24;
 /// Maximum bytes of a word that the table keeps in the slot itself.
-const INLINE: usize = 16;
+const INLINE_WORD_BYTES: usize = 16;
 /// Maximum digits of a number that is a term. Longer ones are data.
-const MAX_NUMBER: usize = 12;
+const MAX_NUMBER_DIGITS: usize = 12;
 
 /// A word of the table. `length` 0 is a free slot.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,12 +47,12 @@ pub(super) struct Word {
 }
 
 /// Marker of a part of a word without a term.
-const NOTHING: u32 = u32::MAX;
+const NO_TERM: u32 = u32::MAX;
 
 /// Words, their terms, and the terms' texts.
 pub(super) struct WordCache {
     /// Identity of the cache: numbers of terms have a meaning only together with it.
-    memory: u64,
+    id: u64,
     slots: Vec<Slot>,
     used: usize,
     arena: Vec<u8>,
@@ -85,14 +85,14 @@ enum SlotLookup {
     /// Not cached; this slot is free.
     Free(usize),
     /// Not cached, and there is no room.
-    Nowhere,
+    Full,
 }
 
 impl WordCache {
     pub(super) fn new() -> Self {
-        static MEMORIES: AtomicU64 = AtomicU64::new(1);
+        static NEXT_CACHE_ID: AtomicU64 = AtomicU64::new(1);
         Self {
-            memory: MEMORIES.fetch_add(1, Ordering::Relaxed),
+            id: NEXT_CACHE_ID.fetch_add(1, Ordering::Relaxed),
             slots: vec![Slot::default(); FIRST_SLOTS],
             used: 0,
             arena: Vec::new(),
@@ -118,8 +118,8 @@ impl WordCache {
     }
 
     /// Returns the identity of the cache.
-    pub(super) fn memory(&self) -> u64 {
-        self.memory
+    pub(super) fn cache_id(&self) -> u64 {
+        self.id
     }
 
     pub(super) fn text(&self, term: u32) -> &str {
@@ -128,14 +128,19 @@ impl WordCache {
 
     /// Calls `each` with the terms of each of some words of a text, by number, and the texts of all
     /// terms.
-    pub(super) fn show(&mut self, text: &str, words: &[Word], each: &mut impl FnMut(&[u32], &Texts)) {
+    pub(super) fn visit_terms_of_words(
+        &mut self,
+        text: &str,
+        words: &[Word],
+        each: &mut impl FnMut(&[u32], &Texts),
+    ) {
         let mask = self.slots.len() - 1;
         // The table positions of all words are loaded from memory before the first one is needed.
         let lengths =
             words.iter().filter_map(|word| self.slots.get(word.hash & mask)).map(|slot| slot.length);
         std::hint::black_box(lengths.fold(0, |all, length| all ^ length));
         for word in words {
-            match self.find(word, text) {
+            match self.find_slot(word, text) {
                 SlotLookup::One(slot) => {
                     let term = self.slots.get(slot).map(|slot| &slot.terms);
                     each(term.map(std::slice::from_ref).unwrap_or_default(), self.terms.texts());
@@ -144,13 +149,13 @@ impl WordCache {
                     each(self.lists.get(start..end).unwrap_or_default(), self.terms.texts());
                 }
                 SlotLookup::Free(slot) => {
-                    let (start, end) = self.learn(slot, word, text);
+                    let (start, end) = self.insert_word(slot, word, text);
                     each(self.lists.get(start..end).unwrap_or_default(), self.terms.texts());
                 }
-                SlotLookup::Nowhere => {
+                SlotLookup::Full => {
                     let mut unkept = std::mem::take(&mut self.unkept);
                     unkept.clear();
-                    self.take_apart(word.text(text), &mut unkept);
+                    self.split_word(word.text(text), &mut unkept);
                     each(&unkept, self.terms.texts());
                     self.unkept = unkept;
                 }
@@ -158,20 +163,24 @@ impl WordCache {
         }
     }
 
-    fn find(&self, word: &Word, text: &str) -> SlotLookup {
+    /// Looks up a word.
+    fn find_slot(&self, word: &Word, text: &str) -> SlotLookup {
         let mask = self.slots.len() - 1;
         let mut at = word.hash & mask;
         for _ in 0..MAX_PROBES {
-            let Some(slot) = self.slots.get(at) else { return SlotLookup::Nowhere };
+            let Some(slot) = self.slots.get(at) else { return SlotLookup::Full };
             if slot.length == 0 {
                 return if self.used * 2 < self.slots.len() || self.slots.len() < MAX_SLOTS {
                     SlotLookup::Free(at)
                 } else {
-                    SlotLookup::Nowhere
+                    SlotLookup::Full
                 };
             }
             let length = usize::from(slot.length);
-            if slot.head == word.head && length == word.end - word.start && self.same_rest(slot, word, text) {
+            if slot.head == word.head
+                && length == word.end - word.start
+                && self.has_same_rest(slot, word, text)
+            {
                 let start = slot.terms as usize;
                 return match slot.terms_count {
                     1 => SlotLookup::One(at),
@@ -180,28 +189,28 @@ impl WordCache {
             }
             at = (at + 1) & mask;
         }
-        SlotLookup::Nowhere
+        SlotLookup::Full
     }
 
-    fn same_rest(&self, slot: &Slot, word: &Word, text: &str) -> bool {
-        if word.end - word.start <= INLINE {
+    fn has_same_rest(&self, slot: &Slot, word: &Word, text: &str) -> bool {
+        if word.end - word.start <= INLINE_WORD_BYTES {
             return true;
         }
-        let rest = rest(word.text(text)).unwrap_or_default();
+        let rest = bytes_in_arena(word.text(text)).unwrap_or_default();
         let start = slot.rest as usize;
         self.arena.get(start..start + rest.len()) == Some(rest)
     }
 
     /// Splits a word and caches its terms, in `slot` or, where the table grows, elsewhere.
-    fn learn(&mut self, slot: usize, word: &Word, text: &str) -> (usize, usize) {
+    fn insert_word(&mut self, slot: usize, word: &Word, text: &str) -> (usize, usize) {
         let (head, word) = (word.head, word.text(text));
         let mut lists = std::mem::take(&mut self.lists);
         let start = lists.len();
-        self.take_apart(word, &mut lists);
+        self.split_word(word, &mut lists);
         let end = lists.len();
         self.lists = lists;
         let rest_at = self.arena.len();
-        self.arena.extend_from_slice(rest(word).unwrap_or_default());
+        self.arena.extend_from_slice(bytes_in_arena(word).unwrap_or_default());
         let terms = match self.lists.get(start..end) {
             Some([one]) => Ok(*one),
             _ => u32::try_from(start),
@@ -214,12 +223,12 @@ impl WordCache {
             self.used += 1;
         }
         if self.used * 2 >= self.slots.len() && self.slots.len() < MAX_SLOTS {
-            self.grow();
+            self.grow_table();
         }
         (start, end)
     }
 
-    fn grow(&mut self) {
+    fn grow_table(&mut self) {
         let larger = vec![Slot::default(); self.slots.len() * 2];
         let mask = larger.len() - 1;
         for slot in std::mem::replace(&mut self.slots, larger) {
@@ -241,52 +250,52 @@ impl WordCache {
     }
 
     /// Appends a word's terms to `list`.
-    fn take_apart(&mut self, word: &str, list: &mut Vec<u32>) {
+    fn split_word(&mut self, word: &str, list: &mut Vec<u32>) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let (mut count, mut first_is_whole) = (0, false);
         let data = is_number(word);
         if !data {
-            split::parts(word, &mut |part| {
+            split::visit_parts(word, &mut |part| {
                 if part.is_empty() {
                     return;
                 }
                 count += 1;
                 first_is_whole = part.len() == word.len();
-                self.part(part, &mut scratch, list);
+                self.add_part(part, &mut scratch, list);
             });
         }
-        let whole =
-            data && word.len() <= MAX_NUMBER && word.len() > 1 || !data && count > 0 && !first_is_whole;
+        let whole = data && word.len() <= MAX_NUMBER_DIGITS && word.len() > 1
+            || !data && count > 0 && !first_is_whole;
         if whole {
-            lower(word, &mut scratch);
-            list.push(self.terms.number(&scratch));
+            write_lowercase(word, &mut scratch);
+            list.push(self.terms.intern(&scratch));
         }
         self.scratch = scratch;
     }
 
-    fn part(&mut self, part: &str, scratch: &mut String, list: &mut Vec<u32>) {
-        lower(part, scratch);
-        let number = self.parts.number(scratch) as usize;
+    fn add_part(&mut self, part: &str, scratch: &mut String, list: &mut Vec<u32>) {
+        write_lowercase(part, scratch);
+        let number = self.parts.intern(scratch) as usize;
         if number == self.stems.len() {
-            let term = self.stem(scratch).unwrap_or(NOTHING);
+            let term = self.stem_part(scratch).unwrap_or(NO_TERM);
             self.stems.push(term);
         }
-        list.extend(self.stems.get(number).filter(|term| **term != NOTHING));
+        list.extend(self.stems.get(number).filter(|term| **term != NO_TERM));
     }
 
     /// Returns the term of a part in lower case.
-    fn stem(&mut self, part: &str) -> Option<u32> {
+    fn stem_part(&mut self, part: &str) -> Option<u32> {
         let first = part.chars().next().unwrap_or(' ');
         let single = part.len() == first.len_utf8() && !super::split::is_unspaced(first);
-        let number = part.len() > MAX_NUMBER && first.is_ascii_digit();
+        let number = part.len() > MAX_NUMBER_DIGITS && first.is_ascii_digit();
         if single || number || is_stop_word(part) {
             return None;
         }
         Some(if part.is_ascii() {
             let stem = self.stemmer.stem(part);
-            self.terms.number(&stem)
+            self.terms.intern(&stem)
         } else {
-            self.terms.number(part)
+            self.terms.intern(part)
         })
     }
 }
@@ -305,7 +314,8 @@ fn is_number(word: &str) -> bool {
     }
 }
 
-fn lower(text: &str, into: &mut String) {
+/// Replaces `into` by a text in lower case.
+fn write_lowercase(text: &str, into: &mut String) {
     into.clear();
     if text.is_ascii() {
         into.push_str(text);
@@ -316,30 +326,31 @@ fn lower(text: &str, into: &mut String) {
 }
 
 /// Returns the bytes of a longer word that the arena holds.
-fn rest(word: &str) -> Option<&[u8]> {
-    if word.len() > INLINE { word.as_bytes().get(8..) } else { None }
+fn bytes_in_arena(word: &str) -> Option<&[u8]> {
+    if word.len() > INLINE_WORD_BYTES { word.as_bytes().get(8..) } else { None }
 }
 
 impl Word {
     /// Creates the word between two positions of a text.
-    pub(super) fn of(text: &str, start: usize, end: usize) -> Self {
+    pub(super) fn from_range(text: &str, start: usize, end: usize) -> Self {
         let bytes = text.as_bytes();
         let length = end - start;
-        let window =
-            bytes.get(start..start + INLINE).and_then(|window| <[u8; INLINE]>::try_from(window).ok());
+        let window = bytes
+            .get(start..start + INLINE_WORD_BYTES)
+            .and_then(|window| <[u8; INLINE_WORD_BYTES]>::try_from(window).ok());
         let first = match window {
-            Some(window) if length >= INLINE => u128::from_le_bytes(window),
+            Some(window) if length >= INLINE_WORD_BYTES => u128::from_le_bytes(window),
             Some(window) => u128::from_le_bytes(window) & ((1 << (8 * length)) - 1),
             // Near the end of the text.
-            None => little(bytes.get(start..end).unwrap_or_default()),
+            None => read_little_endian(bytes.get(start..end).unwrap_or_default()),
         };
         #[allow(clippy::cast_possible_truncation)]
         let (first, mut second) = (first as u64, (first >> 64) as u64);
-        for piece in bytes.get(start + INLINE..end).unwrap_or_default().chunks(8) {
+        for piece in bytes.get(start + INLINE_WORD_BYTES..end).unwrap_or_default().chunks(8) {
             let number = match <[u8; 8]>::try_from(piece) {
                 Ok(whole) => u64::from_le_bytes(whole),
                 #[allow(clippy::cast_possible_truncation)]
-                Err(_) => little(piece) as u64,
+                Err(_) => read_little_endian(piece) as u64,
             };
             second = (second.rotate_left(23) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         }
@@ -353,7 +364,7 @@ impl Word {
 }
 
 /// Reads at most 16 bytes as a little-endian number.
-fn little(bytes: &[u8]) -> u128 {
+fn read_little_endian(bytes: &[u8]) -> u128 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 

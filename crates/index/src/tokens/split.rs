@@ -1,56 +1,56 @@
 //! Word boundaries, and parts of words.
 
 /// Maximum bytes of a word. Longer ones are encoded data, which nobody searches for by words.
-pub const MAX_WORD: usize = 128;
+pub const MAX_WORD_BYTES: usize = 128;
 /// Classes of bytes for the fast path.
-const WORD: u8 = 1;
-const OTHER: u8 = 2;
+const WORD_BYTE: u8 = 1;
+const NON_ASCII_BYTE: u8 = 2;
 
-/// Class by byte: 0 separates, [`WORD`] belongs to a word, [`OTHER`] belongs to a character beyond
+/// Class by byte: 0 separates, [`WORD_BYTE`] belongs to a word, [`NON_ASCII_BYTE`] belongs to a character beyond
 /// ASCII.
-static CLASSES: [u8; 256] = classes();
+static BYTE_CLASSES: [u8; 256] = byte_classes();
 
 #[allow(clippy::indexing_slicing)] // Counted up to the length; it runs when this is compiled.
-const fn classes() -> [u8; 256] {
+const fn byte_classes() -> [u8; 256] {
     let mut classes = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         #[allow(clippy::cast_possible_truncation)]
         let character = byte as u8;
         if character.is_ascii_alphanumeric() || character == b'_' {
-            classes[byte] = WORD;
+            classes[byte] = WORD_BYTE;
         } else if character >= 0x80 {
-            classes[byte] = OTHER;
+            classes[byte] = NON_ASCII_BYTE;
         }
         byte += 1;
     }
     classes
 }
 
-fn class(byte: u8) -> u8 {
-    CLASSES.get(usize::from(byte)).copied().unwrap_or(0)
+fn byte_class(byte: u8) -> u8 {
+    BYTE_CLASSES.get(usize::from(byte)).copied().unwrap_or(0)
 }
 
 /// Calls `show` with the range of each word of a text, `left` at most: runs of word characters, and
 /// pairs of characters of unspaced scripts.
-pub(super) fn words(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) {
+pub(super) fn visit_words(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     loop {
-        while bytes.get(at).is_some_and(|byte| class(*byte) == 0) {
+        while bytes.get(at).is_some_and(|byte| byte_class(*byte) == 0) {
             at += 1;
         }
         let start = at;
-        while bytes.get(at).is_some_and(|byte| class(*byte) == WORD) {
+        while bytes.get(at).is_some_and(|byte| byte_class(*byte) == WORD_BYTE) {
             at += 1;
         }
         match bytes.get(at) {
-            Some(byte) if class(*byte) == OTHER => {
+            Some(byte) if byte_class(*byte) == NON_ASCII_BYTE => {
                 let rest = text.get(start..).unwrap_or_default();
-                at = start + mixed(rest, left, &mut |from, to| show(start + from, start + to));
+                at = start + visit_unicode_words(rest, left, &mut |from, to| show(start + from, start + to));
             }
             end => {
-                if at > start && at - start <= MAX_WORD {
+                if at > start && at - start <= MAX_WORD_BYTES {
                     if *left == 0 {
                         return;
                     }
@@ -76,7 +76,7 @@ enum Class {
     Unspaced,
 }
 
-fn class_of(character: char) -> Class {
+fn char_class(character: char) -> Class {
     match u32::from(character) {
         // Thai, Lao, Myanmar, Khmer, with the marks above and below their letters.
         0x0E01..=0x0E3A | 0x0E40..=0x0E4E | 0x0E81..=0x0EDF | 0x1000..=0x109F | 0x1780..=0x17D3
@@ -93,15 +93,15 @@ fn class_of(character: char) -> Class {
 
 /// Calls `show` with the words at a text's beginning, up to the first separator beyond ASCII or the
 /// end of the first run; returns the number of bytes, which is at least one.
-fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) -> usize {
+fn visit_unicode_words(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) -> usize {
     let mut characters = text.char_indices().peekable();
     let Some((_, first)) = characters.peek().copied() else { return text.len().max(1) };
-    let kind = class_of(first);
+    let kind = char_class(first);
     let mut previous = None;
     let mut count = 0;
     let end = loop {
         let Some((at, character)) = characters.peek().copied() else { break text.len() };
-        if class_of(character) != kind || kind == Class::Separator && character.is_ascii() {
+        if char_class(character) != kind || kind == Class::Separator && character.is_ascii() {
             break at;
         }
         characters.next();
@@ -116,7 +116,7 @@ fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) -> usi
             show(previous, at + character.len_utf8());
         }
     };
-    let whole = kind == Class::Word && end <= MAX_WORD || kind == Class::Unspaced && count == 1;
+    let whole = kind == Class::Word && end <= MAX_WORD_BYTES || kind == Class::Unspaced && count == 1;
     if whole && *left > 0 {
         *left -= 1;
         show(0, end);
@@ -127,7 +127,7 @@ fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) -> usi
 /// Calls `show` with the parts of a word, split at underscores, between a small letter and a
 /// capital, before the last of several capitals that a small letter follows, and between letters
 /// and digits.
-pub(super) fn parts(word: &str, show: &mut impl FnMut(&str)) {
+pub(super) fn visit_parts(word: &str, show: &mut impl FnMut(&str)) {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Case {
         None,
@@ -164,5 +164,5 @@ pub(super) fn parts(word: &str, show: &mut impl FnMut(&str)) {
 
 /// Returns true if a character is of a script without spaces.
 pub(super) fn is_unspaced(character: char) -> bool {
-    class_of(character) == Class::Unspaced
+    char_class(character) == Class::Unspaced
 }

@@ -11,19 +11,19 @@ use journeyman_protocol::RelPath;
 
 use super::part::{Link, TextKey, VectorPart, key_of};
 use super::quantise::{Quantised, quantise};
-use super::store::{Fresh, Vectors};
+use super::store::{NewVectors, Vectors};
 use super::view::embeddable_files;
-use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, MAX_VECTORS, beginning, checked};
+use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, MAX_VECTORS, check_vectors, embedded_part};
 use crate::analyser::{LineStarts, text_without_secrets};
 use crate::source::{Bytes, Source};
 use crate::{IndexError, Snapshot};
 
 /// Bytes of new vectors after which they are written.
-const FLUSH: usize = 32 << 20;
+const FLUSH_BYTES: usize = 32 << 20;
 /// Time after which new vectors are written: the maximum loss in a crash, with a slow server.
-const OFTEN: Duration = Duration::from_secs(20);
+const FLUSH_INTERVAL: Duration = Duration::from_secs(20);
 /// Number of batches that are collected for each thread before they are embedded.
-const BATCHES: usize = 4;
+const BATCHES_PER_THREAD: usize = 4;
 
 /// Settings of an embedding run.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ pub struct EmbeddingOptions<'a> {
     pub redactor: &'a Redactor,
 }
 
-/// EmbeddingProgress of an embedding run.
+/// Progress of an embedding run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddingProgress {
     /// Number of files whose chunks have vectors now.
@@ -75,7 +75,7 @@ impl Vectors {
     /// # Errors
     /// [`IndexError`] where vectors can't be stored. Where the model fails,
     /// [`EmbeddingReport::failed`] tells the reason, and the vectors made until then are kept.
-    pub fn follow(
+    pub fn embed_snapshot(
         &self,
         snapshot: &Snapshot,
         source: &dyn Source,
@@ -87,12 +87,12 @@ impl Vectors {
         };
         self.load()?;
         let mut report = EmbeddingReport::default();
-        let files = self.missing(snapshot, &mut report);
+        let files = self.files_without_vectors(snapshot, &mut report);
         let mut work = EmbeddingRun {
             vectors: self,
             embedder,
             options,
-            known: if files.is_empty() { HashMap::new() } else { known(&self.parts()) },
+            known: if files.is_empty() { HashMap::new() } else { stored_rows(&self.parts()) },
             dimensions: self.dimensions().or(embedder.dimensions()),
             fresh: None,
             waiting: Vec::new(),
@@ -108,24 +108,24 @@ impl Vectors {
                 work.report.failed.get_or_insert(EmbedError::Stopped);
                 break;
             }
-            work.take(source, &file);
+            work.collect_texts(source, &file);
             if work.is_due() {
-                work.embed()?;
+                work.embed_collected()?;
                 (options.progress)(EmbeddingProgress { done: at + 1, of });
             }
         }
         if work.report.failed.is_none() {
-            work.embed()?;
+            work.embed_collected()?;
         }
         work.flush()?;
         let mut report = work.report;
         let complete = report.failed.is_none() && report.left == 0;
-        report.dropped = self.merge_small_segments(snapshot, complete)?;
+        report.dropped = self.merge_small_parts(snapshot, complete)?;
         Ok(report)
     }
 
     /// Returns the files with a chunk without a vector.
-    fn missing(&self, snapshot: &Snapshot, report: &mut EmbeddingReport) -> Vec<Wanted> {
+    fn files_without_vectors(&self, snapshot: &Snapshot, report: &mut EmbeddingReport) -> Vec<Wanted> {
         let parts = self.parts();
         let (mut files, mut chunks) = (Vec::new(), 0);
         for (_, file) in embeddable_files(snapshot) {
@@ -161,7 +161,8 @@ struct Wanted {
     places: Vec<(u32, u32)>,
 }
 
-fn known(parts: &Arc<Vec<Arc<VectorPart>>>) -> HashMap<TextKey, (Arc<VectorPart>, u32)> {
+/// Returns the stored row of each text.
+fn stored_rows(parts: &Arc<Vec<Arc<VectorPart>>>) -> HashMap<TextKey, (Arc<VectorPart>, u32)> {
     let mut known = HashMap::new();
     for part in parts.iter() {
         for (row, key) in (0_u32..).zip(part.keys()) {
@@ -171,21 +172,22 @@ fn known(parts: &Arc<Vec<Arc<VectorPart>>>) -> HashMap<TextKey, (Arc<VectorPart>
     known
 }
 
-/// Lines of a content, and the key of their text.
-struct Stretch {
+/// The lines of a chunk in a file's content, and the key of its text.
+struct ChunkText {
     first_line: u32,
     lines: u32,
     key: TextKey,
 }
 
-impl Stretch {
-    /// Returns its link, if its text has a vector.
-    fn link(&self, content: TextKey, fresh: &Fresh) -> Option<Link> {
+impl ChunkText {
+    /// Returns the link to the vector of the text, if there is one.
+    fn to_link(&self, content: TextKey, fresh: &NewVectors) -> Option<Link> {
         let row = fresh.row_of(&self.key)?;
         Some(Link { content, first_line: self.first_line, lines: self.lines, row })
     }
 }
 
+/// An embedding run in progress.
 struct EmbeddingRun<'a> {
     vectors: &'a Vectors,
     embedder: &'a dyn Embedder,
@@ -193,9 +195,9 @@ struct EmbeddingRun<'a> {
     /// The stored vector of each text.
     known: HashMap<TextKey, (Arc<VectorPart>, u32)>,
     dimensions: Option<usize>,
-    fresh: Option<Fresh>,
+    fresh: Option<NewVectors>,
     /// Contents with collected texts, and the vectors of these.
-    waiting: Vec<(TextKey, Vec<Stretch>)>,
+    waiting: Vec<(TextKey, Vec<ChunkText>)>,
     /// Texts without a vector.
     texts: Vec<(TextKey, String)>,
     /// Position of each text among them.
@@ -206,7 +208,7 @@ struct EmbeddingRun<'a> {
 
 impl EmbeddingRun<'_> {
     /// Collects a file's texts.
-    fn take(&mut self, source: &dyn Source, file: &Wanted) {
+    fn collect_texts(&mut self, source: &dyn Source, file: &Wanted) {
         let bytes = match source.read(&file.path) {
             Ok(Bytes::Whole(bytes)) if *blake3::hash(&bytes).as_bytes() == file.hash => bytes,
             _ => {
@@ -219,9 +221,10 @@ impl EmbeddingRun<'_> {
         let mut chunks = Vec::with_capacity(file.places.len());
         for (first_line, count) in &file.places {
             let (first_line, count) = (*first_line, *count);
-            let chunk = beginning(lines.text_of_lines(&text, first_line..first_line.saturating_add(count)));
-            let key = self.key(chunk);
-            chunks.push(Stretch { first_line, lines: count, key });
+            let chunk =
+                embedded_part(lines.text_of_lines(&text, first_line..first_line.saturating_add(count)));
+            let key = self.text_key(chunk);
+            chunks.push(ChunkText { first_line, lines: count, key });
             let has = self.known.contains_key(&key)
                 || self.fresh.as_ref().is_some_and(|fresh| fresh.row_of(&key).is_some())
                 || self.places.contains_key(&key);
@@ -235,57 +238,57 @@ impl EmbeddingRun<'_> {
         self.waiting.push((key_of(&file.hash), chunks));
     }
 
-    fn key(&self, chunk: &str) -> TextKey {
+    fn text_key(&self, chunk: &str) -> TextKey {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(self.vectors.model()).update(chunk.as_bytes());
+        hasher.update(self.vectors.model_identity()).update(chunk.as_bytes());
         key_of(hasher.finalize().as_bytes())
     }
 
-    fn threads(&self) -> usize {
-        self.options.threads.get().min(self.embedder.concurrency()).max(1)
+    fn thread_count(&self) -> usize {
+        self.options.threads.get().min(self.embedder.max_concurrency()).max(1)
     }
 
     fn is_due(&self) -> bool {
-        self.texts.len() >= self.threads() * BATCHES * self.embedder.batch().max(1)
-            || self.flushed.elapsed() > OFTEN
+        self.texts.len() >= self.thread_count() * BATCHES_PER_THREAD * self.embedder.batch_size().max(1)
+            || self.flushed.elapsed() > FLUSH_INTERVAL
     }
 
     /// Embeds the collected texts, and links the contents with all their vectors.
-    fn embed(&mut self) -> Result<(), IndexError> {
+    fn embed_collected(&mut self) -> Result<(), IndexError> {
         let texts = std::mem::take(&mut self.texts);
         self.places.clear();
-        let vectors = self.ask(&texts);
+        let vectors = self.request_vectors(&texts);
         let dimensions = self.dimensions.unwrap_or(0);
-        let fresh = self.fresh.get_or_insert_with(|| Fresh::new(dimensions));
+        let fresh = self.fresh.get_or_insert_with(|| NewVectors::new(dimensions));
         for ((key, _), vector) in texts.iter().zip(&vectors) {
             if let Some(vector) = vector {
-                fresh.add(*key, vector);
+                fresh.add_row(*key, vector);
                 self.report.embedded += 1;
             }
         }
         for (content, chunks) in self.waiting.drain(..) {
-            for Stretch { key, .. } in &chunks {
+            for ChunkText { key, .. } in &chunks {
                 if fresh.row_of(key).is_none()
                     && let Some((part, row)) = self.known.get(key)
                 {
-                    fresh.copy(*key, part, *row);
+                    fresh.copy_row(*key, part, *row);
                 }
             }
             // A file with a missing vector is retried the next time, when its other texts have
             // vectors.
-            let links: Vec<Link> = chunks.iter().filter_map(|chunk| chunk.link(content, fresh)).collect();
+            let links: Vec<Link> = chunks.iter().filter_map(|chunk| chunk.to_link(content, fresh)).collect();
             self.report.files += usize::from(links.len() == chunks.len());
-            links.into_iter().for_each(|link| fresh.link(link));
+            links.into_iter().for_each(|link| fresh.add_link(link));
         }
-        if fresh.bytes() > FLUSH || self.flushed.elapsed() > OFTEN {
+        if fresh.bytes() > FLUSH_BYTES || self.flushed.elapsed() > FLUSH_INTERVAL {
             self.flush()?;
         }
         Ok(())
     }
 
     /// Returns the vectors of texts, in order; none after the point where the model failed.
-    fn ask(&mut self, texts: &[(TextKey, String)]) -> Vec<Option<Quantised>> {
-        let batches: Vec<&[(TextKey, String)]> = texts.chunks(self.embedder.batch().max(1)).collect();
+    fn request_vectors(&mut self, texts: &[(TextKey, String)]) -> Vec<Option<Quantised>> {
+        let batches: Vec<&[(TextKey, String)]> = texts.chunks(self.embedder.batch_size().max(1)).collect();
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
         let done: Mutex<Vec<(usize, Vec<Vec<f32>>)>> = Mutex::default();
         let deadline = Deadline { stop: self.options.stop, until: None };
@@ -297,7 +300,9 @@ impl EmbeddingRun<'_> {
                 let vectors = deadline
                     .check()
                     .and_then(|()| self.embedder.embed(&texts, EmbeddingPurpose::Document, deadline))
-                    .and_then(|vectors| checked(self.embedder.name(), texts.len(), self.dimensions, vectors));
+                    .and_then(|vectors| {
+                        check_vectors(self.embedder.name(), texts.len(), self.dimensions, vectors)
+                    });
                 match vectors {
                     Ok(vectors) => done.lock().unwrap_or_else(PoisonError::into_inner).push((at, vectors)),
                     Err(error) => {
@@ -309,7 +314,7 @@ impl EmbeddingRun<'_> {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..self.threads().min(batches.len()) {
+            for _ in 1..self.thread_count().min(batches.len()) {
                 scope.spawn(thread);
             }
             thread();
@@ -318,7 +323,7 @@ impl EmbeddingRun<'_> {
         done.sort_unstable_by_key(|(at, _)| *at);
         self.report.failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<Option<Quantised>> = vec![None; texts.len()];
-        let size = self.embedder.batch().max(1);
+        let size = self.embedder.batch_size().max(1);
         for (at, vectors) in done {
             for (place, vector) in (at * size..).zip(vectors) {
                 // The first answer tells the length of vectors; concurrent batches may differ.
@@ -339,8 +344,8 @@ impl EmbeddingRun<'_> {
     fn flush(&mut self) -> Result<(), IndexError> {
         self.flushed = Instant::now();
         let Some(mut fresh) = self.fresh.take().filter(|fresh| !fresh.is_empty()) else { return Ok(()) };
-        fresh.finish();
-        self.vectors.add(&fresh)?;
+        fresh.sort_links();
+        self.vectors.add_part(&fresh)?;
         if let Some(part) = self.vectors.parts().last() {
             for (row, key) in (0_u32..).zip(part.keys()) {
                 self.known.insert(*key, (Arc::clone(part), row));

@@ -24,15 +24,15 @@ use tensors::Tensors;
 use tokens::Tokens;
 
 /// Maximum bytes of tensors. The largest published model has half a million rows of 256 numbers.
-const MAX_TENSORS: u64 = 1 << 30;
+const MAX_TENSOR_FILE_BYTES: u64 = 1 << 30;
 /// Maximum bytes of a tokenizer. Half a million tokens take some 20 MB.
-const MAX_TOKENIZER: u64 = 64 << 20;
+const MAX_TOKENIZER_FILE_BYTES: u64 = 64 << 20;
 /// Maximum bytes of a configuration.
-const MAX_CONFIG: u64 = 1 << 20;
+const MAX_CONFIG_FILE_BYTES: u64 = 1 << 20;
 /// Maximum tokens of a text, as in the reference.
 const MAX_TOKENS: usize = 512;
 /// Number of texts between two checks of the deadline.
-const BATCH: usize = 64;
+const TEXTS_PER_CHECK: usize = 64;
 
 /// A reason why a model can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -97,25 +97,27 @@ impl Model2Vec {
     /// # Errors
     /// [`ModelFault`].
     pub fn load(directory: &Path) -> Result<Self, ModelFault> {
-        let [config, model] = layout(directory).ok_or_else(|| ModelFault::Missing(directory.to_owned()))?;
+        let [config, model] =
+            find_model_files(directory).ok_or_else(|| ModelFault::Missing(directory.to_owned()))?;
         let tokenizer = model.join("tokenizer.json");
         let tensors = model.join("model.safetensors");
-        let told = read(&config, MAX_CONFIG)?;
-        let (words, numbers) = (read(&tokenizer, MAX_TOKENIZER)?, read(&tensors, MAX_TENSORS)?);
+        let config_bytes = read(&config, MAX_CONFIG_FILE_BYTES)?;
+        let (words, numbers) =
+            (read(&tokenizer, MAX_TOKENIZER_FILE_BYTES)?, read(&tensors, MAX_TENSOR_FILE_BYTES)?);
         let unusable = |path: &Path| {
             let path = path.to_owned();
             move |what: String| ModelFault::Unusable { path, what }
         };
         let settings: Config =
-            serde_json::from_slice(&told).map_err(|error| unusable(&config)(error.to_string()))?;
+            serde_json::from_slice(&config_bytes).map_err(|error| unusable(&config)(error.to_string()))?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"model2vec 1");
-        for part in [&told, &words, &numbers] {
+        for part in [&config_bytes, &words, &numbers] {
             hasher.update(blake3::hash(part).as_bytes());
         }
         let tokens = Tokens::read(&words).map_err(unusable(&tokenizer))?;
         let tensors_of = Tensors::read(numbers).map_err(unusable(&tensors))?;
-        tensors_of.fit(tokens.bound()).map_err(unusable(&tensors))?;
+        tensors_of.check_token_bound(tokens.token_bound()).map_err(unusable(&tensors))?;
         let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy();
         Ok(Self {
             name: format!("model2vec:{name}"),
@@ -126,11 +128,11 @@ impl Model2Vec {
         })
     }
 
-    fn vector(&self, text: &str) -> Result<Vec<f32>, String> {
-        let ids = self.tokens.of(text, MAX_TOKENS)?;
+    fn embed_text(&self, text: &str) -> Result<Vec<f32>, String> {
+        let ids = self.tokens.tokens_of(text, MAX_TOKENS)?;
         let mut sum = vec![0.0_f32; self.tensors.dimensions()];
         for id in &ids {
-            self.tensors.add(*id, &mut sum);
+            self.tensors.add_token_vector(*id, &mut sum);
         }
         #[allow(clippy::cast_precision_loss)]
         let count = ids.len().max(1) as f32;
@@ -158,11 +160,11 @@ impl Embedder for Model2Vec {
         Some(self.tensors.dimensions())
     }
 
-    fn batch(&self) -> usize {
-        BATCH
+    fn batch_size(&self) -> usize {
+        TEXTS_PER_CHECK
     }
 
-    fn concurrency(&self) -> usize {
+    fn max_concurrency(&self) -> usize {
         usize::MAX
     }
 
@@ -175,14 +177,14 @@ impl Embedder for Model2Vec {
         let one = |text: &&str| {
             deadline.check()?;
             let failed = |what| EmbedError::Unusable { model: self.name.clone(), what };
-            self.vector(text).map_err(failed)
+            self.embed_text(text).map_err(failed)
         };
         texts.iter().map(one).collect()
     }
 }
 
 /// Finds the configuration, and the other two files.
-fn layout(directory: &Path) -> Option<[PathBuf; 2]> {
+fn find_model_files(directory: &Path) -> Option<[PathBuf; 2]> {
     let inner = directory.join("0_StaticEmbedding");
     let here = |config: PathBuf, model: &Path| {
         let all = [config.clone(), model.join("tokenizer.json"), model.join("model.safetensors")];

@@ -12,22 +12,23 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 
 use super::MAX_DIMENSIONS;
-use super::dot::stride;
+use super::dot::row_bytes;
 use crate::IndexError;
 use crate::segment::map_file;
 
+/// The magic bytes of a part's file.
 const MAGIC: [u8; 8] = *b"JMVECTOR";
 /// Incremented with each change of the format or its meaning.
-const VERSION: u32 = 1;
-const SUM: usize = 32;
-const HEADER: usize = 8 + 4 + 4 + 8 + 8 + SUM + SUM + SUM;
+const FORMAT_VERSION: u32 = 1;
+const CHECKSUM_BYTES: usize = 32;
+const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 8 + CHECKSUM_BYTES + CHECKSUM_BYTES + CHECKSUM_BYTES;
 /// Bytes of a truncated BLAKE3 hash: two different texts collide once in 2⁶⁴ tries.
-pub(super) const KEY: usize = 16;
-const SCALE: usize = 4;
-const LINK: usize = KEY + 4 + 4 + 4;
+pub(super) const KEY_BYTES: usize = 16;
+const SCALE_BYTES: usize = 4;
+const LINK_BYTES: usize = KEY_BYTES + 4 + 4 + 4;
 
 /// The key of a text.
-pub(super) type TextKey = [u8; KEY];
+pub(super) type TextKey = [u8; KEY_BYTES];
 
 /// The beginning of a hash.
 pub(super) fn key_of(hash: &[u8; 32]) -> TextKey {
@@ -44,21 +45,26 @@ pub(super) struct Link {
 }
 
 impl Link {
-    fn bytes(self) -> [u8; LINK] {
-        let mut bytes = [0; LINK];
+    fn bytes(self) -> [u8; LINK_BYTES] {
+        let mut bytes = [0; LINK_BYTES];
         let numbers = [self.first_line, self.lines, self.row].map(u32::to_le_bytes);
         let all = self.content.iter().chain(numbers.iter().flatten());
         bytes.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
         bytes
     }
 
-    fn read(bytes: &[u8; LINK]) -> Self {
+    fn read(bytes: &[u8; LINK_BYTES]) -> Self {
         let number = |at: usize| {
             let four = bytes.get(at..).and_then(<[u8]>::first_chunk);
             u32::from_le_bytes(four.copied().unwrap_or_default())
         };
         let content = bytes.first_chunk().copied().unwrap_or_default();
-        Self { content, first_line: number(KEY), lines: number(KEY + 4), row: number(KEY + 8) }
+        Self {
+            content,
+            first_line: number(KEY_BYTES),
+            lines: number(KEY_BYTES + 4),
+            row: number(KEY_BYTES + 8),
+        }
     }
 }
 
@@ -72,7 +78,7 @@ pub(super) struct VectorPart {
     scales: Range<usize>,
     rows: Range<usize>,
     links: Range<usize>,
-    sum: [u8; SUM],
+    sum: [u8; CHECKSUM_BYTES],
 }
 
 impl VectorPart {
@@ -85,13 +91,13 @@ impl VectorPart {
         let damaged = |what| IndexError::damaged(path, what);
         let file = File::open(path).map_err(IndexError::io("opening", path))?;
         let map = map_file(&file).map_err(IndexError::io("mapping", path))?;
-        let header = map.get(..HEADER).ok_or_else(|| damaged("it is too short"))?;
-        let (told, own) = header.split_at_checked(HEADER - SUM).unwrap_or_default();
-        let head = Header::read(told).ok_or_else(|| damaged("it isn't one"))?;
-        if head.version != VERSION {
+        let header = map.get(..HEADER_BYTES).ok_or_else(|| damaged("it is too short"))?;
+        let (fields, sum) = header.split_at_checked(HEADER_BYTES - CHECKSUM_BYTES).unwrap_or_default();
+        let head = Header::read(fields).ok_or_else(|| damaged("it isn't one"))?;
+        if head.version != FORMAT_VERSION {
             return Err(damaged("another version wrote it"));
         }
-        if blake3::hash(told).as_bytes() != own {
+        if blake3::hash(fields).as_bytes() != sum {
             return Err(damaged("its header"));
         }
         if head.model != *model {
@@ -108,7 +114,7 @@ impl VectorPart {
 
     /// Reads the whole file and compares the checksum.
     pub(super) fn verify(&self) -> Result<(), IndexError> {
-        let body = self.map.get(HEADER..).unwrap_or_default();
+        let body = self.map.get(HEADER_BYTES..).unwrap_or_default();
         if blake3::hash(body).as_bytes() == &self.sum {
             Ok(())
         } else {
@@ -137,7 +143,7 @@ impl VectorPart {
         self.section(&self.keys).as_chunks().0
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn row_count(&self) -> usize {
         self.keys().len()
     }
 
@@ -148,45 +154,47 @@ impl VectorPart {
 
     /// Returns one row's numbers, with padding.
     pub(super) fn row(&self, row: u32) -> &[u8] {
-        let stride = stride(self.dimensions);
+        let stride = row_bytes(self.dimensions);
         let start = (row as usize).saturating_mul(stride);
         self.rows().get(start..start.saturating_add(stride)).unwrap_or_default()
     }
 
     /// Returns the scale of a row; 0 where the file has no valid number.
     pub(super) fn scale(&self, row: u32) -> f32 {
-        let scales = self.section(&self.scales).as_chunks::<SCALE>().0;
+        let scales = self.section(&self.scales).as_chunks::<SCALE_BYTES>().0;
         let scale = scales.get(row as usize).map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
         if scale.is_finite() { scale } else { 0.0 }
     }
 
-    fn packed_links(&self) -> &[[u8; LINK]] {
+    fn packed_links(&self) -> &[[u8; LINK_BYTES]] {
         self.section(&self.links).as_chunks().0
     }
 
     /// Returns all links, by content.
     pub(super) fn links(&self) -> impl Iterator<Item = Link> {
-        let count = self.count();
+        let count = self.row_count();
         self.packed_links().iter().map(Link::read).filter(move |link| (link.row as usize) < count)
     }
 
     /// Returns the links of a content, by line.
     pub(super) fn links_of(&self, content: &TextKey) -> impl Iterator<Item = Link> {
-        let (count, links) = (self.count(), self.packed_links());
-        let start = links.partition_point(|link| link.first_chunk::<KEY>().is_some_and(|own| own < content));
+        let (count, links) = (self.row_count(), self.packed_links());
+        let start =
+            links.partition_point(|link| link.first_chunk::<KEY_BYTES>().is_some_and(|own| own < content));
         let rest = links.get(start..).unwrap_or_default();
-        let own = rest.iter().take_while(move |link| link.first_chunk::<KEY>() == Some(content));
+        let own = rest.iter().take_while(move |link| link.first_chunk::<KEY_BYTES>() == Some(content));
         own.map(Link::read).filter(move |link| (link.row as usize) < count)
     }
 }
 
+/// The header of a part's file.
 struct Header {
     version: u32,
     dimensions: u32,
     rows: u64,
     links: u64,
     model: [u8; 32],
-    body: [u8; SUM],
+    body: [u8; CHECKSUM_BYTES],
 }
 
 impl Header {
@@ -203,8 +211,8 @@ impl Header {
         bytes
     }
 
-    fn read(told: &[u8]) -> Option<Self> {
-        let (magic, rest) = told.split_first_chunk()?;
+    fn read(fields: &[u8]) -> Option<Self> {
+        let (magic, rest) = fields.split_first_chunk()?;
         let (version, rest) = rest.split_first_chunk()?;
         let (dimensions, rest) = rest.split_first_chunk()?;
         let (rows, rest) = rest.split_first_chunk()?;
@@ -226,12 +234,17 @@ impl Header {
         let dimensions = usize::try_from(self.dimensions).ok().filter(|count| *count <= MAX_DIMENSIONS)?;
         let rows = usize::try_from(self.rows).ok()?;
         let links = usize::try_from(self.links).ok()?;
-        let mut at = HEADER;
+        let mut at = HEADER_BYTES;
         let mut next = |count: usize, each: usize| {
             let end = at.checked_add(count.checked_mul(each)?)?;
             Some(std::mem::replace(&mut at, end)..end)
         };
-        Some([next(rows, KEY)?, next(rows, SCALE)?, next(rows, stride(dimensions))?, next(links, LINK)?])
+        Some([
+            next(rows, KEY_BYTES)?,
+            next(rows, SCALE_BYTES)?,
+            next(rows, row_bytes(dimensions))?,
+            next(links, LINK_BYTES)?,
+        ])
     }
 }
 
@@ -239,20 +252,20 @@ impl Header {
 pub(super) type RowVisitor<'a> = dyn FnMut(&TextKey, f32, &[u8]) -> std::io::Result<()> + 'a;
 
 /// A part to be written.
-pub(super) trait Contents {
+pub(super) trait PartContents {
     /// Number of dimensions.
     fn dimensions(&self) -> usize;
     /// Number of rows.
-    fn count(&self) -> usize;
+    fn row_count(&self) -> usize;
     /// Visits the rows in order.
-    fn each(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()>;
+    fn visit_rows(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()>;
     /// Sorted links.
     fn links(&self) -> &[Link];
 }
 
 /// Writes a part under another name, waits until it is on disk, and renames it: atomically.
 pub(super) fn write(
-    contents: &dyn Contents,
+    contents: &dyn PartContents,
     model: &[u8; 32],
     new: &Path,
     path: &Path,
@@ -260,19 +273,19 @@ pub(super) fn write(
     let put = || {
         let mut file = BufWriter::new(File::create(new)?);
         let mut hasher = blake3::Hasher::new();
-        file.write_all(&[0; HEADER])?;
+        file.write_all(&[0; HEADER_BYTES])?;
         let mut both = |bytes: &[u8]| {
             hasher.update(bytes);
             file.write_all(bytes)
         };
-        contents.each(&mut |key, _, _| both(key))?;
-        contents.each(&mut |_, scale, _| both(&scale.to_le_bytes()))?;
-        contents.each(&mut |_, _, row| both(row))?;
+        contents.visit_rows(&mut |key, _, _| both(key))?;
+        contents.visit_rows(&mut |_, scale, _| both(&scale.to_le_bytes()))?;
+        contents.visit_rows(&mut |_, _, row| both(row))?;
         contents.links().iter().try_for_each(|link| both(&link.bytes()))?;
         let head = Header {
-            version: VERSION,
+            version: FORMAT_VERSION,
             dimensions: u32::try_from(contents.dimensions()).unwrap_or(u32::MAX),
-            rows: contents.count() as u64,
+            rows: contents.row_count() as u64,
             links: contents.links().len() as u64,
             model: *model,
             body: *hasher.finalize().as_bytes(),

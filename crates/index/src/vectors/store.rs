@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::{HashMap, HashSet};
 use rustix::fs::FlockOperation;
 
-use super::part::{Contents, Link, RowVisitor, TextKey, VectorPart, key_of, write};
+use super::part::{Link, PartContents, RowVisitor, TextKey, VectorPart, key_of, write};
 use super::view::{View, embeddable_files};
 use super::{Embedder, quantise::Quantised};
 use crate::{IndexError, Snapshot};
 
-const DIRECTORY: &str = "vectors";
-const LOCK: &str = "lock";
-const PART: &str = "part-";
-const NEW: &str = "new";
+const DIRECTORY_NAME: &str = "vectors";
+const LOCK_FILE_NAME: &str = "lock";
+const PART_FILE_PREFIX: &str = "part-";
+const NEW_FILE_NAME: &str = "new";
 /// Number of parts of about one size that are merged into one.
 const MERGE_COUNT: usize = 8;
 /// Minimum bytes of parts that aren't merged while their content is used.
@@ -27,7 +27,7 @@ const MAX_MERGED_BYTES: u64 = 192 << 20;
 /// Bytes up to which parts count as the smallest size class.
 const SMALLEST_CLASS_BYTES: u64 = 64 << 10;
 /// Number of vectors of deleted texts that are kept in any case: another branch may need them.
-const SPARE: usize = 4_096;
+const MIN_KEPT_VECTORS: usize = 4_096;
 /// Maximum attempts to open while another process replaces parts.
 const MAX_ATTEMPTS: usize = 20;
 
@@ -66,7 +66,7 @@ impl Vectors {
     /// [`IndexError::Io`].
     pub fn open(index: &Path, embedder: &dyn Embedder) -> Result<Self, IndexError> {
         let mut vectors = Self {
-            directory: index.join(DIRECTORY),
+            directory: index.join(DIRECTORY_NAME),
             name: embedder.name().to_owned(),
             model: embedder.identity(),
             parts: Mutex::default(),
@@ -80,8 +80,8 @@ impl Vectors {
     ///
     /// # Errors
     /// [`IndexError::Io`].
-    pub fn forget(index: &Path) -> Result<(), IndexError> {
-        let directory = index.join(DIRECTORY);
+    pub fn remove_all(index: &Path) -> Result<(), IndexError> {
+        let directory = index.join(DIRECTORY_NAME);
         match std::fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(IndexError::io("removing", directory)(error))
@@ -102,7 +102,7 @@ impl Vectors {
         &self.name
     }
 
-    pub(super) fn model(&self) -> &[u8; 32] {
+    pub(super) fn model_identity(&self) -> &[u8; 32] {
         &self.model
     }
 
@@ -110,7 +110,7 @@ impl Vectors {
         Arc::clone(&self.parts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn show(&self, parts: Vec<Arc<VectorPart>>) {
+    fn set_parts(&self, parts: Vec<Arc<VectorPart>>) {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(parts);
     }
 
@@ -135,11 +135,11 @@ impl Vectors {
 
     fn load_once(&self) -> Result<Option<String>, IndexError> {
         let (mut parts, mut damaged) = (Vec::new(), None);
-        for path in self.files(|name| name.starts_with(&self.prefix()))? {
+        for path in self.list_files(|name| name.starts_with(&self.part_prefix()))? {
             match VectorPart::open(&path, &self.model) {
                 Ok(part) => parts.push(Arc::new(part)),
                 Err(error @ IndexError::Damaged { .. }) => {
-                    remove(&path)?;
+                    remove_file(&path)?;
                     damaged = Some(error.to_string());
                 }
                 Err(error) => return Err(error),
@@ -149,17 +149,17 @@ impl Vectors {
         // time, and the server's model was replaced in between.
         let dimensions = parts.last().map(|part: &Arc<VectorPart>| part.dimensions());
         parts.retain(|part| Some(part.dimensions()) == dimensions);
-        self.show(parts);
+        self.set_parts(parts);
         Ok(damaged)
     }
 
-    fn prefix(&self) -> String {
+    fn part_prefix(&self) -> String {
         let name = blake3::Hash::from_bytes(self.model).to_hex();
-        format!("{PART}{}-", name.get(..16).unwrap_or(&name))
+        format!("{PART_FILE_PREFIX}{}-", name.get(..16).unwrap_or(&name))
     }
 
     /// Returns the files of the directory with wanted names, by name: the oldest first.
-    fn files(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, IndexError> {
+    fn list_files(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, IndexError> {
         let entries = match std::fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -174,7 +174,7 @@ impl Vectors {
     /// Takes the right to write; `None` where another process has it.
     pub(super) fn lock(&self) -> Result<Option<File>, IndexError> {
         std::fs::create_dir_all(&self.directory).map_err(IndexError::io("making", &self.directory))?;
-        let path = self.directory.join(LOCK);
+        let path = self.directory.join(LOCK_FILE_NAME);
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(IndexError::io("opening", &path))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -185,24 +185,24 @@ impl Vectors {
     }
 
     /// Writes a part and shows it. The caller must hold the lock.
-    pub(super) fn add(&self, contents: &dyn Contents) -> Result<(), IndexError> {
-        let part = self.write(contents)?;
+    pub(super) fn add_part(&self, contents: &dyn PartContents) -> Result<(), IndexError> {
+        let part = self.write_part(contents)?;
         let mut parts = self.parts().to_vec();
         parts.push(part);
-        self.show(parts);
+        self.set_parts(parts);
         Ok(())
     }
 
-    fn write(&self, contents: &dyn Contents) -> Result<Arc<VectorPart>, IndexError> {
-        let prefix = self.prefix();
-        let last = self.files(|name| name.starts_with(&prefix))?.pop();
+    fn write_part(&self, contents: &dyn PartContents) -> Result<Arc<VectorPart>, IndexError> {
+        let prefix = self.part_prefix();
+        let last = self.list_files(|name| name.starts_with(&prefix))?.pop();
         let number = last.and_then(|path| {
             let name = path.file_name()?.to_string_lossy().into_owned();
             u64::from_str_radix(name.strip_prefix(&prefix)?, 16).ok()
         });
         let number = number.map_or(0, |number| number.saturating_add(1));
         let path = self.directory.join(format!("{prefix}{number:012x}"));
-        write(contents, &self.model, &self.directory.join(NEW), &path)?;
+        write(contents, &self.model, &self.directory.join(NEW_FILE_NAME), &path)?;
         VectorPart::open(&path, &self.model).map(Arc::new)
     }
 
@@ -214,7 +214,7 @@ impl Vectors {
     pub fn verify(&self) -> Result<(), IndexError> {
         for part in self.parts().iter() {
             if let Err(error) = part.verify() {
-                remove(part.path())?;
+                remove_file(part.path())?;
                 self.load()?;
                 return Err(error);
             }
@@ -235,9 +235,9 @@ impl Vectors {
         Stats {
             model: self.name.clone(),
             dimensions: self.dimensions(),
-            embedded: self.view(snapshot).chunks(),
+            embedded: self.view(snapshot).chunk_count(),
             chunks: embeddable_files(snapshot).map(|(_, file)| file.record.chunks as usize).sum(),
-            kept: parts.iter().map(|part| part.count()).sum(),
+            kept: parts.iter().map(|part| part.row_count()).sum(),
             bytes: parts.iter().map(|part| part.bytes()).sum(),
         }
     }
@@ -245,45 +245,41 @@ impl Vectors {
     /// Merges parts, drops vectors of deleted texts if they outnumber the others, and, once
     /// everything is embedded, other models' vectors. Returns the number of dropped vectors. The
     /// caller must hold the lock.
-    pub(super) fn merge_small_segments(
-        &self,
-        snapshot: &Snapshot,
-        complete: bool,
-    ) -> Result<usize, IndexError> {
+    pub(super) fn merge_small_parts(&self, snapshot: &Snapshot, complete: bool) -> Result<usize, IndexError> {
         let mut dropped = 0;
         let alive: HashSet<TextKey> =
             embeddable_files(snapshot).map(|(_, file)| key_of(&file.record.hash)).collect();
         let parts = self.parts();
-        let kept: usize = parts.iter().map(|part| part.count()).sum();
-        if kept > SPARE {
+        let kept: usize = parts.iter().map(|part| part.row_count()).sum();
+        if kept > MIN_KEPT_VECTORS {
             let living: usize = parts.iter().map(|part| living_rows(part, &alive)).sum();
-            if complete && kept - living > living.max(SPARE) {
+            if complete && kept - living > living.max(MIN_KEPT_VECTORS) {
                 let all: Vec<usize> = (0..parts.len()).collect();
-                let now = self.merge(&all, &|link| alive.contains(&link.content))?;
+                let now = self.merge_parts(&all, &|link| alive.contains(&link.content))?;
                 dropped = kept.saturating_sub(now);
             }
         }
-        while let Some(chosen) = choose(&self.parts()) {
-            self.merge(&chosen, &|_| true)?;
+        while let Some(chosen) = choose_parts_to_merge(&self.parts()) {
+            self.merge_parts(&chosen, &|_| true)?;
         }
-        let prefix = self.prefix();
-        let others = |name: &str| name.starts_with(PART) && !name.starts_with(&prefix);
-        for path in self.files(|name| name == NEW || complete && others(name))? {
-            remove(&path)?;
+        let prefix = self.part_prefix();
+        let others = |name: &str| name.starts_with(PART_FILE_PREFIX) && !name.starts_with(&prefix);
+        for path in self.list_files(|name| name == NEW_FILE_NAME || complete && others(name))? {
+            remove_file(&path)?;
         }
         Ok(dropped)
     }
 
     /// Replaces some parts by one with their wanted links and rows. Returns the number of its rows.
-    fn merge(&self, chosen: &[usize], wanted: &dyn Fn(&Link) -> bool) -> Result<usize, IndexError> {
+    fn merge_parts(&self, chosen: &[usize], wanted: &dyn Fn(&Link) -> bool) -> Result<usize, IndexError> {
         let parts = self.parts();
-        let merged = Merged::of(chosen.iter().filter_map(|at| parts.get(*at)).collect(), wanted);
+        let merged = MergedParts::merge(chosen.iter().filter_map(|at| parts.get(*at)).collect(), wanted);
         let rows = merged.rows.len();
-        let next = if rows > 0 { Some(self.write(&merged)?) } else { None };
+        let next = if rows > 0 { Some(self.write_part(&merged)?) } else { None };
         let rest = parts.iter().enumerate().filter(|(at, _)| !chosen.contains(at));
-        self.show(rest.map(|(_, part)| Arc::clone(part)).chain(next).collect());
+        self.set_parts(rest.map(|(_, part)| Arc::clone(part)).chain(next).collect());
         for part in chosen.iter().filter_map(|at| parts.get(*at)) {
-            remove(part.path())?;
+            remove_file(part.path())?;
         }
         Ok(rows)
     }
@@ -296,7 +292,7 @@ fn living_rows(part: &VectorPart, alive: &HashSet<TextKey>) -> usize {
 }
 
 /// Returns the parts that should be merged, if any.
-fn choose(parts: &[Arc<VectorPart>]) -> Option<Vec<usize>> {
+fn choose_parts_to_merge(parts: &[Arc<VectorPart>]) -> Option<Vec<usize>> {
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
     for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.bytes() < MAX_MERGED_BYTES) {
         tiers
@@ -307,7 +303,7 @@ fn choose(parts: &[Arc<VectorPart>]) -> Option<Vec<usize>> {
     tiers.into_values().find(|tier| tier.len() >= MERGE_COUNT)
 }
 
-fn remove(path: &Path) -> Result<(), IndexError> {
+fn remove_file(path: &Path) -> Result<(), IndexError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(IndexError::io("removing", path)(error)),
         _ => Ok(()),
@@ -315,14 +311,14 @@ fn remove(path: &Path) -> Result<(), IndexError> {
 }
 
 /// Rows of several parts, each text once.
-struct Merged<'a> {
+struct MergedParts<'a> {
     dimensions: usize,
     rows: Vec<(&'a VectorPart, u32)>,
     links: Vec<Link>,
 }
 
-impl<'a> Merged<'a> {
-    fn of(parts: Vec<&'a Arc<VectorPart>>, wanted: &dyn Fn(&Link) -> bool) -> Self {
+impl<'a> MergedParts<'a> {
+    fn merge(parts: Vec<&'a Arc<VectorPart>>, wanted: &dyn Fn(&Link) -> bool) -> Self {
         let mut merged = Self {
             dimensions: parts.first().map_or(0, |part| part.dimensions()),
             rows: Vec::new(),
@@ -345,16 +341,16 @@ impl<'a> Merged<'a> {
     }
 }
 
-impl Contents for Merged<'_> {
+impl PartContents for MergedParts<'_> {
     fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    fn count(&self) -> usize {
+    fn row_count(&self) -> usize {
         self.rows.len()
     }
 
-    fn each(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()> {
+    fn visit_rows(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()> {
         self.rows.iter().try_for_each(|(part, row)| {
             let key = part.keys().get(*row as usize).copied().unwrap_or_default();
             visit(&key, part.scale(*row), part.row(*row))
@@ -368,7 +364,7 @@ impl Contents for Merged<'_> {
 
 /// Vectors that aren't written yet.
 #[derive(Debug, Default)]
-pub(super) struct Fresh {
+pub(super) struct NewVectors {
     dimensions: usize,
     stride: usize,
     keys: Vec<TextKey>,
@@ -378,9 +374,9 @@ pub(super) struct Fresh {
     known: HashMap<TextKey, u32>,
 }
 
-impl Fresh {
+impl NewVectors {
     pub(super) fn new(dimensions: usize) -> Self {
-        Self { dimensions, stride: super::dot::stride(dimensions), ..Self::default() }
+        Self { dimensions, stride: super::dot::row_bytes(dimensions), ..Self::default() }
     }
 
     pub(super) fn row_of(&self, key: &TextKey) -> Option<u32> {
@@ -388,17 +384,17 @@ impl Fresh {
     }
 
     /// Adds a vector.
-    pub(super) fn add(&mut self, key: TextKey, vector: &Quantised) {
+    pub(super) fn add_row(&mut self, key: TextKey, vector: &Quantised) {
         let bytes = vector.values.iter().map(|value| value.cast_unsigned());
-        self.push(key, vector.scale, bytes);
+        self.push_row(key, vector.scale, bytes);
     }
 
     /// Copies a row from a part.
-    pub(super) fn copy(&mut self, key: TextKey, part: &VectorPart, row: u32) {
-        self.push(key, part.scale(row), part.row(row).iter().copied());
+    pub(super) fn copy_row(&mut self, key: TextKey, part: &VectorPart, row: u32) {
+        self.push_row(key, part.scale(row), part.row(row).iter().copied());
     }
 
-    fn push(&mut self, key: TextKey, scale: f32, row: impl Iterator<Item = u8>) {
+    fn push_row(&mut self, key: TextKey, scale: f32, row: impl Iterator<Item = u8>) {
         let at = self.keys.len() as u32;
         if self.known.contains_key(&key) {
             return;
@@ -410,7 +406,7 @@ impl Fresh {
         self.rows.resize(self.keys.len() * self.stride, 0);
     }
 
-    pub(super) fn link(&mut self, link: Link) {
+    pub(super) fn add_link(&mut self, link: Link) {
         self.links.push(link);
     }
 
@@ -423,22 +419,22 @@ impl Fresh {
     }
 
     /// Sorts the links.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn sort_links(&mut self) {
         self.links.sort_unstable();
         self.links.dedup_by_key(|link| (link.content, link.first_line, link.lines));
     }
 }
 
-impl Contents for Fresh {
+impl PartContents for NewVectors {
     fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    fn count(&self) -> usize {
+    fn row_count(&self) -> usize {
         self.keys.len()
     }
 
-    fn each(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()> {
+    fn visit_rows(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()> {
         let rows = self.rows.chunks_exact(self.stride.max(1));
         self.keys
             .iter()

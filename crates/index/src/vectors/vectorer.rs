@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, Similar, View, beginning, checked};
+use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, Similar, View, check_vectors, embedded_part};
 
 /// Maximum similar chunks of a query. Ranking by vectors beyond them is noise, and each costs a
 /// little.
-const MOST_LIKE: usize = 1_000;
+const MAX_SIMILAR_CHUNKS: usize = 1_000;
 
 /// A model that embeds queries, and its weight.
 #[derive(Clone)]
@@ -33,13 +33,13 @@ impl Vectorer {
     ///
     /// # Errors
     /// [`EmbedError`] where the query has no vector; the search goes on without.
-    pub fn similar(&self, view: &View, query: &str, stop: &AtomicBool) -> Result<Similar, EmbedError> {
-        if view.chunks() == 0 {
+    pub fn similar_chunks(&self, view: &View, query: &str, stop: &AtomicBool) -> Result<Similar, EmbedError> {
+        if view.chunk_count() == 0 {
             return Ok(Similar::default());
         }
         let deadline = Deadline { stop, until: Some(Instant::now() + self.timeout) };
-        let vectors = self.embedder.embed(&[beginning(query)], EmbeddingPurpose::Query, deadline)?;
-        let vectors = checked(self.embedder.name(), 1, self.embedder.dimensions(), vectors)?;
-        Ok(vectors.first().map(|vector| view.nearest(vector, MOST_LIKE)).unwrap_or_default())
+        let vectors = self.embedder.embed(&[embedded_part(query)], EmbeddingPurpose::Query, deadline)?;
+        let vectors = check_vectors(self.embedder.name(), 1, self.embedder.dimensions(), vectors)?;
+        Ok(vectors.first().map(|vector| view.nearest(vector, MAX_SIMILAR_CHUNKS)).unwrap_or_default())
     }
 }

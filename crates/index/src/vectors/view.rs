@@ -3,16 +3,16 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
-use super::dot::{dots, stride};
+use super::dot::{dot_products, row_bytes};
 use super::part::{VectorPart, key_of};
 use super::quantise::quantise;
 use crate::Snapshot;
 use crate::snapshot::FileView;
 
 /// Minimum rows for a second thread: starting one costs as much as comparing so many.
-const ROWS_OF_A_THREAD: usize = 50_000;
+const ROWS_PER_THREAD: usize = 50_000;
 /// Maximum threads. Memory is soon the limit.
-const MOST_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// Returns the files whose chunks should have vectors: hand-written ones.
 pub(super) fn embeddable_files(snapshot: &Snapshot) -> impl Iterator<Item = (u32, FileView<'_>)> {
@@ -67,7 +67,7 @@ impl View {
 
     /// Returns the number of chunks with a vector.
     #[must_use]
-    pub fn chunks(&self) -> usize {
+    pub fn chunk_count(&self) -> usize {
         self.rows.iter().map(Vec::len).sum()
     }
 
@@ -77,27 +77,27 @@ impl View {
     pub fn nearest(&self, vector: &[f32], most: usize) -> Similar {
         let query = quantise(vector);
         let mut padded = query.values;
-        padded.resize(stride(vector.len()), 0);
-        let mut found: Vec<(u32, f32)> = Vec::with_capacity(self.chunks());
+        padded.resize(row_bytes(vector.len()), 0);
+        let mut found: Vec<(u32, f32)> = Vec::with_capacity(self.chunk_count());
         for (part, rows) in self.parts.iter().zip(&self.rows) {
             if rows.is_empty() || part.dimensions() != vector.len() {
                 continue;
             }
-            let sums = compare(&padded, part.rows());
+            let sums = dot_products_with_rows(&padded, part.rows());
             #[allow(clippy::cast_precision_loss)]
             found.extend(rows.iter().map(|(chunk, row)| {
                 let sum = sums.get(*row as usize).copied().unwrap_or(0);
                 (*chunk, sum as f32 * part.scale(*row) * query.scale)
             }));
         }
-        Similar::best(found, most)
+        Similar::most_similar(found, most)
     }
 }
 
 impl Similar {
     /// Returns those chunks with the greatest cosines, `most` at most.
     #[must_use]
-    pub fn best(mut found: Vec<(u32, f32)>, most: usize) -> Self {
+    pub fn most_similar(mut found: Vec<(u32, f32)>, most: usize) -> Self {
         let floor = if found.len() > most {
             let (_, last, _) = found.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1));
             last.1.max(0.0)
@@ -113,20 +113,20 @@ impl Similar {
 }
 
 /// Computes the dot product with each row, on several threads where there are many.
-fn compare(query: &[i8], rows: &[u8]) -> Vec<i32> {
+fn dot_products_with_rows(query: &[i8], rows: &[u8]) -> Vec<i32> {
     let count = rows.len() / query.len().max(1);
     let mut sums = vec![0; count];
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = (count / ROWS_OF_A_THREAD).clamp(1, threads.min(MOST_THREADS));
+    let threads = (count / ROWS_PER_THREAD).clamp(1, threads.min(MAX_THREADS));
     let each = count.div_ceil(threads).max(1);
     let mut pieces = sums.chunks_mut(each).zip(rows.chunks(each.saturating_mul(query.len()).max(1)));
     let own = pieces.next();
     std::thread::scope(|scope| {
         for (sums, rows) in pieces {
-            scope.spawn(|| dots(query, rows, sums));
+            scope.spawn(|| dot_products(query, rows, sums));
         }
         if let Some((sums, rows)) = own {
-            dots(query, rows, sums);
+            dot_products(query, rows, sums);
         }
     });
     sums

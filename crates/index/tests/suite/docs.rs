@@ -155,6 +155,6 @@ fn links_follow_changes() {
     assert_eq!(naming(&snapshot, "", "Till"), ["docs/notes.adoc:3 Notes > Coins"]);
     // A name that only documentation mentions has no references in code.
     let mut used = 0;
-    snapshot.used("Till", |_, _| used += 1);
+    snapshot.visit_references("Till", |_, _| used += 1);
     assert_eq!(used, 0);
 }

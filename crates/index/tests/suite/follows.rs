@@ -102,7 +102,7 @@ fn a_single_file_can_be_updated() {
     assert_eq!((report.read, report.gone), (1, 0));
     let count = |name: &str| {
         let mut count = 0;
-        index.snapshot().defined(name, |_| count += 1);
+        index.snapshot().visit_definitions(name, |_| count += 1);
         count
     };
     assert_eq!([count("alpha"), count("parse"), count("beta"), count("close")], [0, 1, 1, 0]);
@@ -123,7 +123,7 @@ fn a_text_only_index_can_be_completed() {
     assert_eq!(index.refresh_text(&source, options()).unwrap().read, 30);
     let first = index.snapshot();
     let mut found = 0;
-    first.chunks_with("alpha", |_, _| found += 1);
+    first.visit_chunks_with_term("alpha", |_, _| found += 1);
     assert!(first.is_partial() && found >= 30 && first.totals().symbols == 0, "{found}");
     // A text-only analysis isn't repeated as such, and isn't taken for a complete one.
     assert_eq!(index.refresh_text(&source, options()).unwrap().read, 0);
@@ -175,7 +175,7 @@ fn a_change_right_after_reading_is_noticed() {
         put(&tree, "a.rs", format!("fn a{}() {{}}\n", char::from(b'a' + round)));
         refresh(&index, &tree);
         let mut found = 0;
-        index.snapshot().defined(&format!("a{}", char::from(b'a' + round)), |_| found += 1);
+        index.snapshot().visit_definitions(&format!("a{}", char::from(b'a' + round)), |_| found += 1);
         assert_eq!(found, 1, "round {round}");
     }
 }

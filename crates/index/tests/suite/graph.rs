@@ -214,7 +214,7 @@ fn only_affected_files_are_resolved_again() {
     put(&tree, "src/absent.py", "def something_rare():\n    pass\n");
     let (_, graph) = follow(&open(kept.path()));
     assert!(graph.update_stats().resolved <= 4, "{:?}", graph.update_stats());
-    let user = graph.find("src/user.py").unwrap();
+    let user = graph.find_file("src/user.py").unwrap();
     assert_eq!(paths(&graph, graph.edges(user).iter().map(|edge| edge.to)), ["src/absent.py"]);
     // Nothing changed: the same graph.
     let snapshot = project.index().snapshot();
@@ -238,16 +238,16 @@ fn names_make_edges_where_imports_say_nothing() {
         ("web/x.ts", "export function other() { return ShopKeeper; }\n"),
     ]);
     let to = |path: &str| {
-        let edges = graph.edges(graph.find(path).unwrap()).iter();
+        let edges = graph.edges(graph.find_file(path).unwrap()).iter();
         edges.filter(|edge| edge.is_dependency()).map(|edge| graph.path(edge.to)).collect::<Vec<_>>()
     };
     assert_eq!(to("pkg/a.go"), ["pkg/b.go"]);
     assert_eq!(to("app/main.py"), ["lib/__init__.py", "lib/shop.py"]);
     assert!(to("web/x.ts").is_empty());
-    let (main, shop) = (graph.find("app/main.py").unwrap(), graph.find("lib/shop.py").unwrap());
+    let (main, shop) = (graph.find_file("app/main.py").unwrap(), graph.find_file("lib/shop.py").unwrap());
     let edge = graph.edge(main, shop).unwrap();
     assert_eq!((edge.line, edge.names), (0, journeyman_index::graph::MIN_NAMES_WEIGHT));
-    assert!(graph.names(&snapshot, main, shop).contains(&"ShopKeeper".to_owned()));
+    assert!(graph.shared_names(&snapshot, main, shop).contains(&"ShopKeeper".to_owned()));
 }
 
 fn chain() -> (tempfile::TempDir, Arc<Snapshot>, Arc<Graph>) {
@@ -267,7 +267,7 @@ fn chain() -> (tempfile::TempDir, Arc<Snapshot>, Arc<Graph>) {
 #[test]
 fn neighbours_are_ordered_by_distance() {
     let (_kept, _, graph) = chain();
-    let mid = graph.find("src/mid.py").unwrap();
+    let mid = graph.find_file("src/mid.py").unwrap();
     let told = |direction, depth| {
         let reach = graph.neighbours(&[mid], direction, depth);
         reach.files.iter().map(|found| (graph.path(found.file), found.distance)).collect::<Vec<_>>()
@@ -277,28 +277,31 @@ fn neighbours_are_ordered_by_distance() {
     assert_eq!(told(Direction::Dependents, 2), [("src/top.py", 1), ("tests/test_top.py", 2)]);
     assert_eq!(told(Direction::Both, 1), [("src/core.py", 1), ("src/top.py", 1)]);
     assert_eq!(told(Direction::Both, 0), []);
-    let made = graph.find("src/self_made.py").unwrap();
+    let made = graph.find_file("src/self_made.py").unwrap();
     assert_eq!(graph.packages(made).collect::<Vec<_>>(), ["numpy", "requests"]);
 }
 
 #[test]
 fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
     let (_kept, snapshot, graph) = chain();
-    let core = graph.find("src/core.py").unwrap();
-    let reach = graph.impact(&snapshot, &[Changed::from(core)], u32::MAX);
+    let core = graph.find_file("src/core.py").unwrap();
+    let reach = graph.find_impact(&snapshot, &[Changed::from(core)], u32::MAX);
     assert_eq!(
         paths(&graph, reach.files.iter().map(|found| found.file)),
         ["src/mid.py", "src/top.py", "tests/test_top.py"]
     );
-    let test = graph.find("tests/test_top.py").unwrap();
+    let test = graph.find_file("tests/test_top.py").unwrap();
     assert_eq!(
-        paths(&graph, reach.way(test)),
+        paths(&graph, reach.path_to(test)),
         ["src/core.py", "src/mid.py", "src/top.py", "tests/test_top.py"]
     );
-    assert_eq!(paths(&graph, graph.tests(&[core], &reach)), ["tests/test_top.py"]);
-    let none = graph.find("tests/test_none.py").unwrap();
+    assert_eq!(paths(&graph, graph.affected_tests(&[core], &reach)), ["tests/test_top.py"]);
+    let none = graph.find_file("tests/test_none.py").unwrap();
     assert_eq!(
-        paths(&graph, graph.tests(&[none], &graph.impact(&snapshot, &[Changed::from(none)], 5))),
+        paths(
+            &graph,
+            graph.affected_tests(&[none], &graph.find_impact(&snapshot, &[Changed::from(none)], 5))
+        ),
         ["tests/test_none.py"]
     );
 }
@@ -306,13 +309,13 @@ fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
 #[test]
 fn ways_and_cycles() {
     let (_kept, _, graph) = chain();
-    let file = |path: &str| graph.find(path).unwrap();
-    let way = graph.way(file("tests/test_top.py"), file("src/ring_c.py")).unwrap();
+    let file = |path: &str| graph.find_file(path).unwrap();
+    let way = graph.shortest_path(file("tests/test_top.py"), file("src/ring_c.py")).unwrap();
     assert_eq!(
         paths(&graph, way),
         ["tests/test_top.py", "src/top.py", "src/ring_a.py", "src/ring_b.py", "src/ring_c.py"]
     );
-    assert_eq!(graph.way(file("src/core.py"), file("src/top.py")), None);
+    assert_eq!(graph.shortest_path(file("src/core.py"), file("src/top.py")), None);
     let cycles = graph.cycles();
     assert_eq!(cycles.len(), 1);
     assert_eq!(paths(&graph, cycles[0].files.clone()), ["src/ring_a.py", "src/ring_b.py", "src/ring_c.py"]);
@@ -332,8 +335,8 @@ fn a_declared_module_makes_no_cycle() {
         ("src/two.rs", "pub struct Two;\n"),
     ]);
     assert_eq!(graph.cycles(), []);
-    let two = graph.find("src/two.rs").unwrap();
-    let reach = graph.impact(&snapshot, &[Changed::from(two)], 1);
+    let two = graph.find_file("src/two.rs").unwrap();
+    let reach = graph.find_impact(&snapshot, &[Changed::from(two)], 1);
     assert_eq!(paths(&graph, reach.files.iter().map(|found| found.file)), ["src/one.rs"]);
 }
 
@@ -347,11 +350,11 @@ fn files_with_many_dependents_rank_highest() {
     let ranks = graph.ranks(&[]);
     assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     assert!(best(ranks).starts_with("src/ring_"));
-    let mid = graph.find("src/mid.py").unwrap();
+    let mid = graph.find_file("src/mid.py").unwrap();
     let ranks = graph.ranks(&[(mid, 1.0)]);
-    assert!(ranks[graph.find("src/core.py").unwrap() as usize] > 0.2);
-    assert!(ranks[graph.find("src/ring_a.py").unwrap() as usize] < 1e-9);
-    let near = graph.near(mid);
+    assert!(ranks[graph.find_file("src/core.py").unwrap() as usize] > 0.2);
+    assert!(ranks[graph.find_file("src/ring_a.py").unwrap() as usize] < 1e-9);
+    let near = graph.nearby_files(mid);
     let near: Vec<(String, u32)> = near
         .iter()
         .map(|(file, steps)| (snapshot.file(*file).unwrap().path().unwrap().to_string(), *steps))

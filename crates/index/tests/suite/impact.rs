@@ -29,8 +29,8 @@ impl Tree {
 
     /// Returns the files that a change of a file affects, by path.
     fn affected(&self, path: &str) -> Vec<&str> {
-        let file = self.graph.find(path).unwrap();
-        let reach = self.graph.impact(&self.snapshot, &[Changed::from(file)], u32::MAX);
+        let file = self.graph.find_file(path).unwrap();
+        let reach = self.graph.find_impact(&self.snapshot, &[Changed::from(file)], u32::MAX);
         let mut paths: Vec<&str> = reach.files.iter().map(|found| self.graph.path(found.file)).collect();
         paths.sort_unstable();
         paths
@@ -43,9 +43,9 @@ impl Tree {
     }
 
     fn affected_by(&self, path: &str, part: ChangedPart) -> Vec<&str> {
-        let file = self.graph.find(path).unwrap();
+        let file = self.graph.find_file(path).unwrap();
         let changed = [Changed { file, part: Some(part) }];
-        let reach = self.graph.impact(&self.snapshot, &changed, u32::MAX);
+        let reach = self.graph.find_impact(&self.snapshot, &changed, u32::MAX);
         let mut paths: Vec<&str> = reach.files.iter().map(|found| self.graph.path(found.file)).collect();
         paths.sort_unstable();
         paths
@@ -118,14 +118,14 @@ fn ways_lead_through_re_exports() {
         ("app/tax.ts", "import { tax_of } from '../lib/index';\ntax_of();\n"),
     ]);
     assert_eq!(tree.affected("lib/a.ts"), ["app/sum.ts", "lib/inner.ts"]);
-    let (graph, file) = (&tree.graph, |path: &str| tree.graph.find(path).unwrap());
-    let reach = graph.impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], u32::MAX);
-    let way: Vec<&str> = reach.way(file("app/sum.ts")).into_iter().map(|file| graph.path(file)).collect();
+    let (graph, file) = (&tree.graph, |path: &str| tree.graph.find_file(path).unwrap());
+    let reach = graph.find_impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], u32::MAX);
+    let way: Vec<&str> = reach.path_to(file("app/sum.ts")).into_iter().map(|file| graph.path(file)).collect();
     assert_eq!(way, ["lib/a.ts", "lib/inner.ts", "lib/index.ts", "app/sum.ts"]);
     // Steps count, whatever is on the way.
-    let near = graph.impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], 2);
+    let near = graph.find_impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], 2);
     assert_eq!(near.files.len(), 1);
-    assert!(graph.depending(&[file("lib/a.ts")], u32::MAX).files.len() > reach.files.len());
+    assert!(graph.dependents(&[file("lib/a.ts")], u32::MAX).files.len() > reach.files.len());
 }
 
 #[test]
@@ -194,14 +194,15 @@ fn dependents_of_deleted_files_are_found() {
     ]);
     assert_eq!(graph.len(), tree.graph.len() + 3);
     let of = |path: &str| {
-        let reach = graph.impact(&tree.snapshot, &[Changed::from(graph.find(path).unwrap())], u32::MAX);
+        let reach =
+            graph.find_impact(&tree.snapshot, &[Changed::from(graph.find_file(path).unwrap())], u32::MAX);
         reach.files.iter().map(|found| graph.path(found.file).to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(of("src/lost.py"), ["src/user.py", "src/other.py", "src/top.py"]);
     assert_eq!(of("pkg/total.go"), ["pkg/a.go"]);
     assert_eq!(of("src/unneeded.py"), [""; 0]);
     assert_eq!(of("src/user.py"), ["src/other.py", "src/top.py"]);
-    let (user, lost) = (graph.find("src/user.py").unwrap(), graph.find("src/lost.py").unwrap());
+    let (user, lost) = (graph.find_file("src/user.py").unwrap(), graph.find_file("src/lost.py").unwrap());
     assert_eq!(graph.edge(user, lost).unwrap().line, 1);
 }
 

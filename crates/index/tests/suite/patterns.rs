@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{put, refresh};
 use journeyman_index::Index;
-use journeyman_index::pattern::candidates;
+use journeyman_index::pattern::candidate_files;
 use proptest::prelude::*;
 use regex::bytes::RegexBuilder;
 
@@ -25,7 +25,7 @@ proptest! {
         refresh(&index, &tree);
         let snapshot = index.snapshot();
         for pattern in patterns {
-            let found = candidates(&snapshot, &pattern, insensitive).unwrap();
+            let found = candidate_files(&snapshot, &pattern, insensitive).unwrap();
             let found: Vec<String> =
                 found.files.iter().map(|file| snapshot.file(*file).unwrap().path().unwrap().to_string()).collect();
             let regex = RegexBuilder::new(&pattern).case_insensitive(insensitive).build().unwrap();

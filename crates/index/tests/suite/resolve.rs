@@ -471,7 +471,7 @@ proptest! {
             let edges = resolve_imports(&path, *language, std::slice::from_ref(&import), &paths, &settings);
             prop_assert_eq!(edges.meant.len(), 1);
             for file in edges.files() {
-                prop_assert!(file != path && journeyman_index::graph::resolve::Paths::has(&paths, file));
+                prop_assert!(file != path && journeyman_index::graph::resolve::Paths::has_file(&paths, file));
             }
         }
     }

@@ -31,7 +31,7 @@ fn tree(order: impl IntoIterator<Item = usize>) -> MemoryCorpus {
     let (mut analyst, mut memory) = (Analyser::new(), MemoryCorpus::new());
     for place in order {
         let (path, text) = FILES[place];
-        memory.add(analyst.analyse(&RelPath::parse(path).unwrap(), Stamp::default(), text.as_bytes()));
+        memory.add_file(analyst.analyse(&RelPath::parse(path).unwrap(), Stamp::default(), text.as_bytes()));
     }
     memory
 }
@@ -118,8 +118,8 @@ fn exact_names_come_before_similar_ones() {
     let names =
         ["compactorStyle", "reparse", "purse", "PARSE", "parse", "parse_all", "explainersNode", "put_arse"];
     let text: String = names.iter().map(|name| format!("def {name}():\n    pass\n\n")).collect();
-    memory.add(analyst.analyse(&RelPath::parse("src/a.py").unwrap(), Stamp::default(), text.as_bytes()));
-    let found = journeyman_index::query::definitions(&memory, "parse", 20);
+    memory.add_file(analyst.analyse(&RelPath::parse("src/a.py").unwrap(), Stamp::default(), text.as_bytes()));
+    let found = journeyman_index::query::find_definitions(&memory, "parse", 20);
     let found: Vec<(Match, &str)> = found.iter().map(|one| (one.matched, one.name.as_str())).collect();
     assert_eq!(
         found,

@@ -175,12 +175,13 @@ fn hostile_files_are_bounded() {
     let snapshot = index.snapshot();
     let mut found = Vec::new();
     for word in ["alpha", "beta"] {
-        snapshot.defined(word, |symbol| found.push(snapshot.symbol(symbol).unwrap().1.name.to_owned()));
+        snapshot
+            .visit_definitions(word, |symbol| found.push(snapshot.symbol(symbol).unwrap().1.name.to_owned()));
     }
     assert_eq!(found, ["alpha", "beta"]);
     let mut hits = 0;
     for word in ["wide", "name", "caf"] {
-        snapshot.chunks_with(word, |_, _| hits += 1);
+        snapshot.visit_chunks_with_term(word, |_, _| hits += 1);
     }
     assert_eq!(hits, 3);
 }

@@ -67,11 +67,11 @@ impl Embedder for Words {
         None
     }
 
-    fn batch(&self) -> usize {
+    fn batch_size(&self) -> usize {
         4
     }
 
-    fn concurrency(&self) -> usize {
+    fn max_concurrency(&self) -> usize {
         2
     }
 
@@ -124,7 +124,7 @@ impl House {
             redactor: &redactor,
         };
         let source = WorkTree::new(&self.tree(), 1);
-        self.open(embedder).follow(&self.index.snapshot(), &source, embedder, options).unwrap()
+        self.open(embedder).embed_snapshot(&self.index.snapshot(), &source, embedder, options).unwrap()
     }
 
     fn follow(&self, embedder: &dyn Embedder) -> EmbeddingReport {
@@ -266,7 +266,7 @@ fn an_updated_index_finds_the_same_as_a_new_one() {
                     std::fs::remove_file(path).unwrap();
                 }
             }
-            Vectors::forget(other.index.directory()).unwrap();
+            Vectors::remove_all(other.index.directory()).unwrap();
             other.follow(&words);
             let asked = block("w7") + &block("w9");
             assert_eq!(house.nearest(&words, &asked), other.nearest(&words, &asked));
@@ -378,7 +378,7 @@ fn a_replaced_model_is_noticed() {
     assert!(matches!(told, EmbedError::Dimensions { expected: DIMENSIONS, got: 30, .. }), "{told}");
     assert!(told.to_string().contains("--rebuild"));
     assert_eq!(house.nearest(&Words::new(), "apple").len(), 4, "what there was is still there");
-    Vectors::forget(house.index.directory()).unwrap();
+    Vectors::remove_all(house.index.directory()).unwrap();
     assert_eq!(house.follow(&Words { dimensions: 30, ..Words::new() }).embedded, 4);
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{everything, put, refresh};
 use journeyman_index::store::Options;
-use journeyman_index::watch::{WatchEvent, follow};
+use journeyman_index::watch::{WatchEvent, follow_project};
 use journeyman_index::{Index, Project};
 
 /// Far longer than anything should take; a machine under load is slow.
@@ -51,7 +51,7 @@ impl Followed {
                 };
                 sender.send(said).ok();
             };
-            follow(&project, options, &mut tell).unwrap();
+            follow_project(&project, options, &mut tell).unwrap();
         });
         let mut followed = Self { kept, stop, thread: Some(thread), told, so_far: Vec::new() };
         followed.wait_for_event("refreshed: the beginning");

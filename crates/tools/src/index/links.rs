@@ -68,11 +68,11 @@ impl Links {
         }
         let Some(graph) = self.graph(project, snapshot) else { return Vec::new() };
         let mut near: BTreeMap<u32, u32> = BTreeMap::new();
-        for file in files.iter().filter_map(|file| graph.find(file.as_str()?)) {
-            for (file, steps) in graph.near_nodes(file) {
+        for file in files.iter().filter_map(|file| graph.find_file(file.as_str()?)) {
+            for (file, steps) in graph.nearby_nodes(file) {
                 // The graph may be of an earlier snapshot: its files are known by their paths.
                 let found = RelPath::parse(graph.path(file).as_bytes()).ok();
-                let Some(number) = found.and_then(|path| snapshot.find(&path)) else { continue };
+                let Some(number) = found.and_then(|path| snapshot.find_file(&path)) else { continue };
                 let known = near.entry(number).or_insert(steps);
                 *known = steps.min(*known);
             }

@@ -75,7 +75,7 @@ impl VectorSearch {
             *view = Some((Arc::clone(snapshot), vectors.view(snapshot)));
         }
         let Some((_, view)) = view else { return (None, None) };
-        match model.similar(view, &redactor.redact(query), &AtomicBool::new(false)) {
+        match model.similar_chunks(view, &redactor.redact(query), &AtomicBool::new(false)) {
             Ok(similar) => {
                 *failed = None;
                 (Some((similar, model.weight)), None)

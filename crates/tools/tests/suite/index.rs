@@ -25,7 +25,7 @@ fn paths(snapshot: &Snapshot) -> Vec<String> {
 
 fn defines(snapshot: &Snapshot, name: &str) -> usize {
     let mut count = 0;
-    snapshot.defined(name, |_| count += 1);
+    snapshot.visit_definitions(name, |_| count += 1);
     count
 }
 

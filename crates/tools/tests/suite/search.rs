@@ -188,7 +188,7 @@ fn secrets_are_neither_indexed_nor_shown() {
     let snapshot = bench.context.index.snapshot(&bench.context.cancel).unwrap().snapshot;
     let mut kept = 0;
     for word in [token.to_lowercase().as_str(), "hunter2hunter2", "hunter2"] {
-        snapshot.chunks_with(word, |_, _| kept += 1);
+        snapshot.visit_chunks_with_term(word, |_, _| kept += 1);
     }
     assert_eq!(kept, 0);
     for entry in std::fs::read_dir(bench.context.workspace.state_dir().join("index")).unwrap() {

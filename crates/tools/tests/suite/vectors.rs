@@ -39,7 +39,7 @@ impl Embedder for Letters {
         Some(NUMBERS)
     }
 
-    fn batch(&self) -> usize {
+    fn batch_size(&self) -> usize {
         8
     }
 
@@ -83,7 +83,7 @@ fn shop(model: &Arc<Letters>) -> Bench {
     let redactor = asked.project.index().redactor();
     let options =
         EmbeddingOptions { threads: NonZero::<usize>::MIN, progress: &|_| {}, stop: &stop, redactor };
-    let report = vectors.follow(&asked.snapshot, asked.project.source(), &**model, options).unwrap();
+    let report = vectors.embed_snapshot(&asked.snapshot, asked.project.source(), &**model, options).unwrap();
     assert_eq!((report.embedded, report.failed), (2, None));
     bench
 }

@@ -90,7 +90,7 @@ impl ChangedPart {
                     && role_of_kind(symbol.kind).is_some_and(|role| role != NameRole::Extended)
             });
             let Some(symbol) = innermost else {
-                self.gone.extend(before.imported_at(*line)?);
+                self.gone.extend(before.names_imported_at(*line)?);
                 continue;
             };
             if let Some(line) = now.get(&symbol.path()) {
@@ -130,7 +130,7 @@ impl<'a> ImportsBefore<'a> {
 
     /// Returns the names that a lost line imported and nothing imports any more. `None` if it
     /// imported something without a name, or under an alias.
-    fn imported_at(&self, line: u32) -> Option<Vec<String>> {
+    fn names_imported_at(&self, line: u32) -> Option<Vec<String>> {
         let behind = self.imports.partition_point(|import| import.line <= line);
         let import = self.imports.get(behind.checked_sub(1)?)?;
         // A listed name is at its first use from there on.

@@ -53,7 +53,7 @@ impl Viewers {
 
     /// Returns the files that re-export the names to a file, one after the other, the nearest to it
     /// first.
-    pub(super) fn reexport_way(&self, file: u32) -> impl Iterator<Item = u32> {
+    pub(super) fn reexport_path(&self, file: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(self.seen_through(file).flatten(), |hub| self.seen_through(*hub).flatten())
     }
 }
@@ -79,7 +79,7 @@ pub(super) struct NameUses {
 
 impl NameUses {
     /// Returns the lines in which a file uses it.
-    pub(super) fn lines_in(&self, file: u32) -> &[u32] {
+    pub(super) fn use_lines(&self, file: u32) -> &[u32] {
         let at = self.users.binary_search_by_key(&file, |(user, _)| *user).ok();
         at.and_then(|at| self.users.get(at)).map(|(_, lines)| lines.as_slice()).unwrap_or_default()
     }
@@ -157,7 +157,7 @@ impl<'a> ImpactCache<'a> {
         let view = node.and_then(|node| self.snapshot.file(node.file));
         let symbols = view
             .filter(|view| view.record.content == Content::Text)
-            .and_then(|view| Symbols::of(&view, MAX_SYMBOLS))
+            .and_then(|view| Symbols::read_symbols(&view, MAX_SYMBOLS))
             .map(Rc::new);
         self.symbols.insert(file, symbols.clone());
         symbols
@@ -173,7 +173,7 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns true if an import on a line brings in something without a name.
-    pub(super) fn brings_unnamed(&mut self, file: u32, line: u32) -> bool {
+    pub(super) fn imports_unnamed_items(&mut self, file: u32, line: u32) -> bool {
         let imports = self.imports_of(file);
         imports
             .iter()
@@ -181,12 +181,12 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns true if a file imports all names of another one.
-    pub(super) fn brings_all(&mut self, file: u32) -> bool {
+    pub(super) fn imports_all_names(&mut self, file: u32) -> bool {
         self.imports_of(file).iter().any(imports_everything)
     }
 
     /// Returns those of a name's lines in a file that only import it.
-    pub(super) fn imported_at(&mut self, file: u32, name: &str, lines: &[u32]) -> Vec<u32> {
+    pub(super) fn import_lines_of_name(&mut self, file: u32, name: &str, lines: &[u32]) -> Vec<u32> {
         let (imports, ends) = (self.imports_of(file), self.import_end_lines(file));
         let lists = |import: &Import| {
             import.names.iter().any(|listed| listed == name)
@@ -212,7 +212,7 @@ impl<'a> ImpactCache<'a> {
             let mut end = import.line;
             for name in import.names.iter() {
                 let named = self.definers_and_users(name);
-                let lines = named.lines_in(file);
+                let lines = named.use_lines(file);
                 let first = lines.iter().copied().find(|line| *line >= import.line);
                 end = end.max(first.filter(|line| *line <= farthest).unwrap_or(0));
             }
@@ -233,7 +233,7 @@ impl<'a> ImpactCache<'a> {
         if let Some(symbols) = self.symbols_of(file) {
             for (own, symbol) in symbols.iter() {
                 if role_of_kind(symbol.kind).is_some_and(|role| role != NameRole::Member)
-                    && symbols.is_own(own)
+                    && symbols.is_usable(own)
                 {
                     names.insert(symbol.name.clone());
                 }
@@ -273,7 +273,7 @@ impl<'a> ImpactCache<'a> {
         let (graph, family) = (self.graph, self.family_of(file));
         let mut seen = Viewers::default();
         let mut level: Vec<u32> = Vec::new();
-        for edge in graph.back(file).iter().filter(|edge| edge.is_dependency()) {
+        for edge in graph.reverse_edges(file).iter().filter(|edge| edge.is_dependency()) {
             seen.by.insert(edge.to, None);
             if edge.line > 0 && self.reexports_from(edge.to, file) {
                 level.push(edge.to);
@@ -355,7 +355,7 @@ impl<'a> ImpactCache<'a> {
     /// Returns the files that define a name.
     fn definers_of(&mut self, name: &str) -> Vec<u32> {
         let mut places: Vec<(u32, u32)> = Vec::new();
-        self.snapshot.defined(name, |symbol| {
+        self.snapshot.visit_definitions(name, |symbol| {
             if let Some((file, own)) = self.snapshot.place_of_symbol(symbol)
                 && let Some(node) = self.nodes.get(file as usize).filter(|node| **node != u32::MAX)
             {
@@ -383,7 +383,7 @@ impl<'a> ImpactCache<'a> {
     /// Returns the files that use a name, by path.
     fn users_of(&self, name: &str) -> Vec<(u32, Vec<u32>)> {
         let mut uses: Vec<(u32, Vec<u32>)> = Vec::new();
-        self.snapshot.used(name, |file, line| {
+        self.snapshot.visit_references(name, |file, line| {
             let node = self.nodes.get(file as usize).copied().unwrap_or(u32::MAX);
             if node == u32::MAX {
                 return;
@@ -478,7 +478,7 @@ impl<'a> ImpactCache<'a> {
             if !named.definers.is_empty() {
                 continue;
             }
-            let lines = named.lines_in(file);
+            let lines = named.use_lines(file);
             let stands = |(import, end): &(&Import, &u32)| {
                 lines.iter().any(|line| import.line <= *line && line <= *end)
             };

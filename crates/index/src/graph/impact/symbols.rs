@@ -28,7 +28,7 @@ pub(super) struct Symbols {
 
 impl Symbols {
     /// Reads the symbols of a file; `None` if there are more than `most`.
-    pub(super) fn of(view: &FileView<'_>, most: u32) -> Option<Self> {
+    pub(super) fn read_symbols(view: &FileView<'_>, most: u32) -> Option<Self> {
         let record = &view.record;
         if record.symbols > most {
             return None;
@@ -60,7 +60,7 @@ impl Symbols {
 
     /// Returns the innermost symbol at a line that other files can use; `None` at file level, or in
     /// a module.
-    pub(super) fn at(&self, line: u32) -> Option<u32> {
+    pub(super) fn symbol_at(&self, line: u32) -> Option<u32> {
         // Sorted by their first lines, outer ones first.
         let behind = self.all.partition_point(|symbol| symbol.first <= line);
         let before = self.all.get(..behind).unwrap_or_default();
@@ -91,17 +91,17 @@ impl Symbols {
     }
 
     /// Returns true if any symbol is usable from other files.
-    pub(super) fn has_own(&self) -> bool {
-        (0..self.all.len() as u32).any(|own| self.is_own(own))
+    pub(super) fn has_usable_symbols(&self) -> bool {
+        (0..self.all.len() as u32).any(|own| self.is_usable(own))
     }
 
     /// Returns true if a symbol is usable from other files.
-    pub(super) fn is_own(&self, own: u32) -> bool {
+    pub(super) fn is_usable(&self, own: u32) -> bool {
         self.enclosing_function(own) == Some(own)
     }
 
     /// Returns the type of a member, by its number if that encloses it, and by name.
-    pub(super) fn owner(&self, own: u32) -> Option<(Option<u32>, &str)> {
+    pub(super) fn owner_of(&self, own: u32) -> Option<(Option<u32>, &str)> {
         let symbol = self.get(own)?;
         if let Some(outer) = &symbol.outer {
             return Some((None, outer));
@@ -123,7 +123,7 @@ impl Symbols {
     pub(super) fn members(&self, own: u32) -> Vec<u32> {
         let Some(name) = self.get(own).map(|symbol| symbol.name.as_str()) else { return Vec::new() };
         let is_member =
-            |member: &u32| self.owner(*member).is_some_and(|(at, outer)| at == Some(own) || outer == name);
+            |member: &u32| self.owner_of(*member).is_some_and(|(at, outer)| at == Some(own) || outer == name);
         (0..self.all.len() as u32).filter(is_member).collect()
     }
 }

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The paths of a project, without a leading `/`.
 pub trait Paths {
     /// Returns true if there is such a file.
-    fn has(&self, path: &str) -> bool;
+    fn has_file(&self, path: &str) -> bool;
     /// Returns true if a folder has files at any depth.
-    fn any_beneath(&self, folder: &str) -> bool;
+    fn has_files_beneath(&self, folder: &str) -> bool;
     /// Calls `visit` with each file right in a folder; the root is empty.
-    fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str));
+    fn visit_files_in(&self, folder: &str, visit: &mut dyn FnMut(&str));
     /// Calls `visit` with each file of a name.
-    fn named(&self, name: &str, visit: &mut dyn FnMut(&str));
+    fn visit_files_named(&self, name: &str, visit: &mut dyn FnMut(&str));
     /// Calls `visit` with each folder of a name that has files right in it.
-    fn folders(&self, name: &str, visit: &mut dyn FnMut(&str));
+    fn visit_folders_named(&self, name: &str, visit: &mut dyn FnMut(&str));
 }
 
 /// The key of a looked-up place: a stable number that may be stored.
@@ -112,26 +112,26 @@ fn join_name(folder: &str, name: &str) -> String {
 }
 
 impl Paths for PathSet {
-    fn has(&self, path: &str) -> bool {
+    fn has_file(&self, path: &str) -> bool {
         self.folders.get(super::parent(path)).is_some_and(|names| names.contains(super::last(path)))
     }
 
-    fn any_beneath(&self, folder: &str) -> bool {
+    fn has_files_beneath(&self, folder: &str) -> bool {
         let first = format!("{folder}/");
         let deeper =
             || self.folders.range(first.clone()..).next().is_some_and(|(path, _)| path.starts_with(&first));
         folder.is_empty() || self.folders.contains_key(folder) || deeper()
     }
 
-    fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str)) {
+    fn visit_files_in(&self, folder: &str, visit: &mut dyn FnMut(&str)) {
         self.folders.get(folder).into_iter().flatten().for_each(|name| visit(&join_name(folder, name)));
     }
 
-    fn named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
+    fn visit_files_named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
         self.names.get(name).into_iter().flatten().for_each(|folder| visit(&join_name(folder, name)));
     }
 
-    fn folders(&self, name: &str, visit: &mut dyn FnMut(&str)) {
+    fn visit_folders_named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
         self.folder_names.get(name).into_iter().flatten().for_each(|folder| visit(folder));
     }
 }

@@ -69,7 +69,7 @@ impl FileResolver<'_> {
     fn files_of_module(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
         let Some(folder) = join_path(root, &parts.join("/")) else { return Vec::new() };
         let mut files = Vec::new();
-        let there = names.is_empty() || self.any_beneath(&folder);
+        let there = names.is_empty() || self.has_files_beneath(&folder);
         let mut others = names.is_empty() || !there;
         for name in names.iter().filter(|_| there) {
             match self.python_file(&folder, name) {

@@ -5,7 +5,7 @@ use safetensors::{Dtype, SafeTensors};
 use super::super::MAX_DIMENSIONS;
 
 /// Names of the table of vectors in the different layouts.
-const TABLES: [&str; 3] = ["embeddings", "embedding.weight", "0"];
+const TABLE_NAMES: [&str; 3] = ["embeddings", "embedding.weight", "0"];
 
 /// A table of rows, and the data of tokens.
 pub(super) struct Tensors {
@@ -30,7 +30,7 @@ enum ElementType {
 }
 
 impl ElementType {
-    fn of(kind: Dtype) -> Option<Self> {
+    fn from_dtype(kind: Dtype) -> Option<Self> {
         Some(match kind {
             Dtype::F64 => Self::F64,
             Dtype::F32 => Self::F32,
@@ -51,34 +51,34 @@ impl ElementType {
     }
 
     /// Calls a function with the numbers.
-    fn each(self, bytes: &[u8], mut visit: impl FnMut(usize, f32)) {
+    fn visit_numbers(self, bytes: &[u8], mut visit: impl FnMut(usize, f32)) {
         match self {
             #[allow(clippy::cast_possible_truncation)]
-            Self::F64 => every(bytes, |at, number| visit(at, f64::from_le_bytes(number) as f32)),
-            Self::F32 => every(bytes, |at, number| visit(at, f32::from_le_bytes(number))),
-            Self::F16 => every(bytes, |at, number| visit(at, half(u16::from_le_bytes(number)))),
-            Self::Bf16 => every(bytes, |at, number| {
+            Self::F64 => visit_items(bytes, |at, number| visit(at, f64::from_le_bytes(number) as f32)),
+            Self::F32 => visit_items(bytes, |at, number| visit(at, f32::from_le_bytes(number))),
+            Self::F16 => visit_items(bytes, |at, number| visit(at, f16_to_f32(u16::from_le_bytes(number)))),
+            Self::Bf16 => visit_items(bytes, |at, number| {
                 visit(at, f32::from_bits(u32::from(u16::from_le_bytes(number)) << 16));
             }),
-            Self::I8 => every(bytes, |at, number| visit(at, f32::from(i8::from_le_bytes(number)))),
+            Self::I8 => visit_items(bytes, |at, number| visit(at, f32::from(i8::from_le_bytes(number)))),
         }
     }
 
-    fn numbers(self, bytes: &[u8]) -> Vec<f32> {
+    fn to_numbers(self, bytes: &[u8]) -> Vec<f32> {
         let mut numbers = Vec::with_capacity(bytes.len() / self.size());
-        self.each(bytes, |_, number| numbers.push(number));
+        self.visit_numbers(bytes, |_, number| numbers.push(number));
         numbers
     }
 }
 
-fn every<const N: usize>(bytes: &[u8], mut visit: impl FnMut(usize, [u8; N])) {
+fn visit_items<const N: usize>(bytes: &[u8], mut visit: impl FnMut(usize, [u8; N])) {
     for (at, number) in bytes.as_chunks::<N>().0.iter().enumerate() {
         visit(at, *number);
     }
 }
 
 /// Converts a 16-bit IEEE 754 number.
-fn half(bits: u16) -> f32 {
+fn f16_to_f32(bits: u16) -> f32 {
     let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 0x1f, f32::from(bits & 0x3ff));
     let size = match exponent {
         0 => fraction * 2.0_f32.powi(-24),
@@ -92,9 +92,9 @@ fn half(bits: u16) -> f32 {
 impl Tensors {
     /// Reads a file of tensors.
     pub(super) fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        let told = SafeTensors::deserialize(&bytes).map_err(|error| error.to_string())?;
-        let table = TABLES.iter().find_map(|name| told.tensor(name).ok());
-        let table = table.ok_or_else(|| format!("it has no tensor called {}", TABLES.join(" or ")))?;
+        let file = SafeTensors::deserialize(&bytes).map_err(|error| error.to_string())?;
+        let table = TABLE_NAMES.iter().find_map(|name| file.tensor(name).ok());
+        let table = table.ok_or_else(|| format!("it has no tensor called {}", TABLE_NAMES.join(" or ")))?;
         let &[rows, dimensions] = table.shape() else {
             return Err(format!("its vectors are no table but {:?}", table.shape()));
         };
@@ -103,30 +103,30 @@ impl Tensors {
                 "it has {rows} vectors of {dimensions} numbers; 1 to {MAX_DIMENSIONS} are possible"
             ));
         }
-        let kind = ElementType::of(table.dtype())
+        let kind = ElementType::from_dtype(table.dtype())
             .ok_or_else(|| format!("its vectors are of type {:?}, which isn't read", table.dtype()))?;
         let start = table.data().as_ptr().addr() - bytes.as_ptr().addr();
-        let weights = match told.tensor("weights") {
+        let weights = match file.tensor("weights") {
             Ok(found) => {
-                let kind = ElementType::of(found.dtype()).ok_or_else(|| {
+                let kind = ElementType::from_dtype(found.dtype()).ok_or_else(|| {
                     format!("its weights are of type {:?}, which isn't read", found.dtype())
                 })?;
-                Some(kind.numbers(found.data()))
+                Some(kind.to_numbers(found.data()))
             }
             Err(_) => None,
         };
-        let mapping = match told.tensor("mapping") {
-            Ok(found) => Some(mapping(found.dtype(), found.data(), rows)?),
+        let mapping = match file.tensor("mapping") {
+            Ok(found) => Some(read_token_rows(found.dtype(), found.data(), rows)?),
             Err(_) => None,
         };
         let tensors = Self { start, kind, rows, dimensions, weights, mapping, bytes };
         let mut finite = tensors.weights.iter().flatten().all(|number| number.is_finite());
-        kind.each(tensors.table(), |_, number| finite &= number.is_finite());
+        kind.visit_numbers(tensors.table_bytes(), |_, number| finite &= number.is_finite());
         if finite { Ok(tensors) } else { Err("a number in it is infinite or none".to_owned()) }
     }
 
-    /// Returns true if each token, whose numbers are below `tokens`, has a row.
-    pub(super) fn fit(&self, tokens: usize) -> Result<(), String> {
+    /// Checks that each token, whose numbers are below `tokens`, has a row.
+    pub(super) fn check_token_bound(&self, tokens: usize) -> Result<(), String> {
         let has = |what: &str, count: usize| {
             if count < tokens {
                 Err(format!("it has {what} for {count} tokens, and the tokenizer knows {tokens}"))
@@ -147,13 +147,13 @@ impl Tensors {
         self.dimensions
     }
 
-    fn table(&self) -> &[u8] {
+    fn table_bytes(&self) -> &[u8] {
         let length = self.rows * self.dimensions * self.kind.size();
         self.bytes.get(self.start..self.start + length).unwrap_or_default()
     }
 
     /// Adds a token's vector, times its weight.
-    pub(super) fn add(&self, token: u32, sum: &mut [f32]) {
+    pub(super) fn add_token_vector(&self, token: u32, sum: &mut [f32]) {
         let token = token as usize;
         let row = match &self.mapping {
             Some(mapping) => mapping.get(token).copied(),
@@ -161,10 +161,10 @@ impl Tensors {
         };
         let weight = self.weights.as_ref().map_or(1.0, |all| all.get(token).copied().unwrap_or(1.0));
         let length = self.dimensions * self.kind.size();
-        let Some(row) = row.and_then(|row| self.table().get(row * length..(row + 1) * length)) else {
+        let Some(row) = row.and_then(|row| self.table_bytes().get(row * length..(row + 1) * length)) else {
             return;
         };
-        self.kind.each(row, |at, number| {
+        self.kind.visit_numbers(row, |at, number| {
             if let Some(sum) = sum.get_mut(at) {
                 *sum += number * weight;
             }
@@ -172,12 +172,16 @@ impl Tensors {
     }
 }
 
-/// The row of each token.
-fn mapping(kind: Dtype, bytes: &[u8], rows: usize) -> Result<Vec<usize>, String> {
+/// Returns the row of each token.
+fn read_token_rows(kind: Dtype, bytes: &[u8], rows: usize) -> Result<Vec<usize>, String> {
     let mut all = Vec::new();
     match kind {
-        Dtype::I32 => every(bytes, |_, number| all.push(usize::try_from(i32::from_le_bytes(number)).ok())),
-        Dtype::I64 => every(bytes, |_, number| all.push(usize::try_from(i64::from_le_bytes(number)).ok())),
+        Dtype::I32 => {
+            visit_items(bytes, |_, number| all.push(usize::try_from(i32::from_le_bytes(number)).ok()))
+        }
+        Dtype::I64 => {
+            visit_items(bytes, |_, number| all.push(usize::try_from(i64::from_le_bytes(number)).ok()))
+        }
         other => return Err(format!("its mapping is of type {other:?}, which isn't read")),
     }
     let within: Option<Vec<usize>> = all.into_iter().map(|row| row.filter(|row| *row < rows)).collect();
@@ -201,8 +205,8 @@ mod tests {
             (0x3555, 0.333_251_95),
             (0x7c00, f32::INFINITY),
         ] {
-            assert_eq!(half(bits), number, "{bits:x}");
+            assert_eq!(f16_to_f32(bits), number, "{bits:x}");
         }
-        assert!(half(0x7e00).is_nan());
+        assert!(f16_to_f32(0x7e00).is_nan());
     }
 }

@@ -16,11 +16,11 @@ use tokenizers::{NormalizedString, Normalizer as _, Tokenizer};
 
 /// Maximum characters of a word; a longer one is unknown. Splitting a word takes time by the square
 /// of this.
-const MAX_WORD: u64 = 1_000;
+const MAX_WORD_CHARS: u64 = 1_000;
 /// Maximum growth of a text by normalisation: twice that of a character in any of Unicode's forms.
-const MOST_GROWTH: usize = 36;
+const MAX_GROWTH: usize = 36;
 /// Maximum length of a replacement for a character. SentencePiece's own have at most 18 characters.
-const MAX_REPLACEMENT: usize = 256;
+const MAX_REPLACEMENT_BYTES: usize = 256;
 
 /// A tokenizer.
 pub(super) struct Tokens {
@@ -34,16 +34,16 @@ pub(super) struct Tokens {
     grows: bool,
 }
 
-/// Checks on the file before it is given to the crate.
+/// The settings in the file that are checked before it is given to the crate.
 #[derive(Deserialize)]
-struct Told<'a> {
+struct TokenizerSettings<'a> {
     #[serde(borrow)]
-    model: ToldModel<'a>,
+    model: ModelSettings<'a>,
     normalizer: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
-struct ToldModel<'a> {
+struct ModelSettings<'a> {
     #[serde(borrow)]
     unk_token: Option<Cow<'a, str>>,
     max_input_chars_per_word: Option<u64>,
@@ -51,19 +51,20 @@ struct ToldModel<'a> {
 
 impl Tokens {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
-        let told: Told<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        if told.model.max_input_chars_per_word.is_some_and(|longest| longest > MAX_WORD) {
-            return Err(format!("its words may have more than {MAX_WORD} characters"));
+        let settings: TokenizerSettings<'_> =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if settings.model.max_input_chars_per_word.is_some_and(|longest| longest > MAX_WORD_CHARS) {
+            return Err(format!("its words may have more than {MAX_WORD_CHARS} characters"));
         }
-        if let Some(normalizer) = &told.normalizer {
+        if let Some(normalizer) = &settings.normalizer {
             refuse_long_replacements(normalizer)?;
         }
-        let mut tokenizer = guarded(|| Tokenizer::from_bytes(bytes))?;
+        let mut tokenizer = catch_panics(|| Tokenizer::from_bytes(bytes))?;
         // Texts are cut here, and may have any length.
         tokenizer.with_padding(None);
-        guarded(|| tokenizer.with_truncation(None).map(|_| ()))?;
+        catch_panics(|| tokenizer.with_truncation(None).map(|_| ()))?;
         let vocabulary = tokenizer.get_vocab(true);
-        let unknown = match &told.model.unk_token {
+        let unknown = match &settings.model.unk_token {
             Some(token) => {
                 let known = vocabulary.get(token.as_ref()).copied();
                 Some(known.ok_or("the token for what is unknown isn't in its vocabulary")?)
@@ -73,24 +74,24 @@ impl Tokens {
         let mut lengths: Vec<usize> = vocabulary.keys().map(|token| token.chars().count()).collect();
         lengths.sort_unstable();
         let bound = vocabulary.values().max().map_or(0, |id| *id as usize + 1);
-        let grows = tokenizer.get_normalizer().is_some_and(|normalizer| growth(normalizer) > MOST_GROWTH);
+        let grows = tokenizer.get_normalizer().is_some_and(|normalizer| max_growth(normalizer) > MAX_GROWTH);
         Ok(Self { tokenizer, unknown, bound, median: median(&lengths), grows })
     }
 
     /// Returns one more than the greatest number of a token.
-    pub(super) fn bound(&self) -> usize {
+    pub(super) fn token_bound(&self) -> usize {
         self.bound
     }
 
     /// Returns the known tokens of a text, `most` at most.
-    pub(super) fn of(&self, text: &str, most: usize) -> Result<Vec<u32>, String> {
+    pub(super) fn tokens_of(&self, text: &str, most: usize) -> Result<Vec<u32>, String> {
         let end = text.char_indices().nth(most.saturating_mul(self.median)).map_or(text.len(), |(at, _)| at);
         let text = text.get(..end).unwrap_or(text);
         if let Some(normalizer) = self.tokenizer.get_normalizer().filter(|_| self.grows) {
             let mut trial = NormalizedString::from(text);
-            try_out(normalizer, &mut trial, text.len() * MOST_GROWTH + MAX_REPLACEMENT)?;
+            normalize_within_limit(normalizer, &mut trial, text.len() * MAX_GROWTH + MAX_REPLACEMENT_BYTES)?;
         }
-        let encoding = guarded(|| self.tokenizer.encode_fast(text, false))?;
+        let encoding = catch_panics(|| self.tokenizer.encode_fast(text, false))?;
         let known = encoding.get_ids().iter().copied().filter(|id| Some(*id) != self.unknown);
         Ok(known.take(most).collect())
     }
@@ -104,7 +105,7 @@ fn median(sorted: &[usize]) -> usize {
 }
 
 /// Runs code of the crate; its errors and panics become the model's.
-fn guarded<T, E: std::fmt::Display>(run: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+fn catch_panics<T, E: std::fmt::Display>(run: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result.map_err(|error| error.to_string()),
         Err(_) => Err("its tokenizer broke down".to_owned()),
@@ -112,16 +113,16 @@ fn guarded<T, E: std::fmt::Display>(run: impl FnOnce() -> Result<T, E>) -> Resul
 }
 
 /// Returns the maximum growth of a text.
-fn growth(normalizer: &NormalizerWrapper) -> usize {
+fn max_growth(normalizer: &NormalizerWrapper) -> usize {
     match normalizer {
         NormalizerWrapper::Sequence(steps) => {
-            steps.as_ref().iter().map(growth).fold(1, usize::saturating_mul)
+            steps.as_ref().iter().map(max_growth).fold(1, usize::saturating_mul)
         }
         // A pattern may match between any two characters.
         NormalizerWrapper::Replace(replace) => replace.content.len().saturating_add(1),
         NormalizerWrapper::Prepend(prepend) => prepend.prepend.len().saturating_add(1),
-        NormalizerWrapper::NFKC(_) | NormalizerWrapper::NFKD(_) => MOST_GROWTH / 2,
-        NormalizerWrapper::Precompiled(_) => MOST_GROWTH / 2,
+        NormalizerWrapper::NFKC(_) | NormalizerWrapper::NFKD(_) => MAX_GROWTH / 2,
+        NormalizerWrapper::Precompiled(_) => MAX_GROWTH / 2,
         NormalizerWrapper::BertNormalizer(_) | NormalizerWrapper::NFD(_) => 3,
         NormalizerWrapper::Nmt(_) | NormalizerWrapper::NFC(_) | NormalizerWrapper::ByteLevel(_) => 3,
         NormalizerWrapper::Lowercase(_) => 2,
@@ -130,11 +131,15 @@ fn growth(normalizer: &NormalizerWrapper) -> usize {
 }
 
 /// Normalises step by step, as long as the text stays below `most` bytes.
-fn try_out(normalizer: &NormalizerWrapper, text: &mut NormalizedString, most: usize) -> Result<(), String> {
+fn normalize_within_limit(
+    normalizer: &NormalizerWrapper,
+    text: &mut NormalizedString,
+    most: usize,
+) -> Result<(), String> {
     if let NormalizerWrapper::Sequence(steps) = normalizer {
-        return steps.as_ref().iter().try_for_each(|step| try_out(step, text, most));
+        return steps.as_ref().iter().try_for_each(|step| normalize_within_limit(step, text, most));
     }
-    guarded(|| normalizer.normalize(text))?;
+    catch_panics(|| normalizer.normalize(text))?;
     if text.get().len() > most {
         return Err("its tokenizer makes texts longer without an end".to_owned());
     }
@@ -147,8 +152,9 @@ fn refuse_long_replacements(normalizer: &serde_json::Value) -> Result<(), String
     match normalizer {
         Value::Object(fields) => {
             let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
-            if text("content").len() > MAX_REPLACEMENT || text("prepend").len() > MAX_REPLACEMENT {
-                return Err(format!("it replaces something by more than {MAX_REPLACEMENT} bytes"));
+            if text("content").len() > MAX_REPLACEMENT_BYTES || text("prepend").len() > MAX_REPLACEMENT_BYTES
+            {
+                return Err(format!("it replaces something by more than {MAX_REPLACEMENT_BYTES} bytes"));
             }
             if text("type") == "Precompiled" {
                 refuse_long_entries(text("precompiled_charsmap"))?;
@@ -168,8 +174,8 @@ fn refuse_long_entries(table: &str) -> Result<(), String> {
     let (length, rest) = bytes.split_first_chunk().ok_or("its table of characters is cut off")?;
     let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
     let texts = rest.get(length..).ok_or("its table of characters is cut off")?;
-    if texts.split(|byte| *byte == 0).any(|text| text.len() > MAX_REPLACEMENT) {
-        return Err(format!("it replaces a character by more than {MAX_REPLACEMENT} bytes"));
+    if texts.split(|byte| *byte == 0).any(|text| text.len() > MAX_REPLACEMENT_BYTES) {
+        return Err(format!("it replaces a character by more than {MAX_REPLACEMENT_BYTES} bytes"));
     }
     Ok(())
 }
@@ -185,16 +191,17 @@ mod tests {
         )
     }
 
-    const WORDS: &str = r#"{"type": "WordLevel", "vocab": {"?": 0, "a": 1, "bb": 2}, "unk_token": "?"}"#;
+    const WORD_LEVEL_MODEL: &str =
+        r#"{"type": "WordLevel", "vocab": {"?": 0, "a": 1, "bb": 2}, "unk_token": "?"}"#;
 
     #[test]
     fn unknown_tokens_are_left_out_and_long_texts_cut() {
-        let tokens = Tokens::read(tokenizer("null", WORDS).as_bytes()).unwrap();
-        assert_eq!(tokens.bound(), 3);
-        assert_eq!(tokens.of("a x bb a", 512).unwrap(), [1, 2, 1]);
+        let tokens = Tokens::read(tokenizer("null", WORD_LEVEL_MODEL).as_bytes()).unwrap();
+        assert_eq!(tokens.token_bound(), 3);
+        assert_eq!(tokens.tokens_of("a x bb a", 512).unwrap(), [1, 2, 1]);
         // The median length is 1: four characters of four tokens.
-        assert_eq!(tokens.of("a bb a", 4).unwrap(), [1, 2]);
-        assert_eq!(tokens.of("a a a", 2).unwrap(), [1]);
+        assert_eq!(tokens.tokens_of("a bb a", 4).unwrap(), [1, 2]);
+        assert_eq!(tokens.tokens_of("a a a", 2).unwrap(), [1]);
     }
 
     #[test]
@@ -205,9 +212,9 @@ mod tests {
             })
             .collect();
         let chain = format!(r#"{{"type": "Sequence", "normalizers": [{}]}}"#, steps.join(","));
-        let tokens = Tokens::read(tokenizer(&chain, WORDS).as_bytes()).unwrap();
-        assert!(tokens.of("bb bb", 512).is_ok());
-        assert!(tokens.of("a", 512).unwrap_err().contains("longer"));
+        let tokens = Tokens::read(tokenizer(&chain, WORD_LEVEL_MODEL).as_bytes()).unwrap();
+        assert!(tokens.tokens_of("bb bb", 512).is_ok());
+        assert!(tokens.tokens_of("a", 512).unwrap_err().contains("longer"));
     }
 
     #[test]
@@ -215,15 +222,17 @@ mod tests {
         let long = format!(r#"{{"type": "Prepend", "prepend": "{}"}}"#, "x".repeat(10_000));
         let words = r#"{"type": "WordPiece", "vocab": {"?": 0}, "unk_token": "?",
             "continuing_subword_prefix": "", "max_input_chars_per_word": 1000000}"#;
-        for (normalizer, model) in [(long.as_str(), WORDS), ("null", words), ("null", "{}"), ("7", WORDS)] {
+        for (normalizer, model) in
+            [(long.as_str(), WORD_LEVEL_MODEL), ("null", words), ("null", "{}"), ("7", WORD_LEVEL_MODEL)]
+        {
             assert!(Tokens::read(tokenizer(normalizer, model).as_bytes()).is_err(), "{normalizer} {model}");
         }
-        let padded = tokenizer("null", WORDS).replace(
+        let padded = tokenizer("null", WORD_LEVEL_MODEL).replace(
             r#""padding": null"#,
             r#""padding": {"strategy": {"Fixed": 1000000000}, "direction": "Right", "pad_to_multiple_of": null,
                 "pad_id": 1, "pad_type_id": 0, "pad_token": "a"}"#,
         );
         let tokens = Tokens::read(padded.as_bytes()).unwrap();
-        assert_eq!(tokens.of("a", 512).unwrap(), [1]);
+        assert_eq!(tokens.tokens_of("a", 512).unwrap(), [1]);
     }
 }

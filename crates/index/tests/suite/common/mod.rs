@@ -24,7 +24,7 @@ pub(crate) fn refresh(index: &Index, tree: &Path) -> Report {
 
 pub(crate) fn update(index: &Index, tree: &Path, paths: &[&str]) -> Report {
     let paths: Vec<RelPath> = paths.iter().map(|path| RelPath::parse(path).unwrap()).collect();
-    index.update(&WorkTree::new(tree, 2), &paths, options()).unwrap()
+    index.update_files(&WorkTree::new(tree, 2), &paths, options()).unwrap()
 }
 
 pub(crate) fn put(tree: &Path, path: &str, text: impl AsRef<[u8]>) {
@@ -80,21 +80,21 @@ pub(crate) fn everything(snapshot: &Snapshot, words: &[&str]) -> String {
     }
     for word in words {
         let mut found: Vec<(String, u32, u32)> = Vec::new();
-        snapshot.chunks_with(word, |chunk, times| {
+        snapshot.visit_chunks_with_term(word, |chunk, times| {
             let chunk = snapshot.chunk(chunk).unwrap();
             found.push((name(chunk.file), chunk.first_line, times));
         });
         found.sort();
         let mut defined: Vec<(String, u32)> = Vec::new();
-        snapshot.defined(word, |symbol| {
+        snapshot.visit_definitions(word, |symbol| {
             let (file, symbol) = snapshot.symbol(symbol).unwrap();
             defined.push((name(file), symbol.first_line));
         });
         defined.sort();
         let mut used: Vec<(String, u32)> = Vec::new();
-        snapshot.used(word, |file, line| used.push((name(file), line)));
+        snapshot.visit_references(word, |file, line| used.push((name(file), line)));
         used.sort();
-        let candidates = journeyman_index::pattern::candidates(snapshot, word, true).unwrap();
+        let candidates = journeyman_index::pattern::candidate_files(snapshot, word, true).unwrap();
         let candidates: Vec<String> = candidates.files.into_iter().map(name).collect();
         writeln!(all, "{word}: {found:?} {defined:?} {used:?} {candidates:?}").unwrap();
     }
