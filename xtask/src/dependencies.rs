@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("text-diff", &[]),
     ("protocol", &[]),
     ("syntax", &[]),
+    ("terminal", &["protocol"]),
     ("edit", &["text-diff", "protocol", "syntax"]),
     ("policy", &["protocol", "syntax"]),
     ("store", &["protocol"]),
@@ -60,6 +61,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "verify",
             "tools",
             "agent",
+            "terminal",
         ],
     ),
     (
@@ -80,6 +82,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tools",
             "agent",
             "host",
+            "terminal",
         ],
     ),
 ];

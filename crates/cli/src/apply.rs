@@ -16,7 +16,7 @@ use journeyman_workspace::unified_diff;
 use crate::args::ProjectArgs;
 use crate::color::{self, Paint};
 use crate::runtime::open_state;
-use crate::summary;
+use crate::output;
 
 /// Maximum size of a reply, in bytes: far more than the output limit of any model.
 const MAX_REPLY_BYTES: u64 = 16 << 20;
@@ -119,7 +119,7 @@ fn print_plan(args: &ApplyArgs, plan: &Plan) {
     let paint = color::stdout();
     for change in plan.changes_to_write() {
         if args.dry_run {
-            print_diff(change, paint);
+            print_diff(change);
         } else {
             outln!("{}", describe_change(change, paint));
         }
@@ -167,13 +167,11 @@ fn describe_change(change: &FileChange, paint: Paint) -> String {
 }
 
 /// Prints a change as a diff.
-fn print_diff(change: &FileChange, paint: Paint) {
+fn print_diff(change: &FileChange) {
     if let Some(to) = &change.to {
         outln!("{}", printable(&format_args!("rename {} to {to}", change.path)));
     }
     let bytes = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
     let diff = unified_diff(&change.path, bytes(&change.before).as_deref(), bytes(&change.after).as_deref());
-    for line in printable(&diff).lines() {
-        outln!("{}", summary::paint_diff_line(line, paint));
-    }
+    output::write_diff(&diff);
 }

@@ -12,7 +12,7 @@ use journeyman_protocol::{CallId, Event};
 use tokio::sync::mpsc;
 
 use crate::color::{self, Paint};
-use crate::prompt;
+use crate::{output, prompt};
 
 /// The open requests, and the keyboard that answers them.
 pub(crate) struct Approvals {
@@ -27,15 +27,13 @@ impl Approvals {
         Self { queue: ApprovalQueue::new(config_dir), shown: None, keyboard: Keyboard::default() }
     }
 
-    /// Adds the request of an event, or removes one that is decided. Returns true if the screen
-    /// changes.
-    pub(crate) fn handle_event(&mut self, event: &Event) -> bool {
-        let changed = self.queue.handle_event(event);
+    /// Adds the request of an event, or removes one that is decided.
+    pub(crate) fn handle_event(&mut self, event: &Event) {
+        self.queue.handle_event(event);
         if self.shown.is_some() && self.queue.first().map(|request| &request.call) != self.shown.as_ref() {
             self.shown = None;
             errln!();
         }
-        changed
     }
 
     /// Waits for the answer to the first request, forever while there is none. Cancel-safe.
@@ -51,7 +49,9 @@ impl Approvals {
                     None => self.shown = Some(request.call.clone()),
                 }
             }
-            let Ok(line) = self.keyboard.next_line().await else {
+            let line = self.keyboard.next_line().await;
+            output::stderr_screen().note_line_end();
+            let Ok(line) = line else {
                 break ApprovalReply::from(PermissionAnswer::Deny {
                     note: Some("the terminal could not be read".to_owned()),
                 });
@@ -87,6 +87,7 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
         Err(refusal) => return Some(refusal),
     };
     prompt::drop_typed_lines();
+    output::stderr_screen().end_line();
     errln!();
     errln!("{} {}", paint.yellow("May I run this?"), printable(&request.summary));
     prompt::show_quoted(paint, &whole);

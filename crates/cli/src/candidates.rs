@@ -89,10 +89,9 @@ struct CandidateScreen {
 
 impl CandidateScreen {
     fn new(display: Display, count: u32) -> Self {
-        let paint = color::stderr();
         let quiet = display.is_quiet;
-        let renderers = (1..=count).map(|number| Renderer::with_number(paint, quiet, number)).collect();
-        Self { display, parent: Renderer::new(paint, quiet), renderers, first_error: None }
+        let renderers = (1..=count).map(|number| Renderer::with_number(quiet, number)).collect();
+        Self { display, parent: Renderer::new(quiet), renderers, first_error: None }
     }
 
     fn show_event(&mut self, event: &CandidateEvent) {

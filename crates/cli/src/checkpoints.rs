@@ -83,9 +83,7 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Hos
     if args.stat {
         output::write_stdout(&format_stat(&diff, paint));
     } else {
-        for line in printable(&diff.text).lines() {
-            outln!("{}", summary::paint_diff_line(line, paint));
-        }
+        output::write_diff(&diff.text);
     }
     let changed = diff.files.iter().map(|file| &file.path);
     err!("{}", summary::list_executed_files(changed, color::stderr()));

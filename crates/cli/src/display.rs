@@ -8,8 +8,8 @@ use journeyman_protocol::{Envelope, RunReport};
 use crate::args::RunOptions;
 use crate::output::{self, print_json_line};
 use crate::render::Renderer;
+use crate::summary;
 use crate::summary::Streamed;
-use crate::{color, summary};
 
 /// The form of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +49,8 @@ impl Display {
     pub(crate) fn print_report(self, report: &RunReport) -> Result<u8, HostError> {
         match self.output {
             OutputFormat::Text => {
-                let both = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
-                let streamed = if both && !self.is_quiet { Streamed::Yes } else { Streamed::No };
-                output::write_stdout(&summary::format_report(report, streamed, color::stdout()));
+                let streamed = output::has_one_reader() && !self.is_quiet;
+                summary::print_report(report, if streamed { Streamed::Yes } else { Streamed::No });
             }
             OutputFormat::Json => print_json_line(report)?,
             OutputFormat::StreamJson => {}
@@ -61,7 +60,7 @@ impl Display {
 
     /// Shows events that were written into a session's log after its end.
     pub(crate) fn show_late_events(self, events: &[Envelope]) -> Result<(), HostError> {
-        let mut renderer = Renderer::new(color::stderr(), self.is_quiet);
+        let mut renderer = Renderer::new(self.is_quiet);
         for envelope in events {
             self.stream_event(envelope)?;
             renderer.show_event(&envelope.event);

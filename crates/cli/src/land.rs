@@ -73,7 +73,8 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
 fn print_report(report: &LandReport) {
     let paint = color::stdout();
     if !report.diff.is_empty() {
-        output::write_stdout(&summary::format_diff(&report.diff, paint));
+        output::write_diff(&report.diff);
+        output::write_stdout("\n");
     }
     output::write_stdout(&summary::list_executed_files(
         report.changes.iter().map(|change| &change.path),

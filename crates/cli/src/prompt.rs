@@ -10,6 +10,7 @@ use journeyman_host::{Context as _, HostError, Prompts};
 use journeyman_protocol::SessionId;
 
 use crate::color::{self, Paint};
+use crate::output;
 
 /// The controlling terminal.
 const TERMINAL_PATH: &str = "/dev/tty";
@@ -77,8 +78,11 @@ pub(crate) fn confirm(question: &str) -> io::Result<bool> {
 
 /// Asks, and returns the line that is typed.
 pub(crate) fn ask_line(question: &str) -> io::Result<String> {
+    output::stderr_screen().note_open_line();
     std::fs::OpenOptions::new().write(true).open(TERMINAL_PATH)?.write_all(question.as_bytes())?;
-    read_line()
+    let line = read_line();
+    output::stderr_screen().note_line_end();
+    line
 }
 
 /// Reads a line from the terminal itself, never from standard input.

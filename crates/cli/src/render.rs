@@ -1,14 +1,17 @@
 //! Progress, as a person follows it.
 
 use std::collections::HashMap;
-use std::io::Write as _;
+use std::time::{Duration, Instant};
 
 use journeyman_host::event_text::describe_event;
 use journeyman_host::format::{preview, printable};
-use journeyman_host::styled_text::{Style, StyledLine};
 use journeyman_protocol::{CallId, Event};
+use journeyman_terminal::{Activity, Screen, Style, StyledLine};
 
-use crate::color::Paint;
+use crate::output::{stderr_screen, stdout_screen};
+
+/// Shortest time between two drawings of the progress line.
+const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Where lines go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,37 +23,40 @@ enum Stream {
 
 /// Draws events as lines. Everything from outside is cleaned of control sequences first.
 pub(crate) struct Renderer {
-    paint: Paint,
     stream: Stream,
-    is_mid_line: bool,
     has_streamed: bool,
     /// The prefix of each line where several sessions are shown; nothing is streamed then.
     prefix: Option<String>,
     /// Summaries of the calls that await a decision.
     pending_calls: HashMap<CallId, String>,
+    /// What the session waits for, where a progress line is shown.
+    activity: Option<Activity>,
+    drawn_at: Instant,
 }
 
 impl Renderer {
-    pub(crate) fn new(paint: Paint, quiet: bool) -> Self {
+    pub(crate) fn new(quiet: bool) -> Self {
         let stream = if quiet { Stream::Nowhere } else { Stream::Stderr };
+        let now = Instant::now();
+        let activity = (stream == Stream::Stderr).then(|| Activity::new(now));
         Self {
-            paint,
             stream,
-            is_mid_line: false,
             has_streamed: false,
             prefix: None,
             pending_calls: HashMap::new(),
+            activity,
+            drawn_at: now,
         }
     }
 
     /// Makes the renderer of one of several sessions that are shown together.
-    pub(crate) fn with_number(paint: Paint, quiet: bool, number: u32) -> Self {
-        Self { prefix: Some(paint.dim(&format!("[{number}] "))), ..Self::new(paint, quiet) }
+    pub(crate) fn with_number(quiet: bool, number: u32) -> Self {
+        Self { prefix: Some(format!("[{number}] ")), activity: None, ..Self::new(quiet) }
     }
 
     /// Makes a renderer for `jm show`, where the events are the result.
-    pub(crate) fn for_stdout(paint: Paint) -> Self {
-        Self { stream: Stream::Stdout, ..Self::new(paint, false) }
+    pub(crate) fn for_stdout() -> Self {
+        Self { stream: Stream::Stdout, activity: None, ..Self::new(false) }
     }
 
     /// Shows a line of our own.
@@ -60,23 +66,51 @@ impl Renderer {
 
     /// Closes an open line.
     pub(crate) fn end_line(&mut self) {
-        if self.is_mid_line {
-            self.write("\n");
+        self.with_screen(Screen::end_line);
+    }
+
+    /// Waits until the progress line may be another, and draws it. Never ends while nothing is waited
+    /// for. Cancel-safe.
+    pub(crate) async fn redraw_progress(&mut self) {
+        match self.activity.as_mut().and_then(|activity| activity.next_change(Instant::now())) {
+            Some(time) => tokio::time::sleep(time).await,
+            None => std::future::pending().await,
+        }
+        self.draw_progress(Instant::now());
+    }
+
+    fn draw_progress(&mut self, now: Instant) {
+        if let Some(activity) = &self.activity {
+            let line = activity.line(now);
+            self.with_screen(|screen| screen.show_progress(line.as_ref()));
+            self.drawn_at = now;
         }
     }
 
-    /// Shows an event.
+    /// Shows an event, and the progress line below it.
     pub(crate) fn show_event(&mut self, event: &Event) {
+        self.describe_event(event);
+        let now = Instant::now();
+        if let Some(activity) = &mut self.activity {
+            activity.handle_event(event, now);
+            if now.saturating_duration_since(self.drawn_at) >= DRAW_INTERVAL {
+                self.draw_progress(now);
+            }
+        }
+    }
+
+    fn describe_event(&mut self, event: &Event) {
         match event {
             Event::TurnStarted { .. } => self.has_streamed = false,
             Event::TextDelta { text, .. } => {
                 self.has_streamed = true;
-                self.write_text(&printable(text));
+                self.write_words(&printable(text), Screen::push_markdown);
             }
-            Event::ThinkingDelta { text, .. } => self.write_text(&self.paint.dim(&printable(text))),
+            Event::ThinkingDelta { text, .. } => self.write_words(&printable(text), Screen::push_dim),
+            Event::TextEnd { .. } | Event::ThinkingEnd { .. } => self.with_screen(Screen::end_prose),
             Event::TurnFinished { text, .. } => {
                 if !self.has_streamed && !text.trim().is_empty() {
-                    self.write_text(&printable(text));
+                    self.write_words(&printable(text), Screen::push_markdown);
                 }
                 self.end_line();
             }
@@ -102,7 +136,12 @@ impl Renderer {
                     self.write_decision(style, decision, &format!("{by}: {summary}"));
                 }
             }
-            other => describe_event(other).iter().for_each(|line| self.write_line(line)),
+            other => {
+                describe_event(other).iter().for_each(|line| self.write_line(line));
+                if let Event::Error { message, .. } = other {
+                    self.with_screen(|screen| screen.note_error(&printable(message)));
+                }
+            }
         }
     }
 
@@ -111,29 +150,26 @@ impl Renderer {
         self.write_line(&line.with_text(format!(" {text}")));
     }
 
-    fn write_line(&mut self, line: &StyledLine) {
-        self.end_line();
-        let prefix = self.prefix.as_deref().unwrap_or_default();
-        self.write(&format!("{prefix}{}\n", self.paint.paint_line(line)));
+    fn write_line(&self, line: &StyledLine) {
+        let mut whole = StyledLine::default();
+        whole.push(Style::Dim, self.prefix.as_deref().unwrap_or_default());
+        whole.spans.extend(line.spans.iter().cloned());
+        self.with_screen(|screen| screen.write_line(&whole));
     }
 
-    fn write_text(&mut self, text: &str) {
+    /// Writes a piece of the model's words.
+    fn write_words(&self, text: &str, write: fn(&mut Screen, &str)) {
         // Words of several would run into each other; each has them in its log.
         if self.prefix.is_none() {
-            self.write(text);
+            self.with_screen(|screen| write(screen, text));
         }
     }
 
-    fn write(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        self.is_mid_line = !text.ends_with('\n');
-        // Progress that nobody can see any more must not stop the work.
+    fn with_screen(&self, draw: impl FnOnce(&mut Screen)) {
         match self.stream {
-            Stream::Stderr => std::io::stderr().write_all(text.as_bytes()).ok(),
-            Stream::Stdout => std::io::stdout().write_all(text.as_bytes()).ok(),
-            Stream::Nowhere => None,
-        };
+            Stream::Stderr => draw(&mut stderr_screen()),
+            Stream::Stdout => draw(&mut stdout_screen()),
+            Stream::Nowhere => {}
+        }
     }
 }

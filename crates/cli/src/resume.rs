@@ -18,7 +18,7 @@ use crate::input::read_argument;
 use crate::render::Renderer;
 use crate::run::{print_warnings, prompts_for, watch_and_deliver};
 use crate::runtime::open_state;
-use crate::{candidates, color};
+use crate::candidates;
 
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -106,7 +106,7 @@ async fn resume_claimed(
 
 /// Shows a session until the task that was cut off is closed.
 async fn close_task(session: &SessionHandle, mut events: Subscription, quiet: bool) -> Result<u8, HostError> {
-    let mut renderer = Renderer::new(color::stderr(), quiet);
+    let mut renderer = Renderer::new(quiet);
     let closed = wait_until_reopened(&mut events, &mut |event: &Event| renderer.show_event(event)).await;
     session.close().await;
     closed?;

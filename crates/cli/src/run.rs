@@ -23,7 +23,7 @@ use crate::display::{Display, OutputFormat};
 use crate::input::{MAX_TASK_BYTES, read_argument};
 use crate::prompt::TerminalPrompts;
 use crate::render::Renderer;
-use crate::runtime::{EXIT_INTERRUPTED, Signals, open_state, run_until_stopped};
+use crate::runtime::{Signals, exit_interrupted, open_state, run_until_stopped};
 use crate::{candidates, color};
 
 pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, HostError> {
@@ -104,7 +104,7 @@ pub(crate) async fn watch_and_deliver(
         biased;
         // Also after a failure: background commands end, and other processes may have the session.
         () = session.close() => {}
-        () = terminal.signals.next() => std::process::exit(EXIT_INTERRUPTED),
+        () = terminal.signals.next() => exit_interrupted(),
     }
     drop(session);
     let stop = CancellationToken::new();
@@ -131,7 +131,7 @@ impl Terminal {
     fn new(display: Display, config_dir: Option<PathBuf>) -> Result<Self, HostError> {
         Ok(Self {
             display,
-            renderer: Renderer::new(color::stderr(), display.is_quiet),
+            renderer: Renderer::new(display.is_quiet),
             approvals: Approvals::new(config_dir),
             signals: Signals::listen()?,
             is_stopping: false,
@@ -143,27 +143,28 @@ impl Surface for Terminal {
     fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
         self.display.stream_event(envelope)?;
         self.renderer.show_event(&envelope.event);
-        if self.approvals.handle_event(&envelope.event) {
-            self.renderer.end_line();
-        }
+        self.approvals.handle_event(&envelope.event);
         Ok(())
     }
 
     fn next_input(&mut self) -> Pin<Box<dyn Future<Output = SurfaceInput> + '_>> {
         Box::pin(async move {
-            tokio::select! {
-                biased;
-                () = self.signals.next() => {
-                    // The first stops cleanly, the second at once: the kernel then ends what runs
-                    // in the sandbox.
-                    if self.is_stopping {
-                        std::process::exit(EXIT_INTERRUPTED);
+            loop {
+                tokio::select! {
+                    biased;
+                    () = self.signals.next() => {
+                        // The first stops cleanly, the second at once: the kernel then ends what
+                        // runs in the sandbox.
+                        if self.is_stopping {
+                            exit_interrupted();
+                        }
+                        self.is_stopping = true;
+                        self.renderer.show_note("stopping… (Ctrl-C again stops at once)");
+                        return SurfaceInput::Interrupt;
                     }
-                    self.is_stopping = true;
-                    self.renderer.show_note("stopping… (Ctrl-C again stops at once)");
-                    SurfaceInput::Interrupt
+                    (call, answer) = self.approvals.next_answer() => return SurfaceInput::Answer(call, answer),
+                    () = self.renderer.redraw_progress() => {}
                 }
-                (call, answer) = self.approvals.next_answer() => SurfaceInput::Answer(call, answer),
             }
         })
     }

@@ -9,10 +9,18 @@ use journeyman_sandbox::Progress;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::output;
+
 /// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
 const MAX_BLOCKING_THREADS: usize = 3;
 /// The exit code of an interrupted command.
 pub(crate) const EXIT_INTERRUPTED: i32 = 130;
+
+/// Ends the process at once, without its progress line.
+pub(crate) fn exit_interrupted() -> ! {
+    output::stderr_screen().clear_progress();
+    std::process::exit(EXIT_INTERRUPTED)
+}
 
 /// Opens the state directory; images of containers report their progress to standard error.
 pub(crate) fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
@@ -68,7 +76,7 @@ pub(crate) async fn run_until_stopped<T>(
             biased;
             () = signals.next() => {
                 if stop.is_cancelled() {
-                    std::process::exit(EXIT_INTERRUPTED);
+                    exit_interrupted();
                 }
                 stop.cancel();
             }

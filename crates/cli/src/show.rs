@@ -8,7 +8,6 @@ use journeyman_host::sessions::{STATE_CUT_OFF, STATE_RUNNING, SessionState, find
 use journeyman_protocol::{Envelope, Event, RunReport, Seq, SessionId};
 
 use crate::args::ShowArgs;
-use crate::color;
 use crate::output::{self, print_json_line};
 use crate::render::Renderer;
 use crate::runtime::open_state;
@@ -40,7 +39,7 @@ struct EventPrinter {
 
 impl EventPrinter {
     fn new(json: bool) -> Self {
-        Self { json, renderer: Renderer::for_stdout(color::stdout()), has_ended: false }
+        Self { json, renderer: Renderer::for_stdout(), has_ended: false }
     }
 
     fn print_event(&mut self, envelope: &Envelope) -> Result<(), HostError> {
@@ -59,8 +58,8 @@ impl EventPrinter {
                 self.renderer.end_line();
                 // Where its work is now is said by what follows.
                 let report = RunReport { copy: None, ..(**report).clone() };
-                let text = summary::format_report(&report, Streamed::Yes, color::stdout());
-                output::write_stdout(&format!("\n{text}"));
+                output::write_stdout("\n");
+                summary::print_report(&report, Streamed::Yes);
             }
             _ => {}
         }

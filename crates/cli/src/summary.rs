@@ -8,7 +8,8 @@ use journeyman_protocol::{
 use journeyman_host::format::{describe_usage, format_seconds, outcome_name, printable, quantity};
 use journeyman_host::resume::is_settled;
 
-use crate::color::Paint;
+use crate::color::{self, Paint};
+use crate::output;
 
 /// Maximum number of forbidden changes that are listed; `--json` has all.
 const MAX_LISTED_VIOLATIONS: usize = 20;
@@ -22,16 +23,24 @@ pub(crate) enum Streamed {
     No,
 }
 
-/// The diff, what was run and with what result, tokens and cost, how to undo.
-pub(crate) fn format_report(report: &RunReport, streamed: Streamed, paint: Paint) -> String {
-    let mut out = String::new();
-    if streamed == Streamed::No && report.changes.is_empty() && !report.text.trim().is_empty() {
-        push_line(&mut out, printable(&report.text.trim()).as_str());
-        push_line(&mut out, "");
+/// Prints the result of a run: the model's words unless its reader has them, the diff, and what was
+/// run and with what result.
+pub(crate) fn print_report(report: &RunReport, streamed: Streamed) {
+    if streamed == Streamed::No && !report.text.trim().is_empty() {
+        let mut screen = output::stdout_screen();
+        screen.write_markdown(&printable(&report.text.trim()));
+        screen.write_text("\n");
     }
     if !report.diff.is_empty() {
-        out.push_str(&format_diff(&report.diff, paint));
+        output::write_diff(&report.diff);
+        output::write_stdout("\n");
     }
+    output::write_report(&format_report(report, streamed, color::stdout()));
+}
+
+/// Formats what was changed and run and with what result, tokens and cost, and how to undo.
+fn format_report(report: &RunReport, streamed: Streamed, paint: Paint) -> String {
+    let mut out = String::new();
     for change in report.changes.iter().filter(|_| report.diff.is_empty()) {
         let kind = match change.kind {
             FileChangeKind::Added => "added",
@@ -56,7 +65,10 @@ pub(crate) fn format_report(report: &RunReport, streamed: Streamed, paint: Paint
         RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict => paint.yellow(&summary),
         _ => paint.red(&summary),
     };
-    push_line(&mut out, &paint.bold(&head));
+    // An error that the reader has seen is not repeated.
+    if !(streamed == Streamed::Yes && output::was_error_shown(&summary)) {
+        push_line(&mut out, &paint.bold(&head));
+    }
     push_line(
         &mut out,
         &format!(
@@ -98,16 +110,6 @@ fn format_list(head: &str, items: &[String], max: usize, more: &str) -> String {
     if items.len() > max {
         push_line(&mut out, &format!("{head} {} {more}", items.len() - max));
     }
-    out
-}
-
-/// A diff in colour, with an empty line after it.
-pub(crate) fn format_diff(diff: &str, paint: Paint) -> String {
-    let mut out = String::new();
-    for line in printable(&diff).lines() {
-        push_line(&mut out, &paint_diff_line(line, paint));
-    }
-    push_line(&mut out, "");
     out
 }
 
@@ -188,19 +190,6 @@ pub(crate) fn format_candidates(all: &[CandidateReport], paint: Paint) -> String
 fn push_line(out: &mut String, line: &str) {
     out.push_str(line);
     out.push('\n');
-}
-
-/// A line of a diff in its colour.
-pub(crate) fn paint_diff_line(line: &str, paint: Paint) -> String {
-    match line.as_bytes().first() {
-        _ if line.starts_with("+++") || line.starts_with("---") || line.starts_with("diff ") => {
-            paint.bold(line)
-        }
-        Some(b'+') => paint.green(line),
-        Some(b'-') => paint.red(line),
-        Some(b'@') => paint.cyan(line),
-        _ => line.to_owned(),
-    }
 }
 
 fn format_turns(report: &RunReport) -> String {

@@ -6,9 +6,9 @@ use journeyman_protocol::{
     CallState, CheckOutcome, Diagnostic, ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict,
     RelPath, ReminderCategory, ResumeStrategy, Todo, TodoStatus, UnavailableTier,
 };
+use journeyman_terminal::{Style, StyledLine};
 
 use crate::format::{format_seconds, preview, printable, quantity};
-use crate::styled_text::{Style, StyledLine};
 
 /// Maximum number of lines about one list: paths, conflicts, a tool's result.
 const MAX_LISTED: usize = 4;

@@ -60,7 +60,6 @@ pub mod session_commands;
 pub mod sessions;
 mod settings;
 pub mod state;
-pub mod styled_text;
 mod surface;
 mod template;
 pub mod undo;

@@ -17,6 +17,10 @@ pub enum Style {
     Accent,
     /// A detail.
     Dim,
+    /// A stressed word.
+    Emphasis,
+    /// Code, or what a person types.
+    Code,
 }
 
 /// A line of text in parts.
@@ -44,6 +48,21 @@ impl StyledLine {
     #[must_use]
     pub fn with_text(self, text: impl Into<String>) -> Self {
         self.with(Style::Plain, text)
+    }
+
+    /// Appends text, to the last part if the meaning is the same.
+    pub fn push(&mut self, style: Style, text: &str) {
+        match self.spans.last_mut() {
+            Some((last, spans)) if *last == style => spans.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.spans.push((style, text.to_owned())),
+        }
+    }
+
+    /// Returns true if the line has no text.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.iter().all(|(_, text)| text.is_empty())
     }
 
     /// Returns the text without its meanings.

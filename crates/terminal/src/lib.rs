@@ -1,0 +1,34 @@
+//! Text for terminals: what a session says and does, as a person sees it line by line.
+//!
+//! - [`StyledLine`] is a line of text in parts, each with a meaning ([`Style`]) and no colour.
+//!   [`Paint`] turns meanings into colours where they are wanted.
+//! - [`markdown`] renders Markdown as styled lines within a width.
+//! - [`wrap`] measures text in columns and breaks lines between words.
+//! - [`Screen`] writes to one stream: lines, the model's words while they arrive, and one progress
+//!   line that is erased before anything else is written.
+//! - [`Activity`] follows the events of a session and says in one line what it waits for.
+//! - [`diff`] gives unified diffs their colours and line numbers.
+//!
+//! ```
+//! use journeyman_terminal::markdown::{self, Marks};
+//!
+//! let lines = markdown::render("Say **hello** to the *whole* world.", 16, Marks::Dropped);
+//! let texts: Vec<String> = lines.iter().map(|line| line.to_text()).collect();
+//! assert_eq!(texts, ["Say hello to the", "whole world."]);
+//! ```
+//!
+//! The crate reads no keys, takes over no screen and knows no configuration. Control sequences in
+//! texts of others have to be removed before the texts come here.
+
+mod activity;
+pub mod diff;
+pub mod markdown;
+mod paint;
+mod screen;
+mod styled_text;
+pub mod wrap;
+
+pub use activity::Activity;
+pub use paint::Paint;
+pub use screen::{Capability, Screen, Size};
+pub use styled_text::{Style, StyledLine};

@@ -1,0 +1,224 @@
+//! Markdown rendered as lines for a terminal.
+
+mod blocks;
+mod inline;
+mod table;
+
+pub(crate) use blocks::{Block, Splitter};
+
+use crate::wrap::wrap_line;
+use crate::{Style, StyledLine};
+
+/// Columns before code.
+const CODE_INDENT: usize = 2;
+/// Minimum columns that text gets, whatever it is indented by.
+const MIN_COLUMNS: usize = 8;
+
+/// The marks of inline code, stressed words and headings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marks {
+    /// The marks stay, for terminals without colours.
+    Kept,
+    /// The styles say the same.
+    Dropped,
+}
+
+/// Renders a text in lines of at most `width` columns.
+#[must_use]
+pub fn render(source: &str, width: usize, marks: Marks) -> Vec<StyledLine> {
+    let mut splitter = Splitter::default();
+    let mut blocks = splitter.push(source);
+    blocks.extend(splitter.finish());
+    let mut lines = Vec::new();
+    for block in blocks {
+        if block.has_gap {
+            lines.push(StyledLine::default());
+        }
+        lines.extend(render_block(&block, width, marks));
+    }
+    lines
+}
+
+/// Renders one block, without the empty line before it.
+pub(crate) fn render_block(block: &Block, width: usize, marks: Marks) -> Vec<StyledLine> {
+    let indent = block.indent.min(width.saturating_sub(MIN_COLUMNS));
+    let room = width.saturating_sub(indent);
+    let lines = if block.is_code {
+        render_code(&block.source, room)
+    } else {
+        let lines = inline::render_elements(&block.source, room, marks);
+        // A link definition renders to nothing, and is still worth reading.
+        if lines.is_empty() {
+            wrap_line(&StyledLine::new(Style::Plain, block.source.trim_end()), room, 0)
+        } else {
+            lines
+        }
+    };
+    lines.into_iter().map(|line| indent_line(line, indent)).collect()
+}
+
+/// Renders lines of code, broken where they are wider than the terminal.
+fn render_code(source: &str, width: usize) -> Vec<StyledLine> {
+    let indent = CODE_INDENT.min(width.saturating_sub(MIN_COLUMNS));
+    let room = width.saturating_sub(indent);
+    source
+        .lines()
+        .chain(source.is_empty().then_some(""))
+        .flat_map(|line| {
+            break_line(line, room)
+                .into_iter()
+                .map(|piece| {
+                    if piece.is_empty() {
+                        StyledLine::default()
+                    } else {
+                        indent_line(StyledLine::new(Style::Code, piece), indent)
+                    }
+                })
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Breaks a line wherever it reaches the width.
+fn break_line(line: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut column = 0;
+    for character in line.replace('\t', "    ").chars() {
+        let columns = crate::wrap::char_width(character);
+        if column + columns > width && column > 0 {
+            pieces.push(String::new());
+            column = 0;
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(character);
+        }
+        column += columns;
+    }
+    pieces
+}
+
+fn indent_line(line: StyledLine, indent: usize) -> StyledLine {
+    if indent == 0 || line.is_empty() {
+        return line;
+    }
+    let mut indented = StyledLine::new(Style::Plain, " ".repeat(indent));
+    indented.spans.extend(line.spans);
+    indented
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wrap::line_width;
+
+    fn texts(source: &str, width: usize) -> Vec<String> {
+        render(source, width, Marks::Dropped).iter().map(StyledLine::to_text).collect()
+    }
+
+    #[test]
+    fn elements_are_rendered() {
+        let source = "# Title\nSome *words* and `code` of\n**one** [page](https://a.example/b).\n\n\
+                      1. first\n2. second item that is long\n   - deep\n\n> quoted words\n> go on\n\n\
+                      ```sh\nmake  test\n```\nEnd <https://a.example>.";
+        let expected = [
+            "Title",
+            "Some words and code of one",
+            "page (https://a.example/b).",
+            "",
+            "1. first",
+            "2. second item that is long",
+            "   • deep",
+            "",
+            "│ quoted words go on",
+            "",
+            "  make  test",
+            "End https://a.example.",
+        ];
+        assert_eq!(texts(source, 30), expected);
+    }
+
+    #[test]
+    fn words_of_items_and_quotes_stay_behind_their_marks() {
+        assert_eq!(texts("- one two three four", 12), ["• one two", "  three four"]);
+        assert_eq!(texts("> one two three", 10), ["│ one two", "│ three"]);
+        assert_eq!(texts("- [x] done\n- [ ] open", 20), ["• [x] done", "• [ ] open"]);
+    }
+
+    #[test]
+    fn styles_have_their_meanings_and_marks_may_stay() {
+        let lines = render("## A `b` **c** *d*", 40, Marks::Dropped);
+        let expected =
+            [(Style::Strong, "A "), (Style::Code, "b"), (Style::Strong, " c "), (Style::Emphasis, "d")];
+        let expected = expected.map(|(style, text)| (style, text.to_owned()));
+        assert_eq!(lines[0].spans, expected);
+        let plain = render("## A `b` **c** *d*", 40, Marks::Kept);
+        assert_eq!(plain[0].to_text(), "## A `b` **c** *d*");
+    }
+
+    #[test]
+    fn tables_are_aligned_within_the_width() {
+        let source = "| name | what it does |\n|:--|--:|\n| a | one |\n| long name | two three four |\n";
+        let expected = [
+            "name      │   what it does",
+            "──────────┼───────────────",
+            "a         │            one",
+            "long name │ two three four",
+        ];
+        assert_eq!(texts(source, 40), expected);
+        let narrow = texts(source, 20);
+        assert!(narrow.iter().all(|line| crate::wrap::text_width(line) <= 20), "{narrow:#?}");
+        assert_eq!(narrow.len(), 7, "{narrow:#?}");
+    }
+
+    #[test]
+    fn a_link_definition_is_still_shown() {
+        assert_eq!(texts("[a]: https://a.example", 40), ["[a]: https://a.example"]);
+    }
+
+    /// Words with marks around some of them, as Markdown elements.
+    fn element() -> impl Strategy<Value = String> {
+        let word = "[a-zA-Z0-9漢]{1,14}";
+        let marked = (word, 0..5_u8).prop_map(|(word, mark)| match mark {
+            0 => format!("**{word}**"),
+            1 => format!("*{word}*"),
+            2 => format!("`{word}`"),
+            3 => format!("[{word}](http://{word})"),
+            _ => word,
+        });
+        let words = prop::collection::vec(marked, 1..12).prop_map(|words| words.join(" "));
+        (words, 0..6_u8).prop_map(|(words, kind)| match kind {
+            0 => format!("# {words}"),
+            1 => format!("- {words}\n  - {words}"),
+            2 => format!("> {words}"),
+            3 => format!("```\n{words}\n```"),
+            4 => format!("| a | b |\n|---|---|\n| {words} | {words} |"),
+            _ => words,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn all_words_are_kept_and_no_line_is_wider(elements in prop::collection::vec(element(), 1..6), width in 8_usize..90) {
+            let source = elements.join("\n\n");
+            let lines = render(&source, width, Marks::Dropped);
+            for line in &lines {
+                prop_assert!(line_width(line) <= width, "{line:?} in {width}");
+            }
+            let count = |text: &str, letter: char| text.chars().filter(|it| *it == letter).count();
+            let shown: String = lines.iter().map(StyledLine::to_text).collect();
+            // Tables and broken words move letters apart, so that letters are counted.
+            for letter in ('a'..='z').chain('A'..='Z').chain('0'..='9').chain(['漢']) {
+                prop_assert_eq!(count(&shown, letter), count(&source, letter), "{} of\n{}\nin\n{}", letter, source, shown);
+            }
+        }
+
+        #[test]
+        fn any_text_is_rendered_within_the_width(source in "[ \\PC\n*_`#>|\\-\\[\\]]{0,200}", width in 8_usize..60) {
+            for line in render(&source, width, Marks::Kept) {
+                prop_assert!(line_width(&line) <= width, "{line:?} in {width}");
+            }
+        }
+    }
+}

@@ -1,0 +1,623 @@
+//! Writing to one stream: lines, the model's words while they arrive, and a progress line.
+
+use std::io::{IsTerminal, Write};
+
+use crate::markdown::{Block, Marks, Splitter, render_block};
+use crate::wrap::{char_width, cut_line, leading_spaces, line_width, text_width, wrap_line};
+use crate::{Paint, Style, StyledLine};
+
+/// The size of a terminal that doesn't say its own.
+const DEFAULT_SIZE: Size = Size { columns: 80, rows: 24 };
+/// Minimum columns that text is rendered for; a narrower terminal breaks lines itself.
+const MIN_COLUMNS: usize = 12;
+/// Columns by which the further lines of a line are indented beyond the first.
+const HANGING_INDENT: usize = 2;
+
+/// What a stream leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// A file, a pipe, a program: texts are written as they are.
+    Stream,
+    /// A terminal that knows no cursor.
+    Dumb,
+    /// A terminal on which no escape sequences are wanted.
+    Plain,
+    /// A terminal with colours.
+    Color,
+}
+
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Characters in a row.
+    pub columns: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl Capability {
+    /// Returns what a stream is good for: see <https://no-color.org> for `NO_COLOR`, where any value
+    /// that isn't empty says no.
+    #[must_use]
+    pub fn of_stream(stream: &impl IsTerminal) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        match (stream.is_terminal(), is_dumb, is_plain) {
+            (false, ..) => Self::Stream,
+            (_, true, _) => Self::Dumb,
+            (_, _, true) => Self::Plain,
+            _ => Self::Color,
+        }
+    }
+
+    /// Returns the paint for such a stream.
+    #[must_use]
+    pub fn paint(self) -> Paint {
+        if self == Self::Color { Paint::COLORS } else { Paint::PLAIN }
+    }
+}
+
+impl Size {
+    /// Returns the present size of the terminal behind a stream.
+    #[must_use]
+    pub fn of_terminal(stream: impl std::os::fd::AsFd) -> Self {
+        match rustix::termios::tcgetwinsize(stream) {
+            Ok(size) if size.ws_col > 0 => Self {
+                columns: usize::from(size.ws_col),
+                rows: if size.ws_row > 0 { usize::from(size.ws_row) } else { DEFAULT_SIZE.rows },
+            },
+            _ => DEFAULT_SIZE,
+        }
+    }
+}
+
+/// The block of the model's words that isn't complete, as far as it is on the screen.
+#[derive(Debug, Default)]
+struct OpenBlock {
+    /// Bytes of the block's source that are on the screen.
+    shown: usize,
+    /// Rows above the cursor.
+    rows: usize,
+    column: usize,
+}
+
+/// The words that are being written.
+#[derive(Debug)]
+enum Prose {
+    None,
+    /// The model's words, as Markdown.
+    Markdown(Splitter, OpenBlock),
+    /// Dim words that are wrapped and otherwise left alone.
+    Dim(OpenBlock, String),
+}
+
+/// Writes to one stream, and knows where its cursor is.
+pub struct Screen {
+    out: Box<dyn Write + Send>,
+    capability: Capability,
+    size: Box<dyn Fn() -> Size + Send>,
+    prose: Prose,
+    /// True if the cursor stands behind text.
+    is_mid_line: bool,
+    /// Columns of the progress line that is shown.
+    progress: Option<(String, usize)>,
+    /// True if the empty line before the open block is written.
+    is_gap_written: bool,
+    /// The error that was shown last.
+    shown_error: Option<String>,
+}
+
+impl Screen {
+    /// Makes the screen of a stream; `size` gives the terminal's size each time it is needed.
+    pub fn new(
+        out: impl Write + Send + 'static,
+        capability: Capability,
+        size: impl Fn() -> Size + Send + 'static,
+    ) -> Self {
+        Self {
+            out: Box::new(out),
+            capability,
+            size: Box::new(size),
+            prose: Prose::None,
+            is_mid_line: false,
+            progress: None,
+            is_gap_written: false,
+            shown_error: None,
+        }
+    }
+
+    /// Returns true if the stream leads to a terminal.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.capability, Capability::Dumb | Capability::Plain | Capability::Color)
+    }
+
+    /// Returns the paint for the stream.
+    #[must_use]
+    pub fn paint(&self) -> Paint {
+        self.capability.paint()
+    }
+
+    /// Writes a text as it is, below whatever was open.
+    pub fn write_text(&mut self, text: &str) {
+        self.end_prose();
+        self.clear_progress();
+        self.write(text);
+    }
+
+    /// Writes a text whose colours are painted already, its lines wrapped at the terminal's width.
+    pub fn write_wrapped(&mut self, text: &str) {
+        if !self.is_terminal() {
+            return self.write_text(text);
+        }
+        self.end_prose();
+        self.clear_progress();
+        let columns = self.columns();
+        let mut wrapped = String::new();
+        for line in text.split_inclusive('\n') {
+            let content = line.strip_suffix('\n').unwrap_or(line);
+            let spaces = content.len() - content.trim_start_matches(' ').len();
+            let rows = wrap_line(&StyledLine::new(Style::Plain, content), columns, spaces + HANGING_INDENT);
+            let rows: Vec<String> = rows.iter().map(StyledLine::to_text).collect();
+            wrapped.push_str(&rows.join("\n"));
+            // The spaces at the end of a question separate it from the answer.
+            let end = content.len() - content.trim_end_matches(' ').len();
+            wrapped.push_str(&" ".repeat(if content.len() == line.len() { end } else { 0 }));
+            wrapped.push_str(line.get(content.len()..).unwrap_or_default());
+        }
+        self.write(&wrapped);
+    }
+
+    /// Writes a line, wrapped at the terminal's width.
+    pub fn write_line(&mut self, line: &StyledLine) {
+        self.end_line();
+        if !self.is_terminal() {
+            let text = format!("{}\n", self.paint().paint_line(line));
+            return self.write(&text);
+        }
+        let indent = leading_spaces(line) + HANGING_INDENT;
+        for wrapped in wrap_line(line, self.columns(), indent) {
+            self.write_row(&wrapped);
+        }
+    }
+
+    /// Takes note of an error's message that a line has shown.
+    pub fn note_error(&mut self, message: &str) {
+        self.shown_error = Some(message.to_owned());
+    }
+
+    /// Returns the error that was shown last.
+    #[must_use]
+    pub fn shown_error(&self) -> Option<&str> {
+        self.shown_error.as_deref()
+    }
+
+    /// Writes a line of a diff or of code: the terminal breaks it.
+    pub fn write_unwrapped(&mut self, line: &StyledLine) {
+        self.end_line();
+        self.write_row(line);
+    }
+
+    /// Writes a whole text as Markdown; as it is where nobody sees it.
+    pub fn write_markdown(&mut self, text: &str) {
+        self.end_line();
+        self.push_markdown(text);
+        self.end_line();
+    }
+
+    /// Ends the open line, and the words that are being written.
+    pub fn end_line(&mut self) {
+        self.end_prose();
+        self.clear_progress();
+        if self.is_mid_line {
+            self.write("\n");
+        }
+    }
+
+    /// Takes note that the cursor stands at the beginning of a line: a person has ended one.
+    pub fn note_line_end(&mut self) {
+        self.is_mid_line = false;
+    }
+
+    /// Takes note that the cursor stands behind text that somebody else wrote, such as a question.
+    pub fn note_open_line(&mut self) {
+        self.end_line();
+        self.is_mid_line = true;
+    }
+
+    /// Writes a piece of the model's words. On a terminal finished blocks are rendered; the open
+    /// one is shown as it is and replaced when it ends.
+    pub fn push_markdown(&mut self, piece: &str) {
+        if !self.is_terminal() {
+            return self.write(piece);
+        }
+        if !matches!(self.prose, Prose::Markdown(..)) {
+            self.end_line();
+            self.prose = Prose::Markdown(Splitter::default(), OpenBlock::default());
+        }
+        self.clear_progress();
+        let Prose::Markdown(mut splitter, mut open) = std::mem::replace(&mut self.prose, Prose::None) else {
+            return;
+        };
+        let blocks = splitter.push(piece);
+        self.replace_open(&mut open, &blocks);
+        if self.capability == Capability::Color {
+            self.show_open(&mut splitter, &mut open);
+        }
+        self.prose = Prose::Markdown(splitter, open);
+    }
+
+    /// Writes a piece of dim words, such as the model's thinking.
+    pub fn push_dim(&mut self, piece: &str) {
+        if !self.is_terminal() {
+            return self.write(piece);
+        }
+        if !matches!(self.prose, Prose::Dim(..)) {
+            self.end_line();
+            self.prose = Prose::Dim(OpenBlock::default(), String::new());
+        }
+        self.clear_progress();
+        let Prose::Dim(mut open, mut held) = std::mem::replace(&mut self.prose, Prose::None) else { return };
+        held.push_str(piece);
+        let end = held.rfind(char::is_whitespace).map_or(0, |end| end + 1);
+        let rest = held.split_off(held.ceil_char_boundary(end));
+        self.write_words(&held, Style::Dim, &mut open);
+        self.prose = Prose::Dim(open, rest);
+    }
+
+    /// Ends the words that are being written.
+    pub fn end_prose(&mut self) {
+        match std::mem::replace(&mut self.prose, Prose::None) {
+            Prose::None => return,
+            Prose::Markdown(mut splitter, mut open) => {
+                let blocks = splitter.finish();
+                self.clear_progress();
+                self.replace_open(&mut open, &blocks);
+            }
+            Prose::Dim(mut open, held) => {
+                self.clear_progress();
+                self.write_words(&held, Style::Dim, &mut open);
+            }
+        }
+        self.is_gap_written = false;
+        if self.is_mid_line {
+            self.write("\n");
+        }
+    }
+
+    /// Shows the progress line in place of the one before, or none. It is shown on a terminal alone,
+    /// and only where no text is open.
+    pub fn show_progress(&mut self, line: Option<&StyledLine>) {
+        let Some(line) = line.filter(|_| self.can_show_progress()) else { return self.clear_progress() };
+        let cut = cut_line(line, self.columns().saturating_sub(1));
+        let text = self.paint().dim(&cut.to_text());
+        if self.progress.as_ref().is_some_and(|(shown, _)| *shown == text) {
+            return;
+        }
+        self.clear_progress();
+        self.send(&text);
+        self.progress = Some((text, line_width(&cut)));
+    }
+
+    /// Erases the progress line.
+    pub fn clear_progress(&mut self) {
+        let Some((_, columns)) = self.progress.take() else { return };
+        match self.capability {
+            Capability::Color => self.send("\r\x1b[K"),
+            _ => self.send(&format!("\r{}\r", " ".repeat(columns))),
+        }
+    }
+
+    fn can_show_progress(&self) -> bool {
+        matches!(self.capability, Capability::Color | Capability::Plain) && !self.is_mid_line
+    }
+
+    fn columns(&self) -> usize {
+        (self.size)().columns.max(MIN_COLUMNS)
+    }
+
+    /// Erases what is shown of the open block, and writes complete ones in its place.
+    fn replace_open(&mut self, open: &mut OpenBlock, blocks: &[Block]) {
+        if blocks.is_empty() {
+            return;
+        }
+        if open.shown > 0 {
+            let up = if open.rows > 0 { format!("\x1b[{}A", open.rows) } else { String::new() };
+            self.send(&format!("\r{up}\x1b[J"));
+            self.is_mid_line = false;
+        }
+        *open = OpenBlock::default();
+        let marks = if self.capability == Capability::Color { Marks::Dropped } else { Marks::Kept };
+        for block in blocks {
+            if block.has_gap && !std::mem::take(&mut self.is_gap_written) {
+                self.write("\n");
+            }
+            for line in render_block(block, self.columns(), marks) {
+                self.write_row(&line);
+            }
+        }
+    }
+
+    /// Shows the words of the open block that have arrived since.
+    fn show_open(&mut self, splitter: &mut Splitter, open: &mut OpenBlock) {
+        loop {
+            let (source, indent) = splitter.open_source();
+            let new = source.get(open.shown..).unwrap_or_default();
+            // The last word may go on.
+            let Some(end) = new.rfind(char::is_whitespace) else { return };
+            let new = new.get(..end).unwrap_or_default().to_owned();
+            if new.trim().is_empty() {
+                return;
+            }
+            if open.shown == 0 {
+                if splitter.open_has_gap() && !std::mem::replace(&mut self.is_gap_written, true) {
+                    self.write("\n");
+                }
+                self.write(&" ".repeat(indent));
+                open.column = indent;
+            }
+            self.write_words(&new, Style::Plain, open);
+            open.shown += new.len();
+            // What has left the screen could not be replaced any more.
+            if open.rows + 2 < (self.size)().rows {
+                return;
+            }
+            let Some(piece) = splitter.split_open() else { return };
+            self.replace_open(open, &[piece]);
+        }
+    }
+
+    /// Writes words, with a new row for each that would pass the terminal's width.
+    fn write_words(&mut self, text: &str, style: Style, open: &mut OpenBlock) {
+        let columns = self.columns();
+        let mut out = String::new();
+        for part in text.split_inclusive(char::is_whitespace) {
+            let word = part.trim_end_matches(char::is_whitespace);
+            if open.column > 0 && open.column + text_width(word) > columns {
+                out.push('\n');
+                open.rows += 1;
+                open.column = 0;
+            }
+            for character in word.chars() {
+                if open.column + char_width(character) > columns {
+                    out.push('\n');
+                    open.rows += 1;
+                    open.column = 0;
+                }
+                out.push(character);
+                open.column += char_width(character);
+            }
+            for space in part.get(word.len()..).unwrap_or_default().chars() {
+                if space == '\n' {
+                    out.push('\n');
+                    open.rows += 1;
+                    open.column = 0;
+                } else if open.column < columns {
+                    out.push(' ');
+                    open.column += 1;
+                }
+            }
+        }
+        let painted = self.paint().paint_line(&StyledLine::new(style, &*out));
+        self.write(&painted);
+        self.is_mid_line = open.column > 0;
+    }
+
+    fn write_row(&mut self, line: &StyledLine) {
+        let row = format!("{}\n", self.paint().paint_line(line));
+        self.write(&row);
+    }
+
+    fn write(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.is_mid_line = !text.ends_with('\n');
+            self.send(text);
+        }
+    }
+
+    /// Sends bytes to the stream. Where that fails, nobody can be told.
+    fn send(&mut self, text: &str) {
+        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A terminal that keeps what is on it: rows, a cursor, and the sequences that we send.
+    #[derive(Clone, Default)]
+    struct Display(Arc<Mutex<(Vec<Vec<char>>, usize, usize, String)>>);
+
+    impl Write for Display {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let mut state = self.0.lock().unwrap();
+            state.3.push_str(std::str::from_utf8(bytes).unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            let mut state = self.0.lock().unwrap();
+            let text = std::mem::take(&mut state.3);
+            let (rows, row, column, _) = &mut *state;
+            let mut rest = text.chars().peekable();
+            while let Some(character) = rest.next() {
+                while rows.len() <= *row {
+                    rows.push(Vec::new());
+                }
+                match character {
+                    '\n' => (*row, *column) = (*row + 1, 0),
+                    '\r' => *column = 0,
+                    '\u{1b}' => {
+                        let sequence: String = rest.by_ref().skip(1).take_while_inclusive();
+                        match sequence.chars().last().unwrap() {
+                            'A' => *row -= sequence.trim_end_matches('A').parse::<usize>().unwrap(),
+                            'J' => {
+                                rows[*row].truncate(*column);
+                                rows.truncate(*row + 1);
+                            }
+                            'K' => rows[*row].truncate(*column),
+                            'm' => {}
+                            other => panic!("{other}"),
+                        }
+                    }
+                    other => {
+                        while rows[*row].len() <= *column {
+                            rows[*row].push(' ');
+                        }
+                        rows[*row][*column] = other;
+                        *column += 1;
+                    }
+                }
+            }
+            Ok(())
+        }
+    }
+
+    trait TakeSequence {
+        fn take_while_inclusive(self) -> String;
+    }
+
+    impl<I: Iterator<Item = char>> TakeSequence for I {
+        fn take_while_inclusive(self) -> String {
+            let mut sequence = String::new();
+            for character in self {
+                sequence.push(character);
+                if character.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+            sequence
+        }
+    }
+
+    impl Display {
+        fn screen(&self, capability: Capability, columns: usize, rows: usize) -> Screen {
+            Screen::new(self.clone(), capability, move || Size { columns, rows })
+        }
+
+        fn lines(&self) -> Vec<String> {
+            let state = self.0.lock().unwrap();
+            let mut lines: Vec<String> =
+                state.0.iter().map(|row| row.iter().collect::<String>().trim_end().to_owned()).collect();
+            while lines.last().is_some_and(String::is_empty) {
+                lines.pop();
+            }
+            lines
+        }
+    }
+
+    fn line(text: &str) -> StyledLine {
+        StyledLine::new(Style::Plain, text)
+    }
+
+    #[test]
+    fn the_progress_line_is_gone_before_anything_else_is_written() {
+        for capability in [Capability::Color, Capability::Plain] {
+            let display = Display::default();
+            let mut screen = display.screen(capability, 20, 10);
+            screen.show_progress(Some(&line("waiting for a very slow model")));
+            assert_eq!(display.lines(), ["waiting for a very…"]);
+            screen.show_progress(Some(&line("waiting")));
+            assert_eq!(display.lines(), ["waiting"]);
+            screen.write_line(&line("● run make"));
+            assert_eq!(display.lines(), ["● run make"]);
+            screen.show_progress(Some(&line("$ make")));
+            screen.write_text("more");
+            screen.show_progress(Some(&line("not behind an open line")));
+            assert_eq!(display.lines(), ["● run make", "more"]);
+            screen.end_line();
+            screen.show_progress(Some(&line("again")));
+            screen.show_progress(None);
+            assert_eq!(display.lines(), ["● run make", "more"]);
+        }
+    }
+
+    #[test]
+    fn streams_and_dumb_terminals_have_no_progress_line() {
+        for capability in [Capability::Stream, Capability::Dumb] {
+            let display = Display::default();
+            display.screen(capability, 20, 10).show_progress(Some(&line("waiting")));
+            assert!(display.lines().is_empty(), "{capability:?}");
+        }
+    }
+
+    #[test]
+    fn an_open_block_is_shown_and_then_replaced() {
+        let display = Display::default();
+        let mut screen = display.screen(Capability::Color, 20, 10);
+        screen.push_markdown("It is **very im");
+        assert_eq!(display.lines(), ["It is **very"]);
+        screen.push_markdown("portant** to be here now");
+        assert_eq!(display.lines(), ["It is **very", "important** to be", "here"]);
+        screen.push_markdown(".\n\n- on");
+        assert_eq!(display.lines(), ["It is very important", "to be here now."]);
+        screen.push_markdown("e two\n- three");
+        screen.end_line();
+        assert_eq!(display.lines(), ["It is very important", "to be here now.", "", "• one two", "• three"]);
+    }
+
+    #[test]
+    fn a_block_taller_than_the_screen_comes_in_pieces() {
+        let display = Display::default();
+        let mut screen = display.screen(Capability::Color, 12, 5);
+        let words: Vec<String> = (0..60).map(|number| format!("word{number}")).collect();
+        for word in &words {
+            screen.push_markdown(&format!("{word} "));
+        }
+        screen.end_line();
+        let shown: Vec<String> = display
+            .lines()
+            .iter()
+            .flat_map(|line| line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+            .collect();
+        assert_eq!(shown, words);
+    }
+
+    #[test]
+    fn a_stream_gets_the_source() {
+        let display = Display::default();
+        let mut screen = display.screen(Capability::Stream, 12, 5);
+        screen.push_markdown("Some **long words** that ");
+        screen.push_markdown("go on");
+        screen.end_line();
+        screen.write_line(&line("a line that is wider than the terminal"));
+        assert_eq!(
+            display.lines(),
+            ["Some **long words** that go on", "a line that is wider than the terminal"]
+        );
+    }
+
+    #[test]
+    fn thinking_is_wrapped() {
+        let display = Display::default();
+        let mut screen = display.screen(Capability::Plain, 12, 5);
+        screen.push_dim("I have to th");
+        screen.push_dim("ink about it");
+        screen.write_line(&line("  a line with words"));
+        assert_eq!(display.lines(), ["I have to", "think about", "it", "  a line", "    with", "    words"]);
+    }
+
+    proptest! {
+        #[test]
+        fn streaming_ends_like_rendering_at_once(
+            source in "([a-z*`]{1,9}[ \n]|\n|- |# |> |```\n){1,40}",
+            size in 1_usize..9,
+            columns in 12_usize..40,
+        ) {
+            let [streamed, at_once] = [Display::default(), Display::default()];
+            let mut screen = streamed.screen(Capability::Color, columns, 500);
+            let characters: Vec<char> = source.chars().collect();
+            for piece in characters.chunks(size) {
+                screen.push_markdown(&piece.iter().collect::<String>());
+            }
+            screen.end_line();
+            at_once.screen(Capability::Color, columns, 500).write_markdown(&source);
+            prop_assert_eq!(streamed.lines(), at_once.lines());
+        }
+    }
+}
