@@ -23,7 +23,7 @@ use crate::parse::{self, ParseError, Tree};
 use crate::references::references_of;
 use crate::sections::{self, DocPosition};
 pub use crate::syntax_analysis::SyntaxAnalysis;
-use crate::walk::{WalkScope, walk};
+use crate::walk::{WalkScope, walk_tree};
 
 /// Parses and analyses a text.
 ///
@@ -48,7 +48,7 @@ pub fn analyse_tree(tree: &Tree, text: &str) -> SyntaxAnalysis {
 }
 
 fn analyse_node(language: Language, root: Node<'_>, text: &str) -> Option<SyntaxAnalysis> {
-    let walked = walk(language, root, text, WalkScope::All)?;
+    let walked = walk_tree(language, root, text, WalkScope::All)?;
     let (symbols, mut said) = build_symbols(language, walked.found, &walked.leading, &walked.markers, text);
     let top = doc::file_doc_range(language, root, &walked.leading, &symbols, text);
     said.extend(top.map(|range| DocPosition { symbol: None, line: line_at(text, range.start), range }));

@@ -21,7 +21,7 @@ pub(crate) fn summary(
     body: Option<Node<'_>>,
     text: &str,
 ) -> String {
-    let inside = (language == Language::Python).then(|| docstring(body?, text)).flatten();
+    let inside = (language == Language::Python).then(|| find_docstring(body?, text)).flatten();
     if let Some(inside) = inside {
         return first_sentence(inside);
     }
@@ -48,7 +48,7 @@ pub(crate) fn doc_range(
     text: &str,
 ) -> Option<Range<usize>> {
     if language == Language::Python
-        && let Some(inside) = body.and_then(string)
+        && let Some(inside) = body.and_then(find_leading_string)
     {
         return Some(inside.byte_range());
     }
@@ -60,12 +60,12 @@ pub(crate) fn doc_range(
 }
 
 /// Returns the docstring that a body begins with.
-fn docstring<'t>(body: Node<'_>, text: &'t str) -> Option<&'t str> {
-    text.get(string(body)?.byte_range())
+fn find_docstring<'t>(body: Node<'_>, text: &'t str) -> Option<&'t str> {
+    text.get(find_leading_string(body)?.byte_range())
 }
 
 /// Returns the string that a body, or a whole text, begins with.
-fn string(body: Node<'_>) -> Option<Node<'_>> {
+fn find_leading_string(body: Node<'_>) -> Option<Node<'_>> {
     let mut first = body.named_child(0)?;
     if first.kind() == "expression_statement" {
         first = first.named_child(0)?;
@@ -83,7 +83,7 @@ pub(crate) fn file_doc_range(
     text: &str,
 ) -> Option<Range<usize>> {
     if language == Language::Python {
-        return string(root).map(|string| string.byte_range());
+        return find_leading_string(root).map(|string| string.byte_range());
     }
     let comments = || leading.iter().take_while(|leading| leading.comment);
     let first = comments().next()?;

@@ -48,7 +48,7 @@ pub(crate) fn may_import(language: Language, kind: &str) -> bool {
 }
 
 /// Adds the imports of a node, if it has any.
-pub(crate) fn collect(
+pub(crate) fn collect_imports(
     language: Language,
     node: Node<'_>,
     ancestors: &[Node<'_>],
@@ -57,22 +57,24 @@ pub(crate) fn collect(
 ) {
     let mut into = ImportCollector { text, out };
     match language {
-        Language::Rust => rust::collect(node, ancestors, &mut into),
-        Language::Python => script::python(node, &mut into),
-        Language::JavaScript | Language::TypeScript | Language::Tsx => script::javascript(node, &mut into),
-        Language::Ruby => script::ruby(node, &mut into),
-        Language::Php => script::php(node, &mut into),
-        Language::Lua => script::lua(node, &mut into),
-        Language::Bash => script::bash(node, &mut into),
-        Language::Go => named::go(node, &mut into),
-        Language::Java => named::java(node, &mut into),
-        Language::Kotlin => named::kotlin(node, &mut into),
-        Language::Scala => named::scala(node, &mut into),
-        Language::CSharp => named::csharp(node, &mut into),
-        Language::Swift => named::swift(node, &mut into),
-        Language::C | Language::Cpp => named::include(node, &mut into),
-        Language::Css => markup::css(node, &mut into),
-        Language::Html => markup::html(node, &mut into),
+        Language::Rust => rust::collect_rust_imports(node, ancestors, &mut into),
+        Language::Python => script::add_python_imports(node, &mut into),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            script::add_javascript_imports(node, &mut into)
+        }
+        Language::Ruby => script::add_ruby_require(node, &mut into),
+        Language::Php => script::add_php_imports(node, &mut into),
+        Language::Lua => script::add_lua_require(node, &mut into),
+        Language::Bash => script::add_bash_source(node, &mut into),
+        Language::Go => named::add_go_import(node, &mut into),
+        Language::Java => named::add_java_import(node, &mut into),
+        Language::Kotlin => named::add_kotlin_import(node, &mut into),
+        Language::Scala => named::add_scala_imports(node, &mut into),
+        Language::CSharp => named::add_csharp_using(node, &mut into),
+        Language::Swift => named::add_swift_import(node, &mut into),
+        Language::C | Language::Cpp => named::add_include(node, &mut into),
+        Language::Css => markup::add_css_import(node, &mut into),
+        Language::Html => markup::add_html_links(node, &mut into),
         _ => {}
     }
 }

@@ -52,7 +52,7 @@ macro_rules! languages {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)* $(Self::$plain,)*];
         }
 
-        const ROWS: &[Row] = &[$(Row {
+        const LANGUAGE_ROWS: &[Row] = &[$(Row {
             language: Language::$variant,
             name: $name,
             extensions: &$extensions,
@@ -115,7 +115,7 @@ languages! {
 
 impl Language {
     fn row(self) -> Option<&'static Row> {
-        ROWS.iter().find(|row| row.language == self)
+        LANGUAGE_ROWS.iter().find(|row| row.language == self)
     }
 
     /// Returns its name: lower case, letters only.
@@ -158,7 +158,7 @@ impl Language {
             other => other,
         };
         let named = |row: &&Row| row.name == name || row.extensions.contains(&name);
-        ROWS.iter().find(named).map(|row| row.language)
+        LANGUAGE_ROWS.iter().find(named).map(|row| row.language)
     }
 
     /// Returns the language of a file name.
@@ -166,11 +166,11 @@ impl Language {
     pub fn from_path(path: &str) -> Option<Self> {
         let path = Path::new(path);
         let file = path.file_name()?.to_str()?;
-        if let Some(row) = ROWS.iter().find(|row| row.files.contains(&file)) {
+        if let Some(row) = LANGUAGE_ROWS.iter().find(|row| row.files.contains(&file)) {
             return Some(row.language);
         }
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        ROWS.iter().find(|row| row.extensions.contains(&extension.as_str())).map(|row| row.language)
+        LANGUAGE_ROWS.iter().find(|row| row.extensions.contains(&extension.as_str())).map(|row| row.language)
     }
 
     /// Returns the language of a file, by its name, or else by its first lines. A `.h` is C++ if
@@ -181,7 +181,7 @@ impl Language {
         let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
         match (Self::from_path(path), extension) {
             (Some(language), _) => Some(language),
-            (None, Some("h")) => Some(header(head)),
+            (None, Some("h")) => Some(detect_header_language(head)),
             // Another extension means another format.
             (None, Some(extension)) if !extension.chars().all(|c| c.is_ascii_digit()) => None,
             (None, _) => from_content(head),
@@ -190,7 +190,7 @@ impl Language {
 }
 
 /// Tells headers of C and C++ apart.
-fn header(head: &str) -> Language {
+fn detect_header_language(head: &str) -> Language {
     let cpp = head.lines().map(str::trim_start).any(|line| {
         ["class ", "namespace ", "template", "using ", "public:", "private:", "protected:", "constexpr "]
             .iter()
@@ -210,7 +210,7 @@ fn from_content(head: &str) -> Option<Language> {
             program = words.find(|word| !word.contains('='))?;
         }
         let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-        return ROWS.iter().find(|row| row.programs.contains(&program)).map(|row| row.language);
+        return LANGUAGE_ROWS.iter().find(|row| row.programs.contains(&program)).map(|row| row.language);
     }
     let lower = line.to_ascii_lowercase();
     if lower.starts_with("<?php") {

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 /// Node kinds that only add keywords to the one definition inside.
-const WRAPPERS: [&str; 14] = [
+const WRAPPER_KINDS: [&str; 14] = [
     "ambient_declaration",
     "assignment_expression",
     "const_declaration",
@@ -36,7 +36,7 @@ pub(crate) fn is_wrapper(parent: Node<'_>, inner: Node<'_>) -> bool {
         let mut cursor = parent.walk();
         parent.named_children(&mut cursor).filter(|child| child.kind_id() == inner.kind_id()).nth(1).is_none()
     };
-    WRAPPERS.contains(&parent.kind()) && alone()
+    WRAPPER_KINDS.contains(&parent.kind()) && alone()
 }
 
 /// Returns true if a node is a comment.

@@ -30,16 +30,16 @@ use crate::walk::{Definition, LeadingNode, WalkScope};
 use crate::{doc, visibility, walk};
 
 pub use crate::node_kinds::{is_attribute, is_comment, with_wrappers};
-pub use crate::symbol::{MAX_SIGNATURE, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
+pub use crate::symbol::{MAX_SIGNATURE_BYTES, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
 
 /// Maximum bytes of a name. Longer ones are keys and selectors that nobody refers to.
-const MAX_NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 /// Maximum bytes between a definition's beginning and its name that are searched for visibility
 /// keywords.
-const MAX_BEFORE_NAME: usize = 2_000;
+const MAX_BYTES_BEFORE_NAME: usize = 2_000;
 
 /// The member of JavaScript's `module` that holds a file's exports.
-const EXPORTS: &str = "exports";
+const EXPORTS_MEMBER: &str = "exports";
 
 /// Checks a language's query, for tests.
 ///
@@ -47,14 +47,14 @@ const EXPORTS: &str = "exports";
 /// A description of the fault.
 #[doc(hidden)]
 pub fn check_query(language: Language) -> Result<(), String> {
-    walk::check(language)
+    walk::check_query(language)
 }
 
 /// Returns the symbols of a text in text order, outer ones before inner ones. Of a text with
 /// errors, the parts that parse are included.
 #[must_use]
 pub fn outline(tree: &Tree, text: &str) -> Vec<Symbol> {
-    walk::walk(tree.language(), tree.root(), text, WalkScope::Symbols)
+    walk::walk_tree(tree.language(), tree.root(), text, WalkScope::Symbols)
         .map(|walked| build_symbols(tree.language(), walked.found, &walked.leading, &walked.markers, text).0)
         .unwrap_or_default()
 }
@@ -93,13 +93,13 @@ pub(crate) fn build_symbols(
         ) {
             open.pop();
         }
-        if let Some(symbol) = reader.symbol(one, open.last().map(|(at, _)| *at)) {
+        if let Some(symbol) = reader.build_symbol(one, open.last().map(|(at, _)| *at)) {
             open.push((reader.symbols.len(), node));
             reader.symbols.push(symbol);
         }
     }
     let (mut symbols, said) = (reader.symbols, reader.said);
-    visibility::apply(language, markers, text, &mut symbols);
+    visibility::apply_markers(language, markers, text, &mut symbols);
     (symbols, said)
 }
 
@@ -115,7 +115,7 @@ struct SymbolBuilder<'a> {
 }
 
 impl SymbolBuilder<'_> {
-    fn line(&self, at: usize) -> u32 {
+    fn line_of(&self, at: usize) -> u32 {
         u32::try_from(self.starts.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
     }
 
@@ -125,30 +125,30 @@ impl SymbolBuilder<'_> {
     }
 
     /// Returns true if only blanks stand before a position in its line.
-    fn opens_line(&self, at: usize) -> bool {
+    fn is_at_line_start(&self, at: usize) -> bool {
         let line = self.text.get(self.line_start(at)..at).unwrap_or_default();
         line.trim_start_matches('\u{feff}').trim_start().is_empty()
     }
 
-    fn symbol(&mut self, found: &Definition<'_>, inside: Option<usize>) -> Option<Symbol> {
+    fn build_symbol(&mut self, found: &Definition<'_>, inside: Option<usize>) -> Option<Symbol> {
         let text = self.text;
         let outer = inside.and_then(|at| self.symbols.get(at));
         let written = text.get(found.name.byte_range())?;
         let name_range = unqualified_name(self.language, written, found.name.start_byte());
         let name = text.get(name_range.clone())?;
-        if name.is_empty() || name.len() > MAX_NAME || name.contains('\n') {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\n') {
             return None;
         }
         let whole = found.whole;
-        let definition = trim_range(text, whole.start_byte()..end_with_sign(whole, text));
-        let near = text.floor_char_boundary(name_range.start.min(definition.start + MAX_BEFORE_NAME));
+        let definition = trim_range(text, whole.start_byte()..end_with_semicolon(whole, text));
+        let near = text.floor_char_boundary(name_range.start.min(definition.start + MAX_BYTES_BEFORE_NAME));
         let before_name = text.get(definition.start..near).unwrap_or_default();
         let reaches = is_exposed(self.language, before_name, outer);
         let mut parents: Vec<String> = outer
             .map(|outer| {
                 let mut parents = outer.parents.clone();
                 // A method that assigns to `this` defines a member of its type.
-                if !reaches || (outer.kind == SymbolKind::Function && outer.name != EXPORTS) {
+                if !reaches || (outer.kind == SymbolKind::Function && outer.name != EXPORTS_MEMBER) {
                     parents.push(outer.name.clone());
                 }
                 parents
@@ -160,7 +160,10 @@ impl SymbolBuilder<'_> {
         let scoped = scope.ends_with("::");
         if scoped {
             parents.extend(
-                without_arguments(scope).split("::").filter(|part| !part.is_empty()).map(str::to_owned),
+                without_template_arguments(scope)
+                    .split("::")
+                    .filter(|part| !part.is_empty())
+                    .map(str::to_owned),
             );
         }
         let belongs = outer.is_some_and(|outer| outer.kind.is_type()) || scoped;
@@ -175,7 +178,7 @@ impl SymbolBuilder<'_> {
         let said = doc::doc_range(self.language, comments, body, text);
         let said = said.map(|range| DocPosition {
             symbol: Some(self.symbols.len()),
-            line: self.line(range.start),
+            line: self.line_of(range.start),
             range,
         });
         let own = if reaches {
@@ -187,8 +190,9 @@ impl SymbolBuilder<'_> {
             kind,
             name: name.to_owned(),
             parents,
-            lines: self.line(first)..self.line(definition.end.saturating_sub(1).max(first)).saturating_add(1),
-            name_line: self.line(name_range.start),
+            lines: self.line_of(first)
+                ..self.line_of(definition.end.saturating_sub(1).max(first)).saturating_add(1),
+            name_line: self.line_of(name_range.start),
             signature: signature_of(body, whole, text),
             doc: doc::summary(self.language, comments, body, text),
             visibility: own,
@@ -217,7 +221,7 @@ impl SymbolBuilder<'_> {
             let ends = text.get(before.start..before.end).is_some_and(|own| own.ends_with('\n'));
             let shebang = before.start == 0 && text.starts_with("#!");
             let breaks = between.matches('\n').count() + usize::from(ends);
-            if shebang || breaks > 1 || !between.trim().is_empty() || !self.opens_line(before.start) {
+            if shebang || breaks > 1 || !between.trim().is_empty() || !self.is_at_line_start(before.start) {
                 break;
             }
             // In languages with significant indentation, a deeper comment belongs to what precedes
@@ -241,7 +245,7 @@ fn is_exposed(language: Language, before_name: &str, outer: Option<&Symbol>) -> 
     let script = matches!(language, Language::JavaScript | Language::TypeScript | Language::Tsx);
     let Some(outer) = outer.filter(|outer| script && outer.kind.hides_definitions()) else { return false };
     let member = before_name.trim_end().ends_with('.') && !before_name.contains(['{', '\n']);
-    member && (before_name.starts_with("this.") || (outer.name == EXPORTS && outer.parents.is_empty()))
+    member && (before_name.starts_with("this.") || (outer.name == EXPORTS_MEMBER && outer.parents.is_empty()))
 }
 
 /// Refines a kind by the keywords before the name, or by the name: constants among variables, and
@@ -299,7 +303,7 @@ fn is_macro_use(language: Language, node: Node<'_>, name: &str, outer: Option<&S
 }
 
 /// Returns `n::A::` for `n::A<x::T>::`.
-fn without_arguments(scope: &str) -> String {
+fn without_template_arguments(scope: &str) -> String {
     let mut depth = 0_usize;
     let kept = scope.chars().filter(|c| {
         match c {
@@ -324,7 +328,7 @@ fn unqualified_name(language: Language, written: &str, at: usize) -> Range<usize
     let bare = written.trim_matches(quotes);
     let lead = written.len() - written.trim_start_matches(quotes).len();
     if language == Language::Cpp {
-        let (first, last) = cpp_name(bare);
+        let (first, last) = cpp_name_range(bare);
         return at + lead + first..at + lead + last;
     }
     let last = bare.rfind("::").map_or(0, |scope| scope + 2);
@@ -333,7 +337,7 @@ fn unqualified_name(language: Language, written: &str, at: usize) -> Range<usize
 
 /// Finds `f` in `n::A<x::T>::f<U>`; an operator is kept whole: `operator int` of `A::operator int()
 /// const`.
-fn cpp_name(written: &str) -> (usize, usize) {
+fn cpp_name_range(written: &str) -> (usize, usize) {
     let (mut depth, mut first) = (0_usize, 0);
     for (at, byte) in written.bytes().enumerate() {
         let rest = written.get(at..).unwrap_or_default();
@@ -373,7 +377,7 @@ fn line_starts(text: &str) -> Vec<usize> {
 }
 
 /// Returns the end of a node, including a closing sign right after it.
-fn end_with_sign(node: Node<'_>, text: &str) -> usize {
+fn end_with_semicolon(node: Node<'_>, text: &str) -> usize {
     let end = node.end_byte();
     end + usize::from(text.as_bytes().get(end) == Some(&b';'))
 }
@@ -403,7 +407,7 @@ fn signature_of(body: Option<Node<'_>>, whole: Node<'_>, text: &str) -> String {
     let own = if body.is_none() { own.lines().next().unwrap_or_default() } else { own };
     let mut line = String::new();
     for word in own.split_whitespace() {
-        if line.len() + word.len() >= MAX_SIGNATURE {
+        if line.len() + word.len() >= MAX_SIGNATURE_BYTES {
             break;
         }
         if !line.is_empty() {

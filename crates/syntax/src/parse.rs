@@ -29,7 +29,7 @@ const MAX_BRACKETS: usize = 1_000;
 const MIN_PROGRESS_CALLS: usize = 2_000;
 const BYTES_PER_PROGRESS_CALL: usize = 4;
 /// Bytes that the parser is given at once, except for the rest of a character.
-const CHUNK: usize = 1024;
+const PARSER_CHUNK_BYTES: usize = 1024;
 /// Maximum average number of reads of each chunk. Scanning ahead for a missing end again and again
 /// is work that grows with the square of the length.
 const READS_PER_CHUNK: usize = 40;
@@ -260,7 +260,7 @@ fn parse_within_bounds(
         if looks > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut look);
-    let mut reads = READS_PER_CHUNK * (2 + text.len() / CHUNK);
+    let mut reads = READS_PER_CHUNK * (2 + text.len() / PARSER_CHUNK_BYTES);
     let mut ended = false;
     let mut read = |at: usize, _: Point| {
         reads = reads.saturating_sub(1);
@@ -279,7 +279,7 @@ fn parse_within_bounds(
 /// Returns the bytes from `at` that the parser is given at once. Never a part of a character: the
 /// parser would ask for the rest and use it without checking that there is any.
 fn chunk_at(text: &str, at: usize) -> &[u8] {
-    let end = text.ceil_char_boundary(at - at % CHUNK + CHUNK);
+    let end = text.ceil_char_boundary(at - at % PARSER_CHUNK_BYTES + PARSER_CHUNK_BYTES);
     text.as_bytes().get(at..end).unwrap_or_default()
 }
 

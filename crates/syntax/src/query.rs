@@ -76,15 +76,15 @@ impl OutlineQuery {
                 by_kind.entry(id).or_default().push(number);
             }
             patterns.push(Pattern {
-                places: places(grammar, &query, number)?,
-                beginnings: beginnings(&query, number)?,
+                places: read_allowed_ancestors(grammar, &query, number)?,
+                beginnings: pattern_beginnings(&query, number)?,
             });
         }
         Ok(Self { query, roles, patterns, by_kind })
     }
 
-    /// Creates a cursor for [`Self::matches`].
-    pub(crate) fn cursor() -> QueryCursor {
+    /// Creates a cursor for [`Self::visit_matches`].
+    pub(crate) fn new_cursor() -> QueryCursor {
         let mut cursor = QueryCursor::new();
         cursor.set_match_limit(MAX_MATCHES_IN_PROGRESS);
         cursor.set_max_start_depth(Some(0));
@@ -97,17 +97,17 @@ impl OutlineQuery {
     }
 
     /// Returns the allowed ancestors of a pattern's matches; none at all allows any.
-    pub(crate) fn places(&self, pattern: usize) -> &[Ancestors] {
+    pub(crate) fn allowed_ancestors(&self, pattern: usize) -> &[Ancestors] {
         self.patterns.get(pattern).map_or(&[], |pattern| &pattern.places)
     }
 
     /// Returns the role of a capture.
-    pub(crate) fn role(&self, capture: &QueryCapture<'_>) -> Role {
+    pub(crate) fn role_of(&self, capture: &QueryCapture<'_>) -> Role {
         self.roles.get(capture.index as usize).copied().unwrap_or(Role::Other)
     }
 
     /// Calls `visit` with each match that begins at a node: the pattern's number and its captures.
-    pub(crate) fn matches<'tree>(
+    pub(crate) fn visit_matches<'tree>(
         &self,
         cursor: &mut QueryCursor,
         node: Node<'tree>,
@@ -140,7 +140,11 @@ fn first_kind(pattern: &str) -> &str {
     inner.get(..end).unwrap_or_default()
 }
 
-fn places(grammar: &Grammar, query: &Query, pattern: usize) -> Result<Vec<Ancestors>, String> {
+fn read_allowed_ancestors(
+    grammar: &Grammar,
+    query: &Query,
+    pattern: usize,
+) -> Result<Vec<Ancestors>, String> {
     let settings = query.property_settings(pattern).iter().filter(|setting| &*setting.key == "in");
     settings
         .map(|setting| {
@@ -152,7 +156,7 @@ fn places(grammar: &Grammar, query: &Query, pattern: usize) -> Result<Vec<Ancest
         .collect()
 }
 
-fn beginnings(query: &Query, pattern: usize) -> Result<Vec<(u32, Vec<String>)>, String> {
+fn pattern_beginnings(query: &Query, pattern: usize) -> Result<Vec<(u32, Vec<String>)>, String> {
     let predicates = query.general_predicates(pattern).iter();
     predicates
         .map(|predicate| match (&*predicate.operator, predicate.args.split_first()) {
@@ -192,10 +196,15 @@ mod tests {
     fn names(source: &str, text: &str) -> Vec<String> {
         let (query, tree) = (compile(source).unwrap(), parse(Language::Python, text).unwrap());
         let mut found = Vec::new();
-        query.matches(&mut OutlineQuery::cursor(), tree.root().child(0).unwrap(), text, |_, captures| {
-            let named = captures.iter().filter(|capture| query.role(capture) == Role::Name);
-            found.extend(named.map(|capture| text[capture.node.byte_range()].to_owned()));
-        });
+        query.visit_matches(
+            &mut OutlineQuery::new_cursor(),
+            tree.root().child(0).unwrap(),
+            text,
+            |_, captures| {
+                let named = captures.iter().filter(|capture| query.role_of(capture) == Role::Name);
+                found.extend(named.map(|capture| text[capture.node.byte_range()].to_owned()));
+            },
+        );
         found
     }
 

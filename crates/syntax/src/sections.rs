@@ -13,10 +13,10 @@ mod rst;
 
 use crate::imports::{Import, MAX_IMPORTS, local_file};
 use crate::language::Language;
-use crate::symbol::{MAX_SIGNATURE, Symbol, SymbolKind, Visibility};
+use crate::symbol::{MAX_SIGNATURE_BYTES, Symbol, SymbolKind, Visibility};
 use crate::syntax_analysis::SyntaxAnalysis;
 
-use headings::{Heading, Headings, Line, MAX_LINE, lines};
+use headings::{Heading, Headings, Line, MAX_LINE, split_lines};
 pub use headings::{MAX_MENTIONS, MAX_SECTIONS, Section};
 
 pub(crate) use comments::{DocPosition, read as of_comments};
@@ -24,7 +24,7 @@ pub(crate) use comments::{DocPosition, read as of_comments};
 /// Analyses a document or a text of SQL; `None` for languages with a grammar.
 pub(crate) fn analyse(language: Language, text: &str) -> Option<SyntaxAnalysis> {
     let lines = match language {
-        Language::Markdown | Language::Rst | Language::AsciiDoc => lines(text),
+        Language::Markdown | Language::Rst | Language::AsciiDoc => split_lines(text),
         Language::Sql => return Some(crate::sql::analyse(text)),
         _ => return None,
     };
@@ -34,7 +34,7 @@ pub(crate) fn analyse(language: Language, text: &str) -> Option<SyntaxAnalysis> 
         _ => markdown::read(&lines),
     };
     let (sections, symbols) = sections_and_symbols(text, &lines, &outline);
-    let imports = links(language, &lines, &outline.code);
+    let imports = find_links(language, &lines, &outline.code);
     Some(SyntaxAnalysis { sections, symbols, imports, ..SyntaxAnalysis::default() })
 }
 
@@ -88,7 +88,10 @@ fn sections_and_symbols(text: &str, lines: &[Line<'_>], outline: &Headings) -> (
             lines: number(heading.line + 1)
                 ..number(heading.line + 1 + text.get(range.clone()).unwrap_or_default().lines().count()),
             name_line: number(heading.words_line + 1),
-            signature: words.get(..words.floor_char_boundary(MAX_SIGNATURE)).unwrap_or_default().to_owned(),
+            signature: words
+                .get(..words.floor_char_boundary(MAX_SIGNATURE_BYTES))
+                .unwrap_or_default()
+                .to_owned(),
             doc: String::new(),
             visibility: Visibility::Unknown,
             local: false,
@@ -121,7 +124,7 @@ fn section_ends(headings: &[Heading], last: usize) -> Vec<usize> {
 }
 
 /// Returns the files that a document links to or includes.
-fn links(language: Language, lines: &[Line<'_>], code: &[bool]) -> Vec<Import> {
+fn find_links(language: Language, lines: &[Line<'_>], code: &[bool]) -> Vec<Import> {
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if code.get(at).copied().unwrap_or_default() {
@@ -138,9 +141,9 @@ fn links(language: Language, lines: &[Line<'_>], code: &[bool]) -> Vec<Import> {
         };
         let line = line.text.get(..line.text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
         match language {
-            Language::Rst => rst::links(line, &mut add),
-            Language::AsciiDoc => asciidoc::links(line, &mut add),
-            _ => markdown::links(line, &mut add),
+            Language::Rst => rst::visit_links(line, &mut add),
+            Language::AsciiDoc => asciidoc::visit_links(line, &mut add),
+            _ => markdown::visit_links(line, &mut add),
         }
     }
     found

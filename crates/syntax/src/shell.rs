@@ -28,6 +28,7 @@ mod grammar;
 mod plain;
 mod scan;
 mod script;
+mod tokens;
 
 pub use script::{
     Assignment, Compound, CompoundKind, MAX_BYTES, Redirect, RedirectKind, Script, Simple, Statement,
@@ -50,14 +51,14 @@ pub fn parse(text: &str) -> Script {
     if !grammar::has_plain_delimiters(text) {
         return Script { unclear: Some(Unclear::Form("a here-document")), ..Script::default() };
     }
-    plain::script(text).unwrap_or_else(|| parse_by_grammar(text))
+    plain::parse_plain_script(text).unwrap_or_else(|| parse_by_grammar(text))
 }
 
 /// Parses any text within the bounds of [`parse`] by the grammar.
 fn parse_by_grammar(text: &str) -> Script {
     let mut steps = 0;
-    let Some(tree) = grammar::tree(text, &mut steps) else {
+    let Some(tree) = grammar::parse_tree(text, &mut steps) else {
         return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };
     };
-    Script { steps, ..convert::script(text, &tree) }
+    Script { steps, ..convert::convert_tree(text, &tree) }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::doc;
 use crate::references::{MAX_REFERENCES, NameNode};
-use crate::symbol::{MAX_SIGNATURE, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
+use crate::symbol::{MAX_SIGNATURE_BYTES, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
 use crate::syntax_analysis::SyntaxAnalysis;
 
 /// Maximum bytes of a name.
@@ -17,7 +17,7 @@ const MAX_NAME: usize = 200;
 const MAX_WORDS: usize = 12;
 
 /// Words that can't begin a column definition.
-const CONSTRAINTS: &[&str] = &[
+const CONSTRAINT_WORDS: &[&str] = &[
     "primary",
     "foreign",
     "unique",
@@ -33,7 +33,7 @@ const CONSTRAINTS: &[&str] = &[
 ];
 
 /// Common reserved words of all dialects. A name that is spelled like one isn't found.
-const WORDS: &[&str] = &[
+const RESERVED_WORDS: &[&str] = &[
     "add",
     "after",
     "all",
@@ -239,16 +239,16 @@ struct SqlToken {
 
 /// Returns the objects that a text creates, and the names that it uses.
 pub(crate) fn analyse(text: &str) -> SyntaxAnalysis {
-    let tokens = tokens(text);
+    let tokens = tokenize(text);
     let mut reader = StatementReader { text, tokens: &tokens, at: 0, symbols: Vec::new() };
     while reader.at < tokens.len() {
-        reader.statement();
+        reader.read_statement();
     }
     let symbols = reader.symbols;
     let names: Vec<NameNode> = tokens
         .iter()
         .filter(|token| match token.kind {
-            TokenKind::Word => !WORDS.contains(&word(text, token).as_str()),
+            TokenKind::Word => !RESERVED_WORDS.contains(&lowercase_word(text, token).as_str()),
             kind => kind == TokenKind::Quoted,
         })
         .take(MAX_REFERENCES)
@@ -262,12 +262,12 @@ pub(crate) fn analyse(text: &str) -> SyntaxAnalysis {
     SyntaxAnalysis { symbols, references, ..SyntaxAnalysis::default() }
 }
 
-fn word(text: &str, token: &SqlToken) -> String {
+fn lowercase_word(text: &str, token: &SqlToken) -> String {
     text.get(token.start..token.end).unwrap_or_default().to_ascii_lowercase()
 }
 
 /// Splits a text into tokens. Every token ends after its beginning.
-fn tokens(text: &str) -> Vec<SqlToken> {
+fn tokenize(text: &str) -> Vec<SqlToken> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
     let (mut at, mut row, mut counted) = (0, 0_u32, 0);
@@ -283,8 +283,8 @@ fn tokens(text: &str) -> Vec<SqlToken> {
             }
             b'-' if rest.starts_with("--") => (TokenKind::Comment, to(rest.find('\n'), 0)),
             b'/' if rest.starts_with("/*") => (TokenKind::Comment, to(rest.find("*/"), 2)),
-            b'\'' => (TokenKind::Other, to(closing(rest, '\''), 1)),
-            b'"' | b'`' => (TokenKind::Quoted, to(closing(rest, char::from(byte)), 1)),
+            b'\'' => (TokenKind::Other, to(closing_quote(rest, '\''), 1)),
+            b'"' | b'`' => (TokenKind::Quoted, to(closing_quote(rest, char::from(byte)), 1)),
             b'[' if rest.as_bytes().get(1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') => {
                 let line = rest.get(..rest.floor_char_boundary(MAX_NAME)).unwrap_or_default();
                 match line.find([']', '\n']).filter(|end| line.as_bytes().get(*end) == Some(&b']')) {
@@ -323,7 +323,7 @@ fn count_line_breaks(bytes: &[u8], from: usize, to: usize) -> usize {
 }
 
 /// Returns the position of the closing quote: a doubled one is a part of the content.
-fn closing(rest: &str, quote: char) -> Option<usize> {
+fn closing_quote(rest: &str, quote: char) -> Option<usize> {
     let mut at = 1;
     loop {
         let found = at + rest.get(at..)?.find(quote)?;
@@ -350,33 +350,34 @@ struct StatementReader<'a> {
 }
 
 impl StatementReader<'_> {
-    fn token(&self, at: usize) -> Option<&SqlToken> {
+    fn token_at(&self, at: usize) -> Option<&SqlToken> {
         self.tokens.get(at)
     }
 
-    fn word(&self, at: usize) -> String {
-        self.token(at)
+    fn word_at(&self, at: usize) -> String {
+        self.token_at(at)
             .filter(|token| token.kind == TokenKind::Word)
-            .map(|token| word(self.text, token))
+            .map(|token| lowercase_word(self.text, token))
             .unwrap_or_default()
     }
 
-    fn sign(&self, at: usize, sign: u8) -> bool {
-        self.token(at).is_some_and(|token| token.kind == TokenKind::Sign(sign))
+    fn is_sign_at(&self, at: usize, sign: u8) -> bool {
+        self.token_at(at).is_some_and(|token| token.kind == TokenKind::Sign(sign))
     }
 
     /// Reads one statement, up to its semicolon.
-    fn statement(&mut self) {
+    fn read_statement(&mut self) {
         let first = self.at;
-        if self.word(first) == "create"
-            && let Some((kind, named)) = self.kind(first)
-            && let Some((name_at, name, name_range)) = self.name(named)
+        if self.word_at(first) == "create"
+            && let Some((kind, named)) = self.object_kind(first)
+            && let Some((name_at, name, name_range)) = self.qualified_name_at(named)
         {
-            let last = self.end(name_at + 1, kind == SymbolKind::Function);
+            let last = self.statement_end(name_at + 1, kind == SymbolKind::Function);
             let symbol = self.symbols.len();
-            self.add(kind, first..last, name_at, name, name_range, None);
-            if kind == SymbolKind::Table && self.sign(name_at + 1, b'(') && self.symbols.len() > symbol {
-                self.columns(name_at + 2, last, symbol);
+            self.add_symbol(kind, first..last, name_at, name, name_range, None);
+            if kind == SymbolKind::Table && self.is_sign_at(name_at + 1, b'(') && self.symbols.len() > symbol
+            {
+                self.read_columns(name_at + 2, last, symbol);
             }
             self.at = last.max(first + 1);
             return;
@@ -385,9 +386,9 @@ impl StatementReader<'_> {
     }
 
     /// Returns the kind of the created object, and the position where its name is searched.
-    fn kind(&self, create: usize) -> Option<(SymbolKind, usize)> {
+    fn object_kind(&self, create: usize) -> Option<(SymbolKind, usize)> {
         for at in create + 1..create + 1 + MAX_WORDS {
-            let kind = match self.word(at).as_str() {
+            let kind = match self.word_at(at).as_str() {
                 "table" | "view" => SymbolKind::Table,
                 "function" | "procedure" | "proc" | "trigger" | "aggregate" | "event" | "macro" => {
                     SymbolKind::Function
@@ -396,14 +397,16 @@ impl StatementReader<'_> {
                 "schema" | "database" | "package" => SymbolKind::Module,
                 "sequence" => SymbolKind::Variable,
                 "index" => SymbolKind::Key,
-                _ => match self.token(at)?.kind {
+                _ => match self.token_at(at)?.kind {
                     TokenKind::Sign(b';' | b'(' | b')') => return None,
                     _ => continue,
                 },
             };
             let mut at = at + 1;
-            while matches!(self.word(at).as_str(), "if" | "not" | "exists" | "concurrently" | "body" | "only")
-            {
+            while matches!(
+                self.word_at(at).as_str(),
+                "if" | "not" | "exists" | "concurrently" | "body" | "only"
+            ) {
                 at += 1;
             }
             return Some((kind, at));
@@ -412,14 +415,14 @@ impl StatementReader<'_> {
     }
 
     /// Returns the last part of a possibly qualified name, and its position.
-    fn name(&self, at: usize) -> Option<(usize, String, Range<usize>)> {
+    fn qualified_name_at(&self, at: usize) -> Option<(usize, String, Range<usize>)> {
         let mut last = at;
-        while self.sign(last + 1, b'.') {
+        while self.is_sign_at(last + 1, b'.') {
             last += 2;
         }
-        let token = self.token(last)?;
+        let token = self.token_at(last)?;
         let range = match token.kind {
-            TokenKind::Word if self.word(last) != "on" => token.start..token.end,
+            TokenKind::Word if self.word_at(last) != "on" => token.start..token.end,
             TokenKind::Quoted => token.start + 1..token.end - 1,
             _ => return None,
         };
@@ -430,29 +433,29 @@ impl StatementReader<'_> {
 
     /// Returns the position after a statement's last token. A procedure ends with its outermost
     /// block.
-    fn end(&self, from: usize, procedure: bool) -> usize {
+    fn statement_end(&self, from: usize, procedure: bool) -> usize {
         let (mut depth, mut blocks, mut dollars) = (0_usize, 0_usize, 0_usize);
         let mut at = from;
-        while let Some(token) = self.token(at) {
+        while let Some(token) = self.token_at(at) {
             match token.kind {
                 TokenKind::Sign(b'(') => depth += 1,
                 TokenKind::Sign(b')') => depth = depth.saturating_sub(1),
                 TokenKind::Sign(b';') if depth == 0 && blocks == 0 && dollars % 2 == 0 => return at,
                 TokenKind::Other if self.text.as_bytes().get(token.start) == Some(&b'$') => dollars += 1,
-                TokenKind::Word => match self.word(at).as_str() {
+                TokenKind::Word => match self.word_at(at).as_str() {
                     "begin" | "case" if procedure => blocks += 1,
                     "end"
                         if procedure
                             && !matches!(
-                                self.word(at + 1).as_str(),
+                                self.word_at(at + 1).as_str(),
                                 "if" | "loop" | "while" | "repeat" | "for"
                             ) =>
                     {
                         blocks = blocks.saturating_sub(1);
                     }
                     // The next statement has begun, whatever is missing here.
-                    "create" if depth == 0 && dollars % 2 == 0 && self.opens_line(token) => return at,
-                    "go" if !procedure && self.opens_line(token) => return at,
+                    "create" if depth == 0 && dollars % 2 == 0 && self.is_at_line_start(token) => return at,
+                    "go" if !procedure && self.is_at_line_start(token) => return at,
                     _ => {}
                 },
                 _ => {}
@@ -462,16 +465,16 @@ impl StatementReader<'_> {
         at
     }
 
-    fn opens_line(&self, token: &SqlToken) -> bool {
+    fn is_at_line_start(&self, token: &SqlToken) -> bool {
         let before = self.text.get(..token.start).unwrap_or_default();
         before.is_empty() || before.ends_with('\n')
     }
 
     /// Reads the columns of a table, between the brackets.
-    fn columns(&mut self, from: usize, last: usize, table: usize) {
+    fn read_columns(&mut self, from: usize, last: usize, table: usize) {
         let (mut depth, mut fresh) = (1_usize, true);
         for at in from..last {
-            let Some(kind) = self.token(at).map(|token| token.kind) else { return };
+            let Some(kind) = self.token_at(at).map(|token| token.kind) else { return };
             match kind {
                 TokenKind::Sign(b'(') => depth += 1,
                 TokenKind::Sign(b')') => depth -= 1,
@@ -486,17 +489,18 @@ impl StatementReader<'_> {
                 return;
             }
             if std::mem::take(&mut fresh)
-                && !CONSTRAINTS.contains(&self.word(at).as_str())
-                && let Some((own, name, range)) = self.name(at)
+                && !CONSTRAINT_WORDS.contains(&self.word_at(at).as_str())
+                && let Some((own, name, range)) = self.qualified_name_at(at)
             {
-                let end =
-                    (at..last).find(|end| self.sign(*end, b',') || self.sign(*end, b')')).unwrap_or(last);
-                self.add(SymbolKind::Field, at..end, own, name, range, Some(table));
+                let end = (at..last)
+                    .find(|end| self.is_sign_at(*end, b',') || self.is_sign_at(*end, b')'))
+                    .unwrap_or(last);
+                self.add_symbol(SymbolKind::Field, at..end, own, name, range, Some(table));
             }
         }
     }
 
-    fn add(
+    fn add_symbol(
         &mut self,
         kind: SymbolKind,
         tokens: Range<usize>,
@@ -509,9 +513,9 @@ impl StatementReader<'_> {
             return;
         }
         let Some((first, named, last)) = self
-            .token(tokens.start)
-            .zip(self.token(name_at))
-            .zip(self.token(tokens.end.saturating_sub(1).max(name_at)))
+            .token_at(tokens.start)
+            .zip(self.token_at(name_at))
+            .zip(self.token_at(tokens.end.saturating_sub(1).max(name_at)))
             .map(|((first, named), last)| (first, named, last))
         else {
             return;
@@ -519,13 +523,14 @@ impl StatementReader<'_> {
         let comment = tokens
             .start
             .checked_sub(1)
-            .and_then(|before| self.token(before))
+            .and_then(|before| self.token_at(before))
             .filter(|before| before.kind == TokenKind::Comment && inside.is_none())
             .filter(|before| count_line_breaks(self.text.as_bytes(), before.end, first.start) <= 1);
         let start = comment.map_or(first.start, |comment| comment.start);
         let signature = self.text.get(first.start..last.end).unwrap_or_default();
         let signature = signature.split(['(', '\n', ';']).next().unwrap_or_default();
-        let signature = signature.get(..signature.floor_char_boundary(MAX_SIGNATURE)).unwrap_or_default();
+        let signature =
+            signature.get(..signature.floor_char_boundary(MAX_SIGNATURE_BYTES)).unwrap_or_default();
         let before = |to: usize, row: u32, from: usize| {
             row + u32::try_from(count_line_breaks(self.text.as_bytes(), from, to)).unwrap_or_default() + 1
         };

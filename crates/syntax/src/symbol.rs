@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Maximum symbols of one text. Texts with more are generated.
 pub const MAX_SYMBOLS: usize = 50_000;
 /// Maximum bytes of a signature, which is shown on a line or two.
-pub const MAX_SIGNATURE: usize = 240;
+pub const MAX_SIGNATURE_BYTES: usize = 240;
 
 /// The kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,7 +58,7 @@ pub enum SymbolKind {
 }
 
 impl SymbolKind {
-    const NAMES: &[(&str, Self)] = &[
+    const KIND_NAMES: &[(&str, Self)] = &[
         ("function", Self::Function),
         ("method", Self::Method),
         ("constructor", Self::Constructor),
@@ -86,11 +86,11 @@ impl SymbolKind {
     /// Returns the name of the kind, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+        Self::KIND_NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+        Self::KIND_NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
     /// Returns true if definitions inside belong to it.

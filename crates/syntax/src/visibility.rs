@@ -40,8 +40,8 @@ pub(crate) fn visibility_of(
         .map(|outer| outer.visibility);
     let said = by_keyword(before_name);
     match language {
-        Language::Rust => rust(kind, before_name, outer).or(inherited).unwrap_or(Private),
-        Language::Python => python(name),
+        Language::Rust => rust_visibility(kind, before_name, outer).or(inherited).unwrap_or(Private),
+        Language::Python => python_visibility(name),
         Language::Go => {
             let public = name.chars().next().is_some_and(char::is_uppercase);
             if public { Public } else { Restricted }
@@ -64,7 +64,7 @@ pub(crate) fn visibility_of(
             if exported { Public } else { Private }
         }
         Language::C | Language::Cpp => {
-            let hidden = keywords(before_name).any(|word| word == "static")
+            let hidden = keywords_outside_brackets(before_name).any(|word| word == "static")
                 && outer.is_none_or(|outer| !outer.kind.is_type());
             if hidden { Private } else { Public }
         }
@@ -82,7 +82,7 @@ pub(crate) fn visibility_of(
 
 /// Returns the keywords at a definition's beginning outside of brackets, so without the arguments
 /// of annotations.
-fn keywords(before_name: &str) -> impl Iterator<Item = &str> {
+fn keywords_outside_brackets(before_name: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     before_name
         .split_inclusive(|c: char| !c.is_alphanumeric() && c != '_')
@@ -101,7 +101,7 @@ fn keywords(before_name: &str) -> impl Iterator<Item = &str> {
 /// Returns the visibility by a keyword common to most languages. The strictest counts: `protected
 /// internal`, `private(set)`.
 fn by_keyword(before_name: &str) -> Option<Visibility> {
-    keywords(before_name)
+    keywords_outside_brackets(before_name)
         .filter_map(|word| match word {
             "public" | "open" | "export" => Some(Public),
             "protected" | "internal" | "package" => Some(Restricted),
@@ -111,7 +111,7 @@ fn by_keyword(before_name: &str) -> Option<Visibility> {
         .next()
 }
 
-fn rust(kind: SymbolKind, before_name: &str, outer: Option<&Symbol>) -> Option<Visibility> {
+fn rust_visibility(kind: SymbolKind, before_name: &str, outer: Option<&Symbol>) -> Option<Visibility> {
     let word = before_name.trim_start();
     if let Some(rest) = word.strip_prefix("pub") {
         if rest.starts_with('(') {
@@ -133,7 +133,7 @@ fn rust(kind: SymbolKind, before_name: &str, outer: Option<&Symbol>) -> Option<V
     }
 }
 
-fn python(name: &str) -> Visibility {
+fn python_visibility(name: &str) -> Visibility {
     let special = name.starts_with("__") && name.ends_with("__");
     if name.starts_with('_') && !special { Private } else { Public }
 }
@@ -162,7 +162,7 @@ fn ruby_word(written: &str) -> Option<(Visibility, &str)> {
 }
 
 /// Applies the markers to the symbols.
-pub(crate) fn apply(language: Language, markers: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
+pub(crate) fn apply_markers(language: Language, markers: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
     match language {
         Language::Cpp | Language::Ruby => apply_sections(language, markers, text, symbols),
         Language::JavaScript | Language::TypeScript | Language::Tsx => apply_exports(markers, text, symbols),

@@ -16,23 +16,23 @@ use crate::query::{OutlineQuery, Role};
 use crate::references::{MAX_REFERENCES, NameNode};
 use crate::symbol::{MAX_SYMBOLS, SymbolKind};
 
-/// A pattern of the outline query may begin with it.
-const DEFINITION: u8 = 1;
-/// It is a name.
-const NAME: u8 = 1 << 1;
-/// It may be an import.
-const IMPORT: u8 = 1 << 2;
-/// It is a comment, or an attribute of the following definition.
-const LEADING: u8 = 1 << 3;
-/// Its children aren't visited.
-const OPAQUE: u8 = 1 << 4;
-/// It may set the visibility of other symbols.
-const MARKER: u8 = 1 << 5;
-/// Its children count as children of its parent: `#if`, `extern "C"`.
-const TRANSPARENT: u8 = 1 << 6;
+/// Flag: a pattern of the outline query may begin with the node.
+const DEFINITION_FLAG: u8 = 1;
+/// Flag: the node is a name.
+const NAME_FLAG: u8 = 1 << 1;
+/// Flag: the node may be an import.
+const IMPORT_FLAG: u8 = 1 << 2;
+/// Flag: the node is a comment, or an attribute of the following definition.
+const LEADING_FLAG: u8 = 1 << 3;
+/// Flag: the children of the node are not visited.
+const OPAQUE_FLAG: u8 = 1 << 4;
+/// Flag: the node may set the visibility of other symbols.
+const MARKER_FLAG: u8 = 1 << 5;
+/// Flag: the children of the node count as children of its parent: `#if`, `extern "C"`.
+const TRANSPARENT_FLAG: u8 = 1 << 6;
 
 /// The kind of nodes for text that doesn't parse, in every grammar.
-const ERROR: u16 = u16::MAX;
+const ERROR_KIND: u16 = u16::MAX;
 
 /// The parts that a walk collects.
 #[derive(Clone, Copy)]
@@ -82,16 +82,16 @@ struct LanguageTable {
 }
 
 /// Tables, in the order of [`Language::ALL`].
-static TABLES: [OnceLock<Option<LanguageTable>>; Language::ALL.len()] =
+static LANGUAGE_TABLES: [OnceLock<Option<LanguageTable>>; Language::ALL.len()] =
     [const { OnceLock::new() }; Language::ALL.len()];
 
-fn table(language: Language) -> Option<&'static LanguageTable> {
-    let place = TABLES.get(language as usize)?;
+fn language_table(language: Language) -> Option<&'static LanguageTable> {
+    let place = LANGUAGE_TABLES.get(language as usize)?;
     place.get_or_init(|| LanguageTable::new(language).ok()).as_ref()
 }
 
 /// Checks a language's query.
-pub(crate) fn check(language: Language) -> Result<(), String> {
+pub(crate) fn check_query(language: Language) -> Result<(), String> {
     if language.grammar().is_none() { Ok(()) } else { LanguageTable::new(language).map(drop) }
 }
 
@@ -103,31 +103,32 @@ impl LanguageTable {
         let flags = kinds
             .map(|id| {
                 if !grammar.node_kind_is_named(id) {
-                    return OPAQUE;
+                    return OPAQUE_FLAG;
                 }
                 let kind = grammar.node_kind_for_id(id).unwrap_or_default();
-                flags(language, kind) | if query.patterns_of(id).is_empty() { 0 } else { DEFINITION }
+                flags_of_kind(language, kind)
+                    | if query.patterns_of(id).is_empty() { 0 } else { DEFINITION_FLAG }
             })
             .collect();
         Ok(Self { flags, query })
     }
 
-    fn flags(&self, kind: u16) -> u8 {
+    fn flags_of(&self, kind: u16) -> u8 {
         self.flags.get(usize::from(kind)).copied().unwrap_or_default()
     }
 
     /// Returns true if a pattern allows a node with these ancestors.
-    fn fits(&self, pattern: usize, ancestors: &[Node<'_>]) -> bool {
-        let places = self.query.places(pattern);
+    fn allows(&self, pattern: usize, ancestors: &[Node<'_>]) -> bool {
+        let places = self.query.allowed_ancestors(pattern);
         places.is_empty()
             || places.iter().any(|path| {
                 let mut around = ancestors
                     .iter()
                     .rev()
                     .map(Node::kind_id)
-                    .filter(|kind| self.flags(*kind) & TRANSPARENT == 0);
+                    .filter(|kind| self.flags_of(*kind) & TRANSPARENT_FLAG == 0);
                 // In broken code the outermost ancestor may be missing.
-                let broken = |nth: usize, kind: u16| nth + 1 == path.len() && kind == ERROR;
+                let broken = |nth: usize, kind: u16| nth + 1 == path.len() && kind == ERROR_KIND;
                 path.iter().rev().enumerate().all(|(nth, kinds)| {
                     around.next().is_some_and(|kind| kinds.contains(&kind) || broken(nth, kind))
                 })
@@ -136,7 +137,7 @@ impl LanguageTable {
 }
 
 /// Returns the flags of a kind of node, except for definitions.
-fn flags(language: Language, kind: &str) -> u8 {
+fn flags_of_kind(language: Language, kind: &str) -> u8 {
     let name = kind.ends_with("identifier") || kind.ends_with("identifier_pattern");
     let unnamed = matches!(
         kind,
@@ -160,14 +161,14 @@ fn flags(language: Language, kind: &str) -> u8 {
         Language::Bash => matches!(kind, "variable_name" | "command_name"),
         _ => false,
     };
-    let mut flags = if (name && !unnamed) || other { NAME } else { 0 };
+    let mut flags = if (name && !unnamed) || other { NAME_FLAG } else { 0 };
     if is_comment_kind(kind) {
-        flags |= LEADING | OPAQUE;
+        flags |= LEADING_FLAG | OPAQUE_FLAG;
     } else if is_attribute_kind(kind) {
-        flags |= LEADING;
+        flags |= LEADING_FLAG;
     }
     if imports::may_import(language, kind) {
-        flags |= IMPORT;
+        flags |= IMPORT_FLAG;
     }
     let markers = match language {
         Language::Cpp => kind == "access_specifier",
@@ -178,37 +179,37 @@ fn flags(language: Language, kind: &str) -> u8 {
         _ => false,
     };
     if markers {
-        flags |= MARKER;
+        flags |= MARKER_FLAG;
     }
     if ["preproc_if", "preproc_el", "linkage_specification"].iter().any(|thin| kind.starts_with(thin)) {
-        flags |= TRANSPARENT;
+        flags |= TRANSPARENT_FLAG;
     }
     flags
 }
 
 /// Walks a tree; `None` if it is deeper than [`MAX_DEPTH`].
-pub(crate) fn walk<'tree>(
+pub(crate) fn walk_tree<'tree>(
     language: Language,
     root: Node<'tree>,
     text: &str,
     wanted: WalkScope,
 ) -> Option<WalkResult<'tree>> {
-    let table = table(language)?;
+    let table = language_table(language)?;
     let looked_at = match wanted {
-        WalkScope::Symbols => !(NAME | IMPORT),
+        WalkScope::Symbols => !(NAME_FLAG | IMPORT_FLAG),
         WalkScope::All => !0,
     };
     let mut walk =
-        Walk { language, table, text, cursor: OutlineQuery::cursor(), walked: WalkResult::default() };
+        Walk { language, table, text, cursor: OutlineQuery::new_cursor(), walked: WalkResult::default() };
     let mut ancestors: Vec<Node<'tree>> = Vec::new();
     let mut cursor = root.walk();
     loop {
         let node = cursor.node();
-        let flags = table.flags(node.kind_id()) & looked_at;
-        if flags & !(TRANSPARENT | OPAQUE) != 0 {
-            walk.node(node, flags, &ancestors);
+        let flags = table.flags_of(node.kind_id()) & looked_at;
+        if flags & !(TRANSPARENT_FLAG | OPAQUE_FLAG) != 0 {
+            walk.visit_node(node, flags, &ancestors);
         }
-        if flags & OPAQUE == 0 && cursor.goto_first_child() {
+        if flags & OPAQUE_FLAG == 0 && cursor.goto_first_child() {
             ancestors.push(node);
             if ancestors.len() > MAX_DEPTH {
                 return None;
@@ -233,8 +234,8 @@ struct Walk<'a, 'tree> {
 }
 
 impl<'tree> Walk<'_, 'tree> {
-    fn node(&mut self, node: Node<'tree>, flags: u8, ancestors: &[Node<'tree>]) {
-        if flags & NAME != 0 && self.walked.names.len() < MAX_REFERENCES {
+    fn visit_node(&mut self, node: Node<'tree>, flags: u8, ancestors: &[Node<'tree>]) {
+        if flags & NAME_FLAG != 0 && self.walked.names.len() < MAX_REFERENCES {
             let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             self.walked.names.push(NameNode {
                 start: small(node.start_byte()),
@@ -242,40 +243,40 @@ impl<'tree> Walk<'_, 'tree> {
                 row: small(node.start_position().row),
             });
         }
-        if flags & DEFINITION != 0 {
-            self.definition(node, ancestors);
+        if flags & DEFINITION_FLAG != 0 {
+            self.visit_definition(node, ancestors);
         }
-        if flags & IMPORT != 0 {
-            imports::collect(self.language, node, ancestors, self.text, &mut self.walked.imports);
+        if flags & IMPORT_FLAG != 0 {
+            imports::collect_imports(self.language, node, ancestors, self.text, &mut self.walked.imports);
         }
         // Some attributes contain others.
         let nested = || self.walked.leading.last().is_some_and(|last| node.start_byte() < last.end);
-        if flags & LEADING != 0 && !nested() {
+        if flags & LEADING_FLAG != 0 && !nested() {
             self.walked.leading.push(LeadingNode {
                 start: node.start_byte(),
                 end: node.end_byte(),
                 column: node.start_position().column,
-                comment: flags & OPAQUE != 0,
+                comment: flags & OPAQUE_FLAG != 0,
             });
         }
-        if flags & MARKER != 0 && crate::visibility::is_marker(self.language, node, self.text) {
+        if flags & MARKER_FLAG != 0 && crate::visibility::is_marker(self.language, node, self.text) {
             self.walked.markers.push(node);
         }
     }
 
-    fn definition(&mut self, node: Node<'tree>, ancestors: &[Node<'tree>]) {
+    fn visit_definition(&mut self, node: Node<'tree>, ancestors: &[Node<'tree>]) {
         let Self { table, text, cursor, walked: WalkResult { found: all, .. }, .. } = self;
         let query = &table.query;
-        if !query.patterns_of(node.kind_id()).iter().any(|pattern| table.fits(*pattern, ancestors)) {
+        if !query.patterns_of(node.kind_id()).iter().any(|pattern| table.allows(*pattern, ancestors)) {
             return;
         }
-        query.matches(cursor, node, text, |pattern, captures| {
-            if !table.fits(pattern, ancestors) {
+        query.visit_matches(cursor, node, text, |pattern, captures| {
+            if !table.allows(pattern, ancestors) {
                 return;
             }
             let (mut definition, mut name, mut parent) = (None, None, None);
             for capture in captures {
-                match query.role(capture) {
+                match query.role_of(capture) {
                     Role::Name => name = name.or(Some(capture.node)),
                     Role::Parent => parent = parent.or(Some(capture.node)),
                     Role::Definition(kind) => definition = Some((kind, capture.node)),
@@ -285,7 +286,7 @@ impl<'tree> Walk<'_, 'tree> {
             if let (Some((kind, found)), Some(name)) = (definition, name)
                 && all.len() < MAX_SYMBOLS
             {
-                let whole = if found == node { whole(node, ancestors) } else { found };
+                let whole = if found == node { with_keyword_wrappers(node, ancestors) } else { found };
                 all.push(Definition { kind, node: found, name, parent, whole, pattern });
             }
         });
@@ -293,7 +294,7 @@ impl<'tree> Walk<'_, 'tree> {
 }
 
 /// Returns the node with those ancestors that only add keywords.
-fn whole<'tree>(node: Node<'tree>, ancestors: &[Node<'tree>]) -> Node<'tree> {
+fn with_keyword_wrappers<'tree>(node: Node<'tree>, ancestors: &[Node<'tree>]) -> Node<'tree> {
     let mut whole = node;
     for parent in ancestors.iter().rev() {
         if !is_wrapper(*parent, whole) {

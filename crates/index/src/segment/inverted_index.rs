@@ -1,5 +1,5 @@
-//! The dictionaries of a segment, from terms, trigrams, names and paths to the lists of files, chunks
-//! and symbols that have them.
+//! The dictionaries of a segment, from terms, trigrams, names and paths to the lists of files,
+//! chunks and symbols that have them.
 
 use journeyman_protocol::RelPath;
 

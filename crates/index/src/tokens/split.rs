@@ -6,8 +6,8 @@ pub const MAX_WORD_BYTES: usize = 128;
 const WORD_BYTE: u8 = 1;
 const NON_ASCII_BYTE: u8 = 2;
 
-/// Class by byte: 0 separates, [`WORD_BYTE`] belongs to a word, [`NON_ASCII_BYTE`] belongs to a character beyond
-/// ASCII.
+/// Class by byte: 0 separates, [`WORD_BYTE`] belongs to a word, [`NON_ASCII_BYTE`] belongs to a
+/// character beyond ASCII.
 static BYTE_CLASSES: [u8; 256] = byte_classes();
 
 #[allow(clippy::indexing_slicing)] // Counted up to the length; it runs when this is compiled.

@@ -15,8 +15,8 @@ pub(super) fn row_bytes(dimensions: usize) -> usize {
 }
 
 /// Computes the dot product of a query with each row, into `out`: rows are consecutive and as long
-/// as the query, whose length is a multiple of [`ROW_ALIGNMENT_BYTES`]. Excess entries of `out` stay unchanged.
-/// Sums fit: 8,192 · 127² is below 2²⁷.
+/// as the query, whose length is a multiple of [`ROW_ALIGNMENT_BYTES`]. Excess entries of `out`
+/// stay unchanged. Sums fit: 8,192 · 127² is below 2²⁷.
 pub(super) fn dot_products(query: &[i8], rows: &[u8], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {

@@ -143,7 +143,7 @@ mod tests {
         ];
         for (program, arguments, expected) in cases {
             let words: Vec<Word> =
-                std::iter::once(program).chain(arguments.iter()).map(|word| Word::of(*word)).collect();
+                std::iter::once(program).chain(arguments.iter()).map(|word| Word::literal(*word)).collect();
             assert_eq!(named_hosts(program, &words), *expected, "{program} {arguments:?}");
         }
     }

@@ -195,7 +195,7 @@ fn unwrap_xargs(arguments: &[Word]) -> Wrapped {
     let plain =
         plain_options(arguments, rest, &prefix) && !arguments.iter().any(|word| word.text == SLOT_OPTION);
     let inner = match rest {
-        [] => vec![Word::of("echo"), Word::unknown("…")],
+        [] => vec![Word::literal("echo"), Word::unknown("…")],
         words => {
             let replaces = |text: &str| {
                 text.starts_with("-I") || text.starts_with("-i") || text.starts_with("--replace")

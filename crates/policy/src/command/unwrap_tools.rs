@@ -27,7 +27,7 @@ pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<Wrapped> 
         return unwrap_hyperfine(arguments);
     }
     if let Some(command) = git_program(program) {
-        let words = [Word::of("git"), Word::of(command)];
+        let words = [Word::literal("git"), Word::literal(command)];
         return Some(Wrapped::of_words(
             &words.into_iter().chain(arguments.iter().cloned()).collect::<Vec<_>>(),
         ));

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::collector::{ImportCollector, string_literal};
 
 /// Adds `@import "x"` and `@import url(x)`.
-pub(super) fn css(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_css_import(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let rest = written.trim_start_matches("@import").trim_start();
     let inside = rest.strip_prefix("url(").map(|rest| rest.split(')').next().unwrap_or_default().trim());
@@ -17,22 +17,22 @@ pub(super) fn css(node: Node<'_>, into: &mut ImportCollector<'_>) {
             rest.get(1..).and_then(|rest| rest.split(quote).next()).unwrap_or_default()
         }
     };
-    link(node, target, into);
+    add_local_link(node, target, into);
 }
 
 /// Adds `src="x"` and `href="x"`.
-pub(super) fn html(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_html_links(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let Some((name, value)) = written.split_once('=') else { return };
     if !matches!(name.trim().to_ascii_lowercase().as_str(), "src" | "href") {
         return;
     }
     let value = value.trim();
-    link(node, string_literal(value).unwrap_or(value), into);
+    add_local_link(node, string_literal(value).unwrap_or(value), into);
 }
 
 /// Adds a link to a local file: not a URL, a fragment of the same page or a template expression.
-fn link(node: Node<'_>, target: &str, into: &mut ImportCollector<'_>) {
+fn add_local_link(node: Node<'_>, target: &str, into: &mut ImportCollector<'_>) {
     if let Some(path) = local_file(target) {
         into.add_file(node, path);
     }

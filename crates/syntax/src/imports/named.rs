@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::collector::{Import, ImportCollector, string_literal, without_blanks};
 
 /// Adds `import name "path"`.
-pub(super) fn go(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_go_import(node: Node<'_>, into: &mut ImportCollector<'_>) {
     if let Some(path) = string_literal(into.field_text(node, "path")) {
         let relative = path.starts_with("./") || path.starts_with("../");
         into.add(node, Import { target: path.to_owned(), relative, ..Import::default() });
@@ -13,7 +13,7 @@ pub(super) fn go(node: Node<'_>, into: &mut ImportCollector<'_>) {
 }
 
 /// Returns the path between the keywords and the semicolon of `import static a.b.C.*;`.
-fn dotted(written: &str, words: &[&str]) -> String {
+fn dotted_path(written: &str, words: &[&str]) -> String {
     let mut rest = written.trim().trim_end_matches(';').trim_end();
     for word in words {
         if let Some(after) = rest.strip_prefix(word).filter(|after| after.starts_with(char::is_whitespace)) {
@@ -32,21 +32,21 @@ fn last_of_path(node: Node<'_>, path: &str, into: &mut ImportCollector<'_>) {
 }
 
 /// Adds `import static a.b.C.d;`: the parts after the first capitalised one are members of a type.
-pub(super) fn java(node: Node<'_>, into: &mut ImportCollector<'_>) {
-    let path = without_blanks(&dotted(into.text_of(node), &["import", "static", "module"]));
+pub(super) fn add_java_import(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let path = without_blanks(&dotted_path(into.text_of(node), &["import", "static", "module"]));
     last_of_path(node, &path, into);
 }
 
 /// Adds `import a.b.c as d`.
-pub(super) fn kotlin(node: Node<'_>, into: &mut ImportCollector<'_>) {
-    let written = dotted(into.text_of(node), &["import"]);
+pub(super) fn add_kotlin_import(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = dotted_path(into.text_of(node), &["import"]);
     let path = written.split_whitespace().next().unwrap_or_default().replace('`', "");
     last_of_path(node, &path, into);
 }
 
 /// Adds `import a.b.{c, d => e}, f.g._`.
-pub(super) fn scala(node: Node<'_>, into: &mut ImportCollector<'_>) {
-    let written = dotted(into.text_of(node), &["import"]);
+pub(super) fn add_scala_imports(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = dotted_path(into.text_of(node), &["import"]);
     let mut rest = written.as_str();
     while !rest.is_empty() {
         let open = rest.find('{');
@@ -81,14 +81,14 @@ pub(super) fn scala(node: Node<'_>, into: &mut ImportCollector<'_>) {
 }
 
 /// Adds `using A.B;`, `using static A.B;`, `using X = A.B;`.
-pub(super) fn csharp(node: Node<'_>, into: &mut ImportCollector<'_>) {
-    let written = dotted(into.text_of(node), &["global", "using", "static", "unsafe"]);
+pub(super) fn add_csharp_using(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = dotted_path(into.text_of(node), &["global", "using", "static", "unsafe"]);
     let path = written.rsplit('=').next().unwrap_or_default();
     into.add_package(node, without_blanks(path).trim_start_matches("global::"), Vec::new());
 }
 
 /// Adds `@testable import struct A.B`.
-pub(super) fn swift(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_swift_import(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let path = written.split_whitespace().last().unwrap_or_default();
     match path.split_once('.') {
@@ -98,7 +98,7 @@ pub(super) fn swift(node: Node<'_>, into: &mut ImportCollector<'_>) {
 }
 
 /// Adds `#include "x"` and `#include <x>`, and `#import` alike.
-pub(super) fn include(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_include(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node).trim_start_matches(['#', ' ', '\t']);
     let Some(rest) = written
         .strip_prefix("include_next")

@@ -10,7 +10,7 @@ const MAX_NESTING: usize = 20;
 const MAX_ATTRIBUTES: usize = 300;
 
 /// Adds the imports of a node. Inline modules are steps downwards from the file's own position.
-pub(super) fn collect(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
+pub(super) fn collect_rust_imports(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
     match node.kind() {
         "use_declaration" => {
             if let Some(tree) = node.child_by_field_name("argument") {
@@ -18,12 +18,12 @@ pub(super) fn collect(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportC
                 tree_of(tree, "", &inner, 0, into);
             }
         }
-        "mod_item" if node.child_by_field_name("body").is_none() => module(node, ancestors, into),
+        "mod_item" if node.child_by_field_name("body").is_none() => add_module(node, ancestors, into),
         "extern_crate_declaration" => {
             let name = into.field_text(node, "name");
             into.add_package(node, name, Vec::new());
         }
-        "macro_invocation" => included(node, into),
+        "macro_invocation" => add_included_file(node, into),
         _ => {}
     }
 }
@@ -38,7 +38,7 @@ fn inner_modules(ancestors: &[Node<'_>], into: &ImportCollector<'_>) -> Vec<Stri
 }
 
 /// Adds `mod name;`, with the file that a `path` attribute names.
-fn module(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
+fn add_module(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
     let name = into.field_text(node, "name").trim_start_matches("r#");
     // Finding a node's siblings costs as much as there are, so only where an attribute may stand.
     let near = into.text.ceil_char_boundary(node.start_byte().saturating_sub(MAX_ATTRIBUTES));
@@ -65,7 +65,7 @@ fn module(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>
 }
 
 /// Adds `include!("x")` and the like.
-fn included(node: Node<'_>, into: &mut ImportCollector<'_>) {
+fn add_included_file(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let Some(rest) = written.strip_prefix("include") else { return };
     let rest = rest.trim_start_matches("_str").trim_start_matches("_bytes");
@@ -79,7 +79,7 @@ fn included(node: Node<'_>, into: &mut ImportCollector<'_>) {
 fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut ImportCollector<'_>) {
     let path = |node: Option<Node<'_>>, into: &ImportCollector<'_>| {
         let own = node.map(|node| super::collector::without_blanks(into.text_of(node))).unwrap_or_default();
-        join(prefix, &own)
+        join_path(prefix, &own)
     };
     if depth > MAX_NESTING {
         return;
@@ -94,15 +94,15 @@ fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &
         }
         "use_wildcard" => {
             let target = path(node.named_child(0), into);
-            add(node, &target, vec!["*".to_owned()], inner, into);
+            add_import(node, &target, vec!["*".to_owned()], inner, into);
         }
         "use_as_clause" => {
             let whole = path(node.child_by_field_name("path"), into);
-            leaf(node, &whole, inner, into);
+            add_leaf(node, &whole, inner, into);
         }
         _ => {
             let whole = path(Some(node), into);
-            leaf(node, &whole, inner, into);
+            add_leaf(node, &whole, inner, into);
         }
     }
 }
@@ -132,19 +132,19 @@ fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut
         }
     }
     if !names.is_empty() {
-        add(node, prefix, names, inner, into);
+        add_import(node, prefix, names, inner, into);
     }
 }
 
 /// Adds a path whose last part is the imported name.
-fn leaf(node: Node<'_>, whole: &str, inner: &[String], into: &mut ImportCollector<'_>) {
+fn add_leaf(node: Node<'_>, whole: &str, inner: &[String], into: &mut ImportCollector<'_>) {
     match whole.rsplit_once("::") {
-        Some((path, name)) if !path.is_empty() => add(node, path, vec![name.to_owned()], inner, into),
-        _ => add(node, whole, Vec::new(), inner, into),
+        Some((path, name)) if !path.is_empty() => add_import(node, path, vec![name.to_owned()], inner, into),
+        _ => add_import(node, whole, Vec::new(), inner, into),
     }
 }
 
-fn join(prefix: &str, own: &str) -> String {
+fn join_path(prefix: &str, own: &str) -> String {
     match (prefix.is_empty(), own.is_empty()) {
         (true, _) => own.to_owned(),
         (_, true) => prefix.to_owned(),
@@ -152,7 +152,13 @@ fn join(prefix: &str, own: &str) -> String {
     }
 }
 
-fn add(node: Node<'_>, target: &str, names: Vec<String>, inner: &[String], into: &mut ImportCollector<'_>) {
+fn add_import(
+    node: Node<'_>,
+    target: &str,
+    names: Vec<String>,
+    inner: &[String],
+    into: &mut ImportCollector<'_>,
+) {
     let mut parts: Vec<&str> = target
         .split("::")
         .map(|part| part.trim_start_matches("r#"))

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::collector::{Import, ImportCollector, string_literal, without_blanks};
 
 /// Adds `import a.b as c, d` and `from ..a import b`.
-pub(super) fn python(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_python_imports(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let mut cursor = node.walk();
     if node.kind() == "import_statement" {
         for child in node.children_by_field_name("name", &mut cursor) {
@@ -39,14 +39,14 @@ fn without_alias(child: Node<'_>) -> Node<'_> {
 }
 
 /// Adds the modules of JavaScript and TypeScript, in each of their import forms.
-pub(super) fn javascript(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_javascript_imports(node: Node<'_>, into: &mut ImportCollector<'_>) {
     if node.kind() == "call_expression" {
         let written = into.text_of(node);
         let called =
             ["require(", "import(", "require.resolve("].iter().find_map(|name| written.strip_prefix(name));
         let inside = called.and_then(|rest| rest.strip_suffix(')')).map(str::trim);
         if let Some(target) = inside.and_then(string_literal) {
-            module(node, target, Vec::new(), into);
+            add_module_import(node, target, Vec::new(), into);
         }
         return;
     }
@@ -56,16 +56,16 @@ pub(super) fn javascript(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let mut cursor = node.walk();
     for clause in node.children(&mut cursor) {
         match clause.kind() {
-            "import_clause" | "export_clause" => listed(clause, into, &mut names),
+            "import_clause" | "export_clause" => collect_listed_names(clause, into, &mut names),
             "*" | "namespace_export" => names.push("*".to_owned()),
             _ => {}
         }
     }
-    module(node, target, names, into);
+    add_module_import(node, target, names, into);
 }
 
 /// Collects the names of `a, { b as c }` and `* as d`; a default import is named `default`.
-fn listed(clause: Node<'_>, into: &ImportCollector<'_>, names: &mut Vec<String>) {
+fn collect_listed_names(clause: Node<'_>, into: &ImportCollector<'_>, names: &mut Vec<String>) {
     let mut cursor = clause.walk();
     for child in clause.named_children(&mut cursor) {
         match child.kind() {
@@ -84,13 +84,13 @@ fn listed(clause: Node<'_>, into: &ImportCollector<'_>, names: &mut Vec<String>)
     names.retain(|name| !name.is_empty());
 }
 
-fn module(node: Node<'_>, target: &str, names: Vec<String>, into: &mut ImportCollector<'_>) {
+fn add_module_import(node: Node<'_>, target: &str, names: Vec<String>, into: &mut ImportCollector<'_>) {
     let relative = matches!(target, "." | "..") || target.starts_with("./") || target.starts_with("../");
     into.add(node, Import { target: target.to_owned(), names, relative, ..Import::default() });
 }
 
 /// Adds `require`, `require_relative`, `load` and `autoload`.
-pub(super) fn ruby(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_ruby_require(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let word = written.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
     if !matches!(word, "require" | "require_relative" | "load" | "autoload") {
@@ -119,7 +119,7 @@ pub(super) fn ruby(node: Node<'_>, into: &mut ImportCollector<'_>) {
 }
 
 /// Adds `use A\{B, C as D}`, `require __DIR__ . '/x.php'`.
-pub(super) fn php(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_php_imports(node: Node<'_>, into: &mut ImportCollector<'_>) {
     if node.kind() != "namespace_use_declaration" {
         let written = into.text_of(node);
         let rest = written.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -136,11 +136,11 @@ pub(super) fn php(node: Node<'_>, into: &mut ImportCollector<'_>) {
     for child in node.named_children(&mut cursor) {
         match child.kind() {
             "namespace_name" => prefix = without_blanks(into.text_of(child)),
-            "namespace_use_clause" => clause(child, "", into),
+            "namespace_use_clause" => add_use_clause(child, "", into),
             "namespace_use_group" => {
                 let mut inner = child.walk();
                 for one in child.named_children(&mut inner) {
-                    clause(one, &prefix, into);
+                    add_use_clause(one, &prefix, into);
                 }
             }
             _ => {}
@@ -149,7 +149,7 @@ pub(super) fn php(node: Node<'_>, into: &mut ImportCollector<'_>) {
 }
 
 /// Adds one name of a `use`; the last part is the class.
-fn clause(node: Node<'_>, prefix: &str, into: &mut ImportCollector<'_>) {
+fn add_use_clause(node: Node<'_>, prefix: &str, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let named = written.split(" as ").next().unwrap_or_default().trim();
     let named = named.strip_prefix("function ").or_else(|| named.strip_prefix("const ")).unwrap_or(named);
@@ -161,7 +161,7 @@ fn clause(node: Node<'_>, prefix: &str, into: &mut ImportCollector<'_>) {
 }
 
 /// Adds `require "a.b"` and `dofile("x.lua")`.
-pub(super) fn lua(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_lua_require(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let (rest, file) = match (written.strip_prefix("require"), written.strip_prefix("dofile")) {
         (Some(rest), _) => (rest, false),
@@ -176,7 +176,7 @@ pub(super) fn lua(node: Node<'_>, into: &mut ImportCollector<'_>) {
 }
 
 /// Adds `source FILE` and `. FILE`, without a prefix that computes the script's own folder.
-pub(super) fn bash(node: Node<'_>, into: &mut ImportCollector<'_>) {
+pub(super) fn add_bash_source(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let Some(rest) = written.strip_prefix("source ").or_else(|| written.strip_prefix(". ")) else { return };
     let rest = rest.trim();

@@ -3,7 +3,7 @@
 use super::headings::{Headings, Line};
 
 /// Returns the delimiter of a block without headings.
-fn delimiter(text: &str) -> Option<&str> {
+fn block_delimiter(text: &str) -> Option<&str> {
     let text = text.trim_end();
     let sign = text.chars().next().filter(|sign| matches!(sign, '-' | '.' | '+' | '/' | '`'))?;
     let least = if sign == '`' { 3 } else { 4 };
@@ -25,7 +25,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
             }
             continue;
         }
-        if let Some(found) = delimiter(line.text) {
+        if let Some(found) = block_delimiter(line.text) {
             open = Some(found);
             outline.is_code(at);
             continue;
@@ -35,14 +35,14 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
         let level = line.text.len() - words.len();
         if (1..=6).contains(&level) && words.starts_with(' ') {
             let words = words.trim();
-            outline.add(level, lines, at, at, words.trim_end_matches(sign).trim_end());
+            outline.add_heading(level, lines, at, at, words.trim_end_matches(sign).trim_end());
         }
     }
     outline
 }
 
 /// Finds `include::target[]`, `image::target[]`, `link:target[]` and `xref:target[]`.
-pub(super) fn links(line: &str, add: &mut dyn FnMut(&str)) {
+pub(super) fn visit_links(line: &str, add: &mut dyn FnMut(&str)) {
     for sign in ["include::", "image::", "image:", "link:", "xref:"] {
         for (at, _) in line.match_indices(sign) {
             let rest = line.get(at + sign.len()..).unwrap_or_default();

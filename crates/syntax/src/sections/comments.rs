@@ -30,9 +30,9 @@ pub(crate) fn read(text: &str, said: &[DocPosition], symbols: &[Symbol]) -> Vec<
         for line in near.lines() {
             // `[Name]` links in Go and Rust, `{@link Name}` in Java and JavaScript, `cref="Name"`
             // in C#.
-            match linked(line) {
-                Some(quoted) => mentions.line(&quoted, false),
-                None => mentions.line(line, false),
+            match quote_link_targets(line) {
+                Some(quoted) => mentions.add_line(&quoted, false),
+                None => mentions.add_line(line, false),
             }
         }
         let own = symbol.map(|symbol| symbol.name.as_str()).unwrap_or_default();
@@ -52,13 +52,13 @@ pub(crate) fn read(text: &str, said: &[DocPosition], symbols: &[Symbol]) -> Vec<
 }
 
 /// Returns the line with backticks around its link targets; `None` if it has no links.
-fn linked(line: &str) -> Option<String> {
-    const SIGNS: [(&str, char); 5] =
+fn quote_link_targets(line: &str) -> Option<String> {
+    const LINE_COMMENT_SIGNS: [(&str, char); 5] =
         [("{@link ", '}'), ("{@linkplain ", '}'), ("{@code ", '}'), ("cref=\"", '"'), ("@see ", ' ')];
     let mut out: Option<String> = None;
     // Every link form has one of the two.
     let may_link = line.bytes().any(|byte| matches!(byte, b'@' | b'='));
-    for (open, close) in SIGNS.into_iter().filter(|_| may_link) {
+    for (open, close) in LINE_COMMENT_SIGNS.into_iter().filter(|_| may_link) {
         let current = out.as_deref().unwrap_or(line);
         if !current.contains(open) {
             continue;

@@ -50,7 +50,7 @@ pub(super) struct Line<'t> {
     pub(super) text: &'t str,
 }
 
-pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+pub(super) fn split_lines(text: &str) -> Vec<Line<'_>> {
     let mut start = 0;
     text.split_inclusive('\n')
         .map(|whole| {
@@ -80,7 +80,7 @@ impl Headings {
     }
 
     /// Adds a heading whose text is a part of a line.
-    pub(super) fn add(
+    pub(super) fn add_heading(
         &mut self,
         level: usize,
         lines: &[Line<'_>],

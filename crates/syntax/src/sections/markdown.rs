@@ -3,7 +3,7 @@
 use super::headings::{Headings, Line};
 
 /// Returns the sign, length and indentation of a code fence.
-fn fence(text: &str) -> Option<(char, usize)> {
+fn parse_fence(text: &str) -> Option<(char, usize)> {
     let inner = text.trim_start();
     let sign = inner.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
     let long = inner.len() - inner.trim_start_matches(sign).len();
@@ -12,7 +12,7 @@ fn fence(text: &str) -> Option<(char, usize)> {
 }
 
 /// Returns a line's indentation in columns, and the rest. A tab counts as four.
-fn indented(text: &str) -> (usize, &str) {
+fn split_indentation(text: &str) -> (usize, &str) {
     let inner = text.trim_start_matches([' ', '\t']);
     let lead = text.len() - inner.len();
     let tabs = text.get(..lead).unwrap_or_default().matches('\t').count();
@@ -38,13 +38,13 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
             }
             continue;
         }
-        let (columns, inner) = indented(line.text);
+        let (columns, inner) = split_indentation(line.text);
         if comment || inner.starts_with("<!--") {
             comment = !inner.contains("-->");
             paragraph = None;
             continue;
         }
-        if let Some(found) = fence(line.text) {
+        if let Some(found) = parse_fence(line.text) {
             open = Some(found);
             outline.is_code(here);
             paragraph = None;
@@ -53,14 +53,15 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
         } else if columns >= 4 && paragraph.is_none() {
             outline.is_code(here);
         } else if columns < 4
-            && let Some((level, words)) = atx(inner)
+            && let Some((level, words)) = parse_atx_heading(inner)
         {
-            outline.add(level, lines, here, here, words);
+            outline.add_heading(level, lines, here, here, words);
             paragraph = None;
-        } else if let (Some(first), Some(level)) = (paragraph, underline(inner).filter(|_| columns < 4)) {
+        } else if let (Some(first), Some(level)) = (paragraph, underline_level(inner).filter(|_| columns < 4))
+        {
             let words = lines.get(here - 1).map_or("", |line| line.text);
             // Of several lines, the last is the heading's text.
-            outline.add(level, lines, first, here - 1, words);
+            outline.add_heading(level, lines, first, here - 1, words);
             paragraph = None;
         } else {
             let plain = !inner.starts_with(['>', '|', '-', '*', '+', '<']);
@@ -80,7 +81,7 @@ fn front_matter(lines: &[Line<'_>]) -> usize {
 }
 
 /// Reads `## Words ##`.
-fn atx(inner: &str) -> Option<(usize, &str)> {
+fn parse_atx_heading(inner: &str) -> Option<(usize, &str)> {
     let words = inner.trim_start_matches('#');
     let level = inner.len() - words.len();
     if !(1..=6).contains(&level) || !(words.is_empty() || words.starts_with([' ', '\t'])) {
@@ -93,7 +94,7 @@ fn atx(inner: &str) -> Option<(usize, &str)> {
 }
 
 /// Returns the level of a heading's underline.
-fn underline(inner: &str) -> Option<usize> {
+fn underline_level(inner: &str) -> Option<usize> {
     let inner = inner.trim_end();
     match inner.chars().next()? {
         '=' if inner.chars().all(|c| c == '=') => Some(1),
@@ -103,7 +104,7 @@ fn underline(inner: &str) -> Option<usize> {
 }
 
 /// Finds `[words](target)`, `[name]: target` and `src="target"`.
-pub(super) fn links(line: &str, add: &mut dyn FnMut(&str)) {
+pub(super) fn visit_links(line: &str, add: &mut dyn FnMut(&str)) {
     for (at, _) in line.match_indices("](") {
         let rest = line.get(at + 2..).unwrap_or_default();
         let target = rest.split([')', ' ']).next().unwrap_or_default();

@@ -18,7 +18,7 @@ pub(super) fn find_mentions(lines: &[Line<'_>], code: &[bool], range: Range<usiz
     let mut found = Mentions::default();
     let (lines, code) = (lines.get(range.clone()), code.get(range));
     for (line, code) in lines.unwrap_or_default().iter().zip(code.unwrap_or_default()) {
-        found.line(line.text, *code);
+        found.add_line(line.text, *code);
     }
     found.names
 }
@@ -32,7 +32,7 @@ pub(crate) struct Mentions {
 
 impl Mentions {
     /// Adds the names of a line. In code, backticks quote nothing.
-    pub(crate) fn line(&mut self, text: &str, code: bool) {
+    pub(crate) fn add_line(&mut self, text: &str, code: bool) {
         let text = text.get(..text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
         let mut quoted = code;
         let mut before = None;
@@ -43,11 +43,11 @@ impl Mentions {
             }
             before = Some(part);
             let every = quoted && !code;
-            for (written, looks) in names(part, every) {
+            for (written, looks) in names_in_text(part, every) {
                 if !(looks || every) || self.names.len() >= MAX_MENTIONS {
                     continue;
                 }
-                let name = parts(written).collect::<Vec<_>>().join(".");
+                let name = split_qualified_name(written).collect::<Vec<_>>().join(".");
                 if !self.known.contains(&name) {
                     self.known.insert(name.clone());
                     self.names.push(name);
@@ -59,7 +59,7 @@ impl Mentions {
 
 /// Returns the names in a text as written, and whether each looks like code by itself; without
 /// `every`, only those that do.
-fn names(text: &str, every: bool) -> impl Iterator<Item = (&str, bool)> {
+fn names_in_text(text: &str, every: bool) -> impl Iterator<Item = (&str, bool)> {
     // Most words have no sign of being code.
     let may_look =
         |byte: u8| matches!(byte, b'_' | b'(' | b':') || byte.is_ascii_uppercase() || !byte.is_ascii();
@@ -67,19 +67,21 @@ fn names(text: &str, every: bool) -> impl Iterator<Item = (&str, bool)> {
     let pieces = text.split_inclusive(|c: char| !is_part(c) && !is_joint(c));
     pieces.filter(move |piece| every || piece.bytes().any(may_look)).filter_map(|piece| {
         let whole = piece.trim_end_matches(|c: char| !is_part(c));
-        let last = parts(whole).last()?;
+        let last = split_qualified_name(whole).last()?;
         let begins = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_');
         let long = !(2..=MAX_NAME).contains(&last.len()) || whole.len() > MAX_NAME;
-        if long || parts(whole).count() > MAX_PARTS || !parts(whole).all(begins) {
+        if long || split_qualified_name(whole).count() > MAX_PARTS || !split_qualified_name(whole).all(begins)
+        {
             return None;
         }
-        let looks = piece.ends_with('(') || whole.contains("::") || parts(whole).any(looks_like_code);
+        let looks =
+            piece.ends_with('(') || whole.contains("::") || split_qualified_name(whole).any(looks_like_code);
         Some((whole, looks))
     })
 }
 
 /// Splits a qualified name.
-fn parts(whole: &str) -> impl Iterator<Item = &str> {
+fn split_qualified_name(whole: &str) -> impl Iterator<Item = &str> {
     whole.split(is_joint).filter(|part| !part.is_empty())
 }
 

@@ -4,7 +4,7 @@
 use super::headings::{Headings, Line};
 
 /// Returns the sign and length of a line that only repeats it.
-fn rule(text: &str) -> Option<(char, usize)> {
+fn parse_rule_line(text: &str) -> Option<(char, usize)> {
     let text = text.trim_end();
     let sign = text.chars().next().filter(char::is_ascii_punctuation)?;
     text.chars().all(|c| c == sign).then_some((sign, text.len()))
@@ -34,8 +34,9 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
         code = None;
         let wide = |words: &str, long: usize| long >= words.chars().count().min(4);
         let blank_before = at == 0 || text(at - 1).trim().is_empty();
-        let beneath = (columns == 0 && rule(own).is_none()).then(|| rule(text(at + 1))).flatten();
-        let (above, beneath) = match (rule(own), rule(text(at + 2))) {
+        let beneath =
+            (columns == 0 && parse_rule_line(own).is_none()).then(|| parse_rule_line(text(at + 1))).flatten();
+        let (above, beneath) = match (parse_rule_line(own), parse_rule_line(text(at + 2))) {
             (Some(above), Some(last)) if above == last && !text(at + 1).trim().is_empty() => {
                 (Some(above), Some(last))
             }
@@ -43,14 +44,16 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
         };
         let words_line = at + usize::from(above.is_some());
         let words = text(words_line).trim();
-        match beneath.filter(|(_, long)| blank_before && wide(words, *long) && rule(words).is_none()) {
+        match beneath
+            .filter(|(_, long)| blank_before && wide(words, *long) && parse_rule_line(words).is_none())
+        {
             Some((sign, _)) => {
                 let style = (sign, above.is_some());
                 let level = levels.iter().position(|known| *known == style).unwrap_or_else(|| {
                     levels.push(style);
                     levels.len() - 1
                 });
-                outline.add(level + 1, lines, at, words_line, words);
+                outline.add_heading(level + 1, lines, at, words_line, words);
                 at = words_line + 2;
             }
             None => {
@@ -69,7 +72,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
 }
 
 /// Finds `.. include:: target`, `.. image:: target` and `` `words <target>`_ ``.
-pub(super) fn links(line: &str, add: &mut dyn FnMut(&str)) {
+pub(super) fn visit_links(line: &str, add: &mut dyn FnMut(&str)) {
     let inner = line.trim_start();
     if let Some((name, target)) = inner.strip_prefix(".. ").and_then(|rest| rest.split_once("::"))
         && matches!(name, "include" | "literalinclude" | "image" | "figure" | "highlightinclude")

@@ -6,7 +6,7 @@ const MAX_WORDS: usize = 128;
 const MAX_DEPTH: usize = 8;
 
 /// Returns the bytes of a word that are neither quoted nor escaped nor in `${…}` and `$(…)`.
-fn bare(source: &str) -> impl Iterator<Item = (usize, u8)> {
+fn unquoted_bytes(source: &str) -> impl Iterator<Item = (usize, u8)> {
     let mut quote = None;
     let mut escaped = false;
     let mut dollar = false;
@@ -36,7 +36,7 @@ type Pair = (usize, usize, Vec<(usize, usize)>);
 
 /// Returns the first pair of braces that expands to several words.
 fn first_pair(source: &str) -> Option<Pair> {
-    let bare: Vec<(usize, u8)> = bare(source).collect();
+    let bare: Vec<(usize, u8)> = unquoted_bytes(source).collect();
     let opens = bare.iter().enumerate().filter(|(_, (_, byte))| *byte == b'{').take(MAX_DEPTH);
     for (index, &(open, _)) in opens {
         let mut depth = 0usize;
@@ -63,13 +63,13 @@ fn first_pair(source: &str) -> Option<Pair> {
 }
 
 /// Returns true if bash expands the word.
-pub(super) fn expands(source: &str) -> bool {
+pub(super) fn has_braces_to_expand(source: &str) -> bool {
     first_pair(source).is_some()
 }
 
 /// Returns the words that bash expands to, still quoted; `None` if there are too many or they count
 /// up.
-pub(super) fn expand(source: &str) -> Option<Vec<String>> {
+pub(super) fn expand_braces(source: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut waiting = vec![(source.to_owned(), 0)];
     while let Some((word, depth)) = waiting.pop() {
@@ -79,7 +79,7 @@ pub(super) fn expand(source: &str) -> Option<Vec<String>> {
             Some((open, close, pieces)) => {
                 let (before, after) = (word.get(..open)?, word.get(close + 1..)?);
                 if pieces.len() == 1 {
-                    let items = range(word.get(open + 1..close)?)?;
+                    let items = expand_range(word.get(open + 1..close)?)?;
                     waiting
                         .extend(items.iter().rev().map(|item| (format!("{before}{item}{after}"), depth + 1)));
                     if done.len() + waiting.len() > MAX_WORDS {
@@ -101,7 +101,7 @@ pub(super) fn expand(source: &str) -> Option<Vec<String>> {
 
 /// Returns the items of `1..9`, `a..e` or `01..10..3`; `None` for anything else, or for too many
 /// items. bash keeps some of those unchanged, and its versions differ about others.
-fn range(inside: &str) -> Option<Vec<String>> {
+fn expand_range(inside: &str) -> Option<Vec<String>> {
     let mut ends = inside.split("..");
     let (from, to, step) = (ends.next()?, ends.next()?, ends.next());
     if ends.next().is_some() {
@@ -123,11 +123,11 @@ fn range(inside: &str) -> Option<Vec<String>> {
             digits.len() > 1 && digits.starts_with('0')
         };
         let width = if padded(from) || padded(to) { from.len().max(to.len()) } else { 0 };
-        return counted(first, last, step, |number| Some(format!("{number:0width$}")));
+        return expand_steps(first, last, step, |number| Some(format!("{number:0width$}")));
     }
     match (from.as_bytes(), to.as_bytes()) {
         ([first], [last]) if first.is_ascii_lowercase() && last.is_ascii_lowercase() => {
-            counted((*first).into(), (*last).into(), step, |number| {
+            expand_steps((*first).into(), (*last).into(), step, |number| {
                 u8::try_from(number).ok().map(|byte| char::from(byte).to_string())
             })
         }
@@ -135,7 +135,12 @@ fn range(inside: &str) -> Option<Vec<String>> {
     }
 }
 
-fn counted(first: i64, last: i64, step: u64, item: impl Fn(i64) -> Option<String>) -> Option<Vec<String>> {
+fn expand_steps(
+    first: i64,
+    last: i64,
+    step: u64,
+    item: impl Fn(i64) -> Option<String>,
+) -> Option<Vec<String>> {
     let count = usize::try_from(first.abs_diff(last) / step).ok().filter(|count| *count < MAX_WORDS)?;
     let step = i64::try_from(step).ok()?;
     let step = if last < first { -step } else { step };
@@ -167,18 +172,18 @@ mod tests {
             ("{1..2}{a,b}", &["1a", "1b", "2a", "2b"]),
         ];
         for (source, words) in cases {
-            assert!(expands(source), "{source}");
-            assert_eq!(expand(source).unwrap(), *words, "{source}");
+            assert!(has_braces_to_expand(source), "{source}");
+            assert_eq!(expand_braces(source).unwrap(), *words, "{source}");
         }
         for source in ["{}", "{a}", "'{a,b}'", "\\{a,b}", "{a,b", "a,b}", "${a,b}", "\"{a,b}\"", "$(x {a,b})"]
         {
-            assert!(!expands(source), "{source}");
+            assert!(!has_braces_to_expand(source), "{source}");
         }
         for strange in
             ["{1..x}", "{a..Z}", "{1..}", "{..3}", "{1..3..}", "{1..2..3..4}", "{1..999}", "{+1..3}"]
         {
-            assert_eq!(expand(strange), None, "{strange}");
+            assert_eq!(expand_braces(strange), None, "{strange}");
         }
-        assert_eq!(expand(&"{a,b}".repeat(8)), None);
+        assert_eq!(expand_braces(&"{a,b}".repeat(8)), None);
     }
 }

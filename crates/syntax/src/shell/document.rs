@@ -2,12 +2,13 @@
 
 use tree_sitter::Node;
 
-use super::convert::{Converter, Token, substitutions};
+use super::convert::{Converter, collect_substitutions};
 use super::script::{Compound, CompoundKind, Redirect, RedirectKind, Simple, Statement, Unclear, Word};
+use super::tokens::Token;
 
 impl Converter<'_> {
     /// Converts a statement and its redirections.
-    pub(super) fn redirected(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
+    pub(super) fn convert_redirected(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         let mut body = Vec::new();
         let mut extra = Simple::default();
         // The rest of the line on which a here-document begins.
@@ -16,11 +17,11 @@ impl Converter<'_> {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
-                "comment" => self.comment(child),
-                "file_redirect" | "herestring_redirect" => self.redirect(child, &mut extra),
-                "heredoc_redirect" => self.heredoc(child, &mut extra, &mut piped, &mut after),
-                _ if child.is_named() => self.statement(child, &mut body),
-                _ => self.sign(child),
+                "comment" => self.tokens.take_comment(child),
+                "file_redirect" | "herestring_redirect" => self.convert_redirect(child, &mut extra),
+                "heredoc_redirect" => self.convert_heredoc(child, &mut extra, &mut piped, &mut after),
+                _ if child.is_named() => self.convert_statement(child, &mut body),
+                _ => self.tokens.take_sign(child),
             }
         }
         match body.last_mut().map(last_simple) {
@@ -31,7 +32,7 @@ impl Converter<'_> {
             None => body.push(Statement::Simple(extra)),
             Some(None) => {
                 if !extra.words.is_empty() {
-                    self.give_up(Unclear::Reading);
+                    self.tokens.mark_unclear(Unclear::Reading);
                 }
                 let redirects = std::mem::take(&mut extra.redirects);
                 let all = std::mem::take(&mut body);
@@ -55,7 +56,7 @@ impl Converter<'_> {
     }
 
     /// Converts `<<E`, the rest of its line, and the lines up to `E`.
-    fn heredoc(
+    fn convert_heredoc(
         &mut self,
         node: Node<'_>,
         simple: &mut Simple,
@@ -68,21 +69,21 @@ impl Converter<'_> {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
-                "comment" => self.comment(child),
-                "file_descriptor" => self.token(child, Token::Word),
+                "comment" => self.tokens.take_comment(child),
+                "file_descriptor" => self.tokens.take_token(child, Token::Word),
                 "<<" | "<<-" => {
                     tabs = child.kind() == "<<-";
-                    self.token(child, Token::Operator);
+                    self.tokens.take_token(child, Token::Operator);
                 }
                 "heredoc_start" => {
-                    self.token(child, Token::Word);
-                    delimiter = delimiter_of(self.slice(child.start_byte(), child.end_byte()));
+                    self.tokens.take_token(child, Token::Word);
+                    delimiter = delimiter_of(self.tokens.slice(child.start_byte(), child.end_byte()));
                 }
                 "heredoc_body" => body = Some(child),
-                "heredoc_end" => self.end(child, delimiter.take(), tabs, body, simple),
-                "pipeline" => self.statements(child, piped),
-                "file_redirect" | "herestring_redirect" => self.redirect(child, simple),
-                "||" | "&&" => self.sign(child),
+                "heredoc_end" => self.finish_heredoc(child, delimiter.take(), tabs, body, simple),
+                "pipeline" => self.convert_statements(child, piped),
+                "file_redirect" | "herestring_redirect" => self.convert_redirect(child, simple),
+                "||" | "&&" => self.tokens.take_sign(child),
                 "\n" => {}
                 "word"
                 | "string"
@@ -92,18 +93,18 @@ impl Converter<'_> {
                 | "simple_expansion"
                 | "expansion"
                 | "command_substitution"
-                | "ansi_c_string" => self.word(child, &mut simple.words),
-                _ if child.is_named() => self.statement(child, after),
-                _ => self.sign(child),
+                | "ansi_c_string" => self.convert_word(child, &mut simple.words),
+                _ if child.is_named() => self.convert_statement(child, after),
+                _ => self.tokens.take_sign(child),
             }
         }
         if !simple.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Document) {
-            self.give_up(Unclear::Form("a here-document"));
+            self.tokens.mark_unclear(Unclear::Form("a here-document"));
         }
     }
 
     /// Finds the end of a here-document as a shell does, and takes its text.
-    fn end(
+    fn finish_heredoc(
         &mut self,
         end: Node<'_>,
         delimiter: Option<(String, bool)>,
@@ -111,16 +112,16 @@ impl Converter<'_> {
         body: Option<Node<'_>>,
         simple: &mut Simple,
     ) {
-        let target = self.document(end, delimiter, tabs, body).unwrap_or_else(|| {
-            self.give_up(Unclear::Form("a here-document"));
-            Word::unknown(body.map_or("", |body| self.slice(body.start_byte(), body.end_byte())))
+        let target = self.read_heredoc(end, delimiter, tabs, body).unwrap_or_else(|| {
+            self.tokens.mark_unclear(Unclear::Form("a here-document"));
+            Word::unknown(body.map_or("", |body| self.tokens.slice(body.start_byte(), body.end_byte())))
         });
         simple.redirects.push(Redirect { kind: RedirectKind::Document, target });
-        self.at = end.end_byte();
-        self.last = Token::Word;
+        self.tokens.at = end.end_byte();
+        self.tokens.last = Token::Word;
     }
 
-    fn document(
+    fn read_heredoc(
         &mut self,
         end: Node<'_>,
         delimiter: Option<(String, bool)>,
@@ -128,36 +129,36 @@ impl Converter<'_> {
         body: Option<Node<'_>>,
     ) -> Option<Word> {
         let (delimiter, quoted) = delimiter?;
-        let rest = self.slice(self.at, end.end_byte());
+        let rest = self.tokens.slice(self.tokens.at, end.end_byte());
         let line = rest.find(|c| c != ' ' && c != '\t')?;
         if !rest.get(line..)?.starts_with('\n') {
             return None;
         }
-        let from = self.at + line + 1;
+        let from = self.tokens.at + line + 1;
         let mut at = from;
-        for line in self.slice(from, end.end_byte()).split_inclusive('\n') {
+        for line in self.tokens.slice(from, end.end_byte()).split_inclusive('\n') {
             let text = line.strip_suffix('\n').unwrap_or(line);
             let text = if tabs { text.trim_start_matches('\t') } else { text };
             if text == delimiter {
                 let ends = at + line.trim_end_matches('\n').len();
-                let next = self.slice(ends, ends + 1);
+                let next = self.tokens.slice(ends, ends + 1);
                 if ends != end.end_byte() || !(next.is_empty() || next == "\n") {
                     return None;
                 }
                 if quoted {
-                    return Some(Word::of(self.slice(from, at)));
+                    return Some(Word::literal(self.tokens.slice(from, at)));
                 }
                 let mut nested = Vec::new();
                 if let Some(body) = body {
-                    substitutions(body, &mut nested);
+                    collect_substitutions(body, &mut nested);
                 }
-                let place = (self.at, self.last);
-                let word = self.document_word(from, at, &nested);
-                (self.at, self.last) = place;
+                let place = (self.tokens.at, self.tokens.last);
+                let word = self.read_heredoc_word(from, at, &nested);
+                (self.tokens.at, self.tokens.last) = place;
                 return match word {
                     Ok(word) => Some(word),
                     Err(why) => {
-                        self.give_up(why);
+                        self.tokens.mark_unclear(why);
                         None
                     }
                 };

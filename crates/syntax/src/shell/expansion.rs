@@ -15,7 +15,7 @@ pub(super) fn is_plain_expansion(body: &str) -> bool {
 /// Returns the variable names in arithmetic of numbers and variables: `x`, `$x` and `${x}`. `None`
 /// for anything else: a subscript or a substitution could run a command. So could the value of a
 /// variable, which isn't known here.
-pub(super) fn computed(body: &str) -> Option<Vec<&str>> {
+pub(super) fn arithmetic_names(body: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut rest = body;
     while let Some(first) = rest.chars().next() {

@@ -12,7 +12,7 @@ use tree_sitter::{Decode, ParseOptions, ParseState, Parser, Tree};
 const PROGRESS_CALLS_PER_BYTE: usize = 2;
 const MAX_PROGRESS_CALLS: usize = 64;
 /// Bytes that the parser is given at once, except for the rest of a character.
-const CHUNK: usize = 256;
+const PARSER_CHUNK_BYTES: usize = 256;
 /// Maximum average number of reads of each chunk. The parser looks ahead for the ends of quotes and
 /// here-documents, and in error recovery does so again and again, to the end of the text: work that
 /// grows with the square of the length.
@@ -26,7 +26,7 @@ const MAX_DELIMITER: usize = 64;
 
 /// Replacement for every character that isn't ASCII: no blank, letter or digit to the C library,
 /// and an ordinary part of a word to the grammar, as all of them are.
-const REPLACEMENT: char = '\u{ff}';
+const REPLACEMENT_CHAR: char = '\u{ff}';
 
 thread_local! {
     /// One parser a thread. A parser keeps its stacks from text to text, and nothing else.
@@ -35,33 +35,33 @@ thread_local! {
 
 /// Decodes text for the grammar. Its scanner calls `isdigit` with the character after a `{`, which
 /// looks it up in a table that ends at 255: a character beyond reads unrelated memory. So the
-/// grammar sees [`REPLACEMENT`] in its place, with the same length.
+/// grammar sees [`REPLACEMENT_CHAR`] in its place, with the same length.
 struct Narrow;
 
 impl Decode for Narrow {
     fn decode(bytes: &[u8]) -> (i32, u32) {
-        let (character, length) = narrow(bytes);
+        let (character, length) = narrow_first_char(bytes);
         (u32::from(character).cast_signed(), length)
     }
 }
 
 /// Returns the first character of a text, replaced, and its length: at least one, because the
 /// parser would not advance otherwise.
-fn narrow(bytes: &[u8]) -> (char, u32) {
+fn narrow_first_char(bytes: &[u8]) -> (char, u32) {
     match bytes.first().copied() {
         None => ('\0', 1),
         Some(ascii @ 0..0x80) => (char::from(ascii), 1),
         // The parser is given whole characters, so there are as many bytes as the first one says.
-        Some(0x80..0xe0) => (REPLACEMENT, 2),
-        Some(0xe0..0xf0) => (REPLACEMENT, 3),
-        Some(0xf0..) => (REPLACEMENT, 4),
+        Some(0x80..0xe0) => (REPLACEMENT_CHAR, 2),
+        Some(0xe0..0xf0) => (REPLACEMENT_CHAR, 3),
+        Some(0xf0..) => (REPLACEMENT_CHAR, 4),
     }
 }
 
 /// Returns the bytes from `at` that the parser is given at once. Never a part of a character: the
 /// parser would ask for the rest and use it without checking that there is any.
-fn chunk(text: &str, at: usize) -> &[u8] {
-    let end = text.ceil_char_boundary(at - at % CHUNK + CHUNK);
+fn parser_chunk(text: &str, at: usize) -> &[u8] {
+    let end = text.ceil_char_boundary(at - at % PARSER_CHUNK_BYTES + PARSER_CHUNK_BYTES);
     text.get(at..end).unwrap_or_default().as_bytes()
 }
 
@@ -113,7 +113,7 @@ fn delimiter_bytes(word: &str) -> usize {
 }
 
 /// Returns the grammar's tree; `None` where parsing would take too long.
-pub(super) fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
+pub(super) fn parse_tree(text: &str, steps: &mut usize) -> Option<Tree> {
     PARSER.with(|parser| {
         let mut slot = parser.try_borrow_mut().ok()?;
         if slot.is_none() {
@@ -132,11 +132,11 @@ pub(super) fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
             }
         };
         let options = ParseOptions::new().progress_callback(&mut look);
-        let mut reads = READS_PER_CHUNK * (2 + text.len() / CHUNK);
+        let mut reads = READS_PER_CHUNK * (2 + text.len() / PARSER_CHUNK_BYTES);
         let mut read = |at: usize, _| {
             reads = reads.saturating_sub(1);
             // When the reads are used up, the text seems to end; the tree is then discarded.
-            if reads == 0 { &[] } else { chunk(text, at) }
+            if reads == 0 { &[] } else { parser_chunk(text, at) }
         };
         let tree = parser.parse_custom_encoding::<Narrow, _, _>(&mut read, None, Some(options));
         let tree = tree.filter(|_| reads > 0);
@@ -177,16 +177,19 @@ mod tests {
     fn the_grammar_is_given_whole_characters() {
         for character in ["a", "\u{e9}", "\u{65e5}", "\u{1f600}"] {
             for before in 0..4 {
-                let text = format!("{}{}", "a".repeat(before), character.repeat(3 * CHUNK));
+                let text = format!("{}{}", "a".repeat(before), character.repeat(3 * PARSER_CHUNK_BYTES));
                 let mut given = Vec::new();
                 while given.len() < text.len() {
-                    let chunk = chunk(&text, given.len());
-                    assert!(!chunk.is_empty() && chunk.len() <= CHUNK + 3, "{character:?} after {before}");
+                    let chunk = parser_chunk(&text, given.len());
+                    assert!(
+                        !chunk.is_empty() && chunk.len() <= PARSER_CHUNK_BYTES + 3,
+                        "{character:?} after {before}"
+                    );
                     assert!(std::str::from_utf8(chunk).is_ok(), "{character:?} after {before}");
                     given.extend_from_slice(chunk);
                 }
                 assert_eq!(given, text.as_bytes());
-                assert!(chunk(&text, text.len()).is_empty());
+                assert!(parser_chunk(&text, text.len()).is_empty());
             }
         }
     }

@@ -15,14 +15,14 @@ const MAX_BYTES: usize = 2048;
 
 /// Reserved words of a shell, or of the grammar, where a command may begin. They are left to the
 /// grammar wherever they stand.
-const RESERVED: &[&str] = &[
+const RESERVED_WORDS: &[&str] = &[
     "if", "then", "elif", "else", "fi", "for", "select", "case", "esac", "while", "until", "do", "done",
     "in", "function", "time", "coproc", "declare", "typeset", "export", "readonly", "local", "unset",
     "unsetenv",
 ];
 
 /// Parses a plain text; `None` for any other.
-pub(super) fn script(text: &str) -> Option<Script> {
+pub(super) fn parse_plain_script(text: &str) -> Option<Script> {
     if text.len() > MAX_BYTES || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return None;
     }
@@ -32,8 +32,8 @@ pub(super) fn script(text: &str) -> Option<Script> {
     // one.
     let (mut list, mut stages) = (Vec::new(), Vec::new());
     loop {
-        stages.push(Statement::Simple(reader.simple()?));
-        let end = reader.operator()?;
+        stages.push(Statement::Simple(reader.read_simple()?));
+        let end = reader.read_operator()?;
         if end == Operator::Pipe {
             continue;
         }
@@ -84,7 +84,7 @@ impl Reader<'_> {
         }
     }
 
-    fn skip(&mut self, sign: &str) -> bool {
+    fn skip_sign(&mut self, sign: &str) -> bool {
         let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(sign));
         if found {
             self.at += sign.len();
@@ -92,14 +92,14 @@ impl Reader<'_> {
         found
     }
 
-    fn operator(&mut self) -> Option<Operator> {
+    fn read_operator(&mut self) -> Option<Operator> {
         let operator = if self.peek().is_none() {
             return Some(Operator::End);
-        } else if self.skip("&&") || self.skip("||") {
+        } else if self.skip_sign("&&") || self.skip_sign("||") {
             Operator::List
-        } else if self.skip(";") {
+        } else if self.skip_sign(";") {
             Operator::Semicolon
-        } else if self.skip("|") {
+        } else if self.skip_sign("|") {
             Operator::Pipe
         } else {
             return None;
@@ -108,11 +108,11 @@ impl Reader<'_> {
     }
 
     /// Reads a program with its arguments and redirections.
-    fn simple(&mut self) -> Option<Simple> {
+    fn read_simple(&mut self) -> Option<Simple> {
         let mut simple = Simple::default();
         self.skip_blanks();
         let from = self.at;
-        let program = self.word()?;
+        let program = self.read_word()?;
         let source = self.text.get(from..self.at)?;
         let begins = source.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.' | '/'));
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-+".contains(&byte);
@@ -126,27 +126,27 @@ impl Reader<'_> {
             match self.peek() {
                 None | Some(b';' | b'|' | b'&') => return Some(simple),
                 _ if before == self.at => return None,
-                Some(b'>' | b'<') => simple.redirects.push(self.redirect()?),
+                Some(b'>' | b'<') => simple.redirects.push(self.read_redirect()?),
                 Some(b'0'..=b'9') if matches!(self.bytes.get(self.at + 1), Some(b'>')) => {
                     // The grammar reads a lone dash before it as something else.
                     if simple.words.last().is_some_and(|word| word.text == "-") {
                         return None;
                     }
                     self.at += 1;
-                    simple.redirects.push(self.redirect()?);
+                    simple.redirects.push(self.read_redirect()?);
                 }
                 // The grammar reads words after a redirection in several ways.
                 Some(_) if !simple.redirects.is_empty() => return None,
                 Some(_) => {
-                    let word = self.word()?;
+                    let word = self.read_word()?;
                     simple.words.push(word);
                 }
             }
         }
     }
 
-    fn redirect(&mut self) -> Option<Redirect> {
-        let kind = if self.skip(">&") {
+    fn read_redirect(&mut self) -> Option<Redirect> {
+        let kind = if self.skip_sign(">&") {
             // `>&2`, and no file.
             let next = self.bytes.get(self.at + 1);
             let ends = matches!(next, None | Some(b' ' | b';' | b'|'));
@@ -154,20 +154,20 @@ impl Reader<'_> {
                 return None;
             }
             RedirectKind::Duplicate
-        } else if self.skip(">>") || self.skip(">") {
+        } else if self.skip_sign(">>") || self.skip_sign(">") {
             RedirectKind::Output
-        } else if self.skip("<") {
+        } else if self.skip_sign("<") {
             RedirectKind::Input
         } else {
             return None;
         };
         self.skip_blanks();
-        let target = self.word()?;
+        let target = self.read_word()?;
         Some(Redirect { kind, target })
     }
 
     /// Reads one word, up to a blank or an operator.
-    fn word(&mut self) -> Option<Word> {
+    fn read_word(&mut self) -> Option<Word> {
         let from = self.at;
         while let Some(byte) = self.peek() {
             match byte {
@@ -178,7 +178,7 @@ impl Reader<'_> {
                 }
                 b'"' => self.double_quoted()?,
                 b'$' if from == self.at => {
-                    self.variable()?;
+                    self.read_variable()?;
                     // To the grammar, little may be joined to it.
                     if !matches!(self.bytes.get(self.at + 1), None | Some(b' ' | b';' | b'|' | b'/')) {
                         return None;
@@ -210,10 +210,10 @@ impl Reader<'_> {
             self.at += 1;
         }
         let source = self.text.get(from..self.at)?;
-        if source.is_empty() || RESERVED.contains(&source) {
+        if source.is_empty() || RESERVED_WORDS.contains(&source) {
             return None;
         }
-        let mut words = self.converter.words(from, self.at, &[]).ok()?.into_iter();
+        let mut words = self.converter.read_words(from, self.at, &[]).ok()?.into_iter();
         words.next().filter(|word| words.next().is_none() && !word.dialect)
     }
 
@@ -224,7 +224,7 @@ impl Reader<'_> {
             match self.peek()? {
                 b'"' => return Some(()),
                 b'`' => return None,
-                b'$' => self.variable()?,
+                b'$' => self.read_variable()?,
                 b'\\' => {
                     self.at += 1;
                     if !matches!(self.peek()?, b'"' | b'\\') {
@@ -238,7 +238,7 @@ impl Reader<'_> {
     }
 
     /// Reads `$name`, without taking the last character.
-    fn variable(&mut self) -> Option<()> {
+    fn read_variable(&mut self) -> Option<()> {
         let rest = self.bytes.get(self.at + 1..)?;
         if !matches!(rest.first()?, b'_' | b'a'..=b'z' | b'A'..=b'Z') {
             return None;
@@ -261,12 +261,12 @@ fn is_variable(word: &str) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::script;
+    use super::parse_plain_script;
     use crate::shell::{Script, parse_by_grammar};
 
     /// Returns true if the text is plain. The grammar must then have exactly the same result.
     fn is_plain(text: &str) -> bool {
-        let Some(plain) = script(text) else { return false };
+        let Some(plain) = parse_plain_script(text) else { return false };
         assert_eq!(plain, Script { steps: 0, ..parse_by_grammar(text) }, "{text}");
         true
     }

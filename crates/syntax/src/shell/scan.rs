@@ -21,7 +21,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn unknown(&mut self, quoted: bool) {
+    fn mark_unknown(&mut self, quoted: bool) {
         if !self.unknown {
             self.unknown = true;
             self.word.start.clone_from(&self.literal);
@@ -31,9 +31,9 @@ impl Draft {
     }
 
     /// Marks a pattern: it may become several words, none of which is split.
-    fn pattern(&mut self) {
+    fn mark_pattern(&mut self) {
         let splits = self.word.splits;
-        self.unknown(false);
+        self.mark_unknown(false);
         self.word.splits = splits;
     }
 }
@@ -60,20 +60,25 @@ type Failed = Unclear;
 
 impl Converter<'_> {
     /// Reads one word, which becomes several where it has braces.
-    pub(super) fn words(&mut self, from: usize, to: usize, nested: &[Node<'_>]) -> Result<Vec<Word>, Failed> {
+    pub(super) fn read_words(
+        &mut self,
+        from: usize,
+        to: usize,
+        nested: &[Node<'_>],
+    ) -> Result<Vec<Word>, Failed> {
         let mut scanner = Scanner::new(self, from, to, nested);
-        scanner.unquoted()?;
+        scanner.read_unquoted()?;
         let brace = scanner.draft.brace;
-        let source = scanner.converter.slice(from, to);
+        let source = scanner.converter.tokens.slice(from, to);
         let word = scanner.finish(source);
-        if brace && braces::expands(source) {
-            let expanded = braces::expand(source).ok_or(Unclear::Dialect("braces"))?;
+        if brace && braces::has_braces_to_expand(source) {
+            let expanded = braces::expand_braces(source).ok_or(Unclear::Dialect("braces"))?;
             let mut words = Vec::with_capacity(expanded.len());
             for source in expanded {
                 let mut again = Converter::new(&source);
                 let mut scanner = Scanner::new(&mut again, 0, source.len(), &[]);
                 // The whole word has told the statements of its substitutions already.
-                if scanner.unquoted().is_err() {
+                if scanner.read_unquoted().is_err() {
                     return Err(Unclear::Dialect("braces"));
                 }
                 let part = scanner.finish(&source);
@@ -88,15 +93,15 @@ impl Converter<'_> {
     }
 
     /// Reads the body of a here-document whose delimiter isn't quoted.
-    pub(super) fn document_word(
+    pub(super) fn read_heredoc_word(
         &mut self,
         from: usize,
         to: usize,
         nested: &[Node<'_>],
     ) -> Result<Word, Failed> {
         let mut scanner = Scanner::new(self, from, to, nested);
-        scanner.quoted(Quoting::Document)?;
-        let source = scanner.converter.slice(from, to);
+        scanner.read_quoted(Quoting::Document)?;
+        let source = scanner.converter.tokens.slice(from, to);
         Ok(scanner.finish(source))
     }
 }
@@ -118,7 +123,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     }
 
     fn peek(&self) -> Option<char> {
-        self.converter.slice(self.at, self.to).chars().next()
+        self.converter.tokens.slice(self.at, self.to).chars().next()
     }
 
     fn take(&mut self) -> Option<char> {
@@ -131,11 +136,11 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         self.draft.literal.push(character);
     }
 
-    fn unquoted(&mut self) -> Result<(), Failed> {
+    fn read_unquoted(&mut self) -> Result<(), Failed> {
         let from = self.at;
         // Names of programs, not patterns.
-        if matches!(self.converter.slice(from, self.to), "[" | "[[") {
-            self.draft.literal.push_str(self.converter.slice(from, self.to));
+        if matches!(self.converter.tokens.slice(from, self.to), "[" | "[[") {
+            self.draft.literal.push_str(self.converter.tokens.slice(from, self.to));
             self.at = self.to;
         }
         while let Some(character) = self.take() {
@@ -144,18 +149,18 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                     Some('\n') | None => return Err(Unclear::Reading),
                     Some(escaped) => self.push(escaped),
                 },
-                '\'' => self.raw()?,
+                '\'' => self.read_single_quoted()?,
                 '"' => {
-                    self.quoted(Quoting::Double)?;
+                    self.read_quoted(Quoting::Double)?;
                 }
-                '$' => self.dollar(Quoting::None)?,
-                '`' => self.substitution(self.at - 1, Quoting::None)?,
+                '$' => self.read_dollar(Quoting::None)?,
+                '`' => self.read_substitution(self.at - 1, Quoting::None)?,
                 '*' | '?' => {
-                    self.draft.pattern();
+                    self.draft.mark_pattern();
                     self.push(character);
                 }
                 '[' => {
-                    self.draft.pattern();
+                    self.draft.mark_pattern();
                     self.push('[');
                 }
                 '{' => {
@@ -163,14 +168,16 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                     self.push('{');
                 }
                 '~' if from + 1 == self.at || self.draft.literal.ends_with(['=', ':']) => {
-                    self.draft.unknown(true);
+                    self.draft.mark_unknown(true);
                     if self.draft.word.start.is_empty() {
                         self.draft.word.start.push('~');
                     }
                     self.push('~');
                 }
                 '#' if from + 1 == self.at => return Err(Unclear::Reading),
-                '<' | '>' if self.peek() == Some('(') => self.substitution(self.at - 1, Quoting::None)?,
+                '<' | '>' if self.peek() == Some('(') => {
+                    self.read_substitution(self.at - 1, Quoting::None)?
+                }
                 '<' | '>' | '(' | ')' | '|' | '&' | ';' | ' ' | '\t' | '\n' => return Err(Unclear::Reading),
                 plain if plain.is_ascii() || plain.is_alphanumeric() => self.push(plain),
                 // A look-alike of punctuation, or a mark that joins the character before it.
@@ -180,8 +187,8 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         Ok(())
     }
 
-    fn raw(&mut self) -> Result<(), Failed> {
-        let rest = self.converter.slice(self.at, self.to);
+    fn read_single_quoted(&mut self) -> Result<(), Failed> {
+        let rest = self.converter.tokens.slice(self.at, self.to);
         let end = rest.find('\'').ok_or(Unclear::Quote)?;
         self.draft.literal.push_str(rest.get(..end).unwrap_or_default());
         self.at += end + 1;
@@ -189,7 +196,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     }
 
     /// Reads to the closing quote, or to the end of a document.
-    fn quoted(&mut self, quoting: Quoting) -> Result<(), Failed> {
+    fn read_quoted(&mut self, quoting: Quoting) -> Result<(), Failed> {
         loop {
             match self.take() {
                 None if quoting == Quoting::Document => return Ok(()),
@@ -210,49 +217,49 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                     }
                     _ => self.push('\\'),
                 },
-                Some('$') => self.dollar(quoting)?,
-                Some('`') => self.substitution(self.at - 1, quoting)?,
+                Some('$') => self.read_dollar(quoting)?,
+                Some('`') => self.read_substitution(self.at - 1, quoting)?,
                 Some(literal) => self.push(literal),
             }
         }
     }
 
     /// Reads the expansion after a `$`.
-    fn dollar(&mut self, quoting: Quoting) -> Result<(), Failed> {
+    fn read_dollar(&mut self, quoting: Quoting) -> Result<(), Failed> {
         let start = self.at - 1;
         let quoted = quoting != Quoting::None;
         match self.peek() {
-            Some('\'') if !quoted => self.ansi(),
+            Some('\'') if !quoted => self.read_ansi_quoted(),
             Some('"') if !quoted => Err(Unclear::Dialect("`$\"…\"`")),
-            Some('(' | '{') => self.substitution(start, quoting),
+            Some('(' | '{') => self.read_substitution(start, quoting),
             Some('[') => Err(Unclear::Dialect("`$[…]`")),
             Some(first) if first == '_' || first.is_ascii_alphabetic() => {
-                let rest = self.converter.slice(self.at, self.to);
+                let rest = self.converter.tokens.slice(self.at, self.to);
                 let length =
                     rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
                 self.at += length;
-                self.draft.unknown(quoted);
+                self.draft.mark_unknown(quoted);
                 Ok(())
             }
             Some('@' | '*') => {
                 self.take();
-                self.draft.unknown(false);
+                self.draft.mark_unknown(false);
                 Ok(())
             }
             // Always a number.
             Some('#' | '?' | '$') => {
                 self.take();
-                self.draft.unknown(true);
+                self.draft.mark_unknown(true);
                 Ok(())
             }
             Some('!' | '-') => {
                 self.take();
-                self.draft.unknown(quoted);
+                self.draft.mark_unknown(quoted);
                 Ok(())
             }
             Some(digit) if digit.is_ascii_digit() => {
                 self.take();
-                self.draft.unknown(quoted);
+                self.draft.mark_unknown(quoted);
                 Ok(())
             }
             _ => {
@@ -264,8 +271,8 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
 
     /// Reads `$'…'` as bash does. A plain shell reads a `$` and a quoted text, which ends at the
     /// next quote.
-    fn ansi(&mut self) -> Result<(), Failed> {
-        let rest = self.converter.slice(self.at + 1, self.to);
+    fn read_ansi_quoted(&mut self) -> Result<(), Failed> {
+        let rest = self.converter.tokens.slice(self.at + 1, self.to);
         let end = rest.find('\'').ok_or(Unclear::Quote)?;
         let body = rest.get(..end).unwrap_or_default();
         if body.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
@@ -279,21 +286,21 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     }
 
     /// Reads a substitution that begins at `start`, where the tree must have one.
-    fn substitution(&mut self, start: usize, quoting: Quoting) -> Result<(), Failed> {
+    fn read_substitution(&mut self, start: usize, quoting: Quoting) -> Result<(), Failed> {
         let (node, rest) = self.nested.split_first().ok_or(Unclear::Reading)?;
         if node.start_byte() != start || node.end_byte() > self.to {
             return Err(Unclear::Reading);
         }
         self.nested = rest;
         let quoted = quoting != Quoting::None;
-        let single = self.converter.substitution(*node, quoted, &mut self.draft.word.inner)?;
+        let single = self.converter.convert_substitution(*node, quoted, &mut self.draft.word.inner)?;
         self.at = node.end_byte();
         let process = node.kind() == "process_substitution";
         if process && !self.draft.unknown && self.draft.literal.is_empty() {
-            self.draft.unknown(true);
+            self.draft.mark_unknown(true);
             "/dev/fd/".clone_into(&mut self.draft.word.start);
         }
-        self.draft.unknown(process || (quoted && single));
+        self.draft.mark_unknown(process || (quoted && single));
         Ok(())
     }
 }

@@ -181,7 +181,7 @@ pub struct Word {
 impl Word {
     /// Creates a known word.
     #[must_use]
-    pub fn of(text: impl Into<String>) -> Self {
+    pub fn literal(text: impl Into<String>) -> Self {
         Self { text: text.into(), known: true, single: true, ..Self::default() }
     }
 
