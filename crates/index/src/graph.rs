@@ -74,17 +74,7 @@ impl Graph {
     /// by path.
     #[must_use]
     pub fn new(snapshot: &Snapshot, read: &dyn Fn(&str) -> Option<String>) -> Self {
-        update::update_graph(snapshot, None, read, usize::MAX).map(Self::from_resolved).unwrap_or_default()
-    }
-
-    fn from_resolved(found: ResolvedGraph) -> Self {
-        let (edges, packages_of) =
-            found.files.into_iter().map(|file| (file.edges.into(), file.packages.into())).unzip();
-        let ResolvedGraph { nodes, packages, done, .. } = found;
-        let mut edges: Vec<Box<[Edge]>> = edges;
-        let units = BuildUnits::find_units(&nodes);
-        units.drop_edges_between_strangers(&mut edges);
-        Self { nodes, edges, packages, packages_of, units, back: OnceLock::new(), done }
+        update::update_graph(snapshot, None, read, usize::MAX).map(Self::from).unwrap_or_default()
     }
 
     /// Returns the work of building it.
@@ -210,6 +200,18 @@ impl Graph {
     }
 }
 
+impl From<ResolvedGraph> for Graph {
+    fn from(found: ResolvedGraph) -> Self {
+        let (edges, packages_of) =
+            found.files.into_iter().map(|file| (file.edges.into(), file.packages.into())).unzip();
+        let ResolvedGraph { nodes, packages, done, .. } = found;
+        let mut edges: Vec<Box<[Edge]>> = edges;
+        let units = BuildUnits::find_units(&nodes);
+        units.drop_edges_between_strangers(&mut edges);
+        Self { nodes, edges, packages, packages_of, units, back: OnceLock::new(), done }
+    }
+}
+
 /// The cached graph of a project: on disk, and in memory for the latest snapshot.
 #[derive(Debug)]
 pub(crate) struct GraphCache {
@@ -241,7 +243,7 @@ impl GraphCache {
             // A graph that can't be saved is computed again the next time.
             SavedGraph::save(&found, &self.directory).ok();
         }
-        let graph = Arc::new(Graph::from_resolved(found));
+        let graph = Arc::new(Graph::from(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
         graph
     }
@@ -261,7 +263,7 @@ impl GraphCache {
         let length = std::fs::metadata(self.directory.join(file::FILE_NAME)).ok()?.len();
         let kept = (length <= MAX_BYTES_WITHOUT_WAITING).then(|| SavedGraph::load(&self.directory))??;
         let found = update::update_graph(snapshot, Some(&kept), read, MAX_CHANGED_WITHOUT_WAITING)?;
-        let graph = Arc::new(Graph::from_resolved(found));
+        let graph = Arc::new(Graph::from(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
         Some(graph)
     }

@@ -167,7 +167,7 @@ impl Index {
         let _lock = self.lock(true)?;
         Manifest::remove_manifest(&self.directory)?;
         *self.lock_state() = IndexState::default();
-        self.remove_unlisted(&Manifest::default())
+        Manifest::default().remove_unlisted(&self.directory)
     }
 
     /// Takes the right to write. Without `wait`, `None` where another process has it.
@@ -193,20 +193,6 @@ impl Index {
             }
             number = number.wrapping_add(1);
         }
-    }
-
-    /// Removes segments that aren't listed.
-    fn remove_unlisted(&self, manifest: &Manifest) -> Result<(), IndexError> {
-        let listed: std::collections::BTreeSet<_> = manifest.listed_names().collect();
-        let entries =
-            std::fs::read_dir(&self.directory).map_err(IndexError::io("listing", &self.directory))?;
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if name.to_string_lossy().starts_with(SEGMENT_PREFIX) && !listed.contains(name.as_os_str()) {
-                std::fs::remove_file(entry.path()).map_err(IndexError::io("removing", entry.path()))?;
-            }
-        }
-        Ok(())
     }
 
     /// Writes the manifest and shows the new state.
@@ -246,7 +232,7 @@ impl Index {
         if changed {
             self.publish(manifest)?;
         }
-        self.remove_unlisted(manifest)
+        manifest.remove_unlisted(&self.directory)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Updating the index as files change.
 //!
 //! [`follow_project`] watches every directory that isn't ignored, so that a build directory's
-//! thousands cost nothing. Changes are collected until there are none for a moment, and then updated file by
-//! file; after very many changes at once, changes of ignore rules or directories, and lost events,
-//! the whole tree is scanned. The tree is scanned periodically where watching isn't possible: on
-//! file systems that don't report others' changes, and where the system's limit of watches is
-//! reached.
+//! thousands cost nothing. Changes are collected until there are none for a moment, and then
+//! updated file by file; after very many changes at once, changes of ignore rules or directories,
+//! and lost events, the whole tree is scanned. The tree is scanned periodically where watching
+//! isn't possible: on file systems that don't report others' changes, and where the system's limit
+//! of watches is reached.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;

@@ -90,7 +90,7 @@ impl Graph {
     /// Returns the files at most `depth` steps away.
     #[must_use]
     pub fn neighbours(&self, starts: &[u32], direction: Direction, depth: u32) -> Reach {
-        self.collect_reachable(starts, depth, &|file, visit| {
+        collect_reachable(self, starts, depth, &|file, visit| {
             if direction != Direction::Dependents {
                 self.edges(file).iter().filter(|edge| edge.is_counted()).for_each(|edge| visit(edge.to));
             }
@@ -107,7 +107,7 @@ impl Graph {
     /// Declarations of parts don't count. [`Graph::find_impact`] is more precise.
     #[must_use]
     pub fn dependents(&self, on: &[u32], depth: u32) -> Reach {
-        self.collect_reachable(on, depth, &|file, visit| {
+        collect_reachable(self, on, depth, &|file, visit| {
             self.reverse_edges(file)
                 .iter()
                 .filter(|edge| edge.is_dependency())
@@ -127,49 +127,6 @@ impl Graph {
         own.into_iter().chain(affected.files.iter().map(|found| found.file)).filter(is_test).collect()
     }
 
-    fn collect_reachable(&self, starts: &[u32], depth: u32, next: &VisitNeighbours<'_>) -> Reach {
-        let mut seen = crate::bit_set::BitSet::default();
-        let mut level: Vec<u32> =
-            starts.iter().copied().filter(|start| self.node(*start).is_some()).collect();
-        level.sort_unstable();
-        level.dedup();
-        let mut reach = Reach::default();
-        let mut level: Vec<(u32, u32)> = (0..).zip(level).map(|(trail, start)| (start, trail)).collect();
-        for (start, _) in &level {
-            seen.insert(*start);
-            reach.trails.push(Trail { file: *start, from: None, distance: 0 });
-        }
-        for distance in 1..=depth.min(MAX_STEPS) {
-            let mut found: Vec<Reached> = Vec::new();
-            for (from, trail) in &level {
-                next(*from, &mut |file| {
-                    if !seen.contains(file) {
-                        seen.insert(file);
-                        found.push(Reached { file, distance, from: *from, trail: *trail });
-                    }
-                });
-            }
-            found.sort_unstable_by_key(|found| found.file);
-            let room = MAX_REACHED_FILES - reach.files.len();
-            if found.len() > room {
-                found.truncate(room);
-                reach.cut = true;
-            }
-            level.clear();
-            for mut found in found {
-                let trail = u32::try_from(reach.trails.len()).unwrap_or(u32::MAX);
-                reach.trails.push(Trail { file: found.file, from: Some(found.trail), distance });
-                found.trail = trail;
-                level.push((found.file, trail));
-                reach.files.push(found);
-            }
-            if level.is_empty() || reach.cut {
-                break;
-            }
-        }
-        reach
-    }
-
     /// Returns a shortest way from a file to one of its dependencies, both included; the first by
     /// path of several.
     #[must_use]
@@ -177,45 +134,7 @@ impl Graph {
         if from == to {
             return self.node(from).map(|_| vec![from]);
         }
-        let reach = self.find_shortest_path(from, to, &|edge| edge.is_counted())?;
-        Some(reach)
-    }
-
-    /// A breadth-first search that ends at its target, without a limit of files: it keeps a number
-    /// for each.
-    fn find_shortest_path(&self, from: u32, to: u32, counts: &dyn Fn(&Edge) -> bool) -> Option<Vec<u32>> {
-        const UNVISITED: u32 = u32::MAX;
-        let mut before = vec![UNVISITED; self.len()];
-        let mut level = vec![from];
-        while !level.is_empty() {
-            let mut next = Vec::new();
-            for here in &level {
-                for edge in self.edges(*here).iter().filter(|edge| counts(edge)) {
-                    let Some(place) = before.get_mut(edge.to as usize).filter(|place| **place == UNVISITED)
-                    else {
-                        continue;
-                    };
-                    *place = *here;
-                    next.push(edge.to);
-                }
-            }
-            if before.get(to as usize).is_some_and(|place| *place != UNVISITED) {
-                let mut way = vec![to];
-                let mut here = to;
-                while let Some(place) = before.get(here as usize).filter(|place| **place != UNVISITED) {
-                    here = *place;
-                    way.push(here);
-                    if here == from {
-                        break;
-                    }
-                }
-                way.reverse();
-                return Some(way);
-            }
-            next.sort_unstable();
-            level = next;
-        }
-        None
+        find_shortest_path(self, from, to, &|edge| edge.is_counted())
     }
 
     /// Returns import cycles, the largest first. Declarations of parts don't count, and neither do
@@ -228,7 +147,7 @@ impl Graph {
         circles.sort_by_key(|circle| (std::cmp::Reverse(circle.len()), circle.first().copied()));
         let round = |files: Vec<u32>| {
             let first = files.first().copied()?;
-            let round = self.find_shortest_path(first, first, &is_import)?;
+            let round = find_shortest_path(self, first, first, &is_import)?;
             Some(Cycle { files, round })
         };
         circles.into_iter().filter_map(round).collect()
@@ -260,6 +179,86 @@ impl Graph {
         near.truncate(MAX_NEAR_FILES);
         near.into_iter().map(|(steps, _, file)| (file, steps)).collect()
     }
+}
+
+/// Collects the files that are reachable over `next` in at most `depth` steps.
+fn collect_reachable(graph: &Graph, starts: &[u32], depth: u32, next: &VisitNeighbours<'_>) -> Reach {
+    let mut seen = crate::bit_set::BitSet::default();
+    let mut level: Vec<u32> = starts.iter().copied().filter(|start| graph.node(*start).is_some()).collect();
+    level.sort_unstable();
+    level.dedup();
+    let mut reach = Reach::default();
+    let mut level: Vec<(u32, u32)> = (0..).zip(level).map(|(trail, start)| (start, trail)).collect();
+    for (start, _) in &level {
+        seen.insert(*start);
+        reach.trails.push(Trail { file: *start, from: None, distance: 0 });
+    }
+    for distance in 1..=depth.min(MAX_STEPS) {
+        let mut found: Vec<Reached> = Vec::new();
+        for (from, trail) in &level {
+            next(*from, &mut |file| {
+                if !seen.contains(file) {
+                    seen.insert(file);
+                    found.push(Reached { file, distance, from: *from, trail: *trail });
+                }
+            });
+        }
+        found.sort_unstable_by_key(|found| found.file);
+        let room = MAX_REACHED_FILES - reach.files.len();
+        if found.len() > room {
+            found.truncate(room);
+            reach.cut = true;
+        }
+        level.clear();
+        for mut found in found {
+            let trail = u32::try_from(reach.trails.len()).unwrap_or(u32::MAX);
+            reach.trails.push(Trail { file: found.file, from: Some(found.trail), distance });
+            found.trail = trail;
+            level.push((found.file, trail));
+            reach.files.push(found);
+        }
+        if level.is_empty() || reach.cut {
+            break;
+        }
+    }
+    reach
+}
+
+/// Finds a shortest path by a breadth-first search that ends at its target, without a limit of
+/// files: it keeps a number for each.
+fn find_shortest_path(graph: &Graph, from: u32, to: u32, counts: &dyn Fn(&Edge) -> bool) -> Option<Vec<u32>> {
+    const UNVISITED: u32 = u32::MAX;
+    let mut before = vec![UNVISITED; graph.len()];
+    let mut level = vec![from];
+    while !level.is_empty() {
+        let mut next = Vec::new();
+        for here in &level {
+            for edge in graph.edges(*here).iter().filter(|edge| counts(edge)) {
+                let Some(place) = before.get_mut(edge.to as usize).filter(|place| **place == UNVISITED)
+                else {
+                    continue;
+                };
+                *place = *here;
+                next.push(edge.to);
+            }
+        }
+        if before.get(to as usize).is_some_and(|place| *place != UNVISITED) {
+            let mut way = vec![to];
+            let mut here = to;
+            while let Some(place) = before.get(here as usize).filter(|place| **place != UNVISITED) {
+                here = *place;
+                way.push(here);
+                if here == from {
+                    break;
+                }
+            }
+            way.reverse();
+            return Some(way);
+        }
+        next.sort_unstable();
+        level = next;
+    }
+    None
 }
 
 fn is_import(edge: &Edge) -> bool {

@@ -73,6 +73,17 @@ impl Manifest {
         }
     }
 
+    /// Reads the manifest, whoever wrote it; a damaged one is removed, so that the index is rebuilt.
+    pub(crate) fn read_or_reset(directory: &Path) -> Result<Self, IndexError> {
+        match Self::read(directory) {
+            Err(IndexError::Damaged { .. }) => {
+                Self::remove_manifest(directory)?;
+                Ok(Self::default())
+            }
+            other => other,
+        }
+    }
+
     fn read_once(directory: &Path) -> Result<Self, IndexError> {
         let path = directory.join(FILE_NAME);
         let mut text = Vec::new();
@@ -122,6 +133,19 @@ impl Manifest {
     /// Returns the listed file names.
     pub(crate) fn listed_names(&self) -> impl Iterator<Item = &std::ffi::OsStr> {
         self.segments.iter().filter_map(|living| living.segment.mapped_file().path().file_name())
+    }
+
+    /// Removes the segments in a directory that aren't listed.
+    pub(crate) fn remove_unlisted(&self, directory: &Path) -> Result<(), IndexError> {
+        let listed: std::collections::BTreeSet<_> = self.listed_names().collect();
+        let entries = std::fs::read_dir(directory).map_err(IndexError::io("listing", directory))?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with(SEGMENT_PREFIX) && !listed.contains(name.as_os_str()) {
+                std::fs::remove_file(entry.path()).map_err(IndexError::io("removing", entry.path()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes the manifest, so that the index is rebuilt.

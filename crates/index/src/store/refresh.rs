@@ -140,7 +140,7 @@ impl Index {
         let Some(_lock) = self.lock(options.wait)? else {
             return Ok(Report { left_to_another: true, ..Report::default() });
         };
-        let mut manifest = self.read_current_manifest()?;
+        let mut manifest = Manifest::read_or_reset(&self.directory)?;
         let now = now_nanos();
         let listing = source.list()?;
         let mut known = stored_files(&manifest);
@@ -178,7 +178,7 @@ impl Index {
         let Some(_lock) = self.lock(options.wait)? else {
             return Ok(Report { left_to_another: true, ..Report::default() });
         };
-        let mut manifest = self.read_current_manifest()?;
+        let mut manifest = Manifest::read_or_reset(&self.directory)?;
         let now = now_nanos();
         let (mut changed, mut gone) = (Vec::new(), Vec::new());
         for path in paths {
@@ -206,7 +206,9 @@ impl Index {
     /// [`IndexError`].
     pub fn merge_small_segments(&self) -> Result<(), IndexError> {
         let done = match self.lock(false)? {
-            Some(_lock) => self.merge_segments(&mut self.read_current_manifest()?, MergeOccasion::WhenIdle),
+            Some(_lock) => {
+                self.merge_segments(&mut Manifest::read_or_reset(&self.directory)?, MergeOccasion::WhenIdle)
+            }
             None => Ok(()),
         };
         self.release_memory();
@@ -221,17 +223,6 @@ impl Index {
             .live_segments()
             .iter()
             .for_each(|living| living.segment.mapped_file().release_memory());
-    }
-
-    /// Reads the manifest, whoever wrote it.
-    fn read_current_manifest(&self) -> Result<Manifest, IndexError> {
-        match Manifest::read(&self.directory) {
-            Err(IndexError::Damaged { .. }) => {
-                Manifest::remove_manifest(&self.directory)?;
-                Ok(Manifest::default())
-            }
-            other => other,
-        }
     }
 
     fn apply_task(
