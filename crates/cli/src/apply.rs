@@ -15,8 +15,8 @@ use journeyman_workspace::unified_diff;
 
 use crate::args::ProjectArgs;
 use crate::color::{self, Paint};
-use crate::runtime::open_state;
 use crate::output;
+use crate::runtime::open_state;
 
 /// Maximum size of a reply, in bytes: far more than the output limit of any model.
 const MAX_REPLY_BYTES: u64 = 16 << 20;

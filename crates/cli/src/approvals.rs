@@ -9,6 +9,7 @@ use journeyman_host::approvals::{
 };
 use journeyman_host::format::printable;
 use journeyman_protocol::{CallId, Event};
+use journeyman_terminal::StyledLine;
 use tokio::sync::mpsc;
 
 use crate::color::{self, Paint};
@@ -59,6 +60,7 @@ impl Approvals {
             match request.parse_answer(&line) {
                 Ok(reply) => break reply,
                 Err(InvalidAnswer::NoRule) => errln!("  {}", paint.yellow("this is asked about every time")),
+                Err(InvalidAnswer::RestOfDiff) => write_diff(&request.diff_lines().1),
                 Err(InvalidAnswer::Empty) => {}
             }
             show_choices(paint, request);
@@ -89,8 +91,18 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
     prompt::drop_typed_lines();
     output::stderr_screen().end_line();
     errln!();
-    errln!("{} {}", paint.yellow("May I run this?"), printable(&request.summary));
-    prompt::show_quoted(paint, &whole);
+    if request.is_edit() {
+        let path = request.input.get("path").and_then(serde_json::Value::as_str).unwrap_or_default();
+        errln!("{} {}", paint.yellow("May I make this change?"), paint.bold(&printable(path)));
+    } else {
+        errln!("{}", paint.yellow("May I run this?"));
+        prompt::show_quoted(paint, &whole);
+    }
+    let (diff, rest) = request.diff_lines();
+    write_diff(&diff);
+    if !rest.is_empty() {
+        errln!("  {}", paint.dim(&format!("… {} more lines: [d] shows the whole", rest.len())));
+    }
     errln!("  {} {}", paint.dim("why it asks:"), printable(&request.verdict.reason));
     if let Some(lost) = &request.verdict.destroys {
         errln!("  {} {}", paint.red("would be lost:"), printable(&lost));
@@ -108,10 +120,19 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
     None
 }
 
+/// Writes lines of a diff, which the terminal breaks.
+fn write_diff(lines: &[StyledLine]) {
+    let mut screen = output::stderr_screen();
+    for line in lines {
+        screen.write_unwrapped(line);
+    }
+}
+
 /// Shows the possible answers.
 fn show_choices(paint: Paint, request: &ApprovalRequest) {
     let always = if request.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
-    let choices = format!("[y]es{always}  [n]o  or say what to do instead:");
+    let diff = if request.diff_lines().1.is_empty() { "" } else { "  [d]iff" };
+    let choices = format!("[y]es{always}  [n]o{diff}  or say what to do instead:");
     err!("  {} ", paint.bold(&choices));
 }
 

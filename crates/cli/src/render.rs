@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use journeyman_host::event_text::describe_event;
+use journeyman_host::event_text::{describe_event, describe_output};
 use journeyman_host::format::{preview, printable};
 use journeyman_protocol::{CallId, Event};
 use journeyman_terminal::{Activity, Screen, Style, StyledLine};
@@ -89,7 +89,7 @@ impl Renderer {
 
     /// Shows an event, and the progress line below it.
     pub(crate) fn show_event(&mut self, event: &Event) {
-        self.describe_event(event);
+        self.show_text(event);
         let now = Instant::now();
         if let Some(activity) = &mut self.activity {
             activity.handle_event(event, now);
@@ -99,7 +99,7 @@ impl Renderer {
         }
     }
 
-    fn describe_event(&mut self, event: &Event) {
+    fn show_text(&mut self, event: &Event) {
         match event {
             Event::TurnStarted { .. } => self.has_streamed = false,
             Event::TextDelta { text, .. } => {
@@ -137,7 +137,9 @@ impl Renderer {
                 }
             }
             other => {
-                describe_event(other).iter().for_each(|line| self.write_line(line));
+                let output = describe_output(other).filter(|_| self.stream == Stream::Stdout);
+                let lines = output.unwrap_or_else(|| describe_event(other));
+                lines.iter().for_each(|line| self.write_line(line));
                 if let Event::Error { message, .. } = other {
                     self.with_screen(|screen| screen.note_error(&printable(message)));
                 }

@@ -13,12 +13,12 @@ use journeyman_protocol::Event;
 use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
+use crate::candidates;
 use crate::display::{Display, OutputFormat};
 use crate::input::read_argument;
 use crate::render::Renderer;
 use crate::run::{print_warnings, prompts_for, watch_and_deliver};
 use crate::runtime::open_state;
-use crate::candidates;
 
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
-    FileConflict, GuardViolation, RelPath, RunOutcome, RunReport, SessionId,
+    FileConflict, FileDiffStat, GuardViolation, RelPath, RunOutcome, RunReport, SessionId,
 };
 
 use journeyman_host::format::{describe_usage, format_seconds, outcome_name, printable, quantity};
@@ -15,6 +15,11 @@ use crate::output;
 const MAX_LISTED_VIOLATIONS: usize = 20;
 /// Maximum number of files that are listed as running code.
 const MAX_LISTED_FILES: usize = 10;
+
+/// Maximum number of lines of a diff of one file that is printed without its size.
+const MAX_SHORT_DIFF_LINES: usize = 40;
+/// Maximum number of files whose size is listed; `--json` has all.
+const MAX_STAT_FILES: usize = 100;
 
 /// Tells if the model's words were streamed before the same reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +36,28 @@ pub(crate) fn print_report(report: &RunReport, streamed: Streamed) {
         screen.write_markdown(&printable(&report.text.trim()));
         screen.write_text("\n");
     }
+    if report.diffstat.len() > 1 || report.diff.lines().count() > MAX_SHORT_DIFF_LINES {
+        output::write_report(&format_diffstat(&report.diffstat, color::stdout()));
+    }
     if !report.diff.is_empty() {
         output::write_diff(&report.diff);
         output::write_stdout("\n");
     }
     output::write_report(&format_report(report, streamed, color::stdout()));
+}
+
+/// Formats the size of each file's difference, a line each.
+fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
+    let mut out = String::new();
+    for FileDiffStat { path, added, removed } in files.iter().take(MAX_STAT_FILES) {
+        let (added, removed) = (paint.green(&format!("+{added}")), paint.red(&format!("−{removed}")));
+        push_line(&mut out, &format!("{path}  {added} {removed}"));
+    }
+    if let Some(more) = files.len().checked_sub(MAX_STAT_FILES).filter(|more| *more > 0) {
+        push_line(&mut out, &format!("… and {}", quantity(more, "more file")));
+    }
+    push_line(&mut out, "");
+    out
 }
 
 /// Formats what was changed and run and with what result, tokens and cost, and how to undo.

@@ -8,26 +8,37 @@ use journeyman_git::CommitRefusal;
 use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{CallId, Event, Verdict};
 use journeyman_sandbox::clean;
+use journeyman_terminal::{StyledLine, diff::number_lines};
 use serde_json::Value;
 
 use crate::config::{ConfigError, save_rules};
+use crate::format::printable;
 use crate::state::now;
 
 /// Maximum size of a call, or of what a commit runs, that a person is asked about, in bytes. Nobody
 /// reads more before saying yes, so more is refused.
 pub const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
+/// Maximum number of lines of a diff that a question shows at first.
+const MAX_DIFF_LINES: usize = 40;
+/// The tools that do nothing but what their diff says.
+const EDIT_TOOLS: [&str; 3] = ["edit_file", "write_file", "apply_edit"];
+
 /// A tool call that a person has to decide about.
 #[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     /// The call.
     pub call: CallId,
+    /// The tool.
+    pub tool: String,
     /// The call in one line.
     pub summary: String,
     /// The arguments of the call.
     pub input: Value,
     /// The verdict of the policy, with the reason for asking.
     pub verdict: Verdict,
+    /// The changes of the call as a unified diff, if they are known.
+    pub diff: Option<String>,
     /// The rules that "always" would add; `None` where that isn't offered.
     pub rules: Option<Rules>,
 }
@@ -57,6 +68,8 @@ pub enum InvalidAnswer {
     Empty,
     /// The line allows a rule, and none was offered.
     NoRule,
+    /// The line asks for the rest of the diff.
+    RestOfDiff,
 }
 
 impl From<PermissionAnswer> for ApprovalReply {
@@ -83,6 +96,20 @@ impl ApprovalRequest {
         Err(PermissionAnswer::Deny { note: Some(note) })
     }
 
+    /// Returns true if the diff says everything about the call: it edits files and does nothing else.
+    #[must_use]
+    pub fn is_edit(&self) -> bool {
+        self.diff.is_some() && EDIT_TOOLS.contains(&self.tool.as_str())
+    }
+
+    /// Returns the lines of the call's diff: those that the question shows, and the rest.
+    #[must_use]
+    pub fn diff_lines(&self) -> (Vec<StyledLine>, Vec<StyledLine>) {
+        let mut lines = self.diff.as_ref().map(|diff| number_lines(&printable(diff))).unwrap_or_default();
+        let rest = lines.split_off(lines.len().min(MAX_DIFF_LINES));
+        (lines, rest)
+    }
+
     /// Parses a line as an answer. Words after `yes,` or `no` go to the model. So does any other
     /// line, which denies the call.
     ///
@@ -100,6 +127,7 @@ impl ApprovalRequest {
         let word = word.to_lowercase();
         match word.as_str() {
             "" if rest.is_empty() => Err(InvalidAnswer::Empty),
+            "d" if rest.is_empty() && !self.diff_lines().1.is_empty() => Err(InvalidAnswer::RestOfDiff),
             "y" | "yes" => Ok(PermissionAnswer::Allow { note }.into()),
             // "A better way is ..." and "always use ..." allow nothing.
             "a" | "always" | "f" | "forever" if rest.is_empty() || marked => {
@@ -133,6 +161,7 @@ pub fn format_commit_question(refusal: &CommitRefusal, diff: &str) -> Option<Str
 fn format_arguments(input: &Value) -> String {
     let Some(members) = input.as_object() else { return clean(input.to_string().as_bytes()) };
     let texts = members.iter().map(|(name, value)| match value.as_str() {
+        Some(command) if name == "command" => format!("$ {command}"),
         Some(text) if text.contains('\n') => format!("{name}:\n{text}"),
         Some(text) => format!("{name}: {text}"),
         None => format!("{name}: {value}"),
@@ -177,15 +206,17 @@ impl ApprovalQueue {
     pub fn handle_event(&mut self, event: &Event) -> bool {
         let before = self.requests.len();
         match event {
-            Event::PermissionRequired { call, summary, input, verdict, rule, .. } => {
+            Event::PermissionRequired { call, tool, summary, input, verdict, rule, diff } => {
                 // Nobody can agree to rules that can't be read.
                 let parse =
                     |text: &String| Rules::parse_with_tools(text, RuleLayer::Session, "", &|_| true).ok();
                 self.requests.push_back(ApprovalRequest {
                     call: call.clone(),
+                    tool: tool.clone(),
                     summary: summary.clone(),
                     input: input.clone(),
                     verdict: verdict.clone(),
+                    diff: diff.clone(),
                     rules: rule.as_ref().and_then(parse),
                 });
             }
@@ -224,6 +255,8 @@ mod tests {
         let (reason, destroys, rules) = (String::new(), None, Vec::new());
         ApprovalRequest {
             call: CallId::new("c"),
+            tool: String::new(),
+            diff: None,
             summary: String::new(),
             input: Value::Null,
             verdict: Verdict { decision, level, reason, destroys, rules },
@@ -264,6 +297,15 @@ mod tests {
                 ApprovalReply { answer: PermissionAnswer::AllowRule { note }, scope: RuleScope::Forever };
             assert_eq!(request(Some(RULE)).parse_answer(line), Ok(expected), "{line:?}");
         }
+        let mut long = request(None);
+        let lines: String = (0..50).map(|number| format!("+line {number}\n")).collect();
+        long.diff = Some(format!("diff --git a/x b/x\n@@ -0,0 +1,50 @@\n{lines}"));
+        assert_eq!(long.parse_answer("d"), Err(InvalidAnswer::RestOfDiff));
+        let (first, rest) = long.diff_lines();
+        assert_eq!((first.len(), rest.len()), (MAX_DIFF_LINES, 10));
+        assert_eq!(rest[9].to_text(), "50 +line 49");
+        let note = Some("d".to_owned());
+        assert_eq!(request(None).parse_answer("d"), Ok(PermissionAnswer::Deny { note }.into()));
         for line in ["f", "a"] {
             assert_eq!(request(None).parse_answer(line), Err(InvalidAnswer::NoRule), "no rule was offered");
         }

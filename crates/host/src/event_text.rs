@@ -8,10 +8,12 @@ use journeyman_protocol::{
 };
 use journeyman_terminal::{Style, StyledLine};
 
-use crate::format::{format_seconds, preview, printable, quantity};
+use crate::format::{format_number, format_seconds, preview, printable, quantity};
 
 /// Maximum number of lines about one list: paths, conflicts, a tool's result.
 const MAX_LISTED: usize = 4;
+/// Maximum number of lines of a command's output.
+const MAX_OUTPUT_LINES: usize = 10;
 
 /// Describes an event, in no lines if there is nothing to say. What a model writes, questions about
 /// tool calls and their answers are not described: each surface shows them in its own way.
@@ -67,7 +69,10 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
         Event::ToolStart { summary, .. } => {
             vec![StyledLine::new(Style::Accent, "●").with_text(format!(" {}", preview(summary)))]
         }
-        Event::ToolEnd { state, preview, .. } => describe_tool_end(*state, preview),
+        Event::ToolEnd { state, preview, output_lines, .. } => match output_lines {
+            Some(lines) => describe_command_end(*state, preview, *lines),
+            None => describe_tool_end(*state, preview),
+        },
         Event::FileEdited { change, .. } => vec![marked_line(Style::Good, "✎", format!(" {}", change.path))],
         Event::FileChanged { change } => {
             let how = match change.kind {
@@ -172,6 +177,66 @@ fn describe_todos(todos: &[Todo]) -> StyledLine {
     dim_line(format!("  {}", preview(text)))
 }
 
+/// Describes the end of a command: of a successful one how much it printed, of any other the end of
+/// its output, where errors are.
+fn describe_command_end(state: CallState, preview_text: &str, output_lines: u64) -> Vec<StyledLine> {
+    let text = printable(preview_text);
+    let mut lines = text.lines();
+    let ended = lines.next().unwrap_or_default();
+    let output: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    if state == CallState::Completed {
+        let Some(last) = last_output_line(&output).filter(|_| output_lines > 0) else { return Vec::new() };
+        let count = quantity(format_number(output_lines), "line");
+        let count = if output_lines == 1 { String::new() } else { format!("{count}; last: ") };
+        return vec![dim_line(format!("    {count}{}", preview(last)))];
+    }
+    let mark = if state == CallState::Interrupted { "cut off" } else { "failed" };
+    let shown = output.get(output.len().saturating_sub(MAX_OUTPUT_LINES)..).unwrap_or(&output);
+    let hidden = output_lines.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+    let hidden = (output.len() > shown.len())
+        .then(|| dim_line(format!("    … {} before", quantity(format_number(hidden), "line"))));
+    let tail = shown.iter().map(|line| dim_line(format!("    {}", preview(line))));
+    let head = marked_line(Style::Bad, mark, format!(": {ended}"));
+    std::iter::once(head).chain(hidden).chain(tail).collect()
+}
+
+/// Returns the last line that a command printed. The notes of the tool, in brackets, come after.
+fn last_output_line<'a>(lines: &[&'a str]) -> Option<&'a str> {
+    let is_note = |line: &&&str| line.starts_with('[') && line.ends_with(']');
+    lines.iter().rev().find(|line| !is_note(line)).or(lines.last()).copied()
+}
+
+/// Describes the output of a command with its beginning and its end, for those who read a session
+/// afterwards. Returns `None` for other events.
+#[must_use]
+pub fn describe_output(event: &Event) -> Option<Vec<StyledLine>> {
+    let Event::ToolEnd { state, preview: text, output_lines: Some(lines), .. } = event else { return None };
+    let text = printable(text);
+    let mut rest = text.lines();
+    let ended = rest.next().unwrap_or_default();
+    let head = match state {
+        CallState::Completed => dim_line(format!("    {ended}, {}", quantity(format_number(*lines), "line"))),
+        CallState::Interrupted => marked_line(Style::Bad, "cut off", format!(": {ended}")),
+        _ => marked_line(Style::Bad, "failed", format!(": {ended}")),
+    };
+    let output: Vec<&str> = rest.collect();
+    let mut described = vec![head];
+    let line = |line: &&str| dim_line(format!("    {}", preview(line)));
+    let hidden = output.len().saturating_sub(2 * MAX_OUTPUT_LINES);
+    if hidden == 0 {
+        described.extend(output.iter().map(line));
+    } else {
+        let (first, last) = output.split_at(MAX_OUTPUT_LINES);
+        described.extend(first.iter().map(line));
+        described.push(dim_line("    …"));
+        described.extend(last.iter().skip(hidden).map(line));
+    }
+    if hidden > 0 || text.contains(" bytes left out …\n") {
+        described.push(dim_line("    (the whole: jm export SESSION --format markdown)"));
+    }
+    Some(described)
+}
+
 fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
     let mark = match state {
         CallState::Completed => return Vec::new(),
@@ -248,6 +313,37 @@ mod tests {
         let failed: Vec<String> = failed.iter().map(StyledLine::to_text).collect();
         assert_eq!(failed, ["  failed", "    one", "    two"]);
         assert_eq!(describe(&Event::CopyDiscarded { files: 2 }), ["discarded, with 2 changed files"]);
+    }
+
+    fn ended(state: CallState, preview: &str, output_lines: u64) -> Event {
+        let (call, tool) = (journeyman_protocol::CallId::new("c"), "run_command".to_owned());
+        let (preview, output_lines) = (preview.to_owned(), Some(output_lines));
+        Event::ToolEnd { call, tool, state, preview, duration_ms: 1, output_lines }
+    }
+
+    #[test]
+    fn a_successful_command_says_how_much_it_printed() {
+        let said = |preview: &str, lines| describe(&ended(CallState::Completed, preview, lines));
+        assert!(said("exit code 0, no output\n", 0).is_empty());
+        assert_eq!(said("exit code 0\nhello\n", 1), ["    hello"]);
+        let text = "exit code 0\none\n… 9 bytes left out …\n1200\n\n[files changed: a (added)]\n";
+        assert_eq!(said(text, 1_200), ["    1,200 lines; last: 1200"]);
+    }
+
+    #[test]
+    fn a_failed_command_shows_its_end() {
+        let output: String = (1..=30).map(|number| format!("{number}\n\n")).collect();
+        let event = ended(CallState::Failed, &format!("exit code 2\n{output}"), 60);
+        let said = describe(&event);
+        assert_eq!(said[..3], ["  failed: exit code 2", "    … 50 lines before", "    21"]);
+        assert_eq!(said.last().unwrap(), "    30");
+        assert_eq!(
+            describe(&ended(CallState::Failed, "exit code 1\nno\n", 1)),
+            ["  failed: exit code 1", "    no"]
+        );
+        let whole: Vec<String> = describe_output(&event).unwrap().iter().map(StyledLine::to_text).collect();
+        assert_eq!(whole.len(), 1 + 2 * MAX_OUTPUT_LINES + 2, "{whole:?}");
+        assert!(whole.last().unwrap().contains("jm export"), "{whole:?}");
     }
 
     #[test]

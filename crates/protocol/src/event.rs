@@ -43,6 +43,17 @@ pub struct FileChange {
     pub kind: FileChangeKind,
 }
 
+/// The size of one file's difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileDiffStat {
+    /// The file.
+    pub path: RelPath,
+    /// Number of lines that were added.
+    pub added: u64,
+    /// Number of lines that were removed.
+    pub removed: u64,
+}
+
 /// The report of a finished run: the only object of `--json`, and part of the last event of
 /// `--stream-json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +72,9 @@ pub struct RunReport {
     pub changes: Vec<FileChange>,
     /// The changes as a unified diff, cut at a maximum length.
     pub diff: String,
+    /// The size of each file's difference, also of files that the diff leaves out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diffstat: Vec<FileDiffStat>,
     /// Guarded files and repositories that commands made, changed or deleted, and how each was
     /// handled. A run with violations is not verified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -314,10 +328,13 @@ pub enum Event {
         tool: String,
         /// The call's final state.
         state: CallState,
-        /// The result that the model gets, shortened for people.
+        /// The beginning and the end of the result that the model gets.
         preview: String,
         /// Duration in milliseconds.
         duration_ms: u64,
+        /// Number of lines that the command of the call printed; absent for other calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_lines: Option<u64>,
     },
     /// A tool call failed.
     ToolError {
@@ -369,6 +386,9 @@ pub enum Event {
         /// before the person chooses; absent if nothing may be allowed beyond this call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
+        /// The changes of the call as a unified diff; absent if they are not known before it runs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
     },
     /// A question was decided, by a person or for want of one.
     PermissionDecided {
@@ -396,6 +416,11 @@ pub enum Event {
         kind: CheckKind,
         /// The command.
         command: String,
+    },
+    /// A piece of the running check's output. Live only.
+    CheckOutput {
+        /// The piece, cleaned.
+        text: String,
     },
     /// A check ended.
     CheckResult {
@@ -673,6 +698,7 @@ kinds! {
     PermissionDecided "permission_decided" Control false;
     VerifyStarted "verify_started" Progress false;
     CheckStarted "check_started" Progress false;
+    CheckOutput "check_output" Progress true;
     CheckResult "check_result" Progress false;
     VerifyFinished "verify_finished" Progress false;
     Checkpoint "checkpoint" Monitor false;

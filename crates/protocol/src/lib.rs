@@ -46,7 +46,7 @@ pub use clock::Clock;
 pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, UnavailableTier};
 pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};
 pub use event::{
-    Channel, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange, FileChangeKind,
+    Channel, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange, FileChangeKind, FileDiffStat,
     ResumeStrategy, RunReport, ScheduleKind, TodoReminderReason,
 };
 pub use guard_violation::{GuardRules, GuardViolation, GuardViolationKind};

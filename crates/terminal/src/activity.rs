@@ -118,6 +118,7 @@ impl Activity {
                     self.push_output(text);
                 }
             }
+            Event::CheckOutput { text } => self.push_output(text),
             _ => {}
         }
     }
@@ -283,6 +284,7 @@ mod tests {
             state: CallState::Completed,
             preview: String::new(),
             duration_ms: 1,
+            output_lines: None,
         };
         let said = lines(&[
             (0, started("a", "make test")),
@@ -309,6 +311,7 @@ mod tests {
         let said = lines(&[
             (0, Event::VerifyStarted { checks, round: 1 }),
             (0, check("cargo test")),
+            (1, Event::CheckOutput { text: "running 3 tests\n".to_owned() }),
             (9, check("cargo clippy")),
             (
                 10,
@@ -321,7 +324,16 @@ mod tests {
                 },
             ),
         ]);
-        assert_eq!(said, ["", "check 1 of 2: cargo test · 0 s", "check 2 of 2: cargo clippy · 0 s", ""]);
+        assert_eq!(
+            said,
+            [
+                "",
+                "check 1 of 2: cargo test · 0 s",
+                "check 1 of 2: cargo test · 1 s · running 3 tests",
+                "check 2 of 2: cargo clippy · 0 s",
+                ""
+            ]
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use journeyman_edit::{
 };
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
-use journeyman_workspace::{Change, ChangeSet, Expected, WorkspaceError};
+use journeyman_workspace::{Change, ChangeSet, Expected, Workspace, WorkspaceError, unified_diff};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::excerpt::{clip_to_bytes, groups_around, shown_on_one_line};
 use crate::shape::{Shape, not_found};
 use crate::stale::refuse_stale;
 use crate::tool::in_background;
-use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
+use crate::{Sight, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// Lines shown before and after each change.
 const CONTEXT_LINES: usize = 2;
@@ -115,13 +115,7 @@ fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput
     let Some(text) = content.text() else { return Err(ToolError::Binary { path, size: content.size }) };
     let sight = context.seen.compare(&path, &content.hash);
     refuse_stale(context, &path, &content)?;
-    let ops: Vec<EditOp> = request
-        .pairs
-        .into_iter()
-        .map(|Pair { search, replace }| {
-            EditOp::Replace(Replace { search, replace, all: request.all, ..Replace::default() })
-        })
-        .collect();
+    let ops = edit_ops(request.pairs, request.all);
     let with = OpContext { path: &path, shown: None, allow: Allow::default() };
     let outcome = apply_ops(Some(text), &ops, &with);
     let several = ops.len() > 1;
@@ -149,6 +143,23 @@ fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput
     }
     Ok(ToolOutput::text(edit_report(&path, &new, &outcome, several))
         .with_changes(&context.workspace, applied.changes))
+}
+
+/// Returns the changes of a call whose texts are found in the file.
+fn diff_edits(workspace: &Workspace, request: EditRequest) -> Option<String> {
+    let content = workspace.read(&request.path, ToolLimits::default().file_bytes).ok()?;
+    let text = content.text()?;
+    let ops = edit_ops(request.pairs, request.all);
+    let with = OpContext { path: &request.path, shown: None, allow: Allow::default() };
+    let outcome = apply_ops(Some(text), &ops, &with);
+    let new = outcome.content.as_ref().filter(|_| outcome.failed.is_empty() && !outcome.is_unchanged())?;
+    Some(unified_diff(&request.path, Some(text.as_bytes()), Some(new.as_bytes())))
+}
+
+fn edit_ops(pairs: Vec<Pair>, all: bool) -> Vec<EditOp> {
+    let op =
+        |Pair { search, replace }| EditOp::Replace(Replace { search, replace, all, ..Replace::default() });
+    pairs.into_iter().map(op).collect()
 }
 
 fn edit_error(path: RelPath, error: &OpError, several: bool) -> ToolError {
@@ -218,6 +229,10 @@ impl Tool for EditFile {
 
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
+        diff_edits(workspace, self.parse_request(input).ok()?)
     }
 
     fn call<'a>(

@@ -189,12 +189,14 @@ impl RunCommand {
         if aftermath.is_clean() {
             let (completed, changes) = (ended?, changes?);
             let is_error = completed.outcome != Outcome::Exited(0);
+            let output_lines = Some(count_lines(&completed));
             let mut text = command_report(context, completed, seconds, &changes);
             text.extend(lost_files_note(&changes, &unkept));
-            return Ok(ToolOutput { changes, is_error, ..ToolOutput::text(text) });
+            return Ok(ToolOutput { changes, is_error, output_lines, ..ToolOutput::text(text) });
         }
         // Whatever else went wrong, what the command may not have done is told.
         let (changes, unrecorded) = journaled_changes(changes);
+        let output_lines = ended.as_ref().ok().map(count_lines);
         let mut text = match ended {
             Ok(completed) => command_report(context, completed, seconds, &changes),
             Err(error) => format!("error: {error}\n"),
@@ -203,7 +205,7 @@ impl RunCommand {
         text.extend(lost_files_note(&changes, &unkept));
         text.extend(violation_message(&aftermath));
         let violations = aftermath.violations;
-        Ok(ToolOutput { changes, is_error: true, violations, ..ToolOutput::text(text) })
+        Ok(ToolOutput { changes, is_error: true, violations, output_lines, ..ToolOutput::text(text) })
     }
 }
 
@@ -537,6 +539,11 @@ pub(crate) fn describe_end(outcome: &Outcome) -> String {
         }
         Outcome::SetupFailed(reason) => format!("the command did not run: {reason}"),
     }
+}
+
+/// Returns the number of lines that a command printed.
+fn count_lines(completed: &Completed) -> u64 {
+    u64::try_from(completed.combined.text.lines().count()).unwrap_or(u64::MAX)
 }
 
 /// The result's text: how it ended, its output, what it changed. No times, so that a recorded

@@ -41,6 +41,12 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Returns the changes that a call with `input` would make, as a unified diff for the person who
+    /// is asked about the call. `None` where that isn't known without making the call.
+    fn diff(&self, _workspace: &Workspace, _input: &Value) -> Option<String> {
+        None
+    }
+
     /// Returns the maximum duration of a call before it is cancelled; `None` for no limit. A tool
     /// that ends its work itself, as `run_command` does, has a longer one than that.
     fn limit(&self) -> Option<Duration> {
@@ -155,6 +161,8 @@ pub struct ToolOutput {
     /// Guarded files and repositories that the call made, changed or deleted. The result names them
     /// too.
     pub violations: Vec<GuardViolation>,
+    /// Number of lines that a command printed; `None` for other tools.
+    pub output_lines: Option<u64>,
 }
 
 impl ToolOutput {
@@ -166,6 +174,7 @@ impl ToolOutput {
             changes: Vec::new(),
             is_error: false,
             violations: Vec::new(),
+            output_lines: None,
         }
     }
 

@@ -6,7 +6,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
-use journeyman_workspace::{Body, Change, ChangeSet, Expected, FileContent, LineEnding, WorkspaceError};
+use journeyman_workspace::{
+    Body, Change, ChangeSet, Expected, FileContent, LineEnding, Workspace, WorkspaceError, unified_diff,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,7 +17,7 @@ use crate::excerpt::shown_on_one_line;
 use crate::shape::Shape;
 use crate::stale::stale_error;
 use crate::tool::in_background;
-use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
+use crate::{Sight, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// A path is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 120;
@@ -127,6 +129,21 @@ impl Tool for WriteFile {
 
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
+        let arguments: WriteFileArguments = self.shape.read(input).ok()?;
+        let path = self.shape.path(&arguments.path).ok()?;
+        let old = match workspace.read(&path, ToolLimits::default().file_bytes) {
+            Ok(old) => Some(old),
+            Err(WorkspaceError::NotFound { .. }) => None,
+            Err(_) => return None,
+        };
+        let before = match &old {
+            Some(old) => Some(old.text()?.as_bytes()),
+            None => None,
+        };
+        Some(unified_diff(&path, before, Some(arguments.content.as_bytes())))
     }
 
     fn call<'a>(

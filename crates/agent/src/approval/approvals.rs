@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::authorization::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
 use crate::AgentError;
+use crate::blocking::run_blocking;
 use crate::calls::call_end::record_call_end;
 use crate::calls::finished_call::FinishedCall;
 use crate::durations::format_duration;
@@ -28,6 +29,8 @@ use crate::transcript::running::CallChange;
 /// Calls refused because there was no one to ask before the run ends. After three refusals a model
 /// has no other way to go on.
 const MAX_UNANSWERED: u32 = 3;
+/// Maximum bytes of a diff shown with a question. Nobody reads more before saying yes.
+const MAX_DIFF_BYTES: usize = 64 * 1024;
 /// The author name of a hook's decision.
 pub(crate) const HOOK_AUTHOR: &str = "hook";
 /// The note in the log for a call that an earlier answer allows.
@@ -201,7 +204,7 @@ impl Approvals {
             let call =
                 Call { tool, agent: None, mode: judged.mode, effects, sandbox: judged.sandbox.as_ref() };
             let rules = self.propose_rules(&call);
-            return Authorization::Ask(ready, PermissionQuestion { judged, rules });
+            return Authorization::Ask(ready, PermissionQuestion { judged, rules, diff: None });
         }
         let verdict = judged.verdict;
         let text = format!(
@@ -250,7 +253,11 @@ impl Approvals {
     ) -> Result<Vec<Result<ApprovedCall, Box<RefusedCall>>>, AgentError> {
         let mut waiting: FuturesUnordered<_> = FuturesUnordered::new();
         for (place, (ready, question)) in asked.iter().enumerate() {
-            let answer = self.open_question(cx, ready, question);
+            let diff = match &question.diff {
+                Some(diff) => Some(diff.clone()),
+                None => self.diff_call(cx, &ready.call).await,
+            };
+            let answer = self.open_question(cx, ready, question, diff);
             waiting.push(async move { (place, answer.await.ok()) });
         }
         cx.transcript.set_state(AgentState::Paused);
@@ -288,12 +295,22 @@ impl Approvals {
         Ok(answered.into_iter().map(|(_, answer)| answer).collect())
     }
 
+    /// Returns the changes that a call would make, for the person who is asked about the call.
+    async fn diff_call(&self, cx: &Context, call: &ToolUse) -> Option<String> {
+        let (registry, workspace, call) =
+            (Arc::clone(&self.registry), Arc::clone(&cx.workspace), call.clone());
+        let compare = move || registry.get(&call.name).ok()?.diff(&workspace, &call.input);
+        let diff = run_blocking("comparing what a call would change", compare).await.ok().flatten()?;
+        (diff.len() <= MAX_DIFF_BYTES).then(|| cx.redactor.redact(&diff).into_owned())
+    }
+
     /// Opens a question about one call.
     fn open_question(
         &self,
         cx: &mut Context,
         ready: &ApprovedCall,
         question: &PermissionQuestion,
+        diff: Option<String>,
     ) -> tokio::sync::oneshot::Receiver<AuthoredAnswer> {
         let verdict = question.judged.verdict.clone();
         cx.transcript.change_call(&ready.call, CallState::ApprovalRequired, verdict.clone().into());
@@ -305,6 +322,7 @@ impl Approvals {
             summary: self.summarize_call(cx, &ready.call),
             verdict,
             rule: question.rules.as_ref().map(Rules::to_toml),
+            diff,
         });
         answer
     }

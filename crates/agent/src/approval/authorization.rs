@@ -84,4 +84,6 @@ pub(crate) struct PermissionQuestion {
     pub(crate) judged: JudgedCall,
     /// The rules that a lasting answer would add; `None` if no lasting answer is offered.
     pub(crate) rules: Option<Rules>,
+    /// The changes that the call has made in a layer; `None` if they are to be computed.
+    pub(crate) diff: Option<String>,
 }

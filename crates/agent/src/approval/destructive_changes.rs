@@ -32,20 +32,32 @@ pub(crate) fn describe_lost(losses: &[DestructiveChange]) -> Option<String> {
     Some(text)
 }
 
-/// Describes the removed or replaced ignored files that undo can bring back, if there are any.
+/// Describes the ignored files that undo can bring back, if there are any, in sentences.
 pub(crate) fn describe_recoverable(losses: &[DestructiveChange]) -> Option<String> {
     let kept: Vec<&DestructiveChange> = losses.iter().filter(|loss| loss.undoable).collect();
+    let is_one = matches!(kept[..], [DestructiveChange { files: 1, .. }]);
+    let (noun, them) = if is_one { ("ignored file", "it") } else { ("ignored files", "them") };
+    let verb = match (kept.iter().all(|loss| loss.replaced), kept.iter().any(|loss| loss.replaced)) {
+        (true, _) => "replace",
+        (false, true) => "delete or replace",
+        (false, false) => "delete",
+    };
+    let (number, names) = (count_number(&kept), list_with_sizes(&kept));
     (!kept.is_empty())
-        .then(|| format!("{} that no checkpoint has: {}", count_files(&kept), list_with_sizes(&kept)))
+        .then(|| format!("It would {verb} {number} {noun}: {names}. `jm undo` can bring {them} back."))
+}
+
+/// Returns the number of files, in digits.
+fn count_number(losses: &[&DestructiveChange]) -> String {
+    let files = losses.iter().fold(0_u64, |sum, loss| sum.saturating_add(loss.files));
+    let more = if losses.iter().any(|loss| loss.more) { "more than " } else { "" };
+    format!("{more}{}", group_digits(files))
 }
 
 fn count_files(losses: &[&DestructiveChange]) -> String {
-    let files = losses.iter().fold(0_u64, |sum, loss| sum.saturating_add(loss.files));
-    let more = if losses.iter().any(|loss| loss.more) { "more than " } else { "" };
-    match files {
-        1 => format!("{more}1 file"),
-        _ => format!("{more}{} files", group_digits(files)),
-    }
+    let number = count_number(losses);
+    let plural = if number == "1" || number == "more than 1" { "" } else { "s" };
+    format!("{number} file{plural}")
 }
 
 fn list_with_sizes(losses: &[&DestructiveChange]) -> String {
@@ -68,17 +80,17 @@ fn append_rest_count(mut text: String, all: usize) -> String {
     text
 }
 
-/// Lists the files that a command changed, for a question.
-pub(crate) fn list_changed_files(changes: &[FileChange]) -> String {
-    match changes {
-        [] => "no file that a checkpoint has".to_owned(),
+/// Lists the files that a command changed, for a question; `None` if there are none.
+pub(crate) fn list_changed_files(changes: &[FileChange]) -> Option<String> {
+    Some(match changes {
+        [] => return None,
         [one] => one.path.to_string(),
         _ => {
             let names = changes.iter().take(MAX_NAMED).map(|change| change.path.to_string());
             let names = append_rest_count(names.collect::<Vec<_>>().join(", "), changes.len());
             format!("{} files: {names}", group_digits(changes.len() as u64))
         }
-    }
+    })
 }
 
 /// Lists files with the reason for each.
@@ -140,7 +152,12 @@ mod tests {
                         .env (12 B)";
         assert_eq!(describe_lost(&losses).unwrap(), expected);
         assert_eq!(describe_lost(&losses[..1]), None);
-        assert_eq!(describe_recoverable(&losses).unwrap(), "1 file that no checkpoint has: .env (12 B)");
+        let expected = "It would delete 1 ignored file: .env (12 B). `jm undo` can bring it back.";
+        assert_eq!(describe_recoverable(&losses).unwrap(), expected);
+        let losses = [loss("build/", 40, 80, true), loss(".env", 1, 6, true)];
+        let expected = "It would delete 41 ignored files: build/ (40 files, 80 B), .env (6 B). `jm undo` can bring them back.";
+        assert_eq!(describe_recoverable(&losses).unwrap(), expected);
+        assert_eq!(describe_recoverable(&[]), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use journeyman_policy::{Call, RULE_LOSS};
-use journeyman_protocol::{CallState, Decision, Effects, Event, Level, ResultPart, ToolUse, Verdict};
+use journeyman_protocol::{CallState, Decision, Effects, Level, ResultPart, ToolUse, Verdict};
 use journeyman_workspace::{OverlayChanges, OverlayLanding, OverlayRun, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
@@ -221,14 +221,15 @@ async fn decide_landing(
     if lost.is_none() && contained.verdict.decision == Decision::Allow {
         return Ok(LayerEnd::Land);
     }
-    let mut reason = format!(
-        "{}. It was tried out, and nothing of it is in place yet; it changes {}",
+    let recoverable = describe_recoverable(&losses).filter(|_| lost.is_none());
+    let reason = format!(
+        "{}. It was tried out, and nothing of it is in place yet.{}{}",
         contained.verdict.reason,
         list_changed_files(&tried.changes())
+            .map(|files| format!(" It would change {files}."))
+            .unwrap_or_default(),
+        recoverable.map(|files| format!(" {files}")).unwrap_or_default()
     );
-    if let Some(kept) = describe_recoverable(&losses).filter(|_| lost.is_none()) {
-        reason.push_str(&format!(", and removes or replaces {kept}"));
-    }
     let mut rules = contained.verdict.rules.clone();
     rules.extend(lost.is_some().then(|| RULE_LOSS.to_owned()));
     let JudgedCall { verdict, mode, sandbox } = *contained;
@@ -236,7 +237,7 @@ async fn decide_landing(
     if !cx.can_ask() {
         return Ok(LayerEnd::Drop(Box::new(refuse_unanswered(cx, approvals, ready, verdict))));
     }
-    show_diff(cx, ready, tried).await;
+    let diff = diff_layer(cx, tried).await;
     // A lasting rule would skip later previews, so none is offered for destructive changes.
     let effects = Effects { previewed: true, ..ready.effects.clone() };
     let call =
@@ -244,8 +245,8 @@ async fn decide_landing(
     let rules = lost.is_none().then(|| approvals.propose_rules(&call)).flatten();
     let judged = JudgedCall { verdict, mode, sandbox };
     let asked = ApprovedCall { context: std::mem::take(&mut ready.context), ..ready.copy_for_question() };
-    let mut answers =
-        approvals.ask_about_calls(cx, vec![(asked, PermissionQuestion { judged, rules })], stop).await?;
+    let question = PermissionQuestion { judged, rules, diff };
+    let mut answers = approvals.ask_about_calls(cx, vec![(asked, question)], stop).await?;
     match answers.pop() {
         Some(Ok(allowed)) => {
             ready.context = allowed.context;
@@ -276,16 +277,12 @@ fn refuse_unanswered(
     approvals.refuse_unanswered(cx, &ready.call, verdict, text)
 }
 
-/// Emits the diff of the layer as output of the call.
-async fn show_diff(cx: &Context, ready: &ApprovedCall, tried: &OverlayChanges) {
+/// Returns the diff of the layer, for the question.
+async fn diff_layer(cx: &Context, tried: &OverlayChanges) -> Option<String> {
     let (workspace, changes) = (Arc::clone(&cx.workspace), tried.copy_changes().clone());
     let diff = move || workspace.landings().diff(&changes, MAX_DIFF_BYTES);
-    if let Ok(Ok(diff)) = run_blocking("comparing a layer", diff).await
-        && !diff.text.is_empty()
-    {
-        let text = cx.redactor.redact(&diff.text).into_owned();
-        cx.transcript.log().live_sink().send(Event::ToolOutput { call: ready.call.id.clone(), text });
-    }
+    let diff = run_blocking("comparing a layer", diff).await.ok()?.ok()?;
+    (!diff.text.is_empty()).then(|| cx.redactor.redact(&diff.text).into_owned())
 }
 
 async fn land_layer(

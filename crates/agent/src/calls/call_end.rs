@@ -6,8 +6,10 @@ use journeyman_protocol::{Block, CallState, CallTransition, Event, GuardViolatio
 use super::finished_call::FinishedCall;
 use crate::session::context::Context;
 
-/// Maximum characters of a result shown in an event. The model gets the whole result.
-const MAX_PREVIEW_CHARS: usize = 2_000;
+/// Maximum bytes of a result's beginning in an event. The model gets the whole result.
+const MAX_PREVIEW_HEAD_BYTES: usize = 1_000;
+/// Maximum bytes of a result's end in an event: errors come last.
+const MAX_PREVIEW_TAIL_BYTES: usize = 3_000;
 /// Maximum bytes of a result, as logged: larger than any model's window, with room for images. The
 /// store takes entries of up to 16 MiB.
 const MAX_RESULT_BYTES: usize = 12 * 1024 * 1024;
@@ -26,7 +28,7 @@ pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: Fi
         let (call, tool, error) = (call.id.clone(), call.name.clone(), preview.clone());
         cx.transcript.emit(Event::ToolError { call, tool, error });
     }
-    let (state, duration_ms) = (finished.state, finished.duration_ms);
+    let (state, duration_ms, output_lines) = (finished.state, finished.duration_ms, finished.output_lines);
     let (id, tool) = (call.id.clone(), call.name.clone());
     let end = CallTransition {
         call: id.clone(),
@@ -38,7 +40,7 @@ pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: Fi
     };
     let block = result_block(cx, call, finished);
     let record = cx.transcript.end_call(end, block);
-    cx.transcript.emit(Event::ToolEnd { call: id, tool, state, preview, duration_ms });
+    cx.transcript.emit(Event::ToolEnd { call: id, tool, state, preview, duration_ms, output_lines });
     if let Some(record) = record {
         cx.transcript.emit(Event::ToolExecuted { record });
     }
@@ -75,10 +77,33 @@ fn untruncated_result_block(cx: &Context, call: &ToolUse, finished: FinishedCall
     Block::ToolResult { id: call.id.clone(), content, is_error }
 }
 
-/// Returns the beginning of a text, for an event.
+/// Returns the beginning and the end of a text, for an event; cut at lines where they are short.
 fn truncate_preview(text: &str) -> String {
-    match text.char_indices().nth(MAX_PREVIEW_CHARS) {
-        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
-        None => text.to_owned(),
+    if text.len() <= MAX_PREVIEW_HEAD_BYTES + MAX_PREVIEW_TAIL_BYTES {
+        return text.to_owned();
+    }
+    let head = text.get(..text.floor_char_boundary(MAX_PREVIEW_HEAD_BYTES)).unwrap_or_default();
+    let head = head.rfind('\n').and_then(|end| head.get(..end)).unwrap_or(head);
+    let tail = text.get(text.ceil_char_boundary(text.len() - MAX_PREVIEW_TAIL_BYTES)..).unwrap_or_default();
+    let tail = tail
+        .find('\n')
+        .filter(|end| *end < tail.len() / 2)
+        .and_then(|end| tail.get(end + 1..))
+        .unwrap_or(tail);
+    format!("{head}\n… {} bytes left out …\n{tail}", text.len() - head.len() - tail.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_has_the_beginning_and_the_end() {
+        assert_eq!(truncate_preview("short"), "short");
+        let lines: String = (0..3_000).map(|number| format!("line {number}\n")).collect();
+        let preview = truncate_preview(&lines);
+        assert!(preview.starts_with("line 0\nline 1\n") && preview.ends_with("line 2999\n"), "{preview}");
+        assert!(preview.contains(" bytes left out …\nline "), "{preview}");
+        assert!(preview.len() <= MAX_PREVIEW_HEAD_BYTES + MAX_PREVIEW_TAIL_BYTES + 40);
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct FinishedCall {
     pub(crate) changes: Vec<FileChange>,
     pub(crate) violations: Vec<GuardViolation>,
     pub(crate) duration_ms: u64,
+    /// Number of lines that the command of the call printed.
+    pub(crate) output_lines: Option<u64>,
     /// True if the call was aborted because it did not end by itself.
     pub(crate) abandoned: bool,
 }
@@ -31,6 +33,7 @@ impl FinishedCall {
             changes: Vec::new(),
             violations: Vec::new(),
             duration_ms: 0,
+            output_lines: None,
             abandoned: false,
         }
     }

@@ -182,7 +182,7 @@ impl ShownFiles {
             layer: None,
         };
         let answered = approvals
-            .ask_about_calls(cx, vec![(ready, PermissionQuestion { judged, rules: None })], stop)
+            .ask_about_calls(cx, vec![(ready, PermissionQuestion { judged, rules: None, diff: None })], stop)
             .await?;
         Ok(answered.iter().any(Result::is_ok))
     }

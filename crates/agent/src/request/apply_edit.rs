@@ -8,8 +8,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_edit::{Allow, Edit, EditOp, OpContext, Outcome, Refusal, apply_ops};
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
-use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput, refuse_stale};
-use journeyman_workspace::{Body, Change, ChangeSet, Expected, WorkspaceError};
+use journeyman_tools::{Tool, ToolContext, ToolError, ToolLimits, ToolOutput, refuse_stale};
+use journeyman_workspace::{Body, Change, ChangeSet, Expected, Workspace, WorkspaceError, unified_diff};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -63,6 +63,23 @@ impl Tool for ApplyEdit {
 
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
+        let EditInput { path, ops } = parse_input(input).ok()?;
+        let old = match workspace.read(&path, ToolLimits::default().file_bytes) {
+            Ok(old) => Some(old.text()?.to_owned()),
+            Err(WorkspaceError::NotFound { .. }) => None,
+            Err(_) => return None,
+        };
+        let with = OpContext { path: &path, shown: None, allow: Allow::default() };
+        let outcome = apply_ops(old.as_deref(), &ops, &with);
+        // A new name is no difference; the arguments name it.
+        if !outcome.failed.is_empty() || outcome.rename.is_some() {
+            return None;
+        }
+        let new = outcome.content.as_deref().map(str::as_bytes);
+        Some(unified_diff(&path, old.as_deref().map(str::as_bytes), new))
     }
 
     fn call<'a>(

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use journeyman_protocol::{
-    AgentState, Event, FileChange, FileChangeKind, GuardViolation, Mode, RunOutcome, RunReport, TurnPhase,
+    AgentState, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode, RunOutcome, RunReport,
+    TurnPhase,
 };
 use journeyman_store::StoreError;
-use journeyman_workspace::IgnoredChange;
+use journeyman_workspace::{DiffFile, IgnoredChange};
 
 use super::context::Context;
 use super::task_end::TaskEnd;
@@ -51,11 +52,11 @@ impl TaskReport<'_> {
                 Vec::new()
             }
         };
-        let diff = match diff(self.cx, self.checkpoints, changes.is_empty()).await {
+        let (diff, diffstat) = match diff(self.cx, self.checkpoints, changes.is_empty()).await {
             Ok(diff) => diff,
             Err(problem) => {
                 problems.push(problem);
-                String::new()
+                (String::new(), Vec::new())
             }
         };
         let cost_usd = self
@@ -77,6 +78,7 @@ impl TaskReport<'_> {
             text: self.last_text.to_owned(),
             changes,
             diff,
+            diffstat,
             violations: self.cx.transcript.state().violations.clone(),
             evidence: self.verification.keep_evidence(Vec::new()),
             iterations: self.cx.transcript.state().counters.iterations,
@@ -149,14 +151,26 @@ async fn write_end(cx: &mut Context, mut report: RunReport) -> RunReport {
     report
 }
 
-async fn diff(cx: &Context, checkpoints: &Checkpoints, nothing: bool) -> Result<String, String> {
+/// Returns the diff of the changes, up to its limit, and the size of each file's difference.
+async fn diff(
+    cx: &Context,
+    checkpoints: &Checkpoints,
+    nothing: bool,
+) -> Result<(String, Vec<FileDiffStat>), String> {
     if nothing {
-        return Ok(String::new());
+        return Ok((String::new(), Vec::new()));
     }
     let diff = checkpoints.diff(cx, MAX_DIFF).await.map_err(|error| error.to_string())?;
-    let Some(diff) = diff else { return Ok(String::new()) };
+    let Some(diff) = diff else { return Ok((String::new(), Vec::new())) };
+    let size = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
+    let stat = |file: &DiffFile| FileDiffStat {
+        path: file.path.clone(),
+        added: size(file.added),
+        removed: size(file.removed),
+    };
+    let diffstat = diff.files.iter().map(stat).collect();
     let cut = if diff.truncated { "\n… the diff is cut here\n" } else { "" };
-    Ok(format!("{}{cut}", cx.redactor.redact(&diff.text)))
+    Ok((format!("{}{cut}", cx.redactor.redact(&diff.text)), diffstat))
 }
 
 /// Turns a verified outcome into an unverified one if a command violated a guard: its other effects

@@ -326,6 +326,7 @@ pub(crate) fn cut_off_event(record: &CallRecord, text: &str) -> Event {
         state: CallState::Interrupted,
         preview: text.to_owned(),
         duration_ms: 0,
+        output_lines: None,
     }
 }
 

@@ -20,6 +20,7 @@ use crate::session::parts::ProgramCheck;
 use crate::session::settings::Checks;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Record, TaskCounters};
+use crate::transcript::stream_redactor::StreamRedactor;
 
 /// The tool name under which checks are authorized: rules use this name.
 const CHECK_TOOL: &str = "check";
@@ -127,17 +128,18 @@ impl Verification {
             // The receiver lives until the checks have ended.
             sender.send(step).ok();
         };
+        let mut output = StreamRedactor::default();
         let running = journeyman_verify::run(&checks, &context, stop.clone(), &mut observer);
         tokio::pin!(running);
         let ran = loop {
             tokio::select! {
                 biased;
-                Some(step) = progress.recv() => show_step(cx, step).await?,
+                Some(step) = progress.recv() => show_step(cx, &mut output, step).await?,
                 ran = &mut running => break ran?,
             }
         };
         while let Ok(step) = progress.try_recv() {
-            show_step(cx, step).await?;
+            show_step(cx, &mut output, step).await?;
         }
         cx.transcript.record(Record::Checking { running: false });
         evidence.extend(ran);
@@ -187,17 +189,27 @@ impl Verification {
     }
 }
 
-async fn show_step(cx: &mut Context, step: Progress) -> Result<(), AgentError> {
+async fn show_step(cx: &mut Context, output: &mut StreamRedactor, step: Progress) -> Result<(), AgentError> {
     match step {
+        Progress::Output { text, .. } => {
+            if let Some(text) = output.push(&text) {
+                cx.transcript.emit(Event::CheckOutput { text });
+            }
+            return Ok(());
+        }
         Progress::Started { check, .. } => {
             cx.transcript.emit(Event::CheckStarted { kind: check.kind, command: check.command });
         }
-        Progress::Finished { evidence, .. } => cx.transcript.emit(Event::CheckResult { evidence }),
+        Progress::Finished { evidence, .. } => {
+            // The evidence has the end of the output.
+            output.take_rest();
+            cx.transcript.emit(Event::CheckResult { evidence });
+        }
         Progress::GuardViolated { check, violations, .. } => {
             cx.transcript.record_violations(Some(check.command), violations);
         }
-        // The diff and the report show the files that checks changed; the evidence has the output.
-        Progress::Output { .. } | Progress::Changed { .. } => return Ok(()),
+        // The diff and the report show the files that checks changed.
+        Progress::Changed { .. } => return Ok(()),
     }
     cx.transcript.flush().await
 }

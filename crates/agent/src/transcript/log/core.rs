@@ -138,6 +138,7 @@ fn redact_event(redactor: &Redactor, event: &mut Event) {
         | Event::ThinkingDelta { text, .. }
         | Event::ThinkingEnd { text, .. }
         | Event::ToolOutput { text, .. }
+        | Event::CheckOutput { text }
         | Event::StorageFailure { message: text, .. } => {
             if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {
                 *text = clean;

@@ -303,6 +303,7 @@ fn text_of(event: &Event) -> &str {
         | Event::ThinkingDelta { text, .. }
         | Event::ThinkingEnd { text, .. }
         | Event::ToolOutput { text, .. }
+        | Event::CheckOutput { text }
         | Event::StorageFailure { message: text, .. } => text,
         _ => "",
     }

@@ -279,6 +279,7 @@ async fn every_way_to_end() {
             text: row.text.to_owned(),
             changes: row.changes.iter().map(change).collect(),
             diff: String::new(),
+            diffstat: Vec::new(),
             violations: Vec::new(),
             evidence: Vec::new(),
             iterations: row.counts.1,

@@ -209,7 +209,7 @@ async fn a_narrower_mode_asks_about_what_it_found() {
         session.handle.send("do it").await.unwrap();
         let (verdict, rule) = asked(&mut session).await;
         assert_eq!(verdict.destroys, None, "{mode}");
-        assert!(verdict.reason.contains("2 files that no checkpoint has: "), "{}", verdict.reason);
+        assert!(verdict.reason.contains("It would delete 2 ignored files: "), "{}", verdict.reason);
         assert!(rule.is_some(), "{mode}");
         assert!(session.handle.decide(&it(), PermissionAnswer::allow()));
         session.done().await;

@@ -65,6 +65,7 @@ impl Reply {
             text: self.text.clone(),
             changes: Vec::new(),
             diff: String::new(),
+            diffstat: Vec::new(),
             violations: Vec::new(),
             evidence: Vec::new(),
             iterations: 0,
