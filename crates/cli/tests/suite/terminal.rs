@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{House, Person, Reply, Server, call, needs, polite_edit, say};
+use crate::support::{
+    House, Output, Person, Reply, Server, Step, Wire, call, needs, needs_sandbox, polite_edit, refuse, say,
+};
 
 fn touch(name: &str) -> Reply {
     call("run_command", json!({"command": format!("touch -f {name}")}))
@@ -207,4 +209,186 @@ fn trust_is_asked_for_once_and_again_when_the_file_changes() {
     person.sees("trust it?");
     person.types("n\n");
     assert_eq!(person.ends().0, 2);
+}
+
+/// `jm run` with everything on a terminal of so many columns, in colours or without.
+fn on_a_screen(server: &Server, house: &House, columns: u16, colours: bool, flags: &[&str]) -> Person {
+    let jm = server.run(house, flags).env("TERM", "xterm");
+    let jm = if colours { jm } else { jm.env("NO_COLOR", "1") };
+    Person::start_at(jm.command(), columns, Output::Shown)
+}
+
+/// The lines that stay on a screen without colours: what a carriage return went back over is gone.
+fn lines_that_stay(screen: &str) -> Vec<&str> {
+    screen.split('\n').map(|line| line.trim_end_matches('\r').rsplit('\r').next().unwrap()).collect()
+}
+
+const WORDS: &str = "# Findings\n\nThe greeter says **hello** without a comma, and `test.sh` wants one; the \
+                     internationalisation of the greeting stays as it was.\n\n- the first point is short\n- the second \
+                     point goes on for longer than sixty columns, so that it wraps\n\n| file | what it does |\n\
+                     |---|---|\n| greet.sh | greets people by their name, politely or not |\n";
+
+#[test]
+fn words_wrap_at_the_terminals_width() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    for columns in [60, 100] {
+        let house = House::with_greeter();
+        let server = Server::chat([call("read_file", json!({"path": "greet.sh"})), say(WORDS)]);
+        let (code, screen) =
+            on_a_screen(&server, &house, columns, false, &["a task whose words go on and on"]).ends();
+        assert_eq!(code, 4, "{screen}");
+        assert!(!screen.contains('\u{1b}'), "NO_COLOR means no escape sequence: {screen:?}");
+        let lines = lines_that_stay(&screen);
+        for line in &lines {
+            assert!(line.chars().count() <= usize::from(columns), "{columns}: {line}\n{screen}");
+        }
+        for word in WORDS.split(|it: char| !it.is_alphanumeric()) {
+            assert!(lines.iter().any(|line| line.contains(word)), "{columns}: `{word}` is whole\n{screen}");
+        }
+        assert!(screen.contains("• the first point is short"), "{screen}");
+        assert_eq!(screen.matches("internationalisation").count(), 1, "the words come once\n{screen}");
+    }
+}
+
+#[test]
+fn markdown_is_rendered_in_colours() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say(WORDS)]);
+    let (_, screen) = on_a_screen(&server, &house, 100, true, &["look around"]).ends();
+    assert!(screen.contains("\u{1b}[1mFindings\u{1b}[0m"), "{screen}");
+    assert!(screen.contains("says \u{1b}[1mhello\u{1b}[0m without"), "{screen}");
+    // What is piped is what the model wrote.
+    let house = House::with_greeter();
+    let server = Server::chat([say(WORDS)]);
+    server.run(&house, &["look around"]).run().prints(&[WORDS.trim()]);
+}
+
+#[test]
+fn waiting_for_the_model_is_shown_and_gone_at_the_end() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([Step::Stall]);
+    let mut person = on_a_screen(&server, &house, 60, false, &["look around"]);
+    person.sees("waiting for custom/tiny · 0 s");
+    person.sees("waiting for custom/tiny · 1 s");
+    person.types("\x03");
+    let (code, screen) = person.ends();
+    assert_eq!(code, 130);
+    let lines = lines_that_stay(&screen);
+    assert!(!lines.iter().any(|line| line.contains("waiting for")), "{lines:#?}");
+    // Nobody watches a pipe or with --quiet.
+    let house = House::with_greeter();
+    let server = Server::chat([Step::Stall]);
+    let mut person = on_a_screen(&server, &house, 60, false, &["--quiet", "look around"]);
+    server.wait_for(1);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    person.types("\x03");
+    let (_, screen) = person.ends();
+    assert!(!screen.contains("waiting"), "{screen}");
+}
+
+#[test]
+fn a_running_command_and_a_check_show_their_newest_line() {
+    if !needs(&["setsid", "make"]) || !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write("test.sh", "echo compiling\nsleep 1\n");
+    let command = json!({"command": "seq 1 1200; sleep 1; echo over"});
+    let server = Server::chat([call("run_command", command), call("edit_file", polite_edit()), say("Done.")]);
+    let mut person = on_a_screen(&server, &house, 80, false, &["--mode", "auto", "go"]);
+    person.sees("$ seq 1 1200; sleep 1; echo over · 0 s · 1200");
+    person.sees("1,201 lines; last: over");
+    person.sees("check 1 of 1: make test · 0 s · compiling");
+    let (code, screen) = person.ends();
+    assert_eq!(code, 0, "{screen}");
+}
+
+#[test]
+fn a_failed_command_shows_the_end_of_its_output() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let command = json!({"command": "seq 1 3000; echo 'the error comes last'; exit 3"});
+    let server = Server::chat([call("run_command", command), say("It fails.")]);
+    let ran = server.run(&house, &["--no-check", "go"]).run();
+    ran.says(&["  failed: exit code 3\n    … 2,991 lines before\n    2992\n", "    the error comes last\n"]);
+    assert!(!ran.stderr.contains("\n    1\n"), "{}", ran.stderr);
+    let shown = house.jm(&["show", "last"]).run().expect(0);
+    shown.prints(&["    1\n    2\n", "    the error comes last\n", "jm export SESSION --format markdown"]);
+}
+
+#[test]
+fn an_error_and_an_answer_come_once() {
+    if !needs(&["setsid", "sh"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([refuse(Wire::Chat, 401, "authentication_error", "no such key")]);
+    let (code, screen) = on_a_screen(&server, &house, 100, false, &["look around"]).ends();
+    assert_eq!(code, 1);
+    assert_eq!(screen.matches("no such key").count(), 1, "{screen}");
+    // One pipe for both outputs.
+    let house = House::with_greeter();
+    let server = Server::chat([say("The answer is four.")]);
+    let ran = server.run(&house, &["two and two"]).merged().run();
+    assert_eq!(ran.stdout.matches("The answer is four.").count(), 1, "{}", ran.stdout);
+    // A pipe for the result alone has the closing words, also after a change.
+    let house = House::with_greeter();
+    let server = Server::chat([call("edit_file", polite_edit()), say("Polite now.")]);
+    server.run(&house, &["--no-check", "make it polite"]).run().prints(&["Polite now.\n\n", "+    echo"]);
+}
+
+#[test]
+fn a_question_about_an_edit_shows_its_diff_once() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let lines: String = (1..=60).map(|number| format!("line {number}\n")).collect();
+    let server = Server::chat([
+        call("edit_file", polite_edit()),
+        call("write_file", json!({"path": "long.txt", "content": lines})),
+        say("Done."),
+    ]);
+    let mut person = at_the_terminal(&server, &house, &["--mode", "ask", "--no-check", "make it polite"]);
+    person.sees("May I make this change? greet.sh");
+    person.sees("3 -    echo \"hello $1\"");
+    person.sees("3 +    echo \"Hello, $1!\"");
+    person.sees("say what to do instead:");
+    person.types("y\n");
+    person.sees("May I make this change? long.txt");
+    person.sees("40 +line 40");
+    person.sees("… 20 more lines: [d] shows the whole");
+    person.sees("[d]iff  or say what to do instead:");
+    person.types("d\n");
+    person.sees("41 +line 41");
+    person.sees("60 +line 60");
+    person.sees("say what to do instead:");
+    person.types("y\n");
+    let (_, screen) = person.ends();
+    assert_eq!(house.read("long.txt"), lines);
+    assert_eq!(screen.matches("+line 20").count(), 1, "{screen}");
+    assert!(!screen.contains("search:"), "{screen}");
+}
+
+#[test]
+fn a_large_diff_names_its_files_with_their_sizes() {
+    let house = House::with_greeter();
+    let lines = |count: usize| "a line of some length\n".repeat(count);
+    let server = Server::chat([
+        call("write_file", json!({"path": "large.txt", "content": lines(30_000)})),
+        call("write_file", json!({"path": "small.txt", "content": lines(2)})),
+        say("Done."),
+    ]);
+    let ran = server.run(&house, &["--no-check", "write"]).run();
+    ran.prints(&["large.txt  +30000 −0\nsmall.txt  +2 −0\n", "… the diff is cut here"]);
 }

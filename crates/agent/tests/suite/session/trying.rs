@@ -57,9 +57,14 @@ fn it() -> CallId {
 }
 
 async fn asked(session: &mut Session) -> (Verdict, Option<String>) {
+    let (verdict, rule, _) = asked_with_diff(session).await;
+    (verdict, rule)
+}
+
+async fn asked_with_diff(session: &mut Session) -> (Verdict, Option<String>, Option<String>) {
     match session.until(|event| matches!(event, Event::PermissionRequired { .. } | Event::Done { .. })).await
     {
-        Event::PermissionRequired { verdict, rule, .. } => (verdict, rule),
+        Event::PermissionRequired { verdict, rule, diff, .. } => (verdict, rule, diff),
         other => panic!("it didn't ask: {other:?}"),
     }
 }
@@ -117,16 +122,20 @@ async fn the_question_names_what_would_be_lost() {
     let told = told(COMMAND);
     let mut session = bench.start(&told, settings(Mode::Auto, Approver::Handle));
     session.handle.send("do it").await.unwrap();
-    let (verdict, rule) = asked(&mut session).await;
+    let (verdict, rule, diff) = asked_with_diff(&mut session).await;
     assert_eq!(
         verdict.destroys.unwrap(),
         "removes 1,201 files that undo can't bring back: target/ (1,201 files, 9.6 KB); and 1 file, which undo brings \
          back: .env (6 B)"
     );
-    assert!(verdict.reason.contains("nothing of it is in place yet; it changes a.txt"), "{}", verdict.reason);
+    assert!(
+        verdict.reason.contains("nothing of it is in place yet. It would change a.txt."),
+        "{}",
+        verdict.reason
+    );
     assert_eq!(rule, None, "`always` would not ask again");
     assert_eq!(whole(&bench), before, "nothing is done before the answer");
-    assert!(session.text().contains("+more"), "the diff is shown: {}", session.text());
+    assert!(diff.unwrap().contains("+more"), "the diff is shown");
     assert!(session.handle.decide(&it(), PermissionAnswer::allow()));
     let report = session.done().await;
     assert_eq!(whole(&bench), [None, Some("a\nmore\n".into()), Some("b\n".into()), None]);

@@ -88,6 +88,11 @@ impl Jm {
         self.beneath("sh", &["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
     }
 
+    /// The same command line with one pipe for both outputs (`2>&1`).
+    pub fn merged(self) -> Self {
+        self.beneath("sh", &["-c", "exec \"$@\" 2>&1", "sh"])
+    }
+
     /// The same command line as further arguments of another program.
     fn beneath(self, program: &str, arguments: &[&str]) -> Self {
         let mut outer = Command::new(program);

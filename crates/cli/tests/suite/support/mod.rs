@@ -11,7 +11,7 @@ mod wires;
 
 pub use house::{House, POLITE, polite_edit, snapshot};
 pub use jm::{Jm, Ran, Running, is_running, wait_until};
-pub use pseudo_terminal::{Person, on_a_terminal};
+pub use pseudo_terminal::{Output, Person, on_a_terminal};
 pub use reply::{Reply, call, say};
 pub use server::{KEY, Seen, Server, Step, refuse};
 pub use skip::{has_program, needs, needs_mounts, needs_sandbox};

@@ -37,6 +37,15 @@ pub fn on_a_terminal(mut command: Command) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Where standard output goes.
+#[derive(Debug, Clone, Copy)]
+pub enum Output {
+    /// Nowhere.
+    Apart,
+    /// To the same terminal.
+    Shown,
+}
+
 /// A person at a terminal, and the program they started there.
 pub struct Person {
     child: Child,
@@ -50,7 +59,14 @@ pub struct Person {
 impl Person {
     /// Starts the command with this terminal as its own, standard output apart (`jm run … > result`).
     pub fn start(command: Command) -> Self {
+        Self::start_at(command, 100, Output::Apart)
+    }
+
+    /// Starts the command with a terminal of so many columns as its own.
+    pub fn start_at(command: Command, columns: u16, output: Output) -> Self {
         let (ours, theirs) = pair();
+        let size = rustix::termios::Winsize { ws_row: 30, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&theirs, size).unwrap();
         let mut outer = Command::new("setsid");
         outer.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args()).env_clear();
         for (name, value) in command.get_envs() {
@@ -60,7 +76,11 @@ impl Person {
             outer.current_dir(dir);
         }
         let copy = theirs.try_clone().unwrap();
-        let child = outer.stdin(theirs).stdout(Stdio::null()).stderr(copy).spawn().unwrap();
+        let stdout = match output {
+            Output::Apart => Stdio::null(),
+            Output::Shown => copy.try_clone().unwrap().into(),
+        };
+        let child = outer.stdin(theirs).stdout(stdout).stderr(copy).spawn().unwrap();
         drop(outer);
         let screen = Arc::new((Mutex::new(String::new()), Condvar::new()));
         let (shown, mut from) = (Arc::clone(&screen), File::from(ours.try_clone().unwrap()));
