@@ -23,6 +23,7 @@
 //! ```
 
 mod jvm;
+mod lookup;
 mod named;
 mod nearby;
 mod path;
@@ -35,19 +36,17 @@ mod settings;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use hashbrown::HashSet;
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
-use path::{MAX_PATH_BYTES, folder_and_ancestors, join_path};
+use lookup::PathLookup;
+use path::{folder_and_ancestors, join_path};
 pub(super) use path::{last, parent};
 pub use path_set::{PathSet, Paths, PlaceKey, keys_changed_by};
 pub use settings::Settings;
 
 /// Maximum files of one import: listing a larger package doesn't help anybody.
 const MAX_IMPORTED_FILES: usize = 200;
-/// Maximum places in which one file's imports are looked up. Only hostile input needs more.
-const MAX_LOOKUPS: usize = 200_000;
 
 /// The meaning of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -91,11 +90,11 @@ pub fn resolve_imports(
     paths: &dyn Paths,
     settings: &Settings,
 ) -> ResolvedImports {
-    let mut look =
-        FileResolver { path, folder: parent(path), paths, settings, looked: HashSet::new(), roots: None };
+    let lookup = PathLookup::new(paths);
+    let mut resolver = FileResolver { path, folder: parent(path), lookup, settings, roots: None };
     let meant = imports
         .iter()
-        .map(|import| match look.resolve_import(language, import) {
+        .map(|import| match resolver.resolve_import(language, import) {
             ImportTarget::Files(mut files) => {
                 files.retain(|file| file != path);
                 files.sort_unstable();
@@ -106,18 +105,15 @@ pub fn resolve_imports(
             other => other,
         })
         .collect();
-    let mut looked: Vec<PlaceKey> = look.looked.into_iter().collect();
-    looked.sort_unstable();
-    ResolvedImports { meant, looked }
+    ResolvedImports { meant, looked: resolver.lookup.into_keys() }
 }
 
 /// The resolution of one file in progress.
 struct FileResolver<'a> {
     path: &'a str,
     folder: &'a str,
-    paths: &'a dyn Paths,
+    lookup: PathLookup<'a>,
     settings: &'a Settings,
-    looked: HashSet<PlaceKey>,
     /// Possible roots of Python's absolute imports, once they were determined.
     roots: Option<Rc<[String]>>,
 }
@@ -140,82 +136,6 @@ impl FileResolver<'_> {
         }
     }
 
-    fn record_lookup(&mut self, key: PlaceKey) -> bool {
-        if self.looked.len() >= MAX_LOOKUPS {
-            return false;
-        }
-        self.looked.insert(key);
-        true
-    }
-
-    /// Returns the path, if there is such a file.
-    fn existing_file(&mut self, path: String) -> Option<String> {
-        let there = !path.is_empty()
-            && path.len() <= MAX_PATH_BYTES
-            && self.has_files_beneath(parent(&path))
-            && self.record_lookup(PlaceKey::of_path(&path))
-            && self.paths.has_file(&path);
-        there.then_some(path)
-    }
-
-    /// Returns true if a folder has files at any depth. All look-ups in an empty folder share one
-    /// key.
-    fn has_files_beneath(&mut self, folder: &str) -> bool {
-        self.paths.has_files_beneath(folder) || {
-            self.record_lookup(PlaceKey::of_empty_folder(folder));
-            false
-        }
-    }
-
-    /// Returns the first existing file of some, relative to a folder.
-    fn first_existing<'s>(
-        &mut self,
-        folder: &str,
-        files: impl IntoIterator<Item = &'s str>,
-    ) -> Option<String> {
-        files.into_iter().find_map(|file| join_path(folder, file).and_then(|path| self.existing_file(path)))
-    }
-
-    /// Returns a folder's own files with one of these endings.
-    fn files_in_folder(&mut self, folder: &str, endings: &[&str]) -> Vec<String> {
-        let mut found = Vec::new();
-        if self.record_lookup(PlaceKey::of_folder(folder)) {
-            self.paths.visit_files_in(folder, &mut |path| {
-                if found.len() < MAX_IMPORTED_FILES && endings.iter().any(|ending| path.ends_with(ending)) {
-                    found.push(path.to_owned());
-                }
-            });
-        }
-        found
-    }
-
-    /// Returns the files whose path ends with these whole parts.
-    fn files_ending_with(&mut self, end: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        let end = end.trim_start_matches('/');
-        if !end.is_empty() && self.record_lookup(PlaceKey::of_name(last(end))) {
-            self.paths.visit_files_named(last(end), &mut |path| {
-                if found.len() < MAX_IMPORTED_FILES && ends_with_parts(path, end) {
-                    found.push(path.to_owned());
-                }
-            });
-        }
-        found
-    }
-
-    /// Returns the folders with files whose path ends with these parts.
-    fn folders_ending_with(&mut self, end: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        if !end.is_empty() && self.record_lookup(PlaceKey::of_folder_name(last(end))) {
-            self.paths.visit_folders_named(last(end), &mut |path| {
-                if found.len() < MAX_IMPORTED_FILES && ends_with_parts(path, end) {
-                    found.push(path.to_owned());
-                }
-            });
-        }
-        found
-    }
-
     /// Returns the nearest of several files: those that share most folders with the importing one.
     fn nearest_files(&self, files: Vec<String>) -> Vec<String> {
         let common = |file: &String| {
@@ -228,10 +148,6 @@ impl FileResolver<'_> {
         let Some(most) = files.iter().map(common).max() else { return files };
         files.into_iter().filter(|file| common(file) == most).collect()
     }
-}
-
-fn ends_with_parts(path: &str, end: &str) -> bool {
-    path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
 /// Returns the files as a meaning, if there are any.

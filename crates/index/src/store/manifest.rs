@@ -73,7 +73,7 @@ impl Manifest {
         }
     }
 
-    /// Reads the manifest, whoever wrote it; a damaged one is removed, so that the index is rebuilt.
+    /// Reads the manifest in a directory. A damaged one is removed, so that the index is rebuilt.
     pub(crate) fn read_or_reset(directory: &Path) -> Result<Self, IndexError> {
         match Self::read(directory) {
             Err(IndexError::Damaged { .. }) => {

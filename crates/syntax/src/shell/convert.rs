@@ -65,8 +65,8 @@ impl<'a> Converter<'a> {
         self.convert_counting_first(node, out);
     }
 
-    /// Does the same as [`Converter::convert_statements`]; returns the number of statements that the
-    /// first child became.
+    /// Converts like [`Converter::convert_statements`], and returns the number of statements that
+    /// the first child became.
     fn convert_counting_first(&mut self, node: Node<'_>, out: &mut Vec<Statement>) -> usize {
         if self.depth >= MAX_DEPTH {
             self.tokens.mark_unclear(Unclear::Depth);

@@ -3,6 +3,7 @@
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
+use super::lookup::PathLookup;
 use super::{FileResolver, ImportTarget, files_or_package, join_path};
 
 const JVM_EXTENSIONS: [&str; 3] = [".java", ".kt", ".scala"];
@@ -33,7 +34,7 @@ impl FileResolver<'_> {
             }
             let named = import.names.iter().any(|name| name != "*" && name.starts_with(char::is_uppercase));
             if files.is_empty() && !(named && language == Language::Java) {
-                files.extend(self.files_of_package(&parts));
+                files.extend(files_of_package(&mut self.lookup, &parts));
             }
         }
         files_or_package(files, &package)
@@ -48,17 +49,9 @@ impl FileResolver<'_> {
         let path = path.join("/");
         let found: Vec<String> = JVM_EXTENSIONS
             .iter()
-            .flat_map(|ending| self.files_ending_with(&format!("{path}{ending}")))
+            .flat_map(|ending| self.lookup.files_ending_with(&format!("{path}{ending}")))
             .collect();
         self.nearest_files(found)
-    }
-
-    fn files_of_package(&mut self, parts: &[&str]) -> Vec<String> {
-        if parts.len() < 2 {
-            return Vec::new();
-        }
-        let folders = self.folders_ending_with(&parts.join("/"));
-        folders.iter().flat_map(|folder| self.files_in_folder(folder, &JVM_EXTENSIONS)).collect()
     }
 
     /// Resolves `using A.B`: the folders whose path, with dots for slashes, ends so.
@@ -69,7 +62,7 @@ impl FileResolver<'_> {
         // A folder's name may have several parts.
         for long in 1..=parts.len().min(6) {
             let end = parts.get(parts.len() - long..).unwrap_or_default().join(".");
-            folders.extend(self.folders_ending_with(&end));
+            folders.extend(self.lookup.folders_ending_with(&end));
         }
         let fits = |folder: &String| {
             let dotted = folder.replace('/', ".");
@@ -77,13 +70,13 @@ impl FileResolver<'_> {
         };
         folders.retain(fits);
         let mut files: Vec<String> =
-            folders.iter().flat_map(|folder| self.files_in_folder(folder, &[".cs"])).collect();
+            folders.iter().flat_map(|folder| self.lookup.files_in_folder(folder, &[".cs"])).collect();
         // A type qualified by its namespace.
         if files.is_empty()
             && let Some((last, outer)) = parts.split_last().filter(|(_, outer)| !outer.is_empty())
         {
             let dotted = outer.join(".");
-            files = self.files_ending_with(&format!("{last}.cs"));
+            files = self.lookup.files_ending_with(&format!("{last}.cs"));
             files.retain(|file| {
                 let folder = super::parent(file).replace('/', ".");
                 folder.strip_suffix(&dotted).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -95,15 +88,23 @@ impl FileResolver<'_> {
     /// Resolves Swift's `import A`: the folder of a target.
     pub(super) fn resolve_swift(&mut self, import: &Import) -> ImportTarget {
         let mut files = Vec::new();
-        for folder in self.folders_ending_with(&import.target) {
+        for folder in self.lookup.folders_ending_with(&import.target) {
             if super::last(super::parent(&folder)) == "Sources" || super::parent(&folder).is_empty() {
-                files.extend(self.files_in_folder(&folder, &[".swift"]));
+                files.extend(self.lookup.files_in_folder(&folder, &[".swift"]));
             }
         }
         if files.is_empty() {
             let sources = join_path("Sources", &import.target).unwrap_or_default();
-            files = self.files_in_folder(&sources, &[".swift"]);
+            files = self.lookup.files_in_folder(&sources, &[".swift"]);
         }
         files_or_package(files, &import.target)
     }
+}
+
+fn files_of_package(lookup: &mut PathLookup<'_>, parts: &[&str]) -> Vec<String> {
+    if parts.len() < 2 {
+        return Vec::new();
+    }
+    let folders = lookup.folders_ending_with(&parts.join("/"));
+    folders.iter().flat_map(|folder| lookup.files_in_folder(folder, &JVM_EXTENSIONS)).collect()
 }

@@ -2,6 +2,7 @@
 
 use journeyman_syntax::imports::Import;
 
+use super::lookup::PathLookup;
 use super::{FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, to_files_target};
 
 impl FileResolver<'_> {
@@ -10,7 +11,7 @@ impl FileResolver<'_> {
         let path = import.target.as_str();
         if import.relative {
             let folder = join_path(self.folder, path).unwrap_or_default();
-            return to_files_target(self.go_files(&folder)).unwrap_or_default();
+            return to_files_target(go_files(&mut self.lookup, &folder)).unwrap_or_default();
         }
         let under = |name: &str| {
             (!name.is_empty())
@@ -33,7 +34,7 @@ impl FileResolver<'_> {
         folders.sort_by_key(|(long, _)| std::cmp::Reverse(*long));
         folders.push((0, format!("vendor/{path}")));
         for (_, folder) in folders {
-            let files = self.go_files(&folder);
+            let files = go_files(&mut self.lookup, &folder);
             if !files.is_empty() {
                 return ImportTarget::Files(files);
             }
@@ -43,12 +44,6 @@ impl FileResolver<'_> {
         let package =
             if host { parts.by_ref().take(3).collect::<Vec<_>>().join("/") } else { path.to_owned() };
         ImportTarget::Package(package)
-    }
-
-    fn go_files(&mut self, folder: &str) -> Vec<String> {
-        let mut files = self.files_in_folder(folder, &[".go"]);
-        files.retain(|file| !file.ends_with("_test.go"));
-        files
     }
 
     pub(super) fn resolve_php(&mut self, import: &Import) -> ImportTarget {
@@ -62,7 +57,7 @@ impl FileResolver<'_> {
                 let Some(rest) = name.strip_prefix(prefix.as_str()) else { continue };
                 let file = join_path(folder, target)
                     .and_then(|root| join_path(&root, &format!("{}.php", rest.replace('\\', "/"))))
-                    .and_then(|path| self.existing_file(path));
+                    .and_then(|path| self.lookup.existing_file(path));
                 if let Some(file) = file {
                     return ImportTarget::Files(vec![file]);
                 }
@@ -72,7 +67,7 @@ impl FileResolver<'_> {
         // Without settings: as much of the name as fits one file, but never the class alone.
         for from in 0..parts.len().saturating_sub(1) {
             let end = parts.get(from..).unwrap_or_default().join("/");
-            let files = self.files_ending_with(&format!("{end}.php"));
+            let files = self.lookup.files_ending_with(&format!("{end}.php"));
             if !files.is_empty() {
                 return ImportTarget::Files(self.nearest_files(files));
             }
@@ -84,18 +79,24 @@ impl FileResolver<'_> {
         let names = [format!("{}.rb", import.target), import.target.clone()];
         let names = || names.iter().map(String::as_str);
         if import.relative {
-            return to_files_target(self.first_existing(self.folder, names()).into_iter().collect())
+            return to_files_target(self.lookup.first_existing(self.folder, names()).into_iter().collect())
                 .unwrap_or_default();
         }
         for folder in folder_and_ancestors(self.folder).map(str::to_owned).collect::<Vec<_>>() {
             for root in ["lib", "app", ""] {
                 let Some(root) = join_path(&folder, root) else { continue };
-                if let Some(file) = self.first_existing(&root, names()) {
+                if let Some(file) = self.lookup.first_existing(&root, names()) {
                     return ImportTarget::Files(vec![file]);
                 }
             }
         }
-        let files = self.files_ending_with(&format!("lib/{}.rb", import.target));
+        let files = self.lookup.files_ending_with(&format!("lib/{}.rb", import.target));
         files_or_package(self.nearest_files(files), import.target.split('/').next().unwrap_or_default())
     }
+}
+
+fn go_files(lookup: &mut PathLookup<'_>, folder: &str) -> Vec<String> {
+    let mut files = lookup.files_in_folder(folder, &[".go"]);
+    files.retain(|file| !file.ends_with("_test.go"));
+    files
 }

@@ -14,14 +14,14 @@ impl FileResolver<'_> {
     pub(super) fn resolve_include(&mut self, import: &Import) -> ImportTarget {
         let target = import.target.as_str();
         if import.relative
-            && let Some(file) = self.first_existing(self.folder, [target])
+            && let Some(file) = self.lookup.first_existing(self.folder, [target])
         {
             return ImportTarget::Files(vec![file]);
         }
         for folder in folder_and_ancestors(self.folder).map(str::to_owned).collect::<Vec<_>>() {
             for include in HEADER_FOLDERS {
                 let Some(root) = join_path(&folder, include) else { continue };
-                if let Some(file) = self.first_existing(&root, [target]) {
+                if let Some(file) = self.lookup.first_existing(&root, [target]) {
                     return ImportTarget::Files(vec![file]);
                 }
             }
@@ -33,7 +33,7 @@ impl FileResolver<'_> {
         } else {
             format!("include/{plain}")
         };
-        let files = self.files_ending_with(&end);
+        let files = self.lookup.files_ending_with(&end);
         match self.nearest_files(files).as_slice() {
             [only] => ImportTarget::Files(vec![only.clone()]),
             [] if !import.relative => ImportTarget::Package(target.to_owned()),
@@ -60,13 +60,14 @@ impl FileResolver<'_> {
         let target = rooted.unwrap_or(target);
         for folder in folders {
             let Some(path) = join_path(&folder, target) else { continue };
-            if let Some(file) = self.existing_file(path.clone()) {
+            if let Some(file) = self.lookup.existing_file(path.clone()) {
                 return ImportTarget::Files(vec![file]);
             }
             if !last(&path).contains('.')
                 && let Some(file) = self
+                    .lookup
                     .first_existing(&path, FOLDER_INDEX_FILES)
-                    .or_else(|| self.existing_file(format!("{path}.md")))
+                    .or_else(|| self.lookup.existing_file(format!("{path}.md")))
             {
                 return ImportTarget::Files(vec![file]);
             }

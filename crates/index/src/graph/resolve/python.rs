@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use journeyman_syntax::imports::Import;
 
+use super::lookup::PathLookup;
 use super::{
     FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, parent, to_files_target,
 };
@@ -19,12 +20,12 @@ impl FileResolver<'_> {
             for _ in 0..import.up.min(64) {
                 folder = parent(&folder).to_owned();
             }
-            let files = self.files_of_module(&folder, &parts, &import.names);
+            let files = files_of_module(&mut self.lookup, &folder, &parts, &import.names);
             return to_files_target(files).unwrap_or_default();
         }
         let Some(first) = parts.first().copied() else { return ImportTarget::Nothing };
         for root in self.import_roots().iter() {
-            let files = self.files_of_module(root, &parts, &import.names);
+            let files = files_of_module(&mut self.lookup, root, &parts, &import.names);
             if !files.is_empty() {
                 return ImportTarget::Files(files);
             }
@@ -32,8 +33,8 @@ impl FileResolver<'_> {
         // An unknown root: the only place where the whole path fits.
         if parts.len() > 1 {
             let whole = parts.join("/");
-            let mut files = self.files_ending_with(&format!("{whole}.py"));
-            files.extend(self.files_ending_with(&format!("{whole}/__init__.py")));
+            let mut files = self.lookup.files_ending_with(&format!("{whole}.py"));
+            files.extend(self.lookup.files_ending_with(&format!("{whole}/__init__.py")));
             if let [only] = files.as_slice() {
                 return ImportTarget::Files(vec![only.clone()]);
             }
@@ -51,7 +52,7 @@ impl FileResolver<'_> {
         let inner: Vec<String> = folder_and_ancestors(self.folder).map(str::to_owned).collect();
         let outside = inner
             .iter()
-            .find(|folder| self.first_existing(folder, ["__init__.py", "__init__.pyi"]).is_none());
+            .find(|folder| self.lookup.first_existing(folder, ["__init__.py", "__init__.pyi"]).is_none());
         roots.extend(outside.cloned());
         roots.push(self.folder.to_owned());
         for folder in &inner {
@@ -64,63 +65,59 @@ impl FileResolver<'_> {
         roots
     }
 
-    /// Returns the files of a module and of the modules imported from it. At least its first part
-    /// must exist.
-    fn files_of_module(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
-        let Some(folder) = join_path(root, &parts.join("/")) else { return Vec::new() };
-        let mut files = Vec::new();
-        let there = names.is_empty() || self.has_files_beneath(&folder);
-        let mut others = names.is_empty() || !there;
-        for name in names.iter().filter(|_| there) {
-            match self.python_file(&folder, name) {
-                Some(file) => files.push(file),
-                None => others = true,
-            }
-        }
-        if !others {
-            return files;
-        }
-        // A path may continue into a module's definitions.
-        for long in (1..=parts.len()).rev() {
-            let (Some((name, outer)), true) =
-                (parts.get(..long).and_then(<[_]>::split_last), long + 1 >= parts.len())
-            else {
-                break;
-            };
-            let own = join_path(root, &outer.join("/")).and_then(|folder| self.python_file(&folder, name));
-            if own.is_some() {
-                files.extend(own);
-                return files;
-            }
-        }
-        if parts.is_empty() {
-            files.extend(self.first_existing(root, ["__init__.py", "__init__.pyi"]));
-        }
-        files
-    }
-
-    fn python_file(&mut self, folder: &str, name: &str) -> Option<String> {
-        let [module, package, stub, native] = [
-            format!("{name}.py"),
-            format!("{name}/__init__.py"),
-            format!("{name}.pyi"),
-            format!("{name}.pyx"),
-        ];
-        self.first_existing(folder, [package.as_str(), &module, &stub, &native])
-    }
-
     pub(super) fn resolve_lua(&mut self, import: &Import) -> ImportTarget {
         let path = if import.relative { import.target.clone() } else { import.target.replace('.', "/") };
         let names = [path.clone(), format!("{path}.lua"), format!("{path}/init.lua")];
         for folder in folder_and_ancestors(self.folder).map(str::to_owned).collect::<Vec<_>>() {
             for root in ["", "lua", "src", "lib"] {
                 let Some(root) = join_path(&folder, root) else { continue };
-                if let Some(file) = self.first_existing(&root, names.iter().map(String::as_str)) {
+                if let Some(file) = self.lookup.first_existing(&root, names.iter().map(String::as_str)) {
                     return ImportTarget::Files(vec![file]);
                 }
             }
         }
-        let files = self.files_ending_with(&format!("{path}.lua"));
+        let files = self.lookup.files_ending_with(&format!("{path}.lua"));
         files_or_package(self.nearest_files(files), import.target.split('.').next().unwrap_or_default())
     }
+}
+
+/// Returns the files of a module and of the modules imported from it. At least its first part
+/// must exist.
+fn files_of_module(lookup: &mut PathLookup<'_>, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
+    let Some(folder) = join_path(root, &parts.join("/")) else { return Vec::new() };
+    let mut files = Vec::new();
+    let there = names.is_empty() || lookup.has_files_beneath(&folder);
+    let mut others = names.is_empty() || !there;
+    for name in names.iter().filter(|_| there) {
+        match python_file(lookup, &folder, name) {
+            Some(file) => files.push(file),
+            None => others = true,
+        }
+    }
+    if !others {
+        return files;
+    }
+    // A path may continue into a module's definitions.
+    for long in (1..=parts.len()).rev() {
+        let (Some((name, outer)), true) =
+            (parts.get(..long).and_then(<[_]>::split_last), long + 1 >= parts.len())
+        else {
+            break;
+        };
+        let own = join_path(root, &outer.join("/")).and_then(|folder| python_file(lookup, &folder, name));
+        if own.is_some() {
+            files.extend(own);
+            return files;
+        }
+    }
+    if parts.is_empty() {
+        files.extend(lookup.first_existing(root, ["__init__.py", "__init__.pyi"]));
+    }
+    files
+}
+
+fn python_file(lookup: &mut PathLookup<'_>, folder: &str, name: &str) -> Option<String> {
+    let [module, package, stub, native] =
+        [format!("{name}.py"), format!("{name}/__init__.py"), format!("{name}.pyi"), format!("{name}.pyx")];
+    lookup.first_existing(folder, [package.as_str(), &module, &stub, &native])
 }

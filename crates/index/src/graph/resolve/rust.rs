@@ -2,6 +2,7 @@
 
 use journeyman_syntax::imports::Import;
 
+use super::lookup::PathLookup;
 use super::{
     FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, last, parent,
     to_files_target,
@@ -14,7 +15,7 @@ impl FileResolver<'_> {
     pub(super) fn resolve_rust(&mut self, import: &Import) -> ImportTarget {
         if import.relative && import.target.contains(['/', '.']) {
             return to_files_target(
-                self.first_existing(self.folder, [import.target.as_str()]).into_iter().collect(),
+                self.lookup.first_existing(self.folder, [import.target.as_str()]).into_iter().collect(),
             )
             .unwrap_or_default();
         }
@@ -24,13 +25,13 @@ impl FileResolver<'_> {
             for _ in 0..import.up.min(64) {
                 module = parent(&module).to_owned();
             }
-            let files = self.files_of_modules(&module, &parts, &import.names);
+            let files = files_of_modules(&mut self.lookup, &module, &parts, &import.names);
             return to_files_target(files).unwrap_or_default();
         }
         match parts.split_first() {
             Some((&"crate", rest)) => {
                 let root = self.crate_root();
-                let files = self.files_of_modules(&root, rest, &import.names);
+                let files = files_of_modules(&mut self.lookup, &root, rest, &import.names);
                 to_files_target(files).unwrap_or_default()
             }
             Some((first, rest)) => self.resolve_named_path(first, rest, import),
@@ -47,17 +48,17 @@ impl FileResolver<'_> {
         if let Some((folder, one)) = known {
             let library = one.library.as_deref().unwrap_or("src/lib.rs");
             let root = join_path(folder, library).unwrap_or_default();
-            let mut files = self.files_of_modules(parent(&root), rest, &import.names);
+            let mut files = files_of_modules(&mut self.lookup, parent(&root), rest, &import.names);
             // A name that isn't a module is defined or re-exported at the crate's root.
             if files.is_empty() {
-                files.extend(self.existing_file(root));
+                files.extend(self.lookup.existing_file(root));
             }
             return files_or_package(files, &name);
         }
         let beside = self.module_folder();
         let all: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
-        if let Some((step, _)) = self.find_submodule(&beside, first) {
-            let mut files = self.files_of_modules(&beside, &all, &import.names);
+        if let Some((step, _)) = find_submodule(&mut self.lookup, &beside, first) {
+            let mut files = files_of_modules(&mut self.lookup, &beside, &all, &import.names);
             if files.is_empty() {
                 files.push(step);
             }
@@ -104,45 +105,50 @@ impl FileResolver<'_> {
         let roots: Vec<String> = folder_and_ancestors(self.folder).map(str::to_owned).collect();
         roots
             .into_iter()
-            .find(|folder| self.first_existing(folder, CRATE_ROOT_FILES).is_some())
+            .find(|folder| self.lookup.first_existing(folder, CRATE_ROOT_FILES).is_some())
             .unwrap_or_else(|| self.folder.to_owned())
     }
+}
 
-    /// Returns the file of a module in a folder, and the folder of its submodules.
-    fn find_submodule(&mut self, folder: &str, name: &str) -> Option<(String, String)> {
-        let file =
-            self.first_existing(folder, [format!("{name}.rs").as_str(), format!("{name}/mod.rs").as_str()])?;
-        Some((file, join_path(folder, name)?))
-    }
+/// Returns the file of a module in a folder, and the folder of its submodules.
+fn find_submodule(lookup: &mut PathLookup<'_>, folder: &str, name: &str) -> Option<(String, String)> {
+    let file =
+        lookup.first_existing(folder, [format!("{name}.rs").as_str(), format!("{name}/mod.rs").as_str()])?;
+    Some((file, join_path(folder, name)?))
+}
 
-    /// Returns the files of the deepest modules that a path and its names lead to.
-    fn files_of_modules(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
-        let (mut folder, mut file) = (root.to_owned(), None);
-        for part in parts.iter().take(64) {
-            let Some((next, inner)) = self.find_submodule(&folder, part) else {
-                // The rest is an item, or an inline module.
-                let own = file.or_else(|| self.module_file_of_folder(root));
-                return own.into_iter().collect();
-            };
-            (file, folder) = (Some(next), inner);
-        }
-        let mut files = Vec::new();
-        let mut others = names.is_empty();
-        for name in names {
-            match self.find_submodule(&folder, name) {
-                Some((file, _)) => files.push(file),
-                None => others = true,
-            }
-        }
-        if others {
-            files.extend(file.or_else(|| self.module_file_of_folder(root)));
-        }
-        files
+/// Returns the files of the deepest modules that a path and its names lead to.
+fn files_of_modules(
+    lookup: &mut PathLookup<'_>,
+    root: &str,
+    parts: &[&str],
+    names: &[String],
+) -> Vec<String> {
+    let (mut folder, mut file) = (root.to_owned(), None);
+    for part in parts.iter().take(64) {
+        let Some((next, inner)) = find_submodule(lookup, &folder, part) else {
+            // The rest is an item, or an inline module.
+            let own = file.or_else(|| module_file_of_folder(lookup, root));
+            return own.into_iter().collect();
+        };
+        (file, folder) = (Some(next), inner);
     }
+    let mut files = Vec::new();
+    let mut others = names.is_empty();
+    for name in names {
+        match find_submodule(lookup, &folder, name) {
+            Some((file, _)) => files.push(file),
+            None => others = true,
+        }
+    }
+    if others {
+        files.extend(file.or_else(|| module_file_of_folder(lookup, root)));
+    }
+    files
+}
 
-    /// Returns the file whose modules are in a folder.
-    fn module_file_of_folder(&mut self, folder: &str) -> Option<String> {
-        let beside = format!("{folder}.rs");
-        self.first_existing(folder, ["mod.rs", "lib.rs", "main.rs"]).or_else(|| self.existing_file(beside))
-    }
+/// Returns the file whose modules are in a folder.
+fn module_file_of_folder(lookup: &mut PathLookup<'_>, folder: &str) -> Option<String> {
+    let beside = format!("{folder}.rs");
+    lookup.first_existing(folder, ["mod.rs", "lib.rs", "main.rs"]).or_else(|| lookup.existing_file(beside))
 }

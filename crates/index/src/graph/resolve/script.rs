@@ -159,19 +159,19 @@ impl FileResolver<'_> {
     /// Returns a file whose extension may be left out, or a folder's index file.
     fn script_file(&mut self, folder: &str, target: &str) -> Option<String> {
         let path = join_path(folder, target)?;
-        if let Some(file) = self.existing_file(path.clone()) {
+        if let Some(file) = self.lookup.existing_file(path.clone()) {
             return Some(file);
         }
         for (written, others) in SOURCE_EXTENSIONS {
             if let Some(stem) = path.strip_suffix(written)
                 && let Some(file) =
-                    others.iter().find_map(|other| self.existing_file(format!("{stem}{other}")))
+                    others.iter().find_map(|other| self.lookup.existing_file(format!("{stem}{other}")))
             {
                 return Some(file);
             }
         }
         if let Some(file) =
-            IMPLIED_EXTENSIONS.iter().find_map(|ending| self.existing_file(format!("{path}{ending}")))
+            IMPLIED_EXTENSIONS.iter().find_map(|ending| self.lookup.existing_file(format!("{path}{ending}")))
         {
             return Some(file);
         }
@@ -179,14 +179,16 @@ impl FileResolver<'_> {
             if path.is_empty() { format!("index{ending}") } else { format!("{path}/index{ending}") }
         };
         if let Some(file) =
-            IMPLIED_EXTENSIONS.into_iter().find_map(|ending| self.existing_file(index(ending)))
+            IMPLIED_EXTENSIONS.into_iter().find_map(|ending| self.lookup.existing_file(index(ending)))
         {
             return Some(file);
         }
         let package = self.settings.packages.get(&path)?;
         package.entries.iter().find_map(|entry| {
             let entry = join_path(&path, entry)?;
-            self.existing_file(entry.clone()).or_else(|| self.existing_file(format!("{entry}.js")))
+            self.lookup
+                .existing_file(entry.clone())
+                .or_else(|| self.lookup.existing_file(format!("{entry}.js")))
         })
     }
 }
