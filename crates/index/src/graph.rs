@@ -207,7 +207,7 @@ impl From<ResolvedGraph> for Graph {
         let ResolvedGraph { nodes, packages, done, .. } = found;
         let mut edges: Vec<Box<[Edge]>> = edges;
         let units = BuildUnits::find_units(&nodes);
-        units.drop_edges_between_strangers(&mut edges);
+        units.drop_edges_between_unrelated_units(&mut edges);
         Self { nodes, edges, packages, packages_of, units, back: OnceLock::new(), done }
     }
 }

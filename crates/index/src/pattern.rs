@@ -76,11 +76,11 @@ pub fn candidate_files(
     let mut parser = ParserBuilder::new();
     parser.case_insensitive(case_insensitive).utf8(false).nest_limit(MAX_DEPTH);
     let hir = parser.build().parse(pattern).map_err(|error| BadPattern::new(&error))?;
-    let need = condition_of(&hir);
+    let need = trigram_condition_of(&hir);
     let unfiltered = need == TrigramCondition::Nothing;
     let mut files: Vec<Id> = Vec::new();
     for living in snapshot.live_segments() {
-        let wanted = files_meeting(&need, &|trigram, list| {
+        let wanted = files_meeting_condition(&need, &|trigram, list| {
             living.segment.inverted_index().visit_files_with_trigram(trigram, |file| list.push(file))
         });
         for (file, record) in living.live_files() {
@@ -100,7 +100,10 @@ pub fn candidate_files(
 }
 
 /// Returns the files that meet a condition, ascending; `None` where there is none.
-fn files_meeting(need: &TrigramCondition, look: &impl Fn([u8; 3], &mut Vec<Id>)) -> Option<Vec<Id>> {
+fn files_meeting_condition(
+    need: &TrigramCondition,
+    look: &impl Fn([u8; 3], &mut Vec<Id>),
+) -> Option<Vec<Id>> {
     let both = |all: Option<Vec<Id>>, mut more: Vec<Id>| match all {
         None => more,
         Some(all) => {
@@ -123,13 +126,13 @@ fn files_meeting(need: &TrigramCondition, look: &impl Fn([u8; 3], &mut Vec<Id>))
             all
         }
         TrigramCondition::Every(needs) => {
-            let found = needs.iter().filter_map(|need| files_meeting(need, look));
+            let found = needs.iter().filter_map(|need| files_meeting_condition(need, look));
             found.fold(None, |all, more| Some(both(all, more)))
         }
         TrigramCondition::Some(needs) => {
             let mut any = Vec::new();
             for need in needs {
-                any.extend(files_meeting(need, look)?);
+                any.extend(files_meeting_condition(need, look)?);
             }
             any.sort_unstable();
             any.dedup();
@@ -138,12 +141,12 @@ fn files_meeting(need: &TrigramCondition, look: &impl Fn([u8; 3], &mut Vec<Id>))
     }
 }
 
-fn condition_of(hir: &Hir) -> TrigramCondition {
+fn trigram_condition_of(hir: &Hir) -> TrigramCondition {
     match hir.kind() {
         HirKind::Concat(parts) => condition_of_sequence(parts),
-        HirKind::Alternation(parts) => any_of(parts.iter().map(condition_of).collect()),
-        HirKind::Capture(capture) => condition_of(&capture.sub),
-        HirKind::Repetition(repeated) if repeated.min > 0 => condition_of(&repeated.sub),
+        HirKind::Alternation(parts) => any_of(parts.iter().map(trigram_condition_of).collect()),
+        HirKind::Capture(capture) => trigram_condition_of(&capture.sub),
+        HirKind::Repetition(repeated) if repeated.min > 0 => trigram_condition_of(&repeated.sub),
         HirKind::Literal(_) | HirKind::Class(_) => condition_of_sequence(std::slice::from_ref(hir)),
         HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => TrigramCondition::Nothing,
     }
@@ -175,7 +178,7 @@ fn condition_of_sequence(parts: &[Hir]) -> TrigramCondition {
                     _ => needs.push(if matches!(part.kind(), HirKind::Class(_)) {
                         TrigramCondition::Nothing
                     } else {
-                        condition_of(part)
+                        trigram_condition_of(part)
                     }),
                 }
             }
@@ -264,7 +267,7 @@ mod tests {
         }
         let mut parser = ParserBuilder::new();
         let hir = parser.case_insensitive(case_insensitive).utf8(false).build().parse(pattern).unwrap();
-        show(&condition_of(&hir))
+        show(&trigram_condition_of(&hir))
     }
 
     #[test]

@@ -33,7 +33,7 @@ const MANY_SEGMENTS: usize = 24;
 /// queries up little.
 const MAX_MERGED_BYTES: u64 = 32 << 20;
 /// Bytes up to which segments count as the smallest size class.
-const SMALLEST_CLASS_BYTES: u64 = 64 << 10;
+const SMALLEST_TIER_BYTES: u64 = 64 << 10;
 
 /// An index in a directory.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl Index {
         let _lock = self.lock(true)?;
         Manifest::remove_manifest(&self.directory)?;
         *self.lock_state() = IndexState::default();
-        Manifest::default().remove_unlisted(&self.directory)
+        Manifest::default().remove_unlisted_segments(&self.directory)
     }
 
     /// Takes the right to write. Without `wait`, `None` where another process has it.
@@ -184,7 +184,7 @@ impl Index {
     }
 
     /// Returns an unused name for a segment.
-    fn unused_path(&self, manifest: &Manifest) -> PathBuf {
+    fn unused_segment_path(&self, manifest: &Manifest) -> PathBuf {
         let mut number = manifest.generation.wrapping_mul(1 << 16);
         loop {
             let path = self.directory.join(format!("{SEGMENT_PREFIX}{number:012x}"));
@@ -211,7 +211,7 @@ impl Index {
                 chosen.iter().filter_map(|at| manifest.segments.get(*at)).collect();
             let mut next = None;
             if parts.iter().any(|living| living.totals.files > 0) {
-                let path = self.unused_path(manifest);
+                let path = self.unused_segment_path(manifest);
                 let segments: Vec<_> = parts.iter().map(|living| &*living.segment).collect();
                 let lives =
                     |place: usize, file| parts.get(place).is_some_and(|living| !living.dead.contains(file));
@@ -232,7 +232,7 @@ impl Index {
         if changed {
             self.publish(manifest)?;
         }
-        manifest.remove_unlisted(&self.directory)
+        manifest.remove_unlisted_segments(&self.directory)
     }
 }
 
@@ -259,7 +259,7 @@ fn choose_segments(segments: &[LiveSegment], when: MergeOccasion) -> Option<Vec<
         let bytes = living.segment.mapped_file().bytes();
         if bytes < MAX_MERGED_BYTES {
             tiers
-                .entry((bytes / SMALLEST_CLASS_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
+                .entry((bytes / SMALLEST_TIER_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
                 .or_default()
                 .push(at);
         }

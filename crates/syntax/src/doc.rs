@@ -10,9 +10,9 @@ use crate::symbol::Symbol;
 use crate::walk::LeadingNode;
 
 /// Maximum bytes of a sentence, which is shown on a line or two.
-const MAX_DOC: usize = 240;
+const MAX_SENTENCE_BYTES: usize = 240;
 /// Maximum bytes of comments that are searched for the sentence.
-const MAX_LOOKED_AT: usize = 4096;
+const MAX_SEARCHED_BYTES: usize = 4096;
 
 /// Returns the first sentence of the comments before a definition, or of Python's docstring.
 pub(crate) fn summary(
@@ -34,7 +34,7 @@ pub(crate) fn summary(
     match (comments().next(), comments().next_back()) {
         (Some(first), Some(last)) => {
             let whole = text.get(first.start..last.end).unwrap_or_default();
-            first_sentence(whole.get(..whole.floor_char_boundary(MAX_LOOKED_AT)).unwrap_or(whole))
+            first_sentence(whole.get(..whole.floor_char_boundary(MAX_SEARCHED_BYTES)).unwrap_or(whole))
         }
         _ => String::new(),
     }
@@ -109,7 +109,7 @@ pub(crate) fn file_doc_range(
 /// Returns the first sentence of a comment or a string that still has its signs.
 pub(crate) fn first_sentence(written: &str) -> String {
     let mut out = String::new();
-    let looked_at = written.get(..written.floor_char_boundary(MAX_LOOKED_AT)).unwrap_or(written);
+    let looked_at = written.get(..written.floor_char_boundary(MAX_SEARCHED_BYTES)).unwrap_or(written);
     for line in looked_at.lines() {
         let line = without_signs(line);
         let line =
@@ -136,9 +136,9 @@ pub(crate) fn first_sentence(written: &str) -> String {
 /// Appends words up to the end of a sentence; returns true if the sentence ended.
 fn append_sentence(out: &mut String, line: &str) -> bool {
     for word in without_tags(line).split_whitespace() {
-        if out.len() + word.len() + 1 > MAX_DOC {
+        if out.len() + word.len() + 1 > MAX_SENTENCE_BYTES {
             if out.is_empty() {
-                out.push_str(word.get(..word.floor_char_boundary(MAX_DOC)).unwrap_or_default());
+                out.push_str(word.get(..word.floor_char_boundary(MAX_SENTENCE_BYTES)).unwrap_or_default());
             }
             return true;
         }

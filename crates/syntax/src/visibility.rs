@@ -14,7 +14,7 @@ use crate::symbol::{Symbol, SymbolKind, Visibility};
 use Visibility::{Private, Public, Restricted, Unknown};
 
 /// Maximum definitions before a marker that it may name.
-const MAX_BACK: usize = 1_000;
+const MAX_DEFINITIONS_BEFORE_MARKER: usize = 1_000;
 /// Maximum bytes before a position that are searched for the beginning of its line.
 const MAX_LINE_BEFORE: usize = 200;
 
@@ -38,7 +38,7 @@ pub(crate) fn visibility_of(
                 || (language == Language::Rust && outer.kind == SymbolKind::Variant)
         })
         .map(|outer| outer.visibility);
-    let said = by_keyword(before_name);
+    let said = visibility_by_keyword(before_name);
     match language {
         Language::Rust => rust_visibility(kind, before_name, outer).or(inherited).unwrap_or(Private),
         Language::Python => python_visibility(name),
@@ -100,7 +100,7 @@ fn keywords_outside_brackets(before_name: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the visibility by a keyword common to most languages. The strictest counts: `protected
 /// internal`, `private(set)`.
-fn by_keyword(before_name: &str) -> Option<Visibility> {
+fn visibility_by_keyword(before_name: &str) -> Option<Visibility> {
     keywords_outside_brackets(before_name)
         .filter_map(|word| match word {
             "public" | "open" | "export" => Some(Public),
@@ -238,7 +238,7 @@ fn apply_marker(
 ) -> Option<Visibility> {
     let written = text.get(marker.byte_range()).unwrap_or_default();
     if language == Language::Cpp {
-        return by_keyword(written);
+        return visibility_by_keyword(written);
     }
     let (said, rest) = ruby_word(written)?;
     if rest.is_empty() {
@@ -252,7 +252,12 @@ fn apply_marker(
         .map(|name| name.trim_end_matches('"'))
         .collect();
     if !names.is_empty() {
-        let earlier = symbols.get_mut(..before).unwrap_or_default().iter_mut().rev().take(MAX_BACK);
+        let earlier = symbols
+            .get_mut(..before)
+            .unwrap_or_default()
+            .iter_mut()
+            .rev()
+            .take(MAX_DEFINITIONS_BEFORE_MARKER);
         for symbol in earlier.filter(|symbol| symbol.inside == inside) {
             if names.contains(symbol.name.as_str()) {
                 symbol.visibility = said;

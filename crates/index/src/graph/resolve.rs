@@ -135,19 +135,16 @@ impl FileResolver<'_> {
             _ => self.resolve_link(import),
         }
     }
+}
 
-    /// Returns the nearest of several files: those that share most folders with the importing one.
-    fn nearest_files(&self, files: Vec<String>) -> Vec<String> {
-        let common = |file: &String| {
-            self.folder
-                .split('/')
-                .zip(parent(file).split('/'))
-                .take_while(|(one, other)| one == other)
-                .count()
-        };
-        let Some(most) = files.iter().map(common).max() else { return files };
-        files.into_iter().filter(|file| common(file) == most).collect()
-    }
+/// Returns the nearest of several files: those that share most folders with
+/// `folder`.
+fn nearest_files(folder: &str, files: Vec<String>) -> Vec<String> {
+    let common = |file: &String| {
+        folder.split('/').zip(parent(file).split('/')).take_while(|(one, other)| one == other).count()
+    };
+    let Some(most) = files.iter().map(common).max() else { return files };
+    files.into_iter().filter(|file| common(file) == most).collect()
 }
 
 /// Returns the files as a meaning, if there are any.

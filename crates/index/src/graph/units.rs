@@ -28,13 +28,13 @@ fn unit_root_family(name: &str) -> Option<u8> {
 /// The units of a graph's files.
 #[derive(Debug, Default)]
 pub(super) struct BuildUnits {
-    /// By file: its unit, or [`NO_UNIT`].
+    /// By file: its unit, or [`NO_BUILD_UNIT`].
     of: Vec<u32>,
     count: usize,
 }
 
 /// Marker for no unit: such files may belong to any.
-const NO_UNIT: u32 = u32::MAX;
+const NO_BUILD_UNIT: u32 = u32::MAX;
 
 impl BuildUnits {
     pub(super) fn find_units(nodes: &[Node]) -> Self {
@@ -58,26 +58,31 @@ impl BuildUnits {
                 folder = (!folder.is_empty()).then(|| parent(folder))?;
             }
         };
-        Self { of: nodes.iter().map(|node| unit_of(node).unwrap_or(NO_UNIT)).collect(), count: roots.len() }
+        Self {
+            of: nodes.iter().map(|node| unit_of(node).unwrap_or(NO_BUILD_UNIT)).collect(),
+            count: roots.len(),
+        }
     }
 
     fn unit_of(&self, file: u32) -> u32 {
-        self.of.get(file as usize).copied().unwrap_or(NO_UNIT)
+        self.of.get(file as usize).copied().unwrap_or(NO_BUILD_UNIT)
     }
 
     /// Returns true if two files are in one unit, as far as is known.
     pub(super) fn are_in_one_unit(&self, one: u32, other: u32) -> bool {
         let (one, other) = (self.unit_of(one), self.unit_of(other));
-        one == other || one == NO_UNIT || other == NO_UNIT
+        one == other || one == NO_BUILD_UNIT || other == NO_BUILD_UNIT
     }
 
     /// Drops dependencies by names alone between files whose units can't use each other.
-    pub(super) fn drop_edges_between_strangers(&self, edges: &mut [Box<[Edge]>]) {
+    pub(super) fn drop_edges_between_unrelated_units(&self, edges: &mut [Box<[Edge]>]) {
         let mut knows = vec![BitSet::default(); self.count];
         for (from, edges) in (0..).zip(edges.iter()) {
             for edge in edges.iter().filter(|edge| edge.line > 0) {
                 let to = self.unit_of(edge.to);
-                if let Some(knows) = knows.get_mut(self.unit_of(from) as usize).filter(|_| to != NO_UNIT) {
+                if let Some(knows) =
+                    knows.get_mut(self.unit_of(from) as usize).filter(|_| to != NO_BUILD_UNIT)
+                {
                     knows.insert(to);
                 }
             }
@@ -87,7 +92,7 @@ impl BuildUnits {
             let Some(knows) = all.get(self.unit_of(from) as usize) else { continue };
             let strange = |edge: &Edge| {
                 let to = self.unit_of(edge.to);
-                edge.line == 0 && to != NO_UNIT && !knows.contains(to)
+                edge.line == 0 && to != NO_BUILD_UNIT && !knows.contains(to)
             };
             if edges.iter().any(strange) {
                 *edges = edges.iter().filter(|edge| !strange(edge)).copied().collect();

@@ -19,7 +19,7 @@ const MAX_TIGHT_NAMES: usize = 100;
 const MAX_EXAMINED_DEFINITIONS: usize = 256;
 /// One of this many letters may be isolated: neither at the beginning of a part nor right after the
 /// previous letter.
-const LETTERS_PER_STRAY: usize = 4;
+const LETTERS_PER_ISOLATED_LETTER: usize = 4;
 /// Maximum characters of a name and of a query that are compared letter by letter.
 const MAX_COMPARED_CHARS: usize = 100;
 /// Minimum length of a name for fuzzy matches: shorter names resemble everything.
@@ -309,7 +309,7 @@ fn letter_positions(asked: &str, name: &str) -> LetterPositions {
     let letters = asked.chars().count();
     match min_isolated_letters(asked, &name.to_lowercase(), starts_part) {
         Some(0) if asked.chars().next() == name.to_lowercase().chars().next() => LetterPositions::Parts,
-        Some(strays) if strays * LETTERS_PER_STRAY <= letters => LetterPositions::Strays(strays),
+        Some(strays) if strays * LETTERS_PER_ISOLATED_LETTER <= letters => LetterPositions::Strays(strays),
         _ => LetterPositions::Noise,
     }
 }

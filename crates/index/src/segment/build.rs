@@ -214,7 +214,7 @@ impl Builder {
             })
         };
         let listed = |list: &[InDocument], out: &mut Vec<u8>| {
-            let mut plain = PlainList::reuse(std::mem::take(out));
+            let mut plain = PlainList::with_buffer(std::mem::take(out));
             list.iter().for_each(|one| plain.push(one.document));
             *out = plain.bytes;
         };
@@ -227,7 +227,7 @@ impl Builder {
             .build_dictionary(std::mem::take(&mut self.definitions), listed)?;
         // A file's references are in the order of its lines.
         let used = used.build_dictionary(std::mem::take(&mut self.uses), |list, out| {
-            let mut uses = UseList::reuse(std::mem::take(out));
+            let mut uses = UseList::with_buffer(std::mem::take(out));
             list.iter().for_each(|one| uses.push(one.document, one.more));
             *out = uses.bytes;
         })?;

@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    fn fixed<const N: usize>(&mut self) -> [u8; N] {
+    fn read_fixed<const N: usize>(&mut self) -> [u8; N] {
         let (bytes, rest) = self.rest.split_first_chunk::<N>().map_or(([0; N], &[][..]), |(a, b)| (*a, b));
         self.rest = rest;
         bytes
@@ -101,25 +101,25 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(crate) fn u8(&mut self) -> u8 {
-        u8::from_le_bytes(self.fixed())
+        u8::from_le_bytes(self.read_fixed())
     }
 
     #[inline]
     pub(crate) fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.fixed())
+        u32::from_le_bytes(self.read_fixed())
     }
 
     #[inline]
     pub(crate) fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.fixed())
+        u64::from_le_bytes(self.read_fixed())
     }
 
     pub(crate) fn i64(&mut self) -> i64 {
-        i64::from_le_bytes(self.fixed())
+        i64::from_le_bytes(self.read_fixed())
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
-        self.fixed()
+        self.read_fixed()
     }
 }
 
@@ -187,7 +187,7 @@ pub(crate) struct PlainList {
 
 impl PlainList {
     /// Creates an empty list in existing memory.
-    pub(crate) fn reuse(mut bytes: Vec<u8>) -> Self {
+    pub(crate) fn with_buffer(mut bytes: Vec<u8>) -> Self {
         bytes.clear();
         Self { last: 0, bytes }
     }
@@ -274,7 +274,7 @@ pub(crate) struct UseList {
 
 impl UseList {
     /// Creates an empty list in existing memory.
-    pub(crate) fn reuse(mut bytes: Vec<u8>) -> Self {
+    pub(crate) fn with_buffer(mut bytes: Vec<u8>) -> Self {
         bytes.clear();
         Self { file: 0, line: 0, bytes }
     }

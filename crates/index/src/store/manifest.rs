@@ -136,7 +136,7 @@ impl Manifest {
     }
 
     /// Removes the segments in a directory that aren't listed.
-    pub(crate) fn remove_unlisted(&self, directory: &Path) -> Result<(), IndexError> {
+    pub(crate) fn remove_unlisted_segments(&self, directory: &Path) -> Result<(), IndexError> {
         let listed: std::collections::BTreeSet<_> = self.listed_names().collect();
         let entries = std::fs::read_dir(directory).map_err(IndexError::io("listing", directory))?;
         for entry in entries.flatten() {

@@ -26,9 +26,9 @@ const MAX_BUILDER_BYTES: usize = 192 << 20;
 const MIN_PARALLEL_FILES: usize = 16;
 /// A file modified so shortly before it was read may change again with the same time stamp, and is
 /// read once more. In nanoseconds; the kernel's clock ticks every 4 ms or less.
-const UNSETTLED_NANOS: i64 = 20_000_000;
+const RACY_NANOS: i64 = 20_000_000;
 /// The same where times are whole seconds (some network file systems count in two).
-const UNSETTLED_COARSE_NANOS: i64 = 2_000_000_000;
+const RACY_COARSE_NANOS: i64 = 2_000_000_000;
 
 /// Settings of a refresh.
 #[derive(Clone, Copy)]
@@ -149,7 +149,7 @@ impl Index {
         for listed in listing.files {
             let place = known.remove(listed.path.as_bytes());
             if place.is_none_or(|place| place.stamp != listed.stamp || !place.has_depth(depth)) {
-                changed.push((settled_stamp(listed, now), place));
+                changed.push((invalidate_racy_stamp(listed, now), place));
             }
         }
         report.gone = known.len();
@@ -186,9 +186,8 @@ impl Index {
             match source.stamp(path) {
                 Some(stamp)
                     if place.is_some_and(|place| place.stamp == stamp && place.has_depth(Depth::Whole)) => {}
-                Some(stamp) => {
-                    changed.push((settled_stamp(ListedFile { path: path.clone(), stamp }, now), place))
-                }
+                Some(stamp) => changed
+                    .push((invalidate_racy_stamp(ListedFile { path: path.clone(), stamp }, now), place)),
                 None => gone.extend(place),
             }
         }
@@ -413,7 +412,7 @@ impl<'a> RefreshWork<'a> {
             let path: PathBuf = {
                 let mut shared = self.lock_state();
                 shared.manifest.generation += 1;
-                self.index.unused_path(shared.manifest)
+                self.index.unused_segment_path(shared.manifest)
             };
             builder.finish(&path, true)?;
             living = Some(LiveSegment::new(Arc::new(Segment::open(&path)?)));
@@ -472,10 +471,10 @@ fn now_nanos() -> i64 {
 
 /// Returns a stamp by which a later change will be noticed: an impossible one for a file that was
 /// modified just now.
-fn settled_stamp(mut listed: ListedFile, now: i64) -> ListedFile {
+fn invalidate_racy_stamp(mut listed: ListedFile, now: i64) -> ListedFile {
     let latest = listed.stamp.modified.max(listed.stamp.changed);
     let coarse = listed.stamp.modified % 1_000_000_000 == 0 && listed.stamp.changed % 1_000_000_000 == 0;
-    if latest > now - if coarse { UNSETTLED_COARSE_NANOS } else { UNSETTLED_NANOS } {
+    if latest > now - if coarse { RACY_COARSE_NANOS } else { RACY_NANOS } {
         listed.stamp.modified = i64::MIN;
     }
     listed

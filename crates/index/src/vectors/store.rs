@@ -25,7 +25,7 @@ const MERGE_COUNT: usize = 8;
 /// Minimum bytes of parts that aren't merged while their content is used.
 const MAX_MERGED_BYTES: u64 = 192 << 20;
 /// Bytes up to which parts count as the smallest size class.
-const SMALLEST_CLASS_BYTES: u64 = 64 << 10;
+const SMALLEST_TIER_BYTES: u64 = 64 << 10;
 /// Number of vectors of deleted texts that are kept in any case: another branch may need them.
 const MIN_KEPT_VECTORS: usize = 4_096;
 /// Maximum attempts to open while another process replaces parts.
@@ -296,7 +296,7 @@ fn choose_parts_to_merge(parts: &[Arc<VectorPart>]) -> Option<Vec<usize>> {
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
     for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.bytes() < MAX_MERGED_BYTES) {
         tiers
-            .entry((part.bytes() / SMALLEST_CLASS_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
+            .entry((part.bytes() / SMALLEST_TIER_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
             .or_default()
             .push(at);
     }

@@ -316,12 +316,12 @@ impl<'a> ImpactCache<'a> {
         if !behind {
             return false;
         }
-        let files = self.files_behind(other);
+        let files = self.files_behind_reexports(other);
         graph.edges(file).iter().filter(wanted).any(|edge| edge.line == 0 && files.contains(edge.to))
     }
 
     /// Returns the files that one imports, and those that these import.
-    fn files_behind(&mut self, file: u32) -> Rc<BitSet> {
+    fn files_behind_reexports(&mut self, file: u32) -> Rc<BitSet> {
         let graph = self.graph;
         let look = || {
             let (mut files, mut level, mut count) = (BitSet::default(), vec![file], 0);

@@ -4,6 +4,7 @@ use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
 use super::lookup::PathLookup;
+use super::nearest_files;
 use super::{FileResolver, ImportTarget, files_or_package, join_path};
 
 const JVM_EXTENSIONS: [&str; 3] = [".java", ".kt", ".scala"];
@@ -51,7 +52,7 @@ impl FileResolver<'_> {
             .iter()
             .flat_map(|ending| self.lookup.files_ending_with(&format!("{path}{ending}")))
             .collect();
-        self.nearest_files(found)
+        nearest_files(self.folder, found)
     }
 
     /// Resolves `using A.B`: the folders whose path, with dots for slashes, ends so.

@@ -3,6 +3,7 @@
 use journeyman_syntax::imports::Import;
 
 use super::lookup::PathLookup;
+use super::nearest_files;
 use super::{FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, to_files_target};
 
 impl FileResolver<'_> {
@@ -69,7 +70,7 @@ impl FileResolver<'_> {
             let end = parts.get(from..).unwrap_or_default().join("/");
             let files = self.lookup.files_ending_with(&format!("{end}.php"));
             if !files.is_empty() {
-                return ImportTarget::Files(self.nearest_files(files));
+                return ImportTarget::Files(nearest_files(self.folder, files));
             }
         }
         files_or_package(Vec::new(), parts.first().copied().unwrap_or_default())
@@ -91,7 +92,10 @@ impl FileResolver<'_> {
             }
         }
         let files = self.lookup.files_ending_with(&format!("lib/{}.rb", import.target));
-        files_or_package(self.nearest_files(files), import.target.split('/').next().unwrap_or_default())
+        files_or_package(
+            nearest_files(self.folder, files),
+            import.target.split('/').next().unwrap_or_default(),
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 use journeyman_syntax::imports::Import;
 
+use super::nearest_files;
 use super::{FileResolver, ImportTarget, folder_and_ancestors, join_path, last};
 
 /// Names of header folders, looked up in each enclosing folder.
@@ -34,7 +35,7 @@ impl FileResolver<'_> {
             format!("include/{plain}")
         };
         let files = self.lookup.files_ending_with(&end);
-        match self.nearest_files(files).as_slice() {
+        match nearest_files(self.folder, files).as_slice() {
             [only] => ImportTarget::Files(vec![only.clone()]),
             [] if !import.relative => ImportTarget::Package(target.to_owned()),
             // The header is ambiguous.

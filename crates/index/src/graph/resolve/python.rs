@@ -5,6 +5,7 @@ use std::rc::Rc;
 use journeyman_syntax::imports::Import;
 
 use super::lookup::PathLookup;
+use super::nearest_files;
 use super::{
     FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, parent, to_files_target,
 };
@@ -77,7 +78,10 @@ impl FileResolver<'_> {
             }
         }
         let files = self.lookup.files_ending_with(&format!("{path}.lua"));
-        files_or_package(self.nearest_files(files), import.target.split('.').next().unwrap_or_default())
+        files_or_package(
+            nearest_files(self.folder, files),
+            import.target.split('.').next().unwrap_or_default(),
+        )
     }
 }
 
