@@ -113,6 +113,7 @@ impl Renderer {
                     self.write_words(&printable(text), Screen::push_markdown);
                 }
                 self.end_line();
+                describe_event(event).iter().for_each(|line| self.write_line(line));
             }
             Event::Done { report } if self.prefix.is_some() => {
                 self.write_line(&StyledLine::new(Style::Plain, printable(&report.summary)));

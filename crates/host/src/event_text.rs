@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use journeyman_protocol::{
     CallState, CheckOutcome, Diagnostic, ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict,
-    RelPath, ReminderCategory, ResumeStrategy, Todo, TodoStatus, UnavailableTier,
+    RelPath, ReminderCategory, ResumeStrategy, StopReason, Todo, TodoStatus, UnavailableTier, Usage,
 };
 use journeyman_terminal::{Style, StyledLine};
 
@@ -54,6 +54,7 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         Event::ToolStart { .. }
         | Event::ToolEnd { .. }
         | Event::FileEdited { .. }
+        | Event::TurnFinished { .. }
         | Event::FileChanged { .. }
         | Event::GuardViolated { .. }
         | Event::TodoChanged { .. }
@@ -73,6 +74,7 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
             Some(lines) => describe_command_end(*state, preview, *lines),
             None => describe_tool_end(*state, preview),
         },
+        Event::TurnFinished { stop, usage, .. } => describe_cut_off(stop, usage).into_iter().collect(),
         Event::FileEdited { change, .. } => vec![marked_line(Style::Good, "✎", format!(" {}", change.path))],
         Event::FileChanged { change } => {
             let how = match change.kind {
@@ -91,6 +93,21 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Describes the reason for which a message ends before its end.
+fn describe_cut_off(stop: &StopReason, usage: &Usage) -> Option<StyledLine> {
+    let text = match stop {
+        StopReason::MaxTokens => {
+            let tokens = format_number(usage.output.0);
+            format!("  the reply was cut off at the output limit ({tokens} tokens)")
+        }
+        StopReason::Cancelled => "  the reply was cut off here: the run was stopped".to_owned(),
+        StopReason::Error => "  the reply was cut off here by an error".to_owned(),
+        StopReason::Repetition => "  the reply was stopped here: it repeated the same text".to_owned(),
+        _ => return None,
+    };
+    Some(note_line(text))
 }
 
 /// Describes an event about the copy that a session works in, or about what became of its work.

@@ -71,7 +71,11 @@ pub fn describe_usage(usage: &Usage, cost_usd: Option<f64>) -> String {
     };
     let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
     let (input, output) = (format_number(usage.total_input().0), format_number(usage.output.0));
-    format!("{input} tokens in{cached}, {output} out, {cost}")
+    let estimated = match usage.estimated.0 {
+        0 => String::new(),
+        some => format!(" ({} of them estimated)", format_number(some)),
+    };
+    format!("{input} tokens in{cached}, {output} out{estimated}, {cost}")
 }
 
 /// Formats tokens or other large numbers with commas: `1,234,567`.
@@ -104,6 +108,8 @@ mod tests {
         let described = "1,235,567 tokens in (1,000 cached), 12 out, cost unknown";
         assert_eq!(describe_usage(&usage, None), described);
         assert_eq!(describe_usage(&Usage::default(), Some(0.5)), "0 tokens in, 0 out, $0.5000");
+        let cut_off = Usage { input: Tokens(7), output: Tokens(5), estimated: Tokens(5), ..Usage::default() };
+        assert_eq!(describe_usage(&cut_off, Some(0.0)), "7 tokens in, 5 out (5 of them estimated), $0.0000");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! the response into [`Delta`]s and one [`Reply`]. It opens no connection, waits for nothing and
 //! holds no secret.
 
+use journeyman_protocol::Usage;
 use serde_json::Value;
 
 use crate::sse::SseEvent;
@@ -51,6 +52,9 @@ pub(crate) trait Decoder: Send {
 
     /// Returns true if the protocol's own end was received. A response that ends before is broken.
     fn is_complete(&self) -> bool;
+
+    /// Returns the usage that the provider has reported so far.
+    fn usage(&self) -> Usage;
 
     /// Returns the complete reply; called once, at the end of a complete response.
     fn finish(&mut self) -> Result<Reply, ModelError>;

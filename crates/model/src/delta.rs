@@ -58,6 +58,8 @@ pub enum Delta {
         /// The failure, for people.
         reason: String,
     },
+    /// The tokens that the provider has reported of a reply that fails. The error comes next.
+    Usage(Usage),
     /// The complete reply.
     Done(Box<Reply>),
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
+use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde::de::IgnoredAny;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +13,7 @@ use crate::client::HttpModel;
 use crate::codec::Decoder;
 use crate::sse::{SseEvent, SseParser};
 use crate::transport::{AttemptError, Body, HttpRequest, HttpResponse, next_wait, requested_wait, shown_url};
-use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest};
+use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
 
 /// How long to wait for the end of the connection after the reply is complete. The end is nearly
 /// always in the packet that ends the reply. Waiting for it lets the connection be reused, and some
@@ -36,6 +37,8 @@ struct Exchange<'a> {
     /// Deltas that are ready to be returned.
     ready: VecDeque<Delta>,
     state: ExchangeState,
+    /// The error that ends the stream, once the usage before it has been returned.
+    failure: Option<ModelError>,
 }
 
 enum ExchangeState {
@@ -66,6 +69,7 @@ impl<'a> Exchange<'a> {
             encoded: None,
             ready: VecDeque::new(),
             state: ExchangeState::Send,
+            failure: None,
         }
     }
 
@@ -74,13 +78,13 @@ impl<'a> Exchange<'a> {
         loop {
             let ended = matches!(self.state, ExchangeState::Ended);
             if !ended && self.cancel.is_cancelled() {
-                return Some(Err(self.end(ModelError::Cancelled)));
+                return Some(self.end(ModelError::Cancelled));
             }
             if let Some(delta) = self.ready.pop_front() {
                 return Some(Ok(delta));
             }
             if ended {
-                return None;
+                return self.failure.take().map(Err);
             }
             let cancel = self.cancel.clone();
             let result = tokio::select! {
@@ -91,16 +95,25 @@ impl<'a> Exchange<'a> {
             if let Err(failure) = result
                 && let Some(error) = self.retry_or_fail(failure).await
             {
-                return Some(Err(self.end(error)));
+                return Some(self.end(error));
             }
         }
     }
 
-    fn end(&mut self, error: ModelError) -> ModelError {
+    /// Ends the stream, and returns its last item but one if the provider has reported usage, else
+    /// the error.
+    fn end(&mut self, error: ModelError) -> Result<Delta, ModelError> {
         self.ready.clear();
         // Dropping the response closes its connection.
-        self.state = ExchangeState::Ended;
-        error
+        let usage = match std::mem::replace(&mut self.state, ExchangeState::Ended) {
+            ExchangeState::Read(response) => response.decoder.usage(),
+            _ => Usage::default(),
+        };
+        if usage == Usage::default() {
+            return Err(error);
+        }
+        self.failure = Some(error);
+        Ok(Delta::Usage(usage))
     }
 
     async fn step(&mut self) -> Result<(), AttemptError> {
@@ -115,6 +128,9 @@ impl<'a> Exchange<'a> {
             ExchangeState::Read(answer) => {
                 let whole = answer.advance(&mut self.ready).await?;
                 if whole {
+                    if let Some(Delta::Done(reply)) = self.ready.back_mut() {
+                        mark_limited(reply, self.request.max_output);
+                    }
                     self.state = ExchangeState::Ended;
                 }
                 Ok(())
@@ -258,6 +274,14 @@ impl Model for HttpModel {
             |mut exchange| async move { exchange.next().await.map(|item| (item, exchange)) },
         )
         .boxed()
+    }
+}
+
+/// Corrects the stop reason of a reply that fills the output limit: some servers report a plain
+/// end.
+fn mark_limited(reply: &mut Reply, max_output: Option<Tokens>) {
+    if reply.stop == StopReason::EndTurn && max_output.is_some_and(|limit| reply.usage.output >= limit) {
+        reply.stop = StopReason::MaxTokens;
     }
 }
 

@@ -205,6 +205,7 @@ mod tests {
             cache_write: Tokens(2_000_000),
             output: Tokens(100_000),
             thinking: Tokens(90_000),
+            ..Usage::default()
         };
         assert!((price.cost(&usage) - (3.0 + 3.0 + 7.5 + 1.5)).abs() < 1e-9);
         assert_eq!(price.cost(&Usage::default()), 0.0);

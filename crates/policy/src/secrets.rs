@@ -32,6 +32,9 @@ pub const MIN_CHARACTERS: usize = 8;
 /// line by line.
 const MIN_LINE_CHARACTERS: usize = 16;
 
+/// Minimum length of the beginning of a configured value that is kept out of a text.
+const MIN_BEGINNING_BYTES: usize = 4;
+
 /// Finds secrets and replaces them. Creating a redactor is cheap: its search automaton is built at
 /// the first text.
 pub struct Redactor {
@@ -104,6 +107,18 @@ impl Redactor {
         }
         redacted.push_str(text.get(done..).unwrap_or_default());
         Cow::Owned(redacted)
+    }
+
+    /// Returns the number of bytes at the end of a text that may be the beginning of a configured
+    /// value: what to leave out of a text that was cut off. Fewer than [`MIN_BEGINNING_BYTES`] tell
+    /// nothing.
+    #[must_use]
+    pub fn unfinished_bytes(&self, text: &str) -> usize {
+        let beginnings = |value: &str| {
+            let ends = (MIN_BEGINNING_BYTES..value.len()).rev();
+            ends.into_iter().find(|end| value.get(..*end).is_some_and(|beginning| text.ends_with(beginning)))
+        };
+        self.values.iter().filter_map(|value| beginnings(value)).max().unwrap_or(0)
     }
 
     /// Returns the positions of the secrets in a text, in order and without overlaps, for searching

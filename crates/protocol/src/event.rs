@@ -281,7 +281,7 @@ pub enum Event {
         /// The reason for the retry.
         reason: String,
     },
-    /// The model's message is complete.
+    /// The model's message is complete or was cut off, as `stop` says.
     TurnFinished {
         /// The turn's number in the run, 1-based.
         turn: u32,

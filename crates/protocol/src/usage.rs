@@ -14,6 +14,14 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Tokens(pub u64);
 
+impl Tokens {
+    /// Returns true if the number is 0.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+}
+
 impl Add for Tokens {
     type Output = Self;
 
@@ -60,6 +68,10 @@ pub struct Usage {
     pub output: Tokens,
     /// Thinking tokens within `output`, if the provider reports them.
     pub thinking: Tokens,
+    /// Tokens within `input` and `output` that are estimated from the text, because the reply was
+    /// cut off before the provider reported its usage.
+    #[serde(skip_serializing_if = "Tokens::is_zero")]
+    pub estimated: Tokens,
 }
 
 impl Usage {
@@ -77,6 +89,7 @@ impl AddAssign for Usage {
         self.cache_write += other.cache_write;
         self.output += other.output;
         self.thinking += other.thinking;
+        self.estimated += other.estimated;
     }
 }
 
@@ -96,6 +109,20 @@ pub enum StopReason {
     Refusal,
     /// The provider paused a long turn, which continues when it is sent back.
     Paused,
+    /// The session cut the reply off: a person stopped the run, or its time ran out.
+    Cancelled,
+    /// The provider or the connection failed in the middle of the reply.
+    Error,
+    /// The session cut the reply off, because it repeated the same text again and again.
+    Repetition,
     /// A reason that this version does not know, in the provider's word.
     Other(String),
+}
+
+impl StopReason {
+    /// Returns true if the message was cut off before its end.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self, Self::MaxTokens | Self::Cancelled | Self::Error | Self::Repetition)
+    }
 }

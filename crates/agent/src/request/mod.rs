@@ -4,6 +4,8 @@
 pub(crate) mod apply_edit;
 pub(crate) mod builder;
 pub(crate) mod lookup;
+pub(crate) mod partial;
 pub(crate) mod reply;
 pub(crate) mod stream;
 pub(crate) mod text_protocol;
+pub(crate) mod usage_estimate;

@@ -1,63 +1,200 @@
 //! The streamed reply: emits its pieces as they arrive, and returns the whole at the end.
 
-use futures_util::StreamExt as _;
-use journeyman_model::{Delta, Model, ModelError, ModelRequest, Reply};
-use journeyman_protocol::Event;
+use futures_util::{FutureExt as _, StreamExt as _};
+use journeyman_model::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
+use journeyman_protocol::{Event, Message, StopReason, Usage};
 use tokio_util::sync::CancellationToken;
 
+use super::partial::PartialReply;
+use super::usage_estimate::estimate_usage;
 use crate::AgentError;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
 use crate::transcript::stream_redactor::{RedactedKind, ReplyRedactor};
 
+/// The end of a streamed reply.
+pub(crate) enum StreamEnd {
+    /// The reply is complete.
+    Complete(Reply),
+    /// The reply was cut off after a part of it had arrived.
+    CutOff(CutOffReply),
+}
+
+/// A reply that was cut off.
+pub(crate) struct CutOffReply {
+    /// The texts that had arrived, without calls.
+    pub(crate) message: Message,
+    /// The reason in the log.
+    pub(crate) stop: StopReason,
+    /// The usage, estimated where the provider hadn't reported it.
+    pub(crate) usage: Usage,
+    /// The error that ends the exchange; `None` for a reply that went in circles.
+    pub(crate) error: Option<AgentError>,
+}
+
+/// The reason for which a stream ends without a reply.
+enum StreamBreak {
+    Failed(AgentError),
+    Repetition,
+}
+
+impl<E: Into<AgentError>> From<E> for StreamBreak {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
 /// Sends a request and emits the reply while it is streamed. Meanwhile the tree is recorded and the
 /// index reads ahead.
+///
+/// # Errors
+/// The error of a reply of which nothing had arrived.
 pub(crate) async fn stream_reply(
     cx: &mut Context,
     checkpoints: &mut Checkpoints,
     model: &dyn Model,
     request: &ModelRequest,
     stop: &CancellationToken,
-) -> Result<Reply, AgentError> {
-    let mut deltas = model.stream(request, stop.clone());
-    let mut pieces = ReplyRedactor::default();
-    let cancelled = stop.cancelled();
-    tokio::pin!(cancelled);
-    loop {
-        // A model may ignore its cancellation token while it waits. Dropping the stream ends it.
-        let delta = tokio::select! {
-            biased;
-            () = &mut cancelled => return Err(ModelError::Cancelled.into()),
-            delta = deltas.next() => delta,
-        };
-        let Some(delta) = delta else { break };
-        // Records the tree while the model works on the request.
-        checkpoints.start_recording(cx);
-        cx.index.refresh_early();
-        match delta? {
-            Delta::Done(reply) => {
-                for event in pieces.end_all() {
-                    cx.transcript.emit(event);
-                }
-                return Ok(*reply);
-            }
-            Delta::Restart { attempt, of, wait_ms, reason } => {
-                pieces = ReplyRedactor::default();
-                cx.transcript.emit(Event::Retry { attempt, of, wait_ms, reason });
-                cx.transcript.flush().await?;
-            }
-            Delta::Text { block, text } => emit_all(cx, pieces.push(block, RedactedKind::Text, &text)),
-            Delta::Thinking { block, text } => {
-                emit_all(cx, pieces.push(block, RedactedKind::Thinking, &text))
-            }
-            Delta::BlockEnd { block } => emit_all(cx, pieces.end(block)),
-            Delta::CallStart { block, name, .. } => {
-                cx.transcript.emit(Event::CallDelta { block, tool: name })
-            }
-            Delta::MessageStart | Delta::CallArguments { .. } => {}
+) -> Result<StreamEnd, AgentError> {
+    let cancel = stop.child_token();
+    let mut stream = ReplyStream::new(model.stream(request, cancel.clone()));
+    let broken = match stream.read(cx, checkpoints, &cancel).await {
+        Ok(reply) => return Ok(StreamEnd::Complete(reply)),
+        Err(broken) => broken,
+    };
+    let (stop, error) = match broken {
+        StreamBreak::Repetition => (StopReason::Repetition, None),
+        StreamBreak::Failed(error @ AgentError::Model(ModelError::Cancelled)) => {
+            (StopReason::Cancelled, Some(error))
+        }
+        // The request is sent again without tools.
+        StreamBreak::Failed(error @ AgentError::Model(ModelError::ToolsUnsupported { .. })) => {
+            return Err(error);
+        }
+        StreamBreak::Failed(error) => (StopReason::Error, Some(error)),
+    };
+    emit_all(cx, stream.shown.cut_off());
+    let partial = stream.void.filter(|_| stream.partial.is_empty()).unwrap_or(stream.partial);
+    match error {
+        Some(error) if !partial.has_begun() => Err(error),
+        error => {
+            let message = partial.into_message(&cx.redactor);
+            let usage = estimate_usage(stream.usage, request, &message);
+            Ok(StreamEnd::CutOff(CutOffReply { message, stop, usage, error }))
         }
     }
-    Err(ModelError::Protocol("the stream ended without a reply".to_owned()).into())
+}
+
+/// A stream and the part of its reply that has arrived.
+struct ReplyStream<'a> {
+    deltas: DeltaStream<'a>,
+    shown: ReplyRedactor,
+    partial: PartialReply,
+    /// The part of an attempt that broke, until the next attempt has a text.
+    void: Option<PartialReply>,
+    /// The usage that the provider reported of a reply that broke.
+    usage: Usage,
+}
+
+impl<'a> ReplyStream<'a> {
+    fn new(deltas: DeltaStream<'a>) -> Self {
+        Self {
+            deltas,
+            shown: ReplyRedactor::default(),
+            partial: PartialReply::default(),
+            void: None,
+            usage: Usage::default(),
+        }
+    }
+
+    /// Reads the stream to its end.
+    async fn read(
+        &mut self,
+        cx: &mut Context,
+        checkpoints: &mut Checkpoints,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, StreamBreak> {
+        loop {
+            // A model may ignore its cancellation token while it waits. Dropping the stream ends
+            // it.
+            let delta = tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    self.take_usage();
+                    return Err(ModelError::Cancelled.into());
+                }
+                delta = self.deltas.next() => delta,
+            };
+            let Some(delta) = delta else { break };
+            // Records the tree while the model works on the request.
+            checkpoints.start_recording(cx);
+            cx.index.refresh_early();
+            match delta? {
+                Delta::Done(reply) => {
+                    emit_all(cx, self.shown.end_all());
+                    return Ok(*reply);
+                }
+                Delta::Restart { attempt, of, wait_ms, reason } => {
+                    self.restart();
+                    cx.transcript.emit(Event::Retry { attempt, of, wait_ms, reason });
+                    cx.transcript.flush().await?;
+                }
+                Delta::Text { block, text } => self.push(cx, block, RedactedKind::Text, &text, cancel)?,
+                Delta::Thinking { block, text } => {
+                    self.push(cx, block, RedactedKind::Thinking, &text, cancel)?
+                }
+                Delta::BlockEnd { block } => {
+                    self.partial.end(block);
+                    emit_all(cx, self.shown.end(block));
+                }
+                Delta::CallStart { block, name, .. } => {
+                    self.partial.begin();
+                    cx.transcript.emit(Event::CallDelta { block, tool: name })
+                }
+                Delta::MessageStart => self.partial.begin(),
+                Delta::CallArguments { .. } => {}
+                Delta::Usage(usage) => self.usage = usage,
+            }
+        }
+        Err(ModelError::Protocol("the stream ended without a reply".to_owned()).into())
+    }
+
+    /// Shows and keeps a piece of a text, and ends a reply that goes in circles.
+    fn push(
+        &mut self,
+        cx: &Context,
+        block: u32,
+        kind: RedactedKind,
+        text: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(), StreamBreak> {
+        self.partial.begin();
+        emit_all(cx, self.shown.push(block, kind, text));
+        if !self.partial.push(block, kind, text, cx.settings.loop_guard) {
+            return Ok(());
+        }
+        cancel.cancel();
+        self.take_usage();
+        Err(StreamBreak::Repetition)
+    }
+
+    /// Forgets an attempt that broke.
+    fn restart(&mut self) {
+        self.shown = ReplyRedactor::default();
+        self.usage = Usage::default();
+        let broken = std::mem::take(&mut self.partial);
+        if !broken.is_empty() {
+            self.void = Some(broken);
+        }
+    }
+
+    /// Takes the usage that the provider has reported of a reply that was cancelled.
+    fn take_usage(&mut self) {
+        // A model that ignores its cancellation token isn't waited for.
+        if let Some(Some(Ok(Delta::Usage(usage)))) = self.deltas.next().now_or_never() {
+            self.usage = usage;
+        }
+    }
 }
 
 fn emit_all(cx: &Context, events: impl IntoIterator<Item = Event>) {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use journeyman_model::{ModelError, Reply};
-use journeyman_protocol::{Event, RunOutcome, StopReason, ToolUse, TurnPhase};
+use journeyman_protocol::{
+    Block, Event, Message, ReminderCategory, RunOutcome, StopReason, Tokens, ToolUse, TurnPhase, Usage,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
@@ -15,11 +17,14 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::request::builder::RequestBuilder;
 use crate::request::reply::{calls_of, thinking_of};
-use crate::request::stream::stream_reply;
+use crate::request::stream::{CutOffReply, StreamEnd, stream_reply};
 use crate::transcript::record::Record;
 
 /// Maximum consecutive replies that the output limit may cut off before the run ends.
 const MAX_CUT_OFF_REPLIES: u32 = 3;
+/// Number of consecutive replies that repeat themselves after which the run ends: the model is told
+/// once.
+const MAX_REPETITIVE_REPLIES: u32 = 2;
 /// Maximum bytes of a reply, as logged: about a million tokens. The store takes entries of up to 16
 /// MiB, and in the text protocol an entry has the reply's calls as well.
 const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
@@ -40,6 +45,10 @@ pub(super) enum ExchangeEnd {
 pub(crate) struct ReplyProgress {
     /// Number of consecutive replies that the output limit cut off.
     cut_off: u32,
+    /// Output tokens of the last reply that the output limit cut off.
+    cut_off_tokens: Tokens,
+    /// Number of consecutive replies that repeated themselves.
+    repetitive: u32,
     /// The text of the model's last reply that had any.
     last_text: String,
 }
@@ -55,15 +64,17 @@ impl ReplyProgress {
         self.last_text = last_text;
     }
 
-    fn observe_reply(&mut self, stop: &StopReason, text: Option<String>) {
+    fn observe_reply(&mut self, stop: &StopReason, usage: &Usage, text: Option<String>) {
         self.cut_off = if *stop == StopReason::MaxTokens { self.cut_off + 1 } else { 0 };
+        self.cut_off_tokens = usage.output;
+        self.repetitive = if *stop == StopReason::Repetition { self.repetitive + 1 } else { 0 };
         if let Some(text) = text {
             self.last_text = text;
         }
     }
 
     /// Returns true if the model has more to say although it made no call. Tells the model to
-    /// continue if the output limit cut off its reply.
+    /// continue if its reply was cut off.
     pub(super) fn continue_reply(&self, cx: &mut Context) -> bool {
         match cx.transcript.state().stop {
             Some(StopReason::Paused) => true,
@@ -72,14 +83,37 @@ impl ReplyProgress {
                 cx.transcript.add_user_text(text);
                 true
             }
+            Some(StopReason::Repetition) if self.repetitive < MAX_REPETITIVE_REPLIES => {
+                let text = "Your last reply repeated the same text again and again, so it was stopped. Go on with the \
+                            task without repeating yourself: take the next step, or say in one sentence what is \
+                            in the way.";
+                cx.transcript.remind_model(ReminderCategory::Progress, text.to_owned());
+                true
+            }
+            // The process ended before it could end the task.
+            Some(StopReason::Cancelled | StopReason::Error) => {
+                cx.transcript
+                    .add_user_text("Your reply was cut off before its end. Go on from where it stopped.");
+                true
+            }
             _ => false,
         }
     }
 
-    /// Returns the task's end if the output limit cut off too many replies.
+    /// Returns the task's end if too many replies were cut off.
     pub(super) fn end_cut_off(&self) -> Option<TaskEnd> {
-        let why = "the model's replies were cut off by its output limit again and again";
-        (self.cut_off >= MAX_CUT_OFF_REPLIES).then(|| TaskEnd::new(RunOutcome::Limit, why))
+        if self.repetitive >= MAX_REPETITIVE_REPLIES {
+            let why = "the model's replies repeated the same text again and again, also after a reminder; another \
+                       model may do better";
+            return Some(TaskEnd::new(RunOutcome::Limit, why));
+        }
+        (self.cut_off >= MAX_CUT_OFF_REPLIES).then(|| {
+            let why = format!(
+                "the reply was cut off at the output limit ({} tokens), {} times in a row",
+                self.cut_off_tokens, self.cut_off
+            );
+            TaskEnd::new(RunOutcome::Limit, why)
+        })
     }
 }
 
@@ -96,8 +130,13 @@ pub(super) struct Exchange<'a> {
 impl Exchange<'_> {
     /// Sends one request, and records the reply.
     pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<ExchangeEnd, AgentError> {
-        match self.request_reply(stop).await {
-            Ok(reply) => self.record_reply(&reply).await.map(|()| ExchangeEnd::Replied),
+        let ended = match self.request_reply(stop).await {
+            Ok(StreamEnd::Complete(reply)) => self.record_complete(reply).await,
+            Ok(StreamEnd::CutOff(reply)) => self.record_cut_off(reply).await,
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(()) => Ok(ExchangeEnd::Replied),
             Err(AgentError::Model(ModelError::Cancelled)) => Ok(ExchangeEnd::Interrupted),
             // A hook that was interrupted by the user didn't deny the request.
             Err(AgentError::HookDenied { .. }) if stop.is_cancelled() => Ok(ExchangeEnd::Interrupted),
@@ -115,7 +154,7 @@ impl Exchange<'_> {
     }
 
     /// Sends one model request and streams the reply to subscribers.
-    async fn request_reply(&mut self, stop: &CancellationToken) -> Result<Reply, AgentError> {
+    async fn request_reply(&mut self, stop: &CancellationToken) -> Result<StreamEnd, AgentError> {
         self.cx.transcript.set_phase(TurnPhase::PreModel);
         self.requests.rewrite_calls_as_text(self.cx);
         self.cx.transcript.begin_turn();
@@ -137,9 +176,9 @@ impl Exchange<'_> {
         reply
     }
 
-    /// Records a complete reply and its usage.
-    async fn record_reply(&mut self, reply: &Reply) -> Result<(), AgentError> {
-        let mut message = reply.message.clone();
+    /// Records a complete reply.
+    async fn record_complete(&mut self, reply: Reply) -> Result<(), AgentError> {
+        let Reply { mut message, stop, usage, .. } = reply;
         let (hooks, cx, review) = self.split_for_hooks();
         hooks.post_model(cx, review, &mut message).await;
         let bytes = serde_json::to_vec(&message).map_or(0, |bytes| bytes.len());
@@ -147,39 +186,66 @@ impl Exchange<'_> {
             let why = format!("the reply has {bytes} bytes; no model's output limit allows that");
             return Err(ModelError::Protocol(why).into());
         }
-        let text = message.text();
-        let mut counters = self.cx.transcript.state().counters;
-        counters.usage += reply.usage;
-        self.cx.transcript.record(Record::Counters(counters));
-        let shown = (!text.trim().is_empty()).then(|| self.cx.redactor.redact(&text).into_owned());
-        self.replies.observe_reply(&reply.stop, shown);
         let tool_calling = self.requests.tool_calling();
+        let text = message.text();
         let calls = calls_of(self.cx.transcript.state(), tool_calling, &mut message, &text);
-        let thinking = thinking_of(&message);
-        // Empty replies are recorded too, for their stop reason. They don't become messages,
-        // because no provider takes them.
-        let stop = Some(reply.stop.clone());
-        self.cx.transcript.record(Record::Message { message, taken: Vec::new(), stop, calls });
-        let (turn, usage) = (counters.turns, reply.usage);
-        let stop = reply.stop.clone();
-        self.cx.transcript.emit(Event::TurnFinished { turn, stop, usage, text, thinking });
-        self.cx.transcript.emit(Event::TokenUsage { turn, usage });
-        self.record_cost(reply);
+        self.record_message(message, (stop, usage), text, calls);
         self.announce_calls();
-        let (hooks, cx, review) = self.split_for_hooks();
-        hooks.post_append(cx, review).await;
+        self.run_append_hooks().await;
         Ok(())
     }
 
+    /// Records the part of a reply that arrived before the reply was cut off. Returns the error
+    /// that cut the reply off.
+    async fn record_cut_off(&mut self, reply: CutOffReply) -> Result<(), AgentError> {
+        let CutOffReply { mut message, stop, usage, error } = reply;
+        let (hooks, cx, review) = self.split_for_hooks();
+        hooks.post_model(cx, review, &mut message).await;
+        message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
+        let text = message.text();
+        self.record_message(message, (stop, usage), text, Vec::new());
+        self.run_append_hooks().await;
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Records a message of the model and its usage.
+    fn record_message(
+        &mut self,
+        message: Message,
+        (stop, usage): (StopReason, Usage),
+        text: String,
+        calls: Vec<ToolUse>,
+    ) {
+        let mut counters = self.cx.transcript.state().counters;
+        counters.usage += usage;
+        self.cx.transcript.record(Record::Counters(counters));
+        let shown = (!text.trim().is_empty()).then(|| self.cx.redactor.redact(&text).into_owned());
+        self.replies.observe_reply(&stop, &usage, shown);
+        let thinking = thinking_of(&message);
+        // Empty replies are recorded too, for their stop reason. They don't become messages,
+        // because no provider takes them.
+        let reason = Some(stop.clone());
+        self.cx.transcript.record(Record::Message { message, taken: Vec::new(), stop: reason, calls });
+        let turn = counters.turns;
+        self.cx.transcript.emit(Event::TurnFinished { turn, stop, usage, text, thinking });
+        self.cx.transcript.emit(Event::TokenUsage { turn, usage });
+        self.record_cost(&usage);
+    }
+
+    async fn run_append_hooks(&mut self) {
+        let (hooks, cx, review) = self.split_for_hooks();
+        hooks.post_append(cx, review).await;
+    }
+
     /// Adds the reply's cost to the shared budget, and reports the cost of the task.
-    fn record_cost(&mut self, reply: &Reply) {
-        let usage = self.cx.transcript.state().counters.usage;
+    fn record_cost(&mut self, usage: &Usage) {
+        let total = self.cx.transcript.state().counters.usage;
         let price = self.cx.settings.price.as_ref();
-        let usd = price.map(|price| price.cost(&usage));
+        let usd = price.map(|price| price.cost(&total));
         if let (Some(shared_budget), Some(price)) = (&self.cx.settings.shared_budget, price) {
-            shared_budget.add_usd(price.cost(&reply.usage));
+            shared_budget.add_usd(price.cost(usage));
         }
-        self.cx.transcript.emit(Event::Cost { usage, usd });
+        self.cx.transcript.emit(Event::Cost { usage: total, usd });
     }
 
     /// Emits the start of each call of the reply.

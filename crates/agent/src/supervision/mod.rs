@@ -1,6 +1,7 @@
 //! Supervision between steps: stalls, todos, schedules and external changes.
 
 mod external_changes;
+pub(crate) mod repetition;
 pub mod schedule;
 pub mod stall;
 pub mod todos;

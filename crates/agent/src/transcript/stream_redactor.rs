@@ -89,6 +89,13 @@ impl ReplyRedactor {
         rest.into_iter().chain([end]).collect()
     }
 
+    /// Ends all blocks of a reply that was cut off, and returns their events. The text held back is
+    /// not shown, because it may be half a secret.
+    pub(crate) fn cut_off(&mut self) -> Vec<Event> {
+        self.blocks.values_mut().for_each(|piece| drop(piece.held.take_rest()));
+        self.end_all()
+    }
+
     /// Ends all blocks, and returns their events.
     pub(crate) fn end_all(&mut self) -> Vec<Event> {
         let blocks: Vec<u32> = self.blocks.keys().copied().collect();

@@ -18,6 +18,7 @@ mod checkpoints;
 mod commit;
 mod concurrent;
 mod config;
+mod cut_off;
 mod damage;
 mod demo;
 mod ending;

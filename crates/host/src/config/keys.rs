@@ -218,7 +218,7 @@ pub const KEYS: &[Key] = &[
         KeyKind::Switch,
         ProjectMay::Nothing,
         Some("JM_LOOP_GUARD"),
-        "true to warn a run that makes no progress twice and then stop it",
+        "true to stop a reply that repeats itself, and to warn a run that makes no progress twice and then stop it",
     ),
     key(
         "index.vectors",

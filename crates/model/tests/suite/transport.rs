@@ -8,10 +8,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 use journeyman_model::{
-    Deadline, Delta, Endpoint, HttpRequest, HttpResponse, Model as _, ModelError, Transport, Wire, connect,
-    connect_with,
+    Deadline, Delta, Endpoint, HttpRequest, HttpResponse, Model, ModelError, ModelRequest, Transport, Wire,
+    connect, connect_with,
 };
-use journeyman_protocol::{StopReason, Tokens};
+use journeyman_protocol::{StopReason, Tokens, Usage};
 use loopback::{
     Act, FIRST, KEY, REST, Server, answer, chunk, drain, end, error_body, failure, hello, reply, request,
     stream_head,
@@ -204,6 +204,63 @@ async fn an_answer_without_end_is_an_error() {
         error.unwrap().to_string(),
         "not what the protocol allows: http://model.test/v1/chat/completions answers without an end"
     );
+}
+
+/// A server that sends this and then nothing more, or ends the connection.
+struct Says {
+    text: String,
+    hangs: bool,
+}
+
+impl Transport for Says {
+    fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>> {
+        let said = stream::iter([Ok(bytes::Bytes::from(self.text.clone()))]);
+        let body = if self.hangs { said.chain(stream::pending()).boxed() } else { said.boxed() };
+        Box::pin(async move { Ok(HttpResponse { status: 200, headers: Vec::new(), body }) })
+    }
+}
+
+fn model_that_says(wire: Wire, text: &str, hangs: bool) -> impl Model + use<> {
+    let mut endpoint = Endpoint::new("test", wire, "http://model.test");
+    endpoint.retry.max_attempts = 1;
+    connect_with(endpoint, "tiny", Arc::new(Says { text: text.to_owned(), hangs })).unwrap()
+}
+
+#[tokio::test]
+async fn the_usage_of_a_reply_that_fails_comes_before_the_error() {
+    let start = concat!(
+        "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n",
+        "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+        "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"I see\"}}\n\n",
+    );
+    let usage = Usage { input: Tokens(25), output: Tokens(1), ..Usage::default() };
+    let (mut deltas, error) = drain(&model_that_says(Wire::Anthropic, start, false)).await;
+    assert_eq!(deltas.pop(), Some(Delta::Usage(usage)));
+    assert!(matches!(error, Some(ModelError::EndedEarly { .. })), "{error:?}");
+
+    let model = model_that_says(Wire::Anthropic, start, true);
+    let (request, cancel) = (request(), CancellationToken::new());
+    let mut stream = model.stream(&request, cancel.clone());
+    while !matches!(stream.next().await, Some(Ok(Delta::Text { .. }))) {}
+    cancel.cancel();
+    assert_eq!(stream.next().await, Some(Ok(Delta::Usage(usage))));
+    assert_eq!(stream.next().await, Some(Err(ModelError::Cancelled)));
+    assert_eq!(stream.next().await, None);
+}
+
+/// Some servers say that a reply ended by itself when it reached the limit.
+#[tokio::test]
+async fn a_reply_that_fills_the_output_limit_was_cut_off() {
+    for (limit, stop) in
+        [(Some(2), StopReason::MaxTokens), (Some(3), StopReason::EndTurn), (None, StopReason::EndTurn)]
+    {
+        let model = model_that_says(Wire::Chat, &[FIRST, REST].concat(), false);
+        let request = ModelRequest { max_output: limit.map(Tokens), ..request() };
+        let (deltas, error) = loopback::drain_request(&model, &request, CancellationToken::new()).await;
+        assert_eq!(error, None);
+        let Some(Delta::Done(reply)) = deltas.last() else { panic!("{deltas:?}") };
+        assert_eq!(reply.stop, stop, "{limit:?}");
+    }
 }
 
 #[tokio::test]

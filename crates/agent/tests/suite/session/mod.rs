@@ -4,6 +4,7 @@ mod approvals;
 mod calls;
 mod conformance;
 mod copies;
+mod cut_off;
 mod events;
 mod forks;
 mod guard;
@@ -42,6 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
         conformance::pool::CASES,
         conformance::queue::CASES,
         copies::CASES,
+        cut_off::CASES,
         events::CASES,
         forks::CASES,
         guard::CASES,

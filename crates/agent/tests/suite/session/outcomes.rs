@@ -169,7 +169,7 @@ fn cut_short() -> Vec<Row> {
             end: (
                 RunOutcome::Limit,
                 5,
-                "the model's replies were cut off by its output limit again and again",
+                "the reply was cut off at the output limit (10 tokens), 3 times in a row",
             ),
             text: "three",
             changes: &[],
@@ -240,11 +240,8 @@ fn errors() -> Vec<Row> {
             counts: (2, 0, 1),
         },
         Row {
-            name: "an error in mid-reply",
-            steps: vec![
-                fails(ModelError::Overloaded { message: "later".to_owned() })
-                    .after(vec![model::piece("I was ab"), model::piece("out to")]),
-            ],
+            name: "an error before the reply",
+            steps: vec![fails(ModelError::Overloaded { message: "later".to_owned() })],
             settings: auto(),
             end: (RunOutcome::Error, 1, "the provider is overloaded: later"),
             text: "",

@@ -28,6 +28,8 @@ pub enum Step {
     Refuse(u16, Vec<(&'static str, &'static str)>, String),
     /// Breaks the connection off in the middle of the answer.
     Cut(Reply),
+    /// Begins the answer, and says nothing more until the client goes away.
+    Begin(Reply),
     /// Takes the request and says nothing until the client goes away.
     Stall,
 }
@@ -201,10 +203,15 @@ fn serve(mut socket: TcpStream, wire: Wire, shared: &Shared) {
                 socket.shutdown(Shutdown::Both).ok();
                 return;
             }
+            Step::Begin(reply) => {
+                let events = wire.events(&reply, nth);
+                write_stream(&mut socket, &events[..events.len().div_ceil(2)], false).ok();
+                wait_for_end(&mut socket);
+                return;
+            }
             Step::Refuse(status, headers, body) => write_whole(&mut socket, status, &headers, &body),
             Step::Stall => {
-                let mut byte = [0];
-                while matches!(socket.read(&mut byte), Ok(1..)) {}
+                wait_for_end(&mut socket);
                 return;
             }
         };
@@ -212,6 +219,12 @@ fn serve(mut socket: TcpStream, wire: Wire, shared: &Shared) {
             return;
         }
     }
+}
+
+/// Waits until the client goes away.
+fn wait_for_end(socket: &mut TcpStream) {
+    let mut byte = [0];
+    while matches!(socket.read(&mut byte), Ok(1..)) {}
 }
 
 fn write_whole(

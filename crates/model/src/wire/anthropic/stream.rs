@@ -68,6 +68,10 @@ impl Decoder for AnthropicDecoder {
         self.ended || (self.stop.is_some() && self.assembly.all_closed())
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(&mut self) -> Result<Reply, ModelError> {
         let missing = || ModelError::Protocol("the answer ended without a stop reason".to_owned());
         if !self.is_complete() {

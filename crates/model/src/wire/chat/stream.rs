@@ -88,6 +88,10 @@ impl Decoder for ChatDecoder {
         self.stop.is_some()
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(&mut self) -> Result<Reply, ModelError> {
         let stop = self.stop.take();
         let stop =
@@ -388,5 +392,6 @@ fn read_usage(usage: &Value) -> Usage {
         cache_write: Tokens(written),
         output: Tokens(output),
         thinking: Tokens(thinking),
+        ..Usage::default()
     }
 }

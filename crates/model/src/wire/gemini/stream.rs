@@ -70,6 +70,10 @@ impl Decoder for GeminiDecoder {
         self.stop.is_some()
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(&mut self) -> Result<Reply, ModelError> {
         let stop = self.stop.take();
         let stop =
@@ -193,5 +197,6 @@ fn read_usage(usage: &Value) -> Usage {
         cache_write: Tokens(0),
         output: Tokens(count("candidatesTokenCount").saturating_add(thinking)),
         thinking: Tokens(thinking),
+        ..Usage::default()
     }
 }

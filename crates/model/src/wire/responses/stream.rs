@@ -87,6 +87,10 @@ impl Decoder for ResponsesDecoder {
         self.stop.is_some()
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(&mut self) -> Result<Reply, ModelError> {
         let stop = self.stop.take();
         let stop =
@@ -342,5 +346,6 @@ fn read_usage(usage: &Value) -> Usage {
         cache_write: Tokens(written),
         output: Tokens(count(&["output_tokens"])),
         thinking: Tokens(count(&["output_tokens_details", "reasoning_tokens"])),
+        ..Usage::default()
     }
 }

@@ -149,6 +149,7 @@ fn usage(input: u64, cache_read: u64, cache_write: u64, output: u64, thinking: u
         cache_write: Tokens(cache_write),
         output: Tokens(output),
         thinking: Tokens(thinking),
+        ..Usage::default()
     }
 }
 

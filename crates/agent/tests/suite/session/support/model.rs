@@ -17,6 +17,7 @@ pub(crate) const USAGE: Usage = Usage {
     cache_write: Tokens(0),
     output: Tokens(10),
     thinking: Tokens(0),
+    estimated: Tokens(0),
 };
 
 /// One request's answer: some deltas, then an end.
