@@ -39,14 +39,11 @@ use std::rc::Rc;
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
-use lookup::PathLookup;
+use lookup::{MAX_IMPORTED_FILES, PathLookup};
 use path::{folder_and_ancestors, join_path};
 pub(super) use path::{last, parent};
 pub use path_set::{PathSet, Paths, PlaceKey, keys_changed_by};
 pub use settings::Settings;
-
-/// Maximum files of one import: listing a larger package doesn't help anybody.
-const MAX_IMPORTED_FILES: usize = 200;
 
 /// The meaning of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

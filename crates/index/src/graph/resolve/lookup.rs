@@ -2,10 +2,11 @@
 
 use hashbrown::HashSet;
 
-use super::MAX_IMPORTED_FILES;
 use super::path::{MAX_PATH_BYTES, join_path, last, parent};
 use super::path_set::{Paths, PlaceKey};
 
+/// Maximum files of one import: listing a larger package doesn't help anybody.
+pub(super) const MAX_IMPORTED_FILES: usize = 200;
 /// Maximum places in which one file's imports are looked up. Only hostile input needs more.
 const MAX_LOOKUPS: usize = 200_000;
 
