@@ -13,7 +13,7 @@ use journeyman_terminal::StyledLine;
 use tokio::sync::mpsc;
 
 use crate::color::{self, Paint};
-use crate::{output, prompt};
+use crate::prompt;
 
 /// The open requests, and the keyboard that answers them.
 pub(crate) struct Approvals {
@@ -51,7 +51,7 @@ impl Approvals {
                 }
             }
             let line = self.keyboard.next_line().await;
-            output::stderr_screen().note_line_end();
+            journeyman_terminal::stderr_screen().note_line_end();
             let Ok(line) = line else {
                 break ApprovalReply::from(PermissionAnswer::Deny {
                     note: Some("the terminal could not be read".to_owned()),
@@ -89,7 +89,7 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
         Err(refusal) => return Some(refusal),
     };
     prompt::drop_typed_lines();
-    output::stderr_screen().end_line();
+    journeyman_terminal::stderr_screen().end_line();
     errln!();
     if request.is_edit() {
         let path = request.input.get("path").and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -122,7 +122,7 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
 
 /// Writes lines of a diff, which the terminal breaks.
 fn write_diff(lines: &[StyledLine]) {
-    let mut screen = output::stderr_screen();
+    let mut screen = journeyman_terminal::stderr_screen();
     for line in lines {
         screen.write_unwrapped(line);
     }

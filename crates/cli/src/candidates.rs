@@ -9,6 +9,7 @@ use journeyman_host::candidates::{
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
+use journeyman_host::report_text;
 use journeyman_host::sessions::{find_session, newest_with_candidates};
 use journeyman_host::state::StateDirs;
 use journeyman_host::{Context as _, HostError, SessionTemplate};
@@ -20,7 +21,7 @@ use crate::args::CandidatesArgs;
 use crate::display::{Display, OutputFormat};
 use crate::render::Renderer;
 use crate::runtime::{open_state, run_until_stopped};
-use crate::{color, output, prompt, summary};
+use crate::{color, output, prompt};
 
 /// Runs the candidates of a task, and offers the best.
 pub(crate) async fn run(
@@ -67,7 +68,7 @@ fn pick_candidate(
     if !has_kept || !display.is_interactive() {
         return Ok(None);
     }
-    err!("\n{}", summary::format_candidates(candidates, color::stderr()));
+    err!("\n{}", report_text::format_candidates(candidates, color::stderr()));
     let Some(choice) = CandidateChoice::new(candidates) else { return Ok(None) };
     let number = choice.proposed.number;
     let question = format!("Land candidate {number}? [y]es, [n]o, or another one's number: ");
@@ -130,7 +131,7 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
     }
     let title = printable(&session.title);
     outln!("{}", color::stdout().bold(&title));
-    output::write_stdout(&summary::format_candidates(&all, color::stdout()));
+    output::write_stdout(&report_text::format_candidates(&all, color::stdout()));
     if all.iter().any(|candidate| candidate.state == CopyState::Kept) {
         outln!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
@@ -151,6 +152,6 @@ pub(crate) async fn refuse_resume(
         "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
          finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
          all: jm discard --all {parent}",
-        summary::format_candidates(&all, color::stderr())
+        report_text::format_candidates(&all, color::stderr())
     )))
 }

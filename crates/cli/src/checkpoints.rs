@@ -3,6 +3,7 @@
 use journeyman_host::checkpoints::{Comparison, MAX_DIFF_BYTES, checkpoint_to_json};
 use journeyman_host::config::Environment;
 use journeyman_host::format::{format_binary_size, printable};
+use journeyman_host::report_text;
 use journeyman_host::state::{format_minute, project_root};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::FileChangeKind;
@@ -12,7 +13,6 @@ use crate::args::{CheckpointsArgs, DiffArgs};
 use crate::color::{self, Paint};
 use crate::output;
 use crate::runtime::open_state;
-use crate::summary;
 
 /// Columns of `+` and `-` for the file with the most changed lines.
 const MAX_BAR_COLUMNS: usize = 40;
@@ -86,7 +86,7 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Hos
         output::write_diff(&diff.text);
     }
     let changed = diff.files.iter().map(|file| &file.path);
-    err!("{}", summary::list_executed_files(changed, color::stderr()));
+    err!("{}", report_text::list_executed_files(changed, color::stderr()));
     for path in &diff.lost {
         errln!("{path}: a content of it isn't kept any more or is damaged, so that it is only named");
     }

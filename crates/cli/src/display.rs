@@ -3,13 +3,15 @@
 use std::io::IsTerminal as _;
 
 use journeyman_host::HostError;
+use journeyman_host::format::printable;
+use journeyman_host::report_text::{format_diffstat, format_report};
 use journeyman_protocol::{Envelope, RunReport};
+use journeyman_terminal::{has_one_reader, was_error_shown};
 
 use crate::args::RunOptions;
+use crate::color;
 use crate::output::{self, print_json_line};
 use crate::render::Renderer;
-use crate::summary;
-use crate::summary::Streamed;
 
 /// The form of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +51,8 @@ impl Display {
     pub(crate) fn print_report(self, report: &RunReport) -> Result<u8, HostError> {
         match self.output {
             OutputFormat::Text => {
-                let streamed = output::has_one_reader() && !self.is_quiet;
-                summary::print_report(report, if streamed { Streamed::Yes } else { Streamed::No });
+                let streamed = has_one_reader() && !self.is_quiet;
+                print_text_report(report, if streamed { Streamed::Yes } else { Streamed::No });
             }
             OutputFormat::Json => print_json_line(report)?,
             OutputFormat::StreamJson => {}
@@ -72,6 +74,32 @@ impl Display {
     pub(crate) fn stream_event(self, envelope: &Envelope) -> Result<(), HostError> {
         if self.output == OutputFormat::StreamJson { print_json_line(envelope) } else { Ok(()) }
     }
+}
+
+/// Tells if the model's words were streamed before the same reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Streamed {
+    Yes,
+    No,
+}
+
+/// Prints the result of a run: the model's words unless its reader has them, the diff, and what was
+/// run and with what result.
+pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
+    let paint = color::stdout();
+    let words = report.text.trim();
+    if streamed == Streamed::No && !words.is_empty() {
+        output::write_screen(|screen| screen.write_markdown(&printable(words)));
+        output::write_stdout("\n");
+    }
+    output::write_report(&format_diffstat(&report.diffstat, paint));
+    if !report.diff.is_empty() {
+        output::write_diff(&report.diff);
+        output::write_stdout("\n");
+    }
+    // An error that the reader has seen is not repeated.
+    let is_shown = streamed == Streamed::Yes && was_error_shown(&printable(&report.summary));
+    output::write_report(&format_report(report, is_shown, paint));
 }
 
 /// Returns true if a person is at the terminal.

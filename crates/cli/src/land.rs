@@ -10,6 +10,7 @@ use journeyman_host::landing::{
     DiscardResult, discard_work, find_discardable, find_kept_work, land_with_prompts, land_work,
     open_land_context,
 };
+use journeyman_host::report_text;
 use journeyman_host::{Context as _, DeliveryOptions, HostError, Prompts};
 use journeyman_workspace::OnConflict;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,7 @@ use crate::display::is_attended;
 use crate::prompt::{self, TerminalPrompts};
 use crate::runtime::open_state;
 use crate::runtime::run_until_stopped;
-use crate::{color, output, summary};
+use crate::{color, output};
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -76,12 +77,12 @@ fn print_report(report: &LandReport) {
         output::write_diff(&report.diff);
         output::write_stdout("\n");
     }
-    output::write_stdout(&summary::list_executed_files(
+    output::write_stdout(&report_text::list_executed_files(
         report.changes.iter().map(|change| &change.path),
         paint,
     ));
     for evidence in &report.evidence {
-        outln!("{}", summary::format_evidence(evidence, paint));
+        outln!("{}", report_text::format_evidence(evidence, paint));
     }
     let line = printable(&report.summary);
     let line = match report.end {
@@ -90,7 +91,7 @@ fn print_report(report: &LandReport) {
         _ => paint.yellow(&line),
     };
     outln!("{}", paint.bold(&line));
-    output::write_stdout(&summary::format_location(
+    output::write_stdout(&report_text::format_location(
         &report.session,
         Some(&report.copy),
         report.commit.as_ref(),

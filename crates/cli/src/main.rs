@@ -27,7 +27,6 @@ mod run;
 mod runtime;
 mod sessions;
 mod show;
-mod summary;
 mod undo;
 #[cfg(test)]
 #[path = "../tests/unit/mod.rs"]

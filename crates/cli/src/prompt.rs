@@ -10,7 +10,6 @@ use journeyman_host::{Context as _, HostError, Prompts};
 use journeyman_protocol::SessionId;
 
 use crate::color::{self, Paint};
-use crate::output;
 
 /// The controlling terminal.
 const TERMINAL_PATH: &str = "/dev/tty";
@@ -78,10 +77,10 @@ pub(crate) fn confirm(question: &str) -> io::Result<bool> {
 
 /// Asks, and returns the line that is typed.
 pub(crate) fn ask_line(question: &str) -> io::Result<String> {
-    output::stderr_screen().note_open_line();
+    journeyman_terminal::stderr_screen().note_open_line();
     std::fs::OpenOptions::new().write(true).open(TERMINAL_PATH)?.write_all(question.as_bytes())?;
     let line = read_line();
-    output::stderr_screen().note_line_end();
+    journeyman_terminal::stderr_screen().note_line_end();
     line
 }
 

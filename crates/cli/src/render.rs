@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use journeyman_host::event_text::{describe_event, describe_output};
 use journeyman_host::format::{preview, printable};
 use journeyman_protocol::{CallId, Event};
-use journeyman_terminal::{Activity, Screen, Style, StyledLine};
-
-use crate::output::{stderr_screen, stdout_screen};
+use journeyman_terminal::{Activity, Screen, Style, StyledLine, stderr_screen, stdout_screen};
 
 /// Shortest time between two drawings of the progress line.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);

@@ -9,8 +9,6 @@ use journeyman_sandbox::Progress;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::output;
-
 /// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
 const MAX_BLOCKING_THREADS: usize = 3;
 /// The exit code of an interrupted command.
@@ -18,7 +16,7 @@ pub(crate) const EXIT_INTERRUPTED: i32 = 130;
 
 /// Ends the process at once, without its progress line.
 pub(crate) fn exit_interrupted() -> ! {
-    output::stderr_screen().clear_progress();
+    journeyman_terminal::stderr_screen().clear_progress();
     std::process::exit(EXIT_INTERRUPTED)
 }
 

@@ -8,10 +8,10 @@ use journeyman_host::sessions::{STATE_CUT_OFF, STATE_RUNNING, SessionState, find
 use journeyman_protocol::{Envelope, Event, RunReport, Seq, SessionId};
 
 use crate::args::ShowArgs;
+use crate::display::{Streamed, print_text_report};
 use crate::output::{self, print_json_line};
 use crate::render::Renderer;
 use crate::runtime::open_state;
-use crate::summary::{self, Streamed};
 
 pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -59,7 +59,7 @@ impl EventPrinter {
                 // Where its work is now is said by what follows.
                 let report = RunReport { copy: None, ..(**report).clone() };
                 output::write_stdout("\n");
-                summary::print_report(&report, Streamed::Yes);
+                print_text_report(&report, Streamed::Yes);
             }
             _ => {}
         }

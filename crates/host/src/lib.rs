@@ -54,6 +54,7 @@ pub mod policy_check;
 mod prepare;
 mod project;
 mod prompts;
+pub mod report_text;
 pub mod resume;
 pub mod sandboxes;
 pub mod session_commands;

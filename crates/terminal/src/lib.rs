@@ -5,7 +5,8 @@
 //! - [`markdown`] renders Markdown as styled lines within a width.
 //! - [`wrap`] measures text in columns and breaks lines between words.
 //! - [`Screen`] writes to one stream: lines, the model's words while they arrive, and one progress
-//!   line that is erased before anything else is written.
+//!   line that is erased before anything else is written. [`stderr_screen`] and [`stdout_screen`]
+//!   are those of the process.
 //! - [`Activity`] follows the events of a session and says in one line what it waits for.
 //! - [`diff`] gives unified diffs their colours and line numbers.
 //!
@@ -25,10 +26,12 @@ pub mod diff;
 pub mod markdown;
 mod paint;
 mod screen;
+mod standard;
 mod styled_text;
 pub mod wrap;
 
 pub use activity::Activity;
 pub use paint::Paint;
 pub use screen::{Capability, Screen, Size};
+pub use standard::{has_one_reader, stderr_screen, stdout_screen, was_error_shown};
 pub use styled_text::{Style, StyledLine};

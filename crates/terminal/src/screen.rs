@@ -105,6 +105,7 @@ pub struct Screen {
     is_gap_written: bool,
     /// The error that was shown last.
     shown_error: Option<String>,
+    failure: Option<std::io::Error>,
 }
 
 impl Screen {
@@ -123,6 +124,7 @@ impl Screen {
             progress: None,
             is_gap_written: false,
             shown_error: None,
+            failure: None,
         }
     }
 
@@ -179,6 +181,11 @@ impl Screen {
         for wrapped in wrap_line(line, self.columns(), indent) {
             self.write_row(&wrapped);
         }
+    }
+
+    /// Returns the last failure of writing, once.
+    pub fn take_failure(&mut self) -> Option<std::io::Error> {
+        self.failure.take()
     }
 
     /// Takes note of an error's message that a line has shown.
@@ -415,9 +422,11 @@ impl Screen {
         }
     }
 
-    /// Sends bytes to the stream. Where that fails, nobody can be told.
+    /// Sends bytes to the stream.
     fn send(&mut self, text: &str) {
-        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).ok();
+        if let Err(error) = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
+            self.failure = Some(error);
+        }
     }
 }
 
@@ -431,7 +440,10 @@ mod tests {
 
     /// A terminal that keeps what is on it: rows, a cursor, and the sequences that we send.
     #[derive(Clone, Default)]
-    struct Display(Arc<Mutex<(Vec<Vec<char>>, usize, usize, String)>>);
+    struct Display(Arc<Mutex<Contents>>);
+
+    /// The rows, the cursor's row and column, and what was written and not yet shown.
+    type Contents = (Vec<Vec<char>>, usize, usize, String);
 
     impl Write for Display {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

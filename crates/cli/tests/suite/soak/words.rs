@@ -108,6 +108,10 @@ fn judge(case: &Case, act: Act, line: &str) -> Verdict {
         let has = |path: &str| case.world.shared.project.join(path).exists();
         return untrue(has("own0/f1.txt") && !has("own0/f2.txt"), "the check fails");
     }
+    if let Some((path, _)) = text.split_once("  +").filter(|(_, sizes)| sizes.contains(" −")) {
+        let is_result = matches!(act, Act::Resume | Act::Run | Act::Pair) && !is_apart;
+        return untrue(is_result && !case.world.shared.project.join(path).exists(), "it isn't there");
+    }
     match (act, text.split_once(' ')) {
         (Act::Undo | Act::Redo, Some((verb, path))) => {
             taken_back(case, act, verb, path).unwrap_or_else(|| known(text))

@@ -4,51 +4,31 @@ use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
     FileConflict, FileDiffStat, GuardViolation, RelPath, RunOutcome, RunReport, SessionId,
 };
+use journeyman_terminal::Paint;
 
-use journeyman_host::format::{describe_usage, format_seconds, outcome_name, printable, quantity};
-use journeyman_host::resume::is_settled;
-
-use crate::color::{self, Paint};
-use crate::output;
+use crate::format::{describe_usage, format_seconds, outcome_name, printable, quantity};
+use crate::resume::is_settled;
 
 /// Maximum number of forbidden changes that are listed; `--json` has all.
 const MAX_LISTED_VIOLATIONS: usize = 20;
 /// Maximum number of files that are listed as running code.
 const MAX_LISTED_FILES: usize = 10;
 
-/// Maximum number of lines of a diff of one file that is printed without its size.
-const MAX_SHORT_DIFF_LINES: usize = 40;
+/// Maximum number of changed lines of one file that are shown without their number.
+const MAX_SHORT_DIFF_LINES: u64 = 40;
 /// Maximum number of files whose size is listed; `--json` has all.
 const MAX_STAT_FILES: usize = 100;
 
-/// Tells if the model's words were streamed before the same reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Streamed {
-    Yes,
-    No,
-}
-
-/// Prints the result of a run: the model's words unless its reader has them, the diff, and what was
-/// run and with what result.
-pub(crate) fn print_report(report: &RunReport, streamed: Streamed) {
-    if streamed == Streamed::No && !report.text.trim().is_empty() {
-        let mut screen = output::stdout_screen();
-        screen.write_markdown(&printable(&report.text.trim()));
-        screen.write_text("\n");
-    }
-    if report.diffstat.len() > 1 || report.diff.lines().count() > MAX_SHORT_DIFF_LINES {
-        output::write_report(&format_diffstat(&report.diffstat, color::stdout()));
-    }
-    if !report.diff.is_empty() {
-        output::write_diff(&report.diff);
-        output::write_stdout("\n");
-    }
-    output::write_report(&format_report(report, streamed, color::stdout()));
-}
-
-/// Formats the size of each file's difference, a line each.
-fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
+/// Formats the size of each file's difference, a line each; nothing for one short diff.
+#[must_use]
+pub fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
     let mut out = String::new();
+    let is_short = |file: &FileDiffStat| file.added.saturating_add(file.removed) <= MAX_SHORT_DIFF_LINES;
+    if let [] | [_] = files
+        && files.iter().all(is_short)
+    {
+        return out;
+    }
     for FileDiffStat { path, added, removed } in files.iter().take(MAX_STAT_FILES) {
         let (added, removed) = (paint.green(&format!("+{added}")), paint.red(&format!("−{removed}")));
         push_line(&mut out, &format!("{path}  {added} {removed}"));
@@ -60,8 +40,11 @@ fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
     out
 }
 
-/// Formats what was changed and run and with what result, tokens and cost, and how to undo.
-fn format_report(report: &RunReport, streamed: Streamed, paint: Paint) -> String {
+/// Formats what was changed and run and with what result, tokens and cost, and how to undo, without
+/// the diff and the model's words. A summary that the reader has seen, such as an error's message, is
+/// left out.
+#[must_use]
+pub fn format_report(report: &RunReport, is_summary_shown: bool, paint: Paint) -> String {
     let mut out = String::new();
     for change in report.changes.iter().filter(|_| report.diff.is_empty()) {
         let kind = match change.kind {
@@ -87,8 +70,7 @@ fn format_report(report: &RunReport, streamed: Streamed, paint: Paint) -> String
         RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict => paint.yellow(&summary),
         _ => paint.red(&summary),
     };
-    // An error that the reader has seen is not repeated.
-    if !(streamed == Streamed::Yes && output::was_error_shown(&summary)) {
+    if !is_summary_shown {
         push_line(&mut out, &paint.bold(&head));
     }
     push_line(
@@ -111,13 +93,15 @@ fn format_report(report: &RunReport, streamed: Streamed, paint: Paint) -> String
 }
 
 /// Lists changes by commands that no command may make, a line each with what became of them.
-pub(crate) fn format_violations(violations: &[GuardViolation], paint: Paint) -> String {
+#[must_use]
+pub fn format_violations(violations: &[GuardViolation], paint: Paint) -> String {
     let lines: Vec<String> = violations.iter().map(printable).collect();
     format_list(&paint.red("not a command's to do:"), &lines, MAX_LISTED_VIOLATIONS, "more")
 }
 
 /// Lists the files that run code outside of any sandbox at the next build; empty where none does.
-pub(crate) fn list_executed_files<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Paint) -> String {
+#[must_use]
+pub fn list_executed_files<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Paint) -> String {
     let describe = |path| Some(format!("{path}: {}", journeyman_policy::runs_code(path)?));
     let lines: Vec<String> = paths.filter_map(describe).collect();
     format_list(&paint.yellow("runs code on your machine:"), &lines, MAX_LISTED_FILES, "more files")
@@ -136,7 +120,8 @@ fn format_list(head: &str, items: &[String], max: usize, more: &str) -> String {
 }
 
 /// One check and its result.
-pub(crate) fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
+#[must_use]
+pub fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
     let took = format_seconds(evidence.duration_ms);
     let result = match &evidence.outcome {
         CheckOutcome::Passed => paint.green("passed"),
@@ -147,7 +132,8 @@ pub(crate) fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
 }
 
 /// Where the work of a session is, and what can be done with it.
-pub(crate) fn format_location(
+#[must_use]
+pub fn format_location(
     session: &SessionId,
     copy: Option<&CopyReport>,
     commit: Option<&CommitReport>,
@@ -182,7 +168,8 @@ pub(crate) fn format_location(
 }
 
 /// Candidates as a table, a line each.
-pub(crate) fn format_candidates(all: &[CandidateReport], paint: Paint) -> String {
+#[must_use]
+pub fn format_candidates(all: &[CandidateReport], paint: Paint) -> String {
     let mut out = String::new();
     for candidate in all {
         let outcome = match candidate.outcome {
