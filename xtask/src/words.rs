@@ -57,8 +57,7 @@ const CLAUSE: Rule = Rule {
     allowed: &[("context", 1), ("model", 2), ("policy", 5), ("text-diff", 1), ("tools", 2)],
 };
 const QUOTES: Rule = Rule { name: "angle quotes", allowed: &[("policy", 1), ("store", 4)] };
-const WORD: Rule =
-    Rule { name: "names with words of the glossary's last column", allowed: &[("tools", 5)] };
+const WORD: Rule = Rule { name: "names with words of the glossary's last column", allowed: &[("tools", 5)] };
 const TWINS: Rule = Rule {
     name: "types with the name of another type of the crate",
     allowed: &[("model", 1), ("policy", 4), ("store", 1), ("tools", 15)],

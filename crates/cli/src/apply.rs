@@ -10,7 +10,7 @@ use journeyman_host::apply::{PlacedReply, path_in_project, placed_lines, plan_to
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::input::read_bytes;
-use journeyman_host::state::project_root;
+use journeyman_host::root::project_root;
 use journeyman_workspace::unified_diff;
 
 use crate::args::ProjectArgs;

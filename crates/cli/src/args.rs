@@ -4,9 +4,8 @@ mod policy;
 mod project;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use journeyman_host::DeliveryOptions;
 
 pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
@@ -14,11 +13,11 @@ pub(crate) use project::{AnswerArgs, ProjectArgs};
 
 /// The commands of `jm --help`, by what they are for.
 pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 5] = [
-    ("Work", &["run", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
+    ("Work", &["run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
     ("Sessions", &["sessions", "show", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
     ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "why", "index"]),
-    ("System", &["doctor", "config", "policy", "completions", "help"]),
+    ("System", &["doctor", "config", "policy", "completions", "man", "help"]),
 ];
 
 /// A coding agent that lands only verified change.
@@ -34,6 +33,9 @@ pub(crate) enum Command {
     /// Take a task to a verified change in this directory
     #[command(after_help = include_str!("../help/run.txt"))]
     Run(Box<RunArgs>),
+    /// Ask a question about this project; nothing is changed
+    #[command(after_help = include_str!("../help/ask.txt"))]
+    Ask(Box<AskArgs>),
     /// Finish a task that was cut off, or give a session a further message
     #[command(after_help = include_str!("../help/resume.txt"))]
     Resume(Box<ResumeArgs>),
@@ -123,6 +125,11 @@ pub(crate) enum Command {
         /// bash, zsh, fish, elvish or powershell
         shell: clap_complete::Shell,
     },
+    /// Print the manual page, or that of a command: jm man run | man -l -
+    Man {
+        /// The command
+        command: Option<String>,
+    },
 }
 
 /// Where and with which model: shared by everything that starts a session.
@@ -148,9 +155,13 @@ pub(crate) struct ModelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The task; `-` reads it from standard input
-    #[arg(value_name = "TASK", required_unless_present = "file", conflicts_with = "file")]
+    /// The task, in quotes; `-`, or nothing and a pipe, reads it from standard input. Data that is
+    /// piped beside a task is attached to it
+    #[arg(value_name = "TASK", conflicts_with = "file")]
     pub(crate) task: Option<String>,
+    /// `-` waits for piped data, however late its first byte comes
+    #[arg(value_name = "-", value_parser = parse_dash)]
+    pub(crate) data: Option<()>,
     /// Read the task from a file
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
@@ -163,6 +174,49 @@ pub(crate) struct RunArgs {
     pub(crate) land: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// The question, in quotes; `-`, or nothing and a pipe, reads it from standard input. Data that
+    /// is piped beside a question is attached to it
+    #[arg(value_name = "QUESTION")]
+    question: Option<String>,
+    /// `-` waits for piped data, however late its first byte comes
+    #[arg(value_name = "-", value_parser = parse_dash)]
+    data: Option<()>,
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Work in this directory instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Let the project's own configuration run code and send data, this once
+    #[arg(long)]
+    trust_project: bool,
+}
+
+impl AskArgs {
+    /// Returns the run in plan mode that answers the question.
+    pub(crate) fn into_run(self) -> RunArgs {
+        let Self { question, data, limits, output, directory, model, trust_project } = self;
+        let delivery = DeliveryArgs { in_place: true, ..DeliveryArgs::default() };
+        let mode = Some("plan".to_owned());
+        let options = RunOptions {
+            directory,
+            model,
+            mode,
+            limits,
+            output,
+            trust_project,
+            delivery,
+            ..RunOptions::default()
+        };
+        RunArgs { task: question, data, file: None, candidates: None, land: false, options }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -179,7 +233,7 @@ pub(crate) struct ResumeArgs {
     pub(crate) close: bool,
     /// Land the work once it is verified, although the run was to leave it in its copy (--no-land,
     /// --candidates)
-    #[arg(long, conflicts_with_all = ["no_land", "no_isolate"])]
+    #[arg(long, conflicts_with_all = ["no_land", "in_place"])]
     pub(crate) land: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
@@ -204,27 +258,13 @@ pub(crate) struct RunOptions {
     /// Verify nothing (the run then ends with code 4)
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Model requests before the run stops [built-in: 100]
-    #[arg(long, value_name = "N")]
-    pub(crate) max_turns: Option<u32>,
     /// Rounds of failed checks that go back to the model [built-in: 5]
     #[arg(long, value_name = "N")]
     pub(crate) max_iterations: Option<u32>,
-    /// Wall time before the run stops, such as 90s, 10m or 2h [built-in: 2h]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) timeout: Option<String>,
-    /// US dollars before the run stops; needs a model whose price is known
-    #[arg(long, value_name = "USD")]
-    pub(crate) budget: Option<f64>,
-    /// Print one JSON object at the end, on stdout
-    #[arg(long, conflicts_with = "stream_json")]
-    pub(crate) json: bool,
-    /// Print one JSON event a line as it happens, on stdout
-    #[arg(long)]
-    pub(crate) stream_json: bool,
-    /// No progress on stderr
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     /// Let the project's own configuration run code and send data, this once
     #[arg(long)]
     pub(crate) trust_project: bool,
@@ -235,10 +275,43 @@ pub(crate) struct RunOptions {
     pub(crate) delivery: DeliveryArgs,
 }
 
+/// Parses the argument that stands for standard input.
+fn parse_dash(argument: &str) -> Result<(), String> {
+    if argument == "-" { Ok(()) } else { Err("only `-` can follow, which stands for piped data".to_owned()) }
+}
+
+/// The limits of a run.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LimitArgs {
+    /// Model requests before the run stops [built-in: 100]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u32>,
+    /// Wall time before the run stops, such as 90s, 10m or 2h [built-in: 2h]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    /// US dollars before the run stops; needs a model whose price is known
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<f64>,
+}
+
+/// The form of a run's output.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct OutputArgs {
+    /// Print one JSON object at the end, on stdout
+    #[arg(long, conflicts_with = "stream_json")]
+    pub(crate) json: bool,
+    /// Print one JSON event a line as it happens, on stdout
+    #[arg(long)]
+    pub(crate) stream_json: bool,
+    /// No progress on stderr
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
 impl RunOptions {
     pub(crate) fn to_options(&self) -> journeyman_host::RunOptions {
-        let Self { model, mode, check, no_check, max_turns, max_iterations, timeout, budget, .. } =
-            self.clone();
+        let Self { model, mode, check, no_check, max_iterations, limits, .. } = self.clone();
+        let LimitArgs { max_turns, timeout, budget } = limits;
         let ModelArgs { model, base_url, wire, record, replay } = model;
         journeyman_host::RunOptions {
             model,
@@ -262,13 +335,13 @@ impl RunOptions {
 /// Where a run works, and where its work goes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DeliveryArgs {
-    /// Work in a copy of the project; what is verified is landed in one step, the rest is kept in
-    /// the copy
-    #[arg(long, conflicts_with = "no_isolate")]
+    /// Work in a copy of the project even where making one takes time [built-in: where a copy
+    /// costs next to nothing]; verified work is landed in one step, other work stays in the copy
+    #[arg(long, conflicts_with = "in_place")]
     pub(crate) isolate: bool,
-    /// Work in the project itself, whatever your configuration says
+    /// Work in the project itself
     #[arg(long)]
-    pub(crate) no_isolate: bool,
+    pub(crate) in_place: bool,
     /// Leave the work in its copy, also when it is verified
     #[arg(long)]
     pub(crate) no_land: bool,
@@ -290,7 +363,7 @@ pub(crate) struct DeliveryArgs {
 impl DeliveryArgs {
     pub(crate) fn to_options(&self) -> DeliveryOptions {
         DeliveryOptions {
-            isolate: (self.isolate || self.no_isolate).then_some(self.isolate),
+            isolate: (self.isolate || self.in_place).then_some(self.isolate),
             no_land: self.no_land,
             commit: self.commit,
             branch: self.branch.clone(),
@@ -548,18 +621,6 @@ pub(crate) fn build_command() -> clap::Command {
     Cli::command().help_template(format!(
         "{{about}}\n\n{begin}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}\n"
     ))
-}
-
-/// Parses the command line.
-pub(crate) fn parse_arguments() -> Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&build_command().try_get_matches()?)
-}
-
-/// Prints what clap has to say; a usage error is exit code 2, help and version are 0.
-pub(crate) fn print_parse_error(error: &clap::Error) -> ExitCode {
-    // Nothing can be done about a closed stream here.
-    error.print().ok();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// Prints a completion script.

@@ -4,7 +4,8 @@ use journeyman_host::checkpoints::{Comparison, MAX_DIFF_BYTES, checkpoint_to_jso
 use journeyman_host::config::Environment;
 use journeyman_host::format::{format_binary_size, printable};
 use journeyman_host::report_text;
-use journeyman_host::state::{format_minute, project_root};
+use journeyman_host::root::project_root;
+use journeyman_host::state::format_minute;
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::FileChangeKind;
 use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, DiffFile, Storage};

@@ -5,7 +5,7 @@ use std::path::Path;
 use journeyman_host::config::{
     Environment, KEYS, ProjectMay, ProjectTrust, config_files, format_key, format_value, load,
 };
-use journeyman_host::state::project_root;
+use journeyman_host::root::project_root;
 use journeyman_host::{ADMIN_CONFIG, HostError};
 
 use crate::args::ConfigArgs;

@@ -4,14 +4,14 @@ use std::io::IsTerminal as _;
 
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
-use journeyman_host::report_text::{format_diffstat, format_report};
-use journeyman_protocol::{Envelope, RunReport};
+use journeyman_host::report_text::{format_cost, format_diffstat, format_report};
+use journeyman_protocol::{Envelope, RunOutcome, RunReport};
 use journeyman_terminal::{has_one_reader, was_error_shown};
 
-use crate::args::RunOptions;
-use crate::color;
+use crate::args::OutputArgs;
 use crate::output::{self, print_json_line};
 use crate::render::Renderer;
+use crate::{color, prompt};
 
 /// The form of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Display {
 }
 
 impl Display {
-    pub(crate) fn from_options(options: &RunOptions) -> Self {
+    pub(crate) fn from_options(options: &OutputArgs) -> Self {
         let output = match (options.json, options.stream_json) {
             (true, _) => OutputFormat::Json,
             (_, true) => OutputFormat::StreamJson,
@@ -53,6 +53,9 @@ impl Display {
             OutputFormat::Text => {
                 let streamed = has_one_reader() && !self.is_quiet;
                 print_text_report(report, if streamed { Streamed::Yes } else { Streamed::No });
+                if report.outcome == RunOutcome::Answered && !self.is_quiet {
+                    errln!("{}", color::stderr().dim(&format_cost(report)));
+                }
             }
             OutputFormat::Json => print_json_line(report)?,
             OutputFormat::StreamJson => {}
@@ -90,6 +93,12 @@ pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
     let words = report.text.trim();
     if streamed == Streamed::No && !words.is_empty() {
         output::write_screen(|screen| screen.write_markdown(&printable(words)));
+    }
+    if report.outcome == RunOutcome::Answered {
+        // The answer is the result, so that a script gets nothing else.
+        return;
+    }
+    if streamed == Streamed::No && !words.is_empty() {
         output::write_stdout("\n");
     }
     output::write_report(&format_diffstat(&report.diffstat, paint));
@@ -104,5 +113,5 @@ pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
 
 /// Returns true if a person is at the terminal.
 pub(crate) fn is_attended() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    std::io::stderr().is_terminal() && (std::io::stdin().is_terminal() || prompt::has_terminal())
 }

@@ -10,6 +10,7 @@ mod args;
 mod candidates;
 mod checkpoints;
 mod color;
+mod command_line;
 mod config;
 mod demo;
 mod display;
@@ -17,8 +18,8 @@ mod doctor;
 mod exec;
 mod export;
 mod index;
-mod input;
 mod land;
+mod man;
 mod policy;
 mod prompt;
 mod render;
@@ -32,35 +33,31 @@ mod undo;
 #[path = "../tests/unit/mod.rs"]
 mod unit;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 
 use crate::args::{Cli, Command};
-use crate::output::print_error;
+use crate::command_line::CommandError;
 use crate::runtime::block_on;
 
 fn main() -> ExitCode {
     // Has to come first: a sandboxed command begins as a second run of this program.
     journeyman_sandbox::run_helper_if_asked();
-    let cli = match args::parse_arguments() {
-        Ok(cli) => cli,
-        Err(error) => return args::print_parse_error(&error),
-    };
-    match dispatch(cli) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            print_error(&error);
-            ExitCode::from(error.exit_code())
-        }
-    }
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let is_json = command_line::asks_for_json(&arguments);
+    let parsed = command_line::parse_arguments(arguments);
+    let ended = parsed.and_then(|cli| dispatch(cli).map_err(CommandError::from));
+    ExitCode::from(ended.unwrap_or_else(|error| error.print(is_json)))
 }
 
 fn dispatch(cli: Cli) -> Result<u8, HostError> {
     let environment = Environment::from_process().map_err(HostError::failed)?;
     match cli.command {
-        Command::Run(args) => block_on(run::run(&environment, args)),
+        Command::Run(args) => block_on(run::run(&environment, *args)),
+        Command::Ask(args) => block_on(run::run(&environment, args.into_run())),
         Command::Resume(args) => block_on(resume::resume(&environment, args)),
         Command::Land(args) => block_on(land::land(&environment, &args)),
         Command::Discard(args) => block_on(land::discard(&environment, &args)),
@@ -94,5 +91,6 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
             args::print_completions(shell);
             Ok(0)
         }
+        Command::Man { command } => man::print_page(command.as_deref()),
     }
 }

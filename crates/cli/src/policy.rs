@@ -7,7 +7,7 @@ use journeyman_host::policy_check::{
     CallDescription, FIXED_RULES, FailedCase, MODE_EFFECTS, PolicyAnswer, PolicyOverview, PolicyQuery,
     check_cases, decision_name, judge_call,
 };
-use journeyman_host::state::project_root;
+use journeyman_host::root::project_root;
 use journeyman_policy::PartExplanation;
 use journeyman_protocol::{Decision, Mode};
 

@@ -6,8 +6,10 @@ use std::path::Path;
 use journeyman_git::CommitRefusal;
 use journeyman_host::approvals::format_commit_question;
 use journeyman_host::format::printable;
+use journeyman_host::sessions::describe_session;
 use journeyman_host::{Context as _, HostError, Prompts};
 use journeyman_protocol::SessionId;
+use journeyman_store::SessionSummary;
 
 use crate::color::{self, Paint};
 
@@ -37,9 +39,22 @@ impl Prompts for TerminalPrompts {
         confirm("Have you read it, and is it to run with your rights? [y/N] ")
     }
 
+    fn confirm_older_undo(&self, newest: &SessionSummary, older: &SessionSummary) -> io::Result<bool> {
+        errln!("Nothing was changed by the newest run: {}.", describe_session(newest));
+        errln!("The newest change is from {}.", describe_session(older));
+        confirm("Take that back? [y/N] ")
+    }
+
     fn confirm_unverified(&self, session: &SessionId) -> io::Result<bool> {
         confirm(&format!("Nothing verified what session {session} did. Land it all the same? [y/N] "))
     }
+}
+
+/// Returns true if a person can be asked at the controlling terminal, whatever standard input is: a
+/// process in the background that reads it would be stopped.
+pub(crate) fn has_terminal() -> bool {
+    let Ok(terminal) = std::fs::File::open(TERMINAL_PATH) else { return false };
+    rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// Shows a text with a bar before each line.

@@ -8,17 +8,17 @@ use journeyman_host::format::printable;
 use journeyman_host::resume::{Resumption, find_resumable, wait_until_reopened};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
+use journeyman_host::task_input::{PipedData, TaskSource, read_task};
 use journeyman_host::{HostError, PreparedRun};
 use journeyman_protocol::Event;
 use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
-use crate::candidates;
 use crate::display::{Display, OutputFormat};
-use crate::input::read_argument;
 use crate::render::Renderer;
 use crate::run::{print_warnings, prompts_for, watch_and_deliver};
 use crate::runtime::open_state;
+use crate::{candidates, color};
 
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -50,11 +50,13 @@ fn parse_request(args: &ResumeArgs) -> Result<(String, Option<String>), HostErro
              jm resume --last \"MESSAGE\""
         )));
     }
-    let message = message.as_deref().map(|message| read_argument("message", message)).transpose()?;
-    if message.as_ref().is_some_and(|message| message.trim().is_empty()) {
+    let Some(message) = message else { return Ok((session, None)) };
+    if message.trim().is_empty() {
         return Err(HostError::usage("the message is empty; leave it out to finish what was cut off"));
     }
-    Ok((session, message))
+    let message = read_task("message", TaskSource::Argument(&message), PipedData::IfAny)?;
+    message.note.iter().for_each(|note| errln!("{}", color::stderr().dim(note)));
+    Ok((session, Some(message.text)))
 }
 
 async fn resume_claimed(
@@ -70,7 +72,7 @@ async fn resume_claimed(
         return Err(candidates::refuse_resume(environment, dirs, summary).await?);
     }
     resumption.check_unfinished(message.is_some())?;
-    if let Some((model, mode)) = resumption.imported.as_ref().filter(|_| !options.quiet) {
+    if let Some((model, mode)) = resumption.imported.as_ref().filter(|_| !options.output.quiet) {
         let model = printable(&model);
         errln!(
             "the session was imported: elsewhere it ran with {model} in mode {}, and here it runs as you configure it",
@@ -91,11 +93,11 @@ async fn resume_claimed(
             session.send(message).await?;
         }
         None if args.close && (!resumption.has_waiting_message || !resumption.is_task_open) => {
-            return close_task(&session, events, options.quiet).await;
+            return close_task(&session, events, options.output.quiet).await;
         }
         None => {}
     }
-    let display = Display::from_options(options);
+    let display = Display::from_options(&options.output);
     let report = watch_and_deliver(&template, session, events, display).await?;
     let code = display.print_report(&report)?;
     if let Some(parent) = resumption.candidate_of.filter(|_| display.output == OutputFormat::Text) {

@@ -7,9 +7,9 @@ use std::pin::Pin;
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::input::read_text_file;
+use journeyman_host::root::{describe_root, project_root};
 use journeyman_host::sessions::new_session_id;
-use journeyman_host::state::project_root;
+use journeyman_host::task_input::{PipedData, TaskSource, read_task};
 use journeyman_host::{
     Delivery, HostError, PreparedRun, Prompts, SessionTemplate, Surface, SurfaceInput, Workplace,
     watch_session,
@@ -20,13 +20,12 @@ use tokio_util::sync::CancellationToken;
 use crate::approvals::Approvals;
 use crate::args::{RunArgs, RunOptions};
 use crate::display::{Display, OutputFormat};
-use crate::input::{MAX_TASK_BYTES, read_argument};
 use crate::prompt::TerminalPrompts;
 use crate::render::Renderer;
 use crate::runtime::{Signals, exit_interrupted, open_state, run_until_stopped};
 use crate::{candidates, color};
 
-pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, HostError> {
+pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, HostError> {
     let options = &args.options;
     let root = project_root(environment, options.directory.as_deref())?;
     // Errors in the command line come first; the task is read when nothing else can be wrong.
@@ -39,9 +38,19 @@ pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result
     }
     let workplace = Workplace::from_settings(&prepared.settings);
     let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
-    let task = read_task(environment, &args)?;
-    let display = Display::from_options(options);
+    let file = args.file.as_ref().map(|path| environment.cwd.join(path));
+    let source = match (args.task.as_deref(), file.as_deref()) {
+        (Some(task), _) => TaskSource::Argument(task),
+        (None, Some(path)) => TaskSource::File(path),
+        (None, None) => TaskSource::Unnamed,
+    };
+    let task =
+        read_task("task", source, if args.data.is_some() { PipedData::Wanted } else { PipedData::IfAny })?;
+    let display = Display::from_options(&options.output);
     print_warnings(&prepared);
+    let notes = describe_root(environment, options.directory.as_deref(), &root).into_iter().chain(task.note);
+    notes.filter(|_| !display.is_quiet).for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
+    let task = task.text;
     let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
     if let Some(count) = args.candidates {
         return candidates::run(template, &task, count, args.land, display).await;
@@ -53,26 +62,13 @@ pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result
 /// Returns the prompts of a person who is at the terminal and didn't ask for output that a program
 /// reads.
 pub(crate) fn prompts_for(options: &RunOptions) -> Option<&'static dyn Prompts> {
-    Display::from_options(options).is_interactive().then_some(&TerminalPrompts as &dyn Prompts)
+    Display::from_options(&options.output).is_interactive().then_some(&TerminalPrompts as &dyn Prompts)
 }
 
 pub(crate) fn print_warnings(prepared: &PreparedRun) {
     for warning in &prepared.settings.warnings {
         errln!("{} {}", color::stderr().yellow("warning:"), printable(&warning));
     }
-}
-
-/// Reads the task. Standard input is only read for `-`.
-fn read_task(environment: &Environment, args: &RunArgs) -> Result<String, HostError> {
-    let text = match (&args.task, &args.file) {
-        (Some(task), _) => read_argument("task", task)?,
-        (None, Some(path)) => read_text_file("task", &environment.cwd.join(path), MAX_TASK_BYTES)?,
-        (None, None) => String::new(),
-    };
-    if text.trim().is_empty() {
-        return Err(HostError::usage("the task is empty; say what to do: jm run \"TASK\""));
-    }
-    Ok(text)
 }
 
 /// Runs a task in a new session, shows it until it ends, and delivers its work.
@@ -98,6 +94,11 @@ pub(crate) async fn watch_and_deliver(
     let mut terminal = Terminal::new(display, template.config_dir.clone())?;
     // First of all: probing the sandbox for the notes may take a moment.
     template.project.sandbox_notes().await.iter().for_each(|note| terminal.renderer.show_note(note));
+    if let Some(reason) = &template.no_copy_reason {
+        terminal
+            .renderer
+            .show_note(&format!("works in your files: no copy is cheap here ({})", printable(reason)));
+    }
     let watched = watch_session(&session, &mut events, &mut terminal).await;
     terminal.renderer.end_line();
     tokio::select! {

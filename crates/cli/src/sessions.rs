@@ -5,12 +5,13 @@ use std::io::{BufRead, BufReader};
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::format::printable;
+use journeyman_host::format::{describe_age, printable};
+use journeyman_host::root::find_root;
 use journeyman_host::session_commands::{
     delete_session, find_deletable, fork_session, import_session, name_snapshot,
 };
 use journeyman_host::sessions::{list_sessions, new_session_id};
-use journeyman_host::state::{format_minute, project_root};
+use journeyman_host::state::now;
 use journeyman_store::ImportAs;
 
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
@@ -20,23 +21,26 @@ use crate::{color, prompt};
 
 pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let here = project_root(environment, None)?.display().to_string();
+    let here = find_root(environment, None)?.display().to_string();
     let sessions = list_sessions(&dirs, (!args.all).then_some(here.as_str()), args.limit).await?;
     if sessions.is_empty() && !args.json {
         let more = if args.all { "" } else { " here; --all lists those of other directories" };
         errln!("no sessions yet{more}");
     }
     let paint = color::stdout();
-    for session in sessions {
+    for (session, number) in sessions.into_iter().zip(1..) {
         if args.json {
             print_json_line(&session)?;
             continue;
         }
+        // A number is a session of this directory.
+        let number = if args.all { String::new() } else { format!("{number:>3}  ") };
         let root = if args.all { format!("  {}", printable(&session.root)) } else { String::new() };
         outln!(
-            "{}  {}  {:<17}  {}{}{}",
+            "{}{}  {}  {:<17}  {}{}{}",
+            paint.bold(&number),
             paint.bold(session.id.as_str()),
-            paint.dim(&format_minute(session.updated)),
+            paint.dim(&format!("{:>11}", describe_age(now(), session.updated))),
             session.status.replace('_', " "),
             printable(&session.title),
             if session.copy.is_some() { paint.yellow("  (kept in its copy)") } else { String::new() },

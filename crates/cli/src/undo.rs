@@ -1,14 +1,17 @@
 //! `jm undo` and `jm redo`.
 
-use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::quantity;
+use journeyman_host::sessions::describe_session;
 use journeyman_host::undo::{self, UndoResult};
+use journeyman_host::{HostError, Prompts};
 use journeyman_protocol::FileChangeKind;
 use journeyman_workspace::CheckpointId;
 
 use crate::args::{RedoArgs, UndoArgs};
 use crate::color;
+use crate::display::is_attended;
+use crate::prompt::TerminalPrompts;
 use crate::runtime::open_state;
 
 pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, HostError> {
@@ -19,7 +22,10 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
         let undone = undo::undo_to_checkpoint(environment, &dirs, checkpoint, directory).await?;
         return Ok(print_undone(&undone, UndoCommand::UndoTo(checkpoint)));
     }
-    let undone = undo::undo_session(environment, &dirs, args.session.as_deref(), directory).await?;
+    let undone = {
+        let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+        undo::undo_session(environment, &dirs, args.session.as_deref(), directory, prompts).await?
+    };
     Ok(print_undone(&undone, UndoCommand::Undo))
 }
 
@@ -37,7 +43,7 @@ enum UndoCommand {
     Redo,
 }
 
-fn print_undone(UndoResult { report, steps, violations }: &UndoResult, kind: UndoCommand) -> u8 {
+fn print_undone(UndoResult { report, sessions, steps, violations }: &UndoResult, kind: UndoCommand) -> u8 {
     let paint = color::stdout();
     for violation in violations {
         outln!("a command that was cut off did what it may not: {violation}");
@@ -65,9 +71,10 @@ fn print_undone(UndoResult { report, steps, violations }: &UndoResult, kind: Und
             "{kept} what damaged lines of the journal may have recorded: the undo is incomplete; see: jm doctor"
         );
     }
-    let whose = match report.sessions.as_slice() {
-        [session] => format!("session {session}"),
-        sessions => format!("{} sessions", sessions.len()),
+    let whose = match (sessions.as_slice(), report.sessions.as_slice()) {
+        ([session], [_]) => describe_session(session),
+        (_, [session]) => format!("session {session}"),
+        (_, sessions) => format!("{} sessions", sessions.len()),
     };
     let files = quantity(report.restored.len(), "file");
     match kind {

@@ -20,9 +20,10 @@ use crate::config::{Config, Environment, load_policy};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
 use crate::models::{Cassette, ConnectedModel, connect, thinking_settings};
 use crate::project::{ProjectContext, ProjectParts};
+use crate::root::project_root;
 use crate::sessions::{holder_name, new_session_id};
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
-use crate::state::{StateDirs, now, project_root};
+use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
 use crate::{HostError, configured_hooks, sandboxes};
@@ -245,6 +246,7 @@ impl SessionBuilder {
             project,
             settings,
             delivery,
+            no_copy_reason: None,
             config_dir,
             model,
             index: self.index,

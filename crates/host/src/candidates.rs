@@ -12,8 +12,9 @@ use crate::HostError;
 use crate::config::{Config, Environment};
 use crate::landing::{KeptWork, land_work};
 use crate::project::ProjectContext;
+use crate::root::project_root;
 use crate::sessions::{find_session, holder_name, new_session_id};
-use crate::state::{StateDirs, project_root};
+use crate::state::StateDirs;
 use crate::template::SessionTemplate;
 
 /// Runs `count` candidates of a task, each in a copy of its own, where its work stays until

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use journeyman_agent::isolation::{CommitOptions, LandRequest};
 use journeyman_agent::{AgentError, StartOptions};
 use journeyman_git::{GitError, HookRun};
-use journeyman_protocol::{Envelope, RelPath, RunReport};
+use journeyman_protocol::{Envelope, Mode, RelPath, RunReport};
 
 use crate::settings::ResolvedSettings;
 use crate::{Context as _, HostError, Prompts};
@@ -22,6 +22,9 @@ pub enum Workplace {
     Project,
     /// In a copy of its own.
     Copy,
+    /// In a copy of its own if a cheap one can be made (an overlay, or shared blocks of a tree that
+    /// isn't large), else in the project itself.
+    CheapCopy,
 }
 
 impl Workplace {
@@ -30,7 +33,10 @@ impl Workplace {
     pub fn from_settings(settings: &ResolvedSettings) -> Self {
         match settings.asked.isolate.or(settings.config.isolate) {
             Some(true) => Self::Copy,
-            _ => Self::Project,
+            Some(false) => Self::Project,
+            // What changes nothing needs no copy.
+            None if settings.config.mode == Some(Mode::Plan) => Self::Project,
+            None => Self::CheapCopy,
         }
     }
 }
@@ -109,14 +115,17 @@ impl Delivery {
         let workplace = match &options.branch {
             Some(_) if options.isolate == Some(false) => {
                 return Err(HostError::usage(
-                    "--branch works in a copy, so that your files stay as they are",
+                    "--branch works in a copy, so that your files stay as they are; it doesn't go with --in-place",
                 ));
             }
             Some(_) => Workplace::Copy,
+            None if options.no_land && workplace == Workplace::CheapCopy => Workplace::Copy,
             None => workplace,
         };
         if options.no_land && workplace == Workplace::Project {
-            return Err(HostError::usage("--no-land keeps the work in a copy; it goes with --isolate"));
+            return Err(HostError::usage(
+                "--no-land keeps the work in a copy; it doesn't go with --in-place or `isolate = false`",
+            ));
         }
         if options.no_land && (options.commit || options.branch.is_some()) {
             return Err(HostError::usage(
@@ -165,7 +174,7 @@ impl Delivery {
 
     /// Puts the delivery on record, so that it holds when the session is opened again.
     pub(crate) fn record(&self, asked: &mut StartOptions) {
-        asked.isolate = Some(self.workplace == Workplace::Copy);
+        asked.isolate = Some(self.workplace != Workplace::Project);
         asked.keep = self.landing.is_none();
         asked.commit.clone_from(&self.commit);
         let recorded = self.uncommitted.as_ref().filter(|paths| paths.len() <= MAX_RECORDED_FILES);

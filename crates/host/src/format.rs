@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use journeyman_protocol::{RunOutcome, Usage};
+use journeyman_protocol::{RunOutcome, UnixMillis, Usage};
 use journeyman_sandbox::clean;
 
 /// Maximum number of characters of a preview.
@@ -41,6 +41,18 @@ pub fn quantity(number: impl Display, noun: &str) -> String {
 #[must_use]
 pub fn format_seconds(milliseconds: u64) -> String {
     format!("{:.1} s", Duration::from_millis(milliseconds).as_secs_f64())
+}
+
+/// Describes how long ago a time was: `3 min ago`, `2 days ago`.
+#[must_use]
+pub fn describe_age(now: UnixMillis, at: UnixMillis) -> String {
+    let minutes = now.0.saturating_sub(at.0) / 60_000;
+    match minutes {
+        0 => "just now".to_owned(),
+        1..60 => format!("{minutes} min ago"),
+        60..2_880 => format!("{} h ago", minutes / 60),
+        _ => format!("{} days ago", minutes / 1_440),
+    }
 }
 
 /// Formats a number of bytes with a tenth of a binary unit: `1.5 MiB`.
@@ -110,6 +122,15 @@ mod tests {
         assert_eq!(describe_usage(&Usage::default(), Some(0.5)), "0 tokens in, 0 out, $0.5000");
         let cut_off = Usage { input: Tokens(7), output: Tokens(5), estimated: Tokens(5), ..Usage::default() };
         assert_eq!(describe_usage(&cut_off, Some(0.0)), "7 tokens in, 5 out (5 of them estimated), $0.0000");
+    }
+
+    #[test]
+    fn ages_are_rounded_down() {
+        let now = UnixMillis(10 * 86_400_000);
+        let ages =
+            [0, 59, 3 * 60, 3_600, 47 * 3_600, 3 * 86_400].map(|seconds| UnixMillis(now.0 - seconds * 1000));
+        let described = ["just now", "just now", "3 min ago", "1 h ago", "47 h ago", "3 days ago"];
+        assert_eq!(ages.map(|at| describe_age(now, at)), described);
     }
 
     #[test]

@@ -17,6 +17,18 @@ pub fn read_text_file(what: &str, path: &Path, max_bytes: u64) -> Result<String,
     read_text(what, file, &shown.to_string(), max_bytes)
 }
 
+/// Returns an argument itself, or standard input of at most `max_bytes` for `-`. Errors name
+/// `what` is read.
+///
+/// # Errors
+/// [`HostError::Usage`] for more bytes, and where reading fails.
+pub fn read_argument(what: &str, argument: &str, max_bytes: u64) -> Result<String, HostError> {
+    match argument {
+        "-" => read_text(what, std::io::stdin(), "standard input", max_bytes),
+        text => Ok(text.to_owned()),
+    }
+}
+
 /// Reads a text of at most `max_bytes`. Errors name `what` is read, and the `source`.
 ///
 /// # Errors

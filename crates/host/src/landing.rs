@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Environment;
 use crate::delivery::confirm_outside_hooks;
 use crate::project::ProjectContext;
+use crate::root::find_root;
 use crate::sessions::{find_session, holder_name};
 use crate::settings::{RunOptions, resolve_settings};
-use crate::state::{StateDirs, project_root};
+use crate::state::StateDirs;
 use crate::{Context as _, HostError, Prompts};
 
 /// A session whose work is kept in a copy of a project.
@@ -50,7 +51,7 @@ pub async fn find_kept_work(
         }
         return Ok(KeptWork { session: found.id, root: PathBuf::from(found.root) });
     }
-    let here = project_root(environment, None)?;
+    let here = find_root(environment, None)?;
     let copies = state.open_workspace(&here)?.copies().list().context("looking for copies")?;
     match copies.as_slice() {
         [only] => Ok(KeptWork { session: only.session.clone(), root: here }),
@@ -70,7 +71,7 @@ fn find_orphaned_copy(
     word: Option<&str>,
 ) -> Result<Option<KeptWork>, HostError> {
     let Some(word) = word else { return Ok(None) };
-    let here = project_root(environment, None)?;
+    let here = find_root(environment, None)?;
     let copies = state.open_workspace(&here)?.copies().list().context("looking for copies")?;
     let mut found = copies.into_iter().filter(|copy| copy.session.as_str().starts_with(word));
     Ok(match (found.next(), found.next()) {
@@ -91,7 +92,7 @@ pub async fn open_land_context(
     command: &str,
     prompts: Option<&dyn Prompts>,
 ) -> Result<LandContext, HostError> {
-    let root = project_root(environment, Some(&work.root))?;
+    let root = find_root(environment, Some(&work.root))?;
     let options = RunOptions { trust_project, ..RunOptions::default() };
     let settings = resolve_settings(environment, &root, &options, None, prompts)?;
     let asked = match State::load(&*state.store, &work.session).await {
@@ -184,7 +185,7 @@ pub async fn find_discardable(
         Err(unknown) => find_orphaned_copy(environment, state, word)?.ok_or(unknown)?,
         Ok(work) => work,
     };
-    let workspace = state.open_workspace(&project_root(environment, Some(&work.root))?)?;
+    let workspace = state.open_workspace(&find_root(environment, Some(&work.root))?)?;
     check_copies_exist(&workspace, std::slice::from_ref(&work.session))?;
     Ok(work)
 }
@@ -202,7 +203,7 @@ pub async fn discard_work(
     let context = open_land_context(environment, state, work, false, "discard", prompts).await?;
     match copies::discard_copy(&context, &work.session).await {
         Err(AgentError::Store(StoreError::UnknownSession { .. })) => {
-            let workspace = state.open_workspace(&project_root(environment, Some(&work.root))?)?;
+            let workspace = state.open_workspace(&find_root(environment, Some(&work.root))?)?;
             workspace.copies().discard(&work.session).context("removing the copy")?;
             Ok(DiscardResult::Orphan)
         }

@@ -56,12 +56,14 @@ mod project;
 mod prompts;
 pub mod report_text;
 pub mod resume;
+pub mod root;
 pub mod sandboxes;
 pub mod session_commands;
 pub mod sessions;
 mod settings;
 pub mod state;
 mod surface;
+pub mod task_input;
 mod template;
 pub mod undo;
 

@@ -152,6 +152,7 @@ impl ProjectContext {
             sandbox: Arc::clone(&self.sandbox),
             git: Some(self.git.clone()),
             tiers: self.tiers.clone(),
+            max_copied_files: usize::MAX,
         }
     }
 

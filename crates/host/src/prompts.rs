@@ -5,6 +5,7 @@ use std::path::Path;
 
 use journeyman_git::CommitRefusal;
 use journeyman_protocol::SessionId;
+use journeyman_store::SessionSummary;
 
 /// Asks the person at a surface. A surface without a person has no `Prompts`: then everything that
 /// would be asked is refused. Questions about tool calls are events of the session instead, see
@@ -23,6 +24,13 @@ pub trait Prompts {
     /// # Errors
     /// The person can't be reached.
     fn confirm_commit(&self, refusal: &CommitRefusal, diff: &str) -> io::Result<bool>;
+
+    /// Returns true if the person wants to take back the changes of `older`, although the session
+    /// `newest` ran after it, and changed nothing.
+    ///
+    /// # Errors
+    /// The person can't be reached.
+    fn confirm_older_undo(&self, newest: &SessionSummary, older: &SessionSummary) -> io::Result<bool>;
 
     /// Returns true if the person wants the work of a session to be landed although nothing
     /// verified it.

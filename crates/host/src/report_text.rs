@@ -66,22 +66,14 @@ pub fn format_report(report: &RunReport, is_summary_shown: bool, paint: Paint) -
     }
     let summary = printable(&report.summary);
     let head = match report.outcome {
-        RunOutcome::Verified => paint.green(&summary),
+        RunOutcome::Verified | RunOutcome::Answered => paint.green(&summary),
         RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict => paint.yellow(&summary),
         _ => paint.red(&summary),
     };
     if !is_summary_shown {
         push_line(&mut out, &paint.bold(&head));
     }
-    push_line(
-        &mut out,
-        &format!(
-            "{} · {} · session {}",
-            format_turns(report),
-            describe_usage(&report.usage, report.cost_usd),
-            report.session
-        ),
-    );
+    push_line(&mut out, &format_cost(report));
     out.push_str(&format_location(&report.session, report.copy.as_ref(), report.commit.as_ref(), paint));
     if !is_settled(report.outcome) {
         push_line(&mut out, &format!("go on with: jm resume {} \"go on\"", report.session));
@@ -90,6 +82,13 @@ pub fn format_report(report: &RunReport, is_summary_shown: bool, paint: Paint) -
         push_line(&mut out, &format!("take it back with: {undo}"));
     }
     out
+}
+
+/// The requests of a run, its tokens, its cost and its session.
+#[must_use]
+pub fn format_cost(report: &RunReport) -> String {
+    let usage = describe_usage(&report.usage, report.cost_usd);
+    format!("{} · {usage} · session {}", format_turns(report), report.session)
 }
 
 /// Lists changes by commands that no command may make, a line each with what became of them.

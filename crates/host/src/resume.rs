@@ -9,9 +9,11 @@ use journeyman_store::{SessionSummary, Store as _};
 use crate::config::Environment;
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
 use crate::format::outcome_name;
+use crate::root::{find_root, project_root};
+use crate::sessions::newest_session;
 use crate::sessions::{STATUS_IMPORTED, find_session};
 use crate::settings::{EarlierRun, ResolvedSettings};
-use crate::state::{StateDirs, project_root};
+use crate::state::StateDirs;
 use crate::{Context as _, HostError, Surface};
 
 /// Finds the session that `word` names; `last` is the newest session of `directory` or of the
@@ -30,10 +32,7 @@ pub async fn find_resumable(
         return find_session(state, environment, word).await;
     }
     let found = match directory {
-        Some(_) => {
-            let cwd = project_root(environment, directory)?;
-            find_session(state, &Environment { cwd, ..environment.clone() }, word).await?
-        }
+        Some(_) => newest_session(state, &find_root(environment, directory)?).await?,
         None => find_session(state, environment, word).await?,
     };
     let Some(run) = candidates::candidate_run_of(&*state.store, &found.id).await? else { return Ok(found) };
@@ -166,7 +165,11 @@ impl Resumption {
 #[must_use]
 pub fn is_settled(outcome: RunOutcome) -> bool {
     match outcome {
-        RunOutcome::Verified | RunOutcome::ChecksFail | RunOutcome::Unverified | RunOutcome::Conflict => true,
+        RunOutcome::Verified
+        | RunOutcome::Answered
+        | RunOutcome::ChecksFail
+        | RunOutcome::Unverified
+        | RunOutcome::Conflict => true,
         RunOutcome::Error | RunOutcome::Limit | RunOutcome::PermissionNeeded | RunOutcome::Interrupted => {
             false
         }

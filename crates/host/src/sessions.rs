@@ -10,7 +10,9 @@ use journeyman_workspace::CopyInfo;
 use serde::Serialize;
 
 use crate::config::Environment;
-use crate::state::{StateDirs, find_session_log, now, project_root};
+use crate::format::{describe_age, preview};
+use crate::root::find_root;
+use crate::state::{StateDirs, find_session_log, now};
 use crate::{Context as _, HostError};
 
 /// Duration of a short command's claim, in milliseconds. The command gives the
@@ -107,8 +109,15 @@ pub async fn list_sessions(
     Ok(listed)
 }
 
-/// Finds the one session whose id begins with `word`; `last` is the newest session of the current
-/// directory.
+/// Names a session by its id, its task, and when it was last worked on.
+#[must_use]
+pub fn describe_session(session: &SessionSummary) -> String {
+    let age = describe_age(now(), session.updated);
+    format!("session {} (\"{}\", {age})", session.id, preview(&session.title))
+}
+
+/// Finds the one session that `word` names: by the beginning of its id, by its number in the list
+/// of the current directory (1 is the newest), or as `last`, the newest.
 ///
 /// # Errors
 /// [`HostError::Usage`] where no session or several sessions match.
@@ -121,14 +130,10 @@ pub async fn find_session(
     // gone.
     let log_exists = find_session_log(&state.dir).is_some();
     if word == "last" {
-        let here = project_root(environment, None)?.display().to_string();
-        let newest = match log_exists {
-            true => state.store.sessions(Some(&here), 1).await.context("the session log")?,
-            false => Vec::new(),
-        };
-        return newest.into_iter().next().ok_or_else(|| {
-            HostError::usage("no session was run in this directory; `jm sessions --all` lists all")
-        });
+        return newest_session(state, &find_root(environment, None)?).await;
+    }
+    if let Some(number) = session_number(word) {
+        return numbered_session(state, &find_root(environment, None)?, number).await;
     }
     let mut found = match log_exists {
         true => state.store.find(word).await.context("the session log")?,
@@ -146,6 +151,50 @@ pub async fn find_session(
     }
 }
 
+/// Returns the number that `word` is: session 1 of a directory is its newest. An id begins with a
+/// zero.
+fn session_number(word: &str) -> Option<usize> {
+    let is_number =
+        word.len() <= 4 && word.bytes().all(|byte| byte.is_ascii_digit()) && !word.starts_with('0');
+    word.parse().ok().filter(|_| is_number)
+}
+
+/// Returns the newest session of the project at `root`.
+///
+/// # Errors
+/// [`HostError::Usage`] where there is none.
+pub(crate) async fn newest_session(state: &StateDirs, root: &Path) -> Result<SessionSummary, HostError> {
+    let newest = list_newest(state, root, 1).await?;
+    newest.into_iter().next().ok_or_else(|| {
+        HostError::usage("no session was run in this directory; `jm sessions --all` lists all")
+    })
+}
+
+/// Returns the session that `jm sessions` lists under a number.
+async fn numbered_session(
+    state: &StateDirs,
+    root: &Path,
+    number: usize,
+) -> Result<SessionSummary, HostError> {
+    let mut listed = list_newest(state, root, number).await?;
+    let count = listed.len();
+    listed.pop().filter(|_| count == number).ok_or_else(|| {
+        HostError::usage(format_args!(
+            "there is no session {number} in this directory, which has {count}; `jm sessions` lists them"
+        ))
+    })
+}
+
+/// Returns at most `limit` sessions of a directory, the newest first.
+async fn list_newest(state: &StateDirs, root: &Path, limit: usize) -> Result<Vec<SessionSummary>, HostError> {
+    // A query would create an empty log, and then no command could tell any more that the log is
+    // gone.
+    if find_session_log(&state.dir).is_none() {
+        return Ok(Vec::new());
+    }
+    state.store.sessions(Some(&root.display().to_string()), limit).await.context("the session log")
+}
+
 /// Returns the newest session of the current directory whose task was given to candidates.
 ///
 /// # Errors
@@ -154,7 +203,7 @@ pub async fn newest_with_candidates(
     state: &StateDirs,
     environment: &Environment,
 ) -> Result<SessionSummary, HostError> {
-    let here = project_root(environment, None)?.display().to_string();
+    let here = find_root(environment, None)?.display().to_string();
     let sessions =
         state.store.sessions(Some(&here), MAX_SEARCHED_SESSIONS).await.context("the session log")?;
     for session in sessions {

@@ -34,26 +34,6 @@ pub fn format_minute(at: UnixMillis) -> String {
     format!("{} {:02}:{:02}", at.to_date(), minutes / 60, minutes % 60)
 }
 
-/// Returns the root of a project: the directory given, or the current one, with symbolic links
-/// resolved.
-///
-/// # Errors
-/// [`HostError::Usage`] where it is no directory.
-pub fn project_root(environment: &Environment, given: Option<&Path>) -> Result<PathBuf, HostError> {
-    let path = given.map_or_else(|| environment.cwd.clone(), |given| environment.cwd.join(given));
-    let root = std::fs::canonicalize(&path).map_err(|error| {
-        HostError::usage(format_args!(
-            "cannot work in {}: {error}; give another directory with -C",
-            path.display()
-        ))
-    })?;
-    if root.is_dir() {
-        Ok(root)
-    } else {
-        Err(HostError::usage(format_args!("{} is not a directory", path.display())))
-    }
-}
-
 /// Returns the path of the session log if the log, or its write-ahead file alone, exists.
 #[must_use]
 pub fn find_session_log(state_dir: &Path) -> Option<PathBuf> {

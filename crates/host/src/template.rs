@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use journeyman_agent::hooks::Hooks;
-use journeyman_agent::isolation::{self as copies, CommitOptions, LandRequest};
+use journeyman_agent::isolation::{self as copies, CommitOptions, Isolation, LandRequest, WorkCopy};
 use journeyman_agent::{AgentError, Approver, CutOffPolicy, RunSettings, SessionHandle, SessionParts};
 use journeyman_git::GitError;
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_protocol::{CopyState, RelPath, RunOutcome, RunReport, SessionId};
 use journeyman_tools::{Registry, SharedIndex};
+use journeyman_workspace::WorkspaceError;
 use tokio_util::sync::CancellationToken;
 
 use crate::delivery::{DeliveredRun, Delivery, Workplace, confirm_outside_hooks};
@@ -30,6 +31,8 @@ pub struct SessionTemplate {
     pub settings: RunSettings,
     /// Where sessions work, and where their work goes.
     pub delivery: Delivery,
+    /// The reason why the last session works in the project itself, where no copy was cheap.
+    pub no_copy_reason: Option<String>,
     /// The directory of the user's configuration; rules that the user allows for good are written
     /// there.
     pub config_dir: Option<PathBuf>,
@@ -128,9 +131,25 @@ impl SessionTemplate {
         match self.delivery.workplace {
             Workplace::Project => Ok(self.session_parts()),
             Workplace::Copy => {
-                let (isolation, session) = (project.isolation(), session.clone());
-                let entered = tokio::task::spawn_blocking(move || isolation.open_or_create(&session)).await;
-                Ok(self.session_parts().in_copy(entered.context("copying the project")??))
+                let copy = enter_copy(project.isolation(), session).await??;
+                Ok(self.session_parts().in_copy(copy))
+            }
+            Workplace::CheapCopy => {
+                let entered = enter_copy(project.isolation().cheap(), session).await?;
+                // The choice is put on record with the session.
+                match entered {
+                    Ok(copy) => {
+                        self.delivery.workplace = Workplace::Copy;
+                        Ok(self.session_parts().in_copy(copy))
+                    }
+                    Err(AgentError::Workspace(WorkspaceError::NoCopy { reasons })) => {
+                        self.delivery.workplace = Workplace::Project;
+                        let reasons = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}"));
+                        self.no_copy_reason = Some(reasons.collect::<Vec<_>>().join("; "));
+                        Ok(self.session_parts())
+                    }
+                    Err(other) => Err(other.into()),
+                }
             }
         }
     }
@@ -156,7 +175,9 @@ impl SessionTemplate {
         let landing =
             self.delivery.landing.as_ref().map(|wish| LandRequest { commit: commit.clone(), ..wish.clone() });
         let delivered = match (self.delivery.workplace, &commit) {
-            (Workplace::Copy, _) => copies::finish_copy(&context, &mut report, landing.as_ref(), stop).await,
+            (Workplace::Copy | Workplace::CheapCopy, _) => {
+                copies::finish_copy(&context, &mut report, landing.as_ref(), stop).await
+            }
             (Workplace::Project, Some(wish)) => {
                 copies::commit_run(&context, &mut report, wish, uncommitted, stop).await
             }
@@ -192,4 +213,14 @@ impl SessionTemplate {
         let checked = self.project.committer.check_commit(wish, &paths, stop).await;
         Ok(Some(confirm_outside_hooks(wish, checked, &report.diff, prompts)?))
     }
+}
+
+/// Opens the copy of a session, or makes one.
+async fn enter_copy(
+    isolation: Isolation,
+    session: &SessionId,
+) -> Result<Result<WorkCopy, AgentError>, HostError> {
+    let session = session.clone();
+    let entered = tokio::task::spawn_blocking(move || isolation.open_or_create(&session)).await;
+    entered.context("copying the project")
 }

@@ -8,9 +8,10 @@ use journeyman_store::{SessionSummary, Store as _};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
 
 use crate::config::Environment;
+use crate::root::find_root;
 use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session};
-use crate::state::{StateDirs, project_root};
-use crate::{Context as _, HostError};
+use crate::state::StateDirs;
+use crate::{Context as _, HostError, Prompts};
 
 /// Maximum number of sessions searched for the newest one that was opened.
 const MAX_SEARCHED_SESSIONS: usize = 100;
@@ -20,6 +21,8 @@ const MAX_SEARCHED_SESSIONS: usize = 100;
 pub struct UndoResult {
     /// The files, and what could not be taken back.
     pub report: UndoReport,
+    /// The sessions whose changes were taken back or made again.
+    pub sessions: Vec<SessionSummary>,
     /// The number of steps of the opposite command that lead back.
     pub steps: usize,
     /// Guarded paths that commands changed which were cut off, each with what became of it.
@@ -27,7 +30,8 @@ pub struct UndoResult {
 }
 
 /// Takes back the newest run of the project, or the session that `word` names. `directory` takes
-/// the place of the current directory, or of the session's own.
+/// the place of the current directory, or of the session's own. A person at `prompts` is asked
+/// where the newest run changed nothing, so that an earlier one would be taken back.
 ///
 /// # Errors
 /// [`HostError::Usage`] while another process works on the session, and where the work is in a
@@ -37,10 +41,11 @@ pub async fn undo_session(
     state: &StateDirs,
     word: Option<&str>,
     directory: Option<&Path>,
+    prompts: Option<&dyn Prompts>,
 ) -> Result<UndoResult, HostError> {
     let (session, root) = match word {
         None => {
-            let root = project_root(environment, directory)?;
+            let root = find_root(environment, directory)?;
             let newest = list_project_sessions(state, &root).await?.into_iter().find(|session| {
                 // A session that was forked or imported and never opened has changed nothing here.
                 session.status != STATUS_FORKED && session.status != STATUS_IMPORTED
@@ -49,7 +54,7 @@ pub async fn undo_session(
         }
         Some(word) => {
             let session = find_session(state, environment, word).await?;
-            let root = project_root(environment, Some(directory.unwrap_or(Path::new(&session.root))))?;
+            let root = find_root(environment, Some(directory.unwrap_or(Path::new(&session.root))))?;
             (Some(session), root)
         }
     };
@@ -57,16 +62,43 @@ pub async fn undo_session(
     let is_named = word.is_some();
     let Some(session) = session.filter(|session| is_named || !has_later_change(&workspace, session)) else {
         // The journal also has the changes of `jm apply`, under an id of its own.
-        return undo_target(&workspace, UndoTarget::LastRun, RecoveredCalls::default());
+        let undone = undo_target(&workspace, UndoTarget::LastRun, RecoveredCalls::default())?;
+        return Ok(undone.with_sessions(state).await);
     };
     if !is_named {
         check_not_in_copy(&workspace, &session.id)?;
+        if let Some(prompts) = prompts {
+            confirm_older(state, &workspace, &session, prompts).await?;
+        }
     }
     let claim = SessionClaim::take(state, &session.id, "undo").await?;
     let undone = undo_claimed(state, &workspace, &session.id, is_named).await;
     claim.release().await;
     // A session whose work is in a copy may have landed some before.
-    undone.or_else(|error| check_not_in_copy(&workspace, &session.id).and(Err(error)))
+    let undone = undone.or_else(|error| check_not_in_copy(&workspace, &session.id).and(Err(error)))?;
+    Ok(undone.with_sessions(state).await)
+}
+
+/// Asks about taking back an earlier session where the newest one changed nothing.
+async fn confirm_older(
+    state: &StateDirs,
+    workspace: &Workspace,
+    newest: &SessionSummary,
+    prompts: &dyn Prompts,
+) -> Result<(), HostError> {
+    // Damage is reported by the undo itself. Calls that were cut off go back first.
+    let Ok(Some(older)) = workspace.history().newest_undoable() else { return Ok(()) };
+    let cut_off = workspace.recovery().cut_off_calls(&newest.id).is_ok_and(|calls| !calls.is_empty());
+    if older == newest.id || cut_off {
+        return Ok(());
+    }
+    let found = state.store.find(older.as_str()).await.context("the session log")?;
+    match found.first() {
+        Some(older) if !prompts.confirm_older_undo(newest, older).context("asking")? => {
+            Err(HostError::usage("nothing was taken back"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Takes back everything since a checkpoint, whichever session changed it. No session may be at
@@ -91,7 +123,7 @@ pub async fn undo_to_checkpoint(
     };
     let undone = undone.await;
     SessionClaim::release_all(claims).await;
-    undone
+    Ok(undone?.with_sessions(state).await)
 }
 
 /// Changes again what the newest undo took back.
@@ -107,7 +139,25 @@ pub async fn redo(
     let claims = SessionClaim::take_all(state, &sessions, "redo").await?;
     let redone = workspace.redo();
     SessionClaim::release_all(claims).await;
-    Ok(UndoResult { report: redone.context("redo")?, steps: 1, violations: Vec::new() })
+    let redone = UndoResult {
+        report: redone.context("redo")?,
+        sessions: Vec::new(),
+        steps: 1,
+        violations: Vec::new(),
+    };
+    Ok(redone.with_sessions(state).await)
+}
+
+impl UndoResult {
+    /// Looks up the sessions of the report. One that is deleted, or that was none (`jm apply`), is
+    /// left out.
+    async fn with_sessions(mut self, state: &StateDirs) -> Self {
+        for id in &self.report.sessions {
+            let found = state.store.find(id.as_str()).await.unwrap_or_default();
+            self.sessions.extend(found.into_iter().find(|session| session.id == *id));
+        }
+        self
+    }
 }
 
 async fn open_project(
@@ -115,7 +165,7 @@ async fn open_project(
     state: &StateDirs,
     directory: Option<&Path>,
 ) -> Result<(Workspace, Vec<SessionSummary>), HostError> {
-    let root: PathBuf = project_root(environment, directory)?;
+    let root: PathBuf = find_root(environment, directory)?;
     Ok((state.open_workspace(&root)?, list_project_sessions(state, &root).await?))
 }
 
@@ -251,5 +301,5 @@ fn undo_target(
             report.conflicts.push((path, reason));
         }
     }
-    Ok(UndoResult { report, steps, violations: recovered.violations })
+    Ok(UndoResult { report, sessions: Vec::new(), steps, violations: recovered.violations })
 }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum RunOutcome {
     /// Files changed (or none had to) and every check that ran passed, at least one of them.
     Verified,
+    /// The run was a question: it answered, in the mode that changes nothing.
+    Answered,
     /// The run could not go on.
     Error,
     /// The run finished, and checks still fail.
@@ -31,7 +33,7 @@ impl RunOutcome {
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Verified => 0,
+            Self::Verified | Self::Answered => 0,
             Self::Error => 1,
             Self::ChecksFail => 3,
             Self::Unverified => 4,

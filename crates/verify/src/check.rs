@@ -5,6 +5,8 @@ use std::time::Duration;
 use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RelPath};
 use journeyman_workspace::WorkspaceError;
 
+use crate::unfailing::cannot_fail;
+
 /// Maximum duration of a check of each kind. Types and lint are what a person waits for; builds and
 /// tests of large projects from a cold cache take minutes; a hung test must not hold a session for
 /// an hour.
@@ -32,6 +34,8 @@ pub struct Check {
     pub timeout: Duration,
     /// Why it can't run here, if that is known beforehand: it becomes evidence of `not run`.
     pub blocked: Option<String>,
+    /// True if it passes whatever the files hold, as far as its text tells.
+    pub cannot_fail: bool,
 }
 
 impl Check {
@@ -51,6 +55,7 @@ impl Check {
             why: why.into(),
             timeout: time_limit(kind),
             blocked: None,
+            cannot_fail: false,
         }
     }
 
@@ -88,7 +93,10 @@ pub fn custom(commands: &[String]) -> Vec<Check> {
         .iter()
         .map(|command| command.trim())
         .filter(|command| !command.is_empty())
-        .map(|command| Check::new(CheckKind::Custom, "custom", command, "you named it"))
+        .map(|command| {
+            let check = Check::new(CheckKind::Custom, "custom", command, "you named it");
+            Check { cannot_fail: cannot_fail(command, &|_| None), ..check }
+        })
         .collect()
 }
 

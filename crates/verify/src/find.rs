@@ -19,6 +19,7 @@ use journeyman_workspace::{Listing, StatKind, Workspace};
 use project::{MANIFESTS, Project, ProjectDirectory};
 
 use crate::Check;
+use crate::unfailing::cannot_fail;
 
 /// A change that spans more projects of one repository than this is checked in the first ones; each
 /// costs minutes. The others are listed as not run.
@@ -90,6 +91,9 @@ fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
         // A Makefile beside another build system mostly calls it; where nothing else tests, it is
         // the way.
         checks.extend(make::find(place));
+    }
+    for check in &mut checks {
+        check.cannot_fail = cannot_fail(&check.command, &|name| place.read(name));
     }
     checks
 }

@@ -33,6 +33,7 @@ mod find;
 mod guard;
 mod outcome;
 mod run;
+mod unfailing;
 
 pub use check::{Check, Verdict, VerifyError, custom, verdict};
 pub use find::{find, find_for};

@@ -16,7 +16,7 @@ const CASES: [&str; 5] = ["start", "overlay", "flood", "tiers", "metadata"];
 const VERDICT: f64 = 50.0;
 /// Where the commands are that verdicts are passed on.
 const TABLES: [&str; 2] =
-    ["crates/policy/tests/commands/harmless.rs", "crates/policy/tests/commands/deceptive.rs"];
+    ["crates/policy/tests/suite/commands/harmless.rs", "crates/policy/tests/suite/commands/deceptive.rs"];
 
 /// Fails where one of them misses a bound, after all of them. What another build in `beside` needs
 /// is printed after each case, and fails nothing.

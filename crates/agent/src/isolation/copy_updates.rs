@@ -155,6 +155,7 @@ mod tests {
             sandbox: Arc::clone(&test.cx.sandbox),
             git: None,
             tiers: vec![Tier::Copy],
+            max_copied_files: usize::MAX,
         };
         let copy = Arc::new(isolation.open_or_create(&test.cx.session).unwrap());
         test.cx.workspace = copy.workspace();

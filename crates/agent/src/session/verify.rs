@@ -71,7 +71,9 @@ impl TurnVerification<'_> {
             return Ok(None);
         }
         self.cx.transcript.flush().await?;
-        Ok(Some(task_end_of(verdict, &evidence, self.cx.transcript.state().counters.iterations)))
+        let iterations = self.cx.transcript.state().counters.iterations;
+        let verification = &*self.verification;
+        Ok(Some(task_end_of(verdict, &evidence, iterations, &|command| verification.cannot_fail(command))))
     }
 
     /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile, so that the
@@ -113,10 +115,12 @@ impl TurnVerification<'_> {
             return TaskEnd::new(RunOutcome::PermissionNeeded, why);
         }
         let only_ignored = !self.checkpoints.ignored_changes(self.cx).await.is_empty();
-        let why = match self.cx.settings.mode {
-            Mode::Plan => "finished; plan mode changes nothing, so there was nothing to verify",
-            _ if only_ignored => "finished; only ignored files changed, so there was nothing to verify",
-            _ => "finished; no file changed, so there was nothing to verify",
+        if self.cx.settings.mode == Mode::Plan {
+            return TaskEnd::new(RunOutcome::Answered, "answered; nothing is changed in plan mode");
+        }
+        let why = match only_ignored {
+            true => "finished; only ignored files changed, so there was nothing to verify",
+            false => "finished; no file changed, so there was nothing to verify",
         };
         TaskEnd::new(RunOutcome::Unverified, why)
     }
@@ -179,7 +183,7 @@ mod tests {
     #[tokio::test]
     async fn passed_checks_verify_a_change_and_missing_checks_do_not() {
         for (checks, outcome, summary) in [
-            (only("true"), RunOutcome::Verified, "verified: 1 of 1 checks passed"),
+            (only("true"), RunOutcome::Verified, "verified by `true`, which can't fail"),
             (Checks::Off, RunOutcome::Unverified, "finished; no check was run (--no-check)"),
             (
                 Checks::Found,

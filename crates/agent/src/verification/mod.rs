@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use journeyman_context::Feedback;
 use journeyman_protocol::{
-    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, RunOutcome, SandboxNeeds, ToolUse,
+    CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, RunOutcome,
+    SandboxNeeds, ToolUse,
 };
 use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict};
 use journeyman_workspace::{ListOptions, Listing};
@@ -28,6 +29,10 @@ const CHECK_TOOL: &str = "check";
 const MAX_LISTED_FILES: usize = 20_000;
 /// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
 const MAX_RECALLED_EDITS: usize = 20;
+/// Maximum number of checks that the summary names.
+const MAX_NAMED_CHECKS: usize = 3;
+/// Maximum number of characters of a command in the summary.
+const MAX_NAMED_CHARS: usize = 80;
 
 /// The checks of a session, and what they found in its task.
 pub(crate) struct Verification {
@@ -54,6 +59,11 @@ impl Verification {
     /// Stores the results of a round of checks and returns those of the round before.
     pub(crate) fn keep_evidence(&mut self, evidence: Vec<Evidence>) -> Vec<Evidence> {
         std::mem::replace(&mut self.evidence, evidence)
+    }
+
+    /// Returns true if a check with this command passes whatever the files hold.
+    pub(crate) fn cannot_fail(&self, command: &str) -> bool {
+        self.checks.iter().any(|check| check.cannot_fail && check.command == command)
     }
 
     /// Returns true if there is no check to run.
@@ -232,7 +242,12 @@ pub(crate) fn feed_back(cx: &mut Context, edits: &[String], evidence: &[Evidence
 }
 
 /// Describes the end of a task whose checks ran.
-pub(crate) fn task_end_of(verdict: Verdict, evidence: &[Evidence], iterations: u32) -> TaskEnd {
+pub(crate) fn task_end_of(
+    verdict: Verdict,
+    evidence: &[Evidence],
+    iterations: u32,
+    cannot_fail: &dyn Fn(&str) -> bool,
+) -> TaskEnd {
     if verdict == Verdict::Failed {
         let rounds = match iterations {
             0 => String::new(),
@@ -242,12 +257,10 @@ pub(crate) fn task_end_of(verdict: Verdict, evidence: &[Evidence], iterations: u
         return TaskEnd::new(RunOutcome::ChecksFail, format!("finished, but checks fail{rounds}"));
     }
     if verdict == Verdict::Passed {
-        let count = evidence.iter().filter(|one| one.outcome.has_passed()).count();
-        let skipped = evidence.len() - count;
-        let also = if skipped == 0 { String::new() } else { format!(", {skipped} not run") };
+        let passed: Vec<&Evidence> = evidence.iter().filter(|one| one.outcome.has_passed()).collect();
         return TaskEnd::new(
             RunOutcome::Verified,
-            format!("verified: {count} of {} checks passed{also}", evidence.len()),
+            describe_passed(&passed, evidence.len() - passed.len(), cannot_fail),
         );
     }
     let reason = evidence
@@ -263,9 +276,37 @@ pub(crate) fn task_end_of(verdict: Verdict, evidence: &[Evidence], iterations: u
     )
 }
 
+/// Names the checks that passed, tests first: they say more than types and lint.
+fn describe_passed(passed: &[&Evidence], not_run: usize, cannot_fail: &dyn Fn(&str) -> bool) -> String {
+    let mut named = passed.to_vec();
+    named.sort_by_key(|one| !matches!(one.kind, CheckKind::Test | CheckKind::Custom));
+    let commands = named.iter().take(MAX_NAMED_CHECKS).map(|one| match cannot_fail(&one.command) {
+        true => format!("`{}`, which can't fail", shorten(&one.command)),
+        false => format!("`{}`", shorten(&one.command)),
+    });
+    let mut text = format!("verified by {}", commands.collect::<Vec<_>>().join(", "));
+    if let Some(more) = passed.len().checked_sub(MAX_NAMED_CHECKS).filter(|more| *more > 0) {
+        text.push_str(&format!(" and {more} more"));
+    }
+    if not_run > 0 {
+        text.push_str(&format!("; {not_run} not run"));
+    }
+    text
+}
+
+/// Returns the first line of a command, at most [`MAX_NAMED_CHARS`] of it.
+fn shorten(command: &str) -> String {
+    let first = command.lines().next().unwrap_or_default();
+    match first.char_indices().nth(MAX_NAMED_CHARS) {
+        Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),
+        None if first.len() < command.len() => format!("{first} …"),
+        None => first.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CheckKind, Enforcement, Mode};
+    use journeyman_protocol::{Enforcement, Mode};
 
     use super::*;
     use crate::test_context::TestContext;
@@ -345,13 +386,13 @@ mod tests {
         let passed = || evidence(CheckKind::Test, CheckOutcome::Passed);
         let not_run = || evidence(CheckKind::Lint, CheckOutcome::NotRun { reason: "no clippy".to_owned() });
         for (verdict, evidence, iterations, outcome, summary) in [
-            (Verdict::Passed, vec![passed()], 0, RunOutcome::Verified, "verified: 1 of 1 checks passed"),
+            (Verdict::Passed, vec![passed()], 0, RunOutcome::Verified, "verified by `cargo test`"),
             (
                 Verdict::Passed,
                 vec![passed(), not_run()],
                 2,
                 RunOutcome::Verified,
-                "verified: 1 of 2 checks passed, 1 not run",
+                "verified by `cargo test`; 1 not run",
             ),
             (Verdict::Failed, Vec::new(), 0, RunOutcome::ChecksFail, "finished, but checks fail"),
             (
@@ -369,7 +410,10 @@ mod tests {
                 "finished; what would prove the change could not run (no clippy)",
             ),
         ] {
-            assert_eq!(task_end_of(verdict, &evidence, iterations), TaskEnd::new(outcome, summary));
+            assert_eq!(
+                task_end_of(verdict, &evidence, iterations, &|_| false),
+                TaskEnd::new(outcome, summary)
+            );
         }
     }
 }

@@ -3,12 +3,13 @@
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::index::{CodeGraph, CodeIndex};
+use journeyman_host::input::read_argument;
+use journeyman_host::task_input::MAX_TASK_BYTES;
 use journeyman_index::store::Progress;
 use serde_json::Value;
 
 use super::progress::{ProgressLine, clear_line};
 use crate::args::AnswerArgs;
-use crate::input::read_argument;
 
 /// Prints a note for people, in place of a line of progress.
 pub(super) fn print_note(text: &str) {
@@ -32,7 +33,7 @@ pub(super) fn open_graph(environment: &Environment, answer: &AnswerArgs) -> Resu
 
 /// Reads a query; `-` stands for standard input.
 pub(super) fn read_query(argument: &str) -> Result<String, HostError> {
-    let text = read_argument("query", argument)?;
+    let text = read_argument("query", argument, MAX_TASK_BYTES)?;
     if text.trim().is_empty() {
         return Err(HostError::usage("the query is empty"));
     }

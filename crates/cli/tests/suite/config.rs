@@ -37,7 +37,15 @@ fn each_layer_gives_way_to_the_next() {
 #[test]
 fn config_prints_each_value_with_its_source() {
     let house = House::with_greeter();
-    assert!(house.jm(&["config"]).run().expect(0).stdout.contains("every value is built-in"));
+    assert!(
+        house
+            .jm(&["config"])
+            .without("JM_ISOLATE")
+            .run()
+            .expect(0)
+            .stdout
+            .contains("every value is built-in")
+    );
     house.configure(
         "model = \"ollama/llama\"\nmax_turns = 50\ntimeout = \"10m\"\ntemperature = 0.5\n\
          [providers.mine]\nbase_url = \"http://h\"\nheaders = { x-token = \"planted-header\" }\n\

@@ -34,7 +34,9 @@ fn sessions_are_listed_newest_first_here_or_everywhere() {
     }
     let text = house.jm(&["sessions"]).run().expect(0).stdout;
     assert_eq!(text.lines().count(), 2);
-    assert!(text.starts_with(listed[0]["id"].as_str().unwrap()), "{text}");
+    assert!(text.starts_with(&format!("  1  {}", listed[0]["id"].as_str().unwrap())), "{text}");
+    house.jm(&["show", "2"]).run().expect(0).prints(&["first task"]);
+    house.jm(&["show", "3"]).run().expect(2).says(&["there is no session 3 in this directory, which has 2"]);
 
     let all = house.jm(&["sessions", "--all"]).run().expect(0);
     all.prints(&["third task", "elsewhere", "second task", "first task"]);

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    House, KEY, POLITE, Ran, Seen, Server, Step, call, needs, needs_sandbox, polite_edit, say,
+    House, KEY, POLITE, Ran, Seen, Server, Step, call, needs, needs_mounts, needs_sandbox, polite_edit, say,
 };
 
 /// The greeting before the run.
@@ -335,7 +335,7 @@ fn a_session_that_was_killed_goes_on_in_its_copy() {
     running.gone();
     assert_eq!(house.tree(), before);
     assert_ne!(house.sessions()[0]["copy"], Value::Null);
-    let resumed = house.jm(&["resume", "--no-isolate"]).env("JM_API_KEY", KEY).run().expect(2);
+    let resumed = house.jm(&["resume", "--in-place"]).env("JM_API_KEY", KEY).run().expect(2);
     resumed.says(&["is in a copy"]);
 
     let ran = house.jm(&["resume"]).env("JM_API_KEY", KEY).run().expect(0);
@@ -355,18 +355,67 @@ fn configuration_makes_it_the_rule_and_names_the_ways() {
     let house = House::with_greeter();
     house.configure("isolate = true\nisolation = [\"copy\"]\n");
     let server = Server::chat([call("edit_file", polite_edit()), say("Polite now.")]);
-    let report = server.run(&house, &["--json", "be polite"]).run().expect(0).report();
+    let report = server.run(&house, &["--json", "be polite"]).without("JM_ISOLATE").run().expect(0).report();
     assert_eq!(report.copy.unwrap().tier, "copy");
 
     let server = Server::chat([say("Nothing.")]);
-    let report = server.run(&house, &["--json", "--no-isolate", "look"]).run().expect(4).report();
+    let report = server.run(&house, &["--json", "--in-place", "look"]).run().expect(4).report();
     assert_eq!(report.copy, None);
 
     house.configure("isolation = [\"magic\"]\n");
     server.run(&house, &["look"]).run().expect(2).says(&["isolation", "magic", "overlay"]);
     house.configure("isolate = true\n");
     house.write(".journeyman/config.toml", "isolate = false\n");
-    server.run(&house, &["look"]).run().expect(2).says(&["isolate"]);
+    server.run(&house, &["look"]).without("JM_ISOLATE").run().expect(2).says(&["isolate"]);
+}
+
+#[test]
+fn without_a_flag_a_run_lands_only_what_is_verified() {
+    if !needs(&["make"]) || !needs_mounts() {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.tree();
+    let polite = || Server::chat([call("edit_file", polite_edit()), say("Polite now."), say("It stays so.")]);
+
+    let server = polite();
+    let kept = server.run(&house, &["--check", "false", "--max-iterations", "1", "be polite"]);
+    let kept = kept.without("JM_ISOLATE").run().expect(3);
+    kept.prints(&["kept in its copy", "land it with: jm land ", "drop it with: jm discard "]);
+    assert_eq!(house.tree(), before, "work that isn't verified stays in its copy");
+    house.jm(&["discard", "--yes", "1"]).run().expect(0);
+
+    let server = polite();
+    let in_place = server.run(&house, &["--in-place", "--no-check", "be polite"]);
+    in_place.without("JM_ISOLATE").run().expect(4);
+    assert_eq!(house.read("greet.sh"), POLITE, "--in-place works in the user's files");
+    house.jm(&["undo"]).run().expect(0);
+
+    let server = polite();
+    let verified = server.run(&house, &["be polite"]).without("JM_ISOLATE").run().expect(0);
+    verified.says(&["isolated", "landed  1 file"]);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    house.jm(&["undo", "1"]).run().expect(0);
+    assert_eq!(house.tree(), before);
+
+    let server = Server::chat([say("It greets.")]);
+    let asked = server.run(&house, &["--mode", "plan", "--json", "what is it?"]).without("JM_ISOLATE");
+    assert_eq!(asked.run().expect(0).report().copy, None, "a question needs no copy");
+}
+
+#[test]
+fn where_no_copy_is_cheap_a_run_works_in_the_users_files_and_says_so() {
+    let house = House::with_greeter();
+    house.configure("isolation = [\"copy\"]\n");
+    let server = Server::chat([call("edit_file", polite_edit()), say("Polite now."), say("Done.")]);
+    let ran = server.run(&house, &["--no-check", "be polite"]).without("JM_ISOLATE").run().expect(4);
+    ran.says(&["works in your files: no copy is cheap here"]);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    // The session goes on where it began.
+    let url = server.url();
+    let again = house.jm(&["resume", "1", "go on", "--base-url", &url, "--wire", "chat", "--model", "tiny"]);
+    again.env("JM_API_KEY", KEY).without("JM_ISOLATE").run().expect(4);
+    assert_eq!(house.sessions()[0]["copy"], Value::Null);
 }
 
 #[test]
@@ -374,10 +423,10 @@ fn flags_that_make_no_sense_together_are_refused() {
     let house = House::with_greeter();
     let server = Server::chat([say("")]);
     for (flags, word) in [
-        (&["--no-land"][..], "--isolate"),
+        (&["--no-land"][..], "--in-place"),
         (&["--message", "x"], "--commit"),
         (&["--isolate", "--no-land", "--commit"], "jm land --commit"),
-        (&["--isolate", "--no-isolate"], "cannot be used"),
+        (&["--isolate", "--in-place"], "cannot be used"),
         (&["--land"], "--candidates"),
         (&["--candidates", "1"], "2..=8"),
         (&["--candidates", "9"], "2..=8"),

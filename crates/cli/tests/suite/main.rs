@@ -37,6 +37,7 @@ mod output;
 mod own_repository;
 mod permission;
 mod policy;
+mod project_root;
 mod record;
 mod resume;
 mod search;

@@ -218,7 +218,7 @@ fn what_is_other_than_before_is_said() {
     let url = server.url();
     let flags =
         ["--base-url", &url, "--wire", "chat", "--model", "other", "--mode", "plan", "--last", "go on"];
-    let ran = resume(&house, &flags).run().expect(4);
+    let ran = resume(&house, &flags).run().expect(0);
     ran.says(&["other than before: model: custom/tiny → custom/other", "mode: edit → plan"]);
     assert_eq!(server.seen()[1].body["model"], "other");
     assert!(!server.seen()[1].tools().contains(&"write_file".to_owned()), "plan mode offers no writers");
@@ -317,7 +317,7 @@ fn a_session_that_is_killed_in_its_first_moments_knows_how_it_was_to_run() {
     assert_eq!((setting.asked.isolate, setting.asked.keep), (Some(true), true));
 
     house.configure("");
-    resume(&house, &[]).run().expect(4);
+    resume(&house, &[]).run().expect(0);
     assert!(!server.seen()[0].tools().contains(&"write_file".to_owned()), "plan mode offers no writers");
     assert_eq!(house.tree(), before, "a plan changes nothing");
 }
@@ -348,7 +348,7 @@ fn work_that_was_to_stay_in_its_copy_stays_there_until_a_flag_says_otherwise() {
     // It has ended, and its work waits.
     let words = ["nothing to finish", &format!("jm land {session}"), &format!("jm discard {session}")];
     resume(&house, &[]).run().expect(2).says(&words);
-    for flags in [&["--commit"][..], &["--no-isolate"]] {
+    for flags in [&["--commit"][..], &["--in-place"]] {
         let all = [&["--last", "go on"], flags].concat();
         resume(&house, &all).run().expect(2).says(&["was to stay in its copy", "--land"]);
     }

@@ -74,7 +74,8 @@ fn probe_in(
     let mut tiers = Vec::new();
     for tier in Tier::ALL {
         let session = new_session_id();
-        let means = CopyTools { sandbox: &sandbox, git: git.as_ref(), tiers: &[tier] };
+        let means =
+            CopyTools { sandbox: &sandbox, git: git.as_ref(), tiers: &[tier], max_copied_files: usize::MAX };
         let problem = match workspace.copies().create(&session, &means) {
             Ok(copy) => {
                 drop(copy);

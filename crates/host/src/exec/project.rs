@@ -119,7 +119,7 @@ impl CommandProject {
         let copy = overlay.then(|| {
             let session = new_session_id();
             let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
-            let means = CopyTools { sandbox, git: None, tiers: &tiers };
+            let means = CopyTools { sandbox, git: None, tiers: &tiers, max_copied_files: usize::MAX };
             let copy = workspace.copies().create(&session, &means).context("a throw-away copy")?;
             Ok::<_, HostError>((session, copy))
         });

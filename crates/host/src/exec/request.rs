@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::project::{CommandAccess, CommandProject};
 use super::report::{CommandReport, EXIT_UNREAD, exit_code};
 use crate::config::{Config, Environment, parse_duration};
-use crate::state::{StateDirs, project_root};
+use crate::root::project_root;
+use crate::state::StateDirs;
 use crate::{Context as _, HostError, load_trusted, sandboxes};
 
 /// Default wall time. A person who types a command waits for it; this only ends what was forgotten.
@@ -78,12 +79,6 @@ impl CommandRequest {
     /// [`HostError::Usage`] naming the flag that can't be obeyed.
     pub fn new(environment: &Environment, options: CommandOptions) -> Result<Self, HostError> {
         let root = project_root(environment, options.root.as_deref())?;
-        if root.parent().is_none() {
-            // Refused anyway; before all files of the machine are looked at.
-            return Err(HostError::usage(
-                "-C: refused: the file system's root is no project; name a directory beneath it",
-            ));
-        }
         let mut config = load_trusted(environment, &root)?;
         config.sandbox_allow_root |= options.allow_root;
         let network = parse_network(&options.net, options.plain_http)?;

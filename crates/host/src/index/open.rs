@@ -15,7 +15,8 @@ use journeyman_sandbox::{Sandbox, SandboxSettings};
 
 use super::path::PathResolver;
 use crate::config::{Environment, load_own};
-use crate::state::{project_root, project_state_dir};
+use crate::root::project_root;
+use crate::state::project_state_dir;
 use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets, load_trusted};
 
 /// Maximum number of threads that read files; more help little.

@@ -6,7 +6,7 @@ use journeyman_sandbox::clean;
 
 use crate::HostError;
 use crate::config::Environment;
-use crate::state::project_root;
+use crate::root::project_root;
 
 /// Resolves the names of files as a user writes them.
 pub(super) struct PathResolver {

@@ -27,7 +27,8 @@ pub(crate) fn run(place: &Place, verdicts: &mut Verdicts) {
     let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
     let git = Git::new(&place.root(), sandbox.clone());
     let make = &|tier: Tier| {
-        let means = CopyTools { sandbox: &sandbox, git: Some(&git), tiers: &[tier] };
+        let means =
+            CopyTools { sandbox: &sandbox, git: Some(&git), tiers: &[tier], max_copied_files: usize::MAX };
         one_copy(&workspace, &means)
     };
     let mut number = 0;

@@ -17,6 +17,8 @@ pub struct CopyTools<'a> {
     pub git: Option<&'a Git>,
     /// The tiers to try, in this order.
     pub tiers: &'a [Tier],
+    /// Maximum number of files that a tier may copy one by one.
+    pub max_copied_files: usize,
 }
 
 /// The description of a copy, readable without opening it.

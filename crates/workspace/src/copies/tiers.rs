@@ -28,6 +28,10 @@ pub(crate) fn make_copy(making: CopyRequest<'_>, tier: Tier) -> Result<MadeCopy,
     if lies_in(&making.workspace.project.options.state_dir, making.workspace.root()) {
         return Err("the state directory lies in the project itself".into());
     }
+    let files = making.tree.entries.len();
+    if tier != Tier::Overlay && files > making.means.max_copied_files {
+        return Err(UnavailableReason(format!("{files} files would be copied one by one")));
+    }
     match tier {
         Tier::Overlay => overlay::make_overlay(making),
         Tier::Reflink => making.make_directory_copy(CopyBase::of(making)?, fill::FillMethod::Clone),

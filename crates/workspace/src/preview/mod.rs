@@ -155,7 +155,7 @@ impl Previews<'_> {
         place: &CopyLocation,
         sandbox: &Sandbox,
     ) -> Result<MadeCopy, WorkspaceError> {
-        let means = CopyTools { sandbox, git: None, tiers: &[Tier::Overlay] };
+        let means = CopyTools { sandbox, git: None, tiers: &[Tier::Overlay], max_copied_files: usize::MAX };
         let making = CopyRequest { workspace: self.workspace, tree, place, means: &means };
         let made = crate::copies::tiers::make_copy(making, Tier::Overlay);
         made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })

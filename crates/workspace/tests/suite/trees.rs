@@ -166,7 +166,7 @@ impl Tools {
     }
 
     pub(crate) fn means<'a>(&'a self, tiers: &'a [Tier]) -> CopyTools<'a> {
-        CopyTools { sandbox: &self.sandbox, git: Some(&self.git), tiers }
+        CopyTools { sandbox: &self.sandbox, git: Some(&self.git), tiers, max_copied_files: usize::MAX }
     }
 }
 

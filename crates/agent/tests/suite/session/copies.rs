@@ -49,6 +49,7 @@ fn context(bench: &Bench, checks: Checks) -> LandContext {
             sandbox: Arc::clone(&bench.sandbox),
             git: None,
             tiers: vec![Tier::Overlay, Tier::Reflink, Tier::Copy],
+            max_copied_files: usize::MAX,
         },
         proof: CheckRunner {
             checks,

@@ -75,6 +75,7 @@ async fn a_copy_is_searched_and_not_the_project() {
         sandbox: Arc::clone(&bench.sandbox),
         git: None,
         tiers: vec![Tier::Copy],
+        max_copied_files: usize::MAX,
     };
     let told = Told::new([
         calls([("c1", "write_file", json!({"path": "b.rs", "content": "pub fn only_here() {}\n"}))]),

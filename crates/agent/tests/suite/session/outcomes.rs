@@ -62,7 +62,7 @@ fn verified() -> Vec<Row> {
             name: "verified",
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: checked("test -f a.txt"),
-            end: (RunOutcome::Verified, 0, "verified: 1 of 1 checks passed"),
+            end: (RunOutcome::Verified, 0, "verified by `test -f a.txt`"),
             text: "written",
             changes: &[("a.txt", ADDED)],
             counts: (2, 0, 2),
@@ -71,7 +71,7 @@ fn verified() -> Vec<Row> {
             name: "verified after feedback",
             steps: vec![write("c1", "a.txt"), says("written"), write("c2", "b.txt"), says("repaired")],
             settings: checked("test -f b.txt"),
-            end: (RunOutcome::Verified, 0, "verified: 1 of 1 checks passed"),
+            end: (RunOutcome::Verified, 0, "verified by `test -f b.txt`"),
             text: "repaired",
             changes: &[("a.txt", ADDED), ("b.txt", ADDED)],
             counts: (4, 1, 4),
@@ -220,7 +220,7 @@ fn permission_needed() -> Vec<Row> {
             name: "permission needed and another way found",
             steps: vec![touch("c1"), write("c2", "made"), says("written instead")],
             settings: RunSettings { mode: Mode::Edit, ..checked("test -f made") },
-            end: (RunOutcome::Verified, 0, "verified: 1 of 1 checks passed"),
+            end: (RunOutcome::Verified, 0, "verified by `test -f made`"),
             text: "written instead",
             changes: &[("made", ADDED)],
             counts: (3, 0, 3),
@@ -349,7 +349,7 @@ async fn the_evidence_is_of_the_last_round() {
     let ran: Vec<(&str, bool)> =
         report.evidence.iter().map(|one| (one.command.as_str(), one.outcome.has_passed())).collect();
     assert_eq!(ran, [("test -f b.txt", true), ("echo seen; test -f a.txt", true)]);
-    assert_eq!(report.summary, "verified: 2 of 2 checks passed");
+    assert_eq!(report.summary, "verified by `test -f b.txt`, `echo seen; test -f a.txt`");
     // What failed is fed back in words, with the command that failed.
     let fed_back = told.requests()[2].messages.last().unwrap().text();
     assert!(fed_back.contains("test -f b.txt"), "{fed_back}");

@@ -118,7 +118,9 @@ impl House {
             .env("XDG_STATE_HOME", self.at("state"))
             .env("XDG_CONFIG_HOME", self.at("config"))
             .env("TMPDIR", self.at("tmp"))
-            .env("LANG", "C.UTF-8");
+            .env("LANG", "C.UTF-8")
+            // Most tests are about the work in the project itself; `isolated_by_default.rs` is not.
+            .env("JM_ISOLATE", "false");
         Jm::new(command)
     }
 

@@ -141,6 +141,13 @@ impl Server {
         house.jm(&all).env("JM_API_KEY", KEY)
     }
 
+    /// Another command line against this server: `arguments` follow `command`, then the flags.
+    pub fn command(&self, house: &House, command: &[&str], arguments: &[&str]) -> Jm {
+        let url = self.url();
+        let flags = ["--base-url", &url, "--wire", self.wire.name(), "--model", "tiny"];
+        house.jm(&[command, arguments, &flags].concat()).env("JM_API_KEY", KEY)
+    }
+
     /// The requests so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().clone()

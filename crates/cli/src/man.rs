@@ -1,0 +1,24 @@
+//! `jm man`.
+
+use journeyman_host::{Context as _, HostError};
+
+use crate::args::build_command;
+use crate::output;
+
+/// Prints the manual page of `jm`, or of one of its commands, in roff.
+pub(crate) fn print_page(name: Option<&str>) -> Result<u8, HostError> {
+    let mut command = build_command();
+    command.build();
+    let page = match name {
+        None => command,
+        Some(name) => {
+            let found = command.find_subcommand(name).cloned();
+            let found = found.ok_or_else(|| HostError::usage(format_args!("jm has no command `{name}`")))?;
+            found
+        }
+    };
+    let mut roff = Vec::new();
+    clap_mangen::Man::new(page).render(&mut roff).context("the manual page")?;
+    output::write_stdout_bytes(&roff);
+    Ok(0)
+}

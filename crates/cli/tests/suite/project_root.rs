@@ -1,0 +1,66 @@
+//! The project that a command works on, from where it is run.
+
+use crate::support::{House, Server, call, needs, polite_edit, say};
+
+#[test]
+fn below_a_repositorys_root_the_repository_is_the_project() {
+    if !needs(&["git", "make"]) {
+        return;
+    }
+    let house = House::with_repository();
+    house.write("docs/deep/notes.txt", "notes\n");
+    let sub = house.project().join("docs/deep");
+    let server = Server::chat([call("edit_file", polite_edit()), say("Polite now."), say("Nothing.")]);
+
+    let ran = server.run(&house, &["be polite"]).dir(&sub).run().expect(0);
+    let root = house.project().canonicalize().unwrap();
+    ran.says(&[&format!(
+        "the project is the repository {}, not docs/deep alone (-C . says so)",
+        root.display()
+    )]);
+    assert!(server.seen()[0].newest().contains("greet.sh"), "the whole repository is its context");
+    house.jm(&["sessions"]).dir(&sub).run().expect(0).prints(&["be polite"]);
+    house.jm(&["undo"]).dir(&sub).run().expect(0).prints(&["restored greet.sh"]);
+
+    let report = server.run(&house, &["-C", ".", "--json", "look"]).dir(&sub).run().expect(4).report();
+    assert!(!server.seen()[2].newest().contains("greet.sh"), "a directory that is named is the project");
+    assert!(report.changes.is_empty());
+    // A command is run where it was typed.
+    house.jm(&["exec", "--", "pwd"]).dir(&sub).run().expect(0).prints(&["docs/deep"]);
+}
+
+#[test]
+fn the_file_systems_root_and_the_home_directory_are_no_projects() {
+    let house = House::with_greeter();
+    let home = house.at("home");
+    let above = home.parent().unwrap();
+    let server = Server::chat([say("")]);
+    for (dir, what) in [
+        ("/", "/ is the root of the file system, not a project"),
+        (home.to_str().unwrap(), "is your home directory, not a project"),
+        (above.to_str().unwrap(), "is what holds your home directory, not a project"),
+    ] {
+        let advice = "change to the project's directory, or name it with -C";
+        server.run(&house, &["-C", dir, "look"]).run().expect(2).says(&[what, advice]);
+        server.run(&house, &["look"]).dir(dir).run().expect(2).says(&[what, advice]);
+        house.jm(&["search", "x", "-C", dir]).run().expect(2).says(&[what]);
+    }
+    assert!(server.seen().is_empty());
+    assert!(!house.at("state").exists());
+    // Sessions can be looked at from anywhere.
+    house.jm(&["sessions", "--all"]).dir(&home).run().expect(0);
+}
+
+#[test]
+fn a_repository_in_the_home_directory_is_not_the_project_of_what_lies_in_it() {
+    if !needs(&["git"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let inner = house.at("home/work/tool");
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::create_dir(house.at("home/.git")).unwrap();
+    let server = Server::chat([say("Nothing.")]);
+    let ran = server.run(&house, &["look"]).dir(&inner).run().expect(4);
+    assert!(!ran.stderr.contains("the project is the repository"), "{}", ran.stderr);
+}

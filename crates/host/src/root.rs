@@ -1,0 +1,77 @@
+//! The root of the project that a command works on.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::HostError;
+use crate::config::Environment;
+
+/// Returns the root of the project to work on: the directory `given`, or the repository that holds
+/// the current directory, or the current directory. Symbolic links are resolved.
+///
+/// # Errors
+/// [`HostError::Usage`] where it is no directory, or holds more than a project: the file system's
+/// root, a home directory, or what holds the home directory.
+pub fn project_root(environment: &Environment, given: Option<&Path>) -> Result<PathBuf, HostError> {
+    let root = find_root(environment, given)?;
+    let home = environment.home.as_ref().and_then(|home| std::fs::canonicalize(home).ok());
+    let what = match home {
+        _ if root.parent().is_none() => "the root of the file system",
+        Some(home) if home == root => "your home directory",
+        // A home of `/` says nothing: some containers have no other.
+        Some(home) if home.parent().is_some() && home.starts_with(&root) => "what holds your home directory",
+        _ => return Ok(root),
+    };
+    Err(HostError::usage(format_args!(
+        "{} is {what}, not a project; change to the project's directory, or name it with -C",
+        root.display()
+    )))
+}
+
+/// Returns the root that [`project_root`] would return without refusing any: for lists of what
+/// happened in a directory.
+///
+/// # Errors
+/// [`HostError::Usage`] where it is no directory.
+pub fn find_root(environment: &Environment, given: Option<&Path>) -> Result<PathBuf, HostError> {
+    let path = given.map_or_else(|| environment.cwd.clone(), |given| environment.cwd.join(given));
+    let root = std::fs::canonicalize(&path).map_err(|error| {
+        HostError::usage(format_args!(
+            "cannot work in {}: {error}; give another directory with -C",
+            path.display()
+        ))
+    })?;
+    if !root.is_dir() {
+        return Err(HostError::usage(format_args!("{} is not a directory", path.display())));
+    }
+    Ok(match given {
+        None => enclosing_repository(environment, &root).unwrap_or(root),
+        Some(_) => root,
+    })
+}
+
+/// Describes a root that isn't the current directory, because that lies in a repository.
+#[must_use]
+pub fn describe_root(environment: &Environment, given: Option<&Path>, root: &Path) -> Option<String> {
+    let cwd = std::fs::canonicalize(&environment.cwd).ok().filter(|_| given.is_none())?;
+    let below = cwd.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty())?;
+    Some(format!(
+        "the project is the repository {}, not {} alone (-C . says so)",
+        root.display(),
+        below.display()
+    ))
+}
+
+/// Returns the nearest directory above `directory`, or itself, that is a git repository of the same
+/// owner. A repository in the home directory, or above it, is no project.
+fn enclosing_repository(environment: &Environment, directory: &Path) -> Option<PathBuf> {
+    let home = environment.home.as_ref().and_then(|home| std::fs::canonicalize(home).ok());
+    let owner = std::fs::metadata(directory).ok()?.uid();
+    directory
+        .ancestors()
+        .take_while(|above| home.as_deref().is_none_or(|home| !home.starts_with(above)))
+        // Another user's repository, such as one in /tmp, has no say over what lies in it.
+        .take_while(|above| std::fs::metadata(above).is_ok_and(|found| found.uid() == owner))
+        .find(|above| std::fs::symlink_metadata(above.join(".git")).is_ok())
+        .map(Path::to_owned)
+}
