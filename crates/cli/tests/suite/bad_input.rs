@@ -221,7 +221,8 @@ fn full_disk(size: &str, requests: usize) {
     let house = House::with_greeter();
     let before = house.tree();
     std::fs::create_dir(house.at("state")).unwrap();
-    let much = say("much ".repeat(500_000)).and("write_file", json!({"path": "new.txt", "content": "new\n"}));
+    let numbers: String = (0..400_000).map(|number| format!("{number} ")).collect();
+    let much = say(numbers).and("write_file", json!({"path": "new.txt", "content": "new\n"}));
     let server = Server::chat([much, say("Done.")]);
     let setup = format!("mount -t tmpfs -o size={size} none \"$XDG_STATE_HOME\"");
     let ran = server.run(&house, &["--quiet", "make a file"]).after_mounts(&setup).run().expect(1);
