@@ -448,3 +448,13 @@ fn every_secret_of_a_file_of_settings_is_masked() {
     assert_eq!(mask_settings(expected), expected);
     assert!(matches!(mask_settings("A=b\n"), Cow::Borrowed(_)));
 }
+
+#[test]
+fn the_beginning_of_a_configured_value_is_found_at_the_end() {
+    let redactor = Redactor::new(["hunter2-hunter2".to_owned(), "correct horse".to_owned()]);
+    let cases =
+        [("KEY=hunter2-h", 9), ("a hunt", 4), ("a hun", 0), ("hunter2 and", 0), ("correct ", 8), ("", 0)];
+    for (text, bytes) in cases {
+        assert_eq!(redactor.unfinished_bytes(text), bytes, "{text}");
+    }
+}
