@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use journeyman_host::event_text::{describe_event, describe_output};
-use journeyman_host::format::{preview, printable};
+use journeyman_host::format::{preview, printable, quantity};
 use journeyman_protocol::{CallId, Event};
 use journeyman_terminal::{Activity, Screen, Style, StyledLine, stderr_screen, stdout_screen};
 
 /// Shortest time between two drawings of the progress line.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Maximum number of files that are listed as edited by one call.
+const MAX_LISTED_EDITS: usize = 8;
 
 /// Where lines go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +30,11 @@ pub(crate) struct Renderer {
     prefix: Option<String>,
     /// Summaries of the calls that await a decision.
     pending_calls: HashMap<CallId, String>,
-    /// What the session waits for, where a progress line is shown.
+    /// The activity of the session, where a progress line is shown.
     activity: Option<Activity>,
     drawn_at: Instant,
+    /// Number of edited files that were shown one after the other.
+    edits: usize,
 }
 
 impl Renderer {
@@ -44,6 +49,7 @@ impl Renderer {
             pending_calls: HashMap::new(),
             activity,
             drawn_at: now,
+            edits: 0,
         }
     }
 
@@ -67,8 +73,8 @@ impl Renderer {
         self.with_screen(Screen::end_line);
     }
 
-    /// Waits until the progress line may be another, and draws it. Never ends while nothing is waited
-    /// for. Cancel-safe.
+    /// Waits until the progress line may be another, and draws it. Never ends while there is
+    /// nothing to wait for. Cancel-safe.
     pub(crate) async fn redraw_progress(&mut self) {
         match self.activity.as_mut().and_then(|activity| activity.next_change(Instant::now())) {
             Some(time) => tokio::time::sleep(time).await,
@@ -98,6 +104,17 @@ impl Renderer {
     }
 
     fn show_text(&mut self, event: &Event) {
+        if matches!(event, Event::FileEdited { .. }) {
+            self.edits += 1;
+            if self.edits > MAX_LISTED_EDITS {
+                return;
+            }
+        } else if let Some(more) = std::mem::take(&mut self.edits).checked_sub(MAX_LISTED_EDITS)
+            && more > 0
+        {
+            let text = format!("  … and {}", quantity(more, "more file"));
+            self.write_line(&StyledLine::new(Style::Dim, text));
+        }
         match event {
             Event::TurnStarted { .. } => self.has_streamed = false,
             Event::TextDelta { text, .. } => {

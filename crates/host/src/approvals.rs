@@ -96,7 +96,7 @@ impl ApprovalRequest {
         Err(PermissionAnswer::Deny { note: Some(note) })
     }
 
-    /// Returns true if the diff says everything about the call: it edits files and does nothing else.
+    /// Returns true if the diff says everything about the call, which only edits files.
     #[must_use]
     pub fn is_edit(&self) -> bool {
         self.diff.is_some() && EDIT_TOOLS.contains(&self.tool.as_str())

@@ -200,7 +200,9 @@ fn describe_command_end(state: CallState, preview_text: &str, output_lines: u64)
     let text = printable(preview_text);
     let mut lines = text.lines();
     let ended = lines.next().unwrap_or_default();
-    let output: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    // The changed files are shown by events of their own.
+    let is_shown = |line: &&str| !line.trim().is_empty() && !line.starts_with("[files changed: ");
+    let output: Vec<&str> = lines.filter(is_shown).collect();
     if state == CallState::Completed {
         let Some(last) = last_output_line(&output).filter(|_| output_lines > 0) else { return Vec::new() };
         let count = quantity(format_number(output_lines), "line");

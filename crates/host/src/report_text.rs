@@ -41,8 +41,8 @@ pub fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
 }
 
 /// Formats what was changed and run and with what result, tokens and cost, and how to undo, without
-/// the diff and the model's words. A summary that the reader has seen, such as an error's message, is
-/// left out.
+/// the diff and the model's words. A summary that the reader has seen, such as an error's message,
+/// is left out.
 #[must_use]
 pub fn format_report(report: &RunReport, is_summary_shown: bool, paint: Paint) -> String {
     let mut out = String::new();

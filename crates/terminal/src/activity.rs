@@ -1,4 +1,4 @@
-//! What a session waits for, in one line that goes with the clock.
+//! The activity of a session in one line that goes with the clock.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const MAX_OUTPUT_BYTES: usize = 2_000;
 /// Maximum columns of a command, so that the newest line of its output is seen too.
 const MAX_COMMAND_COLUMNS: usize = 40;
 
-/// What a session does at the moment.
+/// The present activity of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Doing {
     /// Nothing, or a person is asked.

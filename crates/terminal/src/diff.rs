@@ -15,8 +15,8 @@ pub fn style_line(line: &str) -> StyledLine {
     StyledLine::new(style, line)
 }
 
-/// Numbers the lines of a unified diff: added and unchanged ones as in the new file, removed ones as
-/// in the old. The headers of git are left out; a file's name stays if the diff has several.
+/// Numbers the lines of a unified diff: added and unchanged ones as in the new file, removed ones
+/// as in the old. The headers of git are left out; a file's name stays if the diff has several.
 #[must_use]
 pub fn number_lines(diff: &str) -> Vec<StyledLine> {
     let has_several = diff.lines().filter(|line| line.starts_with("diff ")).count() > 1;

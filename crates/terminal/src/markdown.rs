@@ -1,27 +1,17 @@
 //! Markdown rendered as lines for a terminal.
 
 mod blocks;
+mod code;
 mod inline;
+mod marks;
 mod table;
 
 pub(crate) use blocks::{Block, Splitter};
+use code::{MIN_COLUMNS, indent_line, render_code};
+pub use marks::Marks;
 
 use crate::wrap::wrap_line;
 use crate::{Style, StyledLine};
-
-/// Columns before code.
-const CODE_INDENT: usize = 2;
-/// Minimum columns that text gets, whatever it is indented by.
-const MIN_COLUMNS: usize = 8;
-
-/// The marks of inline code, stressed words and headings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Marks {
-    /// The marks stay, for terminals without colours.
-    Kept,
-    /// The styles say the same.
-    Dropped,
-}
 
 /// Renders a text in lines of at most `width` columns.
 #[must_use]
@@ -55,55 +45,6 @@ pub(crate) fn render_block(block: &Block, width: usize, marks: Marks) -> Vec<Sty
         }
     };
     lines.into_iter().map(|line| indent_line(line, indent)).collect()
-}
-
-/// Renders lines of code, broken where they are wider than the terminal.
-fn render_code(source: &str, width: usize) -> Vec<StyledLine> {
-    let indent = CODE_INDENT.min(width.saturating_sub(MIN_COLUMNS));
-    let room = width.saturating_sub(indent);
-    source
-        .lines()
-        .chain(source.is_empty().then_some(""))
-        .flat_map(|line| {
-            break_line(line, room)
-                .into_iter()
-                .map(|piece| {
-                    if piece.is_empty() {
-                        StyledLine::default()
-                    } else {
-                        indent_line(StyledLine::new(Style::Code, piece), indent)
-                    }
-                })
-                .collect::<Vec<_>>()
-        })
-        .collect()
-}
-
-/// Breaks a line wherever it reaches the width.
-fn break_line(line: &str, width: usize) -> Vec<String> {
-    let mut pieces = vec![String::new()];
-    let mut column = 0;
-    for character in line.replace('\t', "    ").chars() {
-        let columns = crate::wrap::char_width(character);
-        if column + columns > width && column > 0 {
-            pieces.push(String::new());
-            column = 0;
-        }
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(character);
-        }
-        column += columns;
-    }
-    pieces
-}
-
-fn indent_line(line: StyledLine, indent: usize) -> StyledLine {
-    if indent == 0 || line.is_empty() {
-        return line;
-    }
-    let mut indented = StyledLine::new(Style::Plain, " ".repeat(indent));
-    indented.spans.extend(line.spans);
-    indented
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const MIN_COLUMNS: usize = 12;
 /// Columns by which the further lines of a line are indented beyond the first.
 const HANGING_INDENT: usize = 2;
 
-/// What a stream leads to.
+/// The kind of place that a stream leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// A file, a pipe, a program: texts are written as they are.
@@ -36,8 +36,8 @@ pub struct Size {
 }
 
 impl Capability {
-    /// Returns what a stream is good for: see <https://no-color.org> for `NO_COLOR`, where any value
-    /// that isn't empty says no.
+    /// Returns the capability of a stream. <https://no-color.org>: any value of `NO_COLOR` that
+    /// isn't empty says no.
     #[must_use]
     pub fn of_stream(stream: &impl IsTerminal) -> Self {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -292,8 +292,8 @@ impl Screen {
         }
     }
 
-    /// Shows the progress line in place of the one before, or none. It is shown on a terminal alone,
-    /// and only where no text is open.
+    /// Shows the progress line in place of the one before, or none. It is shown on a terminal
+    /// alone, and only where no text is open.
     pub fn show_progress(&mut self, line: Option<&StyledLine>) {
         let Some(line) = line.filter(|_| self.can_show_progress()) else { return self.clear_progress() };
         let cut = cut_line(line, self.columns().saturating_sub(1));
@@ -567,7 +567,7 @@ mod tests {
         screen.push_markdown("portant** to be here now");
         assert_eq!(display.lines(), ["It is **very", "important** to be", "here"]);
         screen.push_markdown(".\n\n- on");
-        assert_eq!(display.lines(), ["It is very important", "to be here now."]);
+        assert_eq!(display.lines(), ["It is very important", "to be here now.", "", "-"]);
         screen.push_markdown("e two\n- three");
         screen.end_line();
         assert_eq!(display.lines(), ["It is very important", "to be here now.", "", "• one two", "• three"]);

@@ -41,8 +41,8 @@ pub trait Tool: Send + Sync {
         false
     }
 
-    /// Returns the changes that a call with `input` would make, as a unified diff for the person who
-    /// is asked about the call. `None` where that isn't known without making the call.
+    /// Returns the changes that a call with `input` would make, as a unified diff for the person
+    /// who is asked about the call. `None` where that isn't known without making the call.
     fn diff(&self, _workspace: &Workspace, _input: &Value) -> Option<String> {
         None
     }

@@ -317,9 +317,10 @@ fn a_failed_command_shows_the_end_of_its_output() {
         return;
     }
     let house = House::with_greeter();
-    let command = json!({"command": "seq 1 3000; echo 'the error comes last'; exit 3"});
+    let command = json!({"command": "seq 1 3000; echo 'the error comes last'; touch f1 f2 f3 f4 f5 f6 f7 f8 f9; exit 3"});
     let server = Server::chat([call("run_command", command), say("It fails.")]);
     let ran = server.run(&house, &["--no-check", "go"]).run();
+    ran.says(&["  ✎ f8\n  … and 1 more file\n"]);
     ran.says(&["  failed: exit code 3\n    … 2,991 lines before\n    2992\n", "    the error comes last\n"]);
     assert!(!ran.stderr.contains("\n    1\n"), "{}", ran.stderr);
     let shown = house.jm(&["show", "last"]).run().expect(0);

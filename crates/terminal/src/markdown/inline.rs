@@ -2,8 +2,9 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+use super::code::{MIN_COLUMNS, render_code};
+use super::marks::Marks;
 use super::table::Table;
-use super::{MIN_COLUMNS, Marks, render_code};
 use crate::wrap::{line_width, text_width, wrap_line};
 use crate::{Style, StyledLine};
 
