@@ -110,8 +110,8 @@ impl Redactor {
     }
 
     /// Returns the number of bytes at the end of a text that may be the beginning of a configured
-    /// value, to be left out of a text that was cut off. Fewer than 4 bytes reveal nothing and don't
-    /// count.
+    /// value, to be left out of a text that was cut off. Fewer than 4 bytes reveal nothing and
+    /// don't count.
     #[must_use]
     pub fn unfinished_bytes(&self, text: &str) -> usize {
         let beginnings = |value: &str| {
