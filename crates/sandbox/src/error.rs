@@ -14,6 +14,9 @@ pub enum SandboxError {
         /// Advice for the user.
         fix: String,
     },
+    /// This process is itself a command of such a sandbox.
+    #[error("already inside a jm sandbox: commands can't be confined twice")]
+    Nested,
     /// The back-end runs, but something got out of it.
     #[error("the sandbox leaks here, so it isn't used: {0}. Report this with the kernel's version")]
     Leaks(String),
@@ -53,6 +56,16 @@ pub enum SandboxError {
          its main(), or name a program that does in SandboxSettings.helper", path.display()
     )]
     NoHelper {
+        /// The program that was started.
+        path: PathBuf,
+    },
+    /// The re-executed program had started threads before it turned into the helper.
+    #[error(
+        "`{}` had started threads before it became the sandbox helper: call \
+         journeyman_sandbox::run_helper_if_asked() as the first line of a plain `fn main`, before a runtime starts \
+         threads (`#[tokio::main]` starts them before the first line)", path.display()
+    )]
+    ThreadsStarted {
         /// The program that was started.
         path: PathBuf,
     },

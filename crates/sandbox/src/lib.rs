@@ -94,8 +94,10 @@ pub use toolchain::{HostEnvironment, Toolchains, toolchains};
 
 /// Turns this process into the sandbox helper if it was started as one; returns at once if not.
 ///
-/// Call it first in `main`, before threads, runtimes or output. Where it does its work it never
-/// returns.
+/// Call it first in a plain `fn main`, before threads, runtimes or output. `#[tokio::main]` starts
+/// threads before the first line of its function, so such a program can't run commands
+/// ([`SandboxError::ThreadsStarted`]): build the runtime in `main`, after this call. Where it does
+/// its work it never returns.
 pub fn run_helper_if_asked() {
     namespaces::run_helper_if_asked();
 }

@@ -41,7 +41,17 @@ impl BackendSlot {
                 ),
             });
         }
-        self.seen.get_or_try_init(|| self.backend.probe()).await
+        let seen = self.seen.get_or_try_init(|| self.backend.probe()).await;
+        seen.map_err(explain_nesting)
+    }
+}
+
+/// Returns the error of a back-end that doesn't work, or the reason for it where this process is a
+/// command of another sandbox.
+fn explain_nesting(error: SandboxError) -> SandboxError {
+    match error {
+        SandboxError::Unavailable { .. } if crate::namespaces::is_inside_sandbox() => SandboxError::Nested,
+        error => error,
     }
 }
 
@@ -140,7 +150,7 @@ impl Sandbox {
     /// [`SandboxError::Start`].
     pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
         if self.settings.allow.contains(&SandboxTier::Namespaces) {
-            return crate::namespaces::mount_overlay(&self.settings, plan);
+            return crate::namespaces::mount_overlay(&self.settings, plan).map_err(explain_nesting);
         }
         Err(SandboxError::Unavailable {
             reason: format!("an overlay over `{}` needs namespaces of its own", plan.lower.display()),

@@ -109,6 +109,9 @@ impl Stage {
 pub(super) enum HelperMessage {
     /// The process is a helper.
     Hello,
+    /// In place of [`Hello`](Self::Hello): the process has threads already, so that it can't be a
+    /// helper.
+    HasThreads,
     /// Pid 1 of the sandbox, as the host numbers it, is a child of the agent from now on.
     Started { pid: i32 },
     /// The command never ran.
@@ -177,6 +180,7 @@ impl HelperMessage {
             Self::Listening => (12, 0, 0, 0, none),
             Self::Terminal => (13, 0, 0, 0, none),
             Self::Waiting => (14, 0, 0, 0, none),
+            Self::HasThreads => (15, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -208,6 +212,7 @@ impl HelperMessage {
             12 => Self::Listening,
             13 => Self::Terminal,
             14 => Self::Waiting,
+            15 => Self::HasThreads,
             _ => return None,
         })
     }
@@ -233,6 +238,7 @@ mod tests {
             HelperMessage::Listening,
             HelperMessage::Terminal,
             HelperMessage::Waiting,
+            HelperMessage::HasThreads,
         ];
         for message in messages {
             assert_eq!(HelperMessage::decode(&message.encode()), Some(message));

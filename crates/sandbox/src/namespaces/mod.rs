@@ -53,6 +53,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use bubblewrap::Bubblewrap;
 pub(crate) use helper::run_helper_if_asked;
+pub(crate) use helper_arguments::is_inside_sandbox;
 pub(crate) use landlock_only::LandlockOnly;
 pub(crate) use mount::mount_overlay;
 

@@ -254,6 +254,7 @@ fn run_helper(
     match exchange_messages(&control, &helper, &bytes) {
         Ok(result) => Ok(result),
         Err(Handshake::Nothing) => Err(SandboxError::NoHelper { path: program }),
+        Err(Handshake::HasThreads) => Err(SandboxError::ThreadsStarted { path: program }),
         Err(Handshake::Hello) => Err(SandboxError::Unavailable {
             reason: "the helper that mounts overlays ended, or hung, without saying why".to_owned(),
             fix: "Try it again; the kernel's log may say more".to_owned(),
@@ -264,6 +265,7 @@ fn run_helper(
 /// The state of the conversation with the helper.
 enum Handshake {
     Nothing,
+    HasThreads,
     Hello,
 }
 
@@ -278,8 +280,10 @@ fn exchange_messages(
         let sent = pass::send(control, unsent, &[]).map_err(|_| Handshake::Nothing)?;
         unsent = unsent.get(sent..).unwrap_or_default();
     }
-    if receive_message(control, &mut passed) != Some(HelperMessage::Hello) {
-        return Err(Handshake::Nothing);
+    match receive_message(control, &mut passed) {
+        Some(HelperMessage::Hello) => {}
+        Some(HelperMessage::HasThreads) => return Err(Handshake::HasThreads),
+        _ => return Err(Handshake::Nothing),
     }
     loop {
         match receive_message(control, &mut passed).ok_or(Handshake::Hello)? {

@@ -456,6 +456,9 @@ impl Watcher {
     }
 
     fn handle_message(&mut self, note: Option<HelperMessage>) -> Result<(), SandboxError> {
+        if note == Some(HelperMessage::HasThreads) && !self.greeted {
+            return Err(SandboxError::ThreadsStarted { path: std::mem::take(&mut self.program) });
+        }
         let Some(note) = note.filter(|note| self.greeted || *note == HelperMessage::Hello) else {
             return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
         };
@@ -494,7 +497,7 @@ impl Watcher {
                 self.attach_terminal().map_err(supervise_error("taking the command's terminal"))?
             }
             // The other helper's.
-            HelperMessage::Unshared | HelperMessage::Mounted => {
+            HelperMessage::Unshared | HelperMessage::Mounted | HelperMessage::HasThreads => {
                 return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
             }
         }

@@ -397,6 +397,21 @@ fn a_program_that_is_no_helper_is_named() {
 }
 
 #[test]
+fn a_helper_that_has_threads_is_told_what_to_do() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = project();
+    let helper = project.path().join("helper");
+    // The message in place of the greeting, as a program with threads sends it.
+    let script = format!("#!/bin/sh\nprintf 'J\\017{}' >&0\n", "\\0".repeat(34));
+    std::fs::write(&helper, script).unwrap();
+    std::fs::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let sandbox = Sandbox::new(SandboxSettings { helper: Some(helper.clone()), ..settings() });
+    let error = block_on(sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap_err();
+    assert!(matches!(&error, SandboxError::ThreadsStarted { path } if *path == helper), "{error}");
+    assert!(error.to_string().contains("the first line of a plain `fn main`"), "{error}");
+}
+
+#[test]
 fn the_result_of_the_test_is_remembered() {
     let place = tempfile::tempdir().unwrap();
     let cache = place.path().join("sandbox.json");
