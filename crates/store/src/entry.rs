@@ -10,7 +10,7 @@ use crate::StoreError;
 /// in blobs; this keeps one read of a few entries far below the program's memory budget.
 pub const MAX_ENTRY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The most sessions one call of [`Store::find`] returns: enough to say «ambiguous» and list some.
+/// The most sessions one call of [`Store::find`] returns: enough to say "ambiguous" and list some.
 pub const MAX_FOUND: usize = 100;
 
 /// The status of a session that was just created.

@@ -55,7 +55,7 @@ pub enum StoreError {
     },
     /// An entry is larger than the log takes.
     #[error(
-        "an entry of kind «{kind}» has {bytes} bytes; the log takes at most {limit}; store the payload as a blob"
+        "an entry of kind `{kind}` has {bytes} bytes; the log takes at most {limit}; store the payload as a blob"
     )]
     EntryTooLarge {
         /// The entry's kind, shortened.

@@ -349,7 +349,7 @@ impl Reader<'_> {
         }
         let kind: Kind = self.parse()?;
         if kind.format != FORMAT {
-            return Err(self.bad(format!("«format» should be {FORMAT}")));
+            return Err(self.bad(format!("`format` should be {FORMAT}")));
         }
         if kind.version > EXPORT_VERSION {
             return Err(self.bad(format!(
@@ -372,7 +372,7 @@ impl Reader<'_> {
                 STANDARD.decode(base64).map_err(|error| self.bad(error.to_string()))?
             }
             _ => {
-                return Err(self.bad("it should have one of «payload», «text» and «base64»".to_owned()));
+                return Err(self.bad("it should have one of `payload`, `text` and `base64`".to_owned()));
             }
         };
         let ReadLine { seq, channel, kind, at, .. } = line;

@@ -155,7 +155,7 @@ fn what_is_no_whole_export_is_refused_by_its_line_and_leaves_nothing() {
             (with(3, ""), 5, "it is entry 4, and entry 3 should be here"),
             (with(3, lines[2]), 4, "it is entry 2, and entry 3"),
             (with(4, &lines[4][..20]), 5, "EOF"),
-            (with(4, r#"{"seq":4,"kind":"k","at":1}"#), 5, "one of «payload», «text» and «base64»"),
+            (with(4, r#"{"seq":4,"kind":"k","at":1}"#), 5, "one of `payload`, `text` and `base64`"),
             (with(4, r#"{"seq":4,"kind":"k","at":1,"text":"","payload":1}"#), 5, "one of"),
             (with(4, r#"{"seq":4,"kind":"k","at":1,"base64":"?"}"#), 5, "Invalid"),
             (with(4, r#"{"seq":4,"kind":"k","at":1,"channel":"loud","text":""}"#), 5, "unknown variant"),
