@@ -41,7 +41,7 @@ impl Approvals {
     pub(crate) async fn next_answer(&mut self) -> (CallId, PermissionAnswer) {
         let paint = color::stderr();
         let Some(request) = self.queue.first() else { return std::future::pending().await };
-        let reply = loop {
+        let reply: ApprovalReply = loop {
             if self.shown.is_none() {
                 // A line that was typed for an earlier request is no answer to this one.
                 self.keyboard.drop_line();
@@ -52,10 +52,12 @@ impl Approvals {
             }
             let line = self.keyboard.next_line().await;
             journeyman_terminal::stderr_screen().note_line_end();
-            let Ok(line) = line else {
-                break ApprovalReply::from(PermissionAnswer::Deny {
-                    note: Some("the terminal could not be read".to_owned()),
-                });
+            let line = match line {
+                Ok(line) => line,
+                Err(error) => {
+                    errln!();
+                    break PermissionAnswer::NoAnswer { reason: prompt::describe_read_error(&error) }.into();
+                }
             };
             match request.parse_answer(&line) {
                 Ok(reply) => break reply,

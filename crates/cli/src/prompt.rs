@@ -87,7 +87,22 @@ pub(crate) fn confirm_removal(question: &str, verb: &str, done: &str) -> Result<
 
 /// Asks a question; any answer but yes means no.
 pub(crate) fn confirm(question: &str) -> io::Result<bool> {
-    Ok(matches!(ask_line(question)?.trim(), "y" | "Y" | "yes"))
+    match ask_line(question) {
+        Ok(line) => Ok(matches!(line.trim(), "y" | "Y" | "yes")),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            errln!("\nno answer ({}): taken as no", describe_read_error(&error));
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Describes why no line came from the terminal.
+pub(crate) fn describe_read_error(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "end of input".to_owned(),
+        _ => format!("the terminal can't be read: {error}"),
+    }
 }
 
 /// Asks, and returns the line that is typed.

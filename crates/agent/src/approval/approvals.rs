@@ -340,11 +340,8 @@ impl Approvals {
         let Some((mut ready, question)) = open.get_mut(place).and_then(Option::take) else { return };
         let AuthoredAnswer { answer, by } = decided;
         match answer {
-            PermissionAnswer::Deny { note } => {
-                let text = match &note {
-                    Some(note) => format!("denied by the user: {note}"),
-                    None => "denied by the user; don't try it again another way without asking".to_owned(),
-                };
+            PermissionAnswer::Deny { .. } | PermissionAnswer::NoAnswer { .. } => {
+                let (text, note) = describe_denial(answer);
                 emit_decision(cx, &ready.call, false, &by, note);
                 if cx.transcript.state().is_open(&ready.call.id) {
                     // Recorded at once, so that no one is asked again after a crash about a call
@@ -410,6 +407,15 @@ impl Approvals {
             };
             answered.push((place, Err(Box::new(RefusedCall { call: ready.call, finished }))));
         }
+    }
+}
+
+/// Returns the result of a denied call for the model, and the note for the log.
+fn describe_denial(answer: PermissionAnswer) -> (String, Option<String>) {
+    match answer {
+        PermissionAnswer::NoAnswer { reason } => (format!("no answer ({reason}): denied"), Some(reason)),
+        PermissionAnswer::Deny { note: Some(note) } => (format!("denied by the user: {note}"), Some(note)),
+        _ => ("denied by the user; don't try it again another way without asking".to_owned(), None),
     }
 }
 

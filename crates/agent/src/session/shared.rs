@@ -28,6 +28,11 @@ pub enum PermissionAnswer {
         /// A note for the model.
         note: Option<String>,
     },
+    /// Denies the call because no answer will come. The model is told so.
+    NoAnswer {
+        /// The reason, such as `end of input`.
+        reason: String,
+    },
 }
 
 impl PermissionAnswer {
