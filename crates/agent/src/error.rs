@@ -141,6 +141,13 @@ impl From<VerifyError> for AgentError {
 }
 
 impl AgentError {
+    /// Returns true if the request no longer fits the model's context, so that the same model would
+    /// refuse the next one too.
+    #[must_use]
+    pub fn is_context_exceeded(&self) -> bool {
+        matches!(self, Self::Model(error) if matches!(error.root(), ModelError::ContextTooLong { .. }))
+    }
+
     /// Returns the phase of the run that the error belongs to.
     #[must_use]
     pub fn phase(&self) -> ErrorPhase {

@@ -52,6 +52,7 @@ pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, 
     notes.filter(|_| !display.is_quiet).for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
     let task = task.text;
     let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
+    template.check_task(&task)?;
     if let Some(count) = args.candidates {
         return candidates::run(template, &task, count, args.land, display).await;
     }

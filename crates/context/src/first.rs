@@ -138,11 +138,7 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     }
     let system = system_prompt(inputs.mode, inputs.text_protocol.then_some(inputs.tools));
     let fixed: Tokens = system.iter().map(|part| Estimate.count(&part.text)).sum();
-    let tokens = Estimate.count(task);
-    let left = inputs.budget.0.saturating_sub(fixed.0 + tokens.0);
-    if left == 0 {
-        return Err(ContextError::TaskTooLong { tokens, budget: inputs.budget });
-    }
+    let left = remaining_budget(task, fixed, inputs.budget)?;
     let share = |most: Tokens, hundredths: u64| Tokens(most.0.min(left * hundredths / 100));
     let mut report = PackReport { files_listed: inputs.listing.paths.len() as u64, ..PackReport::default() };
     let mut message = fenced("task", &[], task);
@@ -155,6 +151,25 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     let message = message.trim_end().to_owned();
     report.tokens = fixed + Estimate.count(&message);
     Ok(Packed { system, message, report })
+}
+
+/// Checks that a task leaves room in the first request beside the system prompt of a session that
+/// has yet to begin.
+///
+/// # Errors
+/// [`ContextError::TaskTooLong`].
+pub fn check_task_fits(task: &str, system: &[SystemText], budget: Tokens) -> Result<(), ContextError> {
+    let fixed = system.iter().map(|part| Estimate.count(&part.text)).sum();
+    remaining_budget(task.trim(), fixed, budget).map(drop)
+}
+
+/// Returns the tokens that the task and the `fixed` part of the request leave.
+fn remaining_budget(task: &str, fixed: Tokens, budget: Tokens) -> Result<u64, ContextError> {
+    let tokens = Estimate.count(task);
+    match budget.0.saturating_sub(fixed.0.saturating_add(tokens.0)) {
+        0 => Err(ContextError::TaskTooLong { tokens, budget }),
+        left => Ok(left),
+    }
 }
 
 /// The system prompt alone, for a session whose mode or protocol has changed: what never changes,

@@ -39,6 +39,8 @@ pub use cut::{Cut, LEAST, cut};
 pub use estimate::Estimate;
 pub use feedback::{FEEDBACK_BUDGET, Feedback, feedback};
 pub use fence::fenced;
-pub use first::{ContextError, Found, Inputs, PackReport, Packed, SystemText, first, system_prompt};
+pub use first::{
+    ContextError, Found, Inputs, PackReport, Packed, SystemText, check_task_fits, first, system_prompt,
+};
 pub use map::{DEFAULT_BUDGET, repository_map};
 pub use outlines::{Outlined, Signature, outline_map};

@@ -265,7 +265,8 @@ impl SessionBuilder {
         task: impl Into<String>,
         surface: &mut dyn Surface,
     ) -> Result<RunReport, HostError> {
-        let mut template = self.build()?;
+        let (mut template, task) = (self.build()?, task.into());
+        template.check_task(&task)?;
         let session = template.start(new_session_id()).await?;
         let mut events = session.subscribe(EventFilter::all(), Since::Now);
         session.send(task).await?;

@@ -7,7 +7,7 @@ use journeyman_protocol::{
 use journeyman_terminal::Paint;
 
 use crate::format::{describe_usage, format_seconds, outcome_name, printable, quantity};
-use crate::resume::is_settled;
+use crate::resume::resume_command;
 
 /// Maximum number of forbidden changes that are listed; `--json` has all.
 const MAX_LISTED_VIOLATIONS: usize = 20;
@@ -75,8 +75,8 @@ pub fn format_report(report: &RunReport, is_summary_shown: bool, paint: Paint) -
     }
     push_line(&mut out, &format_cost(report));
     out.push_str(&format_location(&report.session, report.copy.as_ref(), report.commit.as_ref(), paint));
-    if !is_settled(report.outcome) {
-        push_line(&mut out, &format!("go on with: jm resume {} \"go on\"", report.session));
+    if let Some(command) = resume_command(report) {
+        push_line(&mut out, &format!("go on with: {command}"));
     }
     if let Some(undo) = &report.undo {
         push_line(&mut out, &format!("take it back with: {undo}"));

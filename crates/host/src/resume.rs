@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use journeyman_agent::{AgentError, State, Subscription, candidates};
-use journeyman_protocol::{Event, MessageKind, RunOutcome, SessionId};
+use journeyman_protocol::{Event, MessageKind, RunOutcome, RunReport, SessionId};
 use journeyman_store::{SessionSummary, Store as _};
 
 use crate::config::Environment;
@@ -160,10 +160,17 @@ impl Resumption {
     }
 }
 
+/// Returns the command line that goes on with a session whose task came to no end of its own. A
+/// session that has outgrown its model's context is told to go on with another model.
+#[must_use]
+pub fn resume_command(report: &RunReport) -> Option<String> {
+    let model = if report.context_exceeded { " --model PROVIDER/NAME" } else { "" };
+    (!is_settled(report.outcome)).then(|| format!("jm resume {}{model} \"go on\"", report.session))
+}
+
 /// Returns true if a task with this outcome came to an end of its own, so that nothing is to be
 /// resumed.
-#[must_use]
-pub fn is_settled(outcome: RunOutcome) -> bool {
+fn is_settled(outcome: RunOutcome) -> bool {
     match outcome {
         RunOutcome::Verified
         | RunOutcome::Answered

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::isolation::{self as copies, CommitOptions, Isolation, LandRequest, WorkCopy};
 use journeyman_agent::{AgentError, Approver, CutOffPolicy, RunSettings, SessionHandle, SessionParts};
+use journeyman_context::{check_task_fits, system_prompt};
 use journeyman_git::GitError;
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -79,6 +80,20 @@ impl SessionTemplate {
         let mut settings = self.settings.clone();
         self.delivery.record(&mut settings.asked);
         settings
+    }
+
+    /// Checks that a task fits the first request, before a session is begun for it.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] naming the limit and the key that sets it.
+    pub fn check_task(&self, task: &str) -> Result<(), HostError> {
+        let specs = if self.settings.tool_calling { None } else { Some((self.tools)().specs()) };
+        let system = system_prompt(self.settings.mode, specs.as_deref());
+        check_task_fits(task, &system, self.settings.context_budget).map_err(|error| {
+            HostError::usage(format_args!(
+                "{error}. The limit is `context_tokens` in your configuration (or $JM_CONTEXT_TOKENS)"
+            ))
+        })
     }
 
     /// Starts a new session in the project, or in a copy of it. Nothing is asked of the model

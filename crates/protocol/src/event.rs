@@ -66,6 +66,10 @@ pub struct RunReport {
     pub exit_code: u8,
     /// One line for people.
     pub summary: String,
+    /// True if the run ended because the request no longer fits the model's context. The session
+    /// can only go on with a model that has a larger one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub context_exceeded: bool,
     /// The text of the model's last message.
     pub text: String,
     /// The files that differ from the tree before the run.

@@ -75,6 +75,7 @@ impl TaskReport<'_> {
             outcome: end.outcome,
             exit_code: end.outcome.exit_code(),
             summary: end.summary + &describe_ignored(&ignored),
+            context_exceeded: end.context_exceeded,
             text: self.last_text.to_owned(),
             changes,
             diff,

@@ -39,9 +39,10 @@ impl Session {
             }
             Ok(end) => end,
             Err(error) => {
-                let (severity, phase, message) = (ErrorSeverity::Error, error.phase(), error.to_string());
+                let end = TaskEnd::failed(&error);
+                let (severity, phase, message) = (ErrorSeverity::Error, error.phase(), end.summary.clone());
                 self.cx.transcript.emit(Event::Error { severity, phase, message });
-                TaskEnd::new(RunOutcome::Error, error.to_string())
+                end
             }
         };
         self.cx.shared.end_task();

@@ -2,16 +2,30 @@
 
 use journeyman_protocol::RunOutcome;
 
+use crate::AgentError;
+
 /// The outcome of a task, with one line for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskEnd {
     pub(crate) outcome: RunOutcome,
     pub(crate) summary: String,
+    /// True if the request no longer fits the model's context.
+    pub(crate) context_exceeded: bool,
 }
 
 impl TaskEnd {
     pub(crate) fn new(outcome: RunOutcome, summary: impl Into<String>) -> Self {
-        Self { outcome, summary: summary.into() }
+        Self { outcome, summary: summary.into(), context_exceeded: false }
+    }
+
+    /// Returns the end of a task that an error stopped.
+    pub(crate) fn failed(error: &AgentError) -> Self {
+        let context_exceeded = error.is_context_exceeded();
+        let advice = match context_exceeded {
+            true => "; begin a new session with less in it, or go on with a model that has a larger context",
+            false => "",
+        };
+        Self { context_exceeded, ..Self::new(RunOutcome::Error, format!("{error}{advice}")) }
     }
 
     /// Returns the end of a task that the user stopped.

@@ -275,6 +275,7 @@ async fn every_way_to_end() {
             outcome: row.end.0,
             exit_code: row.end.1,
             summary: row.end.2.to_owned(),
+            context_exceeded: false,
             text: row.text.to_owned(),
             changes: row.changes.iter().map(change).collect(),
             diff: String::new(),

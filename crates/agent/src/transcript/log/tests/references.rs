@@ -62,6 +62,7 @@ impl Reply {
             outcome: RunOutcome::Unverified,
             exit_code: 4,
             summary: "done".into(),
+            context_exceeded: false,
             text: self.text.clone(),
             changes: Vec::new(),
             diff: String::new(),
