@@ -1,5 +1,6 @@
 //! The definition of the command line.
 
+mod numbers;
 mod policy;
 mod project;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use journeyman_host::DeliveryOptions;
 
+pub(crate) use numbers::{allow_negative_numbers, parse_count};
 pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
 pub(crate) use project::{AnswerArgs, ProjectArgs};
 
@@ -145,6 +147,12 @@ pub(crate) struct ModelArgs {
     /// The protocol of --base-url: anthropic, responses, chat or gemini
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) wire: Option<String>,
+    /// Output limit of one reply, in tokens [built-in: the model's own]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
+    pub(crate) max_output_tokens: Option<u32>,
+    /// Sampling temperature [built-in: the model's own]
+    #[arg(long, value_name = "T")]
+    pub(crate) temperature: Option<f64>,
     /// Write every exchange with the model to this file (keys are never in it)
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
@@ -259,7 +267,7 @@ pub(crate) struct RunOptions {
     #[arg(long)]
     pub(crate) no_check: bool,
     /// Rounds of failed checks that go back to the model [built-in: 5]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
     pub(crate) max_iterations: Option<u32>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
@@ -284,7 +292,7 @@ fn parse_dash(argument: &str) -> Result<(), String> {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LimitArgs {
     /// Model requests before the run stops [built-in: 100]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
     pub(crate) max_turns: Option<u32>,
     /// Wall time before the run stops, such as 90s, 10m or 2h [built-in: 2h]
     #[arg(long, value_name = "TIME")]
@@ -312,11 +320,13 @@ impl RunOptions {
     pub(crate) fn to_options(&self) -> journeyman_host::RunOptions {
         let Self { model, mode, check, no_check, max_iterations, limits, .. } = self.clone();
         let LimitArgs { max_turns, timeout, budget } = limits;
-        let ModelArgs { model, base_url, wire, record, replay } = model;
+        let ModelArgs { model, base_url, wire, max_output_tokens, temperature, record, replay } = model;
         journeyman_host::RunOptions {
             model,
             base_url,
             wire,
+            max_output_tokens,
+            temperature,
             record,
             replay,
             mode,
@@ -468,7 +478,7 @@ pub(crate) struct SessionsArgs {
     #[arg(long)]
     pub(crate) all: bool,
     /// Maximum number that is listed
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count::<usize>)]
     pub(crate) limit: usize,
     /// Print one JSON object a line
     #[arg(long)]
@@ -570,7 +580,7 @@ pub(crate) struct RedoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointsArgs {
     /// Maximum number that is listed
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count::<usize>)]
     pub(crate) limit: usize,
     /// Print one JSON object a line
     #[arg(long)]
@@ -618,7 +628,7 @@ pub(crate) fn build_command() -> clap::Command {
         }
     }
     let begin = include_str!("../help/begin.txt");
-    Cli::command().help_template(format!(
+    allow_negative_numbers(Cli::command()).help_template(format!(
         "{{about}}\n\n{begin}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}\n"
     ))
 }

@@ -3,7 +3,7 @@
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::demo::{DEMO_TASK, DemoObstacle, DemoProject, find_demo_obstacle};
+use journeyman_host::demo::{DEMO_TASK, DemoProject, find_demo_obstacle};
 
 use crate::args::DemoArgs;
 use crate::color;
@@ -11,25 +11,12 @@ use crate::display::{Display, OutputFormat};
 use crate::run::run_task;
 use crate::runtime::open_state;
 
-/// The demo's exit code where no sandbox works, so that a script can tell it from a failed demo.
-const EXIT_NO_SANDBOX: u8 = 7;
-/// The demo's exit code where there is no Cargo to check with.
-const EXIT_NO_CARGO: u8 = 8;
-
 pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8, HostError> {
     let paint = color::stderr();
     let dirs = open_state(environment)?;
-    match find_demo_obstacle(environment, &dirs).await? {
-        Some(DemoObstacle::NoSandbox(reason)) => {
-            errln!("{} {reason}", paint.red("no sandbox works here, so the demo would run nothing:"));
-            return Ok(EXIT_NO_SANDBOX);
-        }
-        Some(DemoObstacle::NoCargo) => {
-            let text = "the demo's project is in Rust and there is no cargo on the PATH to check it with";
-            errln!("{}", paint.red(text));
-            return Ok(EXIT_NO_CARGO);
-        }
-        None => {}
+    if let Some(obstacle) = find_demo_obstacle(environment, &dirs).await? {
+        errln!("{}", paint.red(&obstacle.to_string()));
+        return Ok(obstacle.exit_code());
     }
     let project = DemoProject::create(args.keep)?;
     let root = project.root().display();

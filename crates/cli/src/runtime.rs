@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use journeyman_host::config::Environment;
-use journeyman_host::state::StateDirs;
+use journeyman_host::format::printable;
+use journeyman_host::state::{StateDirs, missing_home};
 use journeyman_host::{Context as _, HostError};
 use journeyman_sandbox::Progress;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -23,7 +24,13 @@ pub(crate) fn exit_interrupted() -> ! {
 /// Opens the state directory; images of containers report their progress to standard error.
 pub(crate) fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
     let progress = Progress::new(|line| errln!("  {line}"));
-    Ok(Arc::new(StateDirs::open(environment)?.with_progress(progress)))
+    let missing_home = missing_home(environment);
+    let dirs = StateDirs::open(environment)?;
+    if let Some(home) = missing_home {
+        let (home, dir) = (printable(&home.display()), printable(&dirs.dir.display()));
+        errln!("the home directory {home} did not exist; it was made for jm's state in {dir}");
+    }
+    Ok(Arc::new(dirs.with_progress(progress)))
 }
 
 /// Runs a command's future on one thread, and does not wait for blocking tasks that it leaves

@@ -1,16 +1,28 @@
 //! A small project with a fault, and a scripted model that mends it, to watch a whole run offline.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use journeyman_model::{Model as _, Price, ScriptedModel};
 use journeyman_protocol::{Mode, SandboxNeeds};
 
 use crate::config::{Config, Environment};
+use crate::format::printable;
 use crate::sessions::holder_name;
 use crate::state::StateDirs;
 use crate::{ConnectedModel, Context as _, HostError, ResolvedSettings, SessionBuilder, SessionTemplate};
 
+/// The demo's exit code where no sandbox works, so that a script can tell it from a failed demo.
+const EXIT_NO_SANDBOX: u8 = 7;
+/// The demo's exit code where there is no Cargo that works.
+const EXIT_NO_CARGO: u8 = 8;
+/// The programs that the project's checks need.
+const RUST_PROGRAMS: [&str; 2] = ["cargo", "rustc"];
+/// Timeout for a program to say its version; a first start may be slow.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(20);
 /// The task of the demo.
 pub const DEMO_TASK: &str =
     "The last page of results goes missing when it isn't full. Find out why and fix it.";
@@ -32,6 +44,41 @@ pub enum DemoObstacle {
     NoSandbox(String),
     /// The project is checked by Cargo, which isn't installed.
     NoCargo,
+    /// This program, which the project is checked with, is installed and doesn't run.
+    BrokenProgram {
+        /// The program.
+        program: &'static str,
+        /// Its own words, or the system's.
+        reason: String,
+    },
+}
+
+impl DemoObstacle {
+    /// Returns the exit code of a demo that this keeps from running.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoSandbox(_) => EXIT_NO_SANDBOX,
+            Self::NoCargo | Self::BrokenProgram { .. } => EXIT_NO_CARGO,
+        }
+    }
+}
+
+impl fmt::Display for DemoObstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSandbox(reason) => {
+                write!(f, "no sandbox works here, so the demo would run nothing: {reason}")
+            }
+            Self::NoCargo => f.write_str(
+                "the demo's project is in Rust and there is no cargo on the PATH to check it with: install Rust \
+                 (https://rustup.rs)",
+            ),
+            Self::BrokenProgram { program, reason } => {
+                write!(f, "the demo's project is in Rust, and `{program}` doesn't run here: {reason}")
+            }
+        }
+    }
 }
 
 /// Returns why the demo can't run on this machine, if that is so.
@@ -45,7 +92,36 @@ pub async fn find_demo_obstacle(
     if let Err(error) = state.sandbox(&Config::default())?.enforcement(&SandboxNeeds::ALL).await {
         return Ok(Some(DemoObstacle::NoSandbox(error.to_string())));
     }
-    Ok((!environment.has_program("cargo")).then_some(DemoObstacle::NoCargo))
+    if !environment.has_program("cargo") {
+        return Ok(Some(DemoObstacle::NoCargo));
+    }
+    for program in RUST_PROGRAMS {
+        if let Some(reason) = find_failure(environment, program).await {
+            return Ok(Some(DemoObstacle::BrokenProgram { program, reason }));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns why a program can't even say its version: rustup's stand-ins are there before any
+/// toolchain is.
+async fn find_failure(environment: &Environment, program: &str) -> Option<String> {
+    let mut command = tokio::process::Command::new(program);
+    command.arg("--version").current_dir(std::env::temp_dir()).env_clear().envs(&environment.vars);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    match tokio::time::timeout(PROGRAM_TIMEOUT, command.output()).await {
+        Ok(Ok(output)) if output.status.success() => None,
+        Ok(Ok(output)) => {
+            let text = printable(&String::from_utf8_lossy(&output.stderr));
+            let lines: Vec<&str> =
+                text.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect();
+            let reason = lines.join(" ");
+            let reason = reason.strip_prefix("error: ").unwrap_or(&reason);
+            Some(if reason.is_empty() { output.status.to_string() } else { reason.to_owned() })
+        }
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(format!("`{program} --version` doesn't end")),
+    }
 }
 
 /// The project of a demo in a temporary directory, which is removed at the end unless it is kept.

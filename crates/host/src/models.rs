@@ -19,6 +19,33 @@ const DEFAULT_MODELS: [(&str, &str); 4] = [
     ("gemini", "gemini-2.5-pro"),
     ("openrouter", "anthropic/claude-sonnet-4.5"),
 ];
+/// The beginnings of models' names, with the provider that makes such models. Names of models that
+/// anybody can run lead to the local server that most people have.
+const MODEL_FAMILIES: [(&str, &str); 23] = [
+    ("claude", "anthropic"),
+    ("gpt-oss", "ollama"),
+    ("gpt-", "openai"),
+    ("chatgpt", "openai"),
+    ("codex", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini", "gemini"),
+    ("deepseek", "deepseek"),
+    ("mistral", "mistral"),
+    ("ministral", "mistral"),
+    ("codestral", "mistral"),
+    ("devstral", "mistral"),
+    ("magistral", "mistral"),
+    ("grok", "xai"),
+    ("kimi", "moonshot"),
+    ("glm", "zai"),
+    ("llama", "ollama"),
+    ("qwen", "ollama"),
+    ("gemma", "ollama"),
+    ("phi", "ollama"),
+    ("smollm", "ollama"),
+];
 /// The variable that holds the key of an endpoint named by `--base-url`. A provider's own key never
 /// goes to an address that its provider doesn't own.
 pub(crate) const CUSTOM_KEY_VARIABLE: &str = "JM_API_KEY";
@@ -84,6 +111,12 @@ pub fn connect(
     }
     if let Some(base_url) = &config.base_url {
         return custom_client(config, environment, base_url, cassette, &clock);
+    }
+    if let Some(wire) = &config.wire {
+        return Err(ConfigError::Model(format!(
+            "--wire {wire} needs --base-url URL, the address of the server that speaks it; the protocol of a known \
+             provider is known"
+        )));
     }
     let name = match named {
         Some(name) => name,
@@ -157,10 +190,9 @@ fn custom_client(
     let model = config.model.as_deref().ok_or_else(|| missing("--model NAME, the model to ask it for"))?;
     let mut endpoint = Endpoint::new("custom", wire, base_url.trim_end_matches('/'));
     endpoint.key = environment.var(CUSTOM_KEY_VARIABLE).map(Secret::new);
-    if endpoint.key.is_some() {
-        // A refusal names the variable. Without the variable, the endpoint is taken to need no key.
-        endpoint.key_env = vec![CUSTOM_KEY_VARIABLE.to_owned()];
-    }
+    endpoint.key_env = vec![CUSTOM_KEY_VARIABLE.to_owned()];
+    // Only the server knows whether it wants one; its refusal then names the variable.
+    endpoint.key_required = false;
     let price = model_price(config, "custom", model);
     make_client(endpoint, model, price, config.providers.get("custom"), environment, cassette, clock)
 }
@@ -300,10 +332,13 @@ fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), C
     let all = all_providers(config);
     let names = || all.iter().map(|provider| provider.name.as_str()).collect::<Vec<_>>();
     let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
-        return Err(ConfigError::Model(format!(
-            "`{name}` is not a model; write provider/name, with one of the providers {}",
-            names().join(", ")
-        )));
+        return Err(ConfigError::Model(match family_provider(name) {
+            Some(provider) => format!("`{name}` names no provider; did you mean {provider}/{name}?"),
+            None => format!(
+                "`{name}` is not a model; write provider/name, with one of the providers {}",
+                names().join(", ")
+            ),
+        }));
     };
     match all.iter().find(|known| known.name == provider) {
         Some(known) if known.base_url.is_empty() => Err(ConfigError::Model(format!(
@@ -325,6 +360,13 @@ fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), C
             )))
         }
     }
+}
+
+/// Returns the provider that a model's bare name leads to.
+fn family_provider(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let found = MODEL_FAMILIES.iter().find(|(beginning, _)| name.starts_with(beginning));
+    found.filter(|_| !name.contains('/')).map(|(_, provider)| *provider)
 }
 
 fn find_key(

@@ -27,6 +27,10 @@ pub struct RunOptions {
     pub base_url: Option<String>,
     /// The protocol of `base_url`.
     pub wire: Option<String>,
+    /// Output limit of one reply, in tokens.
+    pub max_output_tokens: Option<u32>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
     /// File that every exchange with the model is recorded in.
     pub record: Option<PathBuf>,
     /// Recording that is played back instead of asking a model.
@@ -193,6 +197,7 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
     for (flag, key, value) in [
         ("--max-turns", "max_turns", options.max_turns),
         ("--max-iterations", "max_iterations", options.max_iterations),
+        ("--max-output-tokens", "max_output_tokens", options.max_output_tokens),
     ] {
         if let Some(value) = value {
             flags.push(Flag { flag, key, value: Value::Integer(i64::from(value)) });
@@ -201,8 +206,10 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
     if options.allow_root {
         flags.push(Flag { flag: "--allow-root", key: "sandbox.allow_root", value: Value::Boolean(true) });
     }
-    if let Some(budget) = options.budget {
-        flags.push(Flag { flag: "--budget", key: "budget_usd", value: Value::Float(budget) });
+    for (flag, key, value) in
+        [("--budget", "budget_usd", options.budget), ("--temperature", "temperature", options.temperature)]
+    {
+        flags.extend(value.map(|value| Flag { flag, key, value: Value::Float(value) }));
     }
     if let Some(Checks::Custom(checks)) = &asked.checks {
         let checks = checks.iter().cloned().map(Value::String).collect();

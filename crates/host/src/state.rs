@@ -34,6 +34,14 @@ pub fn format_minute(at: UnixMillis) -> String {
     format!("{} {:02}:{:02}", at.to_date(), minutes / 60, minutes % 60)
 }
 
+/// Returns the home directory if it doesn't exist and the state directory is going to be made in
+/// it.
+#[must_use]
+pub fn missing_home(environment: &Environment) -> Option<&Path> {
+    let home = environment.home.as_deref()?;
+    (environment.state_dir()?.starts_with(home) && !home.exists()).then_some(home)
+}
+
 /// Returns the path of the session log if the log, or its write-ahead file alone, exists.
 #[must_use]
 pub fn find_session_log(state_dir: &Path) -> Option<PathBuf> {

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 
 use crate::codec::Codec;
-use crate::transport::{Body, Header, HttpRequest, HttpTransport, Method, Transport, join_url, shown_url};
+use crate::transport::{
+    Body, Header, HttpRequest, HttpTransport, Method, Transport, join_url, missing_scheme, shown_url,
+};
 use crate::{Endpoint, ModelError, ModelRequest, similar_names, wire};
 
 /// Maximum size of an error body that is read. Gateways wrap the provider's error in their own. The
@@ -65,17 +67,22 @@ pub fn connect_with(
     model: &str,
     transport: Arc<dyn Transport>,
 ) -> Result<HttpModel, ModelError> {
-    if endpoint.key.is_none() && !endpoint.key_env.is_empty() && transport.is_live() {
+    if endpoint.key.is_none() && endpoint.key_required && !endpoint.key_env.is_empty() && transport.is_live()
+    {
         return Err(ModelError::NoKey {
             provider: endpoint.provider.clone(),
             variables: endpoint.key_env.clone(),
         });
     }
     let refuse = |reason: String| ModelError::Endpoint { provider: endpoint.provider.clone(), reason };
+    let shown = || shown_url(&endpoint.base_url);
+    if let Some(scheme) = missing_scheme(&endpoint.base_url) {
+        return Err(refuse(format!("`{0}` lacks its scheme; write {scheme}://{0}", shown())));
+    }
     let parsed = reqwest::Url::parse(&endpoint.base_url)
-        .map_err(|error| refuse(format!("`{}` is not a URL ({error})", shown_url(&endpoint.base_url))))?;
+        .map_err(|error| refuse(format!("`{}` is not a URL ({error})", shown())))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(refuse(format!("`{}` is not an http or https URL", shown_url(&endpoint.base_url))));
+        return Err(refuse(format!("`{}` is not an http or https URL", shown())));
     }
     let codec = wire::codec(endpoint.wire, &endpoint.base_url);
     let headers = headers(&endpoint, codec.as_ref());
@@ -168,7 +175,7 @@ impl HttpModel {
     pub(crate) fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, ModelError> {
         if !self.endpoint.tools && !request.tools.is_empty() {
             return Err(ModelError::ToolsUnsupported {
-                message: format!("{} is configured with `tools = false`", self.endpoint.provider),
+                message: format!("{} is configured with `tool_calling = false`", self.endpoint.provider),
             });
         }
         let encoded = if request.model.is_empty() {
@@ -229,9 +236,10 @@ impl HttpModel {
             (Some(_), false) => format!("check the key in {variables}"),
             (Some(_), true) => format!("check the key of provider {}", self.endpoint.provider),
             (None, false) => format!("set {variables}"),
-            (None, true) => {
-                format!("give provider {} a key: name its variable in `key_env`", self.endpoint.provider)
-            }
+            (None, true) => format!(
+                "name the variable that holds its key in your configuration: providers.{}.key_env = [\"NAME\"]",
+                self.endpoint.provider
+            ),
         }
     }
 }

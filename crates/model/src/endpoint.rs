@@ -134,6 +134,9 @@ pub struct Endpoint {
     pub key: Option<Secret>,
     /// The environment variables that may hold the key, for the advice in errors.
     pub key_env: Vec<String>,
+    /// True if there is no client without a key where `key_env` names variables; false if only the
+    /// server knows whether it wants one.
+    pub key_required: bool,
     /// Additional headers, by name. Their values are kept out of errors and recordings, as keys
     /// are.
     pub headers: BTreeMap<String, String>,
@@ -164,6 +167,7 @@ impl Endpoint {
             base_url: base_url.into(),
             key: None,
             key_env: Vec::new(),
+            key_required: true,
             headers: BTreeMap::new(),
             deadlines: Deadlines::default(),
             retry: RetryPolicy::default(),

@@ -173,7 +173,7 @@ pub enum ModelError {
     },
     /// The model can't call tools.
     #[error(
-        "this model doesn't call tools: {message}; set `tools = false` for its provider to work through text edits"
+        "this model doesn't call tools: {message}; set `tool_calling = false` for its provider to work through text edits"
     )]
     ToolsUnsupported {
         /// The provider's message.

@@ -148,7 +148,10 @@ impl<'a> Exchange<'a> {
         if !(200..300).contains(&response.status) {
             let clock = self.model.endpoint.retry.clock.as_ref();
             let retry_after = requested_wait(|name| response.header(name), || clock.map(|clock| clock.now()));
-            let error = self.model.status_error(response.status, response.body).await;
+            let mut error = self.model.status_error(response.status, response.body).await;
+            if let ModelError::Http { status: 404 | 405, message } = &mut error {
+                message.push_str(&format!("; is the base URL right? The request went to {url}"));
+            }
             return Err(AttemptError { error, retry_after });
         }
         if is_document(&response) {

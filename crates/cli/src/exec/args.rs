@@ -40,7 +40,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
     /// Processes and threads at once [built-in: 1024]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::args::parse_count::<u64>)]
     pub(crate) processes: Option<u64>,
     /// Give it what standard input holds, read to its end first; else it reads nothing
     #[arg(long)]

@@ -7,8 +7,8 @@ use journeyman_host::format::printable;
 use journeyman_host::index::{CodeGraph, Dependencies, DependencyPath, cycles_to_json, find_cycles};
 use journeyman_index::graph::{Cycle, Direction};
 
-use super::open::{open_graph, parse_limit, print_answer, print_left_out};
-use crate::args::AnswerArgs;
+use super::open::{open_graph, print_answer, print_left_out};
+use crate::args::{AnswerArgs, parse_count};
 use crate::color;
 use journeyman_host::HostError;
 
@@ -33,7 +33,7 @@ pub(crate) struct DepsArgs {
     #[arg(long, conflicts_with = "reverse")]
     cycles: bool,
     /// Files, at most
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_limit)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<usize>)]
     limit: usize,
     #[command(flatten)]
     answer: AnswerArgs,

@@ -5,8 +5,8 @@ use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::index::{ChangeSet, CodeGraph, Impact};
 
-use super::open::{open_graph, parse_limit, print_answer};
-use crate::args::AnswerArgs;
+use super::open::{open_graph, print_answer};
+use crate::args::{AnswerArgs, parse_count};
 use crate::color;
 use journeyman_host::HostError;
 
@@ -25,7 +25,7 @@ pub(crate) struct ImpactArgs {
     #[arg(long, value_name = "N", default_value_t = u32::MAX, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
     /// Files, at most; tests are all shown
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = parse_limit)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = parse_count::<usize>)]
     limit: usize,
     #[command(flatten)]
     answer: AnswerArgs,

@@ -7,7 +7,7 @@ use journeyman_protocol::Tokens;
 use serde_json::json;
 
 use super::open::open_index;
-use crate::args::AnswerArgs;
+use crate::args::{AnswerArgs, parse_count};
 use journeyman_host::HostError;
 
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ pub(crate) struct MapArgs {
     /// The task that the map is for
     query: Option<String>,
     /// Maximum cost, in tokens
-    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = parse_count::<u64>)]
     tokens: u64,
     #[command(flatten)]
     answer: AnswerArgs,

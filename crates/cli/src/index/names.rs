@@ -7,8 +7,8 @@ use journeyman_host::index::{CodeIndex, FileSymbols, References, no_symbols_reas
 use journeyman_index::Snapshot;
 use journeyman_protocol::RelPath;
 
-use super::open::{open_index, parse_limit, print_answer, print_left_out};
-use crate::args::AnswerArgs;
+use super::open::{open_index, print_answer, print_left_out};
+use crate::args::{AnswerArgs, parse_count};
 use crate::color;
 use journeyman_host::HostError;
 
@@ -28,7 +28,7 @@ pub(crate) struct RefsArgs {
     /// The name; what it lies in may stand before it, with dots or `::` between
     symbol: String,
     /// Places, at most
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_limit)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<usize>)]
     limit: usize,
     /// Documentation alone
     #[arg(long)]

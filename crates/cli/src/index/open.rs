@@ -61,12 +61,3 @@ pub(super) fn print_left_out(more: usize) {
         errln!("{more} more; --limit shows them");
     }
 }
-
-/// Parses a number of results, at least one.
-pub(super) fn parse_limit(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("0 shows nothing".to_owned()),
-        Ok(count) => Ok(count),
-        Err(error) => Err(error.to_string()),
-    }
-}

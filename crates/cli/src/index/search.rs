@@ -10,8 +10,8 @@ use journeyman_index::docs::{SectionHit, SectionReason};
 use journeyman_index::project::Line;
 use journeyman_index::query::{Answer, Passage, full_name};
 
-use super::open::{open_index, parse_limit, print_answer, read_query};
-use crate::args::AnswerArgs;
+use super::open::{open_index, print_answer, read_query};
+use crate::args::{AnswerArgs, parse_count};
 use crate::color;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -30,7 +30,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_enum, default_value = "file")]
     kind: KindArg,
     /// Results, at most
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_limit)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_count::<usize>)]
     limit: usize,
     /// Case doesn't matter (--kind text)
     #[arg(long, short)]

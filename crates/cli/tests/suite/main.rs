@@ -10,6 +10,7 @@
     unreachable_pub
 )]
 
+mod advice;
 mod apply;
 mod bad_input;
 mod candidates;

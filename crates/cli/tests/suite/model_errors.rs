@@ -32,7 +32,8 @@ fn a_name_that_leads_nowhere_is_told_the_nearest() {
         ("antropic/claude-sonnet-4-5", &["`antropic`", "did you mean anthropic/claude-sonnet-4-5?"][..]),
         ("olama/llama3", &["did you mean ollama/llama3?"]),
         ("nobody/x", &["`nobody`", "openrouter", "[providers.nobody]"]),
-        ("gpt-5", &["`gpt-5` is not a model", "provider/name"]),
+        ("gpt-5", &["`gpt-5` names no provider", "did you mean openai/gpt-5?"]),
+        ("tiny", &["`tiny` is not a model", "provider/name"]),
         ("openai/", &["`openai/` is not a model"]),
     ] {
         house.jm(&["run", "look around", "--model", model]).run().expect(2).says(wanted);

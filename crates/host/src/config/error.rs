@@ -13,6 +13,14 @@ pub enum ConfigError {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// The project's directory could not be read or entered.
+    #[error("cannot read the project {}: {source}; run jm as the user who may, or give another directory with -C", path.display())]
+    UnreadableProject {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
     /// The file could not be written.
     #[error("cannot write the configuration {}: {source}", path.display())]
     Unwritable {

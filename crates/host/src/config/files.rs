@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{ConfigError, Environment};
@@ -36,6 +36,10 @@ pub(super) fn read_file(path: &Path) -> Result<Option<String>, ConfigError> {
 pub(super) fn read_project(root: &Path, name: &str) -> Result<Option<String>, ConfigError> {
     let path = &root.join(PROJECT_DIR).join(name);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    if let Err(Errno::ACCESS) = rustix::fs::access(root, Access::READ_OK | Access::EXEC_OK) {
+        let source = Errno::ACCESS.into();
+        return Err(ConfigError::UnreadableProject { path: root.to_owned(), source });
+    }
     let opened = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .and_then(|root| rustix::fs::openat(root, PROJECT_DIR, flags | OFlags::DIRECTORY, Mode::empty()))
         .and_then(|dir| rustix::fs::openat(dir, name, flags, Mode::empty()));

@@ -450,29 +450,32 @@ pub(super) fn is_table(path: &[String]) -> bool {
     })
 }
 
-/// Returns the known key nearest to a dotted path, for "did you mean".
+/// Returns the known key or table nearest to a dotted path, for "did you mean": one of the same
+/// table, which is known where its keys are looked at.
 #[must_use]
 pub(super) fn nearest_key(path: &[String]) -> Option<String> {
-    let given = path.join(".");
-    KEYS.iter()
-        .map(|key| fill_wildcards(key.name, path))
-        .map(|name| (strsim::damerau_levenshtein(&name, &given), name))
+    let (last, table) = path.split_last()?;
+    let names = KEYS.iter().filter_map(|key| {
+        let mut words = key.name.split('.');
+        let is_sibling =
+            table.iter().all(|part| words.next().is_some_and(|word| word == "*" || word == part));
+        words.next().filter(|word| is_sibling && *word != "*")
+    });
+    let name = nearest_name(names, last)?;
+    Some([table, &[name.to_owned()]].concat().join("."))
+}
+
+/// Returns the name nearest to `given` if one is near. Of names at the same distance, the one of the
+/// same length wins: letters are swapped more often than left out.
+fn nearest_name<'a>(names: impl Iterator<Item = &'a str>, given: &str) -> Option<&'a str> {
+    names
+        .map(|name| (strsim::damerau_levenshtein(name, given), name.len().abs_diff(given.len()), name))
+        .filter(|(distance, _, name)| *distance <= 2.max(name.len() / 3))
         .min()
-        .filter(|(distance, name)| *distance <= 3.max(name.len() / 3))
-        .map(|(_, name)| name)
+        .map(|(.., name)| name)
 }
 
 fn is_match(name: &str, path: &[String]) -> bool {
     let words: Vec<&str> = name.split('.').collect();
     words.len() == path.len() && words.iter().zip(path).all(|(word, part)| *word == "*" || word == part)
-}
-
-/// Returns the key's name with the user's own words in place of wildcards.
-fn fill_wildcards(name: &str, path: &[String]) -> String {
-    let words: Vec<&str> = name
-        .split('.')
-        .enumerate()
-        .map(|(place, word)| if word == "*" { path.get(place).map_or("*", String::as_str) } else { word })
-        .collect();
-    words.join(".")
 }

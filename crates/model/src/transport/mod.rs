@@ -14,7 +14,7 @@ use crate::ModelError;
 
 pub use http::HttpTransport;
 pub(crate) use retry::{AttemptError, next_wait, requested_wait};
-pub(crate) use url::{is_loopback, join_url, path_and_query, shown_url};
+pub(crate) use url::{is_loopback, join_url, missing_scheme, path_and_query, shown_url};
 
 /// Sends HTTP requests. Dropping the future or the response's body ends the exchange and its
 /// connection.

@@ -21,6 +21,19 @@ pub(crate) fn shown_url(text: &str) -> String {
     text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned()
 }
 
+/// Returns the scheme that a base URL most likely lacks, such as `http` for `127.0.0.1:8080/v1`;
+/// `None` for a URL with a scheme. Whoever names a port or an address means a server without
+/// certificates.
+pub(crate) fn missing_scheme(text: &str) -> Option<&'static str> {
+    if text.contains("://") {
+        return None;
+    }
+    let url = Url::parse(&format!("http://{text}")).ok()?;
+    let host = url.host_str().filter(|host| !host.is_empty())?;
+    let is_local = is_loopback(host) || host.parse::<IpAddr>().is_ok() || url.port().is_some();
+    Some(if is_local { "http" } else { "https" })
+}
+
 /// Returns the path and query of a URL: the part that a replay compares, because hosts and ports
 /// differ from run to run.
 pub(crate) fn path_and_query(text: &str) -> String {
@@ -145,6 +158,25 @@ mod tests {
         }
         assert_eq!(path_and_query("https://u:p@host:1/v1/x?alt=sse"), "/v1/x?alt=sse");
         assert_eq!(path_and_query("https://host"), "/");
+    }
+
+    #[test]
+    fn a_missing_scheme_is_found() {
+        let cases = [
+            ("127.0.0.1:18101", Some("http")),
+            ("localhost:8080/v1", Some("http")),
+            ("[::1]:8080", Some("http")),
+            ("10.0.0.7/v1", Some("http")),
+            ("gpu.lan:8000", Some("http")),
+            ("api.example.com/v1", Some("https")),
+            ("https://api.example.com/v1", None),
+            ("ftp://api.example.com", None),
+            ("", None),
+            ("not a url", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(missing_scheme(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -89,9 +89,10 @@ impl ProviderError {
             .split_once("<title>")
             .and_then(|(_, rest)| rest.split_once("</title>"))
             .map(|(title, _)| title);
-        let message = title.unwrap_or(body).trim();
-        let message = if message.is_empty() { "no message" } else { message };
-        Self { status: None, words: Vec::new(), message: one_line(message), all: body.to_lowercase() }
+        let message = title.map_or_else(|| strip_tags(body), str::to_owned);
+        let message = one_line(&message);
+        let message = if message.is_empty() { "no message".to_owned() } else { message };
+        Self { status: None, words: Vec::new(), message, all: body.to_lowercase() }
     }
 
     fn names(&self, words: &[&str]) -> bool {
@@ -179,6 +180,15 @@ fn format_fault(format_fault: &Value) -> String {
         .map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned))
         .collect();
     if place.is_empty() { what } else { format!("{}: {what}", place.join(".")) }
+}
+
+/// Returns the text of a page, with a blank for each tag; text without tags stays as it is.
+fn strip_tags(body: &str) -> String {
+    if !body.trim_start().starts_with('<') {
+        return body.to_owned();
+    }
+    let pieces = body.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text));
+    pieces.collect::<Vec<_>>().join(" ")
 }
 
 /// Returns one line of limited length without invisible characters.

@@ -285,7 +285,9 @@ fn messages_are_the_provider_s_in_one_bounded_line() {
     // A character that nobody sees goes without a trace: one inside of a key must not keep it from being found.
     assert_eq!(message(400, r#"{"error":{"message":"a\n b\u0000c"}}"#), "a bc");
     assert_eq!(message(502, "<html><title>502 Bad Gateway</title></html>"), "502 Bad Gateway");
+    assert_eq!(message(404, "<html><body><h1>404</h1><p>Not Found</p></body></html>"), "404 Not Found");
     assert_eq!(message(500, " "), "no message");
+    assert_eq!(message(500, "<html></html>"), "no message");
     assert_eq!(
         message(422, r#"{"detail":[{"loc":["body","x",0],"msg":"Extra inputs","input":"secret prompt"}]}"#),
         "body.x.0: Extra inputs"
