@@ -9,6 +9,7 @@ use journeyman_host::candidates::{
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
+use journeyman_host::renderer::Renderer;
 use journeyman_host::report_text;
 use journeyman_host::sessions::{find_session, newest_with_candidates};
 use journeyman_host::state::StateDirs;
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::CandidatesArgs;
 use crate::display::{Display, OutputFormat};
-use crate::render::Renderer;
 use crate::runtime::{open_state, run_until_stopped};
 use crate::{color, output, prompt};
 

@@ -4,13 +4,13 @@ use std::io::IsTerminal as _;
 
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
+use journeyman_host::renderer::Renderer;
 use journeyman_host::report_text::{format_cost, format_diffstat, format_report};
 use journeyman_protocol::{Envelope, RunOutcome, RunReport};
 use journeyman_terminal::{has_one_reader, was_error_shown};
 
 use crate::args::OutputArgs;
 use crate::output::{self, print_json_line};
-use crate::render::Renderer;
 use crate::{color, prompt};
 
 /// The form of the result.

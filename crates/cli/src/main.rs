@@ -22,7 +22,6 @@ mod land;
 mod man;
 mod policy;
 mod prompt;
-mod render;
 mod resume;
 mod run;
 mod runtime;

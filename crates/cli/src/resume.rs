@@ -5,6 +5,7 @@ use std::sync::Arc;
 use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
+use journeyman_host::renderer::Renderer;
 use journeyman_host::resume::{Resumption, find_resumable, wait_until_reopened};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
@@ -15,7 +16,6 @@ use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
 use crate::display::{Display, OutputFormat};
-use crate::render::Renderer;
 use crate::run::{print_warnings, prompts_for, watch_and_deliver};
 use crate::runtime::open_state;
 use crate::{candidates, color};

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
+use journeyman_host::renderer::Renderer;
 use journeyman_host::root::{describe_root, project_root};
 use journeyman_host::sessions::new_session_id;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
@@ -21,7 +22,6 @@ use crate::approvals::Approvals;
 use crate::args::{RunArgs, RunOptions};
 use crate::display::{Display, OutputFormat};
 use crate::prompt::TerminalPrompts;
-use crate::render::Renderer;
 use crate::runtime::{Signals, exit_interrupted, open_state, run_until_stopped};
 use crate::{candidates, color};
 

@@ -4,13 +4,13 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::events::{follow_events, read_events};
 use journeyman_host::format::printable;
+use journeyman_host::renderer::Renderer;
 use journeyman_host::sessions::{STATE_CUT_OFF, STATE_RUNNING, SessionState, find_session, session_state};
 use journeyman_protocol::{Envelope, Event, RunReport, Seq, SessionId};
 
 use crate::args::ShowArgs;
 use crate::display::{Streamed, print_text_report};
 use crate::output::{self, print_json_line};
-use crate::render::Renderer;
 use crate::runtime::open_state;
 
 pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u8, HostError> {

@@ -54,6 +54,7 @@ pub mod policy_check;
 mod prepare;
 mod project;
 mod prompts;
+pub mod renderer;
 pub mod report_text;
 pub mod resume;
 pub mod root;

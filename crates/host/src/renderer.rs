@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use journeyman_host::event_text::{describe_event, describe_output};
-use journeyman_host::format::{preview, printable, quantity};
 use journeyman_protocol::{CallId, Event};
 use journeyman_terminal::{Activity, Screen, Style, StyledLine, stderr_screen, stdout_screen};
+
+use crate::event_text::{describe_event, describe_output};
+use crate::format::{preview, printable, quantity};
 
 /// Shortest time between two drawings of the progress line.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -23,7 +24,7 @@ enum Stream {
 }
 
 /// Draws events as lines. Everything from outside is cleaned of control sequences first.
-pub(crate) struct Renderer {
+pub struct Renderer {
     stream: Stream,
     has_streamed: bool,
     /// The prefix of each line where several sessions are shown; nothing is streamed then.
@@ -38,7 +39,9 @@ pub(crate) struct Renderer {
 }
 
 impl Renderer {
-    pub(crate) fn new(quiet: bool) -> Self {
+    /// Makes the renderer of a session for standard error; a quiet one shows nothing.
+    #[must_use]
+    pub fn new(quiet: bool) -> Self {
         let stream = if quiet { Stream::Nowhere } else { Stream::Stderr };
         let now = Instant::now();
         let activity = (stream == Stream::Stderr).then(|| Activity::new(now));
@@ -54,28 +57,30 @@ impl Renderer {
     }
 
     /// Makes the renderer of one of several sessions that are shown together.
-    pub(crate) fn with_number(quiet: bool, number: u32) -> Self {
+    #[must_use]
+    pub fn with_number(quiet: bool, number: u32) -> Self {
         Self { prefix: Some(format!("[{number}] ")), activity: None, ..Self::new(quiet) }
     }
 
     /// Makes a renderer for `jm show`, where the events are the result.
-    pub(crate) fn for_stdout() -> Self {
+    #[must_use]
+    pub fn for_stdout() -> Self {
         Self { stream: Stream::Stdout, activity: None, ..Self::new(false) }
     }
 
     /// Shows a line of our own.
-    pub(crate) fn show_note(&mut self, text: &str) {
+    pub fn show_note(&mut self, text: &str) {
         self.write_line(&StyledLine::new(Style::Warning, text));
     }
 
     /// Closes an open line.
-    pub(crate) fn end_line(&mut self) {
+    pub fn end_line(&mut self) {
         self.with_screen(Screen::end_line);
     }
 
     /// Waits until the progress line may be another, and draws it. Never ends while there is
     /// nothing to wait for. Cancel-safe.
-    pub(crate) async fn redraw_progress(&mut self) {
+    pub async fn redraw_progress(&mut self) {
         match self.activity.as_mut().and_then(|activity| activity.next_change(Instant::now())) {
             Some(time) => tokio::time::sleep(time).await,
             None => std::future::pending().await,
@@ -92,7 +97,7 @@ impl Renderer {
     }
 
     /// Shows an event, and the progress line below it.
-    pub(crate) fn show_event(&mut self, event: &Event) {
+    pub fn show_event(&mut self, event: &Event) {
         self.show_text(event);
         let now = Instant::now();
         if let Some(activity) = &mut self.activity {
