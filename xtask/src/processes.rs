@@ -19,6 +19,10 @@ const PLACES: &[(&str, &str)] = &[
         "the user's git without hooks and monitors, after programs.rs held its settings against the change; \
          tests/repository/commits.rs",
     ),
+    (
+        "crates/host/src/demo.rs",
+        "`cargo --version` and `rustc --version` of the user's own PATH, before the demo's session begins",
+    ),
     ("crates/sandbox/src/namespaces/ready.rs", "this program itself, as the helper that builds the sandbox"),
     ("crates/sandbox/src/namespaces/mount.rs", "this program itself, as the helper that mounts an overlay"),
     ("crates/sandbox/src/namespaces/sys.rs", "the command itself, at the end of building its sandbox"),

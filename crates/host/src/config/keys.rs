@@ -465,8 +465,8 @@ pub(super) fn nearest_key(path: &[String]) -> Option<String> {
     Some([table, &[name.to_owned()]].concat().join("."))
 }
 
-/// Returns the name nearest to `given` if one is near. Of names at the same distance, the one of the
-/// same length wins: letters are swapped more often than left out.
+/// Returns the name nearest to `given` if one is near. Of names at the same distance, the one of
+/// the same length wins: letters are swapped more often than left out.
 fn nearest_name<'a>(names: impl Iterator<Item = &'a str>, given: &str) -> Option<&'a str> {
     names
         .map(|name| (strsim::damerau_levenshtein(name, given), name.len().abs_diff(given.len()), name))

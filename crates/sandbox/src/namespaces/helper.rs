@@ -16,8 +16,8 @@ pub(crate) fn run_helper_if_asked() {
 
 /// Returns true if this process has more threads than its first one.
 fn has_threads() -> bool {
-    // A directory has a link of its parent and one of its own, and here one for each thread. Without
-    // /proc nothing is known, and the set-up tells.
+    // A directory has a link of its parent and one of its own, and here one for each thread.
+    // Without /proc nothing is known, and the set-up tells.
     rustix::fs::stat(c"/proc/self/task").is_ok_and(|task| task.st_nlink > 3)
 }
 

@@ -14,8 +14,8 @@ pub(super) const LANDLOCK_ARGUMENT: &str = "landlock";
 /// The second argument of a helper that `bwrap` starts.
 pub(super) const INSIDE_ARGUMENT: &str = "inside";
 
-/// Returns true if this process runs in the process namespace of such a sandbox, whose first process
-/// is a helper.
+/// Returns true if this process runs in the process namespace of such a sandbox, whose first
+/// process is a helper.
 pub(crate) fn is_inside_sandbox() -> bool {
     let command_line = std::fs::read("/proc/1/cmdline").unwrap_or_default();
     command_line.split(|&byte| byte == 0).nth(1) == Some(HELPER_ARGUMENT.as_bytes())
