@@ -64,7 +64,7 @@ impl CommandError {
 
 /// Parses the command line. A sentence in place of a command is a task.
 pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, CommandError> {
-    if arguments.get(1).is_some_and(|first| is_sentence(first)) {
+    if arguments.get(1).is_some_and(is_sentence) {
         arguments.insert(1, "run".into());
     }
     let matches = build_command().try_get_matches_from(&arguments);

@@ -13,8 +13,7 @@ pub(crate) fn print_page(name: Option<&str>) -> Result<u8, HostError> {
         None => command,
         Some(name) => {
             let found = command.find_subcommand(name).cloned();
-            let found = found.ok_or_else(|| HostError::usage(format_args!("jm has no command `{name}`")))?;
-            found
+            found.ok_or_else(|| HostError::usage(format_args!("jm has no command `{name}`")))?
         }
     };
     let mut roff = Vec::new();

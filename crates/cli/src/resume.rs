@@ -54,7 +54,7 @@ fn parse_request(args: &ResumeArgs) -> Result<(String, Option<String>), HostErro
     if message.trim().is_empty() {
         return Err(HostError::usage("the message is empty; leave it out to finish what was cut off"));
     }
-    let message = read_task("message", TaskSource::Argument(&message), PipedData::IfAny)?;
+    let message = read_task("message", TaskSource::Argument(message), PipedData::IfAny)?;
     message.note.iter().for_each(|note| errln!("{}", color::stderr().dim(note)));
     Ok((session, Some(message.text)))
 }

@@ -1,4 +1,4 @@
-//! `docs/events.md` and `docs/events.schema.json` are generated from the types. `UPDATE_DOCS=1
+//! `docs/events.md`, `docs/events.schema.json` and `docs/report.schema.json` are generated from the types. `UPDATE_DOCS=1
 //! cargo test -p journeyman-protocol --test docs` writes them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use journeyman_protocol::{Channel, Envelope, Event};
+use journeyman_protocol::{Channel, Envelope, Event, RunReport};
 use serde_json::Value;
 
 /// Names that other agents use for the same kinds.
@@ -22,6 +22,9 @@ const ALSO_KNOWN_AS: [(&str, &str); 10] = [
     ("tool_error", "tool:error"),
     ("turn_phase_changed", "breakpoint_changed"),
 ];
+
+/// The version of both schemas.
+const SCHEMA_VERSION: u32 = 1;
 
 const HEAD: &str = "\
 # Events
@@ -93,8 +96,29 @@ fn check_or_update(path: &Path, text: &str) {
 
 #[test]
 fn the_documentation_of_events_is_up_to_date() {
-    let schema = serde_json::to_value(schemars::schema_for!(Envelope)).unwrap();
-    let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-    check_or_update(&docs().join("events.schema.json"), &text);
+    let schema = named(schemars::schema_for!(Envelope), "events");
+    check_or_update(&docs().join("events.schema.json"), &to_text(&schema));
     check_or_update(&docs().join("events.md"), &page(&schema));
+}
+
+#[test]
+fn the_schema_of_the_result_is_up_to_date_and_its_page_names_every_field() {
+    let schema = named(schemars::schema_for!(RunReport), "report");
+    check_or_update(&docs().join("report.schema.json"), &to_text(&schema));
+    let page = std::fs::read_to_string(docs().join("json.md")).unwrap();
+    for field in schema["properties"].as_object().unwrap().keys() {
+        assert!(page.contains(&format!("`{field}`")), "docs/json.md doesn't name {field}");
+    }
+}
+
+/// The schema with its identity. The version goes up when a field is removed or changes its type.
+fn named(schema: schemars::Schema, name: &str) -> Value {
+    let mut schema = schema.to_value();
+    schema["$id"] = format!("urn:journeyman:{name}:{SCHEMA_VERSION}").into();
+    schema["version"] = SCHEMA_VERSION.into();
+    schema
+}
+
+fn to_text(schema: &Value) -> String {
+    serde_json::to_string_pretty(schema).unwrap() + "\n"
 }
