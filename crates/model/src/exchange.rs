@@ -15,7 +15,7 @@ use crate::sse::{SseEvent, SseParser};
 use crate::transport::{AttemptError, Body, HttpRequest, HttpResponse, next_wait, requested_wait, shown_url};
 use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
 
-/// How long to wait for the end of the connection after the reply is complete. The end is nearly
+/// The wait for the end of the connection after the reply is complete. The end is nearly
 /// always in the packet that ends the reply. Waiting for it lets the connection be reused, and some
 /// servers send the usage after the apparent end.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(1_000);

@@ -19,7 +19,6 @@ use rustix::io::Errno;
 const PIECE: usize = 128 * 1024;
 /// `openat2` gives up with `EAGAIN` when a rename elsewhere disturbs its check; it is asked again
 /// this many times.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const MAX_ATTEMPTS: usize = 64;
 /// Never wait for the other end of a pipe, and never get a controlling terminal.
 const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -37,7 +36,6 @@ pub enum Links {
 ///
 /// # Errors
 /// The system's error; `EXDEV` where the path leads out, `ELOOP` at a refused link.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 pub fn open_beneath(
     root: BorrowedFd<'_>,
     path: &[u8],
@@ -55,20 +53,6 @@ pub fn open_beneath(
         }
     }
     Err(Errno::AGAIN)
-}
-
-/// Opens `path` beneath `root`; no link is followed, because this kernel can't confine one.
-///
-/// # Errors
-/// The system's error; `EXDEV` at `..`, `ELOOP` at a link.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub fn open_beneath(
-    root: BorrowedFd<'_>,
-    path: &[u8],
-    flags: OFlags,
-    _links: Links,
-) -> Result<OwnedFd, Errno> {
-    open_by_component(root, path, flags)
 }
 
 /// Opens one component after the other, none of them through a link. A caller that wants links

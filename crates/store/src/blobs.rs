@@ -405,13 +405,6 @@ fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-#[cfg(target_os = "linux")]
 fn flush_file_system(dir: &File) -> io::Result<()> {
     rustix::fs::syncfs(dir).map_err(io::Error::from)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn flush_file_system(_dir: &File) -> io::Result<()> {
-    rustix::fs::sync();
-    Ok(())
 }

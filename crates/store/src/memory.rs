@@ -16,18 +16,18 @@ use crate::{Entry, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store, Store
 /// A [`Store`] that behaves as the durable one does and forgets everything when dropped.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    logs: Mutex<BTreeMap<SessionId, Log>>,
+    logs: Mutex<BTreeMap<SessionId, MemoryLog>>,
     watchers: Watchers,
 }
 
 #[derive(Debug)]
-struct Log {
+struct MemoryLog {
     summary: SessionSummary,
     entries: Vec<Entry>,
     lease: Option<Lease>,
 }
 
-impl Log {
+impl MemoryLog {
     /// The entries after a place.
     fn after(&self, after: Seq) -> impl Iterator<Item = &Entry> {
         let first = self.entries.partition_point(|entry| entry.seq <= after);
@@ -42,7 +42,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn logs(&self) -> MutexGuard<'_, BTreeMap<SessionId, Log>> {
+    fn logs(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemoryLog>> {
         // Every change below is made after its checks, so a panic elsewhere can't leave half of
         // one.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -51,7 +51,7 @@ impl MemoryStore {
     fn with<T>(
         &self,
         session: &SessionId,
-        action: impl FnOnce(&mut Log) -> Result<T, StoreError>,
+        action: impl FnOnce(&mut MemoryLog) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self.logs().get_mut(session) {
             Some(log) => action(log),
@@ -67,7 +67,7 @@ impl MemoryStore {
         found
     }
 
-    fn add(&self, log: Log) -> Result<(), StoreError> {
+    fn add(&self, log: MemoryLog) -> Result<(), StoreError> {
         let mut logs = self.logs();
         let id = log.summary.id.clone();
         if logs.contains_key(&id) {
@@ -96,7 +96,7 @@ impl MemoryStore {
             summary.last = at;
             summary.updated =
                 entries.iter().map(|entry| entry.at).max().unwrap_or_default().max(summary.updated);
-            Ok(Log { summary, entries, lease: None })
+            Ok(MemoryLog { summary, entries, lease: None })
         })?;
         self.add(copy)
     }
@@ -116,7 +116,7 @@ fn fresh(id: &SessionId, root: &str, title: &str, now: UnixMillis) -> SessionSum
     }
 }
 
-fn append(log: &mut Log, expected: Seq, entries: Vec<NewEntry>) -> Result<Seq, StoreError> {
+fn append(log: &mut MemoryLog, expected: Seq, entries: Vec<NewEntry>) -> Result<Seq, StoreError> {
     if log.summary.last != expected {
         let session = log.summary.id.clone();
         return Err(StoreError::Conflict { session, expected, found: log.summary.last });
@@ -131,7 +131,7 @@ fn append(log: &mut Log, expected: Seq, entries: Vec<NewEntry>) -> Result<Seq, S
     Ok(log.summary.last)
 }
 
-fn lease(log: &mut Log, holder: &str, now: UnixMillis, ttl_ms: u64) -> Result<(), StoreError> {
+fn lease(log: &mut MemoryLog, holder: &str, now: UnixMillis, ttl_ms: u64) -> Result<(), StoreError> {
     match &mut log.lease {
         Some(other) if other.holder != holder && !other.is_over(now) => {
             other.shorten(now);
@@ -154,7 +154,7 @@ impl Store for MemoryStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let summary = fresh(id, root, title, now);
-        ready(self.add(Log { summary, entries: Vec::new(), lease: None })).boxed()
+        ready(self.add(MemoryLog { summary, entries: Vec::new(), lease: None })).boxed()
     }
 
     fn fork(

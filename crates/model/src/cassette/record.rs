@@ -89,7 +89,6 @@ impl Recorder {
 fn open(path: &Path) -> Result<File, String> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path).map_err(|error| error.to_string())?;
     let found = file.metadata().map_err(|error| error.to_string())?;
@@ -103,7 +102,6 @@ fn open(path: &Path) -> Result<File, String> {
         file.set_len(0).map_err(|error| error.to_string())?;
         file.rewind().map_err(|error| error.to_string())?;
     }
-    #[cfg(unix)]
     if found.is_file() {
         use std::os::unix::fs::PermissionsExt as _;
         let owner_only = std::fs::Permissions::from_mode(0o600);

@@ -15,9 +15,9 @@ use tokio::time::{Instant, timeout_at};
 use super::{Header, HttpRequest, HttpResponse, Method, Transport, is_loopback, shown_url};
 use crate::{Deadline, Deadlines, Endpoint, ModelError, ProxySettings};
 
-/// How long an idle connection is kept. Shorter than the 60 s after which common load balancers
-/// close their side, so that a turn after a long command does not meet a connection that is being
-/// closed.
+/// The time that an idle connection is kept: shorter than the 60 s after which common load
+/// balancers close their side, so that a turn after a long command does not meet a connection that
+/// is being closed.
 const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(50);
 /// Hosts that are reached without a proxy.
 const LOOPBACK_HOSTS: &str = "localhost,127.0.0.0/8,::1";

@@ -124,7 +124,6 @@ async fn the_cassette_holds_every_byte_and_no_key() {
     assert_eq!(pieces.concat(), [FIRST, REST].concat());
     assert!(lines[1]["response"]["chunks"].to_string().contains("bad key [secret]"));
 
-    #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

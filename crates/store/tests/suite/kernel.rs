@@ -10,7 +10,6 @@ use journeyman_store::{Blobs, MemoryStore, SqliteStore, Store, StoreError, expor
 use journeyman_testkit::{skip, test_path};
 
 /// From now on every flush by any thread of this process fails with `EIO`; false where that can't be had.
-#[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn break_flushes() -> bool {
     let step = |code: u32, jt, jf, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
@@ -37,11 +36,6 @@ fn break_flushes() -> bool {
                 &raw const program,
             ) == 0
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn break_flushes() -> bool {
-    false
 }
 
 #[test]

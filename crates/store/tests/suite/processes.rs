@@ -101,7 +101,7 @@ fn what_a_killed_holder_started_does_not_hold_its_lease() {
     assert_eq!(refused_by(lease(&store, "me", 5_001)), "child");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!cfg!(target_os = "linux") || orphan.exists());
+    assert!(orphan.exists());
     lease(&store, "me", 5_001).unwrap();
     drop(keep_open);
 }

@@ -55,30 +55,18 @@ impl RootDir {
     pub(crate) fn open_base(path: &Path, base: &Base) -> Result<Self, WorkspaceError> {
         match base {
             Base::Directory { path: copy, .. } => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
-            #[cfg(target_os = "linux")]
             Base::Mounted(mounted) => {
                 let root = rustix::io::fcntl_dupfd_cloexec(mounted.root(), 3);
                 let root = root
                     .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
                 Ok(Self { root, path: path.to_owned(), lists_by_time: OnceLock::new() })
             }
-            #[cfg(not(target_os = "linux"))]
-            Base::Mounted(_) => {
-                let source = io::ErrorKind::Unsupported.into();
-                Err(WorkspaceError::Root { path: path.to_owned(), source })
-            }
         }
     }
 
     /// Leads to what `other` leads to from now on.
     pub(crate) fn replace(&self, other: &Self) -> Result<(), WorkspaceError> {
-        #[cfg(target_os = "linux")]
         let replaced = journeyman_sandbox::replace_descriptor(self.root(), other.root());
-        #[cfg(not(target_os = "linux"))]
-        let replaced = {
-            let _ = other;
-            Err(io::ErrorKind::Unsupported.into())
-        };
         replaced.map_err(|source| WorkspaceError::Root { path: self.path.clone(), source })
     }
 
@@ -278,12 +266,8 @@ impl RootDir {
 
 /// The flags to open a directory for changing its permissions: without needing any, where the
 /// system can.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const PERMISSION_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const PERMISSION_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn set_permissions(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     use std::os::fd::AsRawFd as _;
     // Such a descriptor takes no fchmod; the name by which the system lists it leads to the same
@@ -291,27 +275,15 @@ fn set_permissions(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(permissions))
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn set_permissions(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
-    rustix::fs::fchmod(&dir, mode_of(permissions))
-}
-
 /// File systems that stamp directories as POSIX demands, by magic number: ext2 to ext4, XFS, Btrfs,
 /// F2FS and tmpfs. Not network file systems, which may know late of what others do; nor overlays,
 /// whose lower directories may change behind them.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const STAMPING_FILE_SYSTEMS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, trivial_numeric_casts)]
 fn stamping_device(root: &OwnedFd) -> Option<u64> {
     let kind = rustix::fs::fstatfs(root).ok()?.f_type as u64;
     STAMPING_FILE_SYSTEMS.contains(&kind).then(|| fstat(root).map(|stat| stat.st_dev as u64).ok())?
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn stamping_device(_root: &OwnedFd) -> Option<u64> {
-    None
 }
 
 /// Hashes a file of any size piece by piece.

@@ -110,10 +110,7 @@ pub(crate) fn is_settled(seen: &FileStat, now: i64) -> bool {
 /// The clock that the kernel stamps files with. It is compared with file times and nothing else: no
 /// result depends on what time it is.
 pub(crate) fn file_clock() -> i64 {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     let clock = rustix::time::ClockId::RealtimeCoarse;
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let clock = rustix::time::ClockId::Realtime;
     let now = rustix::time::clock_gettime(clock);
     now.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec)
 }

@@ -36,21 +36,9 @@ pub(crate) fn exchange_files(
     other_dir: BorrowedFd<'_>,
     other: &[u8],
 ) -> Result<(), Errno> {
-    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-    return rustix::fs::renameat_with(one_dir, one, other_dir, other, rustix::fs::RenameFlags::EXCHANGE);
-    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-    return {
-        let _unused = (one_dir, one, other_dir, other);
-        Err(Errno::NOSYS)
-    };
+    rustix::fs::renameat_with(one_dir, one, other_dir, other, rustix::fs::RenameFlags::EXCHANGE)
 }
 
 fn rename_new(from_dir: BorrowedFd<'_>, from: &[u8], to_dir: BorrowedFd<'_>, to: &[u8]) -> Result<(), Errno> {
-    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-    return rustix::fs::renameat_with(from_dir, from, to_dir, to, rustix::fs::RenameFlags::NOREPLACE);
-    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-    return {
-        let _unused = (from_dir, from, to_dir, to);
-        Err(Errno::NOSYS)
-    };
+    rustix::fs::renameat_with(from_dir, from, to_dir, to, rustix::fs::RenameFlags::NOREPLACE)
 }

@@ -185,7 +185,6 @@ pub(crate) fn copy_pieces(from: &OwnedFd, to: &OwnedFd) -> Result<ContentHash, E
     }
 }
 
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 fn copy_attributes(old: &OwnedFd, new: &OwnedFd) -> Result<(), Errno> {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
     let mut names = vec![0_u8; ATTRIBUTE_BYTES];
@@ -203,18 +202,6 @@ fn copy_attributes(old: &OwnedFd, new: &OwnedFd) -> Result<(), Errno> {
     Ok(())
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn copy_attributes(_old: &OwnedFd, _new: &OwnedFd) -> Result<(), Errno> {
-    Ok(())
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn flush_file_system(root_dir: &RootDir) -> Result<(), Errno> {
     rustix::fs::syncfs(root_dir.root())
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn flush_file_system(_door: &RootDir) -> Result<(), Errno> {
-    rustix::fs::sync();
-    Ok(())
 }

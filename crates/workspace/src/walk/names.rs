@@ -66,20 +66,10 @@ impl DirNames {
         self.text.get(name.start..name.end).unwrap_or_default()
     }
 
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     fn fill(&mut self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); ENTRY_BYTES];
         let mut raw = rustix::fs::RawDir::new(dir, &mut buffer);
         while let Some(entry) = raw.next() {
-            let entry = entry?;
-            self.add(entry.file_name().to_bytes(), entry.file_type());
-        }
-        Ok(())
-    }
-
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn fill(&mut self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
-        for entry in rustix::fs::Dir::read_from(dir)? {
             let entry = entry?;
             self.add(entry.file_name().to_bytes(), entry.file_type());
         }

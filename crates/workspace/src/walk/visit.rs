@@ -380,7 +380,7 @@ fn visited_file(
     (VisitedItem::New { name: name.to_vec(), seen }, false)
 }
 
-#[cfg_attr(target_os = "linux", allow(clippy::unnecessary_cast, trivial_numeric_casts))]
+#[allow(clippy::unnecessary_cast, trivial_numeric_casts)]
 pub(crate) fn device_of(stat: &rustix::fs::Stat) -> u64 {
     stat.st_dev as u64
 }

@@ -14,7 +14,7 @@ use crate::{Delta, ModelError, Reply};
 #[derive(Debug, Default)]
 pub(super) struct GeminiDecoder {
     assembly: Assembly,
-    current: Option<CurrentBlock>,
+    current: Option<CurrentPart>,
     usage: Usage,
     model: String,
     stop: Option<StopReason>,
@@ -22,7 +22,7 @@ pub(super) struct GeminiDecoder {
 
 /// The block to which the last piece of text belonged.
 #[derive(Debug, Clone, Copy)]
-enum CurrentBlock {
+enum CurrentPart {
     Text(u32),
     Thinking(u32),
 }
@@ -96,11 +96,11 @@ impl GeminiDecoder {
                 return Ok(());
             }
             let block = match self.current {
-                Some(CurrentBlock::Thinking(block)) => block,
+                Some(CurrentPart::Thinking(block)) => block,
                 _ => {
                     self.close_current();
                     let block = self.assembly.open_thinking()?;
-                    self.current = Some(CurrentBlock::Thinking(block));
+                    self.current = Some(CurrentPart::Thinking(block));
                     block
                 }
             };
@@ -114,11 +114,11 @@ impl GeminiDecoder {
         }
         if !text.is_empty() {
             let block = match self.current {
-                Some(CurrentBlock::Text(block)) => block,
+                Some(CurrentPart::Text(block)) => block,
                 _ => {
                     self.close_current();
                     let block = self.assembly.open_text()?;
-                    self.current = Some(CurrentBlock::Text(block));
+                    self.current = Some(CurrentPart::Text(block));
                     block
                 }
             };
@@ -148,7 +148,7 @@ impl GeminiDecoder {
 
     fn close_current(&mut self) {
         match self.current.take() {
-            Some(CurrentBlock::Text(block) | CurrentBlock::Thinking(block)) => self.assembly.close(block),
+            Some(CurrentPart::Text(block) | CurrentPart::Thinking(block)) => self.assembly.close(block),
             None => {}
         }
     }

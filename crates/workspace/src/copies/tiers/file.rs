@@ -71,17 +71,10 @@ pub(crate) fn copy_bytes(from: &OwnedFd, stat: &Stat, to: &OwnedFd, how: CopyMet
 }
 
 /// Lets both share their blocks.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn share_blocks(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
     rustix::fs::ioctl_ficlone(to, from)
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) fn share_blocks(_from: &OwnedFd, _to: &OwnedFd) -> Result<(), Errno> {
-    Err(Errno::OPNOTSUPP)
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn copy_sparse(from: &OwnedFd, to: &OwnedFd, size: u64) -> Result<(), Errno> {
     use rustix::fs::{SeekFrom, seek};
     let mut at = 0;
@@ -103,12 +96,6 @@ fn copy_sparse(from: &OwnedFd, to: &OwnedFd, size: u64) -> Result<(), Errno> {
     ftruncate(to, size)
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn copy_sparse(from: &OwnedFd, to: &OwnedFd, size: u64) -> Result<(), Errno> {
-    copy_range(from, to, 0, size)
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn copy_range(from: &OwnedFd, to: &OwnedFd, begin: u64, length: u64) -> Result<(), Errno> {
     let (mut source, mut target) = (begin, begin);
     let end = begin.saturating_add(length);
@@ -125,11 +112,6 @@ fn copy_range(from: &OwnedFd, to: &OwnedFd, begin: u64, length: u64) -> Result<(
         }
     }
     Ok(())
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn copy_range(from: &OwnedFd, to: &OwnedFd, begin: u64, length: u64) -> Result<(), Errno> {
-    pump_from(from, to, begin, begin.saturating_add(length))
 }
 
 fn pump_from(from: &OwnedFd, to: &OwnedFd, begin: u64, end: u64) -> Result<(), Errno> {
@@ -224,7 +206,6 @@ fn modified_time(nanos: i64) -> Timestamps {
     Timestamps { last_access: keep, last_modification: time }
 }
 
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 fn copy_attributes(from: impl AsFd, to: &OwnedFd) {
     use rustix::fs::XattrFlags;
     let mut few = [0_u8; FEW_NAMES];
@@ -247,9 +228,6 @@ fn copy_attributes(from: impl AsFd, to: &OwnedFd) {
         let _best_effort = fsetxattr(to, name, value, XattrFlags::empty());
     }
 }
-
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn copy_attributes(_from: impl AsFd, _to: &OwnedFd) {}
 
 /// Returns true if a directory's entry is a directory, looked up where the listing doesn't say.
 pub(crate) fn is_directory(dir: BorrowedFd<'_>, name: &[u8], listed: FileType) -> bool {
