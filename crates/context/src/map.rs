@@ -21,7 +21,7 @@ const MAX_NAME_BYTES: usize = 80;
 /// A tree of the listing's paths, a line a directory, for a model that knows nothing of the
 /// repository yet.
 ///
-/// What fits `budget` is shown, the top level first; directories that don't fit stay a line with
+/// It shows as much as fits `budget`, the top level first; other directories stay a line with
 /// the number of files beneath. The same listing and budget give the same text. Takes time about
 /// linear in the listing.
 #[must_use]

@@ -234,7 +234,7 @@ impl<'a> HookRunner<'a> {
             Outcome::Cancelled => Err(GitError::Cancelled { action: "commit" }),
             Outcome::TimedOut => Err(GitError::TimedOut { action: "commit" }),
             Outcome::Signaled(signal) => failed(format!("{words}\na hook was ended by signal {signal}")),
-            Outcome::SetupFailed(reason) => Err(self.found.refusal(reason)),
+            Outcome::SetupFailed(reason) => Err(self.found.refusal(reason.reason)),
             excess => failed(format!(
                 "{words}\na hook was killed for {}",
                 excess.exceeded_limit().unwrap_or_default()

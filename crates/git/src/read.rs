@@ -177,7 +177,7 @@ impl<'a> GitReader<'a> {
                 let words = format!("it was killed for {}", excess.exceeded_limit().unwrap_or_default());
                 Err(GitError::Failed { action, words })
             }
-            Outcome::SetupFailed(words) => Err(GitError::Failed { action, words }),
+            Outcome::SetupFailed(failure) => Err(GitError::Failed { action, words: failure.reason }),
         }
     }
 

@@ -87,7 +87,7 @@ pub use network::{
 pub use progress::Progress;
 pub use repositories::Repositories;
 pub use request::{Limits, Live, Request, Spill, Stdin, Streams, WriteMode};
-pub use run::{Completed, Outcome, ResourceUsage, Running};
+pub use run::{Completed, NotStarted, NotStartedCause, Outcome, ResourceUsage, Running};
 pub use sandbox::Sandbox;
 pub use settings::SandboxSettings;
 pub use toolchain::{HostEnvironment, Toolchains, toolchains};

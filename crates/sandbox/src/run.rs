@@ -1,5 +1,6 @@
 //! A command that runs, and what it came to.
 
+use std::fmt;
 use std::time::Duration;
 
 use journeyman_protocol::Enforcement;
@@ -11,7 +12,7 @@ use crate::capture::{Captured, OutputChunk};
 use crate::{Connection, Denial, SandboxError};
 
 /// The reason why a command didn't run when no process could be made for it.
-pub(crate) const TOO_MANY_PROCESSES: &str = "starting the command: more processes than it may have at once";
+const TOO_MANY_PROCESSES: &str = "starting the command: more processes than it may have at once";
 
 /// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +34,48 @@ pub enum Outcome {
     DiskLimit,
     /// Killed by its limit of processor time.
     CpuLimit,
-    /// The command never ran: the set-up's failed step, its path, and the reason.
-    SetupFailed(String),
+    /// The command never ran.
+    SetupFailed(NotStarted),
+}
+
+/// The cause why a command never ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotStartedCause {
+    /// It may have no process of its own beside those that there are.
+    TooManyProcesses,
+    /// There is no such program.
+    NotFound,
+    /// The program is there and can't be executed.
+    NotExecutable,
+    /// The sandbox couldn't be set up, or the back-end says no more than a text.
+    Setup,
+}
+
+/// A command that never ran. Displays the failed step, its path, and the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotStarted {
+    /// The cause.
+    pub cause: NotStartedCause,
+    /// The failed step, its path, and the reason.
+    pub reason: String,
+}
+
+impl NotStarted {
+    /// Makes the failure of a set-up.
+    pub(crate) fn setup(reason: impl Into<String>) -> Self {
+        Self { cause: NotStartedCause::Setup, reason: reason.into() }
+    }
+
+    /// Makes the failure to start a process.
+    pub(crate) fn too_many_processes() -> Self {
+        Self { cause: NotStartedCause::TooManyProcesses, reason: TOO_MANY_PROCESSES.to_owned() }
+    }
+}
+
+impl fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
 }
 
 impl Outcome {

@@ -50,6 +50,11 @@ impl Capability {
         }
     }
 
+    /// Returns true if a line can be erased again.
+    fn can_erase(self) -> bool {
+        matches!(self, Self::Color | Self::Plain)
+    }
+
     /// Returns the paint for such a stream.
     #[must_use]
     pub fn paint(self) -> Paint {
@@ -58,6 +63,11 @@ impl Capability {
 }
 
 impl Size {
+    /// Returns the columns that text is wrapped at.
+    fn text_columns(self) -> usize {
+        self.columns.max(MIN_COLUMNS)
+    }
+
     /// Returns the present size of the terminal behind a stream.
     #[must_use]
     pub fn of_terminal(stream: impl std::os::fd::AsFd) -> Self {
@@ -154,7 +164,7 @@ impl Screen {
         }
         self.end_prose();
         self.clear_progress();
-        let columns = self.columns();
+        let columns = (self.size)().text_columns();
         let mut wrapped = String::new();
         for line in text.split_inclusive('\n') {
             let content = line.strip_suffix('\n').unwrap_or(line);
@@ -178,7 +188,7 @@ impl Screen {
             return self.write(&text);
         }
         let indent = leading_spaces(line) + HANGING_INDENT;
-        for wrapped in wrap_line(line, self.columns(), indent) {
+        for wrapped in wrap_line(line, (self.size)().text_columns(), indent) {
             self.write_row(&wrapped);
         }
     }
@@ -295,8 +305,9 @@ impl Screen {
     /// Shows the progress line in place of the one before, or none. It is shown on a terminal
     /// alone, and only where no text is open.
     pub fn show_progress(&mut self, line: Option<&StyledLine>) {
-        let Some(line) = line.filter(|_| self.can_show_progress()) else { return self.clear_progress() };
-        let cut = cut_line(line, self.columns().saturating_sub(1));
+        let can_show = self.capability.can_erase() && !self.is_mid_line;
+        let Some(line) = line.filter(|_| can_show) else { return self.clear_progress() };
+        let cut = cut_line(line, (self.size)().text_columns().saturating_sub(1));
         let text = self.paint().dim(&cut.to_text());
         if self.progress.as_ref().is_some_and(|(shown, _)| *shown == text) {
             return;
@@ -315,14 +326,6 @@ impl Screen {
         }
     }
 
-    fn can_show_progress(&self) -> bool {
-        matches!(self.capability, Capability::Color | Capability::Plain) && !self.is_mid_line
-    }
-
-    fn columns(&self) -> usize {
-        (self.size)().columns.max(MIN_COLUMNS)
-    }
-
     /// Erases what is shown of the open block, and writes complete ones in its place.
     fn replace_open(&mut self, open: &mut OpenBlock, blocks: &[Block]) {
         if blocks.is_empty() {
@@ -339,7 +342,7 @@ impl Screen {
             if block.has_gap && !std::mem::take(&mut self.is_gap_written) {
                 self.write("\n");
             }
-            for line in render_block(block, self.columns(), marks) {
+            for line in render_block(block, (self.size)().text_columns(), marks) {
                 self.write_row(&line);
             }
         }
@@ -376,7 +379,7 @@ impl Screen {
 
     /// Writes words, with a new row for each that would pass the terminal's width.
     fn write_words(&mut self, text: &str, style: Style, open: &mut OpenBlock) {
-        let columns = self.columns();
+        let columns = (self.size)().text_columns();
         let mut out = String::new();
         for part in text.split_inclusive(char::is_whitespace) {
             let word = part.trim_end_matches(char::is_whitespace);

@@ -228,7 +228,7 @@ fn line_break_of([base, ours, theirs]: &[Lines<'_>; 3]) -> &'static [u8] {
 }
 
 impl Conflicts<'_> {
-    /// How many places are in conflict.
+    /// The number of places in conflict.
     pub fn count(&self) -> usize {
         self.pieces.iter().filter(|piece| matches!(piece, Piece::Conflict { .. })).count()
     }

@@ -36,7 +36,7 @@ const SUMMARY_BYTES: usize = 100;
 struct GetDependenciesArguments {
     /// File
     path: String,
-    /// Who depends on it, and which tests
+    /// Its dependents, and the tests
     reverse: Option<bool>,
     /// Steps (1)
     depth: Option<u64>,

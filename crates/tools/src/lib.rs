@@ -27,7 +27,7 @@
 //! assert_eq!(nearest.as_deref(), Some("read_file"));
 //! ```
 //!
-//! What it does not do: judge permissions (`policy`), order calls or retry them (`agent`), hide
+//! It doesn't judge permissions (`policy`), order calls or retry them (`agent`), hide
 //! secrets in results (`agent`, before they are written down), or speak to other tool servers.
 
 mod answer;

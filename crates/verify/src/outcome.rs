@@ -164,6 +164,7 @@ mod tests {
     #[test]
     fn judgement_table() {
         use Outcome::{Cancelled, Exited, OutputLimit, SetupFailed, Signaled, TimedOut};
+        use journeyman_sandbox::{NotStarted, NotStartedCause};
         let zero = "passed, but it passed without running a single test";
         let cases: &[(&str, Outcome, &str, &str)] = &[
             ("x", Exited(0), "", "passed"),
@@ -173,7 +174,12 @@ mod tests {
             ("x", TimedOut, "", "failed: timed out after 900 s"),
             ("x", OutputLimit, "", "failed: killed for flooding its output"),
             ("x", Cancelled, "", "not run: interrupted"),
-            ("x", SetupFailed("mount".into()), "", "not run: the sandbox could not be set up: mount"),
+            (
+                "x",
+                SetupFailed(NotStarted { cause: NotStartedCause::Setup, reason: "mount".into() }),
+                "",
+                "not run: the sandbox could not be set up: mount",
+            ),
             ("x", Exited(127), "sh: 1: eslint: not found\n", "not run: sh: 1: eslint: not found"),
             ("x", Exited(127), "", "not run: a program it needs is not installed"),
             ("x", Exited(126), "sh: ./t: Permission denied", "not run: sh: ./t: Permission denied"),

@@ -55,11 +55,11 @@ fn result_block(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
         return block;
     }
     let text = format!("the call ran, and its result of {bytes} bytes is too long to be kept; ask for less");
-    cx.transcript.result_block(&call.id, &call.name, &text)
+    cx.transcript.state().result_block(&cx.redactor, &call.id, &call.name, &text)
 }
 
 fn untruncated_result_block(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
-    if !cx.transcript.needs_result_block(&call.id) {
+    if !cx.transcript.state().needs_result_block(&call.id) {
         // Fenced, so that text of a file or a command can't pass for another result or for the
         // user.
         let text = fenced("result", &[("of", &call.name)], &finished.text());

@@ -87,7 +87,7 @@ fn command_end_of(completed: Completed) -> CommandEnd {
         Outcome::Signaled(signal) => ExitKind::Signal(signal),
         Outcome::TimedOut => return CommandEnd::TimedOut,
         Outcome::Cancelled => return CommandEnd::Cancelled,
-        Outcome::SetupFailed(why) => return CommandEnd::NotStarted(why),
+        Outcome::SetupFailed(why) => return CommandEnd::NotStarted(why.reason),
         other => return CommandEnd::Killed(other.exceeded_limit().unwrap_or_default()),
     };
     let denial = completed.denials.iter().find(|denial| denial.kind != DenialKind::Breach);

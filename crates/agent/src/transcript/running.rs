@@ -265,20 +265,6 @@ impl Transcript {
         record
     }
 
-    /// Returns true if a call is a block of the last message and so needs a result block. Looks at
-    /// the transcript, because the session may have been reopened with a model of the other kind.
-    pub(crate) fn needs_result_block(&self, call: &CallId) -> bool {
-        self.state.messages.last().is_some_and(|last| last.tool_uses().any(|made| made.id == *call))
-    }
-
-    pub(crate) fn result_block(&self, call: &CallId, tool: &str, text: &str) -> Block {
-        let text = self.redactor.redact(text);
-        match self.needs_result_block(call) {
-            true => Block::result(call.clone(), text, true),
-            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], &text)),
-        }
-    }
-
     /// Closes an open call as interrupted, and returns its record.
     pub(crate) fn close_call(&mut self, call: &CallId, text: &str) -> CallRecord {
         let tool = self.state.calls.iter().find(|open| open.call.id == *call);
@@ -291,7 +277,7 @@ impl Transcript {
             by: None,
             verdict: None,
         };
-        let block = self.result_block(call, &tool, text);
+        let block = self.state.result_block(&self.redactor, call, &tool, text);
         let record = self.end_call(end, block);
         record.unwrap_or_else(|| CallRecord {
             id: call.clone(),

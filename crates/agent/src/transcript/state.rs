@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use journeyman_model::SystemPart;
+use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{
     Approval, Block, CallId, CallRecord, CallState, CallStep, CallTransition, GuardViolation, Message,
     RelPath, Role, RunOutcome, Seq, SessionId, StopReason, Todo, ToolUse, UnixMillis,
@@ -123,6 +124,21 @@ impl DeferredRecords {
 }
 
 impl State {
+    /// Returns true if a call is a block of the last message and so needs a result block. Looks at
+    /// the transcript, because the session may have been reopened with a model of the other kind.
+    pub(crate) fn needs_result_block(&self, call: &CallId) -> bool {
+        self.messages.last().is_some_and(|last| last.tool_uses().any(|made| made.id == *call))
+    }
+
+    /// Returns the block that tells the model that a call failed, without secrets.
+    pub(crate) fn result_block(&self, redactor: &Redactor, call: &CallId, tool: &str, text: &str) -> Block {
+        let text = redactor.redact(text);
+        match self.needs_result_block(call) {
+            true => Block::result(call.clone(), text, true),
+            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], &text)),
+        }
+    }
+
     /// Reads a session's state from its log.
     ///
     /// # Errors

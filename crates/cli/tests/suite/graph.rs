@@ -174,7 +174,7 @@ fn the_map_shows_what_much_hangs_on_and_what_a_task_needs() {
     assert!(found["tokens"].as_u64().unwrap() <= 2_000);
     let small = object(&house.jm(&["map", "--tokens", "30", "--json"]).run().expect(0));
     assert!(small["tokens"].as_u64().unwrap() <= 30 && small["shown"].as_u64().unwrap() >= 1, "{small}");
-    house.jm(&["map", "--tokens", "0"]).run().expect(1).says(&["no file has room in 0 tokens"]);
+    house.jm(&["map", "--tokens", "1"]).run().expect(1).says(&["no file has room in 1 token"]);
     house.jm(&["map", " "]).run().expect(2).says(&["the task is empty"]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use journeyman_sandbox::{Captured, Completed, Connection, Network, Outcome, clean};
+use journeyman_sandbox::{Captured, Completed, Connection, Network, NotStartedCause, Outcome, clean};
 use serde_json::{Value, json};
 
 use super::project::{CommandAccess, CommandEffect};
@@ -43,11 +43,11 @@ impl CommandReport {
     #[must_use]
     pub fn error(&self) -> Option<String> {
         match &self.completed.outcome {
-            Outcome::SetupFailed(reason) if reason.contains("more processes than it may have") => {
+            Outcome::SetupFailed(failure) if failure.cause == NotStartedCause::TooManyProcesses => {
                 Some("the command didn't run: more processes than --processes allows".to_owned())
             }
-            Outcome::SetupFailed(reason) => {
-                Some(format!("the command didn't run: {}", clean(reason.as_bytes())))
+            Outcome::SetupFailed(failure) => {
+                Some(format!("the command didn't run: {}", clean(failure.reason.as_bytes())))
             }
             Outcome::TimedOut => Some("the command was killed at its time limit; see --timeout".to_owned()),
             other => other.exceeded_limit().map(|what| format!("the command was killed for {what}")),
@@ -205,15 +205,23 @@ pub(super) fn exit_code(outcome: &Outcome) -> u8 {
         Outcome::TimedOut => EXIT_TIMED_OUT,
         Outcome::Cancelled => EXIT_INTERRUPTED,
         Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => EXIT_LIMIT,
-        Outcome::SetupFailed(reason) if !reason.starts_with("executing ") => EXIT_DID_NOT_RUN,
-        Outcome::SetupFailed(reason) if reason.contains("No such file") => EXIT_NOT_THERE,
-        Outcome::SetupFailed(_) => EXIT_NOT_EXECUTABLE,
+        Outcome::SetupFailed(failure) => match failure.cause {
+            NotStartedCause::NotFound => EXIT_NOT_THERE,
+            NotStartedCause::NotExecutable => EXIT_NOT_EXECUTABLE,
+            NotStartedCause::TooManyProcesses | NotStartedCause::Setup => EXIT_DID_NOT_RUN,
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use journeyman_sandbox::NotStarted;
+
     use super::*;
+
+    fn not_started(cause: NotStartedCause) -> Outcome {
+        Outcome::SetupFailed(NotStarted { cause, reason: "mounting /x: Permission denied".to_owned() })
+    }
 
     #[test]
     fn exit_codes_tell_how_a_command_ended() {
@@ -224,7 +232,10 @@ mod tests {
             (Outcome::TimedOut, 124),
             (Outcome::MemoryLimit, 123),
             (Outcome::Cancelled, 130),
-            (Outcome::SetupFailed("mounting /x: Permission denied (os error 13)".into()), 125),
+            (not_started(NotStartedCause::Setup), 125),
+            (not_started(NotStartedCause::TooManyProcesses), 125),
+            (not_started(NotStartedCause::NotExecutable), 126),
+            (not_started(NotStartedCause::NotFound), 127),
         ] {
             assert_eq!(exit_code(&outcome), code, "{outcome:?}");
         }

@@ -20,7 +20,7 @@ use super::warm::{Input, Warm};
 use crate::SandboxError;
 use crate::capture::{Collector, Stream};
 use crate::request::{Limits, Stdin, Streams};
-use crate::run::{Completed, Outcome, ResourceUsage};
+use crate::run::{Completed, NotStarted, Outcome, ResourceUsage};
 
 /// Maximum wait for output after the command's end: processes that it left may hold the pipes for
 /// ever.
@@ -129,7 +129,7 @@ fn detect_not_run(outcome: Outcome, text: &str) -> Outcome {
         Outcome::Exited(code)
             if NOT_RUN_CODES.contains(&i64::from(code)) && text.starts_with(NOT_RUN_PREFIX) =>
         {
-            Outcome::SetupFailed(super::client::one_line(text))
+            Outcome::SetupFailed(NotStarted::setup(super::client::one_line(text)))
         }
         other => other,
     }

@@ -23,7 +23,7 @@ use super::steps::Step;
 use super::{pass, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::network::{Connection, Serving};
-use crate::run::{Completed, Outcome, ResourceUsage};
+use crate::run::{Completed, NotStarted, NotStartedCause, Outcome, ResourceUsage};
 use crate::{Denial, DenialKind, Mounted, Network, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy
@@ -478,8 +478,8 @@ impl Watcher {
                     self.handle_lost_watcher(errno);
                     return Ok(());
                 }
-                let text = describe_failure(&self.job, stage, index, errno);
-                self.outcome.get_or_insert(Outcome::SetupFailed(text));
+                let failure = describe_failure(&self.job, stage, index, errno);
+                self.outcome.get_or_insert(Outcome::SetupFailed(failure));
             }
             HelperMessage::Exited { code, usage } => self.record_end(Outcome::Exited(code), usage),
             HelperMessage::Signaled { signal, usage } => self.record_end(Outcome::Signaled(signal), usage),
@@ -572,7 +572,7 @@ impl Watcher {
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
         } else {
-            Outcome::SetupFailed("the sandbox helper was killed".to_owned())
+            Outcome::SetupFailed(NotStarted::setup("the sandbox helper was killed"))
         });
         let (connections, mut denials) = match self.proxy.take() {
             Some(proxy) => proxy.finish().await,
@@ -646,10 +646,13 @@ async fn sleep_until(when: Option<tokio::time::Instant>) {
 }
 
 /// Describes a failed set-up: the step, the path, the system's reason.
-fn describe_failure(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
-    if (stage, errno) == (Stage::Execute, Errno::AGAIN) {
-        return crate::run::TOO_MANY_PROCESSES.to_owned();
-    }
+fn describe_failure(job: &Job, stage: Stage, index: u32, errno: Errno) -> NotStarted {
+    let cause = match (stage, errno) {
+        (Stage::Execute, Errno::AGAIN) => return NotStarted::too_many_processes(),
+        (Stage::Execute, Errno::NOENT) => NotStartedCause::NotFound,
+        (Stage::Execute, _) => NotStartedCause::NotExecutable,
+        _ => NotStartedCause::Setup,
+    };
     let index = index as usize;
     let step = || {
         Some(match job.plan.steps.get(index)? {
@@ -675,7 +678,8 @@ fn describe_failure(job: &Job, stage: Stage, index: u32, errno: Errno) -> String
         }),
         _ => None,
     };
-    format!("{}: {errno}", what.unwrap_or_else(|| stage.name().to_owned()))
+    let reason = format!("{}: {errno}", what.unwrap_or_else(|| stage.name().to_owned()));
+    NotStarted { cause, reason }
 }
 
 /// Returns the program's name if it was searched in several directories and found in none.

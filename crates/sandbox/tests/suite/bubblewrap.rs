@@ -66,7 +66,7 @@ fn commands_end_as_they_end() {
     }
     let missing = run(Request::program(project.path(), vec!["no-such-program".into()]));
     assert!(
-        matches!(&missing.outcome, Outcome::SetupFailed(why) if why.contains("no-such-program")),
+        matches!(&missing.outcome, Outcome::SetupFailed(why) if why.reason.contains("no-such-program")),
         "{missing:?}"
     );
     let both = run(shell(project.path(), "echo out; echo err >&2"));

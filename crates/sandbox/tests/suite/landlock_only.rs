@@ -286,7 +286,7 @@ fn commands_end_as_they_end_and_have_what_is_theirs() {
     }
     let missing = run(Request::program(project.path(), vec!["no-such-program".into()]));
     assert!(
-        matches!(&missing.outcome, Outcome::SetupFailed(why) if why.contains("no-such-program")),
+        matches!(&missing.outcome, Outcome::SetupFailed(why) if why.reason.contains("no-such-program")),
         "{missing:?}"
     );
     std::fs::create_dir(project.path().join("sub")).unwrap();

@@ -151,7 +151,8 @@ fn what_cannot_be_executed_is_a_failed_set_up() {
     ];
     for (argv, expected) in cases {
         let completed = run(program(project.path(), argv));
-        assert_eq!(completed.outcome, Outcome::SetupFailed(expected.to_owned()));
+        let Outcome::SetupFailed(failure) = &completed.outcome else { panic!("{completed:?}") };
+        assert_eq!(failure.reason, expected);
         assert_eq!(completed.combined.total_bytes, 0);
     }
 }

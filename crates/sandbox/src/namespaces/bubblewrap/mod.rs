@@ -115,7 +115,7 @@ impl Bubblewrap {
             let said = seen.last_line_with("bwrap: ").filter(|_| failed);
             let mut completed = seen.into_completed(enforcement);
             if let (Outcome::SetupFailed(what), Some(said)) = (&mut completed.outcome, said) {
-                *what = format!("{what}: {said}");
+                what.reason = format!("{what}: {said}");
             }
             Ok(completed)
         };

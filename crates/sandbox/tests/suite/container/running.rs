@@ -78,7 +78,7 @@ fn a_program_that_isnt_there_was_not_run() {
     request.argv = vec!["no-such-program".into()];
     let completed = place.run_request(request);
     let Outcome::SetupFailed(why) = &completed.outcome else { panic!("{completed:?}") };
-    assert!(why.contains("no-such-program"), "{why}");
+    assert!(why.reason.contains("no-such-program"), "{why}");
 }
 
 #[test]
