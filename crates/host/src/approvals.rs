@@ -174,6 +174,16 @@ fn format_arguments(input: &Value) -> String {
 pub struct ApprovalQueue {
     requests: VecDeque<ApprovalRequest>,
     config_dir: Option<PathBuf>,
+    /// The answered request that the session hasn't decided yet.
+    undecided: Option<Undecided>,
+}
+
+/// An answered request whose decision is awaited.
+#[derive(Debug)]
+struct Undecided {
+    call: CallId,
+    /// The rules that the answer allows.
+    rules: Option<Rules>,
 }
 
 /// An answered request.
@@ -195,10 +205,11 @@ impl ApprovalQueue {
         Self { config_dir, ..Self::default() }
     }
 
-    /// Returns the request that is to be answered next.
+    /// Returns the request that is to be answered next; none while the session hasn't decided the
+    /// one before, because its rule may answer others.
     #[must_use]
     pub fn first(&self) -> Option<&ApprovalRequest> {
-        self.requests.front()
+        self.requests.front().filter(|_| self.undecided.is_none())
     }
 
     /// Adds the request of an event, or removes one that a rule, a timeout or an interrupt decided.
@@ -220,7 +231,14 @@ impl ApprovalQueue {
                     rules: rule.as_ref().and_then(parse),
                 });
             }
-            Event::PermissionDecided { call, .. } => self.requests.retain(|request| request.call != *call),
+            Event::PermissionDecided { call, .. } => {
+                self.requests.retain(|request| request.call != *call);
+                if let Some(decided) = self.undecided.take_if(|undecided| undecided.call == *call) {
+                    // The session decides the same requests by the new rule.
+                    self.requests.retain(|request| decided.rules.is_none() || request.rules != decided.rules);
+                    return true;
+                }
+            }
             _ => {}
         }
         self.requests.len() != before
@@ -231,14 +249,13 @@ impl ApprovalQueue {
         let ApprovalRequest { call, rules, .. } = self.requests.pop_front()?;
         let ApprovalReply { answer, scope } = reply;
         let mut rule_file = None;
-        if matches!(answer, PermissionAnswer::AllowRule { .. }) {
-            // The session decides the same requests by the new rule; they must not be asked again
-            // before that.
-            self.requests.retain(|request| request.rules != rules);
-            if let (RuleScope::Forever, Some(rules), Some(dir)) = (scope, &rules, &self.config_dir) {
-                rule_file = Some(save_rules(dir, rules, &now().to_date()));
-            }
+        let allows_rules = matches!(answer, PermissionAnswer::AllowRule { .. });
+        if allows_rules
+            && let (RuleScope::Forever, Some(rules), Some(dir)) = (scope, &rules, &self.config_dir)
+        {
+            rule_file = Some(save_rules(dir, rules, &now().to_date()));
         }
+        self.undecided = Some(Undecided { call: call.clone(), rules: rules.filter(|_| allows_rules) });
         Some(AnsweredRequest { call, answer, rule_file })
     }
 }
