@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use journeyman_protocol::is_invisible;
+use journeyman_protocol::is_invisible_char;
 
 /// Maximum length of an external text in an error: enough for every provider's message, short
 /// enough to be shown as a whole.
@@ -324,7 +324,7 @@ pub(crate) fn strip_invisible(text: &str) -> String {
 }
 
 fn is_hidden(character: char) -> bool {
-    is_invisible(character)
+    is_invisible_char(character)
         || matches!(character, '\u{34f}' | '\u{180b}'..='\u{180f}' | '\u{2028}' | '\u{2029}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0100}'..='\u{e01ef}')
 }

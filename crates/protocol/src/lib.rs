@@ -53,7 +53,7 @@ pub use guard_violation::{GuardRules, GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};
 pub use ids::{CallId, InvalidSessionId, Seq, SessionId, UnixMillis};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};
-pub use path::{InvalidPath, RelPath, is_invisible};
+pub use path::{InvalidPath, RelPath, is_invisible_char};
 pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};
 pub use run_outcome::RunOutcome;
 pub use session::{AgentState, MessageKind, ReminderCategory, Todo, TodoStatus, TurnPhase};

@@ -141,7 +141,7 @@ impl fmt::Display for RelPath {
     /// characters escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in String::from_utf8_lossy(&self.0).chars() {
-            if character.is_control() || is_invisible(character) {
+            if character.is_control() || is_invisible_char(character) {
                 write!(f, "{}", character.escape_default())?;
             } else {
                 write!(f, "{character}")?;
@@ -154,7 +154,7 @@ impl fmt::Display for RelPath {
 /// Returns true for characters that reorder or hide their neighbours: marks and overrides of
 /// direction, zero-width characters, tags. A name with such characters can look like another name.
 #[must_use]
-pub fn is_invisible(character: char) -> bool {
+pub fn is_invisible_char(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')

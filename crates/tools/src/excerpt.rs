@@ -62,7 +62,7 @@ pub(crate) fn shown_on_one_line(text: &str, bytes: usize) -> String {
     let kept = clip_to_bytes(text, bytes);
     let mut out = String::with_capacity(kept.len());
     for character in kept.chars() {
-        if character.is_control() || is_invisible(character) {
+        if character.is_control() || is_invisible_char(character) {
             out.extend(character.escape_default());
         } else {
             out.push(character);
@@ -75,7 +75,7 @@ pub(crate) fn shown_on_one_line(text: &str, bytes: usize) -> String {
 }
 
 /// Characters that change how others are shown: direction marks and zero-width ones.
-fn is_invisible(character: char) -> bool {
+fn is_invisible_char(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 

@@ -85,7 +85,7 @@ struct CommandRequest {
 
 impl CommandRequest {
     /// The command as policy judges it: with the directory, which may hold anything.
-    fn judged_command(&self) -> String {
+    fn command_for_policy(&self) -> String {
         match &self.directory {
             Some(directory) => in_directory(&directory.to_string(), &self.command),
             None => self.command.clone(),
@@ -94,14 +94,14 @@ impl CommandRequest {
 
     /// Returns true if the command names a file of settings: what it prints may be its content.
     fn names_settings(&self) -> bool {
-        named_words(&self.command, &analyse_command(&self.judged_command(), &[]))
+        named_words(&self.command, &analyse_command(&self.command_for_policy(), &[]))
             .iter()
             .any(|word| is_settings_file(word))
     }
 
     /// Returns true if the command is known to read only. Then the sandbox lets it do no more.
     fn only_reads(&self) -> bool {
-        analyse_command(&self.judged_command(), &[]).level == Level::ReadOnly
+        analyse_command(&self.command_for_policy(), &[]).level == Level::ReadOnly
     }
 }
 
@@ -214,7 +214,7 @@ impl RunCommand {
 /// in directories that tools make again, may be named by any build; not by a command that is
 /// allowed because it changes what undo covers.
 fn may_destroy(workspace: &Workspace, command: &CommandRequest) -> bool {
-    let analysis = analyse_command(&command.judged_command(), &[]);
+    let analysis = analyse_command(&command.command_for_policy(), &[]);
     if !matches!(analysis.level, Level::Edit | Level::Shell) {
         return false;
     }
@@ -670,7 +670,7 @@ impl Tool for RunCommand {
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let command = self.parse_request(input)?;
         let hosts = command.network.hosts.iter().map(ToString::to_string).collect();
-        Ok(Effects { command: Some(command.judged_command()), hosts, ..Effects::default() })
+        Ok(Effects { command: Some(command.command_for_policy()), hosts, ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {

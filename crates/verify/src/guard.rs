@@ -7,7 +7,7 @@ use journeyman_workspace::ForbiddenChanges;
 const MOST_WARNINGS: usize = 20;
 
 /// Warnings of what a check made or changed that is a person's to make or change.
-pub(crate) fn warnings(aftermath: &ForbiddenChanges) -> Vec<Diagnostic> {
+pub(crate) fn forbidden_change_warnings(aftermath: &ForbiddenChanges) -> Vec<Diagnostic> {
     let violations = aftermath.violations.iter().take(MOST_WARNINGS).map(|one| {
         let message =
             format!("programs outside the sandbox obey it, and no check may make or change it: {one}");

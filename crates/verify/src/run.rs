@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
 use crate::diagnostics::{beneath, parse};
-use crate::guard::warnings;
+use crate::guard::forbidden_change_warnings;
 use crate::outcome::judge;
 use crate::{Check, VerifyError};
 use journeyman_policy::GUARD_RULES;
@@ -194,7 +194,7 @@ async fn run_one_check(
     let ended = confined(index, request, context, cancel, observer).await;
     let kept = ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept);
     let (changes, aftermath) = end(context, before, guard, kept).await?;
-    let warnings = warnings(&aftermath);
+    let warnings = forbidden_change_warnings(&aftermath);
     if !aftermath.violations.is_empty() {
         let (check, violations) = (check.clone(), aftermath.violations);
         observer(Progress::GuardViolated { index, check, violations });

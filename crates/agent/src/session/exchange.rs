@@ -243,7 +243,7 @@ impl Exchange<'_> {
         let price = self.cx.settings.price.as_ref();
         let usd = price.map(|price| price.cost(&total));
         if let (Some(shared_budget), Some(price)) = (&self.cx.settings.shared_budget, price) {
-            shared_budget.add_usd(price.cost(usage));
+            shared_budget.record_spent_usd(price.cost(usage));
         }
         self.cx.transcript.emit(Event::Cost { usage: total, usd });
     }

@@ -49,7 +49,7 @@ mod tests {
         test.cx.settings.price = Some(Price { input: 2.0, ..Price::FREE });
         assert_eq!(reached_limit(&test.cx), None);
         let shared = SharedBudget::default();
-        shared.add_usd(3.5);
+        shared.record_spent_usd(3.5);
         test.cx.settings.shared_budget = Some(Arc::new(shared));
         assert!(reached_limit(&test.cx).unwrap().summary.contains("--budget"), "other sessions spend it too");
     }

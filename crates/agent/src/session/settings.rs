@@ -122,7 +122,7 @@ impl SharedBudget {
     }
 
     /// Adds an amount in US dollars to the total.
-    pub(crate) fn add_usd(&self, usd: f64) {
+    pub(crate) fn record_spent_usd(&self, usd: f64) {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

@@ -13,7 +13,7 @@ pub const MAX_TERMS: usize = 512;
 /// Maximum mentions of each sort.
 const MAX_MENTIONS: usize = 64;
 /// Factor for words of the first line.
-const TITLE_WEIGHT: f32 = 6.0;
+const QUERY_TITLE_WEIGHT: f32 = 6.0;
 
 /// A search term.
 #[derive(Debug, Clone, PartialEq)]
@@ -301,7 +301,7 @@ fn weighted_terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms: Vec<Term> = counted
         .into_iter()
         .map(|(text, times, titled)| {
-            let factor = if titled > 0 { TITLE_WEIGHT } else { 1.0 };
+            let factor = if titled > 0 { QUERY_TITLE_WEIGHT } else { 1.0 };
             Term { text, weight: factor * weight(times), title_weight: weight(titled) }
         })
         .collect();

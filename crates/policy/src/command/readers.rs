@@ -178,7 +178,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         "tree" | "xxd" | "yq" => {
             one_by_one(program, &arguments) && reader.is_some_and(|reader| accepts(reader, &arguments))
         }
-        "jq" => accepts(reader.unwrap_or(&NO_ARGUMENTS), &without_values(&arguments)),
+        "jq" => accepts(reader.unwrap_or(&NO_ARGUMENTS), &strip_option_values(&arguments)),
         "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
         "read" => read(&arguments),
         "tee" => arguments.iter().all(|argument| {
@@ -337,7 +337,7 @@ fn decompresses(program: &str, arguments: &[&str]) -> bool {
 }
 
 /// Returns the arguments of `jq` without the names and values that `--arg` sets.
-fn without_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+fn strip_option_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let mut rest = arguments;
     let mut kept = Vec::with_capacity(arguments.len());
     loop {

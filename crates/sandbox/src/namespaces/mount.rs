@@ -85,7 +85,7 @@ pub(crate) fn mount_caches(
         shown.push(Cache { place: c_string(place.as_path().as_os_str())?, layers });
     }
     let order = create_order(&copy, None, &real_root, shown)?;
-    let (root, user, mounts) = run_helper(settings, &order)?.map_err(|trouble| trouble.general_error())?;
+    let (root, user, mounts) = run_helper(settings, &order)?.map_err(|trouble| trouble.to_sandbox_error())?;
     Ok(Mounted { path: copy, layers: vec![beneath], root, user, mounts, lock, overlays: false })
 }
 
@@ -320,7 +320,7 @@ struct MountFailure {
 
 impl MountFailure {
     /// Returns the reason why there is no mount, with advice, where the layers aren't the cause.
-    fn general_error(&self) -> SandboxError {
+    fn to_sandbox_error(&self) -> SandboxError {
         let Self { stage, errno, .. } = self;
         let reason = format!("an overlay couldn't be mounted: {}: {errno}", stage.name());
         SandboxError::Unavailable { reason, fix: advice(Some((*stage, *errno)), "").to_owned() }
@@ -350,7 +350,7 @@ impl MountFailure {
                 "Linux 5.11 or newer is needed, and nothing that forbids the mount, such as a container's profile",
             ),
             (Stage::Overlay, Errno::INVAL | Errno::XDEV | Errno::LOOP) => self.layer_error(plan),
-            _ => self.general_error(),
+            _ => self.to_sandbox_error(),
         }
     }
 

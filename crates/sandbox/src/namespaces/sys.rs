@@ -256,7 +256,7 @@ pub(super) fn receive_call(listener: &OwnedFd) -> Result<HeldCall, Errno> {
 }
 
 /// Returns true if the call is still held, so that its thread's number is still that thread's.
-pub(super) fn is_waiting(listener: &OwnedFd, id: u64) -> bool {
+pub(super) fn is_call_waiting(listener: &OwnedFd, id: u64) -> bool {
     // SAFETY: the kernel reads the number that the pointer is to.
     let result =
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) };

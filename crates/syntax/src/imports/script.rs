@@ -180,7 +180,7 @@ pub(super) fn add_bash_source(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let Some(rest) = written.strip_prefix("source ").or_else(|| written.strip_prefix(". ")) else { return };
     let rest = rest.trim();
-    let word = match literal_of_shell(rest) {
+    let word = match literal_shell_word(rest) {
         Some(inside) => inside,
         None => rest.split_whitespace().next().unwrap_or_default(),
     };
@@ -202,7 +202,7 @@ pub(super) fn add_bash_source(node: Node<'_>, into: &mut ImportCollector<'_>) {
 }
 
 /// Returns the text between the first double quote and the last one.
-fn literal_of_shell(written: &str) -> Option<&str> {
+fn literal_shell_word(written: &str) -> Option<&str> {
     let inner = written.strip_prefix('"').or_else(|| written.strip_prefix('\''))?;
     inner.rfind(['"', '\'']).and_then(|end| inner.get(..end))
 }

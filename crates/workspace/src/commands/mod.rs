@@ -2,8 +2,8 @@
 //! crash.
 
 pub(crate) mod attribution;
-pub(crate) mod doing;
 pub(crate) mod heartbeat;
+pub(crate) mod journaling;
 pub(crate) mod observe;
 pub(crate) mod recovery;
 pub(crate) mod running;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
 use crate::commands::attribution::may_be_of;
-use crate::commands::doing::ChangeOrigin;
 use crate::commands::heartbeat::{CommandSpan, CommandStart, Heartbeat, LiveCommand};
+use crate::commands::journaling::ChangeOrigin;
 use crate::commands::tree_snapshot::{CommandBegin, TreeSnapshot};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;

@@ -14,9 +14,9 @@ use journeyman_protocol::{CallId, FileChange, GuardViolation, RelPath, SessionId
 
 use crate::change::CheckpointId;
 use crate::commands::attribution::{emptied_at, may_be_of};
-use crate::commands::doing::ChangeOrigin;
 use crate::commands::heartbeat;
 use crate::commands::heartbeat::{CommandStart, RecoveryStage, StaleHeartbeat, find_heartbeats};
+use crate::commands::journaling::ChangeOrigin;
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::files::stat::file_clock;

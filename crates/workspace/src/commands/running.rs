@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, Weak};
 
 use journeyman_store::Durability;
 
-use crate::commands::doing::ChangeOrigin;
 use crate::commands::heartbeat::Heartbeat;
+use crate::commands::journaling::ChangeOrigin;
 use crate::error::WorkspaceError;
 use crate::journal::history::History;
 use crate::journal::record::ChangeCause;

@@ -110,7 +110,7 @@ fn make_change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Res
     let file = target.open(call.thread)?;
     // The thread's number may be another's by now, with whose memory and files this would have to
     // do then.
-    if !sys::is_waiting(listener, call.id) {
+    if !sys::is_call_waiting(listener, call.id) {
         return Err(Errno::SRCH);
     }
     let file = check_writable(file, writable)?;
