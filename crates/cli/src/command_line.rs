@@ -13,7 +13,7 @@ use crate::output::{print_json_line, shown_error};
 
 /// The exit code of a wrong command line.
 const EXIT_USAGE: u8 = 2;
-/// The commands whose first argument is a sentence, and how its quotes are shown.
+/// The commands whose first argument is a sentence.
 const SENTENCE_COMMANDS: [&str; 2] = ["run", "ask"];
 
 /// The failure of a command.

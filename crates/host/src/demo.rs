@@ -107,7 +107,7 @@ pub async fn find_demo_obstacle(
 /// toolchain is.
 async fn find_failure(environment: &Environment, program: &str) -> Option<String> {
     let mut command = tokio::process::Command::new(program);
-    command.arg("--version").current_dir(std::env::temp_dir()).env_clear().envs(&environment.vars);
+    command.arg("--version").current_dir("/").env_clear().envs(&environment.vars);
     command.stdin(Stdio::null()).kill_on_drop(true);
     match tokio::time::timeout(PROGRAM_TIMEOUT, command.output()).await {
         Ok(Ok(output)) if output.status.success() => None,

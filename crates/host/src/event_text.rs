@@ -5,10 +5,11 @@ use std::fmt::Display;
 use journeyman_protocol::{
     CallState, CheckOutcome, Diagnostic, ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict,
     RelPath, ReminderCategory, ResumeStrategy, StopReason, Todo, TodoStatus, UnavailableTier, Usage,
+    group_digits,
 };
 use journeyman_terminal::{Style, StyledLine};
 
-use crate::format::{format_number, format_seconds, preview, printable, quantity};
+use crate::format::{format_seconds, preview, printable, quantity};
 
 /// Maximum number of lines about one list: paths, conflicts, a tool's result.
 const MAX_LISTED: usize = 4;
@@ -99,7 +100,7 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
 fn describe_cut_off(stop: &StopReason, usage: &Usage) -> Option<StyledLine> {
     let text = match stop {
         StopReason::MaxTokens => {
-            let tokens = format_number(usage.output.0);
+            let tokens = group_digits(usage.output.0);
             format!("  the reply was cut off at the output limit ({tokens} tokens)")
         }
         StopReason::Cancelled => "  the reply was cut off here: the run was stopped".to_owned(),
@@ -205,7 +206,7 @@ fn describe_command_end(state: CallState, preview_text: &str, output_lines: u64)
     let output: Vec<&str> = lines.filter(is_shown).collect();
     if state == CallState::Completed {
         let Some(last) = last_output_line(&output).filter(|_| output_lines > 0) else { return Vec::new() };
-        let count = quantity(format_number(output_lines), "line");
+        let count = quantity(group_digits(output_lines), "line");
         let count = if output_lines == 1 { String::new() } else { format!("{count}; last: ") };
         return vec![dim_line(format!("    {count}{}", preview(last)))];
     }
@@ -213,7 +214,7 @@ fn describe_command_end(state: CallState, preview_text: &str, output_lines: u64)
     let shown = output.get(output.len().saturating_sub(MAX_OUTPUT_LINES)..).unwrap_or(&output);
     let hidden = output_lines.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
     let hidden = (output.len() > shown.len())
-        .then(|| dim_line(format!("    … {} before", quantity(format_number(hidden), "line"))));
+        .then(|| dim_line(format!("    … {} before", quantity(group_digits(hidden), "line"))));
     let tail = shown.iter().map(|line| dim_line(format!("    {}", preview(line))));
     let head = marked_line(Style::Bad, mark, format!(": {ended}"));
     std::iter::once(head).chain(hidden).chain(tail).collect()
@@ -234,7 +235,7 @@ pub fn describe_output(event: &Event) -> Option<Vec<StyledLine>> {
     let mut rest = text.lines();
     let ended = rest.next().unwrap_or_default();
     let head = match state {
-        CallState::Completed => dim_line(format!("    {ended}, {}", quantity(format_number(*lines), "line"))),
+        CallState::Completed => dim_line(format!("    {ended}, {}", quantity(group_digits(*lines), "line"))),
         CallState::Interrupted => marked_line(Style::Bad, "cut off", format!(": {ended}")),
         _ => marked_line(Style::Bad, "failed", format!(": {ended}")),
     };

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use journeyman_protocol::{RunOutcome, UnixMillis, Usage};
+use journeyman_protocol::{RunOutcome, UnixMillis, Usage, group_digits};
 use journeyman_sandbox::clean;
 
 /// Maximum number of characters of a preview.
@@ -79,29 +79,15 @@ pub fn outcome_name(outcome: RunOutcome) -> String {
 pub fn describe_usage(usage: &Usage, cost_usd: Option<f64>) -> String {
     let cached = match usage.cache_read.0 {
         0 => String::new(),
-        read => format!(" ({} cached)", format_number(read)),
+        read => format!(" ({} cached)", group_digits(read)),
     };
     let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
-    let (input, output) = (format_number(usage.total_input().0), format_number(usage.output.0));
+    let (input, output) = (group_digits(usage.total_input().0), group_digits(usage.output.0));
     let estimated = match usage.estimated.0 {
         0 => String::new(),
-        some => format!(" ({} of them estimated)", format_number(some)),
+        some => format!(" ({} of them estimated)", group_digits(some)),
     };
     format!("{input} tokens in{cached}, {output} out{estimated}, {cost}")
-}
-
-/// Formats tokens or other large numbers with commas: `1,234,567`.
-#[must_use]
-pub fn format_number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]
@@ -135,7 +121,7 @@ mod tests {
 
     #[test]
     fn numbers_and_sizes() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(format_number), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 999, 1_000, 1_234_567].map(group_digits), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
             [0, 1023, 1536, 5 << 30].map(format_binary_size),
             ["0 bytes", "1023 bytes", "1.5 KiB", "5.0 GiB"]

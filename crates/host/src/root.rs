@@ -14,7 +14,7 @@ use crate::config::Environment;
 /// root, a home directory, or what holds the home directory.
 pub fn project_root(environment: &Environment, given: Option<&Path>) -> Result<PathBuf, HostError> {
     let root = find_root(environment, given)?;
-    let home = environment.home.as_ref().and_then(|home| std::fs::canonicalize(home).ok());
+    let home = resolved_home(environment);
     let what = match home {
         _ if root.parent().is_none() => "the root of the file system",
         Some(home) if home == root => "your home directory",
@@ -65,7 +65,7 @@ pub fn describe_root(environment: &Environment, given: Option<&Path>, root: &Pat
 /// Returns the nearest directory above `directory`, or itself, that is a git repository of the same
 /// owner. A repository in the home directory, or above it, is no project.
 fn enclosing_repository(environment: &Environment, directory: &Path) -> Option<PathBuf> {
-    let home = environment.home.as_ref().and_then(|home| std::fs::canonicalize(home).ok());
+    let home = resolved_home(environment);
     let owner = std::fs::metadata(directory).ok()?.uid();
     directory
         .ancestors()
@@ -74,4 +74,8 @@ fn enclosing_repository(environment: &Environment, directory: &Path) -> Option<P
         .take_while(|above| std::fs::metadata(above).is_ok_and(|found| found.uid() == owner))
         .find(|above| std::fs::symlink_metadata(above.join(".git")).is_ok())
         .map(Path::to_owned)
+}
+
+fn resolved_home(environment: &Environment) -> Option<PathBuf> {
+    environment.home.as_ref().and_then(|home| std::fs::canonicalize(home).ok())
 }

@@ -28,6 +28,7 @@ mod call;
 mod check;
 mod clock;
 mod copy;
+mod digits;
 mod enforcement;
 mod event;
 mod guard_violation;
@@ -44,6 +45,7 @@ pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
 pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
 pub use clock::Clock;
 pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, UnavailableTier};
+pub use digits::group_digits;
 pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};
 pub use event::{
     Channel, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange, FileChangeKind, FileDiffStat,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use journeyman_protocol::{CallId, Event};
+use journeyman_protocol::{CallId, Event, group_digits};
 
 use crate::wrap::cut_line;
 use crate::{Style, StyledLine};
@@ -210,19 +210,6 @@ fn format_elapsed(elapsed: Duration) -> String {
         seconds @ ..60 => format!("{seconds} s"),
         seconds => format!("{} min {:02} s", seconds / 60, seconds % 60),
     }
-}
-
-/// Formats a number with commas: `3,400`.
-fn group_digits(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use journeyman_workspace::{Listing, StatKind, Workspace};
 use project::{MANIFESTS, Project, ProjectDirectory};
 
 use crate::Check;
+
 use crate::unfailing::cannot_fail;
 
 /// A change that spans more projects of one repository than this is checked in the first ones; each

@@ -7,8 +7,8 @@ const UNFAILING_PROGRAMS: [&str; 7] = ["true", ":", "echo", "printf", "pwd", "da
 /// Programs that pass their input on, and end well whatever it is: as the last one of a pipeline
 /// they hide the failure of the others.
 const PASSING_ON: [&str; 4] = ["tee", "cat", "head", "tail"];
-/// Makefiles, in make's order.
-const MAKEFILE_NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+/// The names that make looks for, in its order.
+pub(crate) const MAKEFILE_NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 /// Maximum number of rules and scripts that are followed one into the other.
 const MAX_DEPTH: usize = 4;
 

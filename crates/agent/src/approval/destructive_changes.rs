@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use journeyman_protocol::{FileChange, RelPath};
+use journeyman_protocol::{FileChange, RelPath, group_digits};
 use journeyman_workspace::DestructiveChange;
 
 /// Maximum number of items named in one sentence.
@@ -97,19 +97,6 @@ pub(crate) fn list_changed_files(changes: &[FileChange]) -> Option<String> {
 pub(crate) fn list_reasons(files: &[(RelPath, String)]) -> String {
     let each = files.iter().take(MAX_NAMED).map(|(path, why)| format!("{path}: {why}"));
     append_rest_count(each.collect::<Vec<_>>().join("; "), files.len())
-}
-
-/// Formats a number with commas between groups of three digits.
-fn group_digits(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Formats a size in decimal units, with at most three digits.

@@ -4,11 +4,10 @@ use journeyman_protocol::CheckKind;
 
 use super::project::ProjectDirectory;
 use crate::Check;
+use crate::unfailing::MAKEFILE_NAMES;
 
 /// The name in evidence.
 const NAME: &str = "make";
-/// The names make looks for, in its order.
-const MAKEFILE_NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
 /// `make check`, which GNU reserves for a project's self-tests, and `make test`; only one of them
 /// where it runs the other.
