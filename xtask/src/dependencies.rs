@@ -87,7 +87,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The package that has another name than its room.
+/// The package that has another name than its folder.
 const BINARY: &str = "journeyman";
 const PREFIX: &str = "journeyman-";
 
@@ -105,25 +105,27 @@ pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
     let metadata = metadata(root)?;
     let mut broken = Vec::new();
     for package in metadata.workspace_packages() {
-        let Some(room) = room(package.name.as_str()) else { continue };
-        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == room) else {
+        let Some(crate_name) = crate_name(package.name.as_str()) else { continue };
+        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == crate_name) else {
             broken.push(format!(
-                "crate {room} is not in the table of who may use whom (xtask/src/dependencies.rs)"
+                "crate {crate_name} is not in the table of who may use whom (xtask/src/dependencies.rs)"
             ));
             continue;
         };
         for dependency in package.dependencies.iter().filter(|one| one.kind != DependencyKind::Development) {
-            if let Some(used) = self::room(&dependency.name)
+            if let Some(used) = self::crate_name(&dependency.name)
                 && !allowed.contains(&used)
             {
-                broken.push(format!("crate {room} may not use {used}: arrows point down (ARCHITECTURE.md)"));
+                broken.push(format!(
+                    "crate {crate_name} may not use {used}: arrows point down (ARCHITECTURE.md)"
+                ));
             }
         }
     }
     Ok(broken)
 }
 
-/// The room that a package is, or `None` for one that isn't ours.
-fn room(package: &str) -> Option<&str> {
+/// The crate that a package is, or `None` for one that isn't ours.
+fn crate_name(package: &str) -> Option<&str> {
     if package == BINARY { Some("cli") } else { package.strip_prefix(PREFIX) }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask`: what keeps the house in order.
+//! `cargo xtask`: the tree's own checks, benchmarks and heavy tests.
 //!
 //! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
 //! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences, who

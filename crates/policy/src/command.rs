@@ -4,14 +4,16 @@
 //! every program that it would run (`unwrap` knows what `env`, `xargs`, `sh -c` and similar
 //! programs run). `readers` proves for each program that it only reads: it accepts known programs
 //! option by option and gives up on everything else. `edits` does the same for programs that change
-//! only files of the project. `danger` searches for effects outside the project and for
-//! destruction: in the parsed programs where possible, else in the text, which it splits roughly,
-//! preferring a false alarm to a miss. Programs that none of them knows are level 2: they may do
-//! anything that the sandbox allows.
+//! only files of the project, and `builds` for known tools that build and test it. `danger`
+//! searches for effects outside the project and for destruction: in the parsed programs where
+//! possible, else in the text, which it splits roughly, preferring a false alarm to a miss.
+//! Programs that none of them knows are level 2: they may do anything that the sandbox allows.
 
 use journeyman_protocol::Level;
 
 mod awk;
+mod build_table;
+mod builds;
 mod conditions;
 mod credentials;
 mod danger;
@@ -92,10 +94,10 @@ fn command_after_cd(command: &str) -> Option<&str> {
 ///
 /// The level is [`Level::ReadOnly`] only if all programs are known, option by option, to read files
 /// and write nothing but their output; [`Level::Edit`] if the other programs are among
-/// `known_checks` or known to change only files of the project; [`Level::System`] if the command
-/// seems to reach the network, another machine or the system; and [`Level::Shell`] otherwise. A
-/// check counts in any directory of the project that [`in_directory`] names. Accepts any text, in
-/// time linear in its length.
+/// `known_checks`, known to change only files of the project, or known to build and test it;
+/// [`Level::System`] if the command seems to reach the network, another machine or the system; and
+/// [`Level::Shell`] otherwise. A check counts in any directory of the project that
+/// [`in_directory`] names. Accepts any text, in time linear in its length.
 #[must_use]
 pub fn analyse_command(command: &str, known_checks: &[String]) -> CommandAnalysis {
     let whole = [Some(command), command_after_cd(command)];

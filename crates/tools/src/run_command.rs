@@ -211,23 +211,25 @@ impl RunCommand {
 
 /// Returns true if a command may destroy what undoing can't bring back: policy says so, or it names
 /// something that no checkpoint covers, such as an ignored file. Programs that are, and what lies
-/// in directories that tools make again, may be named by any build; not by a command that is
+/// in directories that tools make again, may be named by any build; not by another command that is
 /// allowed because it changes what undo covers.
 fn may_destroy(workspace: &Workspace, command: &CommandRequest) -> bool {
     let analysis = analyse_command(&command.command_for_policy(), &[]);
     if !matches!(analysis.level, Level::Edit | Level::Shell) {
         return false;
     }
+    let changes = |part: &CommandPart| part.level == Level::Edit && !part.builds;
     let edits = analysis.level == Level::Edit;
-    let destroys = edits || analysis.destroys.is_some();
+    let destroys = edits && analysis.parts.iter().any(changes) || analysis.destroys.is_some();
     // Patterns, patches and prefixes don't name the files that they affect.
     let says = |part: &CommandPart, words: &[&str]| {
         part.words.iter().map(|word| word.text.as_str()).take(words.len()).eq(words.iter().copied())
     };
     let open = |part: &CommandPart| {
-        part.level == Level::Edit
+        changes(part)
             && (part.words.iter().any(|word| !word.known)
                 || says(part, &["git", "apply"])
+                || says(part, &["patch"])
                 || says(part, &["split"]))
     };
     analysis.beyond_undo

@@ -30,17 +30,17 @@ pub async fn finish_copy(
         return Ok(Vec::new());
     }
     let session = report.session.clone();
-    let desk = LandingSession::open(context, &session).await?;
+    let landing_session = LandingSession::open(context, &session).await?;
     let settled = match request {
         Some(request) if report.outcome == RunOutcome::Verified => {
-            desk.land(request, Some(report), stop).await.map(|landed| {
+            landing_session.land(request, Some(report), stop).await.map(|landed| {
                 landed.amend(report);
                 landed.events
             })
         }
-        _ => desk.keep_copy(report).await.map(|(_, told)| told),
+        _ => landing_session.keep_copy(report).await.map(|(_, told)| told),
     };
-    desk.close().await;
+    landing_session.close().await;
     settled
 }
 
@@ -56,9 +56,9 @@ pub async fn land_copy(
     request: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, AgentError> {
-    let desk = LandingSession::open(context, session).await?;
-    let landed = desk.land(request, None, stop).await;
-    desk.close().await;
+    let landing_session = LandingSession::open(context, session).await?;
+    let landed = landing_session.land(request, None, stop).await;
+    landing_session.close().await;
     landed
 }
 
@@ -69,9 +69,9 @@ pub(crate) async fn keep_copy(
     report: &mut RunReport,
 ) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
     let session = report.session.clone();
-    let desk = LandingSession::open(context, &session).await?;
-    let kept = desk.keep_copy(report).await;
-    desk.close().await;
+    let landing_session = LandingSession::open(context, &session).await?;
+    let kept = landing_session.keep_copy(report).await;
+    landing_session.close().await;
     kept
 }
 
@@ -80,9 +80,9 @@ pub(crate) async fn keep_copy(
 /// # Errors
 /// As [`land_copy`].
 pub async fn discard_copy(context: &LandContext, session: &SessionId) -> Result<u64, AgentError> {
-    let desk = LandingSession::open(context, session).await?;
-    let discarded = desk.discard_copy().await;
-    desk.close().await;
+    let landing_session = LandingSession::open(context, session).await?;
+    let discarded = landing_session.discard_copy().await;
+    landing_session.close().await;
     discarded
 }
 
@@ -107,9 +107,9 @@ pub async fn commit_run(
         return Ok(Vec::new());
     }
     let session = report.session.clone();
-    let desk = LandingSession::open(context, &session).await?;
-    let committed = desk.commit_run(request, report, before.iter().cloned().collect(), stop).await;
-    desk.close().await;
+    let landing_session = LandingSession::open(context, &session).await?;
+    let committed = landing_session.commit_run(request, report, before.iter().cloned().collect(), stop).await;
+    landing_session.close().await;
     match committed {
         Ok((commit, told)) => {
             report.commit = Some(commit);

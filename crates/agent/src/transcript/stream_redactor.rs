@@ -119,9 +119,9 @@ mod tests {
     use super::*;
 
     fn shown(pieces: &[&str]) -> (Vec<String>, Option<String>) {
-        let mut holdback = StreamRedactor::default();
-        let shown = pieces.iter().filter_map(|piece| holdback.push(piece)).collect();
-        (shown, holdback.take_rest())
+        let mut redactor = StreamRedactor::default();
+        let shown = pieces.iter().filter_map(|piece| redactor.push(piece)).collect();
+        (shown, redactor.take_rest())
     }
 
     #[test]

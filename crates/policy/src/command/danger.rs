@@ -343,8 +343,8 @@ fn check_publication(name: &str, arguments: &[&str], danger: &mut Danger) {
         "cargo" => &["publish", "yank", "owner", "login", "install", "uninstall"],
         "gem" => &["push", "yank", "owner", "signin", "install"],
         "twine" => &["upload", "register"],
-        "mvn" => &["deploy", "release:perform"],
-        "gradle" => &["publish", "uploadArchives", "publishToMavenCentral"],
+        "mvn" | "mvnw" => &["deploy", "release:perform"],
+        "gradle" | "gradlew" => &["publish", "uploadArchives", "publishToMavenCentral"],
         "dotnet" => &["push"],
         _ => &["publish"],
     };

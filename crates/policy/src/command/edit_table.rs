@@ -124,7 +124,6 @@ const CARGO_OPTIONS: &[&str] = &[
     "all",
     "all-features",
     "charset=",
-    "check",
     "color=",
     "depth=",
     "duplicates",
@@ -186,7 +185,6 @@ pub(super) const ASKED_PROGRAMS: &[Asked] = &[
     asked_program("bundle", &["show"]).of_anything(),
     asked_program("cargo", &["--list"]),
     asked_program("cargo", &["-V"]),
-    asked_program("cargo", &["fmt"]).options("qv", "p", CARGO_OPTIONS),
     asked_program("cargo", &["help"]).of_anything(),
     asked_program("cargo", &["info"]).options("qv", "", CARGO_OPTIONS).of_anything(),
     asked_program("cargo", &["locate-project"]).options("qv", "", CARGO_OPTIONS),
@@ -203,9 +201,6 @@ pub(super) const ASKED_PROGRAMS: &[Asked] = &[
     asked_program("dotnet", &["--list-runtimes"]),
     asked_program("dotnet", &["--list-sdks"]),
     asked_program("elixir", &["-v"]),
-    asked_program("eslint", &[])
-        .options("", "", &["ext=", "fix", "max-warnings=", "quiet", "no-color"])
-        .of_files(),
     asked_program("ffmpeg", &["-version"]),
     asked_program("flake8", &[])
         .options("qv", "", &["max-line-length=", "select=", "ignore=", "count"])
@@ -231,7 +226,6 @@ pub(super) const ASKED_PROGRAMS: &[Asked] = &[
     asked_program("mix", &["--version"]),
     asked_program("more", &[]).options("dflpcsu", "", &[]).of_files(),
     asked_program("mvn", &["-v"]),
-    asked_program("mypy", &[]).options("pv", "", &["strict", "ignore-missing-imports", "pretty"]).of_files(),
     asked_program("node", &["--check"]).of_files(),
     asked_program("node", &["-c"]).of_files(),
     asked_program("npm", &["bin"]),
@@ -276,9 +270,6 @@ pub(super) const ASKED_PROGRAMS: &[Asked] = &[
     asked_program("python3", &["-m", "pip", "show"]).of_anything(),
     asked_program("python3", &["-m", "py_compile"]).of_files(),
     asked_program("ruby", &["-c"]).of_files(),
-    asked_program("ruff", &["check"])
-        .options("qvn", "", &["diff", "fix", "ignore=", "no-cache", "quiet", "select=", "statistics"])
-        .of_files(),
     asked_program("ruff", &["format"]).options("qvn", "", &["check", "diff", "no-cache", "quiet"]).of_files(),
     asked_program("rustc", &["--print"]).of_anything(),
     asked_program("rustc", &["-V"]),
@@ -294,7 +285,6 @@ pub(super) const ASKED_PROGRAMS: &[Asked] = &[
     asked_program("terraform", &["version"]).single(&["-json"]),
     asked_program("tokei", &[]).options("fC", "ets", &["files", "compact", "exclude=", "sort="]).of_files(),
     asked_program("tofu", &["fmt"]).single(&["-check", "-diff", "-recursive"]).of_files(),
-    asked_program("tsc", &["--noEmit"]).options("p", "", &["project=", "pretty", "skipLibCheck"]).of_files(),
     asked_program("tsc", &["-v"]),
     asked_program("typos", &[]).options("", "", &["diff"]).of_files(),
     asked_program("uv", &["pip", "freeze"]),

@@ -8,7 +8,7 @@
 //! project, as its checks do.
 //!
 //! As in `readers`, an option that is not listed makes a command unknown. Programs that may write
-//! through a name outside their words (`patch`, `tar x`), create hard links, or change whole trees
+//! through a name outside their words (`tar x`), create hard links, or change whole trees
 //! (`rm -r`) are omitted on purpose.
 
 use journeyman_syntax::shell::Word;
@@ -48,17 +48,23 @@ pub(super) fn describe_edit(words: &[Word]) -> Option<String> {
     if tells_version(words) {
         return Some(format!("it asks `{}` for its version", shorten_command(name)));
     }
-    if ASKED_PROGRAMS.iter().any(|asked| asked.name == name && only_asks(asked, arguments, &texts))
-        || asks_make(name, &texts)
-    {
+    if asks_about_project(words) || asks_make(name, &texts) {
         return Some(format!("it asks `{}` about the project", shorten_command(name)));
     }
     only_changes_project(name, &texts)
         .then(|| format!("`{}` changes files of the project alone", shorten_command(name)))
 }
 
+/// Returns true if a program of the table only prints information or formats files.
+pub(super) fn asks_about_project(words: &[Word]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let name = base_name(&program.text);
+    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+    ASKED_PROGRAMS.iter().any(|asked| asked.name == name && only_asks(asked, arguments, &texts))
+}
+
 /// Returns true if a word is known completely, or is a pattern that can't expand to an option.
-fn is_accepted(word: &Word) -> bool {
+pub(super) fn is_accepted(word: &Word) -> bool {
     !word.dialect && (word.known || is_pattern(word))
 }
 
@@ -147,16 +153,15 @@ fn only_changes_project(name: &str, texts: &[&str]) -> bool {
         "git" => git_edits(texts),
         "sed" => sed_in_place(texts),
         "sort" => sorts_into(texts),
-        "patch" => {
-            texts.contains(&"--dry-run")
-                && operands_if_known(
-                    texts,
-                    "RNsu",
-                    "pi",
-                    &[&["dry-run", "reverse", "forward", "verbose", "strip=", "input="]],
-                )
-                .is_some()
-        }
+        // It refuses names outside of its directory; the tool previews it, because its words don't
+        // name the files.
+        "patch" => operands_if_known(
+            texts,
+            "RNsu",
+            "pi",
+            &[&["dry-run", "reverse", "forward", "verbose", "strip=", "input="]],
+        )
+        .is_some_and(|operands| all(&operands, 0)),
         // The names of the output files begin with the last word.
         "split" => {
             operands_if_known(texts, "dx", "abCln", &[&["lines=", "bytes=", "number=", "suffix-length="]])

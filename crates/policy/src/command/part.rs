@@ -14,6 +14,8 @@ pub struct CommandPart {
     pub words: Vec<CommandWord>,
     /// The level of this part by itself.
     pub level: Level,
+    /// True if it is level 1 because it builds, checks or tests the project with a known tool.
+    pub builds: bool,
     /// One line for people.
     pub reason: String,
     /// The data that the part would destroy, if any.

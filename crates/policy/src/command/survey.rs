@@ -11,7 +11,7 @@ use super::unwrap::unwrap_program;
 use super::values::{self, Values};
 use super::variables::{is_harmless_name, is_harmless_variable};
 use super::wrapped::{Inner, Wrapped};
-use super::{credentials, edits, hosts, readers};
+use super::{builds, credentials, edits, hosts, readers};
 
 /// Maximum number of parts of a command.
 const MAX_PARTS: usize = 400;
@@ -369,7 +369,7 @@ impl<'c> Survey<'c> {
         if self.functions.iter().any(|function| function == name) {
             draft.add_reason(|| format!("`{}` is a function here", shorten_command(name)));
         }
-        let edit = edits::describe_edit(words);
+        let edit = builds::describe_effect(words);
         // A syntax check and a version query run nothing.
         let wrapped = match edit.is_some() || readers::checks_syntax(words) {
             true => None,
@@ -547,6 +547,7 @@ impl<'c> Survey<'c> {
         self.push(CommandPart {
             words: words.iter().map(plain_word).collect(),
             level,
+            builds: level == Level::Edit && builds::is_build(words),
             reason,
             destroys: draft.danger.destroys,
             writes: draft.writes,

@@ -11,7 +11,7 @@ pub(super) fn is_harmless_name(name: &str) -> bool {
 
 /// Returns true for variables that change how much a program prints, and not what it runs.
 pub(super) fn is_harmless_variable(name: &str) -> bool {
-    const DANGEROUS_VARIABLES: &[&str] = &[
+    const HARMLESS_VARIABLES: &[&str] = &[
         "CARGO_TERM_COLOR",
         "CI",
         "CLICOLOR",
@@ -39,5 +39,5 @@ pub(super) fn is_harmless_variable(name: &str) -> bool {
         "TERM",
         "TZ",
     ];
-    DANGEROUS_VARIABLES.contains(&name)
+    HARMLESS_VARIABLES.contains(&name)
 }

@@ -497,6 +497,8 @@ fn what_no_checkpoint_covers_is_seen_however_it_is_named() {
         "cd sub && cp x c.sqlite",
         "cd sub && node x.js c.sqlite",
         "sed -i s/1/2/ ./*.sqlite",
+        "patch -p1 < t.txt",
+        "make test && touch out",
     ] {
         assert!(tried(command), "{command}");
     }
@@ -507,6 +509,10 @@ fn what_no_checkpoint_covers_is_seen_however_it_is_named() {
         "mkdir -p src",
         "git add -A",
         "python3 x.py t.txt",
+        // A build makes again what lies in its directory.
+        "cmake --build out",
+        "make -C out test",
+        "pytest tests/*.py",
     ] {
         assert!(!tried(command), "{command}");
     }

@@ -2,6 +2,7 @@
 
 mod deceptive;
 mod destroying;
+mod drawn;
 mod everyday;
 mod harmless;
 mod levels;
@@ -12,7 +13,7 @@ mod properties;
 mod work;
 
 fn checks() -> Vec<String> {
-    ["cargo test --workspace", "cargo clippy --all-targets", "npm run lint && npm test", "sh -c 'a  b'"]
+    ["./ci test --workspace", "./ci lint --all-targets", "./ci lint && ./ci test", "sh -c 'a  b'"]
         .map(str::to_owned)
         .into()
 }

@@ -85,6 +85,9 @@ pub(crate) const EDITS: &[&str] = &[
     "bat a", "go list ./...", "pip list", "ruff check .", "rustfmt src/lib.rs", "gofmt -w a.go", "mkdir -p a && touch a/b",
     "cd src && touch x", "for i in 1 2; do echo $i; done > out.txt", "mv docs/*.md notes/", "zsh -n x.sh", "mktemp -d",
     "timeout 5 touch x", "sh -c 'mkdir a; cp b a/'", "echo x > /tmp/x", "uniq a b", "install -d a/b",
+    "cargo build", "cargo test --lib 2>&1 | tail -5", "cargo clippy -- -D warnings", "npm run build", "npm test -- -t x", "npx jest a",
+    "python -m pytest -q", "poetry run pytest", "go build ./...", "make", "make -j4 test", "./gradlew :app:test", "mvn -q verify",
+    "cmake -S . -B build && cmake --build build -j4", "cargo test > /dev/null 2> errors", "cd sub && make", "patch -p1 < x",
 ];
 
 /// What looks like those, and isn't one of them: it writes elsewhere, through names that aren't among its words, or runs
@@ -103,18 +106,18 @@ pub(crate) const NO_EDITS: &[&str] = &[
     "go env -w A=b", "npm ls --prefix /x", "npm pkg set a=b", "npm config set a b", "less +!evil x", "less -o log x", "bat --pager=evil x",
     "./touch x", "PATH=. touch x", "touch() { evil; }; touch x", "xargs touch", "find . -exec touch {} +", "touch x; evil",
     "evil; touch x", "sort -o ../x y", "sort --compress-program=evil -o x y", "gofmt -r 'a -> b' -w x", "terraform fmt -chdir=x",
-    "patch -p1 < x", "tar xf a.tar", "unzip a.zip", "python3 -m py_compile ../x.py", "node --check -r ./evil x.js", "sudo touch x",
+    "patch -p1 ../x < y", "tar xf a.tar", "unzip a.zip", "python3 -m py_compile ../x.py", "node --check -r ./evil x.js", "sudo touch x",
     "sudo --version", "./evil --version", "bash -n -c evil", "bash -n x y", "perl -c x", "rm a b > ../c",
 ];
 
 /// Ordinary work: level 2, no more and no less, and nothing lost.
 #[rustfmt::skip] // One command a line would be a thousand lines.
 pub(crate) const ORDINARY: &[&str] = &[
-    "cargo build", "cargo run -- --help", "npm install", "npm ci", "npm run build",
-    "pip install -r requirements.txt", "python -m pytest -q", "python3 -c 'print(1)'", "node x.js",
-    "go build ./...", "make", "make install", "git commit -m 'describe the mount point'", "git checkout -b new",
+    "cargo run -- --help", "npm install", "npm ci", "npm run dev", "cargo clean",
+    "pip install -r requirements.txt", "python -m evil", "python3 -c 'print(1)'", "node x.js",
+    "go run .", "make clean", "make install", "git commit -m 'describe the mount point'", "git checkout -b new",
     "git merge x", "git rebase main", "tar xf a.tar", 
-    "./run.sh", "cargo test > /dev/null 2> errors", "export A=1; make",
+    "./run.sh", "./x > /dev/null 2> errors", "export A=1; make",
 ];
 
 /// What reaches other machines, the network, the system or more rights: level 3.
