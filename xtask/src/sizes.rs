@@ -1,4 +1,4 @@
-//! The maximum length of a file and a function.
+//! The maximum length of a file and a function, and the maximum number of methods of an object.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,8 @@ use syn::visit::Visit;
 const FILE_LIMIT: usize = 600;
 /// Lines of a function, from its first to its last.
 const FUNCTION_LIMIT: usize = 80;
+/// Methods in one `impl` block.
+const METHOD_LIMIT: usize = 25;
 
 /// Files and functions that are longer, each with its reason: `(path, function or "", reason)`.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[];
@@ -27,6 +29,12 @@ pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
         let file = syn::parse_file(&text).with_context(|| shown.clone())?;
         let mut functions = Functions::default();
         functions.visit_file(&file);
+        for (line, methods) in functions.large_impls {
+            broken.push(format!(
+                "{shown}:{line}: an `impl` with {methods} methods; give some of them a type of their own at \
+                 {METHOD_LIMIT}"
+            ));
+        }
         for (name, length) in functions.long {
             if !excepted(&shown, &name) {
                 broken.push(format!(
@@ -65,10 +73,12 @@ pub(crate) fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Collects functions over the limit.
+/// Collects functions and `impl` blocks over their limits.
 #[derive(Default)]
 struct Functions {
     long: Vec<(String, usize)>,
+    /// Lines of `impl` blocks, with their numbers of methods.
+    large_impls: Vec<(usize, usize)>,
 }
 
 impl Functions {
@@ -84,6 +94,14 @@ impl<'ast> Visit<'ast> for Functions {
     fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
         self.weigh(&function.sig.ident, function.block.span());
         syn::visit::visit_item_fn(self, function);
+    }
+
+    fn visit_item_impl(&mut self, block: &'ast syn::ItemImpl) {
+        let methods = block.items.iter().filter(|item| matches!(item, syn::ImplItem::Fn(_))).count();
+        if methods > METHOD_LIMIT && block.trait_.is_none() {
+            self.large_impls.push((block.span().start().line, methods));
+        }
+        syn::visit::visit_item_impl(self, block);
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {

@@ -19,8 +19,8 @@ struct Row {
     /// Programs of a first line `#!…`, without their version.
     programs: &'static [&'static str],
     grammar: Option<Grammar>,
-    /// The cargo feature of its grammar; empty for languages that are read without one.
-    feature: &'static str,
+    /// The cargo feature of its grammar; `None` for languages that are read without one.
+    feature: Option<&'static str>,
     /// The definitions of the language: a tree-sitter query, in the form that [`crate::outline`]
     /// describes.
     outline: &'static str,
@@ -68,7 +68,7 @@ macro_rules! languages {
                     None
                 }
             },
-            feature: $feature,
+            feature: Some($feature),
             outline: include_str!(concat!("queries/", $feature, ".scm")),
         },)* $(Row {
             language: Language::$plain,
@@ -77,7 +77,7 @@ macro_rules! languages {
             files: &$plain_files,
             programs: &[],
             grammar: None,
-            feature: "",
+            feature: None,
             outline: "",
         },)*];
     };
@@ -134,7 +134,7 @@ impl Language {
     /// Returns true if the language has a grammar that this build lacks.
     #[must_use]
     pub fn lacks_grammar(self) -> bool {
-        self.row().is_some_and(|row| row.grammar.is_none() && !row.feature.is_empty())
+        self.row().is_some_and(|row| row.grammar.is_none() && row.feature.is_some())
     }
 
     pub(crate) fn grammar(self) -> Option<Grammar> {

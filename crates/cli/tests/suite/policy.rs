@@ -129,10 +129,11 @@ fn check_judges_a_command_in_every_mode() {
     };
     // The exit code is that of the mode `edit`, which is built in.
     assert_eq!(decided(&["cat greet.sh"], 0), "allow allow allow allow");
-    assert_eq!(decided(&["make all"], 6), "deny ask ask allow");
+    assert_eq!(decided(&["make all"], 0), "deny ask allow allow");
+    assert_eq!(decided(&["./x all"], 6), "deny ask ask allow");
     assert_eq!(decided(&["git push"], 6), "deny ask ask ask");
     assert_eq!(decided(&["env touch x"], 7), "deny deny deny deny");
-    assert_eq!(decided(&["--mode", "auto", "make all"], 0), "allow");
+    assert_eq!(decided(&["--mode", "auto", "./x all"], 0), "allow");
     assert_eq!(decided(&["--mode", "plan", "make all"], 7), "deny");
     assert_eq!(decided(&["--tool", "write_file", "--path", "a.txt"], 0), "deny ask allow allow");
     assert_eq!(decided(&["--tool", "write_file", "--path", ".envrc"], 6), "deny ask ask ask");

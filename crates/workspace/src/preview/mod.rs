@@ -12,7 +12,6 @@ use std::sync::Arc;
 use journeyman_protocol::{CallId, ContentHash, FileChange, RelPath, SessionId, UnixMillis};
 use journeyman_sandbox::Sandbox;
 
-use crate::change::CheckpointId;
 use crate::copies::info::{CopyInfo, CopyTools};
 use crate::copies::location::CopyLocation;
 use crate::copies::record::CopyBase;
@@ -379,13 +378,4 @@ fn trial_of(session: &SessionId) -> SessionId {
         *to = *from;
     }
     SessionId::new(UnixMillis(0), u64::from_le_bytes(entropy))
-}
-
-/// The checkpoint of a layer, for those who look for what it is compared with.
-impl OverlayRun {
-    /// The checkpoint that it lies over.
-    #[must_use]
-    pub fn base_checkpoint(&self) -> CheckpointId {
-        self.info.base
-    }
 }

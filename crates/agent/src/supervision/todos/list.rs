@@ -76,12 +76,6 @@ impl TodoList {
         &self.todos
     }
 
-    /// Returns true if a todo is not yet finished.
-    #[must_use]
-    pub fn has_open(&self) -> bool {
-        self.todos.iter().any(|todo| todo.status != TodoStatus::Completed)
-    }
-
     /// Replaces the whole list. A todo whose id (or, if none is given, whose title) was in the old
     /// list keeps its id and its creation time. Fields that a draft leaves out become empty or
     /// pending.
