@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("edit", &["text-diff", "protocol", "syntax"]),
     ("policy", &["protocol", "syntax"]),
     ("store", &["protocol"]),
-    ("sandbox", &["protocol"]),
+    ("sandbox", &["root-fs", "protocol"]),
     ("model", &["protocol"]),
     ("git", &["root-fs", "protocol", "sandbox"]),
     ("workspace", &["root-fs", "ignore-rules", "text-diff", "protocol", "store", "sandbox", "git"]),

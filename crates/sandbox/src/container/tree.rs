@@ -6,7 +6,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use journeyman_root_fs::Links;
+use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use tar::EntryType;
 
 /// Bytes of all files: an image's sources, not its data. All of it is in memory at once.
@@ -47,8 +48,7 @@ pub enum TreeError {
 /// Opens the file at a path beneath a directory, with no link on the way.
 pub(super) fn open_beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
     let name = if name.is_empty() { "." } else { name };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(rustix::fs::openat2(root, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+    Ok(journeyman_root_fs::open_beneath(root, name.as_bytes(), flags, Links::Refuse)?)
 }
 
 /// Returns the archive of a directory, with a file besides. The same tree gives the same bytes.
