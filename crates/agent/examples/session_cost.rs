@@ -297,6 +297,7 @@ impl Bench {
             index: Arc::new(SharedIndex::new(Arc::clone(&self.workspace), Arc::clone(&self.redactor), None)),
             workspace: Arc::clone(&self.workspace),
             copy: None,
+            planned_copy: None,
             sandbox: Arc::clone(&self.sandbox),
             toolchains: Arc::new(Toolchains::default()),
             registry,

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use journeyman_agent::hooks::Hooks;
-use journeyman_agent::isolation::{self as copies, CommitOptions, Isolation, LandRequest, WorkCopy};
+use journeyman_agent::isolation::{
+    self as copies, CommitOptions, Isolation, LandRequest, PlannedCopy, WorkCopy,
+};
 use journeyman_agent::{AgentError, Approver, CutOffPolicy, RunSettings, SessionHandle, SessionParts};
 use journeyman_context::{check_task_fits, system_prompt};
 use journeyman_git::GitError;
@@ -61,6 +63,7 @@ impl SessionTemplate {
             index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().refreshed_early())),
             workspace: Arc::clone(&project.workspace),
             copy: None,
+            planned_copy: None,
             sandbox: Arc::clone(&project.sandbox),
             toolchains: Arc::clone(&project.toolchains),
             registry: (self.tools)(),
@@ -96,14 +99,19 @@ impl SessionTemplate {
         })
     }
 
-    /// Starts a new session in the project, or in a copy of it. Nothing is asked of the model
-    /// before the first message.
+    /// Starts a new session in the project, or in a copy of it, which is made while the model
+    /// answers the first request. Nothing is asked of the model before the first message.
     ///
     /// # Errors
-    /// [`HostError`] where no copy can be made, or the commit that is wished for is known to be
-    /// refused.
+    /// [`HostError`] where the commit that is wished for is known to be refused.
     pub async fn start(&mut self, id: SessionId) -> Result<SessionHandle, HostError> {
-        let parts = self.prepare_parts(&id).await?;
+        self.check_commit().await?;
+        let (isolation, parts) = (self.project.isolation(), self.session_parts());
+        let parts = match self.delivery.workplace {
+            Workplace::Project => parts,
+            Workplace::Copy => parts.in_planned_copy(PlannedCopy::new(isolation, true)),
+            Workplace::CheapCopy => parts.in_planned_copy(PlannedCopy::new(isolation.cheap(), false)),
+        };
         Ok(journeyman_agent::start(parts, self.recorded_settings(), id))
     }
 
@@ -122,6 +130,36 @@ impl SessionTemplate {
     /// # Errors
     /// [`HostError`] where no copy can be made, or the commit is known to be refused.
     pub async fn prepare_parts(&mut self, session: &SessionId) -> Result<SessionParts, HostError> {
+        self.check_commit().await?;
+        let isolation = self.project.isolation();
+        match self.delivery.workplace {
+            Workplace::Project => Ok(self.session_parts()),
+            Workplace::Copy => {
+                let copy = enter_copy(isolation, session).await??;
+                Ok(self.session_parts().in_copy(copy))
+            }
+            Workplace::CheapCopy => {
+                let entered = enter_copy(isolation.cheap(), session).await?;
+                // The choice is put on record with the session.
+                match entered {
+                    Ok(copy) => {
+                        self.delivery.workplace = Workplace::Copy;
+                        Ok(self.session_parts().in_copy(copy))
+                    }
+                    Err(AgentError::Workspace(WorkspaceError::NoCopy { reasons })) => {
+                        self.delivery.workplace = Workplace::Project;
+                        let reasons = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}"));
+                        self.no_copy_reason = Some(reasons.collect::<Vec<_>>().join("; "));
+                        Ok(self.session_parts())
+                    }
+                    Err(other) => Err(other.into()),
+                }
+            }
+        }
+    }
+
+    /// Refuses a commit that is known to be impossible, and notes what isn't committed yet.
+    async fn check_commit(&mut self) -> Result<(), HostError> {
         let (is_attended, project) = (self.is_attended(), &self.project);
         if let Some(commit) = &self.delivery.commit {
             if self.delivery.uncommitted.is_none() {
@@ -143,30 +181,7 @@ impl SessionTemplate {
                 })?;
             }
         }
-        match self.delivery.workplace {
-            Workplace::Project => Ok(self.session_parts()),
-            Workplace::Copy => {
-                let copy = enter_copy(project.isolation(), session).await??;
-                Ok(self.session_parts().in_copy(copy))
-            }
-            Workplace::CheapCopy => {
-                let entered = enter_copy(project.isolation().cheap(), session).await?;
-                // The choice is put on record with the session.
-                match entered {
-                    Ok(copy) => {
-                        self.delivery.workplace = Workplace::Copy;
-                        Ok(self.session_parts().in_copy(copy))
-                    }
-                    Err(AgentError::Workspace(WorkspaceError::NoCopy { reasons })) => {
-                        self.delivery.workplace = Workplace::Project;
-                        let reasons = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}"));
-                        self.no_copy_reason = Some(reasons.collect::<Vec<_>>().join("; "));
-                        Ok(self.session_parts())
-                    }
-                    Err(other) => Err(other.into()),
-                }
-            }
-        }
+        Ok(())
     }
 
     /// Lands, keeps or commits the work of a run whose session is closed. A person is asked about
@@ -190,13 +205,14 @@ impl SessionTemplate {
         let landing =
             self.delivery.landing.as_ref().map(|wish| LandRequest { commit: commit.clone(), ..wish.clone() });
         let delivered = match (self.delivery.workplace, &commit) {
-            (Workplace::Copy | Workplace::CheapCopy, _) => {
+            _ if report.copy.is_some() => {
                 copies::finish_copy(&context, &mut report, landing.as_ref(), stop).await
             }
-            (Workplace::Project, Some(wish)) => {
+            // Where no copy was cheap, the session worked in the project.
+            (Workplace::Project | Workplace::CheapCopy, Some(wish)) => {
                 copies::commit_run(&context, &mut report, wish, uncommitted, stop).await
             }
-            (Workplace::Project, None) => Ok(Vec::new()),
+            _ => Ok(Vec::new()),
         };
         match delivered {
             Ok(events) => Ok(DeliveredRun { report, events, failure: None }),

@@ -76,6 +76,12 @@ impl HookDispatch {
         }
     }
 
+    /// Returns true if hooks may run before the model's reply to the first request.
+    pub(crate) fn run_before_reply(&self) -> bool {
+        let events = [HookEvent::SessionStart, HookEvent::Prompt, HookEvent::PreModel];
+        events.into_iter().any(|event| !self.hooks.is_empty(event))
+    }
+
     /// Resets the requests that hooks made in the last task.
     pub(crate) fn begin_task(&mut self) {
         self.stop_reason = None;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use journeyman_protocol::{Event, FileChange, RelPath, ReminderCategory};
 use journeyman_tools::Seen;
-use journeyman_workspace::RefreshReport;
+use journeyman_workspace::{RefreshReport, Tier, WorkspaceError};
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
-use crate::isolation::WorkCopy;
+use crate::isolation::{PlannedCopy, WorkCopy};
 use crate::session::context::Context;
+use crate::transcript::record::Record;
 
 /// Maximum number of files named in a notice.
 const MAX_NAMED: usize = 10;
@@ -27,14 +28,55 @@ pub(crate) enum CopyState {
 /// The notices given about the copy that a session works in.
 #[derive(Default)]
 pub(crate) struct CopyUpdates {
+    planned: Option<PlannedCopy>,
     announced: bool,
     /// The conflicting files of the last notice.
     conflicts: Vec<RelPath>,
 }
 
 impl CopyUpdates {
+    /// Creates the stage of a session that is to work in a planned copy, if there is one.
+    pub(crate) fn new(planned: Option<PlannedCopy>) -> Self {
+        Self { planned, ..Self::default() }
+    }
+
+    /// Returns true if the session's copy is planned and not entered yet.
+    pub(crate) fn is_planned(&self) -> bool {
+        self.planned.is_some()
+    }
+
+    /// Starts making a planned copy in the background.
+    pub(crate) fn start_copy(&mut self, cx: &Context) {
+        if let Some(planned) = &mut self.planned {
+            planned.start(&cx.session);
+        }
+    }
+
+    /// Moves the session into its copy: waits for a planned one, keeps it, and announces it. A
+    /// session whose copy isn't required stays in the project where none can be made.
+    pub(crate) async fn enter_copy(&mut self, cx: &mut Context) -> Result<(), AgentError> {
+        if let Some(mut planned) = self.planned.take() {
+            match planned.finish(&cx.session).await {
+                Ok(copy) => {
+                    cx.workspace = copy.workspace();
+                    cx.index = Arc::new(cx.index.of_copy(copy.workspace()));
+                    cx.copy = Some(Arc::new(copy));
+                }
+                Err(AgentError::Workspace(WorkspaceError::NoCopy { reasons })) if !planned.is_required() => {
+                    stay_in_project(cx, &reasons);
+                }
+                Err(error) => {
+                    // Tried again with the next request.
+                    self.planned = Some(planned);
+                    return Err(error);
+                }
+            }
+        }
+        self.announce(cx).await
+    }
+
     /// Keeps the copy, now that its session is on record, and announces it. Does this once.
-    pub(crate) async fn announce(&mut self, cx: &Context) -> Result<(), AgentError> {
+    async fn announce(&mut self, cx: &Context) -> Result<(), AgentError> {
         if self.announced {
             return Ok(());
         }
@@ -90,6 +132,18 @@ impl CopyUpdates {
     }
 }
 
+/// Puts on record, and says, that the session works in the project itself.
+fn stay_in_project(cx: &mut Context, reasons: &[(Tier, String)]) {
+    cx.settings.asked.isolate = Some(false);
+    if let Some(mut setting) = cx.transcript.state().setting.clone() {
+        setting.asked.isolate = Some(false);
+        cx.transcript.record(Record::Setting(setting));
+    }
+    let reasons: Vec<String> = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect();
+    let message = format!("works in your files: no copy is cheap here ({})", reasons.join("; "));
+    cx.transcript.emit(Event::Warning { message });
+}
+
 /// Marks the changes as known, so that they aren't reported again file by file.
 fn mark_known<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a RelPath>) {
     let known = seen.entries();
@@ -141,8 +195,6 @@ fn refresh_notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) 
 
 #[cfg(test)]
 mod tests {
-    use journeyman_workspace::Tier;
-
     use super::*;
     use crate::isolation::Isolation;
     use crate::test_context::TestContext;
@@ -150,22 +202,15 @@ mod tests {
     #[tokio::test]
     async fn a_copy_follows_the_users_tree_unless_commands_run_in_it() {
         let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
-        let isolation = Isolation {
-            origin: Arc::clone(&test.cx.workspace),
-            sandbox: Arc::clone(&test.cx.sandbox),
-            git: None,
-            tiers: vec![Tier::Copy],
-            max_copied_files: usize::MAX,
-        };
-        let copy = Arc::new(isolation.open_or_create(&test.cx.session).unwrap());
+        let copy = Arc::new(isolation(&test, vec![Tier::Copy]).open_or_create(&test.cx.session).unwrap());
         test.cx.workspace = copy.workspace();
         let in_copy =
             |cx: &Context| cx.workspace.fingerprints(&[RelPath::parse("a.rs").unwrap()]).pop().flatten();
         let hash = |text: &str| Some(journeyman_protocol::ContentHash::of(text.as_bytes()));
         test.cx.copy = Some(copy);
         let mut updates = CopyUpdates::default();
-        updates.announce(&test.cx).await.unwrap();
-        updates.announce(&test.cx).await.unwrap();
+        updates.enter_copy(&mut test.cx).await.unwrap();
+        updates.enter_copy(&mut test.cx).await.unwrap();
         test.write("a.rs", "two\n");
         let seen = Seen::default();
         assert_eq!(updates.refresh(&mut test.cx, &seen, true).await.unwrap(), CopyState::Unchanged);
@@ -175,6 +220,47 @@ mod tests {
         assert_eq!(in_copy(&test.cx), hash("two\n"));
         let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
         assert_eq!(kinds, ["isolated", "copy_refreshed", "reminder_sent"], "each is announced once");
+    }
+
+    fn isolation(test: &TestContext, tiers: Vec<Tier>) -> Isolation {
+        Isolation {
+            origin: Arc::clone(&test.cx.workspace),
+            sandbox: Arc::clone(&test.cx.sandbox),
+            git: None,
+            tiers,
+            max_copied_files: usize::MAX,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_planned_copy_is_entered_once_and_followed_from_then_on() {
+        let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+        let planned = PlannedCopy::new(isolation(&test, vec![Tier::Copy]), true);
+        let mut updates = CopyUpdates::new(Some(planned));
+        updates.start_copy(&test.cx);
+        updates.start_copy(&test.cx);
+        assert!(updates.is_planned() && test.cx.copy.is_none(), "the session is still in the project");
+        updates.enter_copy(&mut test.cx).await.unwrap();
+        updates.enter_copy(&mut test.cx).await.unwrap();
+        assert!(!updates.is_planned());
+        let copy = test.cx.copy.clone().unwrap();
+        assert!(Arc::ptr_eq(&copy.workspace(), &test.cx.workspace));
+        let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
+        assert_eq!(kinds, ["isolated"]);
+    }
+
+    #[tokio::test]
+    async fn without_a_way_of_copying_a_session_stays_in_the_project_only_if_it_may() {
+        for (is_required, event) in [(false, Some("warning")), (true, None)] {
+            let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+            let planned = PlannedCopy::new(isolation(&test, Vec::new()), is_required);
+            let mut updates = CopyUpdates::new(Some(planned));
+            let entered = updates.enter_copy(&mut test.cx).await;
+            assert_eq!((entered.is_err(), updates.is_planned()), (is_required, is_required));
+            assert!(test.cx.copy.is_none());
+            assert_eq!(test.cx.settings.asked.isolate, (!is_required).then_some(false));
+            assert_eq!(test.events().await.first().map(Event::kind), event);
+        }
     }
 
     #[test]

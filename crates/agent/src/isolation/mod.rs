@@ -22,6 +22,7 @@ mod land_context;
 mod land_request;
 mod landing;
 mod landing_session;
+mod planned_copy;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -42,6 +43,7 @@ pub use land_context::{LandContext, last_report};
 pub use land_request::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 pub(crate) use landing::keep_copy;
 pub use landing::{commit_run, discard_copy, finish_copy, land_copy};
+pub use planned_copy::PlannedCopy;
 
 /// The means of making copies.
 #[derive(Debug, Clone)]

@@ -9,6 +9,7 @@ use super::partial::PartialReply;
 use super::usage_estimate::estimate_usage;
 use crate::AgentError;
 use crate::isolation::checkpoints::Checkpoints;
+use crate::isolation::copy_updates::CopyUpdates;
 use crate::session::context::Context;
 use crate::transcript::stream_redactor::{RedactedKind, ReplyRedactor};
 
@@ -44,21 +45,39 @@ impl<E: Into<AgentError>> From<E> for StreamBreak {
     }
 }
 
-/// Sends a request and emits the reply while it is streamed. Meanwhile the tree is recorded and the
-/// index reads ahead.
+/// Work that is done in the background while a reply is streamed.
+pub(crate) struct ReplyBackground<'a> {
+    pub(crate) checkpoints: &'a mut Checkpoints,
+    pub(crate) copy_updates: &'a mut CopyUpdates,
+}
+
+impl ReplyBackground<'_> {
+    /// Starts what hasn't been started yet: making a planned copy, or else recording the tree and
+    /// reading ahead for the index.
+    fn start(&mut self, cx: &Context) {
+        if self.copy_updates.is_planned() {
+            self.copy_updates.start_copy(cx);
+        } else {
+            self.checkpoints.start_recording(cx);
+            cx.index.refresh_early();
+        }
+    }
+}
+
+/// Sends a request and emits the reply while it is streamed. Meanwhile `background` works.
 ///
 /// # Errors
 /// The error of a reply of which nothing had arrived.
 pub(crate) async fn stream_reply(
     cx: &mut Context,
-    checkpoints: &mut Checkpoints,
+    mut background: ReplyBackground<'_>,
     model: &dyn Model,
     request: &ModelRequest,
     stop: &CancellationToken,
 ) -> Result<StreamEnd, AgentError> {
     let cancel = stop.child_token();
     let mut stream = ReplyStream::new(model.stream(request, cancel.clone()));
-    let broken = match stream.read(cx, checkpoints, &cancel).await {
+    let broken = match stream.read(cx, &mut background, &cancel).await {
         Ok(reply) => return Ok(StreamEnd::Complete(reply)),
         Err(broken) => broken,
     };
@@ -111,7 +130,7 @@ impl<'a> ReplyStream<'a> {
     async fn read(
         &mut self,
         cx: &mut Context,
-        checkpoints: &mut Checkpoints,
+        background: &mut ReplyBackground<'_>,
         cancel: &CancellationToken,
     ) -> Result<Reply, StreamBreak> {
         loop {
@@ -126,9 +145,7 @@ impl<'a> ReplyStream<'a> {
                 delta = self.deltas.next() => delta,
             };
             let Some(delta) = delta else { break };
-            // Records the tree while the model works on the request.
-            checkpoints.start_recording(cx);
-            cx.index.refresh_early();
+            background.start(cx);
             match delta? {
                 Delta::Done(reply) => {
                     emit_all(cx, self.shown.end_all());

@@ -15,9 +15,10 @@ use crate::approval::approvals::Approvals;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
+use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::builder::RequestBuilder;
 use crate::request::reply::{calls_of, thinking_of};
-use crate::request::stream::{CutOffReply, StreamEnd, stream_reply};
+use crate::request::stream::{CutOffReply, ReplyBackground, StreamEnd, stream_reply};
 use crate::transcript::record::Record;
 
 /// Maximum consecutive replies that the output limit may cut off before the run ends.
@@ -124,6 +125,7 @@ pub(super) struct Exchange<'a> {
     pub(super) approvals: &'a mut Approvals,
     pub(super) hooks: &'a mut HookDispatch,
     pub(super) checkpoints: &'a mut Checkpoints,
+    pub(super) copy_updates: &'a mut CopyUpdates,
     pub(super) replies: &'a mut ReplyProgress,
 }
 
@@ -131,8 +133,7 @@ impl Exchange<'_> {
     /// Sends one request, and records the reply.
     pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<ExchangeEnd, AgentError> {
         let ended = match self.request_reply(stop).await {
-            Ok(StreamEnd::Complete(reply)) => self.record_complete(reply).await,
-            Ok(StreamEnd::CutOff(reply)) => self.record_cut_off(reply).await,
+            Ok(end) => self.record_end(end).await,
             Err(error) => Err(error),
         };
         match ended {
@@ -169,11 +170,28 @@ impl Exchange<'_> {
         let model = Arc::clone(&self.cx.model);
         let written = self.cx.transcript.flush().await;
         let reply = match allowed.and(written) {
-            Ok(()) => stream_reply(self.cx, self.checkpoints, &*model, &request, stop).await,
+            Ok(()) => {
+                let background =
+                    ReplyBackground { checkpoints: self.checkpoints, copy_updates: self.copy_updates };
+                stream_reply(self.cx, background, &*model, &request, stop).await
+            }
             Err(error) => Err(error),
         };
         self.cx.transcript.return_messages(messages.unwrap_or(request.messages));
         reply
+    }
+
+    /// Records a reply. A planned copy is entered first: what follows a reply happens in it.
+    async fn record_end(&mut self, end: StreamEnd) -> Result<(), AgentError> {
+        if self.copy_updates.is_planned() {
+            self.copy_updates.enter_copy(self.cx).await?;
+            self.checkpoints.start_recording(self.cx);
+            self.cx.index.refresh_early();
+        }
+        match end {
+            StreamEnd::Complete(reply) => self.record_complete(reply).await,
+            StreamEnd::CutOff(reply) => self.record_cut_off(reply).await,
+        }
     }
 
     /// Records a complete reply.
@@ -274,13 +292,15 @@ mod tests {
     struct Stages {
         requests: RequestBuilder,
         hooks: HookDispatch,
+        copy_updates: CopyUpdates,
         replies: ReplyProgress,
     }
 
     impl Stages {
         fn new(hooks: Hooks) -> Self {
             let requests = RequestBuilder::new(Arc::new(Registry::default()), true);
-            Self { requests, hooks: HookDispatch::new(hooks), replies: ReplyProgress::default() }
+            let (hooks, copy_updates) = (HookDispatch::new(hooks), CopyUpdates::default());
+            Self { requests, hooks, copy_updates, replies: ReplyProgress::default() }
         }
 
         async fn run(&mut self, test: &mut TestContext) -> Result<ExchangeEnd, AgentError> {
@@ -290,6 +310,7 @@ mod tests {
                 approvals: &mut test.approvals,
                 hooks: &mut self.hooks,
                 checkpoints: &mut test.checkpoints,
+                copy_updates: &mut self.copy_updates,
                 replies: &mut self.replies,
             };
             exchange.run(&CancellationToken::new()).await

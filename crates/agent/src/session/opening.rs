@@ -58,7 +58,10 @@ impl TaskOpening<'_> {
             mode: self.cx.settings.mode,
             enforcement,
         });
-        self.copy_updates.announce(self.cx).await?;
+        // Hooks see the tree that the session works in.
+        if !self.copy_updates.is_planned() || self.hooks.run_before_reply() {
+            self.copy_updates.enter_copy(self.cx).await?;
+        }
         // Follows `RunStarted`, so that a task's first event describes the task.
         self.cx.transcript.set_state(AgentState::Working);
         // Changes that the handle made before the log began.

@@ -12,7 +12,7 @@ use journeyman_workspace::Workspace;
 
 use crate::Clock;
 use crate::hooks::Hooks;
-use crate::isolation::WorkCopy;
+use crate::isolation::{PlannedCopy, WorkCopy};
 
 /// A predicate that returns true if the program of that name is installed.
 pub type ProgramCheck = dyn Fn(&str) -> bool + Send + Sync;
@@ -27,6 +27,8 @@ pub struct SessionParts {
     pub workspace: Arc<Workspace>,
     /// The isolated copy that `workspace` belongs to, set by [`SessionParts::in_copy`].
     pub copy: Option<Arc<WorkCopy>>,
+    /// The copy that the session is to work in and that isn't made yet.
+    pub planned_copy: Option<PlannedCopy>,
     /// The code index and the project's commit history.
     pub index: Arc<SharedIndex>,
     /// The sandbox that commands run in.
@@ -56,6 +58,13 @@ impl SessionParts {
         self.workspace = copy.workspace();
         self.index = Arc::new(self.index.of_copy(copy.workspace()));
         self.copy = Some(Arc::new(copy));
+        self
+    }
+
+    /// Lets the session move into a copy that is made while the model answers its first request.
+    #[must_use]
+    pub fn in_planned_copy(mut self, planned: PlannedCopy) -> Self {
+        self.planned_copy = Some(planned);
         self
     }
 }

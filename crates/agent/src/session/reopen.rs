@@ -54,7 +54,7 @@ impl Session {
         record_own_changes(&mut self.cx, &seen, changes).await;
         self.hooks.set_start(StartedBy::Resume);
         self.cx.transcript.emit(Event::AgentResumed { strategy, interrupted: sealed, changed });
-        if let Err(error) = self.copy_updates.announce(&self.cx).await {
+        if let Err(error) = self.copy_updates.enter_copy(&mut self.cx).await {
             self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
         }
         events.into_iter().for_each(|event| self.cx.transcript.emit(event));

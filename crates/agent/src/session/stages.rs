@@ -80,7 +80,7 @@ impl Session {
             supervision: Supervision::new(todos, schedule, remind_every),
             verification: Verification::new(parts.programs),
             checkpoints: Checkpoints::default(),
-            copy_updates: CopyUpdates::default(),
+            copy_updates: CopyUpdates::new(parts.planned_copy),
             replies: ReplyProgress::default(),
             inbox,
             cx: Context {
@@ -121,6 +121,7 @@ impl Session {
             approvals: &mut self.approvals,
             hooks: &mut self.hooks,
             checkpoints: &mut self.checkpoints,
+            copy_updates: &mut self.copy_updates,
             replies: &mut self.replies,
         }
     }

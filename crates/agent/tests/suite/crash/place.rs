@@ -67,6 +67,7 @@ impl Place {
             index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::default(), None)),
             workspace,
             copy: None,
+            planned_copy: None,
             sandbox: Arc::new(sandbox(&self.0)),
             toolchains: Arc::new(toolchains(&host, &self.root())),
             registry: Registry::with_builtin_at(&self.root()),

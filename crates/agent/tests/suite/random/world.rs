@@ -362,6 +362,7 @@ fn parts(
         index: Arc::new(SharedIndex::new(Arc::clone(workspace), Arc::default(), None)),
         workspace: Arc::clone(workspace),
         copy: None,
+        planned_copy: None,
         // Without any back-end: no process is started.
         sandbox: Arc::new(Sandbox::new(SandboxSettings { allow: Vec::new(), ..SandboxSettings::default() })),
         toolchains: Arc::new(Toolchains::default()),
