@@ -284,7 +284,6 @@ async fn every_way_to_end() {
             cost_usd: None,
             model: "test/told".to_owned(),
             copy: None,
-            planned_copy: None,
             commit: None,
             candidates: Vec::new(),
             duration_ms: 0,
