@@ -15,7 +15,8 @@
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let model = ScriptedModel::parse(r#"{"replies": [{"text": "Good morning."}]}"#)?;
-//! let request = ModelRequest { messages: vec![Message::user_text("Hello")], ..ModelRequest::default() };
+//! let messages = vec![Message::user_text("Hello")];
+//! let request = ModelRequest { messages, ..ModelRequest::default() };
 //! let mut deltas = model.stream(&request, CancellationToken::new());
 //! while let Some(delta) = deltas.next().await {
 //!     if let Delta::Done(reply) = delta? {

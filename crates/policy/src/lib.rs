@@ -14,8 +14,9 @@
 //! use journeyman_policy::{Call, RuleLayer, Policy, Rules, analyse_command};
 //! use journeyman_protocol::{Decision, Effects, Level, Mode, RelPath};
 //!
-//! let file = "[[rule]]\npaths = ['docs/**']\ndecision = 'deny'\nreason = 'another team writes them'";
-//! let policy = Policy::default().with_rules(Rules::parse(file, RuleLayer::User, "policy.toml").unwrap());
+//! let file = "[[rule]]\npaths = ['docs/**']\ndecision = 'deny'\nreason = 'not ours'";
+//! let rules = Rules::parse(file, RuleLayer::User, "policy.toml").unwrap();
+//! let policy = Policy::default().with_rules(rules);
 //! let decided = |path: &str, mode| {
 //!     let effects = Effects { writes: vec![RelPath::parse(path).unwrap()], ..Effects::default() };
 //!     let call = Call { tool: "write_file", agent: None, mode, effects: &effects, sandbox: None };

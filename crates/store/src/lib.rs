@@ -15,10 +15,12 @@
 //! let store = MemoryStore::new();
 //! let id = SessionId::new(UnixMillis(1_700_000_000_000), 42);
 //! store.create(&id, "/home/me/project", "fix the parser", UnixMillis(1)).await?;
-//! let entry = NewEntry { channel: None, kind: "message".into(), at: UnixMillis(2), payload: b"{}".to_vec() };
+//! let payload = b"{}".to_vec();
+//! let entry = NewEntry { channel: None, kind: "message".into(), at: UnixMillis(2), payload };
 //! let last = store.append(&id, Seq::START, vec![entry.clone()]).await?;
 //! // A writer that missed this entry is told so instead of forking the log.
-//! assert!(matches!(store.append(&id, Seq::START, vec![entry]).await, Err(StoreError::Conflict { .. })));
+//! let again = store.append(&id, Seq::START, vec![entry]).await;
+//! assert!(matches!(again, Err(StoreError::Conflict { .. })));
 //! assert_eq!(store.read(&id, Seq::START, 10).await?.len(), 1);
 //! # let _: Seq = last; Ok(())
 //! # }

@@ -20,7 +20,8 @@
 //! let tools = Registry::with_builtin_at("/srv/project".as_ref());
 //! let read = tools.get("read_file").unwrap();
 //! assert!(read.is_read_only());
-//! let effects = read.effects(&json!({ "path": "/srv/project/src/lib.rs", "limit": "20" })).unwrap();
+//! let input = json!({ "path": "/srv/project/src/lib.rs", "limit": "20" });
+//! let effects = read.effects(&input).unwrap();
 //! assert_eq!(effects.reads[0].to_string(), "src/lib.rs");
 //!
 //! let Err(ToolError::Unknown { nearest, .. }) = tools.get("readfile") else { unreachable!() };
