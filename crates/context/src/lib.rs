@@ -4,7 +4,8 @@
 //! is the same for every task (providers keep it), and the first message with the task, the
 //! project's own instructions, a map of the repository and the files that the task names, each
 //! within its share of the budget. [`feedback`] words what failed checks say. [`repository_map`]
-//! and [`cut()`] are what they are made of, and [`Estimate`] tells what a text costs.
+//! and [`cut()`] are what they are made of. [`Estimate`] tells what a text costs in any model, and
+//! [`counting`] what a request costs in one.
 //!
 //! ```
 //! use journeyman_context::{Estimate, repository_map};
@@ -23,6 +24,7 @@
 //! the workspace; it reads no clock, writes nothing, and starts nothing. What an index finds comes
 //! in as [`Found`]; it doesn't yet know how to compact a long session.
 
+pub mod counting;
 mod cut;
 mod estimate;
 mod feedback;

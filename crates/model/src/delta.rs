@@ -1,10 +1,11 @@
 //! The streamed reply of a model, and the [`Model`] trait.
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use journeyman_protocol::{CallId, Message, StopReason, Usage};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ModelError, ModelRequest};
+use crate::{ModelError, ModelRequest, ServerLimits};
 
 /// An item of a streamed reply. A stream ends with exactly one [`Delta::Done`] or one error; the
 /// reply counts only after `Done`.
@@ -89,4 +90,10 @@ pub trait Model: Send + Sync {
     /// Cancellation ends the stream at the next poll with [`ModelError::Cancelled`]; dropping the
     /// stream closes the connection.
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a>;
+
+    /// Asks the server for the model's limits, for a few seconds at most. `None` if the server
+    /// doesn't tell, or isn't asked: only servers on this machine and OpenRouter are.
+    fn query_limits(&self) -> BoxFuture<'_, Option<ServerLimits>> {
+        Box::pin(std::future::ready(None))
+    }
 }

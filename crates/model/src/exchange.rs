@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde::de::IgnoredAny;
@@ -11,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::HttpModel;
 use crate::codec::Decoder;
+use crate::limits;
 use crate::sse::{SseEvent, SseParser};
 use crate::transport::{AttemptError, Body, HttpRequest, HttpResponse, next_wait, requested_wait, shown_url};
-use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
+use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply, ServerLimits};
 
 /// The wait for the end of the connection after the reply is complete. The end is nearly
 /// always in the packet that ends the reply. Waiting for it lets the connection be reused, and some
@@ -277,6 +279,10 @@ impl Model for HttpModel {
             |mut exchange| async move { exchange.next().await.map(|item| (item, exchange)) },
         )
         .boxed()
+    }
+
+    fn query_limits(&self) -> BoxFuture<'_, Option<ServerLimits>> {
+        Box::pin(limits::query(self))
     }
 }
 

@@ -3,7 +3,8 @@
 //! A [`Model`] takes a [`ModelRequest`] and streams [`Delta`]s that end in one complete [`Reply`]
 //! or one [`ModelError`], after which nothing of the reply counts. [`connect`] creates a client for
 //! an [`Endpoint`]: a provider's address, key, deadlines and retry policy. [`builtin_providers`]
-//! lists the common providers, [`builtin_price`] their prices. [`ScriptedModel`] replies from a
+//! lists the common providers, [`builtin_price`] their prices, [`builtin_limits`] their windows;
+//! [`Model::query_limits`] asks the server for its own. [`ScriptedModel`] replies from a
 //! file; [`Recorder`] records the HTTP exchanges, and [`Replayer`] replays them without a network.
 //! [`Embeddings`] requests embedding vectors of texts.
 //!
@@ -32,6 +33,7 @@
 //! and only if [`Endpoint::ca_file`] is not set.
 
 mod cassette;
+mod catalog_name;
 mod client;
 mod codec;
 mod delta;
@@ -39,6 +41,7 @@ mod embeddings;
 mod endpoint;
 mod error;
 mod exchange;
+mod limits;
 mod price;
 mod provider;
 mod request;
@@ -54,6 +57,7 @@ pub use delta::{Delta, DeltaStream, Model, Reply};
 pub use embeddings::{Embeddings, MAX_TEXTS};
 pub use endpoint::{Deadlines, Endpoint, ProxySettings, RetryPolicy, Secret};
 pub use error::{Deadline, ModelError};
+pub use limits::{ServerLimits, builtin_limits, default_limits};
 pub use price::{Price, builtin_price};
 pub use provider::{Provider, builtin_providers, similar_names};
 pub use request::{Effort, ModelRequest, SystemPart, Thinking};

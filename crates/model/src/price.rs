@@ -2,6 +2,7 @@
 
 use journeyman_protocol::{Tokens, Usage};
 
+use crate::catalog_name::CatalogName;
 use crate::provider::is_local;
 
 /// List prices in US dollars per million tokens.
@@ -103,9 +104,6 @@ const PRICES: &[(&str, &str, [f64; 4])] = &[
     ("mistral", "devstral-small", [0.1, 0.3, 0.1, 0.1]),
 ];
 
-/// Suffixes of a model's releases, apart from dates: `-latest`, `-preview…`.
-const CHANNELS: &[&str] = &["latest", "preview", "exp", "beta", "reasoning", "non-reasoning"];
-
 /// Returns the list price of a model, also under a dated name (`claude-sonnet-4-5-20250929`). A
 /// name that only begins like a known name (`gpt-5-ultra`) is another model and has no price.
 /// Models on this machine are free.
@@ -114,14 +112,14 @@ pub fn builtin_price(provider: &str, model: &str) -> Option<Price> {
     if is_local(provider) {
         return Some(Price::FREE);
     }
-    if provider == "openrouter" {
-        return routed_price(model);
+    // OpenRouter passes the vendors' prices on.
+    if provider == "openrouter" && model.ends_with(":free") {
+        return Some(Price::FREE);
     }
-    let provider = if provider == "google" { "gemini" } else { provider };
-    let model = model.strip_prefix("models/").unwrap_or(model);
+    let known = CatalogName::new(provider, model)?;
     PRICES
         .iter()
-        .filter(|(maker, name, _)| *maker == provider && is_release_of(model, name))
+        .filter(|(maker, name, _)| known.is_release_of(maker, name))
         .max_by_key(|(_, name, _)| name.len())
         .map(|(_, _, [input, output, cache_read, cache_write])| Price {
             input: *input,
@@ -129,34 +127,6 @@ pub fn builtin_price(provider: &str, model: &str) -> Option<Price> {
             cache_read: *cache_read,
             cache_write: *cache_write,
         })
-}
-
-/// Returns the price through OpenRouter, which passes the vendors' prices on. It writes
-/// `vendor/model`, versions with dots, and `:free`.
-fn routed_price(model: &str) -> Option<Price> {
-    if model.ends_with(":free") {
-        return Some(Price::FREE);
-    }
-    let (vendor, name) = model.split_once('/')?;
-    match vendor {
-        "anthropic" => builtin_price("anthropic", &name.replace('.', "-")),
-        "openai" => builtin_price("openai", name),
-        "google" => builtin_price("gemini", name),
-        "x-ai" => builtin_price("xai", name),
-        _ => None,
-    }
-}
-
-fn is_release_of(model: &str, name: &str) -> bool {
-    let Some(rest) = model.strip_prefix(name) else {
-        return false;
-    };
-    let Some(release) = rest.strip_prefix(['-', '@']) else {
-        return rest.is_empty();
-    };
-    let digits = release.bytes().take_while(u8::is_ascii_digit).count();
-    // Three digits or more are a date (`-0613`, `-2512`, `-20250929`) or a release (`-001`).
-    digits >= 3 || CHANNELS.iter().any(|channel| release.starts_with(channel))
 }
 
 #[cfg(test)]

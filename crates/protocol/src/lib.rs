@@ -4,7 +4,8 @@
 //!   ([`CallState`]);
 //! - the [`Event`]s that a session emits on three [`Channel`]s, and the [`RunReport`] of a finished
 //!   run;
-//! - ids and log positions ([`SessionId`], [`CallId`], [`Seq`]), [`Usage`] and [`Tokens`];
+//! - ids and log positions ([`SessionId`], [`CallId`], [`Seq`]), [`Usage`], [`Tokens`] and
+//!   [`ModelLimits`];
 //! - permissions ([`Level`], [`Mode`], [`Effects`], [`Verdict`]) and the guarantees of a sandbox
 //!   ([`Enforcement`]);
 //! - paths inside a project ([`RelPath`]), and the results of checks ([`Diagnostic`],
@@ -34,6 +35,7 @@ mod event;
 mod guard_violation;
 mod hash;
 mod ids;
+mod limits;
 mod message;
 mod path;
 mod permission;
@@ -54,6 +56,7 @@ pub use event::{
 pub use guard_violation::{GuardRules, GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};
 pub use ids::{CallId, InvalidSessionId, Seq, SessionId, UnixMillis};
+pub use limits::{ImageTokens, LimitSource, ModelLimits, Tokenizer};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};
 pub use path::{InvalidPath, RelPath, is_invisible_char};
 pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use journeyman_model::{Price, Thinking};
-use journeyman_protocol::{Mode, RelPath, SandboxNeeds, Tokens};
+use journeyman_protocol::{Mode, ModelLimits, RelPath, SandboxNeeds, Tokens};
 use serde::{Deserialize, Serialize};
 
 use crate::isolation::CommitOptions;
@@ -180,6 +180,8 @@ pub struct RunSettings {
     pub thinking: Option<Thinking>,
     /// Output limit of one reply.
     pub max_output: Option<Tokens>,
+    /// The model's limits, as far as they are known when the session begins.
+    pub limits: ModelLimits,
     /// Token budget of the first context.
     pub context_budget: Tokens,
     /// Extra time that the first context waits for the index lookup. `None` skips the lookup: a
@@ -218,6 +220,7 @@ impl Default for RunSettings {
             top_p: None,
             thinking: None,
             max_output: None,
+            limits: ModelLimits::careful_default(false),
             context_budget: DEFAULT_CONTEXT_BUDGET,
             index_timeout: Some(DEFAULT_INDEX_TIMEOUT),
             asked: StartOptions::default(),

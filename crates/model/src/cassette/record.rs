@@ -177,6 +177,10 @@ impl Transport for RecordingTransport {
     fn is_live(&self) -> bool {
         self.inner.is_live()
     }
+
+    fn is_recording(&self) -> bool {
+        true
+    }
 }
 
 /// Returns a body that records its chunks as they are read.

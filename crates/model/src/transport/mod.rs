@@ -31,6 +31,12 @@ pub trait Transport: Send + Sync {
     fn is_live(&self) -> bool {
         true
     }
+
+    /// Returns true if every exchange is recorded for a replay, which repeats the conversation's
+    /// alone.
+    fn is_recording(&self) -> bool {
+        false
+    }
 }
 
 /// An HTTP method.

@@ -1,0 +1,330 @@
+//! Limits as a server tells them.
+//!
+//! | server | question | answer |
+//! |---|---|---|
+//! | llama.cpp | `GET /props` | `default_generation_settings.n_ctx`: what each request has |
+//! | Ollama | `GET /api/ps` | `context_length` of the loaded model |
+//! | | `POST /api/show` | `num_ctx` in `parameters`, else the model's own `context_length` |
+//! | LM Studio | `GET /api/v0/models` | `loaded_context_length`, else `max_context_length` |
+//! | vLLM | `GET /v1/models` | `max_model_len` |
+//! | OpenRouter | `GET /v1/models` | `top_provider.context_length`, `.max_completion_tokens` |
+//!
+//! An answer is read up to a limit and believed only within bounds; anything else is no answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use journeyman_protocol::{ModelLimits, Tokens};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::server_limits::ServerLimits;
+use crate::client::{HttpModel, read_bounded};
+use crate::transport::{HttpRequest, Method, is_loopback};
+
+/// Time for all questions together.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum size of an answer: OpenRouter's list has between one and two MiB, a description by
+/// Ollama with its licence and tensors about as much.
+const MAX_ANSWER_BYTES: usize = 8 << 20;
+/// The window that Ollama gives a model on a machine with little video memory if nobody chooses,
+/// whatever the model could have. It cuts longer requests without a word.
+const OLLAMA_DEFAULT_WINDOW: u64 = 4_096;
+
+/// A kind of server that tells its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Server {
+    LlamaCpp,
+    Ollama,
+    LmStudio,
+    Vllm,
+    OpenRouter,
+}
+
+impl Server {
+    /// The kinds to try on this machine where the provider's name doesn't tell which it is.
+    const LOCAL: [Self; 4] = [Self::LlamaCpp, Self::Ollama, Self::LmStudio, Self::Vllm];
+
+    /// Returns the kinds of server to ask. Other hosted providers tell nothing that the table
+    /// doesn't know, and are not asked.
+    fn candidates(model: &HttpModel) -> Vec<Self> {
+        match model.endpoint.provider.as_str() {
+            "llamacpp" => vec![Self::LlamaCpp],
+            "ollama" => vec![Self::Ollama],
+            "lmstudio" => vec![Self::LmStudio],
+            "vllm" => vec![Self::Vllm],
+            "openrouter" => vec![Self::OpenRouter],
+            _ if model.base_url.host_str().is_some_and(is_loopback) => Self::LOCAL.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Asks the model's server for its limits. `None` if it doesn't tell, isn't there, or isn't asked:
+/// requests to a recording are the conversation's alone.
+pub(crate) async fn query(model: &HttpModel) -> Option<ServerLimits> {
+    if !model.transport.is_live() || model.transport.is_recording() {
+        return None;
+    }
+    let ask_all = async {
+        for server in Server::candidates(model) {
+            if let Some(limits) = ask(model, server).await {
+                return Some(limits);
+            }
+        }
+        None
+    };
+    let told = tokio::time::timeout(QUERY_TIMEOUT, ask_all).await.ok()??;
+    (ModelLimits::MIN_WINDOW..=ModelLimits::MAX_WINDOW).contains(&told.window).then_some(told)
+}
+
+async fn ask(model: &HttpModel, server: Server) -> Option<ServerLimits> {
+    match server {
+        Server::LlamaCpp => llama_cpp_limits(&get(model, &root_url(model, "/props")).await?),
+        Server::Ollama => ollama_limits(model).await,
+        Server::LmStudio => {
+            lm_studio_limits(&get(model, &root_url(model, "/api/v0/models")).await?, &model.model)
+        }
+        Server::Vllm => vllm_limits(&get(model, &model.url("/v1/models")).await?, &model.model),
+        Server::OpenRouter => openrouter_limits(&get(model, &model.url("/v1/models")).await?, &model.model),
+    }
+}
+
+/// Returns the URL of a path beside the protocol's: `/v1` at the end of the base URL is dropped.
+fn root_url(model: &HttpModel, path: &str) -> String {
+    let mut url = model.base_url.clone();
+    let base = url.path().trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+    url.set_path(&format!("{base}{path}"));
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+async fn get<T: DeserializeOwned>(model: &HttpModel, url: &str) -> Option<T> {
+    fetch(model, Method::Get, url, Bytes::new()).await
+}
+
+async fn fetch<T: DeserializeOwned>(model: &HttpModel, method: Method, url: &str, body: Bytes) -> Option<T> {
+    let headers = model.headers.iter().filter(|header| header.name != "accept").cloned().collect();
+    let request = HttpRequest { method, url: url.to_owned(), headers, body };
+    let response = model.transport.send(request).await.ok()?;
+    if response.status != 200 {
+        return None;
+    }
+    let body = read_bounded(response.body, MAX_ANSWER_BYTES).await.ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+#[derive(Deserialize)]
+struct Props {
+    default_generation_settings: GenerationSettings,
+}
+
+#[derive(Deserialize)]
+struct GenerationSettings {
+    n_ctx: u64,
+}
+
+fn llama_cpp_limits(props: &Props) -> Option<ServerLimits> {
+    let window = props.default_generation_settings.n_ctx;
+    (window > 0).then(|| ServerLimits::loaded(window))
+}
+
+#[derive(Deserialize)]
+struct OllamaProcesses {
+    models: Vec<OllamaProcess>,
+}
+
+#[derive(Deserialize)]
+struct OllamaProcess {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    model: String,
+    context_length: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct OllamaModel {
+    #[serde(default)]
+    parameters: String,
+    #[serde(default)]
+    model_info: BTreeMap<String, Value>,
+}
+
+async fn ollama_limits(model: &HttpModel) -> Option<ServerLimits> {
+    if let Some(processes) = get::<OllamaProcesses>(model, &root_url(model, "/api/ps")).await
+        && let Some(window) = ollama_loaded_window(&processes, &model.model)
+    {
+        return Some(ServerLimits::loaded(window));
+    }
+    let body = serde_json::to_vec(&json!({ "model": model.model })).ok()?;
+    let shown = fetch(model, Method::Post, &root_url(model, "/api/show"), body.into()).await?;
+    ollama_limits_to_load(&shown)
+}
+
+/// Returns the window of the model if it is loaded. A name without a tag means `latest`.
+fn ollama_loaded_window(processes: &OllamaProcesses, model: &str) -> Option<u64> {
+    let latest = format!("{model}:latest");
+    let is_it = |name: &str| name == model || name == latest;
+    let loaded = processes.models.iter().find(|process| is_it(&process.name) || is_it(&process.model))?;
+    loaded.context_length.filter(|window| *window > 0)
+}
+
+/// Returns the window that a model will have when it is loaded: the one that its Modelfile sets,
+/// else the server's default, which may be larger than assumed here but not than the model's own.
+fn ollama_limits_to_load(model: &OllamaModel) -> Option<ServerLimits> {
+    let own = model.model_info.iter().find(|(key, _)| key.ends_with(".context_length"));
+    let own = own.and_then(|(_, value)| value.as_u64());
+    let set = model.parameters.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next() == Some("num_ctx")).then(|| words.next()?.parse::<u64>().ok()).flatten()
+    });
+    match (set, own) {
+        (Some(set), own) => Some(ServerLimits::not_loaded(own.map_or(set, |own| own.min(set)))),
+        (None, Some(own)) => Some(ServerLimits::not_loaded(own.min(OLLAMA_DEFAULT_WINDOW))),
+        (None, None) => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct LmStudioModels {
+    data: Vec<LmStudioModel>,
+}
+
+#[derive(Deserialize)]
+struct LmStudioModel {
+    id: String,
+    loaded_context_length: Option<u64>,
+    max_context_length: Option<u64>,
+}
+
+fn lm_studio_limits(models: &LmStudioModels, name: &str) -> Option<ServerLimits> {
+    let model = models.data.iter().find(|model| model.id == name)?;
+    match (model.loaded_context_length, model.max_context_length) {
+        (Some(loaded), _) if loaded > 0 => Some(ServerLimits::loaded(loaded)),
+        // It loads models with less than they could have, unless the user chose otherwise.
+        (_, Some(most)) => Some(ServerLimits::not_loaded(most.min(ModelLimits::LOCAL_DEFAULT.0))),
+        _ => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct VllmModels {
+    data: Vec<VllmModel>,
+}
+
+#[derive(Deserialize)]
+struct VllmModel {
+    id: String,
+    max_model_len: Option<u64>,
+}
+
+fn vllm_limits(models: &VllmModels, name: &str) -> Option<ServerLimits> {
+    let model = models.data.iter().find(|model| model.id == name)?;
+    model.max_model_len.map(ServerLimits::loaded)
+}
+
+#[derive(Deserialize)]
+struct OpenRouterModels {
+    data: Vec<OpenRouterModel>,
+}
+
+#[derive(Deserialize)]
+struct OpenRouterModel {
+    id: String,
+    context_length: Option<u64>,
+    top_provider: Option<OpenRouterProvider>,
+}
+
+#[derive(Deserialize)]
+struct OpenRouterProvider {
+    context_length: Option<u64>,
+    max_completion_tokens: Option<u64>,
+}
+
+fn openrouter_limits(models: &OpenRouterModels, name: &str) -> Option<ServerLimits> {
+    let base = name.split_once(':').map_or(name, |(base, _)| base);
+    let find = |wanted: &str| models.data.iter().find(|model| model.id == wanted);
+    let model = find(name).or_else(|| find(base))?;
+    let top = model.top_provider.as_ref();
+    let window = top.and_then(|top| top.context_length).or(model.context_length)?;
+    let most = top.and_then(|top| top.max_completion_tokens).filter(|most| *most > 0);
+    Some(ServerLimits { max_output: most.map(Tokens), ..ServerLimits::loaded(window) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse<T: DeserializeOwned>(value: Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn an_ollama_model_that_is_not_loaded_has_what_its_modelfile_says() {
+        let own = |window: u64| json!({ "qwen3.context_length": window, "general.architecture": "qwen3" });
+        let cases = [
+            (
+                json!({ "parameters": "stop \"<|im_end|>\"\nnum_ctx   16384", "model_info": own(40_960) }),
+                16_384,
+            ),
+            (json!({ "parameters": "num_ctx 65536", "model_info": own(40_960) }), 40_960),
+            (json!({ "parameters": "num_ctx 2048" }), 2_048),
+            (json!({ "model_info": own(262_144) }), 4_096),
+            (json!({ "model_info": own(2_048) }), 2_048),
+        ];
+        for (answer, window) in cases {
+            let told = ollama_limits_to_load(&parse(answer.clone()));
+            assert_eq!(told, Some(ServerLimits::not_loaded(window)), "{answer}");
+        }
+        for nothing in [
+            json!({}),
+            json!({ "parameters": "num_ctx many\nnum_ctx", "model_info": { "a.context_length": "x" } }),
+        ] {
+            assert_eq!(ollama_limits_to_load(&parse(nothing)), None);
+        }
+    }
+
+    #[test]
+    fn a_loaded_ollama_model_is_found_with_and_without_its_tag() {
+        let processes = parse(json!({ "models": [
+            { "name": "other:latest", "model": "other:latest", "context_length": 1 },
+            { "name": "qwen3:latest", "model": "qwen3:latest", "context_length": 32_768 },
+            { "name": "old:1b" },
+        ] }));
+        for (model, window) in
+            [("qwen3", Some(32_768)), ("qwen3:latest", Some(32_768)), ("qwen3:8b", None), ("old:1b", None)]
+        {
+            assert_eq!(ollama_loaded_window(&processes, model), window, "{model}");
+        }
+    }
+
+    #[test]
+    fn lists_of_models_tell_the_window_of_the_one_that_is_used() {
+        let studio: LmStudioModels = parse(json!({ "object": "list", "data": [
+            { "id": "loaded", "state": "loaded", "max_context_length": 131_072, "loaded_context_length": 16_000 },
+            { "id": "idle", "state": "not-loaded", "max_context_length": 131_072 },
+            { "id": "bare" },
+        ] }));
+        assert_eq!(lm_studio_limits(&studio, "loaded"), Some(ServerLimits::loaded(16_000)));
+        assert_eq!(lm_studio_limits(&studio, "idle"), Some(ServerLimits::not_loaded(8_192)));
+        assert_eq!(lm_studio_limits(&studio, "bare"), None);
+        assert_eq!(lm_studio_limits(&studio, "another"), None);
+        let vllm = parse(json!({ "data": [{ "id": "m", "max_model_len": 40_960 }] }));
+        assert_eq!(vllm_limits(&vllm, "m"), Some(ServerLimits::loaded(40_960)));
+        let routed = parse(json!({ "data": [
+            { "id": "a/b", "context_length": 200_000,
+              "top_provider": { "context_length": 128_000, "max_completion_tokens": 32_000 } },
+            { "id": "a/c:free", "context_length": 64_000, "top_provider": { "context_length": null } },
+        ] }));
+        let expected = ServerLimits { max_output: Some(Tokens(32_000)), ..ServerLimits::loaded(128_000) };
+        assert_eq!(openrouter_limits(&routed, "a/b"), Some(expected));
+        assert_eq!(openrouter_limits(&routed, "a/b:nitro"), Some(expected));
+        assert_eq!(openrouter_limits(&routed, "a/c:free"), Some(ServerLimits::loaded(64_000)));
+        assert_eq!(openrouter_limits(&routed, "a/c"), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! The limits that a server tells.
+
+use journeyman_protocol::{LimitSource, ModelLimits, Tokens};
+
+/// The limits that a server tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// The context window.
+    pub window: Tokens,
+    /// Maximum output of one reply, if the server limits it.
+    pub max_output: Option<Tokens>,
+    /// False if the server chooses the window only when it loads the model, so that it may tell
+    /// another one after the first reply.
+    pub is_final: bool,
+}
+
+impl ServerLimits {
+    /// Returns the limits of a server that has given the model its window.
+    pub(super) fn loaded(window: u64) -> Self {
+        Self { window: Tokens(window), max_output: None, is_final: true }
+    }
+
+    /// Returns the limits of a server that has yet to load the model.
+    pub(super) fn not_loaded(window: u64) -> Self {
+        Self { is_final: false, ..Self::loaded(window) }
+    }
+
+    /// Applies them to limits that the server may correct.
+    pub fn apply_to(&self, limits: &mut ModelLimits) {
+        if limits.source.is_open() {
+            limits.set_window(self.window, LimitSource::Server);
+            if let Some(most) = self.max_output {
+                limits.max_output = Some(most.min(limits.window));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_corrects_only_what_is_open_and_believable() {
+        let told = ServerLimits { max_output: Some(Tokens(9_000)), ..ServerLimits::loaded(40_000) };
+        let mut limits = ModelLimits::careful_default(true);
+        told.apply_to(&mut limits);
+        assert_eq!((limits.window, limits.max_output), (Tokens(40_000), Some(Tokens(9_000))));
+        assert_eq!(limits.source, LimitSource::Server);
+        for source in [LimitSource::Configured, LimitSource::Table, LimitSource::Refusal] {
+            let mut limits = ModelLimits { source, ..ModelLimits::careful_default(true) };
+            told.apply_to(&mut limits);
+            assert_eq!(limits, ModelLimits { source, ..ModelLimits::careful_default(true) });
+        }
+    }
+}
