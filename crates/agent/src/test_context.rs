@@ -109,6 +109,7 @@ impl TestContext {
             model: Arc::new(ScriptedModel::parse(r#"{"replies": []}"#).unwrap()),
             redactor,
             shared,
+            asks_question: false,
             transcript,
         };
         let approvals = Approvals::new(Policy::default(), Arc::new(Registry::with_builtin_at(&root)));

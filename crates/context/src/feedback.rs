@@ -36,12 +36,14 @@ pub struct Feedback<'a> {
     pub of: u32,
     /// The edits so far, one line each.
     pub edits_summary: &'a str,
+    /// Tells how to change a file, where nothing was changed since the attempt before.
+    pub unchanged: Option<&'a str>,
 }
 
 /// The message for a failed verification: [`Feedback`] without a round before.
 #[must_use]
 pub fn feedback(evidence: &[Evidence], attempt: u32, of: u32, edits_summary: &str) -> String {
-    Feedback { evidence, previous: None, attempt, of, edits_summary }.message()
+    Feedback { evidence, previous: None, attempt, of, edits_summary, unchanged: None }.message()
 }
 
 impl Feedback<'_> {
@@ -52,14 +54,20 @@ impl Feedback<'_> {
         let mut failed: Vec<&Evidence> =
             self.evidence.iter().filter(|check| check.outcome.has_failed()).collect();
         failed.sort_by_key(|check| check.diagnostics.is_empty());
+        let ran = match self.unchanged {
+            Some(_) => "The project's checks ran again, though no file was changed since the attempt before",
+            None => "The project's checks ran on your change",
+        };
         let mut out = format!(
-            "The project's checks ran on your change, and {} of {} failed. This was attempt {} of {}.\n",
+            "{ran}, and {} of {} failed. This was attempt {} of {}.\n",
             failed.len(),
             self.evidence.len(),
             self.attempt,
             self.of
         );
-        if self.repeats() {
+        if let Some(how_to_edit) = self.unchanged {
+            let _infallible = writeln!(out, "{how_to_edit}");
+        } else if self.repeats() {
             out.push_str(
                 "These are the same failures as after the attempt before: that change didn't touch their cause. Don't \
                  refine it; go back to what the failure says and take another approach.\n",

@@ -296,7 +296,8 @@ fn the_same_failure_again_is_named() {
     let now = [failed("cargo test", "test a failed in 0.52 s\n")];
     let other = [failed("cargo test", "test b failed in 0.31 s\n")];
     let says_so = |previous: Option<&[Evidence]>| {
-        let feedback = Feedback { evidence: &now, previous, attempt: 5, of: 5, edits_summary: "" };
+        let feedback =
+            Feedback { evidence: &now, previous, attempt: 5, of: 5, edits_summary: "", unchanged: None };
         feedback.message().contains("same failures")
     };
     assert!(says_so(Some(&before)));

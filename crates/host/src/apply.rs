@@ -1,31 +1,23 @@
 //! Applying the edits of a model's reply to the files of a project.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::Path;
 
-use journeyman_edit::{
-    ChangeKind, Failure as EditFailure, FileChange, FileProblem, Files, MAX_FILE_BYTES, Options, Plan, plan,
-};
+use journeyman_edit::{ChangeKind, Failure as EditFailure, FileChange, Options, Plan, plan};
 use journeyman_protocol::RelPath;
-use journeyman_workspace::{
-    Change, ChangeSet, Expected, FileContent, ListOptions, Workspace, WorkspaceError,
-};
+use journeyman_tools::ProjectFiles;
+use journeyman_workspace::{Change, ChangeSet, Expected, Workspace};
 use serde_json::{Value, json};
 
 use crate::sessions::new_session_id;
 use crate::{Context as _, HostError};
 
-/// Maximum number of files that are searched for a text that isn't where it should be.
-const MAX_SEARCHED_FILES: usize = 20_000;
 /// The label of the checkpoint before a reply is applied.
 const CHECKPOINT_LABEL: &str = "before jm apply";
 
 /// The edits of a reply, placed in a project.
 pub struct PlacedReply<'a> {
     workspace: &'a Workspace,
-    tree: CachedTree<'a>,
+    tree: ProjectFiles<'a>,
     /// The changes, and the edits that have no place.
     pub plan: Plan,
 }
@@ -35,7 +27,7 @@ impl<'a> PlacedReply<'a> {
     /// refused.
     #[must_use]
     pub fn new(workspace: &'a Workspace, reply: &str, options: &Options) -> Self {
-        let tree = CachedTree { workspace, read: RefCell::default() };
+        let tree = ProjectFiles::new(workspace);
         let mut plan = plan(reply, options, &tree);
         refuse_guarded(&mut plan);
         Self { workspace, tree, plan }
@@ -72,46 +64,6 @@ pub fn path_in_project(given: &str, root: &Path) -> Result<RelPath, HostError> {
     })
 }
 
-/// The project's files, each read once.
-struct CachedTree<'a> {
-    workspace: &'a Workspace,
-    read: RefCell<HashMap<RelPath, Option<FileContent>>>,
-}
-
-impl CachedTree<'_> {
-    fn read_content(&self, path: &RelPath) -> Result<Option<FileContent>, WorkspaceError> {
-        if let Some(known) = self.read.borrow().get(path) {
-            return Ok(known.clone());
-        }
-        let content = match self.workspace.read(path, MAX_FILE_BYTES as u64) {
-            Ok(content) => Some(content),
-            Err(WorkspaceError::NotFound { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        self.read.borrow_mut().insert(path.clone(), content.clone());
-        Ok(content)
-    }
-}
-
-impl Files for CachedTree<'_> {
-    fn text(&self, path: &RelPath) -> Result<Option<Cow<'_, str>>, FileProblem> {
-        match self.read_content(path) {
-            Ok(None) => Ok(None),
-            Ok(Some(content)) => match content.text() {
-                Some(text) => Ok(Some(Cow::Owned(text.to_owned()))),
-                None => Err(FileProblem::Binary),
-            },
-            Err(error) => Err(FileProblem::Unreadable(error.to_string())),
-        }
-    }
-
-    fn others(&self) -> Vec<RelPath> {
-        let options = ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() };
-        // Only for a more helpful message.
-        self.workspace.list(options).map(|listing| listing.paths).unwrap_or_default()
-    }
-}
-
 /// Refuses changes to files that programs outside of the sandbox run or obey.
 fn refuse_guarded(plan: &mut Plan) {
     let touches = |change: &FileChange| {
@@ -129,10 +81,10 @@ fn refuse_guarded(plan: &mut Plan) {
 }
 
 /// Writes all of it in one step.
-fn write_plan(workspace: &Workspace, files: &CachedTree<'_>, plan: &Plan) -> Result<(), HostError> {
+fn write_plan(workspace: &Workspace, files: &ProjectFiles<'_>, plan: &Plan) -> Result<(), HostError> {
     let mut changes = Vec::new();
     for change in plan.changes_to_write() {
-        let old = files.read_content(&change.path).context("a file")?;
+        let old = files.content(&change.path).context("a file")?;
         let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
         let path = change.path.clone();
         let Some(after) = &change.after else {

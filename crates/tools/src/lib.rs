@@ -47,6 +47,7 @@ mod image;
 mod index;
 mod list_files;
 mod outputs;
+mod project_files;
 mod read_file;
 mod registry;
 mod run_command;
@@ -64,6 +65,7 @@ pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACK
 pub use error::ToolError;
 pub use index::{Asked, FindVectorer, SharedIndex};
 pub use outputs::Outputs;
+pub use project_files::ProjectFiles;
 pub use registry::Registry;
 pub use seen::{Seen, SeenFile, Sight};
 pub use stale::refuse_stale;

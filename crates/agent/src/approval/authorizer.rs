@@ -17,6 +17,7 @@ use crate::hooks::PreToolDecision;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
+use crate::request::apply_edit;
 use crate::session::context::Context;
 use crate::transcript::running::CallChange;
 
@@ -41,8 +42,12 @@ impl Authorizer<'_> {
             return Authorization::Done(FinishedCall::interrupted());
         }
         if let Some(why) = &call.malformed {
-            let text =
-                format!("not run: the arguments are not valid JSON ({why}). Send the call again, whole.");
+            let text = match call.name.as_str() {
+                apply_edit::TOOL_NAME => format!("not applied: {why}"),
+                _ => {
+                    format!("not run: the arguments are not valid JSON ({why}). Send the call again, whole.")
+                }
+            };
             return Authorization::Done(FinishedCall::without_output(CallState::Failed, text));
         }
         match self.judge_call(cx, call).await {

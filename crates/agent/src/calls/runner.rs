@@ -37,6 +37,8 @@ pub(crate) struct ToolRunner {
     background_commands: Option<Arc<Background>>,
     /// One line for each call of the task that changed files.
     edit_summaries: Vec<String>,
+    /// Number of these calls before checks last failed.
+    checked_edits: usize,
 }
 
 impl ToolRunner {
@@ -49,12 +51,14 @@ impl ToolRunner {
             outputs,
             background_commands: None,
             edit_summaries: Vec::new(),
+            checked_edits: 0,
         }
     }
 
     /// Forgets the last task's edits.
     pub(crate) fn begin_task(&mut self) {
         self.edit_summaries.clear();
+        self.checked_edits = 0;
     }
 
     /// Returns the registry of tools.
@@ -70,6 +74,16 @@ impl ToolRunner {
     /// Returns one line for each call of the task that changed files.
     pub(crate) fn edit_summaries(&self) -> &[String] {
         &self.edit_summaries
+    }
+
+    /// Returns true if calls changed files since the task began or since checks last failed.
+    pub(crate) fn has_new_edits(&self) -> bool {
+        self.edit_summaries.len() > self.checked_edits
+    }
+
+    /// Notes that checks failed on all changes so far.
+    pub(crate) fn mark_edits_checked(&mut self) {
+        self.checked_edits = self.edit_summaries.len();
     }
 
     /// Records that a call of `tool` changed files.

@@ -1,4 +1,4 @@
-//! The tool behind the text protocol: applies one `<edit>` block, with all of its steps or none.
+//! The tool behind edits in a reply's text: applies the steps for one file, all of them or none.
 //!
 //! Not offered to models with tool calling, which have `edit_file` and `write_file`.
 
@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_edit::{Allow, Edit, EditOp, OpContext, Outcome, Refusal, apply_ops};
+use journeyman_edit::{Allow, Edit, EditOp, FileOps, OpContext, Outcome, Refusal, apply_ops};
+use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolLimits, ToolOutput, refuse_stale};
 use journeyman_workspace::{Body, Change, ChangeSet, Expected, Workspace, WorkspaceError, unified_diff};
@@ -27,6 +28,11 @@ struct EditInput {
 /// Returns the call input for an `<edit>` block.
 pub(crate) fn call_input(edit: &Edit) -> Value {
     json!({ "path": edit.path, "ops": edit.ops })
+}
+
+/// Returns the call input for the edits of a file in another format.
+pub(crate) fn file_input(file: &FileOps) -> Value {
+    json!({ "path": file.path, "ops": file.ops })
 }
 
 /// The tool that applies `<edit>` blocks.
@@ -127,6 +133,9 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
     match &outcome.content {
         None => changes.push(Change::Delete { path: path.clone(), expected }),
         Some(content) => {
+            if content.contains(SECRET_MASK) && !text.as_ref().is_some_and(|old| old.contains(SECRET_MASK)) {
+                return Err(ToolError::Masked { path });
+            }
             let bytes = match &old {
                 Some(old) => {
                     old.encode(content).map_err(|source| ToolError::Encode { path: path.clone(), source })?

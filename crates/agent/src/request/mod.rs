@@ -5,6 +5,7 @@ pub(crate) mod apply_edit;
 pub(crate) mod builder;
 pub(crate) mod lookup;
 pub(crate) mod partial;
+pub(crate) mod prose_edits;
 pub(crate) mod reply;
 pub(crate) mod stream;
 pub(crate) mod text_protocol;

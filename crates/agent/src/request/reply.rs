@@ -1,10 +1,16 @@
 //! The calls of a reply, with ids that are unique in the session.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use journeyman_protocol::{Block, CallId, Message, ToolUse};
+use journeyman_tools::ProjectFiles;
 
+use super::prose_edits::{ProseRules, read_prose_edits};
 use super::text_protocol;
+use crate::AgentError;
+use crate::blocking::run_blocking;
+use crate::session::context::Context;
 use crate::transcript::state::State;
 
 /// Maximum bytes of a call id that is kept. Providers use some 30 bytes, and the log repeats each
@@ -14,12 +20,44 @@ const MAX_ID_BYTES: usize = 200;
 /// limit.
 pub(crate) const MAX_KEPT_CALLS: usize = crate::calls::runner::MAX_CALLS + 1;
 
-/// Gives calls ids that are unique in the session. In the text protocol, reads the calls from the
-/// text.
-pub(crate) fn calls_of(state: &State, tool_calling: bool, message: &mut Message, text: &str) -> Vec<ToolUse> {
-    let turns = state.counters.turns;
+/// Reads the calls in a reply's text: with tools only where the reply makes no other call, because
+/// its text then tells what the calls are for.
+///
+/// # Errors
+/// [`AgentError::Background`] where reading panicked.
+pub(crate) async fn read_text(
+    cx: &Context,
+    tool_calling: bool,
+    message: &Message,
+    text: &str,
+    rules: ProseRules,
+) -> Result<Vec<ToolUse>, AgentError> {
+    if text.trim().is_empty() || (tool_calling && message.tool_uses().next().is_some()) {
+        return Ok(Vec::new());
+    }
+    let (text, turn) = (text.to_owned(), cx.transcript.state().counters.turns);
+    let workspace = Arc::clone(&cx.workspace);
+    run_blocking("reading the reply", move || {
+        let files = ProjectFiles::new(&workspace);
+        match tool_calling {
+            true => text_protocol::to_calls(read_prose_edits(&text, &rules, &files), turn),
+            false => text_protocol::read_calls(&text, turn, &rules, &files),
+        }
+    })
+    .await
+}
+
+/// Gives calls ids that are unique in the session. `in_text` are the calls that the reply's text
+/// makes; the calls returned are recorded beside the message, because they are no blocks of it.
+pub(crate) fn calls_of(
+    state: &State,
+    tool_calling: bool,
+    message: &mut Message,
+    in_text: Vec<ToolUse>,
+) -> Vec<ToolUse> {
     let mut given = HashSet::new();
-    if tool_calling {
+    let mut calls = in_text;
+    if tool_calling && calls.is_empty() {
         for (place, block) in message.content.iter_mut().enumerate() {
             if let Block::ToolUse(call) = block {
                 call.id = unique_call_id(state, &given, place, &call.id);
@@ -28,7 +66,6 @@ pub(crate) fn calls_of(state: &State, tool_calling: bool, message: &mut Message,
         }
         return Vec::new();
     }
-    let mut calls = text_protocol::read_calls(text, turns);
     // Results are text here, so native calls can't stay in the transcript.
     calls.extend(message.tool_uses().cloned());
     // One call above the limit is kept, so that the model is told of the limit. The rest are

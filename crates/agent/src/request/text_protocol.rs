@@ -1,13 +1,12 @@
 //! Reads calls from the text of a model without tool calling, and writes calls and results as text.
 
-use std::collections::BTreeMap;
-
 use journeyman_context::fenced;
-use journeyman_edit::{Format, Item, Reading, Source, detect, parse_blocks};
-use journeyman_protocol::{Block, CallId, Message, RelPath, ResultPart, ToolUse};
+use journeyman_edit::{Files, Item, parse_blocks};
+use journeyman_protocol::{Block, CallId, Message, ResultPart, ToolUse};
 use serde_json::Value;
 
-use crate::request::apply_edit;
+use super::apply_edit;
+use super::prose_edits::{AcceptedFormats, ProseEdits, ProseRules, read_prose_edits};
 
 /// Returns true if a message has tool calls or tool results.
 pub(crate) fn has_calls(message: &Message) -> bool {
@@ -35,92 +34,116 @@ pub(crate) fn write_calls_as_text(message: &Message) -> Message {
     Message { role: message.role, content: content.collect() }
 }
 
-/// Reads the `<edit>` and `<call>` blocks of a reply as calls, in order. An unreadable block
-/// becomes a malformed call, so that the model is told instead of guessed at.
-pub(crate) fn read_calls(text: &str, turn: u32) -> Vec<ToolUse> {
+/// Reads the `<edit>` and `<call>` blocks of a reply as calls, in order, and edits in other formats
+/// where the reply has no `<edit>` block. An unreadable block becomes a malformed call, so that the
+/// model is told instead of guessed at.
+pub(crate) fn read_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn Files) -> Vec<ToolUse> {
     let blocks = parse_blocks(text);
     let mut calls = Vec::new();
-    let mut add = |name: &str, input: Value, malformed: Option<String>| {
-        let id = CallId::new(format!("text-{turn}-{}", calls.len()));
-        calls.push(ToolUse { id, name: name.to_owned(), input, malformed, signature: None });
-    };
     for item in &blocks.items {
         match item {
             Item::Edit(place) => {
                 if let Some(edit) = blocks.edits.get(*place) {
-                    add(apply_edit::TOOL_NAME, apply_edit::call_input(edit), None);
+                    calls.push(edit_call(apply_edit::call_input(edit)));
                 }
             }
             Item::Call(place) => {
                 if let Some(call) = blocks.calls.get(*place) {
                     let raw = || Value::String(call.input_json.clone());
                     let input = serde_json::from_str(&call.input_json).unwrap_or_else(|_| raw());
-                    add(&call.tool, input, call.malformed.clone());
+                    calls.push(text_call(&call.tool, input, call.malformed.clone()));
                 }
             }
         }
     }
-    for problem in &blocks.problems {
-        add(apply_edit::TOOL_NAME, Value::Null, Some(problem.to_string()));
+    calls.extend(blocks.problems.iter().map(|problem| malformed_edit(problem.to_string())));
+    if blocks.edits.is_empty() && blocks.problems.is_empty() {
+        // Text beside calls may tell what they are for; edits that can only be edits are read.
+        let rules = match calls.is_empty() {
+            true => rules.clone(),
+            false => ProseRules { accepted: AcceptedFormats::Marked, ..rules.clone() },
+        };
+        let prose = if calls.is_empty() { text } else { &blocks.prose };
+        calls.splice(0..0, prose_calls(read_prose_edits(prose, &rules, files)));
     }
-    if blocks.items.is_empty() && blocks.problems.is_empty() {
-        let habit = read_familiar_formats(text);
-        for edit in &habit.edits {
-            add(apply_edit::TOOL_NAME, apply_edit::call_input(edit), None);
+    number(calls, turn)
+}
+
+/// Returns the calls that edits in the text of a reply with tools are.
+pub(crate) fn to_calls(edits: ProseEdits, turn: u32) -> Vec<ToolUse> {
+    number(prose_calls(edits), turn)
+}
+
+fn prose_calls(edits: ProseEdits) -> Vec<ToolUse> {
+    match edits {
+        ProseEdits::None => Vec::new(),
+        ProseEdits::Found { inputs, problems } => {
+            inputs.into_iter().map(edit_call).chain(problems.into_iter().map(malformed_edit)).collect()
         }
-        for problem in &habit.problems {
-            add(apply_edit::TOOL_NAME, Value::Null, Some(problem.to_string()));
-        }
+        ProseEdits::Unusable(why) => vec![malformed_edit(why)],
+    }
+}
+
+fn edit_call(input: Value) -> ToolUse {
+    text_call(apply_edit::TOOL_NAME, input, None)
+}
+
+fn malformed_edit(why: String) -> ToolUse {
+    text_call(apply_edit::TOOL_NAME, Value::Null, Some(why))
+}
+
+fn text_call(name: &str, input: Value, malformed: Option<String>) -> ToolUse {
+    ToolUse { id: CallId::new(""), name: name.to_owned(), input, malformed, signature: None }
+}
+
+fn number(mut calls: Vec<ToolUse>, turn: u32) -> Vec<ToolUse> {
+    for (place, call) in calls.iter_mut().enumerate() {
+        call.id = CallId::new(format!("text-{turn}-{place}"));
     }
     calls
 }
 
-/// Reads edits in other formats that models were trained on. Accepts only formats that are always
-/// meant to be applied: a diff or a fenced file may be an explanation.
-fn read_familiar_formats(text: &str) -> Reading {
-    let no_files: BTreeMap<RelPath, String> = BTreeMap::new();
-    match detect(text) {
-        Some(format @ (Format::Blocks | Format::Patch)) => {
-            let source = Source { reply: text, path: None, finished: false, files: &no_files };
-            journeyman_edit::read(&source, Some(format))
-        }
-        _ => Reading::default(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
 
-    #[test]
-    fn edits_in_the_formats_of_habit_are_calls_too() {
-        let aider =
-            "Like this:\n\nsrc/a.rs\n```rust\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n```\n";
-        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-old\n+new\n*** End Patch\n";
-        for reply in [aider, patch] {
-            let calls = read_calls(reply, 1);
-            assert_eq!(calls.len(), 1, "{reply}");
-            assert_eq!(
-                (calls[0].name.as_str(), &calls[0].malformed),
-                (apply_edit::TOOL_NAME, &None),
-                "{reply}"
-            );
-            assert_eq!(calls[0].input["path"], "src/a.rs", "{reply}");
-        }
+    use journeyman_protocol::RelPath;
+
+    use super::*;
+    use crate::request::prose_edits::how_to_edit;
+
+    fn read(reply: &str, finished: bool) -> Vec<ToolUse> {
+        let files: BTreeMap<RelPath, String> =
+            [(RelPath::parse("src/a.rs").unwrap(), "old\n".to_owned())].into();
+        let rules = ProseRules {
+            accepted: AcceptedFormats::All,
+            finished,
+            recaps: false,
+            how_to_edit: how_to_edit(false),
+        };
+        read_calls(reply, 1, &rules, &files)
     }
 
     #[test]
-    fn what_may_be_an_explanation_is_none() {
-        let diff = "I changed this:\n```diff\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n```\n";
-        let file = "x.py\n```python\nprint(1)\n```\n";
-        for reply in [diff, file, "No change is needed.", ""] {
-            assert_eq!(read_calls(reply, 1), [], "{reply}");
-        }
+    fn an_edit_beside_a_call_comes_before_it() {
+        let block = "src/a.rs\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n";
+        let file = "src/a.rs\n```rust\nnew\n```\n";
+        let call = "<call tool=\"list_files\">{}</call>\n";
+        let names = |reply: String| -> Vec<String> {
+            read(&reply, true).into_iter().map(|call| format!("{} {}", call.id, call.name)).collect()
+        };
+        assert_eq!(names(format!("{block}{call}")), ["text-1-0 apply_edit", "text-1-1 list_files"]);
+        assert_eq!(names(format!("{file}{call}")), ["text-1-0 list_files"], "it may tell of the call");
+        assert_eq!(names(file.to_owned()), ["text-1-0 apply_edit"]);
     }
 
     #[test]
     fn a_block_that_is_cut_off_is_no_call_that_runs() {
-        let reply = "a.rs\n<<<<<<< SEARCH\nold\n=======\nnew and then the out";
-        assert!(read_calls(reply, 1).iter().all(|call| call.malformed.is_some()));
+        let reply = "src/a.rs\n<<<<<<< SEARCH\nold\n=======\nnew and then the out";
+        for finished in [false, true] {
+            let calls = read(reply, finished);
+            assert!(!calls.is_empty(), "the model is told");
+            assert!(calls.iter().all(|call| call.malformed.is_some()), "{calls:?}");
+        }
     }
 }

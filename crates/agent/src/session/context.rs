@@ -29,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) redactor: Arc<Redactor>,
     /// State shared with the handle: queued messages, open questions and the task's stop token.
     pub(crate) shared: Arc<SessionShared>,
+    /// True if the newest message of a person asks something and demands no change.
+    pub(crate) asks_question: bool,
     pub(crate) transcript: Transcript,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_model::{ModelError, Reply};
 use journeyman_protocol::{
-    Block, Event, Message, ReminderCategory, RunOutcome, StopReason, Tokens, ToolUse, TurnPhase, Usage,
+    Block, Event, Message, Mode, ReminderCategory, RunOutcome, StopReason, Tokens, ToolUse, TurnPhase, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,8 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::builder::RequestBuilder;
-use crate::request::reply::{calls_of, thinking_of};
+use crate::request::prose_edits::{AcceptedFormats, ProseRules, how_to_edit};
+use crate::request::reply::{calls_of, read_text, thinking_of};
 use crate::request::stream::{CutOffReply, ReplyBackground, StreamEnd, stream_reply};
 use crate::transcript::record::Record;
 
@@ -127,6 +128,8 @@ pub(super) struct Exchange<'a> {
     pub(super) checkpoints: &'a mut Checkpoints,
     pub(super) copy_updates: &'a mut CopyUpdates,
     pub(super) replies: &'a mut ReplyProgress,
+    /// True if calls changed files since the task began or since checks last failed.
+    pub(super) has_new_edits: bool,
 }
 
 impl Exchange<'_> {
@@ -206,11 +209,30 @@ impl Exchange<'_> {
         }
         let tool_calling = self.requests.tool_calling();
         let text = message.text();
-        let calls = calls_of(self.cx.transcript.state(), tool_calling, &mut message, &text);
+        let in_text = read_text(self.cx, tool_calling, &message, &text, self.prose_rules(&stop)).await?;
+        let calls = calls_of(self.cx.transcript.state(), tool_calling, &mut message, in_text);
         self.record_message(message, (stop, usage), text, calls);
         self.announce_calls();
         self.run_append_hooks().await;
         Ok(())
+    }
+
+    /// Returns the rules for edits in the text of a reply that ended for this reason.
+    fn prose_rules(&self, stop: &StopReason) -> ProseRules {
+        let tools = self.requests.tool_calling();
+        let mode = self.cx.settings.mode;
+        let asks = self.cx.asks_question;
+        ProseRules {
+            accepted: match mode {
+                _ if tools && (mode == Mode::Plan || asks) => AcceptedFormats::None,
+                Mode::Plan | Mode::Ask => AcceptedFormats::Marked,
+                _ if asks => AcceptedFormats::Marked,
+                Mode::Edit | Mode::Auto => AcceptedFormats::All,
+            },
+            finished: matches!(stop, StopReason::EndTurn | StopReason::StopSequence),
+            recaps: self.has_new_edits,
+            how_to_edit: how_to_edit(tools),
+        }
     }
 
     /// Records the part of a reply that arrived before the reply was cut off. Returns the error
@@ -312,6 +334,7 @@ mod tests {
                 checkpoints: &mut test.checkpoints,
                 copy_updates: &mut self.copy_updates,
                 replies: &mut self.replies,
+                has_new_edits: false,
             };
             exchange.run(&CancellationToken::new()).await
         }

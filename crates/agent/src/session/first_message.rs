@@ -26,3 +26,37 @@ pub(super) fn user_text(waiting: &[QueuedMessage]) -> String {
     let spoken: Vec<&str> = spoken.map(|queued| queued.text.as_str()).collect();
     spoken.join("\n\n")
 }
+
+/// Returns true if a task asks something and demands no change: it ends with a question, or begins
+/// by asking for an explanation. "Can you fix it?" demands a change.
+pub(super) fn is_question(task: &str) -> bool {
+    /// Beginnings of requests that are put as questions.
+    const REQUESTS: [&str; 8] =
+        ["can you", "could you", "would you", "will you", "please", "can we", "could we", "shall we"];
+    const EXPLANATIONS: [&str; 5] = ["explain", "describe", "summarize", "summarise", "tell"];
+    let task = task.trim().to_lowercase();
+    if task.split_whitespace().next().is_some_and(|first| EXPLANATIONS.contains(&first)) {
+        return true;
+    }
+    let Some(question) = task.strip_suffix(['?', '？']) else { return false };
+    let last = question.rsplit(['.', '!', '?', '\n', ';']).next().unwrap_or(question).trim_start();
+    !REQUESTS.iter().any(|request| last.starts_with(request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_question;
+
+    #[test]
+    fn a_question_demands_no_change() {
+        for question in ["Why does `a` fail?", "explain the parser", "Fix nothing. What is this?\n", "如何？"]
+        {
+            assert!(is_question(question), "{question}");
+        }
+        for task in
+            ["fix the test", "Can you fix it?", "It fails. Could you look into it?", "What? Fix it.", ""]
+        {
+            assert!(!is_question(task), "{task}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use journeyman_protocol::MessageKind;
 
 use super::context::Context;
-use super::first_message::text_blocks;
+use super::first_message::{is_question, text_blocks, user_text};
 use crate::approval::approvals::Approvals;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
@@ -45,6 +45,9 @@ impl IncomingMessages<'_> {
         }
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let (kept, more, _denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
+        if spoke {
+            self.cx.asks_question = is_question(&user_text(&kept));
+        }
         let texts = kept.into_iter().map(|queued| queued.text).chain(context).chain(more);
         let content = text_blocks(texts);
         let added = !content.is_empty();

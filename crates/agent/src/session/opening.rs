@@ -6,7 +6,7 @@ use journeyman_protocol::{AgentState, Event, MessageKind};
 use journeyman_workspace::{ListOptions, Listing};
 
 use super::context::Context;
-use super::first_message::{FirstMessage, text_blocks, user_text};
+use super::first_message::{FirstMessage, is_question, text_blocks, user_text};
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
@@ -42,6 +42,7 @@ impl TaskOpening<'_> {
         let waiting = self.cx.shared.queued_messages();
         let mut taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
         let task = user_text(&waiting);
+        self.cx.asks_question = is_question(&task);
         self.checkpoints.begin_task();
         self.cx.transcript.record(Record::Began);
         let setting = self.requests.current_setting(self.cx);

@@ -94,6 +94,7 @@ impl Session {
                 model: parts.model,
                 redactor: parts.redactor,
                 shared,
+                asks_question: false,
                 transcript,
             },
         }
@@ -123,6 +124,7 @@ impl Session {
             checkpoints: &mut self.checkpoints,
             copy_updates: &mut self.copy_updates,
             replies: &mut self.replies,
+            has_new_edits: self.runner.has_new_edits(),
         }
     }
 
@@ -155,7 +157,7 @@ impl Session {
         TurnVerification {
             cx: &mut self.cx,
             approvals: &mut self.approvals,
-            runner: &self.runner,
+            runner: &mut self.runner,
             supervision: &mut self.supervision,
             verification: &mut self.verification,
             checkpoints: &mut self.checkpoints,

@@ -24,7 +24,7 @@ const MAX_REPEATED_ROUNDS: usize = 2;
 pub(super) struct TurnVerification<'a> {
     pub(super) cx: &'a mut Context,
     pub(super) approvals: &'a mut Approvals,
-    pub(super) runner: &'a ToolRunner,
+    pub(super) runner: &'a mut ToolRunner,
     pub(super) supervision: &'a mut Supervision,
     pub(super) verification: &'a mut Verification,
     pub(super) checkpoints: &'a mut Checkpoints,
@@ -66,7 +66,9 @@ impl TurnVerification<'_> {
             fed_back: feeds_back,
         });
         if feeds_back {
-            feed_back(self.cx, self.runner.edit_summaries(), &evidence, &previous);
+            let changed = self.runner.has_new_edits() || self.runner.has_running_commands();
+            feed_back(self.cx, self.runner.edit_summaries(), changed, &evidence, &previous);
+            self.runner.mark_edits_checked();
             self.cx.transcript.flush().await?;
             return Ok(None);
         }
@@ -144,14 +146,14 @@ mod tests {
         test.cx.settings.checks = checks;
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
-        let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
+        let mut runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
         let mut verification = Verification::new(Arc::new(|_: &str| false));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
         verification.find_checks(&test.cx, &mut test.approvals, &listing);
         let mut stage = TurnVerification {
             cx: &mut test.cx,
             approvals: &mut test.approvals,
-            runner: &runner,
+            runner: &mut runner,
             supervision: &mut supervision,
             verification: &mut verification,
             checkpoints: &mut test.checkpoints,

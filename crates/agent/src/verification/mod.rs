@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
+use crate::request::prose_edits::how_to_edit;
 use crate::session::context::Context;
 use crate::session::parts::ProgramCheck;
 use crate::session::settings::Checks;
@@ -224,8 +225,17 @@ async fn show_step(cx: &mut Context, output: &mut StreamRedactor, step: Progress
     cx.transcript.flush().await
 }
 
-/// Tells the model what failed, as one structured message.
-pub(crate) fn feed_back(cx: &mut Context, edits: &[String], evidence: &[Evidence], previous: &[Evidence]) {
+/// Tells the model what failed, as one structured message. `edits` has one line for each call that
+/// changed files; `changed` is true if files may have changed since the `previous` evidence.
+pub(crate) fn feed_back(
+    cx: &mut Context,
+    edits: &[String],
+    changed: bool,
+    evidence: &[Evidence],
+    previous: &[Evidence],
+) {
+    let how_to_edit = how_to_edit(cx.transcript.state().tool_calling());
+    let unchanged = !previous.is_empty() && !changed;
     let iterations = cx.transcript.state().counters.iterations.saturating_add(1);
     cx.transcript.record(Record::Counters(TaskCounters { iterations, ..cx.transcript.state().counters }));
     let skip = edits.len().saturating_sub(MAX_RECALLED_EDITS);
@@ -236,6 +246,7 @@ pub(crate) fn feed_back(cx: &mut Context, edits: &[String], evidence: &[Evidence
         attempt: cx.transcript.state().counters.iterations,
         of: cx.settings.max_iterations,
         edits_summary: &edits.join("\n"),
+        unchanged: unchanged.then_some(how_to_edit),
     }
     .message();
     cx.transcript.add_user_text(text);
@@ -375,10 +386,15 @@ mod tests {
         let mut test = TestContext::new(&[]).await;
         let failed = CheckOutcome::Failed { exit_code: Some(101), reason: "exit code 101".to_owned() };
         let evidence = [evidence(CheckKind::Test, failed)];
-        feed_back(&mut test.cx, &["write_file: src/a.rs".to_owned()], &evidence, &[]);
+        feed_back(&mut test.cx, &["write_file: src/a.rs".to_owned()], true, &evidence, &[]);
         let text = test.last_text();
         assert!(text.contains("cargo test") && text.contains("src/a.rs"), "{text}");
         assert_eq!(test.reloaded_state().await.counters.iterations, 1);
+        // The second attempt changed nothing: that isn't a change that failed.
+        feed_back(&mut test.cx, &["write_file: src/a.rs".to_owned()], false, &evidence, &evidence);
+        let text = test.last_text();
+        assert!(text.contains("no file was changed since") && text.contains("call `edit_file`"), "{text}");
+        assert!(!text.contains("touch their cause"), "{text}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod messages;
 mod outcomes;
 mod outside;
 mod permissions;
+mod prose_edits;
 mod queue;
 mod redaction;
 mod resuming;
@@ -54,6 +55,7 @@ pub(crate) fn cases() -> Vec<Case> {
         outcomes::CASES,
         outside::CASES,
         permissions::CASES,
+        prose_edits::CASES,
         queue::CASES,
         redaction::CASES,
         resuming::CASES,

@@ -231,8 +231,18 @@ impl Bench {
         model: &Arc<impl Model + 'static>,
         settings: RunSettings,
     ) -> Arc<RunReport> {
+        self.run_task("do it", model, settings).await
+    }
+
+    /// Runs this task to its end.
+    pub(crate) async fn run_task(
+        &mut self,
+        task: &str,
+        model: &Arc<impl Model + 'static>,
+        settings: RunSettings,
+    ) -> Arc<RunReport> {
         let session = self.start(model, settings);
-        session.handle.send("do it").await.unwrap();
+        session.handle.send(task).await.unwrap();
         session.handle.wait_until_finished().await.unwrap()
     }
 
