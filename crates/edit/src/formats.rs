@@ -21,6 +21,7 @@ use blocks::{MAX_REPLY_BYTES, parse_blocks};
 pub use detect::detect;
 pub use reading::{Format, Reading, Source};
 pub(crate) use reading::{ReplyLine, ReplyLines};
+pub use whole::strip_fence;
 
 /// Reads a reply in a format, or in the one that it seems to be written in.
 ///

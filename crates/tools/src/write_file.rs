@@ -4,6 +4,7 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use journeyman_edit::strip_fence;
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{
@@ -72,6 +73,11 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
     if text.contains(SECRET_MASK) && !had_mask {
         return Err(ToolError::Masked { path });
     }
+    let fenced = |text: &str| text.starts_with("```") || text.starts_with("~~~");
+    let was_fenced = old.as_ref().and_then(FileContent::text).is_some_and(fenced);
+    let inside = strip_fence(&path, &text).filter(|_| !was_fenced).map(str::to_owned);
+    let unfenced = if inside.is_some() { ", without the fence around it" } else { "" };
+    let text = inside.unwrap_or(text);
     let lines = text.lines().count();
     let (bytes, kept) = bytes_like(old.as_ref(), text, &path)?;
     let written = FileContent::from_bytes(bytes.clone(), false);
@@ -89,8 +95,8 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
     }
     let did = match old {
         Some(old) if old.hash == hash => format!("{path} already had this content; nothing changed"),
-        Some(_) => format!("Replaced {path} ({lines} lines{kept})"),
-        None => format!("Created {path} ({lines} lines)"),
+        Some(_) => format!("Replaced {path} ({lines} lines{kept}{unfenced})"),
+        None => format!("Created {path} ({lines} lines{unfenced})"),
     };
     Ok(ToolOutput::text(did).with_changes(&context.workspace, applied.changes))
 }

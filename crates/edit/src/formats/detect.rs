@@ -56,8 +56,12 @@ pub fn detect(reply: &str) -> Option<Format> {
                 unnamed = false;
                 continue;
             }
+            let inside = reply.get(row.start + row.text.len()..).unwrap_or_default();
+            let mut filled =
+                ReplyLines::new(inside).map(|row| row.text).filter(|line| !line.trim().is_empty());
+            let (next, second) = (filled.next().unwrap_or_default(), filled.next().unwrap_or_default());
             let first = next.trim_start();
-            let known = format_of_unique_line(next, "").is_some()
+            let known = format_of_unique_line(next, second).is_some()
                 || first.starts_with("<edit>")
                 || first.starts_with(['{', '[']);
             let above = || paths::find_name_above(&source, from, row.start).name.is_some();

@@ -144,6 +144,18 @@ pub(crate) fn created_content(hunk: &PatchHunk, line_break: &str) -> Result<Stri
     Ok(out)
 }
 
+/// Gives the lines that come to an empty file the carriage returns that end the patch's own lines:
+/// nothing of the file says how its lines end.
+pub(crate) fn keep_carriage_returns(source: &Source<'_>, path: &RelPath, hunks: &mut [PatchHunk]) {
+    if !matches!(source.files.text(path), Ok(Some(text)) if text.is_empty()) {
+        return;
+    }
+    let lines = hunks.iter_mut().flat_map(|hunk| &mut hunk.lines);
+    for line in lines.filter(|line| line.kind == LineKind::Add) {
+        line.text.push('\r');
+    }
+}
+
 /// A fault of a patch at a 0-based line of the reply.
 pub(crate) fn patch_problem(
     kind: ProblemKind,

@@ -42,6 +42,8 @@ pub(crate) struct Marked<'a> {
 const MIN_SIGNS: usize = 3;
 /// A longer row is a rule in a text.
 const MAX_SIGNS: usize = 16;
+/// Maximum bytes of signs behind the word of a closing mark.
+const MAX_STRAY_BYTES: usize = 8;
 /// As many signs as git writes around a conflict.
 const GIT_SIGNS: usize = 7;
 
@@ -65,9 +67,7 @@ pub(crate) fn parse_mark(line: &str) -> Option<Marked<'_>> {
         (b'<' | b'-', "SEARCH") if spaced => Mark::Open(after.trim_start_matches([':', '>']).trim()),
         (b'<', "ORIGINAL") if spaced => Mark::Open(after),
         (b'<' | b'-', "SEARCH" | "REPLACE") | (b'>' | b'+', "SEARCH") if after.is_empty() => Mark::Faulty,
-        (b'>' | b'+', "REPLACE") if spaced && after.trim_start_matches(['<', '>', ':']).is_empty() => {
-            Mark::Close
-        }
+        (b'>' | b'+', _) if spaced && is_closing_label(label) => Mark::Close,
         (b'>', "UPDATED") if spaced && after.is_empty() => Mark::Close,
         (b'>' | b'+', "REPLACE") if after.is_empty() => Mark::Faulty,
         (b'<', "") => Mark::BareOpen,
@@ -82,6 +82,15 @@ pub(crate) fn parse_mark(line: &str) -> Option<Marked<'_>> {
         _ => return None,
     };
     Some(Marked { mark, sign, length, indent: line.len() - text.len() })
+}
+
+/// Returns true if a label is the one that closes a block, with no more behind it than a slip of
+/// the pen: signs, or one letter.
+fn is_closing_label(label: &str) -> bool {
+    let Some(stray) = label.strip_prefix("REPLACE") else { return false };
+    let signs = stray.trim_start();
+    let signs = signs.chars().all(|c| !c.is_alphanumeric() && c != '_') && signs.len() <= MAX_STRAY_BYTES;
+    signs || stray.chars().nth(1).is_none()
 }
 
 /// Content without the one blank that parts it from the mark, and without its line break.
@@ -122,6 +131,10 @@ mod tests {
             ("======= b", Some(Mark::MergedDivider("b"))),
             (">>>>> REPLACE", Some(Mark::Close)),
             ("+++++++ REPLACE", Some(Mark::Close)),
+            (">>>>>>> REPLACE`", Some(Mark::Close)),
+            (">>>>>>> REPLACE ```", Some(Mark::Close)),
+            (">>>>>>> REPLACEd\n", Some(Mark::Close)),
+            (">>>>>>> REPLACE me", Some(Mark::ConflictEnd)),
             (">>> print(1)", None),
             ("<<<<<<< HEAD", Some(Mark::Conflict)),
             (">>>>>>> main", Some(Mark::ConflictEnd)),

@@ -270,7 +270,15 @@ pub(crate) fn find_name_above<'a>(source: &Source<'a>, from: usize, at: usize) -
 
 /// The one file that is there and that a line of prose speaks of.
 pub(crate) fn path_in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> {
-    let mut found: Option<RelPath> = None;
+    match paths_in_prose(line, source).as_slice() {
+        [only] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+/// The files that are there and that a line of prose speaks of.
+pub(crate) fn paths_in_prose(line: &str, source: &Source<'_>) -> Vec<RelPath> {
+    let mut found: Vec<RelPath> = Vec::new();
     for word in line
         .split(|c: char| c.is_whitespace() || matches!(c, '`' | '*' | '"' | '(' | ')' | '\''))
         .take(MAX_WORDS)
@@ -280,15 +288,24 @@ pub(crate) fn path_in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> 
             continue;
         }
         let Ok(path) = RelPath::parse(word) else { continue };
-        if !exists(source.files, &path) {
-            continue;
+        if exists(source.files, &path) && !found.contains(&path) {
+            found.push(path);
         }
-        if found.as_ref().is_some_and(|other| *other != path) {
-            return None;
-        }
-        found = Some(path);
     }
     found
+}
+
+/// The one path in backticks or bold in a line that announces what follows (`Create `a/b.rs`:`).
+pub(crate) fn announced_path(line: &str) -> Option<&str> {
+    let line = line.trim();
+    if line.len() > MAX_NAME_LINE_BYTES || !line.trim_end_matches(['*', '_']).ends_with(':') {
+        return None;
+    }
+    // Between a pair of marks stands every other piece.
+    let marked = |mark: &'static str| line.split(mark).skip(1).step_by(2).map(str::trim);
+    let mut names = marked("`").chain(marked("**")).map(strip_markup).filter(|name| looks_like_path(name));
+    let first = names.next()?;
+    names.all(|name| name == first).then_some(first)
 }
 
 /// A file that is there and whose name is like a word of a line, in words.

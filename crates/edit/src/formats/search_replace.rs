@@ -577,8 +577,11 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         let closed = rest.get(last..).and_then(paths::parse_fence_line) == Some("");
         let plain = open.kind == OpeningKind::Named && open.nested.is_empty() && open.had_nested.is_none();
         let only = self.blocks == 0 && open.cuts.len() == 1;
-        if self.source.finished && plain && only && above.fenced == closed {
-            let length = if closed { last } else { rest.len() };
+        let marked = |line: &str| line.contains(">>>") || line.contains("REPLACE");
+        let text = open.cuts.first().and_then(|cut| reply.get(cut.end..));
+        let marked = text.is_some_and(|text| text.lines().any(marked));
+        if self.source.finished && plain && only && above.fenced && closed && !marked {
+            let length = last;
             let after_divider = open.cuts.first().is_some_and(|cut| cut.end <= open.body + length);
             if after_divider {
                 return self.close_block(open, open.body + length, reply.len());

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
-use crate::formats::{Format, Reading, Source, detect, paths};
+use crate::formats::{Format, Reading, Source, detect, paths, strip_fence};
 use crate::lines::line_at;
 
 pub(crate) const PATH_KEYS: [&str; 10] = [
@@ -337,6 +337,10 @@ impl ArgumentsReader<'_, '_> {
         let old = self.text_argument(object, &OLD_TEXT_KEYS, path)?;
         let new = self.text_argument(object, &NEW_TEXT_KEYS, path)?;
         let whole = self.text_argument(object, &CONTENT_KEYS, path)?;
+        let unfenced = |content: &str| {
+            let named = path.and_then(|path| RelPath::parse(path).ok());
+            named.and_then(|path| strip_fence(&path, content)).unwrap_or(content).to_owned()
+        };
         match (old, new, whole) {
             (Some(old), Some(new), _) => self.read_replacement(object, path, old, new),
             // Some tools call the new text of a replacement its content.
@@ -346,9 +350,9 @@ impl ArgumentsReader<'_, '_> {
                 Err(())
             }
             (None, _, Some(content)) if command == Some("create") => {
-                Ok(EditOp::Create { content: content.to_owned() })
+                Ok(EditOp::Create { content: unfenced(content) })
             }
-            (None, None, Some(content)) => Ok(EditOp::Rewrite { content: content.to_owned() }),
+            (None, None, Some(content)) => Ok(EditOp::Rewrite { content: unfenced(content) }),
             (None, Some(new), None) if self.line_hint_argument(object, path)?.is_some() => {
                 self.read_replacement(object, path, "", new)
             }

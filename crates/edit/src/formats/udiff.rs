@@ -265,8 +265,8 @@ impl<'a> DiffReader<'a> {
         self.hunks += 1;
         if hunks::changes_anything(&hunk) {
             section.hunks.push((first, hunk));
-        } else {
-            section.empty += 1;
+        } else if !hunk.lines.is_empty() {
+            section.unchanged.get_or_insert(hunk);
         }
     }
 

@@ -55,6 +55,13 @@ fn push_prose(prose: &mut String, lines: &[&str], range: std::ops::Range<usize>)
 /// A problem: the kind, the 0-based line, the message.
 type PatchFault = (ProblemKind, usize, String);
 
+/// The hunks of one file: those that change it, and the first that doesn't.
+#[derive(Default)]
+struct FileHunks {
+    changing: Vec<PatchHunk>,
+    unchanged: Option<PatchHunk>,
+}
+
 struct PatchReader<'a> {
     source: &'a Source<'a>,
     lines: &'a [&'a str],
@@ -140,9 +147,16 @@ impl<'a> PatchReader<'a> {
             return;
         }
         let subject = path.to_string();
-        let read = self.read_hunks().and_then(|ops| match self.source.finished {
-            true => Ok(Edit { path: path.clone(), ops, description: None }),
-            false => Err((ProblemKind::Incomplete, body.start, "the reply ends inside the patch".to_owned())),
+        let read = self.read_hunks().and_then(|(mut hunks, _)| {
+            if !self.source.finished {
+                let message = "the reply ends inside the patch".to_owned();
+                return Err((ProblemKind::Incomplete, body.start, message));
+            }
+            if self.crlf {
+                hunks::keep_carriage_returns(self.source, path, &mut hunks);
+            }
+            let ops = hunks.into_iter().map(EditOp::Patch).collect();
+            Ok(Edit { path: path.clone(), ops, description: None })
         });
         match read {
             Ok(edit) if edit.ops.is_empty() => {}
@@ -231,7 +245,16 @@ impl<'a> PatchReader<'a> {
             }
             self.at += 1;
         }
-        let mut ops = self.read_hunks()?;
+        let (mut hunks, unchanged) = self.read_hunks()?;
+        if self.crlf
+            && let Ok(path) = &path
+        {
+            hunks::keep_carriage_returns(self.source, path, &mut hunks);
+        }
+        if hunks.is_empty() && to.is_none() {
+            hunks.extend(unchanged);
+        }
+        let mut ops: Vec<EditOp> = hunks.into_iter().map(EditOp::Patch).collect();
         if let Some(to) = to {
             ops.push(EditOp::Rename { to });
         }
@@ -251,9 +274,10 @@ impl<'a> PatchReader<'a> {
         RelPath::parse(inner).map_err(|error| (ProblemKind::Path, self.at, error.to_string()))
     }
 
-    /// The hunks of one file, to the next file's mark.
-    fn read_hunks(&mut self) -> Result<Vec<EditOp>, PatchFault> {
-        let mut ops = Vec::new();
+    /// The hunks of one file that change it, to the next file's mark, and the first that only
+    /// repeats lines of the file.
+    fn read_hunks(&mut self) -> Result<(Vec<PatchHunk>, Option<PatchHunk>), PatchFault> {
+        let mut ops = FileHunks::default();
         let mut hunk = PatchHunk::default();
         let mut stacked = false;
         while let Some(line) = self.current_line() {
@@ -297,21 +321,25 @@ impl<'a> PatchReader<'a> {
             self.at += 1;
         }
         self.push_hunk(&mut ops, hunk)?;
-        Ok(ops)
+        Ok((ops.changing, ops.unchanged))
     }
 
     /// Takes a hunk that is complete, and gives the anchors that it leaves to the next: a hunk
     /// without changes only says where the next one is.
-    fn push_hunk(&mut self, ops: &mut Vec<EditOp>, hunk: PatchHunk) -> Result<Vec<String>, PatchFault> {
+    fn push_hunk(&mut self, ops: &mut FileHunks, hunk: PatchHunk) -> Result<Vec<String>, PatchFault> {
         if !hunks::changes_anything(&hunk) {
             let kept = hunk.lines.iter().filter(|line| line.kind != LineKind::Add);
             let last = kept.map(|line| line.text.as_str()).rfind(|text| !text.trim().is_empty());
-            return Ok(last.map(str::to_owned).into_iter().collect());
+            let last = last.map(str::to_owned);
+            if last.is_some() {
+                ops.unchanged.get_or_insert(hunk);
+            }
+            return Ok(last.into_iter().collect());
         }
         self.hunks_left = self.hunks_left.checked_sub(1).ok_or_else(|| {
             (ProblemKind::TooMuch, self.at, format!("the reply has more than {MAX_HUNKS} hunks"))
         })?;
-        ops.push(EditOp::Patch(hunk));
+        ops.changing.push(hunk);
         Ok(Vec::new())
     }
 }

@@ -29,6 +29,8 @@ const SHELL_LANGUAGES: [&str; 12] = [
     "output",
     "diff",
 ];
+/// Endings of texts in which a fence is content.
+const FENCED_TEXTS: [&str; 9] = ["md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "txt", "prompt"];
 /// The longest opening marks of a fence.
 const MAX_FENCE_MARKS: usize = 32;
 
@@ -259,18 +261,10 @@ impl<'a> WholeFileReader<'_, 'a> {
             self.reading.problems.push(problem);
             return;
         }
-        let named = containers.iter().any(|block| block.name.is_some());
         let mut taken = 0_usize;
-        let chosen = if named { None } else { self.find_unnamed_file(containers) };
-        for (index, block) in containers.iter().enumerate() {
-            let file = match block.name {
-                Some(name) => {
-                    Some(paths::resolve_path_of_whole_file(name, self.source).map_err(|why| (name, why)))
-                }
-                None => {
-                    chosen.as_ref().filter(|(meant, _)| *meant == index).map(|(_, path)| Ok(path.clone()))
-                }
-            };
+        let several = containers.len() > 1;
+        let files = self.files_of_blocks(containers);
+        for (index, (block, file)) in containers.iter().zip(files).enumerate() {
             let Some(file) = file else { continue };
             let last = index + 1 == containers.len();
             self.prose.push(self.source.reply.get(self.from..block.start).unwrap_or_default());
@@ -284,6 +278,12 @@ impl<'a> WholeFileReader<'_, 'a> {
                     taken += 1;
                     let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
                     let edit = to_edit(self.source, path, without_break(body), self.lazy);
+                    // Prose names a file for a part of it as well.
+                    let partial = || seems_partial(self.source, &edit).filter(|_| several);
+                    if let Some(problem) = partial().filter(|_| block.name.is_none()) {
+                        self.reading.problems.push(problem);
+                        continue;
+                    }
                     // The last word on a file counts.
                     self.reading.edits.retain(|other| other.path != edit.path);
                     self.reading.edits.push(edit);
@@ -335,41 +335,89 @@ impl<'a> WholeFileReader<'_, 'a> {
         });
     }
 
-    /// The block that is the file where none is named: the one after prose that speaks of it, or
-    /// the only one.
-    fn find_unnamed_file(&mut self, containers: &[FencedBlock<'a>]) -> Option<(usize, RelPath)> {
-        let files: Vec<(usize, &FencedBlock<'a>)> = containers
+    /// The file of each block: the one that its fence, the line above it or the prose before it
+    /// names; the caller's for an only block without a name.
+    fn files_of_blocks(
+        &mut self,
+        containers: &[FencedBlock<'a>],
+    ) -> Vec<Option<Result<RelPath, (&'a str, String)>>> {
+        let mut files: Vec<_> = containers.iter().map(|block| self.file_of_block(block)).collect();
+        let unnamed: Vec<usize> = containers
             .iter()
             .enumerate()
             .filter(|(_, block)| !SHELL_LANGUAGES.contains(&block.language))
+            .map(|(index, _)| index)
             .collect();
-        let about = |block: &FencedBlock<'a>| -> Option<RelPath> {
-            let line = block.prose?;
-            if let Some(path) = paths::path_in_prose(line, self.source) {
-                return Some(path);
-            }
-            let path = self.source.path?;
-            let name = std::str::from_utf8(path.file_name()).ok()?;
-            line.contains(name).then(|| path.clone())
-        };
-        if let Some((index, path)) = files.iter().find_map(|(index, block)| Some((*index, about(block)?))) {
-            return Some((index, path));
+        if files.iter().any(Option::is_some) {
+            return files;
         }
-        match (files.as_slice(), self.source.path) {
-            ([(index, _)], Some(path)) => Some((*index, path.clone())),
-            ([], _) => None,
-            ([(_, first), ..], path) => {
+        match (unnamed.as_slice(), self.source.path) {
+            ([only], Some(path)) => {
+                if let Some(file) = files.get_mut(*only) {
+                    *file = Some(Ok(path.clone()));
+                }
+            }
+            ([], _) => {}
+            ([first, ..], path) => {
                 let message = match path {
                     None => "nothing names the file of this block: put its path on the line above the fence",
                     Some(_) => {
                         "several blocks, and none is named: put the file's path on the line above its fence"
                     }
                 };
-                self.add_problem(first, ProblemKind::Malformed, None, message);
-                None
+                if let Some(block) = containers.get(*first) {
+                    self.add_problem(block, ProblemKind::Malformed, None, message);
+                }
             }
         }
+        files
     }
+
+    /// The file that is named for a block, on its fence, above it or in prose.
+    fn file_of_block(&mut self, block: &FencedBlock<'a>) -> Option<Result<RelPath, (&'a str, String)>> {
+        let resolved =
+            |name: &'a str| paths::resolve_path_of_whole_file(name, self.source).map_err(|why| (name, why));
+        if let Some(name) = block.name {
+            return Some(resolved(name));
+        }
+        let line = block.prose.filter(|_| !SHELL_LANGUAGES.contains(&block.language))?;
+        let called = self
+            .source
+            .path
+            .filter(|path| std::str::from_utf8(path.file_name()).is_ok_and(|name| line.contains(name)));
+        match (paths::paths_in_prose(line, self.source).as_slice(), called) {
+            ([only], _) => Some(Ok(only.clone())),
+            ([_, _, ..], _) => {
+                let message =
+                    "the line above it speaks of several files: put the path of this one alone on that line";
+                self.add_problem(block, ProblemKind::Malformed, None, message);
+                None
+            }
+            ([], Some(path)) => Some(Ok(path.clone())),
+            ([], None) => paths::announced_path(line).map(resolved),
+        }
+    }
+}
+
+/// The content without a fence that stands around all of it: no file of code begins with one.
+/// `None` where there is none, or where the file may be a text with fences.
+#[must_use]
+pub fn strip_fence<'a>(path: &RelPath, content: &'a str) -> Option<&'a str> {
+    let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    if FENCED_TEXTS.contains(&ending) || name.starts_with("readme") {
+        return None;
+    }
+    let text = content.trim_start_matches(['\n', '\r']).trim_end();
+    let (first, rest) = text.split_once('\n')?;
+    let at = rest.rfind('\n').map_or(0, |at| at + 1);
+    let (opening, closing) = (parse_fence(first)?, parse_fence(rest.get(at..)?)?);
+    let pair = opening.sign != b'<'
+        && opening.sign == closing.sign
+        && opening.length == closing.length
+        && closing.info.is_empty()
+        && !first.starts_with([' ', '\t']);
+    pair.then(|| rest.get(..at)).flatten()
 }
 
 /// Returns the edit that a file's whole content requests.

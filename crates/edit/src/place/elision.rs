@@ -17,6 +17,8 @@ use crate::place::{exact, explain, normalized, placeholders, tie_breaking};
 const MAX_GAP_LINES: usize = 200;
 /// More parts aren't pieced together.
 const MAX_PARTS: usize = 8;
+/// More ways to piece the parts together aren't compared.
+const MAX_CHAINS: usize = 32;
 
 /// A part of the search text with what is put there.
 type Part<'a> = (&'a str, &'a str);
@@ -40,14 +42,17 @@ pub(super) fn find_with_gaps(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option
     let mut chains: Vec<Vec<&Match>> = Vec::new();
     let mut doubtful = None;
     for start in &first.places {
-        match chain_places(text, start, more) {
-            Ok(Some(chain)) => chains.push(chain),
-            Ok(None) => {}
-            Err(refusal) => doubtful = Some(refusal),
-        }
+        let (from, mut fork) = (chains.len(), None);
+        extend_chain(text, &mut vec![start], more, &mut chains, &mut fork);
+        // A start from which nothing follows says nothing.
+        doubtful = doubtful.or(fork.filter(|_| chains.len() > from));
     }
-    if let Some(refusal) = doubtful {
-        return Some(Err(refusal));
+    // Readings that write the same bytes are one: what stays may stand anywhere.
+    if let Some(same) = result_of_all(text, &matches, &chains) {
+        return Some(same);
+    }
+    if let Some(spans) = doubtful {
+        return Some(Err(explain::ambiguous_refusal(text, &spans, Strategy::Elision)));
     }
     let spans: Vec<Range<usize>> =
         chains.iter().filter_map(|chain| Some(chain.first()?.span.clone())).collect();
@@ -120,31 +125,65 @@ fn locate_whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Ma
         .or_else(|| normalized::locate_normalized(haystack, hunk))
 }
 
-/// The places of the further parts after the first one's, each within reach of the one before.
-fn chain_places<'a>(
+/// Adds the chains that go on from `chain` with places of the further parts, each within reach of
+/// the one before. `fork` gets two places where one changed part may stand in either.
+fn extend_chain<'a>(
     text: &str,
-    start: &'a Match,
+    chain: &mut Vec<&'a Match>,
     more: &'a [Matches<'_>],
-) -> Result<Option<Vec<&'a Match>>, Refusal> {
-    let mut chain = vec![start];
-    let mut end = start.span.end;
-    for matches in more {
-        let from = matches.places.partition_point(|place| place.span.start < end);
-        let near = |place: &&Match| {
-            let between = text.get(end..place.span.start).unwrap_or_default();
-            memchr::memchr_iter(b'\n', between.as_bytes()).take(MAX_GAP_LINES + 2).count()
-                <= MAX_GAP_LINES + 1
-        };
-        let mut within = matches.places.iter().skip(from).take_while(near);
-        let Some(next) = within.next() else { return Ok(None) };
-        if let (true, Some(other)) = (matches.hunk.search != matches.hunk.replace, within.next()) {
-            let spans = [next.span.clone(), other.span.clone()];
-            return Err(explain::ambiguous_refusal(text, &spans, Strategy::Elision));
+    chains: &mut Vec<Vec<&'a Match>>,
+    fork: &mut Option<[Range<usize>; 2]>,
+) {
+    let Some((matches, rest)) = more.split_first() else {
+        chains.push(chain.clone());
+        return;
+    };
+    let end = chain.last().map_or(0, |place| place.span.end);
+    let from = matches.places.partition_point(|place| place.span.start < end);
+    let near = |place: &&Match| {
+        let between = text.get(end..place.span.start).unwrap_or_default();
+        memchr::memchr_iter(b'\n', between.as_bytes()).take(MAX_GAP_LINES + 2).count() <= MAX_GAP_LINES + 1
+    };
+    let changes = matches.hunk.search != matches.hunk.replace;
+    let mut within = matches.places.iter().skip(from).take_while(near).peekable();
+    while let Some(next) = within.next() {
+        if let (true, Some(other)) = (changes, within.peek()) {
+            fork.get_or_insert_with(|| [next.span.clone(), other.span.clone()]);
         }
         chain.push(next);
-        end = next.span.end;
+        extend_chain(text, chain, rest, chains, fork);
+        chain.pop();
+        if !changes || chains.len() > MAX_CHAINS {
+            break;
+        }
     }
-    Ok(Some(chain))
+}
+
+/// The text that all chains come to, where that is one.
+fn result_of_all(
+    text: &str,
+    matches: &[Matches<'_>],
+    chains: &[Vec<&Match>],
+) -> Option<Result<Placed, Refusal>> {
+    if !(2..=MAX_CHAINS).contains(&chains.len()) {
+        return None;
+    }
+    let changed = |chain: &[&Match]| -> Vec<Range<usize>> {
+        let parts = matches.iter().zip(chain);
+        let changed = parts.filter(|(part, _)| part.hunk.search != part.hunk.replace);
+        changed.map(|(_, place)| place.span.clone()).collect()
+    };
+    // The last chain begins nearest to what changes.
+    let last = chains.last()?;
+    let done = join_parts(text, matches, last);
+    let known = changed(last);
+    let written = done.as_ref().ok().map(|placed| placed.apply_to(text));
+    let same = |chain: &Vec<&Match>| {
+        changed(chain) == known
+            || written.is_some()
+                && join_parts(text, matches, chain).ok().map(|placed| placed.apply_to(text)) == written
+    };
+    chains.iter().all(same).then_some(done)
 }
 
 /// The parts' replacements and what is between the parts, as one piece.

@@ -20,7 +20,7 @@ pub(super) fn find_insertion(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refu
             .map(|at| lines.partition_point(|line| line.content_range().end < at))
     };
     if let Some(anchor) = (!hunk.anchors.is_empty()).then(anchor).flatten() {
-        return Ok(insert_before_line(text, &lines, anchor + 1, hunk.replace));
+        return Ok(insert_before_line(text, &lines, anchor + 1, (hunk, hunk.replace)));
     }
     if let Some(near) = hunk.near.and_then(|near| usize::try_from(near).ok()) {
         let index = near.saturating_sub(1);
@@ -28,20 +28,26 @@ pub(super) fn find_insertion(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refu
             return Err(Refusal::EmptySearch);
         }
         let indented = indent_content(text, &lines, index, hunk.replace);
-        return Ok(insert_before_line(text, &lines, index, &indented));
+        return Ok(insert_before_line(text, &lines, index, (hunk, &indented)));
     }
     if hunk.at_end {
-        return Ok(insert_before_line(text, &lines, lines.len(), hunk.replace));
+        return Ok(insert_before_line(text, &lines, lines.len(), (hunk, hunk.replace)));
     }
     Err(Refusal::EmptySearch)
 }
 
 /// Puts whole lines before a line, or at the end; whether the file ends with a line break stays as
 /// it was.
-fn insert_before_line(text: &str, lines: &[Line], index: usize, content: &str) -> Placed {
+fn insert_before_line(
+    text: &str,
+    lines: &[Line],
+    index: usize,
+    (hunk, content): (&Hunk<'_>, &str),
+) -> Placed {
     let (content, _) = with_breaks_of(text, content);
     let line_break = first_break_of(text);
-    let body = without_break(&content);
+    // Lines of a format lack the last one's break: one that is there ends a line before a blank one.
+    let body = if hunk.whole_lines { &content } else { without_break(&content) };
     let (at, piece) = match lines.get(index) {
         Some(line) => (line.content_range().start, format!("{body}{line_break}")),
         None if text.ends_with('\n') => (text.len(), format!("{body}{line_break}")),

@@ -15,6 +15,7 @@ mod placing;
 mod properties;
 mod render;
 mod round_trip;
+mod slips;
 mod strategies;
 mod strategy_properties;
 mod symbols;

@@ -213,7 +213,7 @@ fn an_edit_without_search_text_goes_before_the_line_it_names() {
     assert_eq!(at("f() {\n\ta();\n}\n", 3, "x();\ny();").unwrap(), "f() {\n\ta();\n\tx();\n\ty();\n}\n");
     assert_eq!(at("a\r\nb\r\n", 2, "x\ny").unwrap(), "a\r\nx\r\ny\r\nb\r\n");
     assert_eq!(at("a\nb", 3, "x").unwrap(), "a\nb\nx", "no final line break is added");
-    assert_eq!(at("a\nb\n", 3, "x\n").unwrap(), "a\nb\nx\n");
+    assert_eq!(at("a\nb\n", 3, "x\n").unwrap(), "a\nb\nx\n\n", "a blank line comes where one is given");
     assert_eq!(at("a\n", 9, "x").unwrap_err().kind(), "empty_search", "there is no such line");
 }
 

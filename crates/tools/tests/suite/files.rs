@@ -318,6 +318,27 @@ fn whole_files_are_written_only_by_those_who_know_them() {
 }
 
 #[test]
+fn a_fence_around_a_whole_file_is_not_written() {
+    let bench = Bench::new(&[]);
+    let write =
+        |path: &str, content: &str| bench.say("write_file", json!({"path": path, "content": content}));
+    assert_eq!(write("a.py", "```python\nx = 1\n```"), "Created a.py (1 lines, without the fence around it)");
+    assert_eq!(bench.file("a.py"), b"x = 1\n");
+    assert_eq!(
+        write("a.py", "\n~~~\nx = 2\n\ny = 3\n~~~\n"),
+        "Replaced a.py (3 lines, without the fence around it)"
+    );
+    assert_eq!(bench.file("a.py"), b"x = 2\n\ny = 3\n");
+    // In a text it is content, and one fence alone surrounds nothing.
+    for (path, content) in
+        [("a.md", "```sh\nrun\n```\n"), ("b.rs", "```\nx\n"), ("c.rs", "```\nx\n```rust\n")]
+    {
+        write(path, content);
+        assert_eq!(bench.file(path), content.as_bytes(), "{path}");
+    }
+}
+
+#[test]
 fn an_edit_keeps_a_file_known() {
     let bench = Bench::new(&[("a", b"1\n")]);
     bench.say("edit_file", json!({"path": "a", "search": "1", "replace": "2"}));

@@ -21,6 +21,11 @@ impl HeaderName {
 /// The name after `---` or `+++`, without what follows it.
 pub(super) fn parse_header_name(text: &str) -> Option<HeaderName> {
     let text = text.trim();
+    // `diff -N` dates a file that isn't there so.
+    let dates = ["1970-01-01 00:00:00", "1969-12-31 "];
+    if text.split_once('\t').is_some_and(|(_, date)| dates.iter().any(|none| date.starts_with(none))) {
+        return Some(HeaderName::Null);
+    }
     let name = match text.strip_prefix('"') {
         Some(quoted) => unquote(quoted)?.0,
         None => {

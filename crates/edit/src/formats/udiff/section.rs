@@ -1,5 +1,7 @@
 //! The part of a diff about one file, and the edit that results.
 
+use std::collections::HashSet;
+
 use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp, PatchHunk};
@@ -20,8 +22,8 @@ pub(super) struct FileSection<'a> {
     pub(super) git: Option<(Option<String>, Option<String>)>,
     /// Each hunk that changes something, with the 0-based line after its header.
     pub(super) hunks: Vec<(usize, PatchHunk)>,
-    /// The number of hunks without a change.
-    pub(super) empty: usize,
+    /// The first hunk that only repeats lines of the file.
+    pub(super) unchanged: Option<PatchHunk>,
     /// It is known to be complete: its last hunk has what its header promises, or the block around
     /// it was closed.
     pub(super) whole: bool,
@@ -33,6 +35,11 @@ pub(super) struct FileSection<'a> {
     created: bool,
     deleted: bool,
     modes: Vec<&'a str>,
+}
+
+/// Returns true if a blob's name says that there is none.
+fn is_no_blob(name: &str) -> bool {
+    name.len() >= 7 && name.bytes().all(|byte| byte == b'0')
 }
 
 impl<'a> FileSection<'a> {
@@ -75,6 +82,8 @@ impl<'a> FileSection<'a> {
             "rename to " => self.renamed.1 = Some(rest),
             "copy from " => self.copied.0 = Some(rest),
             "copy to " => self.copied.1 = Some(rest),
+            // No blob before: the file is made.
+            "index " if rest.split_once("..").is_some_and(|(old, _)| is_no_blob(old)) => self.created = true,
             _ => {}
         }
         true
@@ -83,6 +92,20 @@ impl<'a> FileSection<'a> {
     /// Notes what is wrong; what was noted first counts.
     pub(super) fn note_fault(&mut self, line: usize, message: String) {
         self.fault.get_or_insert((ProblemKind::Malformed, line, message));
+    }
+
+    /// Returns true if its only hunk adds lines to a file that has none (`@@ -0,0 +1,9 @@`) while
+    /// the file has most of them: they are its content, not lines before it.
+    fn repeats_the_file(&self, source: &Source<'_>, path: &RelPath) -> bool {
+        let [(_, hunk)] = self.hunks.as_slice() else { return false };
+        if hunk.near != Some(1) || hunks::created_content(hunk, "\n").is_err() {
+            return false;
+        }
+        let Ok(Some(text)) = source.files.text(path) else { return false };
+        let new: HashSet<&str> = hunk.lines.iter().map(|line| line.text.trim()).collect();
+        let own = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let there = own().filter(|line| new.contains(line)).count();
+        there > 0 && there * 2 >= own().count()
     }
 
     /// A name to show for it.
@@ -113,6 +136,7 @@ impl<'a> FileSection<'a> {
             return Err(self.fault_at_start("both of its sides are /dev/null".to_owned()));
         }
         let path = self.resolve_path(source, deletes)?;
+        let creates = creates || (!deletes && self.repeats_the_file(source, &path));
         let mut ops = Vec::new();
         if let (Some(from), Some(_)) = self.copied {
             ops.push(self.to_copied_content(source, from)?);
@@ -121,7 +145,15 @@ impl<'a> FileSection<'a> {
         if creates {
             ops.push(self.take_created_content()?);
         } else {
-            ops.extend(std::mem::take(&mut self.hunks).into_iter().map(|(_, hunk)| EditOp::Patch(hunk)));
+            let mut hunks: Vec<PatchHunk> =
+                std::mem::take(&mut self.hunks).into_iter().map(|(_, hunk)| hunk).collect();
+            if self.crlf {
+                hunks::keep_carriage_returns(source, &path, &mut hunks);
+            }
+            if hunks.is_empty() && !deletes && self.renamed.1.is_none() && self.copied.1.is_none() {
+                hunks.extend(self.unchanged.take());
+            }
+            ops.extend(hunks.into_iter().map(EditOp::Patch));
         }
         if deletes {
             ops.push(EditOp::Delete);
@@ -132,12 +164,11 @@ impl<'a> FileSection<'a> {
             ops.push(EditOp::Rename { to });
         }
         if ops.is_empty() {
-            let message = match (self.modes.is_empty(), self.empty) {
-                (false, _) => "it only changes the file's mode, which an edit can't; use a command",
-                (true, 0) => {
+            let message = match self.modes.is_empty() {
+                false => "it only changes the file's mode, which an edit can't; use a command",
+                true => {
                     "no hunk follows the file's name: begin one with `@@ -1,3 +1,3 @@`, `@@`, or a line with a prefix"
                 }
-                (true, _) => "its hunks have no line with `+` or `-`, so they change nothing",
             };
             return Err(self.fault_at_start(message.to_owned()));
         }

@@ -247,11 +247,12 @@ fn what_a_block_is_refused_for() {
 }
 
 #[test]
-fn the_last_mark_may_be_missing_only_at_a_normal_end() {
+fn the_last_mark_may_be_missing_only_before_the_end_of_its_fence() {
     let reply = "a.rs\n------- SEARCH\nx\n=======\ny";
-    assert_eq!(reading(reply, None, None, true).edits, [change("a.rs", "x", "y")]);
-    let cut = reading(reply, None, None, false);
-    assert_eq!((cut.edits.len(), cut.problems[0].kind), (0, ProblemKind::Incomplete));
+    for finished in [true, false] {
+        let cut = reading(reply, None, None, finished);
+        assert_eq!((cut.edits.len(), cut.problems[0].kind), (0, ProblemKind::Incomplete));
+    }
     let fenced = "a.rs\n```\n<<<<<<< SEARCH\nx\n=======\ny\n```\n";
     assert_eq!(reading(fenced, None, None, true).edits, [change("a.rs", "x", "y")]);
 }
