@@ -56,14 +56,9 @@ pub fn detect(reply: &str) -> Option<Format> {
                 unnamed = false;
                 continue;
             }
-            let inside = reply.get(row.start + row.text.len()..).unwrap_or_default();
-            let mut filled =
-                ReplyLines::new(inside).map(|row| row.text).filter(|line| !line.trim().is_empty());
-            let (next, second) = (filled.next().unwrap_or_default(), filled.next().unwrap_or_default());
+            let (next, second) = first_lines_from(reply, row.start + row.text.len());
             let first = next.trim_start();
-            let known = format_of_unique_line(next, second).is_some()
-                || first.starts_with("<edit>")
-                || first.starts_with(['{', '[']);
+            let known = format_of_unique_line(next, second).is_some() || begins_arguments(first);
             let above = || paths::find_name_above(&source, from, row.start).name.is_some();
             if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
@@ -96,6 +91,17 @@ pub fn detect(reply: &str) -> Option<Format> {
         None if json && has_tool_argument_keys(reply) => Some(Format::Tool),
         None => None,
     }
+}
+
+/// The first two lines from an offset that aren't blank.
+fn first_lines_from(reply: &str, at: usize) -> (&str, &str) {
+    let rows = ReplyLines::new(reply.get(at..).unwrap_or_default()).map(|row| row.text);
+    let mut filled = rows.filter(|line| !line.trim().is_empty());
+    (filled.next().unwrap_or_default(), filled.next().unwrap_or_default())
+}
+
+fn begins_arguments(line: &str) -> bool {
+    line.starts_with(['{', '[']) || line.starts_with("<edit>")
 }
 
 /// Returns true if the tag on this line begins a block and isn't a word about one.

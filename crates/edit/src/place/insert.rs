@@ -46,7 +46,7 @@ fn insert_before_line(
 ) -> Placed {
     let (content, _) = with_breaks_of(text, content);
     let line_break = first_break_of(text);
-    // Lines of a format lack the last one's break: one that is there ends a line before a blank one.
+    // Lines of a format lack the last one's break: one that is there comes before a blank line.
     let body = if hunk.whole_lines { &content } else { without_break(&content) };
     let (at, piece) = match lines.get(index) {
         Some(line) => (line.content_range().start, format!("{body}{line_break}")),
