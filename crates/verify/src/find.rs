@@ -4,7 +4,9 @@
 //! which programs can be started. Nothing is executed to find out.
 
 mod cargo;
+mod cmake;
 mod go;
+mod jvm;
 mod make;
 mod node;
 mod project;
@@ -87,6 +89,8 @@ fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
     checks.extend(node::find(place));
     checks.extend(python::find(place));
     checks.extend(go::find(place));
+    checks.extend(cmake::find(place));
+    checks.extend(jvm::find(place));
     let tested = checks.iter().any(|check| check.kind == CheckKind::Test && check.blocked.is_none());
     if !tested {
         // A Makefile beside another build system mostly calls it; where nothing else tests, it is
@@ -170,6 +174,10 @@ impl Project for OnDisk<'_> {
     fn read(&self, path: &RelPath) -> Option<String> {
         let content = self.workspace.read(path, MAX_MANIFEST_BYTES).ok()?;
         content.text().map(str::to_owned)
+    }
+
+    fn has_link(&self, path: &RelPath) -> bool {
+        self.is(path, StatKind::Other)
     }
 
     fn has_program(&self, name: &str) -> bool {

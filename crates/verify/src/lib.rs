@@ -1,14 +1,14 @@
 //! The project's own checks: found, run in the sandbox, read as diagnostics and evidence.
 //!
 //! [`find`] looks at a project and says which [`Check`]s are its own: Cargo, npm and its kin,
-//! Python, Go, Make. [`custom`] takes what the user named instead. [`run`] runs them in order,
-//! inside the sandbox and between two snapshots of the tree, and gives one `Evidence` for each:
-//! passed, failed, or not run and why. [`verdict`] folds the evidence into one word.
-//! [`diagnostics::parse`] reads what compilers, linters and test runners print.
+//! Python, Go, CMake, Maven, Gradle, Make. [`custom`] takes what the user named instead. [`run`]
+//! runs them in order, inside the sandbox and between two snapshots of the tree, and gives one
+//! `Evidence` for each: passed, failed, or not run and why. [`verdict`] folds the evidence into
+//! one word. [`diagnostics::parse`] reads what compilers, linters and test runners print.
 //!
 //! A missing program, a refused sandbox or uninstalled dependencies never count as a failure, and
-//! never as a success. A check that stops an earlier kind from passing keeps the later kinds from
-//! running.
+//! never as a success; a test command that ran no test is none either. A check that stops an
+//! earlier kind from passing keeps the later kinds from running.
 //!
 //! ```
 //! use journeyman_protocol::{CheckKind, Severity};
@@ -27,14 +27,18 @@
 //! The crate does not decide what is fed back to the model (`context` words it), compare with a
 //! baseline, install dependencies, or judge permissions.
 
+mod caches;
 mod check;
 pub mod diagnostics;
 mod find;
 mod guard;
+mod no_tests;
 mod outcome;
 mod run;
 mod unfailing;
 
+pub use caches::CheckCaches;
 pub use check::{Check, Verdict, VerifyError, custom, verdict};
 pub use find::{find, find_for};
+pub use outcome::ran_no_test;
 pub use run::{Progress, RunContext, RunLimits, refused, run};

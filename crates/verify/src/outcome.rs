@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use journeyman_protocol::{CheckKind, CheckOutcome, Diagnostic, Severity};
+use journeyman_protocol::{CheckKind, CheckOutcome};
 use journeyman_sandbox::Outcome;
 
 use crate::Check;
 use crate::check::not_run;
+use crate::no_tests;
 
 /// Exit codes of POSIX shells for a command that can't be found, and for one that can't be
 /// executed.
@@ -14,23 +15,24 @@ const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 /// Exit code of pytest, and of unittest since Python 3.12, for a run without tests.
 const NO_TESTS: i32 = 5;
+/// Reasons of a success that proves nothing.
+const NO_TEST_RAN: &str = "it passed without running a single test";
+const ALL_LEFT_OUT: &str = "it passed without running a single test: all of them are skipped or ignored";
 /// A quoted line of output is cut to this many bytes.
 const MAX_QUOTE_BYTES: usize = 200;
 
-/// Judges how `check` ended, given its `output`. A note comes with a success that proves little.
-pub(crate) fn judge(check: &Check, outcome: &Outcome, output: &str) -> (CheckOutcome, Option<Diagnostic>) {
+/// Judges how `check` ended, given its `output`. A success that ran no test proves nothing.
+pub(crate) fn judge(check: &Check, outcome: &Outcome, output: &str) -> CheckOutcome {
     match outcome {
         Outcome::Exited(0) => judge_success(check, output),
-        Outcome::Exited(code) => (judge_exit_code(check, *code, output), None),
-        Outcome::Signaled(signal) => (failed_check(None, format!("killed by signal {signal}")), None),
-        Outcome::TimedOut => {
-            (failed_check(None, format!("timed out after {}", format_seconds(check.timeout))), None)
-        }
+        Outcome::Exited(code) => judge_exit_code(check, *code, output),
+        Outcome::Signaled(signal) => failed_check(None, format!("killed by signal {signal}")),
+        Outcome::TimedOut => failed_check(None, format!("timed out after {}", format_seconds(check.timeout))),
         Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => {
-            (failed_check(None, format!("killed for {}", outcome.exceeded_limit().unwrap_or_default())), None)
+            failed_check(None, format!("killed for {}", outcome.exceeded_limit().unwrap_or_default()))
         }
-        Outcome::Cancelled => (not_run("interrupted"), None),
-        Outcome::SetupFailed(reason) => (not_run(format!("the sandbox could not be set up: {reason}")), None),
+        Outcome::Cancelled => not_run("interrupted"),
+        Outcome::SetupFailed(reason) => not_run(format!("the sandbox could not be set up: {reason}")),
     }
 }
 
@@ -42,19 +44,11 @@ fn failed_check(exit_code: Option<i32>, reason: String) -> CheckOutcome {
     CheckOutcome::Failed { exit_code, reason }
 }
 
-fn judge_success(check: &Check, output: &str) -> (CheckOutcome, Option<Diagnostic>) {
-    if output.lines().any(|line| line.starts_with("Ran 0 tests in ")) {
-        return (not_run("no tests collected"), None);
+fn judge_success(check: &Check, output: &str) -> CheckOutcome {
+    match tests_missing(check.kind, output) {
+        Some(reason) => not_run(reason),
+        None => CheckOutcome::Passed,
     }
-    let note = tests_missing(check.kind, output).map(|message| Diagnostic {
-        path: None,
-        line: None,
-        column: None,
-        severity: Severity::Note,
-        code: None,
-        message: message.to_owned(),
-    });
-    (CheckOutcome::Passed, note)
 }
 
 /// Says so when a test command succeeded without running a test.
@@ -62,24 +56,18 @@ fn tests_missing(kind: CheckKind, output: &str) -> Option<&'static str> {
     if !matches!(kind, CheckKind::Test | CheckKind::Custom) {
         return None;
     }
-    let mut counted = false;
-    let mut go_packages = false;
-    for line in output.lines().map(str::trim) {
-        // Cargo's and libtest's count, then that of node's two reporters.
-        let cargo = line.strip_prefix("running ").and_then(|rest| rest.split_once(" test")).map(|(n, _)| n);
-        let node = line.strip_prefix("# tests ").or_else(|| line.strip_prefix("ℹ tests "));
-        if let Some(count) = cargo.or(node).and_then(|count| count.parse::<u64>().ok()) {
-            if count > 0 {
-                return None;
-            }
-            counted = true;
-        }
-        if line.starts_with("ok  \t") && !line.ends_with("[no tests to run]") {
-            return None;
-        }
-        go_packages |= line.ends_with("[no test files]") || line.ends_with("[no tests to run]");
+    let counts = no_tests::count(output);
+    match (counts.ran, counts.left_out) {
+        (Some(0), 0) => Some(NO_TEST_RAN),
+        (Some(0), _) => Some(ALL_LEFT_OUT),
+        _ => None,
     }
-    (counted || go_packages).then_some("it passed without running a single test")
+}
+
+/// Returns true if a test command succeeded and ran no test, which proves nothing.
+#[must_use]
+pub fn ran_no_test(outcome: &CheckOutcome) -> bool {
+    matches!(outcome, CheckOutcome::NotRun { reason } if [NO_TEST_RAN, ALL_LEFT_OUT].contains(&reason.as_str()))
 }
 
 fn judge_exit_code(check: &Check, code: i32, output: &str) -> CheckOutcome {
@@ -154,10 +142,9 @@ mod tests {
     fn word(command: &str, outcome: &Outcome, output: &str) -> String {
         let check = Check::new(CheckKind::Test, "test", command, "");
         match judge(&check, outcome, output) {
-            (CheckOutcome::Passed, None) => "passed".to_owned(),
-            (CheckOutcome::Passed, Some(note)) => format!("passed, but {}", note.message),
-            (CheckOutcome::Failed { reason, .. }, _) => format!("failed: {reason}"),
-            (CheckOutcome::NotRun { reason }, _) => format!("not run: {reason}"),
+            CheckOutcome::Passed => "passed".to_owned(),
+            CheckOutcome::Failed { reason, .. } => format!("failed: {reason}"),
+            CheckOutcome::NotRun { reason } => format!("not run: {reason}"),
         }
     }
 
@@ -165,7 +152,8 @@ mod tests {
     fn judgement_table() {
         use Outcome::{Cancelled, Exited, OutputLimit, SetupFailed, Signaled, TimedOut};
         use journeyman_sandbox::{NotStarted, NotStartedCause};
-        let zero = "passed, but it passed without running a single test";
+        let zero = "not run: it passed without running a single test";
+        let skipped = "not run: it passed without running a single test: all of them are skipped or ignored";
         let cases: &[(&str, Outcome, &str, &str)] = &[
             ("x", Exited(0), "", "passed"),
             ("x", Exited(1), "boo", "failed: exit code 1"),
@@ -193,16 +181,29 @@ mod tests {
             ("cargo test", Exited(0), "running 0 tests\n\nrunning 0 tests\n", zero),
             ("cargo test", Exited(0), "running 0 tests\n\nrunning 3 tests\n", "passed"),
             ("node --test", Exited(0), "# tests 0\n# pass 0\n", zero),
+            ("node --test", Exited(0), "# tests 2\n# pass 0\n# fail 0\n# skipped 2\n", skipped),
+            ("mocha", Exited(0), "  0 passing (2ms)\n  3 pending\n", skipped),
             ("go test ./...", Exited(0), "?   \tx\t[no test files]\n", zero),
             ("go test ./...", Exited(0), "?   \tx\t[no test files]\nok  \tx/y\t0.1s\n", "passed"),
             ("python3 -m pytest -q", Exited(5), "no tests ran in 0.01s", "not run: no tests collected"),
             ("python3 -m unittest discover", Exited(5), "NO TESTS RAN", "not run: no tests collected"),
+            ("python3 -m unittest discover", Exited(0), "Ran 0 tests in 0.000s\n\nOK", zero),
+            ("python3 -m pytest -q", Exited(0), "ss                  [100%]\n2 skipped in 0.01s\n", skipped),
+            ("python3 -m pytest -q", Exited(0), "== 1 passed, 2 skipped in 0.01s ==\n", "passed"),
+            ("pytest --collect-only -q", Exited(0), "a.py::t\n\n1 test collected in 0.00s\n", zero),
             (
-                "python3 -m unittest discover",
+                "cargo test",
                 Exited(0),
-                "Ran 0 tests in 0.000s\n\nOK",
-                "not run: no tests collected",
+                "running 2 tests\ntest result: ok. 0 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+                skipped,
             ),
+            ("python3 -m unittest", Exited(0), "Ran 2 tests in 0.000s\n\nOK (skipped=2)\n", skipped),
+            ("npm test", Exited(0), "No tests found, exiting with code 0\n", zero),
+            ("npm test", Exited(0), "Tests:       3 skipped, 3 total\n", skipped),
+            ("npm test", Exited(0), "Tests:       1 skipped, 2 passed, 3 total\n", "passed"),
+            ("ctest", Exited(0), "No tests were found!!!\n", zero),
+            ("ctest", Exited(0), "100% tests passed, 0 tests failed out of 3\n", "passed"),
+            ("mvn test", Exited(0), "Tests run: 2, Failures: 0, Errors: 0, Skipped: 2\n", skipped),
             (
                 "python3 -m pytest -q",
                 Exited(1),

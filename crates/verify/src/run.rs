@@ -20,7 +20,7 @@ use crate::check::not_run;
 use crate::diagnostics::{beneath, parse};
 use crate::guard::forbidden_change_warnings;
 use crate::outcome::judge;
-use crate::{Check, VerifyError};
+use crate::{Check, CheckCaches, VerifyError};
 use journeyman_policy::GUARD_RULES;
 
 /// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback
@@ -64,6 +64,8 @@ pub struct RunContext {
     pub limits: RunLimits,
     /// Confinement without which no check runs.
     pub needs: SandboxNeeds,
+    /// Caches that are kept for the next round; without them a check's caches are thrown away.
+    pub caches: Option<Arc<CheckCaches>>,
     /// The session that files changed by a check are journaled for.
     pub session: SessionId,
 }
@@ -210,10 +212,9 @@ async fn run_one_check(
             return Ok(Evidence { diagnostics: warnings, ..not_run });
         }
     };
-    let (outcome, note) = judge(check, &completed.outcome, &completed.combined.text);
+    let outcome = judge(check, &completed.outcome, &completed.combined.text);
     let mut evidence = evidence_without_output(check, outcome, completed.enforcement);
     evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
-    evidence.diagnostics.extend(note);
     let text = completed.combined.text;
     evidence.output = bounded(&text, context.limits.evidence_bytes);
     if evidence.outcome.has_failed() {
@@ -299,6 +300,9 @@ fn request(check: &Check, context: &RunContext) -> Request {
     request.streams = Streams::Merged;
     request.limits =
         Limits { wall: check.timeout, output_bytes: context.limits.captured_bytes, ..Limits::default() };
+    if let Some(caches) = &context.caches {
+        caches.add_to(&mut request);
+    }
     request
 }
 

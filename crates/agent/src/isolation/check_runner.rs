@@ -61,6 +61,7 @@ impl CheckRunner {
             session: session.clone(),
             needs: self.needs,
             limits: RunLimits::default(),
+            caches: None,
         };
         let evidence = journeyman_verify::run(&checks, &context, stop.clone(), &mut |_| {}).await?;
         Ok((verdict(&evidence), evidence))

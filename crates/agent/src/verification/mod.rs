@@ -7,7 +7,7 @@ use journeyman_protocol::{
     CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, RunOutcome,
     SandboxNeeds, ToolUse,
 };
-use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict};
+use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict};
 use journeyman_workspace::{ListOptions, Listing};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -40,11 +40,26 @@ pub(crate) struct Verification {
     programs: Arc<ProgramCheck>,
     checks: Vec<Check>,
     evidence: Vec<Evidence>,
+    /// The caches of the session's checks, from the first round on.
+    caches: Option<Arc<CheckCaches>>,
 }
 
 impl Verification {
     pub(crate) fn new(programs: Arc<ProgramCheck>) -> Self {
-        Self { programs, checks: Vec::new(), evidence: Vec::new() }
+        Self { programs, checks: Vec::new(), evidence: Vec::new(), caches: None }
+    }
+
+    /// Returns the caches that the session's checks keep; `None` where there can be none, which
+    /// only costs time.
+    async fn caches(&mut self, cx: &Context) -> Result<Option<Arc<CheckCaches>>, AgentError> {
+        if self.caches.is_none() {
+            let workspace = Arc::clone(&cx.workspace);
+            let created = run_blocking("making a directory for the checks' caches", move || {
+                CheckCaches::create(&workspace, fastrand::u64(..))
+            });
+            self.caches = created.await?.ok().map(Arc::new);
+        }
+        Ok(self.caches.clone())
     }
 
     /// Forgets what checks found in the last task.
@@ -132,6 +147,7 @@ impl Verification {
             toolchains: Arc::clone(&cx.toolchains),
             session: cx.session.clone(),
             needs: cx.settings.needs,
+            caches: self.caches(cx).await?,
             limits: RunLimits::default(),
         };
         let (sender, mut progress) = mpsc::unbounded_channel();
@@ -273,6 +289,12 @@ pub(crate) fn task_end_of(
             RunOutcome::Verified,
             describe_passed(&passed, evidence.len() - passed.len(), cannot_fail),
         );
+    }
+    if let Some(empty) = evidence.iter().find(|one| journeyman_verify::ran_no_test(&one.outcome))
+        && let CheckOutcome::NotRun { reason } = &empty.outcome
+    {
+        let why = format!("finished, but not verified: `{}`: {reason}", shorten(&empty.command));
+        return TaskEnd::new(RunOutcome::Unverified, why);
     }
     let reason = evidence
         .iter()
@@ -424,6 +446,16 @@ mod tests {
                 0,
                 RunOutcome::Unverified,
                 "finished; what would prove the change could not run (no clippy)",
+            ),
+            (
+                Verdict::NothingRan,
+                vec![evidence(
+                    CheckKind::Test,
+                    CheckOutcome::NotRun { reason: "it passed without running a single test".to_owned() },
+                )],
+                0,
+                RunOutcome::Unverified,
+                "finished, but not verified: `cargo test`: it passed without running a single test",
             ),
         ] {
             assert_eq!(

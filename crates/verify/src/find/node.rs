@@ -167,9 +167,11 @@ fn why_blocked(
     locked: bool,
 ) -> Option<String> {
     let root = ProjectDirectory { project: place.project, directory: None };
-    let installed = [place, &root]
-        .iter()
-        .any(|place| place.has_directory("node_modules") || place.has_any(&[".pnp.cjs", ".pnp.js"]));
+    let installed = [place, &root].iter().any(|place| {
+        // It may be a link to modules that lie elsewhere.
+        let modules = place.has_directory("node_modules") || place.has_link("node_modules");
+        modules || place.has_any(&[".pnp.cjs", ".pnp.js"])
+    });
     if manifest.dependencies && !installed {
         let install = manager.install(locked);
         return Some(format!("its dependencies are not installed; `{install}` installs them"));

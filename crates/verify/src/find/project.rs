@@ -5,7 +5,7 @@ use journeyman_protocol::{CheckKind, RelPath};
 use crate::Check;
 
 /// Files that make their directory a project.
-pub(super) const MANIFESTS: [&str; 11] = [
+pub(super) const MANIFESTS: [&str; 17] = [
     "Cargo.toml",
     "package.json",
     "pyproject.toml",
@@ -14,6 +14,12 @@ pub(super) const MANIFESTS: [&str; 11] = [
     "pytest.ini",
     "tox.ini",
     "go.mod",
+    "CMakeLists.txt",
+    "pom.xml",
+    "settings.gradle",
+    "settings.gradle.kts",
+    "build.gradle",
+    "build.gradle.kts",
     "GNUmakefile",
     "makefile",
     "Makefile",
@@ -26,6 +32,10 @@ pub(super) trait Project {
 
     /// Returns true if there is a directory at `path`.
     fn has_directory(&self, path: &RelPath) -> bool;
+
+    /// Returns true if something that is neither is at `path`, such as a link that leads out of the
+    /// project, which nothing here follows.
+    fn has_link(&self, path: &RelPath) -> bool;
 
     /// The text of the file at `path`, if it is there, is text, and isn't too large.
     fn read(&self, path: &RelPath) -> Option<String>;
@@ -65,6 +75,10 @@ impl ProjectDirectory<'_> {
 
     pub(super) fn has_directory(&self, name: &str) -> bool {
         self.path(name).is_some_and(|path| self.project.has_directory(&path))
+    }
+
+    pub(super) fn has_link(&self, name: &str) -> bool {
+        self.path(name).is_some_and(|path| self.project.has_link(&path))
     }
 
     pub(super) fn read(&self, name: &str) -> Option<String> {

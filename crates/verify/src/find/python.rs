@@ -178,8 +178,21 @@ fn needs_pytest(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> bool {
 
 /// Returns the arguments of unittest's discovery, which doesn't enter directories that aren't
 /// packages.
-fn unittest_discovery_arguments(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str {
-    let at_top = tests.iter().any(|path| !path.contains(&b'/') && path.starts_with(b"test"));
+fn unittest_discovery_arguments(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> String {
+    let suffixed = |path: &&[u8]| !file_name(path).starts_with(b"test") && is_test_file(path);
+    // The default pattern is `test*.py`. Where the project names its tests otherwise, all of them
+    // have to match: `*test*.py` does, and then so does `conftest.py`, which defines no tests.
+    let pattern = match (tests.iter().any(suffixed), tests.iter().all(suffixed)) {
+        (false, _) => "",
+        (true, true) => " -p '*_test.py'",
+        (true, false) => " -p '*test*.py'",
+    };
+    format!("{}{pattern}", unittest_start(place, tests))
+}
+
+/// Returns the directory where discovery starts.
+fn unittest_start(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str {
+    let at_top = tests.iter().any(|path| !path.contains(&b'/') && is_test_file(path));
     let beneath = |directory: &str| tests.iter().any(|path| path.starts_with(directory.as_bytes()));
     match () {
         () if at_top => "",
@@ -190,9 +203,13 @@ fn unittest_discovery_arguments(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -
     }
 }
 
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&b| b == b'/').next().unwrap_or_default()
+}
+
 /// `test_x.py` or `x_test.py`.
 fn is_test_file(path: &[u8]) -> bool {
-    let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    let name = file_name(path);
     name.ends_with(b".py") && (name.starts_with(b"test_") || name.ends_with(b"_test.py"))
 }
 

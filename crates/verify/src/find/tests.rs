@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::shell::quoted;
 use super::*;
 
+/// The content that stands for a link out of the project.
+const LINK: &str = "\0link";
+
 /// A project of nothing but words.
 #[derive(Default)]
 struct Sketch {
@@ -22,6 +25,10 @@ impl Project for Sketch {
     fn has_directory(&self, path: &RelPath) -> bool {
         let prefix = format!("{path}/");
         self.files.keys().any(|file| file.starts_with(&prefix))
+    }
+
+    fn has_link(&self, path: &RelPath) -> bool {
+        self.files.get(&path.to_string()).is_some_and(|text| text == LINK)
     }
 
     fn read(&self, path: &RelPath) -> Option<String> {
@@ -153,6 +160,55 @@ fn node_package_managers_and_missing_modules() {
 }
 
 #[test]
+fn linked_node_modules_count_as_installed() {
+    let needs = r#"{"scripts":{"test":"vitest"},"devDependencies":{"vitest":"1"}}"#;
+    assert_eq!(found(&[("package.json", needs), ("node_modules", LINK)], ALL, &[]), ["tests: npm test"]);
+}
+
+#[test]
+fn cmake_projects() {
+    let build = "cmake -S . -B /tmp/jm-build && cmake --build /tmp/jm-build";
+    let tests = format!("tests: {build} && ctest --test-dir /tmp/jm-build --output-on-failure");
+    let programs = &["cmake", "ctest"];
+    for lists in ["project(x)\nenable_testing()\n", "PROJECT (x)\n  include( CTest )\n"] {
+        assert_eq!(found(&[("CMakeLists.txt", lists)], programs, &[]), [tests.as_str()]);
+    }
+    let untested = [("CMakeLists.txt", "project(x)\n# enable_testing()\n")];
+    assert_eq!(found(&untested, programs, &[]), [format!("build: {build}")]);
+    assert_eq!(found(&[("CMakeLists.txt", "add_library(x x.c)\n")], programs, &[]), Vec::<String>::new());
+    let missing = found(&untested, &[], &[]);
+    assert!(missing[0].ends_with("[cmake is not installed; https://cmake.org has it]"), "{missing:?}");
+}
+
+#[test]
+fn java_projects() {
+    let cases: &[(&[&str], &[&str], &str)] = &[
+        (&["pom.xml"], &["java", "mvn"], "tests: mvn -B -q -o test"),
+        (&["pom.xml", "mvnw", "build.gradle"], &["java"], "tests: sh ./mvnw -B -q -o test"),
+        (&["pom.xml"], &["java"], "tests: mvn -B -q -o test [mvn is not installed]"),
+        (
+            &["build.gradle.kts"],
+            &["java", "gradle"],
+            "tests: gradle --offline --no-daemon --console=plain test",
+        ),
+        (
+            &["settings.gradle", "gradlew"],
+            &["java"],
+            "tests: sh ./gradlew --offline --no-daemon --console=plain test",
+        ),
+        (
+            &["build.gradle", "gradlew"],
+            &[],
+            "tests: sh ./gradlew --offline --no-daemon --console=plain test [java is not installed]",
+        ),
+    ];
+    for (names, programs, expected) in cases {
+        let files: Vec<(&str, &str)> = names.iter().map(|name| (*name, "")).collect();
+        assert_eq!(found(&files, programs, &[]), [*expected]);
+    }
+}
+
+#[test]
 fn typescript_without_a_script() {
     let manifest = r#"{"devDependencies":{"typescript":"5"}}"#;
     let root = [("package.json", manifest), ("tsconfig.json", "{}"), ("node_modules/.bin/tsc", "")];
@@ -177,6 +233,16 @@ fn python_runners() {
             &[("tests/test_a.py", unittest), ("tests/__init__.py", "")],
             &["python3"],
             &["tests: python3 -m unittest discover"],
+        ),
+        (
+            &[("a_test.py", unittest), ("a.py", "")],
+            &["python3"],
+            &["tests: python3 -m unittest discover -p '*_test.py'"],
+        ),
+        (
+            &[("tests/a_test.py", unittest), ("tests/test_b.py", unittest)],
+            &["python3"],
+            &["tests: python3 -m unittest discover -s tests -p '*test*.py'"],
         ),
         (&[("tests/test_a.py", unittest)], &["python3", "pytest"], &["tests: python3 -m pytest -q"]),
         (

@@ -7,7 +7,7 @@ use journeyman_protocol::{CheckOutcome, Evidence, SandboxNeeds, SessionId, UnixM
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::Blobs;
 use journeyman_testkit::{has_program, skip};
-use journeyman_verify::{RunContext, RunLimits, Verdict, find, run, verdict};
+use journeyman_verify::{CheckCaches, RunContext, RunLimits, Verdict, find, run, verdict};
 use journeyman_workspace::{ListOptions, Options, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -125,6 +125,98 @@ async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
     assert!(evidence.iter().all(|one| one.outcome == CheckOutcome::Passed), "{evidence:#?}");
 }
 
+const PYTHON_TEST: &str = "import unittest\nimport a\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(a.one(), 1)\n";
+
+#[test]
+fn bytecode_of_the_standard_library_is_kept_and_the_projects_is_not() {
+    if !has_program("python3") {
+        return;
+    }
+    with_sandbox(async |sandbox| {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let root = base.join("project");
+        write(&root, "test_a.py", PYTHON_TEST);
+        let mut context = context(&base, &root, &sandbox);
+        let checks = journeyman_verify::custom(&["python3 -m unittest".to_owned()]);
+        // The two have the same size and, mostly, the same second.
+        for (source, expected) in
+            [("def one(): return 2\n", Verdict::Failed), ("def one(): return 1\n", Verdict::Passed)]
+        {
+            write(&root, "a.py", source);
+            let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+            assert_eq!(verdict(&evidence), expected, "{evidence:#?}");
+        }
+        let all = context.workspace.state_dir().join("check-caches");
+        let bytecode = compiled_files(&all);
+        assert!(bytecode.iter().any(|path| path.contains("unittest")), "{bytecode:?}");
+        assert!(!root.join("__pycache__").exists());
+        context.caches = None;
+        assert_eq!(compiled_files(&all), Vec::<String>::new(), "it goes with its owner");
+    });
+}
+
+/// A measurement, not a test: run it by name, with `--ignored --nocapture`.
+#[test]
+#[ignore = "it measures"]
+fn rounds_of_checks_cost_about_what_the_bare_commands_cost() {
+    with_sandbox(async |sandbox| {
+        let rust = ["cargo test --offline -q"];
+        for command in ["python3 -m unittest", "python3 -m pytest -q -p no:cacheprovider"].iter().chain(&rust)
+        {
+            let dir = tempfile::tempdir().unwrap();
+            let base = dir.path().canonicalize().unwrap();
+            let root = base.join("project");
+            write(&root, "test_a.py", PYTHON_TEST);
+            write(&root, "a.py", "def one(): return 1\n");
+            write(&root, "Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+            write(&root, "src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n");
+            let checks = journeyman_verify::custom(&[(*command).to_owned()]);
+            let mut context = context(&base, &root, &sandbox);
+            let mut times = Vec::new();
+            for _ in 0..9 {
+                let began = std::time::Instant::now();
+                let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+                assert_eq!(verdict(&evidence), Verdict::Passed, "{evidence:#?}");
+                times.push(began.elapsed().as_millis());
+            }
+            let first = times.remove(0);
+            times.sort_unstable();
+            context.caches = None;
+            let began = std::time::Instant::now();
+            run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+            let without = began.elapsed().as_millis();
+            let mut bare = Vec::new();
+            for _ in 0..9 {
+                let began = std::time::Instant::now();
+                std::process::Command::new("sh").args(["-c", command]).current_dir(&root).output().unwrap();
+                bare.push(began.elapsed().as_millis());
+            }
+            bare.remove(0);
+            bare.sort_unstable();
+            println!(
+                "{command}: bare {} ms, round 1 {first} ms, later {} ms, no caches {without} ms",
+                bare[4], times[4]
+            );
+        }
+    });
+}
+
+fn compiled_files(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in std::fs::read_dir(&at).into_iter().flatten().flatten() {
+            match entry.file_type().unwrap().is_dir() {
+                true => open.push(entry.path()),
+                false => found.push(entry.path().display().to_string()),
+            }
+        }
+    }
+    found.retain(|path| path.ends_with(".pyc"));
+    found
+}
+
 /// Whatever a check tries on a repository, nested ones too, fails or is moved away.
 async fn repositories_are_read_only(sandbox: &Arc<Sandbox>) {
     let dir = tempfile::tempdir().unwrap();
@@ -174,8 +266,10 @@ fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {
         vars: std::env::vars_os().collect(),
         home: std::env::var_os("HOME").map(PathBuf::from),
     };
+    let workspace = Arc::new(Workspace::open(root, options).unwrap());
     RunContext {
-        workspace: Arc::new(Workspace::open(root, options).unwrap()),
+        caches: Some(Arc::new(CheckCaches::create(&workspace, 1).unwrap())),
+        workspace,
         sandbox: Arc::clone(sandbox),
         toolchains: Arc::new(toolchains(&host, root)),
         limits: RunLimits::default(),

@@ -47,6 +47,7 @@ impl Bench {
             toolchains: Arc::new(host_path()),
             limits: RunLimits::default(),
             needs: SandboxNeeds::NONE,
+            caches: None,
             session: SessionId::new(UnixMillis(1), 1),
         };
         Self { _dir: dir, root, context }

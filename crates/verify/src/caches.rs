@@ -1,0 +1,93 @@
+//! Caches that checks of a session keep from one round to the next.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_sandbox::Request;
+use journeyman_workspace::{Workspace, remove_tree};
+
+/// The directory of all sessions' caches, in the project's state directory.
+const DIRECTORY: &str = "check-caches";
+/// Directories beneath the root with programs of others, whose bytecode is kept.
+const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
+
+/// A directory that only the checks of one session write, removed with this value. The project and
+/// the host's own caches have no part of it.
+#[derive(Debug)]
+pub struct CheckCaches {
+    path: PathBuf,
+}
+
+impl CheckCaches {
+    /// Creates the directory. What processes left that were killed is removed.
+    ///
+    /// # Errors
+    /// Failures of the file system; an error where the state directory lies in the project.
+    pub fn create(workspace: &Workspace, unique: u64) -> io::Result<Self> {
+        let all = workspace.state_dir().join(DIRECTORY);
+        if all.starts_with(workspace.root()) {
+            return Err(io::Error::other("the state directory lies in the project"));
+        }
+        remove_abandoned(&all);
+        let path = all.join(format!("{}-{unique:x}", std::process::id()));
+        DirBuilder::new().recursive(true).mode(0o700).create(path.join("python"))?;
+        Ok(Self { path })
+    }
+
+    /// Makes a check write its caches here. Bytecode of the project's own sources is dropped first:
+    /// it is compared with them by whole seconds and size, and an edit may keep both.
+    pub(crate) fn add_to(&self, request: &mut Request) {
+        let python = self.path.join("python");
+        let own = python.join(request.root.strip_prefix("/").unwrap_or(&request.root));
+        if remove_project_bytecode(&own).is_err() {
+            return;
+        }
+        request.env.remove(OsStr::new("PYTHONDONTWRITEBYTECODE"));
+        request.env.insert(OsString::from("PYTHONPYCACHEPREFIX"), python.into_os_string());
+        // Go keeps contents by hashes. The host's cache, if there is one, has more.
+        let go = |path: &PathBuf| path.ends_with("go-build");
+        if !request.env.contains_key(OsStr::new("GOCACHE")) && !request.layered.iter().any(go) {
+            request.env.insert(OsString::from("GOCACHE"), self.path.join("go-build").into_os_string());
+        }
+        request.writable.push(self.path.clone());
+    }
+}
+
+impl Drop for CheckCaches {
+    fn drop(&mut self) {
+        // The next session removes what can't be removed now.
+        remove_tree(&self.path).ok();
+    }
+}
+
+fn remove_project_bytecode(own: &Path) -> io::Result<()> {
+    let entries = match std::fs::read_dir(own) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        if !ENVIRONMENTS.iter().any(|name| entry.file_name() == OsStr::new(name)) {
+            remove_tree(&entry.path()).map_err(io::Error::other)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the directories of processes that are gone. A process id that is in use again is looked
+/// at another time.
+fn remove_abandoned(all: &Path) {
+    let Ok(entries) = std::fs::read_dir(all) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            remove_tree(&entry.path()).ok();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! CMake projects, tested by CTest.
+
+use journeyman_protocol::CheckKind;
+
+use super::project::ProjectDirectory;
+use crate::Check;
+
+/// The name in evidence.
+const NAME: &str = "cmake";
+/// Where a check builds: the sandbox's own directory, which is gone afterwards.
+const BUILD_DIRECTORY: &str = "/tmp/jm-build";
+
+/// A build outside of the sources, and its tests where the project has some.
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
+    let Some(lists) = place.read("CMakeLists.txt") else { return Vec::new() };
+    // A directory of a larger build has no project of its own.
+    if !calls(&lists, "project") {
+        return Vec::new();
+    }
+    let tested = calls(&lists, "enable_testing") || includes_ctest(&lists);
+    let build = format!("cmake -S . -B {BUILD_DIRECTORY} && cmake --build {BUILD_DIRECTORY}");
+    let check = match tested {
+        true => {
+            let command = format!("{build} && ctest --test-dir {BUILD_DIRECTORY} --output-on-failure");
+            place.check(CheckKind::Test, NAME, command, "CMakeLists.txt enables tests")
+        }
+        false => place.check(CheckKind::Build, NAME, build, "CMakeLists.txt"),
+    };
+    vec![match ["cmake", "ctest"].into_iter().find(|program| !place.has_program(program)) {
+        Some(program) => check.blocked(format!("{program} is not installed; https://cmake.org has it")),
+        None => check,
+    }]
+}
+
+/// Returns true if a line calls `command`; its name has no case.
+fn calls(lists: &str, command: &str) -> bool {
+    arguments_of(lists, command).next().is_some()
+}
+
+fn includes_ctest(lists: &str) -> bool {
+    arguments_of(lists, "include").any(|rest| rest.trim_start().starts_with("CTest"))
+}
+
+/// Returns the text after the bracket of each call of `command` that begins a line.
+fn arguments_of<'t>(lists: &'t str, command: &str) -> impl Iterator<Item = &'t str> {
+    lists.lines().filter_map(move |line| {
+        let line = line.trim_start();
+        let (name, rest) = line.split_at_checked(command.len())?;
+        let rest = rest.trim_start().strip_prefix('(')?;
+        name.eq_ignore_ascii_case(command).then_some(rest)
+    })
+}

@@ -1,0 +1,47 @@
+//! Java and Kotlin projects: Maven and Gradle.
+
+use journeyman_protocol::CheckKind;
+
+use super::project::ProjectDirectory;
+use crate::Check;
+
+/// The names in evidence.
+const MAVEN: &str = "maven";
+const GRADLE: &str = "gradle";
+
+/// Files of which one makes a directory a Gradle build.
+const GRADLE_FILES: [&str; 4] =
+    ["settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts"];
+
+/// The project's tests, offline, by its wrapper where it has one. A project with both is Maven's:
+/// Gradle's files beside a `pom.xml` are mostly for publishing.
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
+    if place.has_file("pom.xml") {
+        let arguments = "-B -q -o test";
+        return vec![check(place, MAVEN, "mvn", "mvnw", arguments, "pom.xml")];
+    }
+    let Some(file) = GRADLE_FILES.into_iter().find(|name| place.has_file(name)) else { return Vec::new() };
+    let arguments = "--offline --no-daemon --console=plain test";
+    vec![check(place, GRADLE, "gradle", "gradlew", arguments, file)]
+}
+
+fn check(
+    place: &ProjectDirectory<'_>,
+    ecosystem: &'static str,
+    program: &str,
+    wrapper: &str,
+    arguments: &str,
+    why: &str,
+) -> Check {
+    let own = place.has_file(wrapper);
+    // The wrapper's file mode may be lost; the shell needs none.
+    let runner = if own { format!("sh ./{wrapper}") } else { program.to_owned() };
+    let check = place.check(CheckKind::Test, ecosystem, format!("{runner} {arguments}"), why);
+    if !place.has_program("java") {
+        return check.blocked("java is not installed");
+    }
+    if !own && !place.has_program(program) {
+        return check.blocked(format!("{program} is not installed"));
+    }
+    check
+}
