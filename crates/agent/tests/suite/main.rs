@@ -27,6 +27,7 @@ macro_rules! blocking_cases {
 
 mod budget;
 mod crash;
+mod exercises;
 mod harness;
 mod random;
 mod session;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     }
     let mut cases = session::cases();
     cases.extend(crash::cases());
+    cases.extend_from_slice(exercises::CASES);
     cases.extend_from_slice(random::CASES);
     cases.extend_from_slice(budget::CASES);
     harness::run(cases)
