@@ -11,9 +11,11 @@ mod align;
 mod file_style;
 mod items;
 mod line_merge;
+mod members;
 mod prepare;
 mod refusal;
 mod remark;
+mod removals;
 mod tree_merge;
 
 use std::ops::Range;
@@ -53,6 +55,9 @@ pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> 
             "there is nothing to merge; send the whole file, or an edit that searches and replaces",
         ));
     }
+    if let Some((without, rest)) = removals::apply_removals(path, text, content) {
+        return merge_after_removals(path, text, &without, &rest, allow);
+    }
     let language = Language::detect(&path.to_string(), text);
     let by_tree = language.and_then(|language| merge_by_tree(language, text, content));
     let merged = match by_tree {
@@ -61,6 +66,40 @@ pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> 
         None => line_merge::merge_by_lines(text, content)?,
     };
     check_merge(text, content, merged, allow)
+}
+
+/// The merge into a file from which what comments of the rewrite name was taken away.
+fn merge_after_removals(
+    path: &RelPath,
+    text: &str,
+    without: &str,
+    rest: &str,
+    allow: Allow,
+) -> Result<Placed, Refusal> {
+    // The lines around such a comment may be all that the rewrite has.
+    let mut own = without.lines().map(str::trim);
+    let mut code =
+        rest.lines().map(str::trim).filter(|line| !line.is_empty() && remark::remark_of_line(line).is_none());
+    let nothing = code.all(|line| own.any(|other| other == line));
+    let (after, note) = match merge(path, without, rest, allow) {
+        _ if nothing => (without.to_owned(), None),
+        Ok(placed) => (placed.apply_to(without), placed.note),
+        Err(Refusal::NoChange) => (without.to_owned(), None),
+        Err(refusal) => return Err(refusal),
+    };
+    let same = |pair: &(char, char)| pair.0 == pair.1;
+    let head: usize = text.chars().zip(after.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let ends = (text.get(head..).unwrap_or_default(), after.get(head..).unwrap_or_default());
+    let tail = ends.0.chars().rev().zip(ends.1.chars().rev()).take_while(same);
+    let tail: usize = tail.map(|(c, _)| c.len_utf8()).sum();
+    let piece = ends.1.get(..ends.1.len() - tail).unwrap_or_default().to_owned();
+    let note = std::iter::once("what comments say is removed was removed".to_owned()).chain(note);
+    Ok(Placed {
+        strategy: Strategy::Lazy,
+        line: line_at(text, head),
+        note: Some(note.collect::<Vec<_>>().join("; ")),
+        pieces: vec![(head..text.len() - tail, piece)],
+    })
 }
 
 /// By the trees; `None` where the texts don't parse well enough for that.

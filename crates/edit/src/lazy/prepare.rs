@@ -9,6 +9,16 @@ use super::items::{KEEP_PLACEHOLDER, REMOVE_PLACEHOLDER};
 use super::remark::{self, Remark};
 use crate::lines::{split_indent, without_break};
 
+/// Values of JSON that leave out all that they have.
+const ELIDED_VALUES: [(&str, &str, &str); 6] = [
+    ("{ ... }", "{", "}"),
+    ("{...}", "{", "}"),
+    ("[ ... ]", "[", "]"),
+    ("[...]", "[", "]"),
+    ("{ \u{2026} }", "{", "}"),
+    ("[ \u{2026} ]", "[", "]"),
+];
+
 /// The texts to try, the best first. Where a comment is no part of a list (in languages that
 /// indent, and in JSON, which has none), something that is stands in for a remark.
 pub(super) fn parseable_variants<'a>(language: Language, content: &'a str, text: &str) -> Vec<Cow<'a, str>> {
@@ -26,12 +36,35 @@ pub(super) fn parseable_variants<'a>(language: Language, content: &'a str, text:
     match language {
         Language::Python => vec![stand_in("", ""), plain],
         Language::Yaml => vec![stand_in("", ": 0"), stand_in("- ", ""), plain],
-        Language::Json => vec![remarks_as_json(content, code)],
+        Language::Json => json_variants(content, text),
         _ if content.lines().any(|line| code(line).is_some() && line.trim().starts_with(['.', '…'])) => {
             vec![stand_in("// ... existing code ... ", ""), stand_in("# ... existing code ... ", "")]
         }
         _ => vec![plain],
     }
+}
+
+/// JSON with members in place of its remarks, and members without the braces around them.
+fn json_variants<'a>(content: &'a str, text: &str) -> Vec<Cow<'a, str>> {
+    let code = |line: &str| {
+        let line = line.trim();
+        // Nothing else in JSON is three dots.
+        let dots = matches!(line.trim_end_matches(','), "..." | "\u{2026}" | "\"...\": \"...\"" | "\"...\"");
+        let remark = if dots { Some(Remark::Keep) } else { remark::remark_of_line(line) };
+        remark.filter(|_| !text.contains(line))
+    };
+    let mut inner = Cow::Borrowed(content);
+    for (elided, open, close) in ELIDED_VALUES {
+        if inner.contains(elided) && !text.contains(elided) {
+            inner = Cow::Owned(inner.replace(elided, &format!("{open}\n...\n{close}")));
+        }
+    }
+    let own = |text: &str| Cow::Owned(remarks_as_json(text, code).into_owned());
+    let mut variants = vec![own(&inner)];
+    if inner.trim_start().starts_with('"') && text.trim_start().starts_with('{') {
+        variants.push(own(&format!("{{\n{}\n}}\n", inner.trim_end().trim_end_matches(','))));
+    }
+    variants
 }
 
 /// Each remark's line with something else in its place, as far in.

@@ -186,6 +186,32 @@ fn is_removal(said: &str) -> bool {
             && rest.len() <= 3)
 }
 
+/// Returns true if a line is a comment that says that something goes, whatever that is.
+pub(super) fn is_removal_comment(line: &str, most: usize) -> bool {
+    let line = line.trim();
+    let Some(said) = COMMENT_OPENERS.iter().find_map(|opener| line.strip_prefix(opener)) else {
+        return false;
+    };
+    let said = said.to_lowercase();
+    let words: Vec<&str> =
+        said.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+    let told = |word: &str| matches!(word, "removed" | "deleted");
+    let asked = |word: &str| matches!(word, "remove" | "delete");
+    let edges = [words.first(), words.last()].into_iter().flatten().any(|word| told(word));
+    let asks = words.first().is_some_and(|word| asked(word));
+    let names = words.iter().skip(1).filter(|word| !told(word) && !is_plain_word(word)).count();
+    words.len() <= most && (edges || (asks && names <= 1))
+}
+
+/// Returns true if a word is one of those that stand beside a name in such a comment.
+pub(super) fn is_plain_word(word: &str) -> bool {
+    let others = [
+        "the", "a", "an", "was", "is", "were", "been", "has", "from", "here", "old", "fn", "def", "func",
+        "this",
+    ];
+    others.contains(&word) || REMOVED_THINGS.contains(&word)
+}
+
 fn contains_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());

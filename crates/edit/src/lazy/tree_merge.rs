@@ -8,6 +8,7 @@ use journeyman_syntax::outline::is_attribute;
 use super::align::{MAX_DISSIMILARITY, MIN_SIMILARITY, align_items, max_similarity};
 use super::file_style::FileStyle;
 use super::items::{ParsedSide, SyntaxItem, has_remark, items_of, squeeze_blanks, trimmed_range};
+use super::members::{self, Sides};
 use super::refusal::refuse_rewrite;
 use super::remark::Remark;
 use crate::lines::line_at;
@@ -71,6 +72,8 @@ struct PairedLists<'t> {
     new: Vec<SyntaxItem<'t>>,
     /// The list is the file's own, or the inside of what holds a fragment.
     outermost: bool,
+    /// The new list shows some members of many and leaves out the others.
+    partial: bool,
 }
 
 /// A place between two pairs.
@@ -82,6 +85,10 @@ struct PairGap {
 }
 
 impl<'t> TreeMerge<'_, 't> {
+    fn sides(&self) -> Sides<'_, 't> {
+        Sides { old: self.old, new: self.new, late: self.late }
+    }
+
     /// Merges what two nodes consist of.
     pub(super) fn merge_nodes(
         &self,
@@ -90,9 +97,11 @@ impl<'t> TreeMerge<'_, 't> {
         outermost: bool,
         merged: &mut MergedPieces,
     ) -> Result<(), Refusal> {
-        let lists = PairedLists { old: items_of(self.old, old), new: items_of(self.new, new), outermost };
-        let pairs = align_items(self.old, &lists.old, self.new, &lists.new, self.late)
+        let (old_items, new_items) = (items_of(self.old, old), items_of(self.new, new));
+        let pairs = align_items(self.old, &old_items, self.new, &new_items, self.late)
             .ok_or_else(|| refuse_rewrite("the file has too many parts to merge a rewrite into"))?;
+        let partial = members::leaves_out_members(&self.sides(), &old_items, &new_items, &pairs);
+        let lists = PairedLists { old: old_items, new: new_items, outermost, partial };
         merged.known +=
             pairs.iter().filter(|(_, at)| lists.new.get(*at).is_some_and(|item| !item.is_token())).count();
         let units = self.merge_lists(&lists, &pairs, merged)?;
@@ -235,6 +244,10 @@ impl<'t> TreeMerge<'_, 't> {
         if lines == 0 {
             return Ok(false);
         }
+        if lists.partial {
+            merged.unmentioned.extend(old.iter().filter_map(|item| item.label.clone()));
+            return Ok(true);
+        }
         let remarked = lists.new.iter().any(|item| item.remark.is_some());
         // Brackets are at the edges too.
         let opens = gap.first
@@ -292,7 +305,7 @@ impl<'t> TreeMerge<'_, 't> {
             return Ok(());
         }
         self.merge_lead(old, new, fit, merged)?;
-        if has_remark(self.new, new.node) {
+        if has_remark(self.new, new.node) || members::is_partial(&self.sides(), old.node, new.node) {
             return self.merge_nodes(old.node, new.node, false, merged);
         }
         let (old_range, new_range) = (trimmed_range(self.old, old.node), trimmed_range(self.new, new.node));

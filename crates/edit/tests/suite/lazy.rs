@@ -303,3 +303,116 @@ const PIECES: &[&str] = &[
     "import a\n",
     "- a\n",
 ];
+
+const PYTHON: &str = "import os\n\n\nclass A:\n    def f(self):\n        return 1\n\n    def g(self):\n        a = 1\n        return a\n\n    def h(self):\n        return 3\n\n\ndef main():\n    A().f()\n";
+const TYPESCRIPT: &str = "export class Cart {\n  items: Item[] = [];\n\n  add(item: Item) {\n    this.items.push(item);\n  }\n\n  drop(id: string) {\n    this.items = without(this.items, id);\n  }\n\n  total() {\n    return this.items.length;\n  }\n}\n";
+const RUST: &str = "pub struct P {\n    x: i32,\n}\n\nimpl P {\n    pub fn new() -> Self {\n        Self { x: 0 }\n    }\n\n    pub fn len(&self) -> i32 {\n        self.x\n    }\n\n    fn debug(&self) {\n        println!(\"{}\", self.x);\n    }\n}\n\nfn main() {}\n";
+const JSON: &str = "{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"build\": \"tsc\",\n    \"test\": \"jest\",\n    \"lint\": \"eslint .\"\n  },\n  \"dependencies\": {\n    \"a\": \"1\",\n    \"b\": \"2\"\n  }\n}\n";
+
+#[test]
+fn members_that_a_class_leaves_out_stay() {
+    let cases = [
+        (
+            "a.py",
+            PYTHON,
+            "class A:\n    def g(self):\n        return 5\n",
+            PYTHON.replace("        a = 1\n        return a\n", "        return 5\n"),
+        ),
+        (
+            "a.py",
+            PYTHON,
+            "# ... existing code ...\n\nclass A:\n    def h(self):\n        return 4\n\n# ... existing code ...\n",
+            PYTHON.replace("return 3", "return 4"),
+        ),
+        (
+            "a.ts",
+            TYPESCRIPT,
+            "export class Cart {\n  total() {\n    return sum(this.items);\n  }\n}\n",
+            TYPESCRIPT.replace("this.items.length", "sum(this.items)"),
+        ),
+        (
+            "a.ts",
+            TYPESCRIPT,
+            "export class Cart {\n  add(item: Item) {\n    this.items.push(item, 1);\n  }\n\n  clear() {\n    this.items = [];\n  }\n}\n",
+            TYPESCRIPT.replace(
+                "push(item);\n  }\n",
+                "push(item, 1);\n  }\n\n  clear() {\n    this.items = [];\n  }\n",
+            ),
+        ),
+        (
+            "a.rs",
+            RUST,
+            "impl P {\n    pub fn len(&self) -> i32 {\n        self.x + 1\n    }\n}\n",
+            RUST.replace("        self.x\n", "        self.x + 1\n"),
+        ),
+    ];
+    for (path, text, content, expected) in cases {
+        assert_eq!(merged(path, text, content), expected, "{content}");
+    }
+    // All that is shown is as it was: that the rest is left out is the change, and too much of one.
+    assert_eq!(refused("a.py", PYTHON, "class A:\n    def f(self):\n        return 1\n").0, "span_too_large");
+}
+
+#[test]
+fn json_may_leave_out_levels() {
+    let test = JSON.replace("jest", "vitest");
+    let cases = [
+        "{\n  \"scripts\": {\n    \"test\": \"vitest\"\n  }\n}\n",
+        "{\n  ...\n  \"scripts\": {\n    ...\n    \"test\": \"vitest\"\n  }\n}\n",
+        "{\n  ...,\n  \"scripts\": {\n    \"test\": \"vitest\",\n    ...\n  },\n  ...\n}\n",
+        "{\n  \"name\": \"x\",\n  \"scripts\": {\n    // ...\n    \"test\": \"vitest\"\n  },\n  \"dependencies\": { ... }\n}\n",
+        "\"scripts\": {\n  \"test\": \"vitest\"\n}\n",
+    ];
+    for content in cases {
+        assert_eq!(merged("package.json", JSON, content), test, "{content}");
+    }
+    let added = "{\n  \"dependencies\": {\n    \"b\": \"3\"\n  },\n  \"license\": \"MIT\"\n}\n";
+    let expected = JSON.replace("\"b\": \"2\"\n  }\n", "\"b\": \"3\"\n  },\n  \"license\": \"MIT\"\n");
+    assert_eq!(merged("package.json", JSON, added), expected);
+}
+
+#[test]
+fn a_comment_says_which_definition_goes() {
+    let without_debug =
+        RUST.replace("\n    fn debug(&self) {\n        println!(\"{}\", self.x);\n    }\n", "");
+    let without_g = PYTHON.replace("    def g(self):\n        a = 1\n        return a\n\n", "");
+    let cases = [
+        (
+            "a.rs",
+            RUST,
+            "// ... existing code ...\n\nimpl P {\n    // ... existing code ...\n\n    // removed: fn debug\n}\n\n// ... existing code ...\n",
+            without_debug.clone(),
+        ),
+        ("a.rs", RUST, "impl P {\n    // remove debug\n}\n", without_debug),
+        (
+            "a.py",
+            PYTHON,
+            "# ... existing code ...\nclass A:\n    # ... existing code ...\n    # (deleted: g)\n",
+            without_g.clone(),
+        ),
+        (
+            "a.py",
+            PYTHON,
+            "# ... existing code ...\nclass A:\n    # ... existing code ...\n\n    # Removed the g method\n\n    def h(self):\n        return 4\n\n# ... existing code ...\n",
+            without_g.replace("return 3", "return 4"),
+        ),
+        (
+            "a.ts",
+            TYPESCRIPT,
+            "// ... existing code ...\nexport class Cart {\n  // ... existing code ...\n  // drop() method removed\n\n  total() {\n    return 0;\n  }\n}\n",
+            TYPESCRIPT
+                .replace("  drop(id: string) {\n    this.items = without(this.items, id);\n  }\n\n", "")
+                .replace("this.items.length", "0"),
+        ),
+    ];
+    for (path, text, content, expected) in cases {
+        assert_eq!(merged(path, text, content), expected, "{content}");
+    }
+    // A comment about code that is shown, and one that names nothing.
+    let kept = "impl P {\n    // ... existing code ...\n\n    // removed the lock from len\n    pub fn len(&self) -> i32 {\n        2\n    }\n\n    // ... existing code ...\n}\n";
+    let expected = RUST.replace(
+        "    pub fn len(&self) -> i32 {\n        self.x\n",
+        "    // removed the lock from len\n    pub fn len(&self) -> i32 {\n        2\n",
+    );
+    assert_eq!(merged("a.rs", RUST, kept), expected);
+}
