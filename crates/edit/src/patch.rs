@@ -59,7 +59,10 @@ pub(crate) fn find_hunk(
     if first_script.old_lines().is_empty() {
         return place.place_insertion(&first_script);
     }
-    place.place_by_lines(&readings).unwrap_or_else(|| place.place_loosely(&readings))
+    place
+        .place_by_lines(&readings)
+        .or_else(|| place.place_by_mixed_prefixes(first))
+        .unwrap_or_else(|| place.place_loosely(&readings))
 }
 
 /// The content of a file that isn't there yet, from a hunk that only adds.
@@ -189,6 +192,31 @@ impl PatchPlace<'_, '_> {
             }
         }
         None
+    }
+
+    /// Where some lines of context have their prefix and some lack it: each is read as the file has
+    /// it, if all lines of the hunk are in one place so.
+    fn place_by_mixed_prefixes(&self, lines: &[PatchLine]) -> Option<Result<Placed, Refusal>> {
+        let file = self.file.file_lines();
+        let lines = without_blank_edges(lines);
+        let start = file.find_mixed_lines(lines)?;
+        let mut own = start..;
+        let read = lines.iter().map(|line| {
+            let kept = line.kind != LineKind::Add;
+            let there = if kept { own.next().and_then(|at| file.line(at)) } else { None };
+            match line.kind {
+                LineKind::Context | LineKind::Bare => {
+                    let text = there.map(|text| LineComparison::Trailing.strip_ignored(text));
+                    PatchLine { kind: LineKind::Context, text: text.unwrap_or_default().to_owned() }
+                }
+                _ => line.clone(),
+            }
+        });
+        let read: Vec<PatchLine> = read.collect();
+        let script = PatchScript::new(&read);
+        let note = "some lines of context lack their first blank".to_owned();
+        let done = self.place_at_level(file, &script, LineComparison::Trailing)?;
+        Some(done.map(|placed| Placed { note: Some(note), ..placed }))
     }
 
     fn place_at_level(

@@ -28,6 +28,7 @@ pub(crate) mod placeholders;
 mod region;
 mod resolve;
 mod similar_lines;
+mod slips;
 mod strategies;
 mod tie_breaking;
 mod tokens;

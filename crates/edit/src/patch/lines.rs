@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use crate::edit::{LineKind, PatchLine};
 use crate::outcome::{MAX_PLACES, Strategy};
 use crate::place::normalize::plain_chars;
 
@@ -153,6 +154,40 @@ impl<'a> FileLines<'a> {
             self.line(from + nth).is_some_and(|line| level.are_equal(line, wanted))
         };
         wanted.iter().enumerate().take_while(same).count()
+    }
+
+    /// The only line where a hunk's old lines begin if each line of context may lack its first
+    /// blank, and some of them do while others don't.
+    pub(crate) fn find_mixed_lines(&self, lines: &[PatchLine]) -> Option<usize> {
+        let old: Vec<&PatchLine> = lines.iter().filter(|line| line.kind != LineKind::Add).collect();
+        let same = |one: &str, other: &str| LineComparison::Trailing.are_equal(one, other);
+        // Read as it stands, and without a prefix that it only seems to have.
+        let reads = |line: &PatchLine, own: &str| -> (bool, bool) {
+            let plain = same(&line.text, own);
+            match line.kind {
+                LineKind::Context => (plain, own.strip_prefix(' ').is_some_and(|own| same(&line.text, own))),
+                LineKind::Bare => (false, plain),
+                _ => (plain, plain),
+            }
+        };
+        let (mut found, mut compared) = (None, 0);
+        for start in 0..(self.len() + 1).saturating_sub(old.len().max(1)) {
+            let (mut prefixed, mut bare) = (false, false);
+            let fits = old.iter().enumerate().all(|(nth, line)| {
+                compared += 1;
+                let reads = self.line(start + nth).map_or((false, false), |own| reads(line, own));
+                if line.kind != LineKind::Remove && !line.text.trim().is_empty() {
+                    prefixed |= reads.0;
+                    bare |= reads.1;
+                }
+                reads.0 || reads.1
+            });
+            let again = fits && prefixed && bare && found.replace(start).is_some();
+            if again || compared > MAX_COMPARISONS {
+                return None;
+            }
+        }
+        found
     }
 
     /// The lines where `wanted` begins.

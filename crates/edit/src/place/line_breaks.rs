@@ -1,6 +1,8 @@
 //! Two last steps by tokens: a search text whose line breaks stand elsewhere than the file's, and
 //! one with blanks around a part of a line.
 
+use std::collections::HashSet;
+
 use memchr::memmem;
 
 use crate::outcome::{MAX_PLACES, Strategy};
@@ -9,17 +11,21 @@ use crate::place::indexed_text::Haystack;
 use crate::place::matches::{Match, Matches};
 use crate::place::normalize::{StringBlanks, squeeze_blanks};
 use crate::place::occurrences::find_occurrences;
-use crate::place::tokens::is_word;
+use crate::place::tokens::{is_word, words};
 
 /// Shorter texts are found by chance when line breaks don't count.
 const MIN_DISTINCTIVE_BYTES: usize = 12;
+/// Shorter texts in which blanks between words are missing are found by chance.
+const MIN_SQUEEZED_BYTES: usize = 24;
 /// A shorter part of a line is found by chance.
 const MIN_DISTINCTIVE_PART_CHARS: usize = 3;
 
 /// The places where the tokens are the same, in whole lines; or, for a part of one line, without
 /// the blanks around it.
 pub(super) fn locate_by_tokens<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
-    locate_whole_lines(haystack, hunk).or_else(|| locate_part_of_line(haystack, hunk))
+    locate_whole_lines(haystack, hunk)
+        .or_else(|| locate_part_of_line(haystack, hunk))
+        .or_else(|| locate_without_blanks(haystack, hunk))
 }
 
 /// The search text with its line breaks elsewhere: token for token whole lines of the file.
@@ -50,6 +56,58 @@ fn locate_whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Ma
         }
     }
     (!places.is_empty()).then_some(Matches { strategy: Strategy::LineBreaks, places, hunk: *hunk })
+}
+
+/// The only place that is the search text when no blank counts, neither between lines nor within
+/// words, as of a text that was written without them. It may begin and end within lines.
+fn locate_without_blanks<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
+    let needle: Vec<u8> = hunk.search.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    if needle.len() < MIN_DISTINCTIVE_BYTES || hunk.all || has_meaningful_line_ends(hunk.search) {
+        return None;
+    }
+    let (hay, starts) = haystack.text_without_blanks();
+    let mut found = memmem::find_iter(hay, &needle);
+    let at = found.next()?;
+    let overlapping = hay.get(at + 1..).is_some_and(|rest| memmem::find(rest, &needle).is_some());
+    if overlapping {
+        return None;
+    }
+    // The byte of the text that is the nth which isn't blank.
+    let offset = |nth: usize| {
+        let line = starts.partition_point(|start| *start <= nth).checked_sub(1)?;
+        let from = haystack.lines.get(line)?.content_range().start;
+        let bytes = haystack.line_content(line).bytes().enumerate();
+        let filled = bytes.filter(|(_, byte)| !byte.is_ascii_whitespace());
+        filled.map(|(at, _)| from + at).nth(nth - starts.get(line)?)
+    };
+    let span = offset(at)?..offset(at + needle.len() - 1)? + 1;
+    let text = haystack.text;
+    let (before, matched, after) = (text.get(..span.start)?, text.get(span.clone())?, text.get(span.end..)?);
+    let splits = |before: &str, after: &str| {
+        before.chars().next_back().is_some_and(is_word) && after.chars().next().is_some_and(is_word)
+    };
+    if splits(before, matched) || splits(matched, after) || has_meaningful_line_ends(matched) {
+        return None;
+    }
+    let same_tokens =
+        squeeze_blanks(matched, StringBlanks::Strict) == squeeze_blanks(hunk.search, StringBlanks::Strict);
+    if !same_tokens && (needle.len() < MIN_SQUEEZED_BYTES || brings_squeezed_text(hunk, matched)) {
+        return None;
+    }
+    let indent = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
+    let blank = before.get(before.len() - indent..).is_some_and(|indent| indent.trim().is_empty());
+    let start = if blank { span.start - indent } else { span.start };
+    let places = vec![Match { span: start..span.end, pairs: Some(Vec::new()) }];
+    let hunk = Hunk { search: hunk.search.trim_end(), replace: hunk.replace.trim_end(), ..*hunk };
+    Some(Matches { strategy: Strategy::LineBreaks, places, hunk })
+}
+
+/// Returns true if the replacement repeats words or strings of the search text that the file has
+/// otherwise: they would be written without their blanks.
+fn brings_squeezed_text(hunk: &Hunk<'_>, matched: &str) -> bool {
+    let own: HashSet<&str> = words(matched).collect();
+    let searched: HashSet<&str> = words(hunk.search).filter(|word| !own.contains(word)).collect();
+    words(hunk.replace).any(|word| searched.contains(word))
 }
 
 /// Returns true if where a line ends is more than layout: it ends a comment, or it ends with the

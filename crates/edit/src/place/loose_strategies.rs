@@ -3,7 +3,7 @@
 use crate::outcome::{Placed, Refusal};
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::Haystack;
-use crate::place::{artifacts, elision, line_breaks, normalized, resolve, similar_lines};
+use crate::place::{artifacts, elision, line_breaks, normalized, resolve, similar_lines, slips};
 
 /// The steps that overlook something, strictest first.
 pub(super) fn find_loosely(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
@@ -18,4 +18,5 @@ pub(super) fn find_loosely(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<R
     artifacts::find_cleaned(haystack, hunk)
         .or_else(|| elision::find_with_gaps(haystack, hunk))
         .or_else(|| similar_lines::find_similar(haystack, hunk))
+        .or_else(|| slips::find_with_one_slip(haystack, hunk))
 }

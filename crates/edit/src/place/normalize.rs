@@ -100,11 +100,14 @@ enum CharClass {
     Word,
     Operator,
     Bracket,
+    /// Two beside each other are one string that ends and another that begins, or an escape.
+    Quote,
 }
 
 fn class_of(character: char) -> CharClass {
     match character {
         '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' => CharClass::Bracket,
+        '"' | '\'' | '`' => CharClass::Quote,
         c if c.is_alphanumeric() || c == '_' => CharClass::Word,
         _ => CharClass::Operator,
     }
@@ -263,8 +266,14 @@ mod tests {
 
     #[test]
     fn blanks_count_only_where_they_separate_tokens() {
-        let same =
-            [("f( a,b )", "f(a, b)"), ("  x  =  1", "x=1"), ("if(x) {", "if (x){"), ("a\u{a0}b", "a  b")];
+        let same = [
+            ("f( a,b )", "f(a, b)"),
+            ("  x  =  1", "x=1"),
+            ("if(x) {", "if (x){"),
+            ("a\u{a0}b", "a  b"),
+            ("{\"a\": \"b\"}", "{ \"a\":\"b\" }"),
+            ("x ='a'", "x= 'a'"),
+        ];
         for (one, other) in same {
             assert_eq!(
                 squeeze_blanks(one, StringBlanks::Strict),
@@ -272,7 +281,8 @@ mod tests {
                 "{one} / {other}"
             );
         }
-        let different = [("a b", "ab"), ("x > = 1", "x >= 1"), ("1 2", "12"), ("a - -b", "a --b")];
+        let different =
+            [("a b", "ab"), ("x > = 1", "x >= 1"), ("1 2", "12"), ("a - -b", "a --b"), ("'a' 'b'", "'a''b'")];
         for (one, other) in different {
             assert_ne!(
                 squeeze_blanks(one, StringBlanks::Loose),

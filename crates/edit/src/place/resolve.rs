@@ -141,7 +141,11 @@ impl<'a> HunkWriter<'a> {
             .find(|line| !line.trim().is_empty())
             .copied()
             .unwrap_or_default();
-        let own = found.lines().next().unwrap_or_default();
+        // Within a line the further lines are measured from that line's indentation.
+        let before = self.text.get(..place.span.start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let within = line_start < place.span.start;
+        let own = self.text.get(line_start..).and_then(|text| text.lines().next()).unwrap_or_default();
         let content = self.hunk.replace.trim_end_matches(['\n', '\r']);
         let new: Vec<&str> = split_with_breaks(content).into_iter().map(|(line, _)| line).collect();
         let indents = IndentMap::learn_map(std::iter::once((old, own)), &new, self.styles);
@@ -153,6 +157,7 @@ impl<'a> HunkWriter<'a> {
             let (indent, rest) = split_indent(line);
             lines.push(match indents.carry_indent(indent, None) {
                 _ if rest.trim().is_empty() => String::new(),
+                _ if within && lines.is_empty() => rest.to_owned(),
                 Some(own) => own + rest,
                 None => {
                     let difference = explain::describe_unfit_indentation(line);

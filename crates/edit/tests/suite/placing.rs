@@ -292,7 +292,7 @@ fn whole_lines_of_a_text_format() {
 #[test]
 fn refusals_teach() {
     let file = "fn one() {\n    let rows = read();\n    sum(rows)\n}\n\nfn two() {}\n";
-    let search = "fn one() {\n    let row = read();\n    sum(rows)\n}\n";
+    let search = "fn one() {\n    let all = read();\n    sum(rows)\n}\n";
     let Err(Refusal::NotFound { closest: Some(near), .. }) = replace(file, search, "fn one() {}\n", false)
     else {
         panic!("a near miss must show the place");
@@ -301,7 +301,7 @@ fn refusals_teach() {
     assert!(near.similarity > 0.8 && near.similarity < 1.0, "{}", near.similarity);
     assert_eq!(
         near.excerpt,
-        "  1 fn one() {\n-     let row = read();\n+ 2     let rows = read();\n  3     sum(rows)\n  4 }"
+        "  1 fn one() {\n-     let all = read();\n+ 2     let rows = read();\n  3     sum(rows)\n  4 }"
     );
     let words = replace("a\nb\na\nc\na\n", "a", "x", false).unwrap_err().to_string();
     assert!(words.contains("lines 1, 3 and 5") && words.contains("Add lines"), "{words}");

@@ -198,3 +198,211 @@ fn an_elision_is_not_ambiguous_where_every_reading_writes_the_same() {
     let two = "start\nx = 1\ny\nx = 1\nend\n";
     assert!(replace(two, "start\n...\nx = 1\n", "start\n...\nx = 2\n", false).is_err());
 }
+
+#[test]
+fn blanks_within_lines_do_not_tell_a_place_from_itself() {
+    let json = "{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"run all\"\n  }\n}\n";
+    let html = "<ul class=\"a\">\n  <li>One</li>\n  <li >Two</li>\n</ul>\n";
+    let sql = "SELECT a,b FROM t WHERE a=1 AND b IN (1,2,3) ORDER BY a;\nSELECT 1;\n";
+    let one = "<div><p class=\"x\">text</p><span>more</span></div>\n";
+    let rust = "fn f() {\n    let x = call(a, b);\n    done(x);\n}\n";
+    let cases = [
+        // Many lines in the file, one in the search text.
+        (
+            json,
+            "\"scripts\":{\"test\":\"run all\"}",
+            "\"scripts\": {}",
+            "{\n  \"name\": \"x\",\n  \"scripts\": {}\n}\n",
+        ),
+        (html, "<li>One</li><li>Two</li>", "<li>Both</li>", "<ul class=\"a\">\n  <li>Both</li>\n</ul>\n"),
+        (rust, "let x=call(a,b);done(x);", "done(call(b, a));", "fn f() {\n    done(call(b, a));\n}\n"),
+        // One line in the file, many in the search text, or other blanks.
+        (sql, "where a = 1 and", "x", ""),
+        (
+            sql,
+            "WHERE a = 1\n  AND b IN (1, 2, 3)",
+            "WHERE b IN (1)",
+            "SELECT a,b FROM t WHERE b IN (1) ORDER BY a;\nSELECT 1;\n",
+        ),
+        (one, "<p class = \"x\">\n  text\n</p>", "<p>text</p>", "<div><p>text</p><span>more</span></div>\n"),
+        (
+            json,
+            "\"name\" : \"x\" , \"scripts\"",
+            "\"scripts\"",
+            "{\n  \"scripts\": {\n    \"test\": \"run all\"\n  }\n}\n",
+        ),
+    ];
+    for (file, search, new, expected) in cases {
+        let done = replace(file, search, new, false);
+        match expected {
+            "" => assert!(done.is_err(), "{search}"),
+            _ => assert_eq!(done.unwrap().text, expected, "{search}"),
+        }
+    }
+    // Two places; a part of a word; and text that would be written without its blanks.
+    for (file, search, new) in [
+        ("call( a, b ); one();\ncall(a , b); one();\n", "call(a,b);one();", "x"),
+        ("let recall = (value, other);\n", "call=(value,other);", "x"),
+        ("return value + other_value;\n", "returnvalue+other_value;", "returnvalue-other_value;"),
+    ] {
+        assert!(replace(file, search, new, false).is_err(), "{search}");
+    }
+}
+
+const PYTHON: &str = "class Store:\n    def load(self, path):\n        data = read_all(path)\n        rows = parse_rows(data)\n        return rows\n\n    def save(self, path):\n        write_all(path, self.rows)\n";
+const GO: &str = "func Serve(addr string) error {\n\tlog.Printf(\"serving\")\n\tmux := newMux()\n\tmux.Handle(\"/\", home)\n\treturn http.ListenAndServe(addr, mux)\n}\n";
+
+#[test]
+fn one_slip_in_context_is_put_right_where_one_place_can_be_meant() {
+    let diff = |body: &str| format!("--- a/f.txt\n+++ b/f.txt\n@@ ... @@\n{body}");
+    let cases = [
+        // A line too few, too many, stale.
+        (
+            PYTHON,
+            "     def load(self, path):\n-        rows = parse_rows(data)\n+        rows = parse(data)\n         return rows\n",
+            PYTHON.replace("parse_rows(", "parse("),
+        ),
+        (
+            PYTHON,
+            "     def load(self, path):\n         data = read_all(path)\n         check(data)\n-        rows = parse_rows(data)\n+        rows = parse(data)\n         return rows\n",
+            PYTHON.replace("parse_rows(", "parse("),
+        ),
+        (
+            PYTHON,
+            "     def load(self, path):\n         data = read_every(path)\n-        rows = parse_rows(data)\n+        rows = parse(data)\n         return rows\n",
+            PYTHON.replace("parse_rows(", "parse("),
+        ),
+        (
+            GO,
+            " func Serve(addr string) error {\n \tmux := newMux()\n-\tmux.Handle(\"/\", home)\n+\tmux.Handle(\"/\", index)\n",
+            GO.replace("home", "index"),
+        ),
+        (
+            GO,
+            " \tlog.Printf(\"serving\")\n \tmux := newMux()\n \tmux.Use(logging)\n-\tmux.Handle(\"/\", home)\n+\tmux.Handle(\"/\", index)\n \treturn http.ListenAndServe(addr, mux)\n",
+            GO.replace("home", "index"),
+        ),
+        // A typo in a line that goes.
+        (
+            PYTHON,
+            "         data = read_all(path)\n-        rows = parse_rowz(data)\n+        rows = parse(data)\n         return rows\n",
+            PYTHON.replace("parse_rows(", "parse("),
+        ),
+        (
+            GO,
+            " \tmux := newMux()\n-\tmux.Handel(\"/\", home)\n+\tmux.HandleFunc(\"/\", home)\n \treturn http.ListenAndServe(addr, mux)\n",
+            GO.replace("Handle", "HandleFunc"),
+        ),
+    ];
+    for (file, body, expected) in cases {
+        assert_eq!(text(Format::Udiff, file, &diff(body)).as_ref(), Ok(&expected), "{body}");
+        let patch = format!("*** Begin Patch\n*** Update File: f.txt\n@@\n{body}*** End Patch\n");
+        assert_eq!(text(Format::Patch, file, &patch).as_ref(), Ok(&expected), "{body}");
+    }
+}
+
+#[test]
+fn a_slip_that_may_mean_something_else_is_refused() {
+    let twice = "fn a() {\n    start_the_engine();\n    set(1);\n    stop_the_engine();\n}\nfn b() {\n    start_the_engine();\n    set(2);\n    stop_the_engine();\n}\n";
+    let cases = [
+        // Two places are as near.
+        (twice, "     start_the_engine();\n     set(3);\n-    stop_the_engine();\n+    halt();\n"),
+        // A number, and a word that the file has elsewhere, are no typos.
+        (twice, "     start_the_engine();\n-    set(5);\n+    set(6);\n     stop_the_engine();\n"),
+        (
+            PYTHON,
+            "         data = read_all(path)\n-        data = parse_rows(data)\n+        data = None\n         return rows\n",
+        ),
+        // The new line has the typo too.
+        (
+            PYTHON,
+            "         data = read_all(path)\n-        rows = parse_rowz(data)\n+        rows = parse_rowz(data, 1)\n         return rows\n",
+        ),
+        // A heading of another place.
+        (
+            PYTHON,
+            "     def store(self, path):\n-        write_all(path, self.rows)\n+        pass\n     # end\n",
+        ),
+    ];
+    for (file, body) in cases {
+        let diff = format!("--- a/f.txt\n+++ b/f.txt\n@@ ... @@\n{body}");
+        let done = text(Format::Udiff, file, &diff);
+        assert!(done.is_err(), "{body}\n{}", done.unwrap());
+    }
+}
+
+#[test]
+fn some_context_lines_may_lack_their_prefix() {
+    let files = [
+        (
+            PYTHON,
+            "     def load(self, path):\n        data = read_all(path)\n-        rows = parse_rows(data)\n+        if data:\n+            rows = parse(data)\n         return rows\n",
+            PYTHON.replace(
+                "        rows = parse_rows(data)\n",
+                "        if data:\n            rows = parse(data)\n",
+            ),
+        ),
+        (
+            PYTHON,
+            "class Store:\n     def load(self, path):\n         data = read_all(path)\n+        check(data)\n        rows = parse_rows(data)\n",
+            PYTHON.replace("(path)\n        rows", "(path)\n        check(data)\n        rows"),
+        ),
+        (
+            GO,
+            " func Serve(addr string) error {\n\tlog.Printf(\"serving\")\n \tmux := newMux()\n-\tmux.Handle(\"/\", home)\n+\tfor {\n+\t\tbreak\n+\t}\n\treturn http.ListenAndServe(addr, mux)\n",
+            GO.replace("\tmux.Handle(\"/\", home)\n", "\tfor {\n\t\tbreak\n\t}\n"),
+        ),
+    ];
+    for (file, body, expected) in files {
+        let diff = format!("--- a/f.txt\n+++ b/f.txt\n@@ -1,4 +1,5 @@\n{body}");
+        assert_eq!(text(Format::Udiff, file, &diff).as_ref(), Ok(&expected), "{body}");
+        let patch = format!("*** Begin Patch\n*** Update File: f.txt\n@@\n{body}*** End Patch\n");
+        assert_eq!(text(Format::Patch, file, &patch).as_ref(), Ok(&expected), "{body}");
+    }
+}
+
+#[test]
+fn inner_lines_move_in_the_files_levels() {
+    let py = "class A:\n    def f(self):\n        x = 1\n        return x\n";
+    let js = "class A {\n   f() {\n      a();\n   }\n}\n";
+    let cases = [
+        // By the characters of one line, and by lines that are less deep than the file's.
+        (
+            py,
+            "return x",
+            "if x:\n  return x\nreturn 0",
+            py.replace("        return x\n", "        if x:\n            return x\n        return 0\n"),
+        ),
+        (
+            py,
+            "return x\n",
+            "if x:\n  return x\nreturn 0\n",
+            py.replace("        return x\n", "        if x:\n            return x\n        return 0\n"),
+        ),
+        (
+            py,
+            "x = 1\nreturn x",
+            "x = 1\nwith y:\n  for z in y:\n    return x",
+            py.replace(
+                "        return x\n",
+                "        with y:\n            for z in y:\n                return x\n",
+            ),
+        ),
+        (
+            js,
+            "a();\n",
+            "if (b) {\n  a();\n}\n",
+            js.replace("      a();\n", "      if (b) {\n         a();\n      }\n"),
+        ),
+        // Levels of the file stay.
+        (
+            py,
+            "x = 1\nreturn x",
+            "x = 1\nwith y:\n    return x",
+            py.replace("        return x\n", "        with y:\n            return x\n"),
+        ),
+    ];
+    for (file, search, new, expected) in cases {
+        assert_eq!(replace(file, search, new, false).unwrap().text, expected, "{search} {new}");
+    }
+}

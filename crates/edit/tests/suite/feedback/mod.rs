@@ -68,8 +68,8 @@ fn misses() -> Vec<(&'static str, Vec<Edit>)> {
         (
             "a line that isn't there",
             shop(
-                "    def total(self):\n        self.check()\n        return sum(self.items.values()) * 100\n",
-                "    def total(self):\n        self.check()\n        return 0\n",
+                "    def total(self):\n        self.check()\n        self.log()\n        return sum(self.items.values()) * 100\n",
+                "    def total(self):\n        self.check()\n        self.log()\n        return 0\n",
             ),
         ),
         (
