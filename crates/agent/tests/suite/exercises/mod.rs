@@ -13,42 +13,29 @@ use journeyman_agent::{Checks, RunSettings};
 use journeyman_protocol::{Message, RunOutcome};
 use journeyman_testkit::{is_installed, skip};
 
+use crate::harness::{Case, block_on};
 use crate::session::support::bench::{Bench, auto, confined};
 use crate::session::support::model::{Told, says};
 use language::{LANGUAGES, Language};
 use reply::{DAMAGED, FORMATS, FileEdit};
 
-cases![python, javascript, c, cpp, rust, java];
+/// Two cases a language: more runs than these might take longer than a case may.
+macro_rules! exercises {
+    ($($language:literal),*) => {
+        &[$(
+            (concat!(module_path!(), "::", $language, "_with_tools"), || block_on(all_of($language, true))),
+            (concat!(module_path!(), "::", $language, "_in_text"), || block_on(all_of($language, false))),
+        )*]
+    };
+}
+
+pub(crate) const CASES: &[Case] = exercises!["python", "javascript", "c", "cpp", "rust", "java"];
 
 const EXERCISES: &str = include_str!("exercises.txt");
 /// The exercises of all languages.
 const COUNT: usize = 60;
 /// Replies after which the model gives up.
 const MAX_REPLIES: usize = 6;
-
-async fn python() {
-    all_of("python").await;
-}
-
-async fn javascript() {
-    all_of("javascript").await;
-}
-
-async fn c() {
-    all_of("c").await;
-}
-
-async fn cpp() {
-    all_of("cpp").await;
-}
-
-async fn rust() {
-    all_of("rust").await;
-}
-
-async fn java() {
-    all_of("java").await;
-}
 
 /// A line of the table.
 struct Exercise {
@@ -75,7 +62,7 @@ fn table() -> BTreeMap<&'static str, Vec<Exercise>> {
     all
 }
 
-async fn all_of(name: &str) {
+async fn all_of(name: &str, tool_calling: bool) {
     let table = table();
     assert_eq!(table.values().map(Vec::len).sum::<usize>(), COUNT);
     let language = LANGUAGES.iter().find(|language| language.name == name).unwrap();
@@ -86,9 +73,7 @@ async fn all_of(name: &str) {
         return;
     }
     for (number, exercise) in table[name].iter().enumerate() {
-        for tool_calling in [true, false] {
-            run(language, exercise, number, tool_calling).await;
-        }
+        run(language, exercise, number, tool_calling).await;
     }
 }
 
