@@ -67,19 +67,20 @@ const MOST_REDONE: usize = 12;
 /// Requests after which a command is ended: after the second one the long command runs.
 const REQUESTS: [usize; 10] = [1, 2, 2, 2, 2, 3, 4, 5, 6, 7];
 
-const UNCHECKED: &[&str] = &["--no-check"];
-const CHECKED: &[&str] = &["--check", CHECK];
-const COPY: &[&str] = &["--isolate", "--check", CHECK];
-const COPY_UNCHECKED: &[&str] = &["--isolate", "--no-check"];
+const UNCHECKED: &[&str] = &["--in-place", "--no-check"];
+const CHECKED: &[&str] = &["--in-place", "--check", CHECK];
+// A run works in a copy by default; one scenario says so itself.
+const COPY: &[&str] = &["--check", CHECK];
+const COPY_UNCHECKED: &[&str] = &["--no-check"];
 const COPY_KEPT: &[&str] = &["--isolate", "--no-land", "--check", CHECK];
 const CANDIDATES: &[&str] = &["--candidates", "2", "--check", CHECK];
 const CANDIDATES_LANDED: &[&str] = &["--candidates", "2", "--land", "--check", CHECK];
 
 pub const SCENARIOS: [Scenario; 16] = [
-    scenario("run", UNCHECKED, Reach::InPlace, &[], Act::Run),
-    scenario("run --check", CHECKED, Reach::InPlace, &[], Act::Run),
-    scenario("run --isolate", COPY, Reach::Lands, &[], Act::Run),
-    scenario("run --isolate --no-check", COPY_UNCHECKED, Reach::Keeps, &[], Act::Run),
+    scenario("run --in-place", UNCHECKED, Reach::InPlace, &[], Act::Run),
+    scenario("run --in-place --check", CHECKED, Reach::InPlace, &[], Act::Run),
+    scenario("run --check", COPY, Reach::Lands, &[], Act::Run),
+    scenario("run --no-check", COPY_UNCHECKED, Reach::Keeps, &[], Act::Run),
     scenario("run --isolate --no-land", COPY_KEPT, Reach::Keeps, &[], Act::Run),
     scenario("run --mode plan", &["--mode", "plan"], Reach::Nothing, &[], Act::Run),
     scenario("run --candidates", CANDIDATES, Reach::Keeps, &[], Act::Run),
@@ -150,6 +151,7 @@ pub fn play(seed: u64) -> Played {
     }
     case.afterwards();
     case.give_back();
+    case.check_copies();
     let told = case.world.shared.told_cut_off.load(Ordering::SeqCst);
     case.counted.extend(std::iter::repeat_n("calls cut off, told to the model".to_owned(), told));
     let violations = std::mem::take(&mut *case.world.shared.violations.lock().unwrap());
@@ -293,6 +295,16 @@ impl Case {
         });
         acts.push(if self.rng.bool() { Act::Undo } else { Act::LandDry });
         acts.into_iter().for_each(|act| self.act(act));
+    }
+
+    /// Every copy that is left belongs to a session on record.
+    fn check_copies(&self) {
+        let sessions = self.world.sessions();
+        for name in self.world.copies() {
+            if !sessions.iter().any(|session| session["id"] == *name) {
+                self.world.shared.violation("copy without a session", name);
+            }
+        }
     }
 
     /// Looks for what a command says was put back: a checkpoint has it as it was found.

@@ -341,7 +341,8 @@ impl World {
         let outputs = ["out", "err"].map(|name| self.house.at(&format!("{name}-{number}")));
         let file = |path: &Path| Stdio::from(File::create(path).unwrap());
         let mut command = self.house.jm(&words).env("JM_API_KEY", KEY).env("NO_COLOR", "1").command();
-        let command = command.process_group(0).stdin(Stdio::null());
+        // The scenarios say themselves where a run works.
+        let command = command.env_remove("JM_ISOLATE").process_group(0).stdin(Stdio::null());
         let child = command.stdout(file(&outputs[0])).stderr(file(&outputs[1])).spawn().unwrap();
         Running { child, command: words.join(" "), outputs }
     }
@@ -399,6 +400,14 @@ impl World {
     pub fn sessions(&self) -> Vec<Value> {
         let ended = self.run(&["sessions", "--json"].map(str::to_owned));
         ended.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The names of the copies in the state directory, which are their sessions' ids.
+    pub fn copies(&self) -> Vec<String> {
+        let entries = |directory: PathBuf| std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let projects = entries(self.house.state().join("projects"));
+        let copies = projects.flat_map(|project| entries(project.path().join("work")));
+        copies.map(|copy| copy.file_name().to_string_lossy().into_owned()).collect()
     }
 
     /// The newest session of a task, a candidate before the run that it belongs to.
