@@ -7,8 +7,9 @@ use crate::Check;
 
 /// The name in evidence.
 const NAME: &str = "cmake";
-/// Where a check builds: the sandbox's own directory, which is gone afterwards.
-const BUILD_DIRECTORY: &str = "/tmp/jm-build";
+/// Configures and builds. The directory is a new one each time: CMake refuses one that was made for
+/// other sources, and not every sandbox has a `/tmp` of its own.
+const BUILD: &str = "build=$(mktemp -d) && cmake -S . -B \"$build\" && cmake --build \"$build\"";
 
 /// A build outside of the sources, and its tests where the project has some.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
@@ -18,13 +19,12 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
         return Vec::new();
     }
     let tested = calls(&lists, "enable_testing") || includes_ctest(&lists);
-    let build = format!("cmake -S . -B {BUILD_DIRECTORY} && cmake --build {BUILD_DIRECTORY}");
     let check = match tested {
         true => {
-            let command = format!("{build} && ctest --test-dir {BUILD_DIRECTORY} --output-on-failure");
+            let command = format!("{BUILD} && ctest --test-dir \"$build\" --output-on-failure");
             place.check(CheckKind::Test, NAME, command, "CMakeLists.txt enables tests")
         }
-        false => place.check(CheckKind::Build, NAME, build, "CMakeLists.txt"),
+        false => place.check(CheckKind::Build, NAME, BUILD, "CMakeLists.txt"),
     };
     vec![match ["cmake", "ctest"].into_iter().find(|program| !place.has_program(program)) {
         Some(program) => check.blocked(format!("{program} is not installed; https://cmake.org has it")),

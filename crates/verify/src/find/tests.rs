@@ -167,8 +167,8 @@ fn linked_node_modules_count_as_installed() {
 
 #[test]
 fn cmake_projects() {
-    let build = "cmake -S . -B /tmp/jm-build && cmake --build /tmp/jm-build";
-    let tests = format!("tests: {build} && ctest --test-dir /tmp/jm-build --output-on-failure");
+    let build = r#"build=$(mktemp -d) && cmake -S . -B "$build" && cmake --build "$build""#;
+    let tests = format!(r#"tests: {build} && ctest --test-dir "$build" --output-on-failure"#);
     let programs = &["cmake", "ctest"];
     for lists in ["project(x)\nenable_testing()\n", "PROJECT (x)\n  include( CTest )\n"] {
         assert_eq!(found(&[("CMakeLists.txt", lists)], programs, &[]), [tests.as_str()]);
