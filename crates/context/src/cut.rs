@@ -34,21 +34,22 @@ pub fn cut(text: &str, budget: Tokens, around: Option<u32>) -> Cut {
     if !surely_too_long && Estimate.count(text) <= budget {
         return Cut { text: text.to_owned(), shortened: false };
     }
-    let ends = ends(text);
+    let ends = both_ends(text);
     let lines: Vec<&str> = ends.lines().collect();
     let head_budget = Tokens(budget.0 * HEAD_SHARE / 100);
     let rest = Tokens(budget.0.saturating_sub(head_budget.0));
     let wanted = around.and_then(|line| usize::try_from(line).ok()).and_then(|line| line.checked_sub(1));
     let kept = match wanted.filter(|line| *line < lines.len() && text.len() <= MAX_LOOKED_AT) {
         Some(line) => {
-            let head = fitting(lines.iter(), Tokens(rest.0 / 2));
-            let before = fitting(lines.get(..line).unwrap_or_default().iter().rev(), head_budget.half());
-            let after = fitting(lines.get(line..).unwrap_or_default().iter(), head_budget.half());
+            let head = count_fitting_lines(lines.iter(), Tokens(rest.0 / 2));
+            let before =
+                count_fitting_lines(lines.get(..line).unwrap_or_default().iter().rev(), head_budget.half());
+            let after = count_fitting_lines(lines.get(line..).unwrap_or_default().iter(), head_budget.half());
             [0..head, line - before..line + after.max(1)]
         }
         None => {
-            let head = fitting(lines.iter(), head_budget).max(1).min(lines.len());
-            let tail = fitting(lines.get(head..).unwrap_or_default().iter().rev(), rest);
+            let head = count_fitting_lines(lines.iter(), head_budget).max(1).min(lines.len());
+            let tail = count_fitting_lines(lines.get(head..).unwrap_or_default().iter().rev(), rest);
             [0..head, lines.len() - tail..lines.len()]
         }
     };
@@ -73,7 +74,7 @@ impl Half for Tokens {
 }
 
 /// Both ends of a text that is too long to be looked at whole.
-fn ends(text: &str) -> std::borrow::Cow<'_, str> {
+fn both_ends(text: &str) -> std::borrow::Cow<'_, str> {
     if text.len() <= MAX_LOOKED_AT {
         return text.into();
     }
@@ -84,12 +85,12 @@ fn ends(text: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// Returns the number of lines that fit.
-fn fitting<'a>(lines: impl Iterator<Item = &'a &'a str>, budget: Tokens) -> usize {
+fn count_fitting_lines<'a>(lines: impl Iterator<Item = &'a &'a str>, budget: Tokens) -> usize {
     let mut spent = Tokens(0);
     let mut count = 0;
     for line in lines {
         // The line break is part of most lines' last token or one of its own.
-        spent += Estimate.count(bounded(line)) + Tokens(1);
+        spent += Estimate.count(line_prefix(line)) + Tokens(1);
         if spent > budget {
             break;
         }
@@ -98,13 +99,13 @@ fn fitting<'a>(lines: impl Iterator<Item = &'a &'a str>, budget: Tokens) -> usiz
     count
 }
 
-fn bounded(line: &str) -> &str {
+fn line_prefix(line: &str) -> &str {
     line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(line)
 }
 
 fn keep(out: &mut String, lines: &[&str]) {
     for line in lines {
-        let kept = bounded(line);
+        let kept = line_prefix(line);
         out.push_str(kept);
         if kept.len() < line.len() {
             out.push_str(&format!(" […{} bytes]", line.len() - kept.len()));

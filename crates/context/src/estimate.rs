@@ -16,7 +16,7 @@ impl TokenCounter for Estimate {
     fn count(&self, text: &str) -> Tokens {
         let mut meter = Meter::default();
         for character in text.chars() {
-            meter.take(character);
+            meter.count_character(character);
         }
         Tokens(meter.finish().div_ceil(SCALE))
     }
@@ -74,15 +74,15 @@ struct Meter {
 }
 
 impl Meter {
-    fn take(&mut self, character: char) {
+    fn count_character(&mut self, character: char) {
         match character {
-            'a'..='z' => self.letter(true),
-            'A'..='Z' => self.letter(false),
-            '0'..='9' => self.digit(),
-            '\n' | '\r' => self.line_break(),
-            ' ' | '\t' => self.blank(),
-            '!'..='~' => self.punctuation(character),
-            other => self.other(other),
+            'a'..='z' => self.count_letter(true),
+            'A'..='Z' => self.count_letter(false),
+            '0'..='9' => self.count_digit(),
+            '\n' | '\r' => self.count_line_break(),
+            ' ' | '\t' => self.count_blank(),
+            '!'..='~' => self.count_punctuation(character),
+            other => self.count_other(other),
         }
     }
 
@@ -94,7 +94,7 @@ impl Meter {
         self.cost
     }
 
-    fn letter(&mut self, small: bool) {
+    fn count_letter(&mut self, small: bool) {
         match self.piece {
             Piece::Word { small: seen, length } if small || !seen => {
                 // A capital's price is known only when the next letter is: `Word` costs less than
@@ -115,16 +115,16 @@ impl Meter {
         }
     }
 
-    fn digit(&mut self) {
+    fn count_digit(&mut self) {
         let digits = if let Piece::Number { digits } = self.piece { digits } else { 0 };
-        self.settle_blank(0);
+        self.charge_blanks(0);
         if digits % 3 == 0 {
             self.cost += SCALE;
         }
         self.piece = Piece::Number { digits: digits + 1 };
     }
 
-    fn punctuation(&mut self, character: char) {
+    fn count_punctuation(&mut self, character: char) {
         match self.piece {
             Piece::Punctuation { length, last, after_blank } => {
                 if length >= 2 {
@@ -133,7 +133,7 @@ impl Meter {
                 self.piece = Piece::Punctuation { length: length + 1, last: character, after_blank };
             }
             before => {
-                self.settle_blank(1);
+                self.charge_blanks(1);
                 self.cost += SCALE;
                 let after_blank = matches!(before, Piece::Blank { .. });
                 self.piece = Piece::Punctuation { length: 1, last: character, after_blank };
@@ -141,12 +141,12 @@ impl Meter {
         }
     }
 
-    fn blank(&mut self) {
+    fn count_blank(&mut self) {
         let length = if let Piece::Blank { length } = self.piece { length } else { 0 };
         self.piece = Piece::Blank { length: length + 1 };
     }
 
-    fn line_break(&mut self) {
+    fn count_line_break(&mut self) {
         // Line breaks in a row are one token, as are those right after punctuation.
         if !matches!(self.piece, Piece::Break | Piece::Punctuation { .. }) {
             self.cost += SCALE;
@@ -154,32 +154,32 @@ impl Meter {
         self.piece = Piece::Break;
     }
 
-    fn other(&mut self, character: char) {
+    fn count_other(&mut self, character: char) {
         match character {
             '\u{2e80}'..='\u{9fff}'
             | '\u{ac00}'..='\u{d7af}'
             | '\u{f900}'..='\u{faff}'
             | '\u{ff00}'..='\u{ffef}'
             | '\u{20000}'..='\u{3ffff}' => {
-                self.settle_blank(1);
+                self.charge_blanks(1);
                 self.cost += IDEOGRAPH;
                 self.piece = Piece::Other;
             }
             '\u{c0}'..='\u{24f}' => {
-                self.letter(true);
+                self.count_letter(true);
                 self.cost += MARKED_LETTER;
             }
             letter if letter.is_alphabetic() => {
                 if self.piece != Piece::Other {
-                    self.settle_blank(1);
+                    self.charge_blanks(1);
                     self.cost += SCALE - OTHER_LETTER;
                 }
                 self.cost += OTHER_LETTER;
                 self.piece = Piece::Other;
             }
-            blank if blank.is_whitespace() => self.blank(),
+            blank if blank.is_whitespace() => self.count_blank(),
             symbol => {
-                self.settle_blank(1);
+                self.charge_blanks(1);
                 let again = matches!(self.piece, Piece::Punctuation { last, .. } if last == symbol);
                 self.cost += if again { REPEATED } else { SYMBOL };
                 self.piece = Piece::Punctuation { length: 3, last: symbol, after_blank: false };
@@ -188,7 +188,7 @@ impl Meter {
     }
 
     /// Charges blanks that don't belong to what follows: all, or all but the last.
-    fn settle_blank(&mut self, belonging: u64) {
+    fn charge_blanks(&mut self, belonging: u64) {
         if let Piece::Blank { length } = self.piece
             && length > belonging
         {

@@ -22,7 +22,7 @@ const ONE_FILE: Tokens = Tokens(4_000);
 /// they don't need is for paths.
 const OUTLINES: u64 = 60;
 /// All files that the task names, in tokens.
-const ALL_FILES: Tokens = Tokens(12_000);
+const FILES_BUDGET: Tokens = Tokens(12_000);
 /// A larger file is only pointed at, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 /// Maximum number of files named by the task that are included.
@@ -146,7 +146,7 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     environment(&mut message, inputs);
     project_instructions(&mut message, inputs, share(INSTRUCTIONS, 30), &mut report);
     repository(&mut message, inputs, share(DEFAULT_BUDGET, 15));
-    files(&mut message, inputs, share(ALL_FILES, 50), &mut report);
+    files(&mut message, inputs, share(FILES_BUDGET, 50), &mut report);
     checks(&mut message, inputs);
     let message = message.trim_end().to_owned();
     report.tokens = fixed + Estimate.count(&message);

@@ -195,13 +195,16 @@ impl<'a> Tree<'a> {
 
     fn closed_cost(&self, index: usize) -> u64 {
         // ` (12 files)` and the line break are four tokens.
-        self.get(index).map_or(0, |directory| Estimate.count(&shown(directory.path)).0 + 4)
+        self.get(index).map_or(0, |directory| Estimate.count(&printable_name(directory.path)).0 + 4)
     }
 
     fn names_cost(&self, index: usize, names: usize) -> u64 {
         let Some(directory) = self.get(index) else { return 0 };
         let more = if names < directory.files.len() { 4 } else { 0 };
-        picked(directory, names).map(|file| Estimate.count(&shown(file.name)).0 + 1).sum::<u64>() + more
+        shown_files(directory, names)
+            .map(|file| Estimate.count(&printable_name(file.name)).0 + 1)
+            .sum::<u64>()
+            + more
     }
 
     fn render(&self, truncated: bool) -> String {
@@ -219,7 +222,7 @@ impl<'a> Tree<'a> {
         let mut stack = vec![index];
         while let Some(index) = stack.pop() {
             let Some(directory) = self.get(index) else { continue };
-            let path = if directory.path.is_empty() { "./".into() } else { shown(directory.path) };
+            let path = if directory.path.is_empty() { "./".into() } else { printable_name(directory.path) };
             let Some(open) = &directory.open else {
                 let plural = if directory.total == 1 { "" } else { "s" };
                 let _infallible = writeln!(out, "{path} ({} file{plural})", directory.total);
@@ -232,9 +235,9 @@ impl<'a> Tree<'a> {
                 continue;
             }
             out.push_str(&path);
-            for file in picked(directory, open.names) {
+            for file in shown_files(directory, open.names) {
                 out.push(' ');
-                out.push_str(&shown(file.name));
+                out.push_str(&printable_name(file.name));
             }
             let unnamed = directory.files.len() - open.names;
             for (count, what) in [(unnamed, "files"), (hidden, "directories")] {
@@ -248,7 +251,7 @@ impl<'a> Tree<'a> {
 }
 
 /// The files of a directory that are shown: the nearest to the task, in their order.
-fn picked<'d, 'a>(directory: &'d Directory<'a>, names: usize) -> impl Iterator<Item = &'d File<'a>> {
+fn shown_files<'d, 'a>(directory: &'d Directory<'a>, names: usize) -> impl Iterator<Item = &'d File<'a>> {
     let mut least = 0;
     let mut ties = names;
     if names < directory.files.len() {
@@ -270,7 +273,7 @@ fn picked<'d, 'a>(directory: &'d Directory<'a>, names: usize) -> impl Iterator<I
 }
 
 /// A name for people and models: blanks and what isn't text are escaped.
-fn shown(name: &[u8]) -> std::borrow::Cow<'_, str> {
+fn printable_name(name: &[u8]) -> std::borrow::Cow<'_, str> {
     match std::str::from_utf8(name) {
         Ok(name)
             if name.len() <= MAX_NAME_BYTES

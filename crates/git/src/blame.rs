@@ -60,7 +60,7 @@ impl Git {
         let mut args: Vec<OsString> = fixed.map(OsString::from).into();
         args.extend([format!("-L{first},{last}").into(), commit.into(), "--".into()]);
         args.push(OsStr::from_bytes(path.as_bytes()).to_owned());
-        let bytes = reader.run(ReadCommand::new(action, args).large()).await?.done(action)?;
+        let bytes = reader.run(ReadCommand::new(action, args).large()).await?.into_output(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "a line" })
     }
 }

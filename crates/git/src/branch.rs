@@ -40,7 +40,7 @@ impl UserGit {
     /// [`GitError::CommitRefused`] with the reason if it can't; as [`UserGit::begin_branch`].
     pub async fn check_branch(&self, name: &str, cancel: &CancellationToken) -> Result<(), GitError> {
         let place = RepositoryPaths::find(&self.git.root)?;
-        check(&self.at(&place, cancel)?, name).await.map(drop)
+        check(&self.runner_at(&place, cancel)?, name).await.map(drop)
     }
 
     /// Creates a branch at `HEAD`, in a new worktree at `dir`, which must not exist and must be
@@ -57,7 +57,7 @@ impl UserGit {
         cancel: &CancellationToken,
     ) -> Result<PendingBranch, GitError> {
         let place = RepositoryPaths::find(&self.git.root)?;
-        let own = self.at(&place, cancel)?;
+        let own = self.runner_at(&place, cancel)?;
         let base = check(&own, name).await?;
         // A check-out runs filters.
         self.check_programs(&own, &place, &[]).await?;
@@ -75,7 +75,7 @@ impl UserGit {
         let record = record(&begun.top);
         let text = format!("{}\n{}\n", begun.base, begun.name);
         fs::write(&record, text).map_err(GitError::io("writing", &record))?;
-        let said = own.run(UserCommand::new(begun.adding())).await?;
+        let said = own.run(UserCommand::new(begun.add_arguments())).await?;
         // A hook may have failed after everything was created. A branch that somebody else created
         // meanwhile is kept.
         begun.done = !said.is_done() && !is_created_by(&own, &begun).await;
@@ -86,7 +86,7 @@ impl UserGit {
             }
             fs::remove_file(&record).map_err(GitError::io("removing", &record))?;
         }
-        said.done("worktree add")?;
+        said.into_output("worktree add")?;
         fs::create_dir_all(&begun.root).map_err(GitError::io("making", &begun.root))?;
         Ok(begun)
     }
@@ -98,7 +98,7 @@ impl UserGit {
     /// [`GitError`]; everything that could be removed is removed.
     pub async fn sweep(&self, dir: &Path) -> Result<(), GitError> {
         let place = RepositoryPaths::find(&self.git.root)?;
-        let own = self.at(&place, &CancellationToken::new())?;
+        let own = self.runner_at(&place, &CancellationToken::new())?;
         let entries = match fs::read_dir(place.common_dir.join("worktrees")) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -163,14 +163,14 @@ impl PendingBranch {
 
     async fn end(&self) -> Result<(), GitError> {
         let place = RepositoryPaths::find(&self.user.git.root)?;
-        let own = self.user.at(&place, &CancellationToken::new())?;
+        let own = self.user.runner_at(&place, &CancellationToken::new())?;
         let removed = remove(&own, &self.top).await;
         delete_if_unmoved(&own, &self.name, &self.base).await;
         let record = record(&self.top);
         removed.and(fs::remove_file(&record).map_err(GitError::io("removing", &record)))
     }
 
-    fn adding(&self) -> Vec<&OsStr> {
+    fn add_arguments(&self) -> Vec<&OsStr> {
         let fixed = ["worktree", "add", "--quiet", "--no-track", "-b", &self.name].map(OsStr::new);
         fixed.into_iter().chain([OsStr::new("--"), self.top.as_os_str(), OsStr::new(&self.base)]).collect()
     }
@@ -234,7 +234,7 @@ async fn remove(own: &UserGitRunner<'_>, top: &Path) -> Result<(), GitError> {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(GitError::Io { what: "removing", path: top.to_owned(), source })
         }
-        _ => said.done(action).map(|_| ()),
+        _ => said.into_output(action).map(|_| ()),
     }
 }
 

@@ -65,7 +65,8 @@ impl Git {
         }
         let private = into.join(GIT_DIRECTORY_NAME);
         fs::create_dir(&private).map_err(GitError::io("making", &private))?;
-        let filled = tokio::join!(reader.fill(&into), reader.status(), reader.tracked(), reader.converted());
+        let filled =
+            tokio::join!(reader.fill(&into), reader.status(), reader.tracked(), reader.converted_files());
         let removed = fs::remove_dir_all(&private).map_err(GitError::io("removing", &private));
         let (commit, status, tracked, converted) = (filled.0?, filled.1?, filled.2?, filled.3?);
         removed?;
@@ -81,7 +82,7 @@ impl GitReader<'_> {
     async fn fill(&self, into: &Path) -> Result<Option<String>, GitError> {
         let action = "checkout-index";
         let sparse = self.place.settings().is_none_or(|text| crate::overrides::has_word(&text, b"sparse"));
-        let stdin = if sparse { Some(self.present().await?) } else { None };
+        let stdin = if sparse { Some(self.checked_out_files().await?) } else { None };
         let (prefix, listed) = (&self.place.prefix, if sparse { "listed" } else { "all" });
         let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
         let args = [std::ffi::OsStr::from_bytes(prefix), listed.as_ref()];
@@ -90,14 +91,14 @@ impl GitReader<'_> {
         ask.env.push(("GIT_WORK_TREE", into.into()));
         ask.env.push(("GIT_INDEX_FILE", into.join(GIT_DIRECTORY_NAME).join("index").into()));
         (ask.stdin, ask.into, ask.wall) = (stdin, Some(into), CHECK_OUT_TIMEOUT);
-        let answer = self.run(ask).await?.done(action)?;
+        let answer = self.run(ask).await?.into_output(action)?;
         let commit = String::from_utf8(answer).map_err(|_| GitError::Malformed { action, what: "an id" })?;
         Ok((!commit.is_empty()).then_some(commit))
     }
 
     /// Returns the files of `HEAD` that the project has, each ended by NUL: a sparse checkout has
     /// only some.
-    async fn present(&self) -> Result<Vec<u8>, GitError> {
+    async fn checked_out_files(&self) -> Result<Vec<u8>, GitError> {
         let action = "ls-tree";
         let list = ReadCommand::new(action, [action, "-r", "-z", "--name-only", "HEAD"]).large();
         let listed = self.run(list).await?;

@@ -80,7 +80,7 @@ impl UserGit {
         cancel: &CancellationToken,
     ) -> Result<CreatedCommit, GitError> {
         let reader = GitReader::open(&self.git).await?;
-        let own = self.at(&reader.place, cancel)?;
+        let own = self.runner_at(&reader.place, cancel)?;
         let work = CommitOperation { place: &reader.place, own };
         work.check(commit)?;
         self.check_programs(&work.own, work.place, &commit.paths).await?;
@@ -92,10 +92,10 @@ impl UserGit {
         let place = index.directory.join("hooks");
         let hooks = HookRunner::new(&reader, &self.git, &self.confinement, found, cancel, place).await?;
         work.fill(&index.path, commit, &unwatched, before.as_deref()).await?;
-        let (message, words) = hooks.before(&work.own, &index.path, commit).await?;
+        let (message, words) = hooks.run_before_commit(&work.own, &index.path, commit).await?;
         let said = work.make(&index.path, message, self.confinement.run).await?;
         let mut done = work.finish(commit, &index.path, before, said).await?;
-        let after = hooks.after().await;
+        let after = hooks.run_after_commit().await;
         let all = [words.as_str(), done.words.as_str(), after.trim()];
         done.words = all.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n");
         Ok(done)
@@ -109,7 +109,7 @@ impl UserGit {
     /// [`HookRun::Outside`].
     pub async fn check_commit(&self, paths: &[RelPath], cancel: &CancellationToken) -> Result<(), GitError> {
         let reader = GitReader::open(&self.git).await?;
-        let own = self.at(&reader.place, cancel)?;
+        let own = self.runner_at(&reader.place, cancel)?;
         self.check_programs(&own, &reader.place, paths).await?;
         let found = CommitHooks::find(&own, &reader.place).await?;
         let place = reader.place.git_dir.clone();
@@ -170,7 +170,7 @@ impl CommitOperation<'_> {
     }
 
     async fn check_with_git(&self, commit: &CommitRequest) -> Result<(), GitError> {
-        let found = self.own.ask("rev-parse", ["rev-parse", "--absolute-git-dir"]).await?;
+        let found = self.own.run_for_output("rev-parse", ["rev-parse", "--absolute-git-dir"]).await?;
         let found = Path::new(OsStr::from_bytes(found.trim_ascii_end())).canonicalize();
         if !found.is_ok_and(|found| found == self.place.git_dir) {
             let reason = "git finds another repository here".to_owned();
@@ -186,13 +186,14 @@ impl CommitOperation<'_> {
         // A deleted file is no longer ignored, and a tracked file never is. Behind this prefix git
         // reads no other.
         let there = commit.paths.iter().filter(|path| self.file_state(path) == FileState::There);
-        let asked =
-            there.flat_map(|path| [PATHSPEC_TOP, self.full(path).as_slice(), b"\0"].concat()).collect();
+        let asked = there
+            .flat_map(|path| [PATHSPEC_TOP, self.path_from_top(path).as_slice(), b"\0"].concat())
+            .collect();
         let said = self.own.run(UserCommand::new(["check-ignore", "-z", "--stdin"]).stdin(asked)).await?;
         if said.code == Some(0) {
             let named: BTreeSet<&[u8]> =
                 records(&said.bytes).filter_map(|name| name.strip_prefix(PATHSPEC_TOP)).collect();
-            let ignored = listed(commit, |path| named.contains(self.full(path).as_slice()));
+            let ignored = listed(commit, |path| named.contains(self.path_from_top(path).as_slice()));
             return Err(CommitRefusal::Ignored(ignored).into());
         }
         if said.code == Some(1) { Ok(()) } else { Err(said.failed("check-ignore")) }
@@ -213,7 +214,7 @@ impl CommitOperation<'_> {
             Some(head) => UserCommand::new(["read-tree", "--reset", head]),
             None => UserCommand::new(["read-tree", "--empty"]),
         };
-        self.own.run(call.index(index)).await?.done(action)?;
+        self.own.run(call.index(index)).await?.into_output(action)?;
         let action = "update-index";
         // A file that git was told not to watch would stay as it is. Removed first, it is added as
         // new.
@@ -224,7 +225,7 @@ impl CommitOperation<'_> {
         for (paths, how) in passes.into_iter().filter(|(paths, _)| !paths.is_empty()) {
             let args = std::iter::once(&action).chain(how).chain(&["-z", "--stdin"]);
             let call = UserCommand::new(args).stdin(paths).index(index);
-            self.own.run(call).await?.done(action)?;
+            self.own.run(call).await?.into_output(action)?;
         }
         let listed = match head {
             Some(head) => {
@@ -241,7 +242,7 @@ impl CommitOperation<'_> {
                 .own
                 .run(UserCommand::new(["ls-files", "-z"]).index(index))
                 .await?
-                .done("ls-files")?
+                .into_output("ls-files")?
                 .is_empty(),
         };
         if listed { Ok(()) } else { Err(CommitRefusal::NothingToCommit.into()) }
@@ -273,13 +274,13 @@ impl CommitOperation<'_> {
         };
         // The commit is ours if git succeeded, or was ended after creating it and nobody else
         // committed.
-        let is_created_by =
+        let is_ours =
             said.is_done() || (said.code.is_none() && without_cancellation.matches_index(&id, index).await?);
-        if !is_created_by {
+        if !is_ours {
             return Err(said.failed("commit"));
         }
-        let changed = without_cancellation.changed(&id).await?;
-        let asked: BTreeSet<Vec<u8>> = commit.paths.iter().map(|path| self.full(path)).collect();
+        let changed = without_cancellation.files_of_commit(&id).await?;
+        let asked: BTreeSet<Vec<u8>> = commit.paths.iter().map(|path| self.path_from_top(path)).collect();
         let index_behind =
             without_cancellation.update_user_index(&changed, &asked, before.as_deref()).await.err();
         let inside = |full: &Vec<u8>| {
@@ -318,22 +319,26 @@ impl CommitOperation<'_> {
         let Some(before) = before else { return Ok(Some(head)) };
         let range = format!("{before}..{head}");
         let args = [action, "--reverse", "--first-parent", "--ancestry-path", &range];
-        let listed = self.own.ask(action, args).await?;
+        let listed = self.own.run_for_output(action, args).await?;
         Ok(String::from_utf8_lossy(&listed).lines().next().map(str::to_owned))
     }
 
     /// Returns true if a commit has the same tree as an index.
     async fn matches_index(&self, id: &str, index: &Path) -> Result<bool, GitError> {
-        let tree = self.own.run(UserCommand::new(["write-tree"]).index(index)).await?.done("write-tree")?;
-        let its = self.own.ask("rev-parse", ["rev-parse", "--verify", &format!("{id}^{{tree}}")]).await?;
+        let tree =
+            self.own.run(UserCommand::new(["write-tree"]).index(index)).await?.into_output("write-tree")?;
+        let its = self
+            .own
+            .run_for_output("rev-parse", ["rev-parse", "--verify", &format!("{id}^{{tree}}")])
+            .await?;
         Ok(tree == its)
     }
 
     /// Returns the changes of a commit: each path with the mode and object for the index.
-    async fn changed(&self, id: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
+    async fn files_of_commit(&self, id: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
         let action = "diff-tree";
         let fixed = [action, "--root", "--raw", "--no-commit-id", "--no-renames", "--no-abbrev", "-r", "-z"];
-        let bytes = self.own.ask(action, fixed.into_iter().chain([id])).await?;
+        let bytes = self.own.run_for_output(action, fixed.into_iter().chain([id])).await?;
         parse_raw_diff(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })
     }
 
@@ -348,7 +353,7 @@ impl CommitOperation<'_> {
         let staged = match before {
             Some(before) => {
                 let args = ["diff-index", "--cached", "--raw", "--no-renames", "--no-abbrev", "-z", before];
-                let staged = self.own.ask("diff-index", args).await?;
+                let staged = self.own.run_for_output("diff-index", args).await?;
                 parse_raw_diff(&staged)
                     .ok_or(GitError::Malformed { action: "diff-index", what: "an entry" })?
             }
@@ -381,7 +386,7 @@ impl CommitOperation<'_> {
         self.own.run(UserCommand::new(["update-index", "-q", "--refresh"])).await.map(|_| ())
     }
 
-    fn full(&self, path: &RelPath) -> Vec<u8> {
+    fn path_from_top(&self, path: &RelPath) -> Vec<u8> {
         [&self.place.prefix, path.as_bytes()].concat()
     }
 
@@ -393,7 +398,7 @@ impl CommitOperation<'_> {
     fn nul_terminated(&self, commit: &CommitRequest, is: impl Fn(&RelPath) -> bool) -> Vec<u8> {
         let mut all = Vec::new();
         for path in commit.paths.iter().filter(|path| is(path)) {
-            all.extend_from_slice(&self.full(path));
+            all.extend_from_slice(&self.path_from_top(path));
             all.push(0);
         }
         all

@@ -81,7 +81,7 @@ impl Git {
             ReadCommand::new(action, [OsStr::new(&commit), OsStr::from_bytes(&path)]).limit(max_bytes);
         ask.script = Some(SHOW_FILE_SCRIPT);
         let answer = reader.run(ask).await?;
-        if answer.code == NOT_THERE { Ok(None) } else { answer.done(action).map(Some) }
+        if answer.code == NOT_THERE { Ok(None) } else { answer.into_output(action).map(Some) }
     }
 
     /// Returns the last `count` commits (at most 10,000) that changed the project, the newest
@@ -104,7 +104,8 @@ impl Git {
         if !reader.place.prefix.is_empty() {
             args.push(".".into());
         }
-        let bytes = reader.run(ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES)).await?.done(action)?;
+        let bytes =
+            reader.run(ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES)).await?.into_output(action)?;
         parse(&bytes, &reader.place.prefix).ok_or(GitError::Malformed { action, what: "a commit" })
     }
 
@@ -122,7 +123,8 @@ impl Git {
         if !reader.place.prefix.is_empty() {
             args.push(".");
         }
-        let bytes = reader.run(ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES)).await?.done(action)?;
+        let bytes =
+            reader.run(ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES)).await?.into_output(action)?;
         let ids = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>();
         let malformed = GitError::Malformed { action, what: "an id" };
         if ids.iter().all(|id| is_id(id)) { Ok(ids) } else { Err(malformed) }
@@ -151,7 +153,7 @@ impl Git {
             let args = LOG_ARGUMENTS.into_iter().chain(["--no-walk=unsorted", "--stdin", format]);
             let mut ask = ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES);
             ask.stdin = Some((ids.join("\n") + "\n").into_bytes());
-            let bytes = reader.run(ask).await?.done(action)?;
+            let bytes = reader.run(ask).await?.into_output(action)?;
             let parsed = parse_details(&bytes, &reader.place.prefix);
             told.extend(parsed.ok_or(GitError::Malformed { action, what: "a commit" })?);
         }

@@ -57,7 +57,7 @@ impl CommitHooks {
     /// Finds the hooks where git does: in `core.hooksPath`, else in the repository's own directory.
     pub(crate) async fn find(own: &UserGitRunner<'_>, place: &RepositoryPaths) -> Result<Self, GitError> {
         let call = UserCommand::new(["rev-parse", "--git-path", "hooks"]).with_hooks();
-        let said = own.run(call).await?.done("rev-parse")?;
+        let said = own.run(call).await?.into_output("rev-parse")?;
         let named = Path::new(OsStr::from_bytes(said.strip_suffix(b"\n").unwrap_or(&said)));
         let directory = place.work_tree()?.join(named);
         let executable = |name: &&str| {
@@ -68,7 +68,7 @@ impl CommitHooks {
         Ok(Self { directory, names })
     }
 
-    fn before(&self) -> Vec<&'static str> {
+    fn names_before_commit(&self) -> Vec<&'static str> {
         self.names.iter().copied().filter(|name| *name != POST_COMMIT_HOOK).collect()
     }
 
@@ -143,32 +143,32 @@ impl<'a> HookRunner<'a> {
 
     /// Runs the hooks before a commit on `index` and the message. Takes their changes
     /// over into the index, and returns the new message and the hooks' output.
-    pub(crate) async fn before(
+    pub(crate) async fn run_before_commit(
         &self,
         own: &UserGitRunner<'_>,
         index: &Path,
         commit: &CommitRequest,
     ) -> Result<(Vec<u8>, String), GitError> {
         let message = clean(commit.message.as_bytes()).into_bytes();
-        let names = self.found.before();
+        let names = self.found.names_before_commit();
         if !self.is_needed() || names.is_empty() {
             return Ok((message, String::new()));
         }
-        let tree = own.run(UserCommand::new(["write-tree"]).index(index)).await?.done("write-tree")?;
+        let tree = own.run(UserCommand::new(["write-tree"]).index(index)).await?.into_output("write-tree")?;
         let tree = String::from_utf8_lossy(tree.trim_ascii_end()).into_owned();
         self.prepare(own, index, &message).await?;
         let words = self.run(&names, true).await?;
-        let changed = self.changed(&tree).await?;
+        let changed = self.changed_files(&tree).await?;
         self.check_added(&changed, commit)?;
         self.take_over(own, index, &changed).await?;
         let mut ask = ReadCommand::new("commit", [self.message()]).limit(MAX_COMMIT_MESSAGE_BYTES);
         ask.script = Some("cat -- \"$2\"");
-        let message = self.reader.run(ask).await?.done("commit")?;
+        let message = self.reader.run(ask).await?.into_output("commit")?;
         Ok((clean(&message).into_bytes(), words))
     }
 
     /// Runs the hook after a commit. Its failure does not affect the commit.
-    pub(crate) async fn after(&self) -> String {
+    pub(crate) async fn run_after_commit(&self) -> String {
         if !self.is_needed() || !self.found.names.contains(&POST_COMMIT_HOOK) {
             return String::new();
         }
@@ -199,7 +199,7 @@ impl<'a> HookRunner<'a> {
     }
 
     async fn prepare(&self, own: &UserGitRunner<'_>, index: &Path, message: &[u8]) -> Result<(), GitError> {
-        let settings = programs::portable(&programs::settings(own).await?);
+        let settings = programs::format_settings(&programs::settings(own).await?);
         let mut alternates = self.reader.place.common_dir.join("objects").into_os_string();
         alternates.push("\n");
         let make = || {
@@ -214,7 +214,7 @@ impl<'a> HookRunner<'a> {
     }
 
     async fn run(&self, names: &[&str], is_before: bool) -> Result<String, GitError> {
-        let request = self.request(names, is_before)?;
+        let request = self.sandbox_request(names, is_before)?;
         let running = self.git.sandbox.spawn(request, self.cancel.clone()).await;
         let running = running.map_err(|error| self.found.refusal(error))?;
         let completed = running.wait().await?;
@@ -242,7 +242,7 @@ impl<'a> HookRunner<'a> {
         }
     }
 
-    fn request(&self, names: &[&str], is_before: bool) -> Result<Request, GitError> {
+    fn sandbox_request(&self, names: &[&str], is_before: bool) -> Result<Request, GitError> {
         let place = &self.reader.place;
         let top = place.work_tree()?;
         let mut argv = ["/bin/sh", "-c", RUN_HOOKS_SCRIPT, "sh"].map(OsString::from).to_vec();
@@ -265,7 +265,10 @@ impl<'a> HookRunner<'a> {
         // Some hooks stash changes and restore them: that happens in a layer that is discarded.
         request.layered.extend([place.common_dir.clone(), place.git_dir.clone()]);
         request.read_only.extend(
-            place.outside().into_iter().filter(|path| path != &place.common_dir && path != &place.git_dir),
+            place
+                .outside_paths()
+                .into_iter()
+                .filter(|path| path != &place.common_dir && path != &place.git_dir),
         );
         request.read_only.extend(self.found.programs(top));
         request.writable.push(self.directory.clone());
@@ -287,10 +290,10 @@ impl<'a> HookRunner<'a> {
     }
 
     /// Returns the changes of the hooks in their index.
-    async fn changed(&self, tree: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
+    async fn changed_files(&self, tree: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
         let action = "diff-index";
         let args = [action, "--cached", "--raw", "--no-renames", "--no-abbrev", "-z", tree];
-        let bytes = self.reader.run(self.ask(action, args)).await?.done(action)?;
+        let bytes = self.reader.run(self.read_command(action, args)).await?.into_output(action)?;
         let changed = parse_raw_diff(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })?;
         if changed.len() > MAX_HOOK_CHANGES {
             let words = format!("a hook changed more than {MAX_HOOK_CHANGES} files of the commit");
@@ -299,7 +302,7 @@ impl<'a> HookRunner<'a> {
         Ok(changed)
     }
 
-    fn ask<'b, const N: usize>(&self, action: &'static str, args: [&'b str; N]) -> ReadCommand<'b> {
+    fn read_command<'b, const N: usize>(&self, action: &'static str, args: [&'b str; N]) -> ReadCommand<'b> {
         let mut ask = ReadCommand::new(action, args).limit(MAX_HOOK_BLOB_BYTES);
         ask.env.push(("GIT_INDEX_FILE", self.index().into()));
         ask.env.push(("GIT_OBJECT_DIRECTORY", self.objects().into()));
@@ -342,7 +345,7 @@ impl<'a> HookRunner<'a> {
             return Ok(());
         }
         let call = UserCommand::new(["update-index", "-z", "--index-info"]).stdin(lines).index(index);
-        own.run(call).await?.done("update-index").map(drop)
+        own.run(call).await?.into_output("update-index").map(drop)
     }
 
     async fn copy_blob(&self, own: &UserGitRunner<'_>, mode: &str, id: &str) -> Result<(), GitError> {
@@ -355,9 +358,10 @@ impl<'a> HookRunner<'a> {
             return Ok(());
         }
         let action = "cat-file";
-        let bytes = self.reader.run(self.ask(action, [action, "blob", id])).await?.done(action)?;
+        let bytes =
+            self.reader.run(self.read_command(action, [action, "blob", id])).await?.into_output(action)?;
         let call = UserCommand::new(["hash-object", "-w", "--stdin", "--no-filters"]).stdin(bytes);
-        let made = own.run(call).await?.done("hash-object")?;
+        let made = own.run(call).await?.into_output("hash-object")?;
         if made.trim_ascii_end() == id.as_bytes() { Ok(()) } else { Err(broken()) }
     }
 }

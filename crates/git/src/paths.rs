@@ -88,7 +88,7 @@ impl RepositoryPaths {
     /// Returns the paths outside the project that must be readable: git directories elsewhere,
     /// alternate object stores, and ignore rules of directories above the project. All of them
     /// exist and have the expected type.
-    pub(crate) fn outside(&self) -> Vec<PathBuf> {
+    pub(crate) fn outside_paths(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut add = |path: PathBuf| {
             if !path.starts_with(&self.root) && !found.contains(&path) {

@@ -60,7 +60,7 @@ pub(crate) struct GitSetting {
 pub(crate) async fn settings(own: &UserGitRunner<'_>) -> Result<Vec<GitSetting>, GitError> {
     let action = "config";
     let args = [action, "--list", "-z", "--includes", "--show-scope", "--show-origin"];
-    let listed = own.ask(action, args).await?;
+    let listed = own.run_for_output(action, args).await?;
     parse(&listed).ok_or(GitError::Malformed { action, what: "a setting" })
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn parse(listed: &[u8]) -> Option<Vec<GitSetting>> {
 }
 
 /// Formats the user's settings that hooks need as a settings file.
-pub(crate) fn portable(settings: &[GitSetting]) -> Vec<u8> {
+pub(crate) fn format_settings(settings: &[GitSetting]) -> Vec<u8> {
     let mut text = Vec::new();
     for setting in settings.iter().filter(|setting| setting.scope == "global") {
         let key = setting.key.to_lowercase();
@@ -143,7 +143,7 @@ impl ProgramCheck<'_> {
             let words = split_words(&setting.value);
             let mut named = self.named(&words, &changed);
             for word in &words {
-                if let Some(file) = self.in_tree(&self.expanded(word))
+                if let Some(file) = self.in_tree(&self.expand_home(word))
                     && !named.contains(&file)
                     && self.is_unseen(&file, &changed).await?
                 {
@@ -198,7 +198,7 @@ impl ProgramCheck<'_> {
         changed.iter().filter(|path| names.contains(path.file_name())).map(|path| (*path).clone()).collect()
     }
 
-    fn expanded(&self, word: &[u8]) -> PathBuf {
+    fn expand_home(&self, word: &[u8]) -> PathBuf {
         let path = Path::new(OsStr::from_bytes(word));
         match (path.strip_prefix("~"), self.own.variable("HOME")) {
             (Ok(rest), Some(home)) => Path::new(home).join(rest),
@@ -286,7 +286,7 @@ mod tests {
             setting("global", "core.hooksPath", "/home/a/hooks"),
             setting("local", "user.email", "a@b"),
         ];
-        let text = String::from_utf8(portable(&settings)).unwrap();
+        let text = String::from_utf8(format_settings(&settings)).unwrap();
         assert_eq!(text, "[user]\n\tname = \"Ada \\\"A\\\"\"\n[filter \"a.b\"]\n\tclean = \"x\\\\y\"\n");
     }
 

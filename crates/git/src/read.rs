@@ -83,7 +83,7 @@ pub(crate) struct ReadOutput {
 
 impl ReadOutput {
     /// Returns the output if the command succeeded.
-    pub(crate) fn done(self, action: &'static str) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn into_output(self, action: &'static str) -> Result<Vec<u8>, GitError> {
         if self.code == 0 { Ok(self.bytes) } else { Err(self.failed(action)) }
     }
 
@@ -113,7 +113,7 @@ impl<'a> GitReader<'a> {
         let enforcement = git.sandbox.enforcement(&needs).await?;
         let confined = enforcement.tier != SandboxTier::Unconfined;
         let needs = if confined { needs } else { SandboxNeeds::NONE };
-        let outside = place.outside();
+        let outside = place.outside_paths();
         let mut reader = Self { git, program, env: overrides::environment(&[]), outside, needs, place };
         if !confined {
             reader.is_new_enough().await?;
@@ -129,7 +129,7 @@ impl<'a> GitReader<'a> {
         let action = "config";
         // With names only, a setting without a value looks like one with a value.
         let list = ReadCommand::new(action, ["config", "-z", "--includes", "--name-only", "--list"]);
-        let listed = self.run(list).await?.done(action)?;
+        let listed = self.run(list).await?.into_output(action)?;
         let names = overrides::filters(&listed);
         if names.len() > MAX_FILTERS {
             return Err(GitError::InvalidRequest(format!("the repository names {} filters", names.len())));
@@ -139,7 +139,7 @@ impl<'a> GitReader<'a> {
 
     async fn is_new_enough(&self) -> Result<(), GitError> {
         let action = "version";
-        let text = self.run(ReadCommand::new(action, ["version"])).await?.done(action)?;
+        let text = self.run(ReadCommand::new(action, ["version"])).await?.into_output(action)?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let found = text.split_whitespace().nth(2).unwrap_or_default();
         let mut parts = found.split('.').map(|part| part.parse::<u32>().unwrap_or(0));

@@ -58,7 +58,7 @@ impl GitReader<'_> {
         let action = "rev-parse";
         let mut ask = ReadCommand::new(action, [""; 0]);
         ask.script = Some(STATE_SCRIPT);
-        let bytes = self.run(ask).await?.done(action)?;
+        let bytes = self.run(ask).await?.into_output(action)?;
         let malformed = || GitError::Malformed { action, what: "an answer" };
         let text = std::str::from_utf8(&bytes).map_err(|_| malformed())?;
         let answers: Vec<&str> = text.split('\0').map(str::trim_end).collect();

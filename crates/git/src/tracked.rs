@@ -29,18 +29,19 @@ impl GitReader<'_> {
     pub(crate) async fn tracked(&self) -> Result<Vec<Tracked>, GitError> {
         let action = "ls-files";
         self.place.work_tree()?;
-        let bytes = self.run(ReadCommand::new(action, [action, "-z", "-v"]).large()).await?.done(action)?;
+        let bytes =
+            self.run(ReadCommand::new(action, [action, "-z", "-v"]).large()).await?.into_output(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })
     }
 
     /// Returns the files with attributes by which git converts contents on check-out, in ways that
     /// depend on more than the content.
-    pub(crate) async fn converted(&self) -> Result<Vec<RelPath>, GitError> {
+    pub(crate) async fn converted_files(&self) -> Result<Vec<RelPath>, GitError> {
         let action = "ls-files";
         let none = ":(exclude,attr:!filter !ident !working-tree-encoding)";
         let mut ask = ReadCommand::new(action, [action, "-z", "--", ".", none]).large();
         ask.env.push(("GIT_LITERAL_PATHSPECS", "0".into()));
-        let bytes = self.run(ask).await?.done(action)?;
+        let bytes = self.run(ask).await?.into_output(action)?;
         paths(&bytes).ok_or(GitError::Malformed { action, what: "a path" })
     }
 }

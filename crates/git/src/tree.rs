@@ -33,7 +33,7 @@ impl Git {
         let reader = GitReader::open(self).await?;
         let Some(commit) = reader.resolve(rev).await? else { return Ok(None) };
         let args = ["ls-tree", "-r", "-z", "-l", "--full-tree", &commit];
-        let bytes = reader.run(ReadCommand::new(action, args).large()).await?.done(action)?;
+        let bytes = reader.run(ReadCommand::new(action, args).large()).await?.into_output(action)?;
         let files = parse(&bytes, &reader.place.prefix);
         files.ok_or(GitError::Malformed { action, what: "a file" }).map(Some)
     }
@@ -62,7 +62,7 @@ impl Git {
             rest = later;
             let mut ask = ReadCommand::new(action, ["cat-file", "--batch"]).large();
             ask.stdin = Some(now.iter().flat_map(|(id, _)| [id, "\n"]).collect::<String>().into_bytes());
-            let bytes = reader.run(ask).await?.done(action)?;
+            let bytes = reader.run(ask).await?.into_output(action)?;
             let mut bytes = bytes.as_slice();
             for _ in now {
                 found

@@ -156,7 +156,7 @@ impl CommandOutcome {
         GitError::Failed { action, words }
     }
 
-    pub(crate) fn done(self, action: &'static str) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn into_output(self, action: &'static str) -> Result<Vec<u8>, GitError> {
         if self.is_done() { Ok(self.bytes) } else { Err(self.failed(action)) }
     }
 }
@@ -174,7 +174,7 @@ pub(crate) struct UserGitRunner<'a> {
 
 impl UserGit {
     /// Creates a runner at the top of the project's work tree.
-    pub(crate) fn at(
+    pub(crate) fn runner_at(
         &self,
         place: &RepositoryPaths,
         cancel: &CancellationToken,
@@ -216,8 +216,8 @@ impl UserGitRunner<'_> {
             _ => GitError::Io { what: "starting", path: self.program.clone(), source },
         })?;
         let group = ProcessGroup(child.id());
-        let out = Mutex::new(BoundedOutput::whole());
-        let err = Mutex::new(BoundedOutput::ends());
+        let out = Mutex::new(BoundedOutput::keep_whole());
+        let err = Mutex::new(BoundedOutput::keep_ends());
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let talk = async {
             let give = async {
@@ -281,12 +281,12 @@ impl UserGitRunner<'_> {
     }
 
     /// Returns the output of a command that must succeed.
-    pub(crate) async fn ask<A: AsRef<OsStr>>(
+    pub(crate) async fn run_for_output<A: AsRef<OsStr>>(
         &self,
         action: &'static str,
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, GitError> {
-        self.run(UserCommand::new(args)).await?.done(action)
+        self.run(UserCommand::new(args)).await?.into_output(action)
     }
 }
 
@@ -338,12 +338,12 @@ struct BoundedOutput {
 
 impl BoundedOutput {
     /// One byte above the limit shows that there was more.
-    fn whole() -> Self {
+    fn keep_whole() -> Self {
         Self { head: Vec::new(), tail: VecDeque::new(), most: MAX_OUTPUT_BYTES + 1, end: 0, dropped: false }
     }
 
     /// The end of a hook's output says why it failed.
-    fn ends() -> Self {
+    fn keep_ends() -> Self {
         let most = MAX_ERROR_OUTPUT_BYTES / 4;
         Self {
             head: Vec::new(),

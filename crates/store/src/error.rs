@@ -232,7 +232,7 @@ impl StoreError {
     }
 
     /// The same failure for another call that it hit. Only failures of the medium can hit several.
-    pub(crate) fn again(&self, log: &Path) -> Self {
+    pub(crate) fn for_another_call(&self, log: &Path) -> Self {
         let (log, text) = (log.to_owned(), self.to_string());
         match self {
             Self::Damaged { path, detail } => Self::Damaged { path: path.clone(), detail: detail.clone() },

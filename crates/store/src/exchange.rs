@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::entry::entry_bytes;
-use crate::lease::unique;
-use crate::place::{beside, sync_dir};
+use crate::lease::unique_number;
+use crate::place::{path_with_suffix, sync_dir};
 use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, SessionSummary, Store, StoreError};
 
 /// The name of the format in the first line.
@@ -170,7 +170,7 @@ pub async fn export_file<S: Store + ?Sized>(
     session: &SessionId,
     path: &Path,
 ) -> Result<(), StoreError> {
-    let temporary = beside(path, &format!("-new-{:016x}", unique()));
+    let temporary = path_with_suffix(path, &format!("-new-{:016x}", unique_number()));
     let written = write_beside(store, session, path, &temporary).await;
     // A leftover is harmless: its name is not used again.
     drop(fs::remove_file(&temporary));
@@ -220,7 +220,7 @@ pub async fn import<S: Store + ?Sized>(
         ImportAs::Itself => header.id.clone(),
         ImportAs::Copy(id) => id,
     };
-    let holder = format!("an import ({:016x})", unique());
+    let holder = format!("an import ({:016x})", unique_number());
     begin(store, &id, &header, &holder, now).await?;
     let filled = fill(store, &id, &header, &mut reader).await;
     let finished = match filled {
@@ -275,7 +275,9 @@ async fn fill<S: Store + ?Sized>(
     while let Some((seq, entry)) = reader.entry()? {
         expected = expected.next();
         if seq != expected {
-            return Err(reader.bad(format!("it is entry {seq}, and entry {expected} should be here")));
+            return Err(
+                reader.format_error(format!("it is entry {seq}, and entry {expected} should be here"))
+            );
         }
         bytes += entry_bytes(&entry.kind, &entry.payload);
         batch.push(entry);
@@ -285,7 +287,7 @@ async fn fill<S: Store + ?Sized>(
         }
     }
     if expected != header.last {
-        return Err(reader.bad(format!(
+        return Err(reader.format_error(format!(
             "the entries end with {expected}, and the first line says {}; the file was cut off",
             header.last
         )));
@@ -301,7 +303,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn bad(&self, detail: String) -> StoreError {
+    fn format_error(&self, detail: String) -> StoreError {
         StoreError::BadExport { line: self.line, detail }
     }
 
@@ -311,7 +313,7 @@ impl Reader<'_> {
             let text = error.to_string();
             // Its own line number is always 1.
             let what = text.split(" at line ").next().unwrap_or_default();
-            self.bad(format!("{what} at column {}", error.column()))
+            self.format_error(format!("{what} at column {}", error.column()))
         })
     }
 
@@ -324,14 +326,14 @@ impl Reader<'_> {
             match limited.read_until(b'\n', &mut self.buffer) {
                 Ok(0) => return Ok(false),
                 Ok(read) if read as u64 == MAX_LINE_BYTES => {
-                    return Err(self.bad(format!("it is longer than {MAX_LINE_BYTES} bytes")));
+                    return Err(self.format_error(format!("it is longer than {MAX_LINE_BYTES} bytes")));
                 }
                 Ok(_) if self.buffer.trim_ascii().is_empty() => {}
                 Ok(_) => {
                     self.buffer.truncate(self.buffer.trim_ascii_end().len());
                     return Ok(true);
                 }
-                Err(error) => return Err(self.bad(format!("it can't be read ({error})"))),
+                Err(error) => return Err(self.format_error(format!("it can't be read ({error})"))),
             }
         }
     }
@@ -345,14 +347,14 @@ impl Reader<'_> {
             version: u64,
         }
         if !self.next()? {
-            return Err(self.bad("there is nothing in it".to_owned()));
+            return Err(self.format_error("there is nothing in it".to_owned()));
         }
         let kind: Kind = self.parse()?;
         if kind.format != FORMAT {
-            return Err(self.bad(format!("`format` should be {FORMAT}")));
+            return Err(self.format_error(format!("`format` should be {FORMAT}")));
         }
         if kind.version > EXPORT_VERSION {
-            return Err(self.bad(format!(
+            return Err(self.format_error(format!(
                 "it has version {}, and this program knows versions up to {EXPORT_VERSION}; use a newer one",
                 kind.version
             )));
@@ -369,10 +371,12 @@ impl Reader<'_> {
             (Some(json), None, None) => json.get().as_bytes().to_vec(),
             (None, Some(text), None) => text.into_bytes(),
             (None, None, Some(base64)) => {
-                STANDARD.decode(base64).map_err(|error| self.bad(error.to_string()))?
+                STANDARD.decode(base64).map_err(|error| self.format_error(error.to_string()))?
             }
             _ => {
-                return Err(self.bad("it should have one of `payload`, `text` and `base64`".to_owned()));
+                return Err(
+                    self.format_error("it should have one of `payload`, `text` and `base64`".to_owned())
+                );
             }
         };
         let ReadLine { seq, channel, kind, at, .. } = line;

@@ -17,24 +17,24 @@ pub(crate) struct Lease {
 }
 
 /// A time as the durable log can keep it: a signed 64-bit number.
-pub(crate) fn storable(time: UnixMillis) -> UnixMillis {
+pub(crate) fn clamp_to_storable(time: UnixMillis) -> UnixMillis {
     UnixMillis(time.0.min(i64::MAX as u64))
 }
 
 impl Lease {
     pub(crate) fn new(holder: &str, now: UnixMillis, length: u64) -> Self {
-        let until = storable(UnixMillis(now.0.saturating_add(length)));
-        Self { holder: holder.to_owned(), until, length: storable(UnixMillis(length)).0 }
+        let until = clamp_to_storable(UnixMillis(now.0.saturating_add(length)));
+        Self { holder: holder.to_owned(), until, length: clamp_to_storable(UnixMillis(length)).0 }
     }
 
     pub(crate) fn is_over(&self, now: UnixMillis) -> bool {
-        self.until <= storable(now)
+        self.until <= clamp_to_storable(now)
     }
 
     /// Shortens a lease that would run for longer than it was given, and says whether it was: then
     /// the clock was set back since.
     pub(crate) fn shorten(&mut self, now: UnixMillis) -> bool {
-        let latest = storable(UnixMillis(storable(now).0.saturating_add(self.length)));
+        let latest = clamp_to_storable(UnixMillis(clamp_to_storable(now).0.saturating_add(self.length)));
         let too_long = self.until > latest;
         if too_long {
             self.until = latest;
@@ -44,6 +44,6 @@ impl Lease {
 }
 
 /// A number for names that shall not repeat. The standard library seeds its maps by chance.
-pub(crate) fn unique() -> u64 {
+pub(crate) fn unique_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 
 use crate::entry::{check_sizes, entry_bytes};
-use crate::lease::{Lease, storable};
+use crate::lease::{Lease, clamp_to_storable};
 use crate::watch::Watchers;
 use crate::{Entry, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store, StoreError};
 
@@ -48,7 +48,7 @@ impl MemoryStore {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(
+    fn with_log<T>(
         &self,
         session: &SessionId,
         action: impl FnOnce(&mut MemoryLog) -> Result<T, StoreError>,
@@ -77,7 +77,7 @@ impl MemoryStore {
         Ok(())
     }
 
-    fn forked(
+    fn fork_log(
         &self,
         parent: &SessionId,
         at: Seq,
@@ -85,14 +85,14 @@ impl MemoryStore {
         title: &str,
         now: UnixMillis,
     ) -> Result<(), StoreError> {
-        let copy = self.with(parent, |log| {
+        let copy = self.with_log(parent, |log| {
             let last = log.summary.last;
             if at > last {
                 return Err(StoreError::NoSuchEntry { session: parent.clone(), asked: at, last });
             }
             let entries: Vec<Entry> =
                 log.entries.iter().take_while(|entry| entry.seq <= at).cloned().collect();
-            let mut summary = fresh(child, &log.summary.root, title, now);
+            let mut summary = new_summary(child, &log.summary.root, title, now);
             summary.last = at;
             summary.updated =
                 entries.iter().map(|entry| entry.at).max().unwrap_or_default().max(summary.updated);
@@ -103,8 +103,8 @@ impl MemoryStore {
 }
 
 /// A session that was just created.
-fn fresh(id: &SessionId, root: &str, title: &str, now: UnixMillis) -> SessionSummary {
-    let now = storable(now);
+fn new_summary(id: &SessionId, root: &str, title: &str, now: UnixMillis) -> SessionSummary {
+    let now = clamp_to_storable(now);
     SessionSummary {
         id: id.clone(),
         root: root.to_owned(),
@@ -123,7 +123,7 @@ fn append(log: &mut MemoryLog, expected: Seq, entries: Vec<NewEntry>) -> Result<
     }
     check_sizes(&entries)?;
     for NewEntry { channel, kind, at, payload } in entries {
-        let (seq, at) = (log.summary.last.next(), storable(at));
+        let (seq, at) = (log.summary.last.next(), clamp_to_storable(at));
         log.entries.push(Entry { seq, channel, kind, at, payload });
         log.summary.last = seq;
         log.summary.updated = log.summary.updated.max(at);
@@ -153,7 +153,7 @@ impl Store for MemoryStore {
         title: &str,
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let summary = fresh(id, root, title, now);
+        let summary = new_summary(id, root, title, now);
         ready(self.add(MemoryLog { summary, entries: Vec::new(), lease: None })).boxed()
     }
 
@@ -165,7 +165,7 @@ impl Store for MemoryStore {
         title: &str,
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        ready(self.forked(parent, at, child, title, now)).boxed()
+        ready(self.fork_log(parent, at, child, title, now)).boxed()
     }
 
     fn append(
@@ -174,7 +174,7 @@ impl Store for MemoryStore {
         expected: Seq,
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
-        let appended = self.with(session, |log| append(log, expected, entries));
+        let appended = self.with_log(session, |log| append(log, expected, entries));
         self.watchers.tell(session);
         ready(appended).boxed()
     }
@@ -185,7 +185,7 @@ impl Store for MemoryStore {
         after: Seq,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        ready(self.with(session, |log| Ok(log.after(after).take(limit).cloned().collect()))).boxed()
+        ready(self.with_log(session, |log| Ok(log.after(after).take(limit).cloned().collect()))).boxed()
     }
 
     fn read_records(
@@ -194,7 +194,7 @@ impl Store for MemoryStore {
         after: Seq,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        let records = self.with(session, |log| {
+        let records = self.with_log(session, |log| {
             let records = log.after(after).filter(|entry| entry.channel.is_none());
             Ok(records.take(limit).cloned().collect())
         });
@@ -207,7 +207,7 @@ impl Store for MemoryStore {
         after: Seq,
         bytes: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        let chunk = self.with(session, |log| {
+        let chunk = self.with_log(session, |log| {
             let mut left = bytes;
             let mut chunk = Vec::new();
             for entry in log.after(after) {
@@ -229,7 +229,7 @@ impl Store for MemoryStore {
             // Listening comes before looking, so that nothing falls between the two.
             let mut news = self.watchers.join(&session);
             loop {
-                let last = self.with(&session, |log| Ok(log.summary.last))?;
+                let last = self.with_log(&session, |log| Ok(log.summary.last))?;
                 if last > after {
                     return Ok(last);
                 }
@@ -258,9 +258,9 @@ impl Store for MemoryStore {
         status: &str,
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let result = self.with(session, |log| {
+        let result = self.with_log(session, |log| {
             log.summary.status = status.to_owned();
-            log.summary.updated = log.summary.updated.max(storable(now));
+            log.summary.updated = log.summary.updated.max(clamp_to_storable(now));
             Ok(())
         });
         ready(result).boxed()
@@ -273,11 +273,11 @@ impl Store for MemoryStore {
         now: UnixMillis,
         ttl_ms: u64,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        ready(self.with(session, |log| lease(log, holder, now, ttl_ms))).boxed()
+        ready(self.with_log(session, |log| lease(log, holder, now, ttl_ms))).boxed()
     }
 
     fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
-        let result = self.with(session, |log| {
+        let result = self.with_log(session, |log| {
             log.lease.take_if(|lease| lease.holder == holder);
             Ok(())
         });
@@ -289,7 +289,7 @@ impl Store for MemoryStore {
         session: &SessionId,
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
-        let held = self.with(session, |log| {
+        let held = self.with_log(session, |log| {
             Ok(log.lease.as_ref().filter(|lease| !lease.is_over(now)).map(|lease| lease.holder.clone()))
         });
         ready(held).boxed()

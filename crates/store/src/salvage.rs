@@ -13,8 +13,8 @@ use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
 use crate::entry::entry_bytes;
 use crate::exchange;
-use crate::lease::unique;
-use crate::place::{beside, sync_dir};
+use crate::lease::unique_number;
+use crate::place::{path_with_suffix, sync_dir};
 use crate::sqlite::{place_of, seq_of};
 use crate::{Entry, NewEntry, STATUS_NEW, SqliteStore, Store, StoreError};
 use image::{Image, Leaf};
@@ -137,11 +137,11 @@ fn refuse_existing(into: &Path) -> Result<(), StoreError> {
 
 /// Writes what was found into the new log `into`.
 async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
-    let temporary = beside(into, &format!("-new-{:016x}", unique()));
-    let apart = beside(into, "-apart.jsonl");
+    let temporary = path_with_suffix(into, &format!("-new-{:016x}", unique_number()));
+    let apart = path_with_suffix(into, "-apart.jsonl");
     let saved = finds.write(damaged, &temporary, &apart).await;
     let saved = saved.and_then(|saved| {
-        let wal = beside(&temporary, "-wal");
+        let wal = path_with_suffix(&temporary, "-wal");
         if fs::symlink_metadata(&wal).is_ok_and(|found| found.len() > 0) {
             return Err(StoreError::io("move the newest changes from", &wal, io::Error::other("it stays")));
         }
@@ -150,7 +150,7 @@ async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, Sto
     });
     for suffix in ["", "-wal", "-shm"] {
         // What stays has a name that nobody looks for.
-        drop(fs::remove_file(beside(&temporary, suffix)));
+        drop(fs::remove_file(path_with_suffix(&temporary, suffix)));
     }
     let saved = saved.inspect_err(|_| drop(fs::remove_file(&apart)))?;
     sync_dir(into.parent().unwrap_or(Path::new("")))?;
@@ -165,14 +165,14 @@ async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, Sto
 /// [`StoreError::Busy`] while another process has it open; failures of the medium. Then nothing was
 /// moved.
 pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
-    let mark = format!("-damaged-{:08x}", unique() >> 32);
-    let (fresh, aside) = (beside(damaged, "-saved"), beside(damaged, &mark));
+    let mark = format!("-damaged-{:08x}", unique_number() >> 32);
+    let (fresh, aside) = (path_with_suffix(damaged, "-saved"), path_with_suffix(damaged, &mark));
     // Left by one that was cut off.
     drop(fs::remove_file(&fresh));
     refuse_in_use(damaged)?;
     let mut saved = save(&Finds::of(damaged)?, damaged, &fresh).await?;
     let failed = |source| StoreError::io("put aside", damaged, source);
-    let empty = beside(damaged, &format!("-new-{:016x}", unique()));
+    let empty = path_with_suffix(damaged, &format!("-new-{:016x}", unique_number()));
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(&empty).map_err(failed)?;
     match fs::hard_link(damaged, &aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -180,14 +180,14 @@ pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
     }
     fs::rename(&empty, damaged).map_err(failed)?;
     for suffix in ["-wal", "-shm"] {
-        match fs::rename(beside(damaged, suffix), beside(&aside, suffix)) {
+        match fs::rename(path_with_suffix(damaged, suffix), path_with_suffix(&aside, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
     }
     fs::rename(&fresh, damaged).map_err(failed)?;
     if let Some(apart) = &mut saved.apart {
-        let beside_aside = beside(&aside, "-apart.jsonl");
+        let beside_aside = path_with_suffix(&aside, "-apart.jsonl");
         fs::rename(&*apart, &beside_aside).map_err(failed)?;
         *apart = beside_aside;
     }

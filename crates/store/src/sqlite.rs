@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::watch::Watchers;
 use crate::{Entry, NewEntry, NewSession, Origin, SessionSummary, Store, StoreError};
-use group::{About, Call, Ground, Sync, Weight};
+use group::{Call, ChangeInfo, StatementContext, Sync, Weight};
 use log::Log;
 use owner::{Job, Owner};
 use reads::Bound;
@@ -114,13 +114,13 @@ impl SqliteStore {
     }
 
     /// Hands a change to the owning thread, in the same order.
-    fn change<T: Send + 'static>(
+    fn submit_change<T: Send + 'static>(
         &self,
-        about: About,
-        statements: impl FnMut(&Connection, &mut Ground) -> Result<T, Stop> + Send + 'static,
+        info: ChangeInfo,
+        statements: impl FnMut(&Connection, &mut StatementContext) -> Result<T, Stop> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         let (reply, answer) = oneshot::channel();
-        let job = Job::Change(Box::new(Call { about, statements, value: None, reply }));
+        let job = Job::Change(Box::new(Call { info, statements, value: None, reply }));
         self.answer(job, answer)
     }
 
@@ -130,9 +130,9 @@ impl SqliteStore {
         answer: oneshot::Receiver<Result<T, StoreError>>,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         if let Err(source) = self.submit(job) {
-            return std::future::ready(Err(self.closed(&source.to_string()))).boxed();
+            return std::future::ready(Err(self.closed_error(&source.to_string()))).boxed();
         }
-        async move { answer.await.unwrap_or_else(|_| Err(self.closed("its thread ended"))) }.boxed()
+        async move { answer.await.unwrap_or_else(|_| Err(self.closed_error("its thread ended"))) }.boxed()
     }
 
     fn submit(&self, job: Job) -> io::Result<()> {
@@ -150,20 +150,24 @@ impl SqliteStore {
         handed
     }
 
-    fn closed(&self, detail: &str) -> StoreError {
+    fn closed_error(&self, detail: &str) -> StoreError {
         StoreError::Closed { path: self.path.clone(), detail: detail.to_owned() }
     }
 }
 
 /// A change without payload that nobody watches for.
-fn small(action: &'static str, sync: Sync) -> About {
-    About { action, sync, weight: Weight::Payload(0), tell: None }
+fn small_change(action: &'static str, sync: Sync) -> ChangeInfo {
+    ChangeInfo { action, sync, weight: Weight::Payload(0), tell: None }
 }
 
 /// A change that adds these entries.
-fn appending(action: &'static str, session: &SessionId, entries: &[NewEntry]) -> About {
+fn append_change(action: &'static str, session: &SessionId, entries: &[NewEntry]) -> ChangeInfo {
     let bytes = entries.iter().map(|entry| entry.payload.len() as u64).sum();
-    About { weight: Weight::Payload(bytes), tell: Some(session.clone()), ..small(action, Sync::Full) }
+    ChangeInfo {
+        weight: Weight::Payload(bytes),
+        tell: Some(session.clone()),
+        ..small_change(action, Sync::Full)
+    }
 }
 
 impl Store for SqliteStore {
@@ -175,7 +179,7 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (id, root, title) = (id.clone(), root.to_owned(), title.to_owned());
-        self.change(small("create a session", Sync::Relaxed), move |connection, _| {
+        self.submit_change(small_change("create a session", Sync::Relaxed), move |connection, _| {
             writes::create(connection, &id, &root, &title, now).map(drop)
         })
     }
@@ -189,9 +193,10 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (parent, child, title) = (parent.clone(), child.clone(), title.to_owned());
-        let about = About { weight: Weight::WholeSession, ..small("fork a session in", Sync::Full) };
-        self.change(about, move |connection, ground| {
-            writes::fork(connection, ground, &parent, at, &child, (&title, now))
+        let info =
+            ChangeInfo { weight: Weight::WholeSession, ..small_change("fork a session in", Sync::Full) };
+        self.submit_change(info, move |connection, context| {
+            writes::fork(connection, context, &parent, at, &child, (&title, now))
         })
     }
 
@@ -202,17 +207,19 @@ impl Store for SqliteStore {
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let session = session.clone();
-        let about = appending("append to", &session, &entries);
-        self.change(about, move |connection, _| writes::append(connection, &session, expected, &entries))
+        let info = append_change("append to", &session, &entries);
+        self.submit_change(info, move |connection, _| {
+            writes::append(connection, &session, expected, &entries)
+        })
     }
 
     fn begin(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
-        let about = appending("begin a session in", &new.id, &new.entries);
-        let about = match new.origin {
-            Origin::Root(_) => about,
-            Origin::Fork { .. } => About { weight: Weight::WholeSession, ..about },
+        let info = append_change("begin a session in", &new.id, &new.entries);
+        let info = match new.origin {
+            Origin::Root(_) => info,
+            Origin::Fork { .. } => ChangeInfo { weight: Weight::WholeSession, ..info },
         };
-        self.change(about, move |connection, ground| writes::begin(connection, ground, &new))
+        self.submit_change(info, move |connection, context| writes::begin(connection, context, &new))
     }
 
     fn append_as(
@@ -223,8 +230,8 @@ impl Store for SqliteStore {
         status: &str,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let (session, status) = (session.clone(), status.to_owned());
-        let about = appending("append to", &session, &entries);
-        self.change(about, move |connection, _| {
+        let info = append_change("append to", &session, &entries);
+        self.submit_change(info, move |connection, _| {
             writes::append_as(connection, &session, expected, &entries, &status)
         })
     }
@@ -298,7 +305,7 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, status) = (session.clone(), status.to_owned());
-        self.change(small("set a session's status in", Sync::Relaxed), move |connection, _| {
+        self.submit_change(small_change("set a session's status in", Sync::Relaxed), move |connection, _| {
             writes::set_status(connection, &session, &status, now)
         })
     }
@@ -311,17 +318,19 @@ impl Store for SqliteStore {
         ttl_ms: u64,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, holder) = (session.clone(), holder.to_owned());
-        let taken = self.change(small("take a session in", Sync::Relaxed), move |connection, ground| {
-            writes::lease(connection, ground, &session, &holder, (now, ttl_ms))
-        });
+        let taken = self
+            .submit_change(small_change("take a session in", Sync::Relaxed), move |connection, context| {
+                writes::lease(connection, context, &session, &holder, (now, ttl_ms))
+            });
         async move { taken.await? }.boxed()
     }
 
     fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, holder) = (session.clone(), holder.to_owned());
-        self.change(small("give back a session in", Sync::Relaxed), move |connection, ground| {
-            writes::release(connection, ground, &session, &holder)
-        })
+        self.submit_change(
+            small_change("give back a session in", Sync::Relaxed),
+            move |connection, context| writes::release(connection, context, &session, &holder),
+        )
     }
 
     fn holder(
@@ -335,11 +344,11 @@ impl Store for SqliteStore {
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
-        let about = About {
+        let info = ChangeInfo {
             weight: Weight::WholeSession,
             tell: Some(session.clone()),
-            ..small("delete a session from", Sync::Full)
+            ..small_change("delete a session from", Sync::Full)
         };
-        self.change(about, move |connection, _| writes::delete(connection, &session))
+        self.submit_change(info, move |connection, _| writes::delete(connection, &session))
     }
 }

@@ -142,7 +142,7 @@ impl GuardedState {
             (&settings, true, false),
         ] {
             for path in paths {
-                if let Some(one) = GuardedPath::at(workspace, path, repository, loose) {
+                if let Some(one) = GuardedPath::inspect(workspace, path, repository, loose) {
                     known.insert(path.clone(), one);
                 }
             }
@@ -172,7 +172,7 @@ impl GuardedState {
     /// them.
     #[must_use]
     pub fn check_running(&self, workspace: &Workspace) -> ForbiddenChanges {
-        self.check_after(workspace, true, None).aftermath
+        self.handle_violations(workspace, true, None).aftermath
     }
 
     /// Moves away what the command made, puts back what it changed or deleted, and journals by
@@ -188,14 +188,14 @@ impl GuardedState {
         kept: bool,
         end: impl FnOnce() -> Result<Vec<FileChange>, WorkspaceError>,
     ) -> (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges) {
-        let first = self.check_after(workspace, kept, None);
+        let first = self.handle_violations(workspace, kept, None);
         let mut changes = end();
         if !first.hidden {
             return (changes, first.aftermath);
         }
         // Journaling opens directories that the command closed; what is in them is seen only now.
         let mut aftermath = first.aftermath;
-        let second = self.check_after(workspace, kept, None).aftermath;
+        let second = self.handle_violations(workspace, kept, None).aftermath;
         if let Ok(changes) = &mut changes {
             let is_gone = |path: &RelPath| {
                 second.violations.iter().any(|one| path.as_path().starts_with(one.path.as_path()))
@@ -209,7 +209,7 @@ impl GuardedState {
 }
 
 impl GuardedPath {
-    fn at(workspace: &Workspace, path: &RelPath, repository: bool, loose: bool) -> Option<Self> {
+    fn inspect(workspace: &Workspace, path: &RelPath, repository: bool, loose: bool) -> Option<Self> {
         let parent = workspace.project.root_dir.parent(path).ok()?;
         let above = FileStat::of(&fstat(&parent).ok()?).ino;
         let stat = statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;

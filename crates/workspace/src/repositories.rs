@@ -55,7 +55,7 @@ impl Workspace {
             self.project.root_dir.check_alive()?;
         }
         let mut found: BTreeSet<Vec<u8>> = walked.repositories.into_iter().collect();
-        for dir in self.snapshots.other_directories(&walked.dirs) {
+        for dir in self.snapshots.recorded_directories_except(&walked.dirs) {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             let names = self
                 .project

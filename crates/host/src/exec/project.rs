@@ -62,7 +62,7 @@ struct CommandState(PathBuf);
 impl CommandState {
     fn create(dirs: &StateDirs) -> Result<Self, HostError> {
         let all = dirs.dir.join("exec");
-        sweep_killed(&all);
+        remove_state_of_killed_commands(&all);
         let path = all.join(format!("{}-{:x}", std::process::id(), fastrand::u64(..)));
         DirBuilder::new().recursive(true).mode(0o700).create(&path).context("a directory for the command")?;
         Ok(Self(path))
@@ -77,7 +77,7 @@ impl Drop for CommandState {
 }
 
 /// Removes the state of killed processes. A process id that is in use again is swept later.
-fn sweep_killed(all: &Path) {
+fn remove_state_of_killed_commands(all: &Path) {
     let Ok(entries) = std::fs::read_dir(all) else { return };
     for entry in entries.filter_map(Result::ok) {
         let name = entry.file_name();

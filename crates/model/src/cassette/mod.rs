@@ -127,7 +127,7 @@ enum RecordedErrorKind {
 }
 
 impl RecordedError {
-    fn dropped() -> Self {
+    fn dropped_by_caller() -> Self {
         Self {
             kind: RecordedErrorKind::Dropped,
             reason: "the client stopped reading".to_owned(),

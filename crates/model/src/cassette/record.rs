@@ -143,7 +143,7 @@ impl Transport for RecordingTransport {
                 day: self.recorder.0.day.clone(),
                 request: RecordedRequest::new(&request, &secrets),
                 response: None,
-                error: Some(RecordedError::dropped()),
+                error: Some(RecordedError::dropped_by_caller()),
             };
             let mut recording = RecordingExchange {
                 recorder: self.recorder.clone(),

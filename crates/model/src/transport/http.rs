@@ -207,16 +207,16 @@ impl DeadlineTimer {
 
     /// Returns the time at which the wait for the first byte ends, and the limit that ends it.
     fn first_byte_deadline(&self) -> (Instant, Deadline) {
-        self.earlier(after(self.started, self.deadlines.first_byte), Deadline::FirstByte)
+        self.cap_by_total(add_saturating(self.started, self.deadlines.first_byte), Deadline::FirstByte)
     }
 
     /// Returns the time at which a wait for the next byte that begins now ends.
     fn next(&self) -> (Instant, Deadline) {
-        self.earlier(after(Instant::now(), self.deadlines.idle), Deadline::Idle)
+        self.cap_by_total(add_saturating(Instant::now(), self.deadlines.idle), Deadline::Idle)
     }
 
-    fn earlier(&self, until: Instant, which: Deadline) -> (Instant, Deadline) {
-        let total = after(self.started, self.deadlines.total);
+    fn cap_by_total(&self, until: Instant, which: Deadline) -> (Instant, Deadline) {
+        let total = add_saturating(self.started, self.deadlines.total);
         if total < until { (total, Deadline::Total) } else { (until, which) }
     }
 
@@ -256,7 +256,7 @@ impl DeadlineTimer {
 }
 
 /// Returns `start + wait`, or thirty years later if the sum overflows.
-fn after(start: Instant, wait: Duration) -> Instant {
+fn add_saturating(start: Instant, wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
     start.checked_add(wait).unwrap_or(start + FAR)
 }

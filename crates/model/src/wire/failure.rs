@@ -35,7 +35,7 @@ pub(super) fn from_status(status: u16, body: &[u8]) -> ModelError {
     let body = String::from_utf8_lossy(body);
     let failure = match serde_json::from_str::<Value>(&body) {
         Ok(value) => ProviderError::read(&value),
-        Err(_) => ProviderError::plain(&body),
+        Err(_) => ProviderError::from_plain_text(&body),
     };
     failure.into_error(ErrorOrigin::Refused(status))
 }
@@ -84,7 +84,7 @@ impl ProviderError {
     }
 
     /// Creates an error from text that is not JSON: a proxy's page, or plain text.
-    fn plain(body: &str) -> Self {
+    fn from_plain_text(body: &str) -> Self {
         let title = body
             .split_once("<title>")
             .and_then(|(_, rest)| rest.split_once("</title>"))
@@ -95,11 +95,11 @@ impl ProviderError {
         Self { status: None, words: Vec::new(), message, all: body.to_lowercase() }
     }
 
-    fn names(&self, words: &[&str]) -> bool {
+    fn has_word(&self, words: &[&str]) -> bool {
         self.words.iter().any(|word| words.contains(&word.as_str()))
     }
 
-    fn says(&self, phrases: &[&str]) -> bool {
+    fn has_phrase(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.all.contains(phrase))
     }
 
@@ -112,25 +112,27 @@ impl ProviderError {
         if self.is_too_long(status) {
             return ModelError::ContextTooLong { message: self.message };
         }
-        if matches!(status, 0 | 400 | 404 | 422 | 500 | 501) && self.says(NO_TOOLS_PHRASES) {
+        if matches!(status, 0 | 400 | 404 | 422 | 500 | 501) && self.has_phrase(NO_TOOLS_PHRASES) {
             return ModelError::ToolsUnsupported { message: self.message };
         }
         if self.is_unknown_model(status) {
             return ModelError::UnknownModel { provider_message: self.message, available: Vec::new() };
         }
-        if status == 402 || self.names(QUOTA_WORDS) || self.says(QUOTA_PHRASES) {
+        if status == 402 || self.has_word(QUOTA_WORDS) || self.has_phrase(QUOTA_PHRASES) {
             return ModelError::QuotaExceeded { message: self.message };
         }
-        let moderated = status == 403 && self.says(&["flagged", "moderation"]);
+        let moderated = status == 403 && self.has_phrase(&["flagged", "moderation"]);
         if !moderated
-            && (matches!(status, 401 | 403) || self.names(KEY_WORDS) || self.says(&["api key not valid"]))
+            && (matches!(status, 401 | 403)
+                || self.has_word(KEY_WORDS)
+                || self.has_phrase(&["api key not valid"]))
         {
             return ModelError::Unauthorized { message: self.message, advice: None };
         }
-        if status == 429 || self.names(RATE_WORDS) {
+        if status == 429 || self.has_word(RATE_WORDS) {
             return ModelError::RateLimited { message: self.message };
         }
-        if matches!(status, 503 | 529) || self.names(OVERLOAD_WORDS) {
+        if matches!(status, 503 | 529) || self.has_word(OVERLOAD_WORDS) {
             return ModelError::Overloaded { message: self.message };
         }
         match when {
@@ -138,7 +140,7 @@ impl ProviderError {
             ErrorOrigin::Streaming => {
                 // The server accepted the request, so an error in its response is the server's
                 // unless it says otherwise.
-                let retryable = !self.names(REQUEST_WORDS)
+                let retryable = !self.has_word(REQUEST_WORDS)
                     && (!(400..500).contains(&status) || crate::error::is_retryable_status(status));
                 ModelError::Stream { message: self.message, retryable }
             }
@@ -147,13 +149,13 @@ impl ProviderError {
 
     fn is_too_long(&self, status: u16) -> bool {
         // A rate limit in tokens has a similar message, always with status 429.
-        status == 413 || (status != 429 && self.says(TOO_LONG_PHRASES))
+        status == 413 || (status != 429 && self.has_phrase(TOO_LONG_PHRASES))
     }
 
     fn is_unknown_model(&self, status: u16) -> bool {
         match status {
-            404 => self.says(&["model"]),
-            0 | 400 | 403 | 422 => self.says(UNKNOWN_MODEL_PHRASES),
+            404 => self.has_phrase(&["model"]),
+            0 | 400 | 403 | 422 => self.has_phrase(UNKNOWN_MODEL_PHRASES),
             _ => false,
         }
     }

@@ -159,7 +159,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns a superset of the components of these paths.
-    fn names(&self) -> &Names {
+    fn component_names(&self) -> &Names {
         self.names.get_or_init(|| {
             let mut names = Names::default();
             self.any_text(|text| {
@@ -281,7 +281,7 @@ impl Compiled {
     }
 
     fn hits_path(&self, subject: &Subject<'_>) -> Hit {
-        let mut likely = self.paths.iter().filter(|path| path.may_touch(subject.names()));
+        let mut likely = self.paths.iter().filter(|path| path.may_touch(subject.component_names()));
         let named = likely.any(|path| {
             subject.any_text(|text| {
                 in_word(text).any(|(names, elsewhere)| {

@@ -7,7 +7,7 @@ fn target(host: &str, port: u16) -> Target {
 }
 
 fn why(text: &str) -> Result<Head, &'static str> {
-    parse(text.as_bytes(), RequestRoute::Proxy).map_err(|(_, _, refusal)| refusal.why())
+    parse(text.as_bytes(), RequestRoute::Proxy).map_err(|(_, _, refusal)| refusal.reason())
 }
 
 #[test]

@@ -174,7 +174,7 @@ impl ConnectFailure {
             Refusal::Malformed(_) => (400, Code::NotAllowed),
             Refusal::Denied(_) => (403, Code::NotAllowed),
         };
-        Self { status, code, why: refusal.why().to_owned() }
+        Self { status, code, why: refusal.reason().to_owned() }
     }
 
     fn failed(why: &str) -> Self {
@@ -319,7 +319,7 @@ impl ProxyState {
                 Err(refusal) => {
                     let line = client.unread.split(|b| matches!(b, b'\r' | b'\n')).next().unwrap_or_default();
                     let target = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
-                    self.journal.record_denied(display_target(target), 0, refusal.why());
+                    self.journal.record_denied(display_target(target), 0, refusal.reason());
                     return Ok(Err(ConnectFailure::refused(refusal)));
                 }
             }
@@ -329,14 +329,14 @@ impl ProxyState {
         };
         let head: Vec<u8> = client.unread.drain(..length).collect();
         Ok(head::parse(&head, place).map(Some).map_err(|(host, port, refusal)| {
-            self.journal.record_denied(host, port, refusal.why());
+            self.journal.record_denied(host, port, refusal.reason());
             ConnectFailure::refused(refusal)
         }))
     }
 
     async fn greet_socks(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
         let refuse = |refusal: Refusal| {
-            self.journal.record_denied(display_target(b""), 0, refusal.why());
+            self.journal.record_denied(display_target(b""), 0, refusal.reason());
             Ok(Err(socks::NO_METHOD.to_vec()))
         };
         loop {
@@ -364,7 +364,7 @@ impl ProxyState {
                 }
                 Ok(Parsed::More) => {}
                 Err((host, port, code, refusal)) => {
-                    self.journal.record_denied(host, port, refusal.why());
+                    self.journal.record_denied(host, port, refusal.reason());
                     return Ok(Err(socks::encode_answer(code).to_vec()));
                 }
             }
@@ -379,7 +379,7 @@ impl ProxyState {
     async fn open(&self, target: &Target) -> Result<(JournalEntry, TcpStream), ConnectFailure> {
         let Target { host, port } = target;
         target.check(&self.rules).map_err(|refusal| {
-            self.journal.record_denied(host.clone(), *port, refusal.why());
+            self.journal.record_denied(host.clone(), *port, refusal.reason());
             ConnectFailure::refused(refusal)
         })?;
         let resolved = timeout(self.bounds.resolving, self.upstream.resolve(host)).await;
@@ -489,7 +489,7 @@ impl ProxyState {
             write_counted(&mut to_server, head, &entry.sent).await?;
             let sent = send_body(&mut from_client, unread, &mut to_server, &entry.sent, body).await?;
             if let Err(refusal) = sent {
-                entry.record_denied(refusal.why());
+                entry.record_denied(refusal.reason());
                 return Err(io::ErrorKind::InvalidData.into());
             }
             // The answer's end is the end of it all.

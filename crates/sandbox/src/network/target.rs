@@ -24,7 +24,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn why(self) -> &'static str {
+    pub(super) fn reason(self) -> &'static str {
         let (Self::Malformed(why) | Self::Denied(why)) = self;
         why
     }

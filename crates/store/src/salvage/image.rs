@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::record::{be16, be32};
-use crate::place::beside;
+use crate::place::path_with_suffix;
 use crate::sqlite::PAGE_BYTES;
 
 const PAGE: usize = PAGE_BYTES as usize;
@@ -62,7 +62,7 @@ impl Image {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         };
-        let (main, wal) = (open(path)?, open(&beside(path, "-wal"))?);
+        let (main, wal) = (open(path)?, open(&path_with_suffix(path, "-wal"))?);
         let newer = match &wal {
             Some(wal) => frames(wal)?.0,
             None => HashMap::new(),

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::log::Log;
 use super::rows::{ENTRY, MAX_SEQ, Stop, entry, place, seq_of, unsigned};
 use crate::StoreError;
-use crate::place::beside;
+use crate::place::path_with_suffix;
 use crate::salvage::image::lost_transactions;
 
 /// Maximum number of lines that a check returns; a repair doesn't get more precise by more of them.
@@ -27,7 +27,7 @@ impl Log {
         // Opening the file takes what the write-ahead log has behind a damaged place for never
         // written.
         if !self.is_open() {
-            let wal = beside(&path, "-wal");
+            let wal = path_with_suffix(&path, "-wal");
             let lost = lost_transactions(&wal).map_err(|source| StoreError::io("check", &wal, source))?;
             if lost > 0 {
                 let line =

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::fs::Access;
 
-use crate::place::{beside, create_private, sync_dir};
+use crate::place::{create_private, path_with_suffix, sync_dir};
 use crate::{Durability, StoreError};
 
 /// Marks the file as ours (`PRAGMA application_id`): "jmlg".
@@ -159,7 +159,7 @@ enum State {
 /// integrity.
 fn inspect(path: &Path) -> Result<State, StoreError> {
     let damaged = |detail: String| Err(StoreError::Damaged { path: path.to_owned(), detail });
-    let wal = beside(path, "-wal");
+    let wal = path_with_suffix(path, "-wal");
     let has_wal = || fs::metadata(&wal).is_ok_and(|found| found.len() > 0);
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -188,7 +188,7 @@ fn inspect(path: &Path) -> Result<State, StoreError> {
     // theirs.
     make_private(path)?;
     make_private(&wal)?;
-    make_private(&beside(path, "-shm"))?;
+    make_private(&path_with_suffix(path, "-shm"))?;
     Ok(State::Present)
 }
 
@@ -211,7 +211,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
         create_private(parent, Durability::Now)?;
     }
     let temporary =
-        beside(path, &format!("-new-{}-{:x}", std::process::id(), std::ptr::from_ref(path).addr()));
+        path_with_suffix(path, &format!("-new-{}-{:x}", std::process::id(), std::ptr::from_ref(path).addr()));
     let made = fill(&temporary).and_then(|()| match fs::hard_link(&temporary, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(StoreError::io("create the session log", path, error))

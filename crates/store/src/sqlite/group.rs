@@ -21,13 +21,13 @@ pub(super) enum Sync {
 
 /// The state that statements need beside the connection.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct StatementContext {
     /// The database file.
     pub(super) path: PathBuf,
     holder: Option<Option<Holder>>,
 }
 
-impl Ground {
+impl StatementContext {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, holder: None }
     }
@@ -58,7 +58,7 @@ pub(super) enum Weight {
 
 /// The facts that are known of a change before it runs.
 #[derive(Debug)]
-pub(super) struct About {
+pub(super) struct ChangeInfo {
     /// The action, for errors.
     pub(super) action: &'static str,
     pub(super) sync: Sync,
@@ -69,18 +69,18 @@ pub(super) struct About {
 
 /// A change that waits for its turn.
 pub(super) trait Change: Send {
-    fn about(&self) -> &About;
+    fn info(&self) -> &ChangeInfo;
     /// Runs the statements, and keeps what they gave.
-    fn run(&mut self, connection: &Connection, ground: &mut Ground) -> Result<(), Stop>;
+    fn run(&mut self, connection: &Connection, context: &mut StatementContext) -> Result<(), Stop>;
     /// Tells the caller what the statements gave.
-    fn accept(self: Box<Self>);
+    fn deliver_result(self: Box<Self>);
     /// Tells the caller why it is not done.
     fn refuse(self: Box<Self>, error: StoreError);
 }
 
 /// A change as its statements, with the way back to its caller.
 pub(super) struct Call<T, F> {
-    pub(super) about: About,
+    pub(super) info: ChangeInfo,
     pub(super) statements: F,
     pub(super) value: Option<T>,
     pub(super) reply: oneshot::Sender<Result<T, StoreError>>,
@@ -89,18 +89,18 @@ pub(super) struct Call<T, F> {
 impl<T, F> Change for Call<T, F>
 where
     T: Send,
-    F: FnMut(&Connection, &mut Ground) -> Result<T, Stop> + Send,
+    F: FnMut(&Connection, &mut StatementContext) -> Result<T, Stop> + Send,
 {
-    fn about(&self) -> &About {
-        &self.about
+    fn info(&self) -> &ChangeInfo {
+        &self.info
     }
 
-    fn run(&mut self, connection: &Connection, ground: &mut Ground) -> Result<(), Stop> {
-        self.value = Some((self.statements)(connection, ground)?);
+    fn run(&mut self, connection: &Connection, context: &mut StatementContext) -> Result<(), Stop> {
+        self.value = Some((self.statements)(connection, context)?);
         Ok(())
     }
 
-    fn accept(self: Box<Self>) {
+    fn deliver_result(self: Box<Self>) {
         if let Some(value) = self.value {
             // A caller that went away doesn't want the answer.
             drop(self.reply.send(Ok(value)));
@@ -126,16 +126,16 @@ pub(super) enum Broken {
 /// takes nothing away from the others.
 pub(super) fn transact(
     connection: &mut Connection,
-    ground: &mut Ground,
+    context: &mut StatementContext,
     group: &mut [Box<dyn Change>],
 ) -> Result<Vec<Result<(), StoreError>>, Broken> {
-    let relaxed = group.iter().all(|change| change.about().sync == Sync::Relaxed);
+    let relaxed = group.iter().all(|change| change.info().sync == Sync::Relaxed);
     if relaxed {
         connection.pragma_update(None, "synchronous", "NORMAL").map_err(Broken::Begin)?;
     }
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(Broken::Begin)?;
-    let results = run_each(&transaction, ground, group).map_err(Broken::Statement)?;
+    let results = run_each(&transaction, context, group).map_err(Broken::Statement)?;
     if results.iter().any(Result::is_ok) {
         transaction.commit().map_err(Broken::Commit)?;
     } else {
@@ -150,7 +150,7 @@ pub(super) fn transact(
 
 fn run_each(
     transaction: &Transaction<'_>,
-    ground: &mut Ground,
+    context: &mut StatementContext,
     group: &mut [Box<dyn Change>],
 ) -> rusqlite::Result<Vec<Result<(), StoreError>>> {
     let simple = |sql| transaction.prepare_cached(sql)?.execute([]).map(drop);
@@ -161,7 +161,7 @@ fn run_each(
         if several {
             simple("SAVEPOINT one")?;
         }
-        match change.run(transaction, ground) {
+        match change.run(transaction, context) {
             Ok(()) => results.push(Ok(())),
             Err(Stop::Ours(error)) => {
                 results.push(Err(error));

@@ -13,8 +13,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::StoreError;
-use crate::lease::unique;
-use crate::place::beside;
+use crate::lease::unique_number;
+use crate::place::path_with_suffix;
 
 /// Between the database's name and the holder's.
 const SUFFIX: &str = "-holder-";
@@ -45,7 +45,7 @@ impl Holder {
         sweep(database);
         loop {
             // A random name, never used again: a lease of long ago can't be taken for this store's.
-            let name = format!("{}-{:016x}", std::process::id(), unique());
+            let name = format!("{}-{:016x}", std::process::id(), unique_number());
             let path = file_of(database, &name);
             let failed = |source| StoreError::io("create the lease file", &path, source);
             let file =
@@ -128,5 +128,5 @@ fn sweep(database: &Path) {
 }
 
 fn file_of(database: &Path, name: &str) -> PathBuf {
-    beside(database, &format!("{SUFFIX}{name}"))
+    path_with_suffix(database, &format!("{SUFFIX}{name}"))
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode};
 
 use super::file::{self, PAGE_BYTES};
-use super::group::{Broken, Change, Ground, Weight, transact};
+use super::group::{Broken, Change, StatementContext, Weight, transact};
 use super::rows::Stop;
 use crate::StoreError;
 use crate::watch::Watchers;
@@ -26,7 +26,7 @@ pub(super) const POLL: Duration = Duration::from_millis(100);
 
 /// The open file, or the wish to open it.
 pub(super) struct Log {
-    ground: Ground,
+    context: StatementContext,
     busy: Duration,
     connection: Option<Connection>,
     /// The device and inode of the file that was opened first: what is at its path later may be
@@ -58,7 +58,7 @@ impl From<StoreError> for Failed {
 impl Log {
     pub(super) fn new(path: PathBuf, busy: Duration, watchers: Arc<Watchers>) -> Self {
         Self {
-            ground: Ground::new(path),
+            context: StatementContext::new(path),
             busy,
             connection: None,
             file: None,
@@ -71,7 +71,7 @@ impl Log {
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.ground.path
+        &self.context.path
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -97,8 +97,8 @@ impl Log {
         }
     }
 
-    fn open(&mut self) -> Result<(&mut Connection, &mut Ground), StoreError> {
-        let path = &self.ground.path;
+    fn open(&mut self) -> Result<(&mut Connection, &mut StatementContext), StoreError> {
+        let path = &self.context.path;
         let found = || fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
         // Entries written into a file without a name would be lost with the process, and a new file
         // hasn't the earlier ones.
@@ -113,7 +113,7 @@ impl Log {
                 connection
             }
         };
-        Ok((connection, &mut self.ground))
+        Ok((connection, &mut self.context))
     }
 
     /// Runs changes as one transaction that has the file to itself, so that what they read still
@@ -123,7 +123,7 @@ impl Log {
             Ok(results) => {
                 for (change, result) in group.into_iter().zip(results) {
                     match result {
-                        Ok(()) => self.stored(change),
+                        Ok(()) => self.finish_change(change),
                         Err(error) => change.refuse(error),
                     }
                 }
@@ -135,34 +135,34 @@ impl Log {
             }
             Err(Failed { error, .. }) => {
                 for change in group {
-                    change.refuse(error.again(self.path()));
+                    change.refuse(error.for_another_call(self.path()));
                 }
             }
         }
     }
 
-    fn stored(&mut self, change: Box<dyn Change>) {
-        let about = change.about();
-        self.pages = match about.weight {
+    fn finish_change(&mut self, change: Box<dyn Change>) {
+        let info = change.info();
+        self.pages = match info.weight {
             Weight::Payload(bytes) => self.pages.saturating_add(bytes / PAGE_BYTES + PAGES_A_CHANGE),
             Weight::WholeSession => SETTLE_PAGES,
         };
-        if let Some(session) = &about.tell {
+        if let Some(session) = &info.tell {
             self.watchers.tell(session);
         }
-        change.accept();
+        change.deliver_result();
     }
 
     fn attempt(&mut self, group: &mut [Box<dyn Change>]) -> Result<Vec<Result<(), StoreError>>, Failed> {
         let action = match group {
-            [single] => single.about().action,
+            [single] => single.info().action,
             _ => "write to",
         };
         if self.doubtful {
             self.make_sure()?;
         }
-        let (connection, ground) = self.open()?;
-        let broken = match transact(connection, ground, group) {
+        let (connection, context) = self.open()?;
+        let broken = match transact(connection, context, group) {
             Ok(results) => return Ok(results),
             Err(broken) => broken,
         };
@@ -208,7 +208,7 @@ impl Log {
     }
 
     /// Moves the write-ahead log into the main file when it has grown long.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn checkpoint_long_log(&mut self) {
         if self.pages < SETTLE_PAGES {
             return;
         }

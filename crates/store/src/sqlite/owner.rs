@@ -39,7 +39,7 @@ impl Owner {
         let thread = Builder::new()
             .name("session-log".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn(move || work(&mut log, &queue))?;
+            .spawn(move || serve_jobs(&mut log, &queue))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
@@ -52,7 +52,7 @@ impl Owner {
     }
 }
 
-fn work(log: &mut Log, queue: &Receiver<Job>) {
+fn serve_jobs(log: &mut Log, queue: &Receiver<Job>) {
     let mut next = None;
     loop {
         let job = match next.take() {
@@ -71,7 +71,7 @@ fn work(log: &mut Log, queue: &Receiver<Job>) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
         // After the answer, so that no caller waits for it.
-        log.settle();
+        log.checkpoint_long_log();
         log.poll();
     }
 }
@@ -79,12 +79,12 @@ fn work(log: &mut Log, queue: &Receiver<Job>) {
 /// The changes that wait behind one, in order, and the call that ends their row if there is one:
 /// calls take effect in the order in which they were made.
 fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>>, Option<Job>) {
-    let mut bytes = weight(&*first);
+    let mut bytes = weigh_change(&*first);
     let mut group = vec![first];
     while group.len() < GROUP && bytes < GROUP_BYTES {
         match queue.try_recv() {
             Ok(Job::Change(change)) => {
-                bytes = bytes.saturating_add(weight(&*change));
+                bytes = bytes.saturating_add(weigh_change(&*change));
                 group.push(change);
             }
             Ok(other) => return (group, Some(other)),
@@ -96,8 +96,8 @@ fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>
 
 /// Bytes towards the bound of a group. Whoever joins one that copies or deletes a session waits for
 /// that anyway, but nobody else does.
-fn weight(change: &dyn Change) -> u64 {
-    match change.about().weight {
+fn weigh_change(change: &dyn Change) -> u64 {
+    match change.info().weight {
         Weight::Payload(bytes) => bytes,
         Weight::WholeSession => GROUP_BYTES,
     }

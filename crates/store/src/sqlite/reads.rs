@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::holder::{Life, life};
 use super::log::Log;
 use super::rows::{
-    ENTRY, Head, MAX_SEQ, SUMMARY, Stop, entry, head, place, signed, summary, unknown, unsigned,
+    ENTRY, Head, MAX_SEQ, SUMMARY, Stop, entry, head, place, signed, summary, unknown_session, unsigned,
 };
 use crate::entry::entry_bytes;
 use crate::lease::Lease;
@@ -120,7 +120,7 @@ impl Log {
                 )?
                 .query_row([session.as_str()], |row| row.try_into())
                 .optional()?
-                .ok_or_else(|| unknown(session))?;
+                .ok_or_else(|| unknown_session(session))?;
             let Some(holder) = holder else { return Ok(None) };
             let held = Lease { holder, until: UnixMillis(unsigned(until)), length: 0 };
             let gone = file.is_some_and(|name| life(&path, &name) == Life::Dead);

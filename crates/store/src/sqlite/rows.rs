@@ -33,7 +33,7 @@ impl From<StoreError> for Stop {
     }
 }
 
-pub(super) fn unknown(session: &SessionId) -> Stop {
+pub(super) fn unknown_session(session: &SessionId) -> Stop {
     Stop::Ours(StoreError::UnknownSession { session: session.clone() })
 }
 
@@ -94,7 +94,7 @@ pub(super) fn head(connection: &Connection, session: &SessionId) -> Result<Head,
             Ok(Head { number, last: Seq(unsigned(last)), records: unsigned(records) })
         })
         .optional()?
-        .ok_or_else(|| unknown(session))
+        .ok_or_else(|| unknown_session(session))
 }
 
 /// The columns that [`entry`] reads.

@@ -3,9 +3,9 @@
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::group::Ground;
+use super::group::StatementContext;
 use super::holder::{Life, life};
-use super::rows::{MAX_SEQ, Stop, channel_code, checksum, head, place, signed, unknown, unsigned};
+use super::rows::{MAX_SEQ, Stop, channel_code, checksum, head, place, signed, unknown_session, unsigned};
 use crate::entry::{check_sizes, entry_bytes};
 use crate::lease::Lease;
 use crate::{NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
@@ -68,7 +68,7 @@ pub(super) fn append(
 
 pub(super) fn fork(
     connection: &Connection,
-    ground: &Ground,
+    context: &StatementContext,
     parent: &SessionId,
     at: Seq,
     child: &SessionId,
@@ -114,7 +114,7 @@ pub(super) fn fork(
     }
     if copied != at.0 {
         let detail = format!("session {parent} has {copied} of its first {at} entries");
-        return Err(Stop::Ours(StoreError::Damaged { path: ground.path.clone(), detail }));
+        return Err(Stop::Ours(StoreError::Damaged { path: context.path.clone(), detail }));
     }
     connection
         .prepare_cached(
@@ -128,7 +128,11 @@ pub(super) fn fork(
     Ok(())
 }
 
-pub(super) fn begin(connection: &Connection, ground: &mut Ground, new: &NewSession) -> Result<Seq, Stop> {
+pub(super) fn begin(
+    connection: &Connection,
+    context: &mut StatementContext,
+    new: &NewSession,
+) -> Result<Seq, Stop> {
     let NewSession { id, origin, title, now, status, lease: held, entries } = new;
     let expected = match origin {
         Origin::Root(root) => match create(connection, id, root, title, *now) {
@@ -136,12 +140,12 @@ pub(super) fn begin(connection: &Connection, ground: &mut Ground, new: &NewSessi
             Err(stop) => return Err(stop),
         },
         Origin::Fork { parent, at } => {
-            fork(connection, ground, parent, *at, id, (title, *now))?;
+            fork(connection, context, parent, *at, id, (title, *now))?;
             *at
         }
     };
     if let Some((holder, ttl_ms)) = held {
-        lease(connection, ground, id, holder, (*now, *ttl_ms))??;
+        lease(connection, context, id, holder, (*now, *ttl_ms))??;
     }
     let last = append(connection, id, expected, entries)?;
     if status != STATUS_NEW {
@@ -172,14 +176,14 @@ pub(super) fn set_status(
     let changed = connection
         .prepare_cached("UPDATE sessions SET status = ?2, updated = max(updated, ?3) WHERE id = ?1")?
         .execute(params![session.as_str(), status, signed(now.0)])?;
-    if changed == 0 { Err(unknown(session)) } else { Ok(()) }
+    if changed == 0 { Err(unknown_session(session)) } else { Ok(()) }
 }
 
 /// Takes a lease, or says why not. That answer is no failure of the call: a shortened lease is
 /// stored.
 pub(super) fn lease(
     connection: &Connection,
-    ground: &mut Ground,
+    context: &mut StatementContext,
     session: &SessionId,
     holder: &str,
     (now, ttl_ms): (UnixMillis, u64),
@@ -192,14 +196,14 @@ pub(super) fn lease(
         )?
         .query_row([session.as_str()], |row| row.try_into())
         .optional()?
-        .ok_or_else(|| unknown(session))?;
-    let mine = ground.holder()?.map(str::to_owned);
+        .ok_or_else(|| unknown_session(session))?;
+    let mine = context.holder()?.map(str::to_owned);
     if let Some(other) = other {
         let until = UnixMillis(unsigned(until));
         let mut held = Lease { holder: other, until, length: length.map_or(u64::MAX, unsigned) };
         let alive = match &file {
             Some(name) if file == mine || name.is_empty() => Life::Unknown,
-            Some(name) => life(&ground.path, name),
+            Some(name) => life(&context.path, name),
             None => Life::Unknown,
         };
         // The same words from another store that lives are another process's: numbers of processes
@@ -227,7 +231,7 @@ pub(super) fn lease(
 
 pub(super) fn release(
     connection: &Connection,
-    ground: &Ground,
+    context: &StatementContext,
     session: &SessionId,
     holder: &str,
 ) -> Result<(), Stop> {
@@ -238,7 +242,7 @@ pub(super) fn release(
             "UPDATE sessions SET holder = NULL, held_until = NULL, held_for = NULL, holder_file = NULL
              WHERE id = ?1 AND holder = ?2 AND (holder_file IS NULL OR holder_file = ?3)",
         )?
-        .execute(params![session.as_str(), holder, ground.own_holder()])?;
+        .execute(params![session.as_str(), holder, context.own_holder()])?;
     Ok(())
 }
 

@@ -45,7 +45,7 @@ struct GuardedCheck<'a> {
 }
 
 impl GuardedState {
-    pub(crate) fn check_after(
+    pub(crate) fn handle_violations(
         &self,
         workspace: &Workspace,
         kept: bool,

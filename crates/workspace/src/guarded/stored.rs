@@ -98,7 +98,7 @@ impl StoredGuard {
         rules: GuardRules,
         window: CutOffWindow,
     ) -> Result<(ForbiddenChanges, bool), WorkspaceError> {
-        let ended = self.load(workspace, rules)?.check_after(workspace, false, Some(window));
+        let ended = self.load(workspace, rules)?.handle_violations(workspace, false, Some(window));
         Ok((ended.aftermath, ended.hidden))
     }
 

@@ -160,7 +160,7 @@ impl Snapshots {
     }
 
     /// The directories that snapshots of this process had, without those of `walked`.
-    pub(crate) fn other_directories(&self, walked: &[WalkedDir]) -> Vec<Vec<u8>> {
+    pub(crate) fn recorded_directories_except(&self, walked: &[WalkedDir]) -> Vec<Vec<u8>> {
         let walked: HashSet<&[u8]> = walked.iter().map(|dir| dir.path.as_slice()).collect();
         let newest = lock(&self.newest);
         newest.dirs.iter().filter(|dir| !walked.contains(dir.as_slice())).cloned().collect()

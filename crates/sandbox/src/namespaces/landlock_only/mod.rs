@@ -53,7 +53,7 @@ use snapshot::Snapshot;
 /// what watches it included.
 const MIN_LANDLOCK_VERSION: u32 = 6;
 /// The parent of private directories: every system has it, and empties it some time.
-const PRIVATE_PARENT: &str = "/tmp";
+const PRIVATE_DIRS_PARENT: &str = "/tmp";
 /// Variables that name the directory for what is temporary.
 const TEMPORARY_VARIABLES: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
@@ -207,7 +207,7 @@ fn new_private_path() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let nanoseconds = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic).tv_nsec;
-    Path::new(PRIVATE_PARENT).join(format!("jm-private-{}-{count}-{nanoseconds:x}", std::process::id()))
+    Path::new(PRIVATE_DIRS_PARENT).join(format!("jm-private-{}-{count}-{nanoseconds:x}", std::process::id()))
 }
 
 /// Processes and threads of this user; an estimate, for they come and go.
