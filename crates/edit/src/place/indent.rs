@@ -63,19 +63,6 @@ impl IndentStyles {
         (step..=spaces.min(MAX_ALIGNMENT_SPACES)).step_by(step).any(|width| self.aligned & (1 << width) != 0)
     }
 
-    /// Spaces in levels of the search text and the replacement in levels of the file, where those
-    /// can't be levels of the file themselves; else as they are.
-    pub(crate) fn to_file_levels(self, blanks: &str) -> String {
-        match (self.given_step, self.file_step) {
-            (Some(given), Some(own))
-                if !self.file_tabs && !given.is_multiple_of(own) && blanks.len().is_multiple_of(given) =>
-            {
-                " ".repeat(blanks.len() / given * own)
-            }
-            _ => blanks.to_owned(),
-        }
-    }
-
     /// One level of the file's indentation; four spaces where it has none.
     pub(crate) fn indent_unit(&self) -> String {
         if self.file_tabs { "\t".to_owned() } else { " ".repeat(self.file_step.unwrap_or(4)) }
@@ -205,8 +192,7 @@ impl IndentMap {
         let tabs = blanks.chars().all(|c| c == '\t');
         let spaces = blanks.chars().all(|c| c == ' ');
         match (tabs, spaces, self.file_tabs) {
-            (true, _, true) => Some(blanks.to_owned()),
-            (_, true, false) => Some(self.styles.to_file_levels(blanks)),
+            (true, _, true) | (_, true, false) => Some(blanks.to_owned()),
             (_, true, true) => {
                 let step = self.styles.given_step.filter(|step| blanks.len().is_multiple_of(*step))?;
                 Some("\t".repeat(blanks.len() / step))

@@ -6,7 +6,6 @@ use std::ops::Range;
 use crate::lines::{line_at, split_indent};
 use crate::outcome::Refusal;
 use crate::place::fit::is_similar;
-use crate::place::indent::IndentStyles;
 
 /// Ends of lines after which the next line is indented deeper.
 const BLOCK_OPENERS: [char; 4] = ['{', '(', '[', ':'];
@@ -62,15 +61,8 @@ pub(super) fn align_following_lines(
     if further.iter().any(|line| foreign(line)) {
         return Err(refuse_unclear_depth(text, span));
     }
-    let styles = IndentStyles::learn_styles(replacement.lines(), text);
     let deeper = |(nth, line): (usize, &str)| {
-        let (indent, content) = split_indent(line);
-        match nth == 0 || line.trim().is_empty() {
-            true => line.to_owned(),
-            // What the search text shows of the indentation is the file's.
-            false if !given.is_empty() || indent.contains('\t') => format!("{outer}{line}"),
-            false => format!("{outer}{}{content}", styles.to_file_levels(indent)),
-        }
+        if nth == 0 || line.trim().is_empty() { line.to_owned() } else { format!("{outer}{line}") }
     };
     Ok(Some(replacement.split('\n').enumerate().map(deeper).collect::<Vec<_>>().join("\n")))
 }
