@@ -1,5 +1,6 @@
 //! The figures of `docs/benchmarks.md`, measured on the release binary.
 
+mod context;
 mod edit;
 mod index;
 mod process;
@@ -18,15 +19,16 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 /// Runs a benchmark by name. `turns`, `start`, `version` and `sandbox` take `--beside DIR`, the
-/// release folder of another build, whose programs are measured in the same run; `edit`, `index`,
-/// `recall` and `symbols` have options of their own.
+/// release folder of another build, whose programs are measured in the same run; `context`,
+/// `edit`, `index`, `recall` and `symbols` have options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let beside = match (name, options) {
-        ("edit" | "index" | "recall" | "symbols", _) | (_, []) => None,
+        ("context" | "edit" | "index" | "recall" | "symbols", _) | (_, []) => None,
         ("turns" | "start" | "version" | "sandbox", ["--beside", folder]) => Some(PathBuf::from(folder)),
         _ => bail!("the benchmark `{name}` doesn't take the options {options:?}"),
     };
     match name {
+        "context" => return context::run(options),
         "edit" => return edit::run(options),
         "index" => return index::run(options),
         "recall" => return recall::run(options),
@@ -49,6 +51,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
             session::run()?;
             workspace::run()?;
             sandbox::run(None)?;
+            context::run(&[])?;
             edit::run(&[])?;
             index::run(&[])?;
             recall::run(&[])?;
@@ -56,7 +59,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         }
         other => {
             bail!(
-                "there is no benchmark `{other}`; there are turns, start, version, session, workspace, sandbox, edit, index, recall, symbols, all"
+                "there is no benchmark `{other}`; there are turns, start, version, session, workspace, sandbox, context, edit, index, recall, symbols, all"
             )
         }
     }

@@ -25,6 +25,7 @@ use crate::approval::authorization::ApprovedCall;
 use crate::hooks::change_review::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::recovery::lease::Lease;
+use crate::request::input_meter::InputMeter;
 use crate::session::context::Context;
 use crate::session::inbox::Inbox;
 use crate::session::settings::RunSettings;
@@ -98,9 +99,11 @@ impl TestContext {
         );
         let transcript =
             Transcript::new(State::default(), log, clock, Arc::clone(&redactor), Arc::clone(&shared));
+        let settings = RunSettings { needs: SandboxNeeds::NONE, ..RunSettings::default() };
         let cx = Context {
             session,
-            settings: RunSettings { needs: SandboxNeeds::NONE, ..RunSettings::default() },
+            meter: InputMeter::new(settings.limits.clone()),
+            settings,
             index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::clone(&redactor), None)),
             workspace,
             copy: None,

@@ -6,7 +6,7 @@ use journeyman_host::config::{
     Environment, KEYS, ProjectMay, ProjectTrust, config_files, format_key, format_value, load,
 };
 use journeyman_host::root::project_root;
-use journeyman_host::{ADMIN_CONFIG, HostError};
+use journeyman_host::{ADMIN_CONFIG, HostError, configured_limits};
 
 use crate::args::ConfigArgs;
 use crate::color;
@@ -31,6 +31,9 @@ pub(crate) fn print_config(environment: &Environment, args: &ConfigArgs) -> Resu
     for path in config_files(environment, &root, Path::new(ADMIN_CONFIG)) {
         let state = if path.exists() { "read" } else { "not there" };
         outln!("{}", paint.dim(&format!("# {} ({state})", path.display())));
+    }
+    if let Ok(Some((name, limits))) = configured_limits(&loaded.config, environment) {
+        outln!("{}", paint.dim(&format!("# {name} has a window of {limits}")));
     }
     if loaded.settings.is_empty() {
         outln!("# nothing is set: every value is built-in. `jm config --keys` lists what can be set.");

@@ -314,6 +314,7 @@ fn run_settings(
         timeout: config.timeout.unwrap_or(standard.timeout),
         budget_usd: config.budget_usd,
         price: connected.price,
+        limits: connected.limits.clone(),
         checks,
         needs: sandboxes::required_needs(config)?,
         instructions: config.instructions.clone(),

@@ -62,10 +62,7 @@ pub fn load_vectorer(
         }
         #[cfg(feature = "local-embeddings")]
         Some(directory) => {
-            let directory = match (directory.strip_prefix("~/"), &environment.home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                _ => environment.cwd.join(directory),
-            };
+            let directory = environment.user_path(directory);
             if !Path::new(directory.as_os_str()).is_dir() {
                 return Err(refused(format!("there is no directory `{}`", directory.display())));
             }

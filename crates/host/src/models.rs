@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use journeyman_model::{
     Deadlines, Effort, Endpoint, HttpTransport, Model, Price, Provider, ProxySettings, Recorder, Replayer,
-    RetryPolicy, ScriptedModel, Secret, Thinking, Wire, builtin_price, builtin_providers, connect_with,
+    RetryPolicy, ScriptedModel, Secret, Thinking, Wire, builtin_limits, builtin_price, builtin_providers,
+    connect_with, default_limits,
 };
+use journeyman_protocol::{LimitSource, ModelLimits, Tokenizer, Tokens};
 use strsim::damerau_levenshtein;
 
 use crate::config::{Config, ConfigError, Environment, ProviderConfig};
@@ -58,6 +60,8 @@ pub struct ConnectedModel {
     pub name: String,
     /// The price, if it is known.
     pub price: Option<Price>,
+    /// The limits, as far as they are known without asking the server.
+    pub limits: ModelLimits,
     /// True if the model calls tools.
     pub tool_calling: bool,
     /// Keys that must never be shown or kept.
@@ -76,6 +80,7 @@ impl ConnectedModel {
             model,
             name,
             price: None,
+            limits: ModelLimits::careful_default(false),
             tool_calling: true,
             secrets: Vec::new(),
             day: None,
@@ -123,9 +128,7 @@ pub fn connect(
         None => default_model(config, environment)?,
     };
     let (endpoint, model) = find_endpoint(config, environment, &name, cassette)?;
-    let price = model_price(config, &endpoint.provider, &model);
-    let settings = config.providers.get(&endpoint.provider);
-    make_client(endpoint, &model, price, settings, environment, cassette, &clock)
+    make_client(endpoint, &model, config, environment, cassette, &clock)
 }
 
 /// Returns the endpoint of a model called `provider/name`, and the model's name there.
@@ -158,6 +161,30 @@ pub(crate) fn embedding_endpoint(
     Ok((endpoint, model))
 }
 
+/// Returns the name of the model that sessions will use, as `provider/name`, and its limits as far
+/// as they are known without asking the server. `None` for a script.
+///
+/// # Errors
+/// [`ConfigError::Model`] as for [`connect`], except that no key is needed.
+pub fn configured_limits(
+    config: &Config,
+    environment: &Environment,
+) -> Result<Option<(String, ModelLimits)>, ConfigError> {
+    let name = match &config.model {
+        Some(name) => name.clone(),
+        None => default_model(config, environment)?,
+    };
+    if name.starts_with("scripted/") {
+        return Ok(None);
+    }
+    let (provider, model) = match &config.base_url {
+        Some(_) => ("custom".to_owned(), name),
+        None => split_model_name(config, &name).map(|(provider, model)| (provider.name, model))?,
+    };
+    let limits = model_limits(config, environment, &provider, &model)?;
+    Ok(Some((format!("{provider}/{model}"), limits)))
+}
+
 /// Returns the thinking that the configuration asks the model for.
 #[must_use]
 pub fn thinking_settings(config: &Config) -> Option<Thinking> {
@@ -173,7 +200,11 @@ pub fn thinking_settings(config: &Config) -> Option<Thinking> {
 fn load_script(path: &Path) -> Result<ConnectedModel, ConfigError> {
     let model = ScriptedModel::load(path).map_err(|error| ConfigError::Model(error.to_string()))?;
     let name = model.name();
-    Ok(ConnectedModel { price: Some(Price::FREE), ..ConnectedModel::from_model(Arc::new(model), name) })
+    // A script reads requests of any length.
+    let mut limits = ModelLimits::careful_default(false);
+    limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
+    let connected = ConnectedModel::from_model(Arc::new(model), name);
+    Ok(ConnectedModel { price: Some(Price::FREE), limits, ..connected })
 }
 
 fn custom_client(
@@ -193,8 +224,7 @@ fn custom_client(
     endpoint.key_env = vec![CUSTOM_KEY_VARIABLE.to_owned()];
     // Only the server knows whether it wants one; its refusal then names the variable.
     endpoint.key_required = false;
-    let price = model_price(config, "custom", model);
-    make_client(endpoint, model, price, config.providers.get("custom"), environment, cassette, clock)
+    make_client(endpoint, model, config, environment, cassette, clock)
 }
 
 /// Makes a client with the parts that every endpoint shares: deadlines, proxies, retries, the
@@ -202,12 +232,14 @@ fn custom_client(
 fn make_client(
     mut endpoint: Endpoint,
     model: &str,
-    price: Option<Price>,
-    settings: Option<&ProviderConfig>,
+    config: &Config,
     environment: &Environment,
     cassette: &Cassette,
     clock: &Clock,
 ) -> Result<ConnectedModel, ConfigError> {
+    let price = model_price(config, &endpoint.provider, model);
+    let limits = model_limits(config, environment, &endpoint.provider, model)?;
+    let settings = config.providers.get(&endpoint.provider);
     apply_settings(&mut endpoint, settings, environment);
     let seed = clock.now();
     let clock = clock.clone();
@@ -236,6 +268,7 @@ fn make_client(
         name: client.name(),
         model: Arc::new(client),
         price,
+        limits,
         tool_calling,
         secrets,
         day,
@@ -294,6 +327,60 @@ fn model_price(config: &Config, provider: &str, model: &str) -> Option<Price> {
         }),
         None => builtin_price(provider, model),
     }
+}
+
+/// Returns a model's limits: those of the configuration, else the known ones, else careful ones.
+///
+/// # Errors
+/// [`ConfigError::Model`] naming the key whose value can't be used.
+pub(crate) fn model_limits(
+    config: &Config,
+    environment: &Environment,
+    provider: &str,
+    model: &str,
+) -> Result<ModelLimits, ConfigError> {
+    let mut limits = builtin_limits(provider, model).unwrap_or_else(|| default_limits(provider, model));
+    let Some(set) = config.providers.get(provider).and_then(|settings| settings.limits.get(model)) else {
+        return Ok(limits);
+    };
+    let refused = |key: &str, problem: String| {
+        ConfigError::Model(format!("providers.{provider}.models.\"{model}\".{key} {problem}"))
+    };
+    if let Some(window) = set.window {
+        let (least, most) = (ModelLimits::MIN_WINDOW.0, ModelLimits::MAX_WINDOW.0);
+        if !(least..=most).contains(&window) {
+            return Err(refused(
+                "window",
+                format!("is {window}; a session needs from {least} to {most} tokens"),
+            ));
+        }
+        limits.set_window(Tokens(window), LimitSource::Configured);
+    }
+    if let Some(most) = set.max_output {
+        limits.max_output = Some(Tokens(most).min(limits.window));
+    }
+    if let Some(tokenizer) = &set.tokenizer {
+        limits.tokenizer = match tokenizer.as_str() {
+            "o200k" => Tokenizer::O200k,
+            "cl100k" => Tokenizer::Cl100k,
+            path => {
+                Tokenizer::File(tokenizer_path(path, environment).map_err(|why| refused("tokenizer", why))?)
+            }
+        };
+    }
+    Ok(limits)
+}
+
+/// Returns the path of a `tokenizer.json`, if there is such a file.
+fn tokenizer_path(path: &str, environment: &Environment) -> Result<PathBuf, String> {
+    if !cfg!(feature = "local-embeddings") {
+        return Err(
+            "names a file; this build lacks the cargo feature `local-embeddings` to read it".to_owned()
+        );
+    }
+    let file = environment.user_path(path);
+    let kinds = "it may be \"o200k\", \"cl100k\" or the path of a tokenizer.json";
+    if file.is_file() { Ok(file) } else { Err(format!("is `{path}`, which is no file; {kinds}")) }
 }
 
 /// Returns every provider: the built-in ones with the configuration's settings, and further ones.

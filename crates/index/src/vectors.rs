@@ -17,6 +17,7 @@ mod model2vec;
 mod part;
 mod quantise;
 mod store;
+mod tokenizer_file;
 mod vectorer;
 mod view;
 
@@ -28,6 +29,7 @@ pub use embed::{EmbeddingOptions, EmbeddingProgress, EmbeddingReport};
 pub use model2vec::{Model2Vec, ModelFault};
 pub use quantise::{Quantised, quantise};
 pub use store::{Stats, Vectors};
+pub use tokenizer_file::TokenizerFile;
 pub use vectorer::Vectorer;
 pub use view::{Similar, View};
 

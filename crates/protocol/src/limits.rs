@@ -68,7 +68,7 @@ impl ModelLimits {
 }
 
 impl fmt::Display for ModelLimits {
-    /// Writes `200,000 tokens (built-in table), replies up to 64,000, counted with o200k`.
+    /// Writes `128,000 tokens (built-in table), replies up to 16,384, counted with o200k`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} tokens ({})", group_digits(self.window.0), self.source)?;
         if let Some(most) = self.max_input {
@@ -153,7 +153,7 @@ impl fmt::Display for Tokenizer {
         match self {
             Self::O200k => f.write_str("counted with o200k"),
             Self::Cl100k => f.write_str("counted with cl100k"),
-            Self::Estimate { .. } => f.write_str("estimated"),
+            Self::Estimate { .. } => f.write_str("tokens estimated"),
             Self::File(path) => write!(f, "counted with {}", path.display()),
         }
     }
@@ -226,6 +226,9 @@ mod tests {
         limits.set_window(Tokens(8_000), LimitSource::Refusal);
         assert_eq!(limits.window, Tokens(8_000));
         assert_eq!((limits.max_input, limits.max_output), (None, Some(Tokens(8_000))));
-        assert_eq!(limits.to_string(), "8,000 tokens (from a refusal), replies up to 8,000, estimated");
+        assert_eq!(
+            limits.to_string(),
+            "8,000 tokens (from a refusal), replies up to 8,000, tokens estimated"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use journeyman_context::{Found, Inputs, SystemText, first, system_prompt};
 use journeyman_model::{ModelRequest, SystemPart};
-use journeyman_protocol::{Event, Mode, ToolSpec};
+use journeyman_protocol::{Event, Mode, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
@@ -38,12 +38,14 @@ impl RequestBuilder {
         // Providers cache prefixes by this name, and a fork shares the prefix of its oldest
         // ancestor.
         let name = cx.transcript.state().lineage.first().unwrap_or(&cx.session).to_string();
+        // Providers refuse a limit beyond the model's own.
+        let limit = cx.meter.limits().max_output.unwrap_or(Tokens(u64::MAX));
         ModelRequest {
             model: String::new(),
             system: cx.transcript.state().system.clone(),
             messages: cx.transcript.lend_messages(),
             tools: if self.tool_calling { self.offered_tools(cx.settings.mode) } else { Vec::new() },
-            max_output: cx.settings.max_output,
+            max_output: cx.settings.max_output.map(|most| most.min(limit)),
             temperature: cx.settings.temperature,
             top_p: cx.settings.top_p,
             thinking: cx.settings.thinking,
@@ -62,6 +64,7 @@ impl RequestBuilder {
         checks: &[String],
         found: Option<&Found>,
     ) -> Result<String, AgentError> {
+        cx.meter.start_query(&cx.model);
         let tools = self.offered_tools(cx.settings.mode);
         let packed = first(&Inputs {
             task,

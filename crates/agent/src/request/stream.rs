@@ -98,7 +98,7 @@ pub(crate) async fn stream_reply(
         Some(error) if !partial.has_begun() => Err(error),
         error => {
             let message = partial.into_message(&cx.redactor);
-            let usage = estimate_usage(stream.usage, request, &message);
+            let usage = estimate_usage(stream.usage, request, &message, &mut cx.meter);
             Ok(StreamEnd::CutOff(CutOffReply { message, stop, usage, error }))
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_model::{ModelError, Reply};
+use journeyman_model::{ModelError, ModelRequest, Reply, refused_window};
 use journeyman_protocol::{
     Block, Event, Message, Mode, ReminderCategory, RunOutcome, StopReason, Tokens, ToolUse, TurnPhase, Usage,
 };
@@ -162,6 +162,8 @@ impl Exchange<'_> {
         self.cx.transcript.set_phase(TurnPhase::PreModel);
         self.requests.rewrite_calls_as_text(self.cx);
         self.cx.transcript.begin_turn();
+        self.cx.meter.start_query(&self.cx.model);
+        self.cx.meter.apply_answer();
         let mut request = self.requests.build(self.cx);
         // Hooks may change the request, but not the transcript.
         let (hooks, cx, review) = self.split_for_hooks();
@@ -180,8 +182,37 @@ impl Exchange<'_> {
             }
             Err(error) => Err(error),
         };
+        self.measure_input(&request, &reply);
         self.cx.transcript.return_messages(messages.unwrap_or(request.messages));
         reply
+    }
+
+    /// Learns from the input that the provider reported or the window that it named in a refusal,
+    /// and says once that a window is assumed.
+    fn measure_input(&mut self, request: &ModelRequest, reply: &Result<StreamEnd, AgentError>) {
+        let usage = match reply {
+            Ok(StreamEnd::Complete(reply)) => &reply.usage,
+            Ok(StreamEnd::CutOff(reply)) => &reply.usage,
+            Err(error) => {
+                if let AgentError::Model(error) = error
+                    && let ModelError::ContextTooLong { message } = error.root()
+                    && let Some(window) = refused_window(message)
+                {
+                    self.cx.meter.set_refused_window(window);
+                }
+                return;
+            }
+        };
+        if !self.cx.meter.is_worth_counting(usage.total_input()) {
+            return;
+        }
+        let counted = self.cx.meter.count(request).total();
+        self.cx.meter.observe(counted, usage);
+        let predicted = self.cx.meter.predict(counted);
+        let warning = self.cx.meter.assumed_window_warning(&self.cx.model.name(), predicted);
+        if let Some(message) = warning {
+            self.cx.transcript.emit(Event::Warning { message });
+        }
     }
 
     /// Records a reply. A planned copy is entered first: what follows a reply happens in it.
@@ -302,7 +333,8 @@ impl Exchange<'_> {
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CallId, Message};
+    use journeyman_model::{DeltaStream, Model};
+    use journeyman_protocol::{CallId, LimitSource, Message};
     use journeyman_tools::Registry;
     use serde_json::json;
 
@@ -370,6 +402,29 @@ mod tests {
         let denied = Stages::new(denies.build()).run(&mut test).await;
         assert!(matches!(denied, Err(AgentError::HookDenied { .. })), "{denied:?}");
         assert_eq!(test.cx.transcript.state().messages, [Message::user_text("do it")]);
+    }
+
+    struct Refusing;
+
+    impl Model for Refusing {
+        fn name(&self) -> String {
+            "house/small".to_owned()
+        }
+
+        fn stream<'a>(&'a self, _: &'a ModelRequest, _: CancellationToken) -> DeltaStream<'a> {
+            let message = "This model's maximum context length is 16000 tokens.".to_owned();
+            let refusal = ModelError::ContextTooLong { message };
+            Box::pin(futures_util::stream::iter([Err(refusal)]))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_corrects_the_window() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.model = Arc::new(Refusing);
+        Stages::new(Hooks::none()).run(&mut test).await.unwrap_err();
+        let limits = test.cx.meter.limits();
+        assert_eq!((limits.window, limits.source), (Tokens(16_000), LimitSource::Refusal));
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::apply_edit::ApplyEdit;
 use crate::request::builder::RequestBuilder;
+use crate::request::input_meter::InputMeter;
 use crate::session::context::Context;
 use crate::session::exchange::{Exchange, ReplyProgress};
 use crate::session::inbox::Inbox;
@@ -85,6 +86,7 @@ impl Session {
             inbox,
             cx: Context {
                 session,
+                meter: InputMeter::new(settings.limits.clone()),
                 settings,
                 workspace: parts.workspace,
                 copy: parts.copy,

@@ -49,7 +49,8 @@ fn config_prints_each_value_with_its_source() {
     house.configure(
         "model = \"ollama/llama\"\nmax_turns = 50\ntimeout = \"10m\"\ntemperature = 0.5\n\
          [providers.mine]\nbase_url = \"http://h\"\nheaders = { x-token = \"planted-header\" }\n\
-         [providers.mine.models.\"a.b\"]\ninput = 1\n",
+         [providers.mine.models.\"a.b\"]\ninput = 1\n\
+         [providers.ollama.models.llama]\nwindow = 24000\ntokenizer = \"cl100k\"\n",
     );
     house.write(".journeyman/config.toml", "max_turns = 20\ninstructions = \"Be brief.\"\n");
     let ran = house.jm(&["config"]).env("JM_TEMPERATURE", "0.25").env("JM_MODE", "ask").run().expect(0);
@@ -67,6 +68,7 @@ fn config_prints_each_value_with_its_source() {
         format!("instructions.project = \"Be brief.\"  # {}", project.display()),
         format!("providers.mine.headers.x-token = [hidden]  # {user}"),
         format!("providers.mine.models.\"a.b\".input = 1  # {user}"),
+        "# ollama/llama has a window of 24,000 tokens (configuration), counted with cl100k".to_owned(),
     ] {
         assert!(ran.stdout.lines().any(|its| its == line), "`{line}` is not in\n{}", ran.stdout);
     }

@@ -51,10 +51,19 @@ impl Calibration {
     /// side.
     #[must_use]
     pub fn predict(&self, counted: Tokens) -> Tokens {
+        self.reckon(counted, SAFE_DEVIATIONS * self.deviation)
+    }
+
+    /// Returns the most likely input of a request of that count.
+    #[must_use]
+    pub fn estimate(&self, counted: Tokens) -> Tokens {
+        self.reckon(counted, 0.0)
+    }
+
+    fn reckon(&self, counted: Tokens, margin: f64) -> Tokens {
         let counted = to_number(counted);
-        let margin = SAFE_DEVIATIONS * self.deviation;
         let (low, high) = ((self.ratio - margin).max(RATIO_RANGE.0), self.ratio + margin);
-        let predicted = match self.last {
+        let reckoned = match self.last {
             None => counted * high,
             Some(last) if counted >= last.counted => last.reported + (counted - last.counted) * high,
             // Something was removed: at most what is left, and at least so much less.
@@ -64,7 +73,7 @@ impl Calibration {
                 less.min(counted * high.max(whole))
             }
         };
-        to_tokens(predicted)
+        to_tokens(reckoned)
     }
 
     /// Learns from the input that the provider reported for a request of that count.
@@ -99,4 +108,120 @@ fn to_number(tokens: Tokens) -> f64 {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
 fn to_tokens(number: f64) -> Tokens {
     Tokens(number.ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A session as the provider sees it: what each request counted, and what it had.
+    struct Session {
+        calibration: Calibration,
+        predicted: u64,
+        actual: u64,
+        /// The greatest part of a request by which its prediction was too low.
+        worst: f64,
+    }
+
+    impl Session {
+        fn new() -> Self {
+            Self { calibration: Calibration::new(false), predicted: 0, actual: 0, worst: 0.0 }
+        }
+
+        fn send(&mut self, counted: u64, actual: u64) {
+            let predicted = self.calibration.predict(Tokens(counted)).0;
+            self.predicted += predicted;
+            self.actual += actual;
+            self.worst = self.worst.max(1.0 - predicted as f64 / actual as f64);
+            self.calibration.observe(Tokens(counted), Tokens(actual));
+        }
+    }
+
+    /// Requests as counted pieces with the ratio of each, where ratios stay around a base.
+    fn pieces(spread: f64) -> impl Strategy<Value = Vec<(u64, f64)>> {
+        (0.6..=1.4_f64, 5..60_usize).prop_flat_map(move |(base, turns)| {
+            let ratio = (base - spread).max(0.6)..=(base + spread).min(1.4);
+            let first = (1_000..30_000_u64, ratio.clone());
+            let later = prop::collection::vec((20..6_000_u64, ratio), turns);
+            (first, later).prop_map(|(first, later)| [vec![first], later].concat())
+        })
+    }
+
+    fn total(pieces: &[(u64, f64)]) -> (u64, u64) {
+        let counted = pieces.iter().map(|(counted, _)| counted).sum();
+        let actual = pieces.iter().map(|(counted, ratio)| *counted as f64 * ratio).sum::<f64>();
+        (counted, actual.ceil() as u64)
+    }
+
+    proptest! {
+        /// A vocabulary that differs by up to two fifths, the same way everywhere.
+        #[test]
+        fn a_steady_vocabulary_is_never_undercounted(pieces in pieces(0.0)) {
+            let mut session = Session::new();
+            for end in 1..=pieces.len() {
+                let (counted, actual) = total(&pieces[..end]);
+                session.send(counted, actual);
+            }
+            prop_assert!(session.worst <= 0.03, "a request was short by {:.3}", session.worst);
+            let over = session.predicted as f64 / session.actual as f64;
+            prop_assert!((0.97..1.35).contains(&over), "{over:.3} in all");
+        }
+
+        /// One that differs from text to text, within the same bounds.
+        #[test]
+        fn an_uneven_vocabulary_is_not_undercounted_over_a_session(pieces in pieces(0.4)) {
+            let mut session = Session::new();
+            for end in 1..=pieces.len() {
+                let (counted, actual) = total(&pieces[..end]);
+                session.send(counted, actual);
+            }
+            let ratio = session.predicted as f64 / session.actual as f64;
+            prop_assert!(ratio >= 0.97, "{ratio:.3} of the session's tokens were predicted");
+        }
+
+        /// Pieces are removed, as compaction does, and others follow.
+        #[test]
+        fn removal_is_not_undercounted(pieces in pieces(0.2), keep in 1..5_usize, at in 2..8_usize) {
+            let mut session = Session::new();
+            let mut sent: Vec<(u64, f64)> = Vec::new();
+            for (turn, piece) in pieces.iter().enumerate() {
+                sent.push(*piece);
+                if turn % at == at - 1 {
+                    let removed = 1..sent.len().saturating_sub(keep).max(1);
+                    sent.drain(removed);
+                }
+                let (counted, actual) = total(&sent);
+                session.send(counted, actual);
+            }
+            let ratio = session.predicted as f64 / session.actual as f64;
+            prop_assert!(ratio >= 0.97, "{ratio:.3} of the session's tokens were predicted");
+        }
+
+        #[test]
+        fn no_report_breaks_it(reports in prop::collection::vec((any::<u64>(), any::<u64>()), 0..20), next: u64) {
+            let mut calibration = Calibration::new(true);
+            for (counted, reported) in reports {
+                calibration.observe(Tokens(counted), Tokens(reported));
+            }
+            let predicted = calibration.predict(Tokens(next)).0;
+            prop_assert!(calibration.estimate(Tokens(next)).0 <= predicted);
+            prop_assert!(calibration.ratio.is_finite() && calibration.deviation.is_finite());
+        }
+    }
+
+    #[test]
+    fn a_steady_session_is_predicted_ever_more_closely() {
+        for ratio in [0.6, 0.8, 1.0, 1.2, 1.4] {
+            let mut calibration = Calibration::new(false);
+            for turn in 1..=20_u64 {
+                let counted = turn * 3_000;
+                calibration.observe(Tokens(counted), to_tokens(counted as f64 * ratio));
+            }
+            let (counted, actual) = (90_000, 90_000.0 * ratio);
+            let predicted = calibration.predict(Tokens(counted)).0 as f64;
+            assert!((1.0..1.03).contains(&(predicted / actual)), "{predicted} for {actual}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Counts the tokens of texts, images, messages and tools.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use journeyman_protocol::{
     Block, ImageData, ImageTokens, Message, ModelLimits, ResultPart, TokenCounter, Tokens, ToolSpec,
@@ -47,7 +47,7 @@ impl Counter {
 
     /// Creates a counter with a vocabulary of the caller's.
     #[must_use]
-    pub fn with_vocabulary(vocabulary: Box<dyn TokenCounter>, images: ImageTokens) -> Self {
+    pub fn with_vocabulary(vocabulary: Arc<dyn TokenCounter>, images: ImageTokens) -> Self {
         Self::from_parts(Vocabulary::Given(vocabulary), images)
     }
 
@@ -112,5 +112,93 @@ impl TokenCounter for Counter {
         let count = self.vocabulary.count(text);
         lock().insert(key, count);
         Tokens(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use journeyman_protocol::{CallId, Tokenizer, ToolUse};
+    use serde_json::json;
+
+    use super::*;
+
+    fn counter(tokenizer: Tokenizer) -> Counter {
+        Counter::new(&ModelLimits { tokenizer, ..ModelLimits::careful_default(false) })
+    }
+
+    #[test]
+    fn public_vocabularies_are_exact() {
+        // As OpenAI's own tokenizer counts them.
+        let cases = [
+            ("", 0, 0),
+            ("hello world", 2, 2),
+            ("fn main() {\n    println!(\"{}\", 1 + 2);\n}\n", 14, 14),
+            ("我们需要修复这个解析器的错误", 9, 11),
+            ("<|endoftext|>", 7, 7),
+        ];
+        let (o200k, cl100k) = (counter(Tokenizer::O200k), counter(Tokenizer::Cl100k));
+        for (text, newer, older) in cases {
+            let counts = (o200k.count(text).0, cl100k.count(text).0);
+            assert_eq!(counts, (newer, older), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn estimates_are_scaled_by_family() {
+        let text = "The quick brown fox jumps over the lazy dog. ".repeat(40);
+        let plain = counter(Tokenizer::Estimate { percent: 100 }).count(&text).0;
+        assert_eq!(counter(Tokenizer::Estimate { percent: 155 }).count(&text).0, (plain * 155).div_ceil(100));
+        let file = counter(Tokenizer::File("tokenizer.json".into()));
+        assert_eq!(file.count(&text), counter(Tokenizer::default()).count(&text));
+    }
+
+    #[test]
+    fn a_text_is_counted_once() {
+        struct Counting(AtomicU64);
+        impl TokenCounter for Counting {
+            fn count(&self, text: &str) -> Tokens {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                Tokens(text.len() as u64)
+            }
+        }
+        let counting = Arc::new(Counting(AtomicU64::new(0)));
+        let counter = Counter::with_vocabulary(counting.clone(), ImageTokens::Fixed(1));
+        let message = Message::user_text("x".repeat(5_000));
+        let counts: Vec<Tokens> = (0..10).map(|_| counter.count_message(&message)).collect();
+        assert!(counts.iter().all(|count| *count == Tokens(5_004)), "{counts:?}");
+        assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn every_part_of_a_message_and_a_tool_is_counted() {
+        let counter = counter(Tokenizer::O200k);
+        let id = CallId::new("c1");
+        let image = || ImageData { media_type: "image/png".to_owned(), data: "?".to_owned() };
+        let call = ToolUse {
+            id: id.clone(),
+            name: "read_file".to_owned(),
+            input: json!({ "path": "src/lib.rs" }),
+            malformed: None,
+            signature: None,
+        };
+        let text = ResultPart::Text { text: "fn main() {}".to_owned() };
+        let blocks = [
+            Block::text("word"),
+            Block::Thinking { text: "think".to_owned(), signature: None },
+            Block::Image(image()),
+            Block::ToolUse(call),
+            Block::ToolResult { id, content: vec![text, ResultPart::Image(image())], is_error: false },
+        ];
+        let counts: Vec<u64> = blocks.iter().map(|block| counter.count_block(block).0).collect();
+        let large = image_tokens(ImageTokens::Unknown, None);
+        assert_eq!(counts, [1, 1, large, CALL_OVERHEAD + 2 + 7, CALL_OVERHEAD + 4 + large]);
+        let tool = ToolSpec {
+            name: "read_file".to_owned(),
+            description: "Reads a file.".to_owned(),
+            input_schema: json!({ "type": "object" }),
+        };
+        assert_eq!(counter.count_tool(&tool), Tokens(TOOL_OVERHEAD + 2 + 4 + 5));
     }
 }

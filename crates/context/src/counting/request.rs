@@ -76,6 +76,12 @@ impl RequestCounter {
         self.calibration.predict(counted)
     }
 
+    /// Returns the most likely input of a request, from the same total.
+    #[must_use]
+    pub fn estimate(&self, counted: Tokens) -> Tokens {
+        self.calibration.estimate(counted)
+    }
+
     /// Learns from what the provider reported for a request that was counted like this. Estimated
     /// usage teaches nothing.
     pub fn observe(&mut self, counted: Tokens, usage: &Usage) {

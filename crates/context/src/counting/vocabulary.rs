@@ -1,5 +1,7 @@
 //! The public vocabularies, which are built in and unpacked at the first use.
 
+use std::sync::Arc;
+
 use journeyman_protocol::{TokenCounter, Tokenizer, Tokens};
 
 use crate::Estimate;
@@ -11,7 +13,7 @@ pub(super) enum Vocabulary {
     /// An estimate, in hundredths of [`Estimate`].
     Estimated(u64),
     /// The caller's.
-    Given(Box<dyn TokenCounter>),
+    Given(Arc<dyn TokenCounter>),
 }
 
 impl Vocabulary {

@@ -36,6 +36,16 @@ impl Environment {
         self.vars.get(std::ffi::OsStr::new(name))?.to_str().filter(|value| !value.is_empty())
     }
 
+    /// Returns the path that a user wrote: below the home after `~/`, else from the current
+    /// directory.
+    #[must_use]
+    pub fn user_path(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.cwd.join(path),
+        }
+    }
+
     /// Returns `$XDG_CONFIG_HOME/journeyman`, or `~/.config/journeyman`.
     #[must_use]
     pub fn config_dir(&self) -> Option<PathBuf> {

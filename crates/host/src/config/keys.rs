@@ -433,6 +433,27 @@ pub const KEYS: &[Key] = &[
         None,
         "US dollars for a million tokens written into the cache",
     ),
+    key(
+        "providers.*.models.*.window",
+        KeyKind::Count,
+        ProjectMay::Nothing,
+        None,
+        "the context window in tokens, in place of the known one",
+    ),
+    key(
+        "providers.*.models.*.max_output",
+        KeyKind::Count,
+        ProjectMay::Nothing,
+        None,
+        "the longest reply in tokens that the model gives",
+    ),
+    key(
+        "providers.*.models.*.tokenizer",
+        KeyKind::Text,
+        ProjectMay::Nothing,
+        None,
+        "how its tokens are counted: \"o200k\", \"cl100k\" or the path of a tokenizer.json",
+    ),
 ];
 
 /// Returns the key that a dotted path names.

@@ -31,4 +31,4 @@ pub use layers::{Flag, LoadedConfig, load, load_own};
 pub use policy::{LoadedPolicy, PolicyFile, load_policy, save_rules};
 pub use setting::{Layer, Setting, Source, format_key, format_value};
 pub use trust::{ProjectTrust, TrustStore};
-pub use typed::{Config, PriceConfig, ProviderConfig, VectorsConfig};
+pub use typed::{Config, LimitsConfig, PriceConfig, ProviderConfig, VectorsConfig};

@@ -122,6 +122,19 @@ pub struct ProviderConfig {
     pub timeouts: [Option<Duration>; 4],
     /// Prices by model.
     pub prices: BTreeMap<String, PriceConfig>,
+    /// Limits by model.
+    pub limits: BTreeMap<String, LimitsConfig>,
+}
+
+/// The limits of a model, as far as they are set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LimitsConfig {
+    /// The context window, in tokens.
+    pub window: Option<u64>,
+    /// The longest reply, in tokens.
+    pub max_output: Option<u64>,
+    /// `o200k`, `cl100k` or the path of a `tokenizer.json`.
+    pub tokenizer: Option<String>,
 }
 
 /// US dollars for a million tokens.
@@ -264,6 +277,15 @@ impl ProviderConfig {
             ["first_byte_timeout"] => self.timeouts[1] = duration_from_value(value),
             ["idle_timeout"] => self.timeouts[2] = duration_from_value(value),
             ["total_timeout"] => self.timeouts[3] = duration_from_value(value),
+            ["models", model, kind @ ("window" | "max_output" | "tokenizer")] => {
+                let limits = self.limits.entry((*model).to_owned()).or_default();
+                let tokens = value.as_integer().and_then(|number| u64::try_from(number).ok());
+                match *kind {
+                    "window" => limits.window = tokens,
+                    "max_output" => limits.max_output = tokens,
+                    _ => limits.tokenizer = text(),
+                }
+            }
             ["models", model, kind] => {
                 let price = self.prices.entry((*model).to_owned()).or_default();
                 let dollars = number_from_value(value);

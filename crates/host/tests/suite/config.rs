@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use journeyman_host::config::ConfigError;
 use journeyman_host::config::{
-    Environment, Flag, KEYS, LoadedConfig, ProjectTrust, Source, TrustStore, load,
+    Config, Environment, Flag, KEYS, LoadedConfig, ProjectTrust, Source, TrustStore, load,
 };
-use journeyman_protocol::Mode;
+use journeyman_host::configured_limits;
+use journeyman_protocol::{LimitSource, Mode, Tokenizer};
 use tempfile::TempDir;
 use toml::Value;
 
@@ -226,6 +227,32 @@ fn providers_with_dots_in_names() {
     assert_eq!(work.timeouts, [None, None, Some(Duration::from_secs(5)), None]);
     assert_eq!(work.prices["gpt-4.1"].output, 8.5);
     assert_eq!(work.prices["gpt-4.1"].cache_read, None);
+}
+
+#[test]
+fn limits_of_a_model_are_the_users() {
+    let machine = Machine::new().user(
+        "[providers.openai.models.'gpt-5']\nwindow = 100000\nmax_output = 200000\n\
+         [providers.openai.models.tiny]\nwindow = 10\n\
+         [providers.openai.models.odd]\ntokenizer = 'no/such.json'\n",
+    );
+    let config = machine.load(&[], ProjectTrust::Nothing).unwrap().config;
+    assert!(config.providers["openai"].prices.is_empty(), "a window is no price");
+    let limits = |model: &str| {
+        let config = Config { model: Some(model.to_owned()), ..config.clone() };
+        configured_limits(&config, &Environment::default())
+    };
+    let (name, gpt) = limits("openai/gpt-5").unwrap().unwrap();
+    assert_eq!(name, "openai/gpt-5");
+    assert_eq!((gpt.window.0, gpt.source), (100_000, LimitSource::Configured));
+    assert_eq!((gpt.max_output.map(|most| most.0), gpt.tokenizer), (Some(100_000), Tokenizer::O200k));
+    let (_, unknown) = limits("openai/gpt-9-vast").unwrap().unwrap();
+    assert_eq!((unknown.window.0, unknown.source), (32_768, LimitSource::Default));
+    assert_eq!(limits("scripted/a.json").unwrap(), None);
+    for (model, key) in [("tiny", "window is 10"), ("odd", "tokenizer is `no/such.json`")] {
+        let error = limits(&format!("openai/{model}")).unwrap_err().to_string();
+        assert!(error.contains(&format!("providers.openai.models.\"{model}\".{key}")), "{error}");
+    }
 }
 
 #[test]

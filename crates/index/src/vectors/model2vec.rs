@@ -12,7 +12,7 @@
 //! are loaded, and the tokenizer is contained: see [`tokens`].
 
 mod tensors;
-mod tokens;
+pub(super) mod tokens;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -195,6 +195,11 @@ fn find_model_files(directory: &Path) -> Option<[PathBuf; 2]> {
         .or_else(|| here(directory.join(sentence), directory))
         .or_else(|| here(directory.join(sentence), &inner))
         .or_else(|| here(directory.parent()?.join(sentence), directory))
+}
+
+/// Reads a tokenizer's file.
+pub(super) fn read_tokenizer(path: &Path) -> Result<Vec<u8>, ModelFault> {
+    read(path, MAX_TOKENIZER_FILE_BYTES)
 }
 
 /// Reads a whole file with a maximum size.

@@ -4,7 +4,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use journeyman_index::vectors::{Deadline, EmbedError, Embedder, EmbeddingPurpose, Model2Vec, ModelFault};
+use journeyman_index::vectors::{
+    Deadline, EmbedError, Embedder, EmbeddingPurpose, Model2Vec, ModelFault, TokenizerFile,
+};
+use journeyman_protocol::{TokenCounter as _, Tokens};
 use serde_json::{Value, json};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -219,6 +222,28 @@ fn other_kinds_of_tokenizers_are_run() {
     );
     let model = Model2Vec::load(kept.path()).unwrap();
     assert_near(&vector(&model, "Reader   the"), &mean(&[ROWS[1], ROWS[2], ROWS[4]]), "unigram");
+}
+
+#[test]
+fn a_tokenizer_counts_texts_of_any_length_and_a_bad_one_falls_back() {
+    let kept = tempfile::tempdir().unwrap();
+    let file = kept.path().join("tokenizer.json");
+    std::fs::write(&file, word_pieces().to_string()).unwrap();
+    let counter = TokenizerFile::new(file, |_| Tokens(0));
+    counter.check().unwrap();
+    let line = "reader file\n";
+    let one = counter.count(line).0;
+    assert!(one >= 3, "{one}");
+    assert_eq!(counter.count(&line.repeat(5_000)).0, 5_000 * one, "cut at line ends");
+    assert!(counter.count(&"file ".repeat(20_000)).0.abs_diff(20_000) <= 20, "cut within a line");
+    assert_eq!(counter.count(""), Tokens(0));
+    for bad in ["{}", "", "[1"] {
+        let file = kept.path().join("bad.json");
+        std::fs::write(&file, bad).unwrap();
+        let counter = TokenizerFile::new(file, |text| Tokens(text.len() as u64));
+        assert!(counter.check().is_err(), "{bad}");
+        assert_eq!(counter.count("four"), Tokens(4), "{bad}");
+    }
 }
 
 #[test]

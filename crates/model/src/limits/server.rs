@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::server_limits::ServerLimits;
 use crate::client::{HttpModel, read_bounded};
-use crate::transport::{HttpRequest, Method, is_loopback};
+use crate::transport::{HttpRequest, Method};
 
 /// Time for all questions together.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,20 +44,16 @@ enum Server {
 }
 
 impl Server {
-    /// The kinds to try on this machine where the provider's name doesn't tell which it is.
-    const LOCAL: [Self; 4] = [Self::LlamaCpp, Self::Ollama, Self::LmStudio, Self::Vllm];
-
-    /// Returns the kinds of server to ask. Other hosted providers tell nothing that the table
+    /// Returns the kind of a provider's server. The other providers tell nothing that the table
     /// doesn't know, and are not asked.
-    fn candidates(model: &HttpModel) -> Vec<Self> {
-        match model.endpoint.provider.as_str() {
-            "llamacpp" => vec![Self::LlamaCpp],
-            "ollama" => vec![Self::Ollama],
-            "lmstudio" => vec![Self::LmStudio],
-            "vllm" => vec![Self::Vllm],
-            "openrouter" => vec![Self::OpenRouter],
-            _ if model.base_url.host_str().is_some_and(is_loopback) => Self::LOCAL.to_vec(),
-            _ => Vec::new(),
+    fn of_provider(provider: &str) -> Option<Self> {
+        match provider {
+            "llamacpp" => Some(Self::LlamaCpp),
+            "ollama" => Some(Self::Ollama),
+            "lmstudio" => Some(Self::LmStudio),
+            "vllm" => Some(Self::Vllm),
+            "openrouter" => Some(Self::OpenRouter),
+            _ => None,
         }
     }
 }
@@ -68,15 +64,8 @@ pub(crate) async fn query(model: &HttpModel) -> Option<ServerLimits> {
     if !model.transport.is_live() || model.transport.is_recording() {
         return None;
     }
-    let ask_all = async {
-        for server in Server::candidates(model) {
-            if let Some(limits) = ask(model, server).await {
-                return Some(limits);
-            }
-        }
-        None
-    };
-    let told = tokio::time::timeout(QUERY_TIMEOUT, ask_all).await.ok()??;
+    let server = Server::of_provider(&model.endpoint.provider)?;
+    let told = tokio::time::timeout(QUERY_TIMEOUT, ask(model, server)).await.ok()??;
     (ModelLimits::MIN_WINDOW..=ModelLimits::MAX_WINDOW).contains(&told.window).then_some(told)
 }
 

@@ -12,6 +12,7 @@ mod embeddings;
 mod loopback;
 mod real_server;
 mod script;
+mod server_limits;
 mod transport;
 mod transport_cassette;
 mod transport_retry;

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use base64::Engine as _;
 use serde::Deserialize;
 use tokenizers::normalizers::NormalizerWrapper;
-use tokenizers::{NormalizedString, Normalizer as _, Tokenizer};
+use tokenizers::{Encoding, NormalizedString, Normalizer as _, Tokenizer};
 
 /// Maximum characters of a word; a longer one is unknown. Splitting a word takes time by the square
 /// of this.
@@ -23,7 +23,7 @@ const MAX_GROWTH: usize = 36;
 const MAX_REPLACEMENT_BYTES: usize = 256;
 
 /// A tokenizer.
-pub(super) struct Tokens {
+pub(in crate::vectors) struct Tokens {
     tokenizer: Tokenizer,
     unknown: Option<u32>,
     /// One more than the greatest number of a token.
@@ -50,7 +50,7 @@ struct ModelSettings<'a> {
 }
 
 impl Tokens {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+    pub(in crate::vectors) fn read(bytes: &[u8]) -> Result<Self, String> {
         let settings: TokenizerSettings<'_> =
             serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if settings.model.max_input_chars_per_word.is_some_and(|longest| longest > MAX_WORD_CHARS) {
@@ -86,14 +86,22 @@ impl Tokens {
     /// Returns the known tokens of a text, `most` at most.
     pub(super) fn tokens_of(&self, text: &str, most: usize) -> Result<Vec<u32>, String> {
         let end = text.char_indices().nth(most.saturating_mul(self.median)).map_or(text.len(), |(at, _)| at);
-        let text = text.get(..end).unwrap_or(text);
+        let encoding = self.encode(text.get(..end).unwrap_or(text))?;
+        let known = encoding.get_ids().iter().copied().filter(|id| Some(*id) != self.unknown);
+        Ok(known.take(most).collect())
+    }
+
+    /// Returns the number of tokens of a text, unknown ones included.
+    pub(in crate::vectors) fn count(&self, text: &str) -> Result<u64, String> {
+        Ok(self.encode(text)?.get_ids().len() as u64)
+    }
+
+    fn encode(&self, text: &str) -> Result<Encoding, String> {
         if let Some(normalizer) = self.tokenizer.get_normalizer().filter(|_| self.grows) {
             let mut trial = NormalizedString::from(text);
             normalize_within_limit(normalizer, &mut trial, text.len() * MAX_GROWTH + MAX_REPLACEMENT_BYTES)?;
         }
-        let encoding = catch_panics(|| self.tokenizer.encode_fast(text, false))?;
-        let known = encoding.get_ids().iter().copied().filter(|id| Some(*id) != self.unknown);
-        Ok(known.take(most).collect())
+        catch_panics(|| self.tokenizer.encode_fast(text, false))
     }
 }
 

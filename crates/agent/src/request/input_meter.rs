@@ -1,0 +1,306 @@
+//! The model's limits, and the input that a request will have.
+//!
+//! The limits begin as the settings have them. A server that tells its own is asked while the first
+//! request is prepared and answered, and once more after the first reply if it had yet to load the
+//! model. Counts are corrected by what the provider reports.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use journeyman_context::counting::{Calibration, Counter, RequestCounter, RequestParts, RequestTokens};
+use journeyman_model::{Model, ModelRequest, ServerLimits};
+use journeyman_protocol::{
+    Block, LimitSource, Message, ModelLimits, ResultPart, TokenCounter, Tokenizer, Tokens, Usage,
+    group_digits,
+};
+use tokio::task::JoinHandle;
+
+/// Maximum number of questions to the server: at the beginning, and when the model is loaded.
+const MAX_QUERIES: u32 = 2;
+/// Part of the window below which nothing is counted: such requests fit, however wrong a count is.
+const COUNTED_PART: u64 = 8;
+
+/// Predicts the input of requests, and knows how much the model takes.
+pub(crate) struct InputMeter {
+    limits: ModelLimits,
+    requests: RequestCounter,
+    query: Option<JoinHandle<Option<ServerLimits>>>,
+    queries: u32,
+    is_final: bool,
+    is_warned: bool,
+    is_warm: bool,
+    counted: Vec<CountedMessage>,
+}
+
+/// A message of the last counted request.
+#[derive(Clone, Copy)]
+struct CountedMessage {
+    mark: u64,
+    tokens: Tokens,
+}
+
+impl InputMeter {
+    pub(crate) fn new(limits: ModelLimits) -> Self {
+        let counter = match &limits.tokenizer {
+            Tokenizer::File(path) => Counter::with_vocabulary(file_vocabulary(path), limits.images),
+            _ => Counter::new(&limits),
+        };
+        let calibration = Calibration::new(limits.tokenizer.is_exact());
+        Self {
+            requests: RequestCounter::new(Arc::new(counter), calibration),
+            query: None,
+            queries: 0,
+            is_final: !limits.source.is_open(),
+            is_warned: false,
+            is_warm: false,
+            counted: Vec::new(),
+            limits,
+        }
+    }
+
+    /// Returns the model's limits, as far as they are known.
+    pub(crate) fn limits(&self) -> &ModelLimits {
+        &self.limits
+    }
+
+    /// Returns the counter of texts, whose counts aren't corrected.
+    pub(crate) fn counter(&self) -> &Arc<Counter> {
+        self.requests.counter()
+    }
+
+    /// Sets the window that a provider named when it refused a request.
+    pub(crate) fn set_refused_window(&mut self, window: Tokens) {
+        self.limits.set_window(window, LimitSource::Refusal);
+        self.is_final = true;
+    }
+
+    /// Asks the server for the limits in the background, if it may know more.
+    pub(crate) fn start_query(&mut self, model: &Arc<dyn Model>) {
+        if !self.is_final && self.query.is_none() && self.queries < MAX_QUERIES {
+            self.queries += 1;
+            let model = Arc::clone(model);
+            self.query = Some(tokio::spawn(async move { model.query_limits().await }));
+        }
+    }
+
+    /// Applies the server's answer if it is there. Nothing is waited for.
+    pub(crate) fn apply_answer(&mut self) {
+        let Some(answer) = self.query.as_mut().and_then(|query| query.now_or_never()) else { return };
+        self.query = None;
+        if let Ok(Some(told)) = answer {
+            told.apply_to(&mut self.limits);
+            self.is_final = told.is_final;
+        } else {
+            self.is_final = true;
+        }
+    }
+
+    /// Counts a request, without correction. Messages that the last counted request had at the same
+    /// place cost a glance each.
+    pub(crate) fn count(&mut self, request: &ModelRequest) -> RequestTokens {
+        let counter = self.requests.counter();
+        let system: Vec<&str> = request.system.iter().map(|part| part.text.as_str()).collect();
+        let parts = RequestParts { system: &system, tools: &request.tools, messages: &[] };
+        let mut tokens = counter.count_request(parts);
+        self.counted.truncate(request.messages.len());
+        for (place, message) in request.messages.iter().enumerate() {
+            let mark = message_mark(message);
+            let known = self.counted.get(place).filter(|counted| counted.mark == mark).copied();
+            let counted =
+                known.unwrap_or_else(|| CountedMessage { mark, tokens: counter.count_message(message) });
+            match self.counted.get_mut(place) {
+                Some(slot) => *slot = counted,
+                None => self.counted.push(counted),
+            }
+            tokens.messages += counted.tokens;
+        }
+        tokens
+    }
+
+    /// Returns true if requests with that input are worth counting. When they soon will be, the
+    /// vocabulary is unpacked on a thread of its own.
+    pub(crate) fn is_worth_counting(&mut self, input: Tokens) -> bool {
+        let part = input.0.saturating_mul(COUNTED_PART);
+        if part.saturating_mul(2) >= self.limits.window.0 && !self.is_warm {
+            self.is_warm = true;
+            let counter = Arc::clone(self.requests.counter());
+            drop(tokio::task::spawn_blocking(move || counter.count("")));
+        }
+        part >= self.limits.window.0
+    }
+
+    /// Returns the input that the provider will report for a request of that count, on the safe
+    /// side.
+    pub(crate) fn predict(&self, counted: Tokens) -> Tokens {
+        self.requests.predict(counted)
+    }
+
+    /// Returns the most likely input of a request of that count.
+    pub(crate) fn estimate(&self, counted: Tokens) -> Tokens {
+        self.requests.estimate(counted)
+    }
+
+    /// Learns from the usage that the provider reported for a request of that count.
+    pub(crate) fn observe(&mut self, counted: Tokens, usage: &Usage) {
+        self.requests.observe(counted, usage);
+    }
+
+    /// Returns a warning that the window is only assumed, once, when requests fill half of it.
+    pub(crate) fn assumed_window_warning(&mut self, model: &str, predicted: Tokens) -> Option<String> {
+        let is_needed = self.limits.source == LimitSource::Default
+            && self.query.is_none()
+            && predicted.0.saturating_mul(2) > self.limits.window.0;
+        if self.is_warned || !is_needed {
+            return None;
+        }
+        self.is_warned = true;
+        let (provider, name) = model.split_once('/').unwrap_or(("custom", model));
+        Some(format!(
+            "the context window of {model} isn't known; {} tokens are assumed. Set \
+             providers.{provider}.models.\"{name}\".window in your configuration",
+            group_digits(self.limits.window.0)
+        ))
+    }
+}
+
+/// Returns a mark that changes with a message's content, without reading its texts: the lengths of
+/// the texts, and the ids of calls, which are never used twice.
+fn message_mark(message: &Message) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    message.role.hash(&mut hasher);
+    for block in &message.content {
+        std::mem::discriminant(block).hash(&mut hasher);
+        match block {
+            Block::Text { text } | Block::Thinking { text, .. } => text.len().hash(&mut hasher),
+            Block::Image(image) => image.data.len().hash(&mut hasher),
+            Block::ToolUse(call) => call.id.hash(&mut hasher),
+            Block::ToolResult { id, content, .. } => {
+                id.hash(&mut hasher);
+                for part in content {
+                    match part {
+                        ResultPart::Text { text } => text.len().hash(&mut hasher),
+                        ResultPart::Image(image) => image.data.len().hash(&mut hasher),
+                    }
+                }
+            }
+        }
+    }
+    hasher.finish()
+}
+
+/// Returns the vocabulary of a `tokenizer.json`. One that can't be used is replaced by an estimate:
+/// the host has said so where it was configured.
+fn file_vocabulary(path: &std::path::Path) -> Arc<dyn TokenCounter> {
+    Arc::new(journeyman_index::vectors::TokenizerFile::new(path.to_owned(), |text| {
+        Counter::new(&ModelLimits::careful_default(false)).count(text)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::BoxFuture;
+    use journeyman_model::DeltaStream;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    /// A model whose server tells one window after the other.
+    struct Telling(std::sync::Mutex<Vec<ServerLimits>>);
+
+    impl Model for Telling {
+        fn name(&self) -> String {
+            "house/model".to_owned()
+        }
+
+        fn stream<'a>(&'a self, _: &'a ModelRequest, _: CancellationToken) -> DeltaStream<'a> {
+            Box::pin(futures_util::stream::empty())
+        }
+
+        fn query_limits(&self) -> BoxFuture<'_, Option<ServerLimits>> {
+            let told = self.0.lock().unwrap().pop();
+            Box::pin(std::future::ready(told))
+        }
+    }
+
+    fn told(window: u64, is_final: bool) -> ServerLimits {
+        ServerLimits { window: Tokens(window), max_output: None, is_final }
+    }
+
+    async fn ask(meter: &mut InputMeter, model: &Arc<dyn Model>) -> Tokens {
+        meter.start_query(model);
+        tokio::task::yield_now().await;
+        meter.apply_answer();
+        meter.limits().window
+    }
+
+    #[tokio::test]
+    async fn a_server_that_has_yet_to_load_the_model_is_asked_once_more() {
+        let answers = vec![told(50_000, true), told(16_000, true), told(4_096, false)];
+        let model: Arc<dyn Model> = Arc::new(Telling(std::sync::Mutex::new(answers)));
+        let mut meter = InputMeter::new(ModelLimits::careful_default(true));
+        let windows =
+            [ask(&mut meter, &model).await, ask(&mut meter, &model).await, ask(&mut meter, &model).await];
+        assert_eq!(windows, [Tokens(4_096), Tokens(16_000), Tokens(16_000)]);
+        meter.set_refused_window(Tokens(12_000));
+        assert_eq!(meter.limits().source, LimitSource::Refusal);
+    }
+
+    #[tokio::test]
+    async fn limits_that_the_user_set_are_nobodys_to_correct() {
+        let model: Arc<dyn Model> = Arc::new(Telling(std::sync::Mutex::new(vec![told(9_000, true)])));
+        let set = ModelLimits { source: LimitSource::Configured, ..ModelLimits::careful_default(true) };
+        let mut meter = InputMeter::new(set.clone());
+        assert_eq!(ask(&mut meter, &model).await, set.window);
+        assert_eq!(meter.queries, 0);
+    }
+
+    #[test]
+    fn an_assumed_window_is_said_once_when_it_matters() {
+        let mut meter = InputMeter::new(ModelLimits::careful_default(true));
+        assert_eq!(meter.assumed_window_warning("ollama/x", Tokens(4_000)), None);
+        let said = meter.assumed_window_warning("ollama/qwen3:8b", Tokens(4_200)).unwrap();
+        assert!(
+            said.contains("8,192") && said.contains(r#"providers.ollama.models."qwen3:8b".window"#),
+            "{said}"
+        );
+        assert_eq!(meter.assumed_window_warning("ollama/qwen3:8b", Tokens(9_000)), None);
+        let known = ModelLimits { source: LimitSource::Table, ..ModelLimits::careful_default(true) };
+        assert_eq!(InputMeter::new(known).assumed_window_warning("a/b", Tokens(9_000)), None);
+    }
+
+    #[test]
+    fn a_changed_message_is_counted_anew_and_the_others_are_not() {
+        let mut meter = InputMeter::new(ModelLimits::careful_default(false));
+        let mut request = ModelRequest::default();
+        for turn in 1..=20 {
+            request.messages.push(Message::user_text("word ".repeat(turn * 10)));
+            let mut fresh = InputMeter::new(ModelLimits::careful_default(false));
+            assert_eq!(meter.count(&request), fresh.count(&request), "{turn}");
+        }
+        let whole = meter.count(&request).total();
+        request.messages[4] = Message::user_text("cleared");
+        let less = meter.count(&request).total();
+        assert!(less < whole);
+        request.messages.drain(1..15);
+        let mut fresh = InputMeter::new(ModelLimits::careful_default(false));
+        assert_eq!(meter.count(&request), fresh.count(&request));
+        assert_eq!(meter.counted.len(), request.messages.len());
+    }
+
+    #[test]
+    fn predictions_follow_the_provider() {
+        let mut meter = InputMeter::new(ModelLimits::careful_default(false));
+        let request = ModelRequest {
+            messages: vec![Message::user_text("word ".repeat(5_000))],
+            ..ModelRequest::default()
+        };
+        let counted = meter.count(&request).total();
+        assert!(meter.predict(counted) > counted);
+        let usage = Usage { input: Tokens(1_000), cache_read: Tokens(6_000), ..Usage::default() };
+        meter.observe(counted, &Usage { estimated: Tokens(1), ..usage });
+        assert!(meter.predict(counted) > counted, "an estimated usage teaches nothing");
+        meter.observe(counted, &usage);
+        assert_eq!(meter.predict(counted), Tokens(7_000));
+    }
+}

@@ -1,0 +1,80 @@
+//! The window that a provider names when it refuses a request.
+
+use journeyman_protocol::{ModelLimits, Tokens};
+
+/// Words that the limit follows, of OpenAI and compatible servers, Gemini, llama.cpp, vLLM, xAI and
+/// others.
+const BEFORE_LIMIT: [&str; 9] = [
+    "maximum context length is",
+    "maximum context length of",
+    "available context size",
+    "context window of",
+    "maximum number of tokens allowed",
+    "maximum prompt length is",
+    "maximum model length of",
+    "model token limit:",
+    "exceeds the limit of",
+];
+/// Words that follow the limit, of Anthropic: `210000 tokens > 200000 maximum`.
+const AFTER_LIMIT: &str = " maximum";
+/// Maximum distance of the limit from the words before it.
+const MAX_DISTANCE: usize = 4;
+
+/// Returns the window that a provider's refusal of a too long request names, if it names one.
+#[must_use]
+pub fn refused_window(message: &str) -> Option<Tokens> {
+    let message = message.to_ascii_lowercase();
+    let after_words = BEFORE_LIMIT.iter().find_map(|words| {
+        let (_, rest) = message.split_once(words)?;
+        let at = rest.find(|character: char| character.is_ascii_digit())?;
+        (at <= MAX_DISTANCE).then(|| leading_number(rest.get(at..)?)).flatten()
+    });
+    let before_words = || {
+        let (text, _) = message.split_once(AFTER_LIMIT)?;
+        leading_number(text.rsplit(' ').next()?)
+    };
+    let window = after_words.or_else(before_words)?;
+    (ModelLimits::MIN_WINDOW..=ModelLimits::MAX_WINDOW).contains(&window).then_some(window)
+}
+
+/// Reads a number whose digits may be grouped by commas.
+fn leading_number(text: &str) -> Option<Tokens> {
+    let end = text.find(|character: char| !character.is_ascii_digit() && character != ',');
+    let number = text.get(..end.unwrap_or(text.len()))?.replace(',', "");
+    number.parse().ok().map(Tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_name_their_window() {
+        let cases = [
+            (
+                "This model's maximum context length is 128000 tokens. However, you requested 130000 tokens \
+                 (121808 in the messages, 8192 in the completion).",
+                Some(128_000),
+            ),
+            ("prompt is too long: 210000 tokens > 200000 maximum", Some(200_000)),
+            ("the request exceeds the available context size (4096 tokens), try increasing it", Some(4_096)),
+            ("the request exceeds the available context size, try increasing it", None),
+            (
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+                Some(1_048_576),
+            ),
+            ("The decoder prompt is longer than the maximum model length of 32,768.", Some(32_768)),
+            ("This model's maximum prompt length is 131072 but the request contains 150000.", Some(131_072)),
+            ("Invalid request: Your request exceeded model token limit: 262144", Some(262_144)),
+            ("maximum context length is 12 tokens", None),
+            ("maximum context length is 99999999999999999999999 tokens", None),
+            ("maximum context length is small; see the 4096 pages of the manual", None),
+            ("Your input exceeds the context window of this model.", None),
+            (" maximum", None),
+            ("", None),
+        ];
+        for (message, window) in cases {
+            assert_eq!(refused_window(message), window.map(Tokens), "{message}");
+        }
+    }
+}
