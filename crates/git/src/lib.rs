@@ -16,7 +16,8 @@
 //!   [`UserGit::sweep`] removes what a crash left.
 //! - [`Git::blocking`] is for callers without an async runtime.
 //!
-//! The crate reads no environment, finds the repository without running git, and ignores the user's
+//! The crate reads no environment, finds the repository and the checked-out commit ([`Git::head`])
+//! without running git, and ignores the user's
 //! settings when it reads: their global ignore rules and line-end settings have no effect.
 
 mod blame;
@@ -26,6 +27,7 @@ mod commit;
 mod commit_request;
 mod error;
 mod git;
+mod head;
 mod history;
 mod hook_confinement;
 mod hooks;

@@ -17,6 +17,10 @@ pub(crate) const LONG_READ_TIMEOUT: Duration = Duration::from_secs(90);
 pub(crate) const CHECK_OUT_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Size of a `.git` file: one line with a path, which has at most 4,095 bytes.
 pub(crate) const MAX_GIT_FILE_BYTES: u64 = 8 * 1024;
+/// Size of the list of packed references that is read here: a hundred thousand of them.
+pub(crate) const MAX_PACKED_REFS_BYTES: u64 = 16 * 1024 * 1024;
+/// Number of references that name others, one after the other; as many as git follows.
+pub(crate) const MAX_SYMBOLIC_REFS: usize = 5;
 /// Size of a repository's settings or its list of alternates that is read here.
 pub(crate) const MAX_SETTINGS_BYTES: u64 = 4 * 1024 * 1024;
 /// Number of alternate object stores of a repository, including nested ones: git itself stops at 5

@@ -4,8 +4,9 @@
 //! - `text TREE`, `build TREE DIRECTORY`: builds the index of a tree, without parsing or complete.
 //! - `scan TREE DIRECTORY`: opens the index, and refreshes it with nothing changed.
 //! - `graph TREE DIRECTORY`: builds the dependency graph, loads the saved one, and queries a file.
-//! - `query DIRECTORY [QUERIES]`: searches with the lines of a file (each a JSON object with
-//!   `query`), or else with names and sentences of the index itself.
+//! - `query TREE DIRECTORY [QUERIES]`: searches with the lines of a file (each a JSON object with
+//!   `query`), or else with names and sentences of the index itself; with the tree's history, where
+//!   it is in a git repository.
 //! - `update TREE DIRECTORY`: changes a file, and searches its new text. Nothing in the tree is
 //!   written.
 //! - `idle DIRECTORY`: opens the index, searches once, and prints the memory use.
@@ -15,16 +16,19 @@
 
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use journeyman_git::Git;
 use journeyman_index::project::Project;
 use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::source::{Bytes, Listing, Source, WorkTree};
 use journeyman_index::store::{Options, Report};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_index::{Index, IndexError, Snapshot, analysis::Stamp};
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{RelPath, SandboxTier};
+use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
 use serde_json::{Value, json};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
@@ -39,6 +43,7 @@ const SHOWN: usize = 200;
 const LIMIT: usize = 20;
 
 fn main() -> Fallible<()> {
+    run_helper_if_asked();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let found = match words.as_slice() {
@@ -47,8 +52,10 @@ fn main() -> Fallible<()> {
         ["build", tree, directory] => build(tree.as_ref(), directory.as_ref()),
         ["scan", tree, directory] => scan(tree.as_ref(), directory.as_ref()),
         ["graph", tree, directory] => graph(tree.as_ref(), directory.as_ref()),
-        ["query", directory] => query(directory.as_ref(), None),
-        ["query", directory, queries] => query(directory.as_ref(), Some(queries.as_ref())),
+        ["query", tree, directory] => query(tree.as_ref(), directory.as_ref(), None),
+        ["query", tree, directory, queries] => {
+            query(tree.as_ref(), directory.as_ref(), Some(queries.as_ref()))
+        }
         ["update", tree, directory] => update(tree.as_ref(), directory.as_ref()),
         ["idle", directory] => idle(directory.as_ref()),
         _ => Err("see the head of crates/index/examples/index_cost.rs".into()),
@@ -153,9 +160,16 @@ fn graph(tree: &Path, directory: &Path) -> Fallible<Value> {
     }))
 }
 
-fn query(directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
-    let index = Index::open(directory)?;
-    let snapshot = index.snapshot();
+fn query(tree: &Path, directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
+    let project = Project::open(tree, directory, 2)?;
+    let snapshot = project.index().snapshot();
+    let settings = SandboxSettings {
+        allow: vec![SandboxTier::Namespaces, SandboxTier::Unconfined],
+        allow_root: true,
+        ..Default::default()
+    };
+    let git = Git::new(tree, Arc::new(Sandbox::new(settings)));
+    let history = Git::blocking(project.history(&git))?;
     let texts = match queries {
         Some(path) => read_queries(path)?,
         None => own_queries(&snapshot),
@@ -167,7 +181,7 @@ fn query(directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
         for text in &texts {
             let start = Clock::start();
             let query = Query::new(text, &mut tokenizer);
-            let answer = searcher.search(&*snapshot, None, &query, Context::default(), LIMIT);
+            let answer = searcher.search(&*snapshot, history.as_ref(), &query, Context::default(), LIMIT);
             let (wall, cpu) = start.passed();
             if measured {
                 found += usize::from(!answer.files.is_empty());
@@ -184,6 +198,7 @@ fn query(directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
         "step": "query", "queries": texts.len(), "answered": found, "words": words / texts.len().max(1),
         "p50_ms": at(&mut walls, 0.5), "p99_ms": at(&mut walls, 0.99),
         "cpu_p50_ms": at(&mut cpus, 0.5), "cpu_p99_ms": at(&mut cpus, 0.99), "cpu_max_ms": at(&mut cpus, 1.0),
+        "commits": history.as_ref().map_or(0, |history| history.commits().len()),
         "bytes": snapshot.totals().bytes, "slowest": slowest.1.chars().take(SHOWN).collect::<String>(),
     }))
 }

@@ -7,6 +7,7 @@
 mod chunks;
 mod content;
 mod purpose;
+mod test_program;
 mod trigrams;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use journeyman_syntax::outline::{Symbol, SymbolKind};
 pub use content::MAX_BYTES;
 pub(crate) use content::decode_utf16;
 pub(crate) use purpose::purpose_of_file;
+pub(crate) use test_program::is_test_program;
 
 use crate::analysis::{Chunk, Content, Count, FileAnalysis, Flags, IndexedSymbol, Reference, Stamp, Terms};
 use crate::texts::{Interner, Texts};

@@ -161,12 +161,12 @@ impl Graph {
         let view = |number: u32| snapshot.file(self.node(number)?.file);
         let (Some(one), Some(other)) = (view(from), view(to)) else { return Vec::new() };
         let used: HashSet<String> = one.segment().used_names(&one.record).into_iter().collect();
-        let first = other.record.first_symbol;
+        let (first, language) = (other.record.first_symbol, other.record.language);
         let symbols = first..first.saturating_add(other.record.symbols);
         let mut names: Vec<(u32, String)> = Vec::new();
         for symbol in symbols.filter_map(|symbol| other.segment().symbol(symbol)) {
             let known = names.iter().any(|(_, name)| *name == symbol.name);
-            if !known && names::is_usable_by_name(&symbol) && used.contains(&symbol.name) {
+            if !known && names::is_usable_by_name(&symbol, language) && used.contains(&symbol.name) {
                 let mut others = 0;
                 snapshot.visit_definitions(&symbol.name, |_| others += 1);
                 names.push((others, symbol.name));

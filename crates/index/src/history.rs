@@ -2,8 +2,9 @@
 //! authors, and files changed together.
 //!
 //! It has the last [`MAX_COMMITS`] commits before a revision that aren't merges, with their
-//! messages and files, and is stored beside the index. Commits never change, so another revision
-//! costs only its new commits, and a rewritten history only names others.
+//! messages and files, and is stored beside the index with the words of the messages. Commits never
+//! change, so another revision costs only its new commits, and a rewritten history only names
+//! others.
 //!
 //! ```no_run
 //! # async fn example(git: &journeyman_git::Git) -> Result<(), Box<dyn std::error::Error>> {
@@ -21,6 +22,7 @@
 mod commit;
 mod file;
 mod score;
+mod words;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,6 +34,7 @@ use crate::tokens::Tokenizer;
 
 pub use commit::{Commit, MAX_COUNTED_FILES};
 pub(crate) use score::HistoryScores;
+use words::MessageWords;
 
 /// Maximum commits, newest first.
 pub const MAX_COMMITS: usize = 3_000;
@@ -46,7 +49,7 @@ pub struct History {
     paths: Vec<Box<[u8]>>,
     /// By path: true for source that isn't a test.
     source: Vec<bool>,
-    words: score::MessageWords,
+    words: MessageWords,
 }
 
 impl PartialEq for History {
@@ -77,10 +80,12 @@ impl History {
         known: Option<Self>,
         redactor: &Redactor,
     ) -> Result<Option<Self>, GitError> {
-        let Some(revision) = git.resolve(revision).await? else { return Ok(None) };
-        if let Some(known) = known.as_ref().filter(|known| known.revision == revision) {
-            return Ok(Some(Self::new(known.revision.clone(), known.commit_details())));
-        }
+        let head = if revision == "HEAD" { git.head().await? } else { git.resolve(revision).await? };
+        let Some(revision) = head else { return Ok(None) };
+        let known = match known {
+            Some(known) if known.revision == revision => return Ok(Some(known)),
+            other => other,
+        };
         let ids = git.ancestors(&revision, MAX_COMMITS).await?;
         let mut known: HashMap<String, CommitDetails> =
             known.iter().flat_map(Self::commit_details).map(|told| (told.id.clone(), told)).collect();
@@ -129,7 +134,7 @@ impl History {
 
     fn from_parts(revision: String, commits: Vec<Commit>, paths: Vec<Box<[u8]>>) -> Self {
         let source: Vec<bool> = paths.iter().map(|path| is_source(path)).collect();
-        let words = score::MessageWords::new(&commits, &source, &mut Tokenizer::new());
+        let words = MessageWords::new(&commits, &source, &mut Tokenizer::new());
         Self { revision, commits, paths, source, words }
     }
 
@@ -205,7 +210,7 @@ impl History {
 
     /// Scores each path by its commits' messages, for these terms.
     pub(crate) fn score_paths(&self, terms: &[crate::query::Term]) -> HistoryScores {
-        self.words.score_paths(terms, &self.commits, &self.source, self.paths.len())
+        self.words.score_paths(terms, self.paths.len())
     }
 }
 
@@ -231,7 +236,7 @@ fn is_secondary(path: &str) -> bool {
     let directories = path.rsplit_once('/').map_or("", |(directories, _)| directories);
     directories
         .split('/')
-        .any(|directory| directory.eq_ignore_ascii_case("scripts") || directory.eq_ignore_ascii_case("dist"))
+        .any(|directory| directory.eq_ignore_ascii_case("scripts"))
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl GitHistory {
         let git = git_of(context)?;
         let Some(history) = context.index.history().await else {
             // Why there is none is git's to say.
-            return match git.resolve("HEAD").await.map_err(git_failure)? {
+            return match git.head().await.map_err(git_failure)? {
                 None => Ok(ToolOutput::text("There are no commits yet.")),
                 Some(_) => {
                     Err(ToolError::Git("its commits are still being read; ask again in a moment".to_owned()))

@@ -315,7 +315,7 @@ impl SharedIndex {
         let core = Arc::clone(&self.core);
         let git = core.git.clone()?;
         let reading = tokio::spawn(async move {
-            let newest = git.resolve("HEAD").await.ok()??;
+            let newest = git.head().await.ok()??;
             let known = core.history.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if let Some(known) = known.filter(|known| known.revision() == newest) {
                 return Some(known);

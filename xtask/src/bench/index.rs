@@ -106,7 +106,7 @@ impl IndexOptions {
             judge.scan(&step(program, "scan", &[tree, &directory])?);
         }
         if wants("query") {
-            let arguments: Vec<&Path> = std::iter::once(directory.as_path()).chain(queries).collect();
+            let arguments: Vec<&Path> = [tree, directory.as_path()].into_iter().chain(queries).collect();
             judge.query(&step(program, "query", &arguments)?);
         }
         if wants("idle") {

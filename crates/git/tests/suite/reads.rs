@@ -15,6 +15,8 @@ in_each_tier! {
     status,
     tracked,
     show_and_resolve,
+    head_without_git,
+    head_of_a_table,
     log,
     ancestors,
     trees,
@@ -182,6 +184,60 @@ fn show_and_resolve(world: &World) {
     let inner = RelPath::parse(b"-n \xff\n:x").unwrap();
     let shown = show(&world.git(&repo.root.join("sub")), &first, &inner, 100).unwrap();
     assert_eq!(shown.unwrap().len(), 7);
+}
+
+/// Asserts that the checked-out commit is found where there is no git program.
+fn assert_head_is_read(world: &World, repo: &Repo, root: &std::path::Path) {
+    let real = repo.git_in(root, &["rev-parse", "HEAD"]).trim().to_owned();
+    assert_eq!(Git::blocking(world.git(root).with_path("/nowhere").head()).unwrap(), Some(real));
+}
+
+fn head_without_git(world: &World) {
+    let repo = Repo::empty();
+    assert_eq!(Git::blocking(world.git(&repo.root).head()).unwrap(), None);
+    repo.write("deep/a", "text\n");
+    repo.commit_all();
+    assert_head_is_read(world, &repo, &repo.root);
+    assert_head_is_read(world, &repo, &repo.root.join("deep"));
+    let linked = repo.beside("linked");
+    repo.git(&["worktree", "add", "-q", &linked.display().to_string(), "-b", "side/branch"]);
+    repo.write("b", "text\n");
+    repo.commit_all();
+    assert_head_is_read(world, &repo, &linked);
+    repo.git(&["pack-refs", "--all"]);
+    assert_head_is_read(world, &repo, &repo.root);
+    assert_head_is_read(world, &repo, &linked);
+    // A loose reference is newer than the packed one.
+    repo.write("b", "more\n");
+    repo.commit_all();
+    assert_head_is_read(world, &repo, &repo.root);
+    repo.git(&["symbolic-ref", "refs/heads/other", "refs/heads/side/branch"]);
+    repo.git(&["symbolic-ref", "HEAD", "refs/heads/other"]);
+    assert_head_is_read(world, &repo, &repo.root);
+    repo.git(&["checkout", "-q", "--detach", "main"]);
+    assert_head_is_read(world, &repo, &repo.root);
+    // Names that lead elsewhere, in a circle or to something else than a commit are left to git.
+    for (name, text) in [("../../a", "ref: x"), ("x", "ref: refs/heads/x\n"), ("x", "no commit")] {
+        fs::write(repo.root.join(".git/refs/heads/x"), text).unwrap();
+        fs::write(repo.root.join(".git/HEAD"), format!("ref: refs/heads/{name}\n")).unwrap();
+        let head = Git::blocking(world.git(&repo.root).with_path("/nowhere").head());
+        assert!(matches!(head, Err(GitError::Missing)), "{name}: {head:?}");
+    }
+}
+
+fn head_of_a_table(world: &World) {
+    let repo = Repo::empty();
+    let table = repo.beside("table");
+    let made = ["init", "-q", "--ref-format=reftable", &table.display().to_string()];
+    if !repo.try_git(&repo.root, &made).status.success() {
+        eprintln!("skipped: this git stores no references as a table");
+        return;
+    }
+    fs::write(table.join("a"), "text\n").unwrap();
+    repo.git_in(&table, &["add", "a"]);
+    repo.git_in(&table, &["commit", "-q", "-m", "one"]);
+    let real = repo.git_in(&table, &["rev-parse", "HEAD"]).trim().to_owned();
+    assert_eq!(Git::blocking(world.git(&table).head()).unwrap(), Some(real));
 }
 
 fn log(world: &World) {

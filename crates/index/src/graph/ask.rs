@@ -2,6 +2,7 @@
 //! then by path.
 
 use super::{Edge, Graph};
+use crate::analyser::is_test_program;
 
 /// Maximum files of a result: nobody reads more, and a change that reaches more reaches everything.
 pub const MAX_REACHED_FILES: usize = 20_000;
@@ -116,11 +117,15 @@ impl Graph {
     }
 
     /// Returns the test files among some and their dependents, the nearest first: the tests to run
-    /// after a change.
+    /// after a change. Helpers and data of tests aren't among them, and neither are the tests of
+    /// examples and of third-party code, which the project's test runs leave out.
     #[must_use]
     pub fn affected_tests(&self, changed: &[u32], affected: &Reach) -> Vec<u32> {
-        let is_test =
-            |file: &u32| self.node(*file).is_some_and(|node| node.flags.test && node.language.is_some());
+        let is_test = |file: &u32| {
+            self.node(*file).filter(|node| !node.flags.doc && !node.flags.vendored).is_some_and(|node| {
+                node.language.is_some_and(|language| is_test_program(&node.path, language))
+            })
+        };
         let mut own = changed.to_vec();
         own.sort_unstable();
         own.dedup();

@@ -28,24 +28,41 @@ const MIN_NAME_LETTERS: usize = 3;
 /// Name of the file with pytest's fixtures for all tests beside and beneath it.
 const FIXTURES_FILE: &str = "conftest.py";
 
-/// A definition: the name's number, whose lowest bit tells that it may be used without its type,
-/// and the file.
+/// A definition: the name's number, whose lowest bits tell the files that may mean it, and the
+/// file.
 pub(super) type DefinitionRow = (u64, u32);
+
+/// The lowest bits of a definition's key.
+const REACH_BITS: u64 = 3;
+/// Bits of a name that only its own file can mean.
+const REACH_OWN_FILE: u64 = 0;
+/// Bits of a private name that files which import its file may mean, such as a `static inline`
+/// function of a header.
+const REACH_IMPORTERS: u64 = 1;
+/// Bits of other names: files of the same folder may mean it as well, if the language allows.
+const REACH_FOLDER: u64 = 2;
+/// Bits of a name that any file may mean.
+const REACH_ANY: u64 = 3;
+
+/// Returns the number of the name of a definition's key.
+pub(super) fn name_of_key(key: u64) -> u64 {
+    key & !REACH_BITS
+}
 
 /// A used name: its number, and the start of its definitions' rows.
 pub(super) type UsedName = (u64, u32);
 
 /// Finds a name's definitions; `None` where there are none, or too many to say anything.
 pub(super) fn find_used_name(name: u64, rows: &[DefinitionRow]) -> Option<UsedName> {
-    let from = rows.partition_point(|row| row.0 & !1 < name);
-    let here = |at: usize| rows.get(at).is_some_and(|row| row.0 & !1 == name);
+    let from = rows.partition_point(|row| name_of_key(row.0) < name);
+    let here = |at: usize| rows.get(at).is_some_and(|row| name_of_key(row.0) == name);
     (here(from) && !here(from + MAX_DEFINERS)).then_some((name, u32::try_from(from).ok()?))
 }
 
-/// FNV-1a of 64 bits without the lowest one. A collision only adds an edge.
+/// FNV-1a of 64 bits without the lowest two. A collision only adds an edge.
 pub(super) fn hash_name(name: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    name.iter().fold(0xcbf2_9ce4_8422_2325, step) & !1
+    name_of_key(name.iter().fold(0xcbf2_9ce4_8422_2325, step))
 }
 
 /// A family of languages whose files can use each other's names.
@@ -86,11 +103,14 @@ fn offers_fixtures_to(path: &str, folder: &str) -> bool {
 }
 
 /// Returns the keys of a file's definitions, each name once, sorted.
-pub(super) fn definition_keys(symbols: impl Iterator<Item = SymbolRecord>) -> Vec<u64> {
-    let mut names: Vec<u64> = symbols.filter_map(|symbol| key_of_definition(&symbol)).collect();
-    // Of one name, the definition that may be used without its type comes later: it stays.
+pub(super) fn definition_keys(
+    symbols: impl Iterator<Item = SymbolRecord>,
+    language: Option<Language>,
+) -> Vec<u64> {
+    let mut names: Vec<u64> = symbols.filter_map(|symbol| key_of_definition(&symbol, language)).collect();
+    // Of one name, the definition with the widest reach stays.
     names.sort_unstable_by_key(|name| std::cmp::Reverse(*name));
-    names.dedup_by_key(|name| *name & !1);
+    names.dedup_by_key(|name| name_of_key(*name));
     names.reverse();
     names
 }
@@ -145,12 +165,12 @@ pub(super) fn is_counted_name(name: &str) -> bool {
 }
 
 /// Returns true if other files can use a definition by its name.
-pub(super) fn is_usable_by_name(symbol: &SymbolRecord) -> bool {
-    key_of_definition(symbol).is_some()
+pub(super) fn is_usable_by_name(symbol: &SymbolRecord, language: Option<Language>) -> bool {
+    key_of_definition(symbol, language).is_some_and(|key| key & REACH_BITS != REACH_OWN_FILE)
 }
 
 /// Returns the key of a definition; `None` if no other file can use it.
-fn key_of_definition(symbol: &SymbolRecord) -> Option<u64> {
+fn key_of_definition(symbol: &SymbolRecord, language: Option<Language>) -> Option<u64> {
     let name = symbol.name.as_str();
     if symbol.local || !is_counted_name(name) {
         return None;
@@ -161,8 +181,30 @@ fn key_of_definition(symbol: &SymbolRecord) -> Option<u64> {
         NameRole::Member if !matches!(symbol.kind, SymbolKind::Field | SymbolKind::Property) => false,
         _ => return None,
     };
-    let lone = lone && matches!(symbol.visibility, Visibility::Public | Visibility::Unknown);
-    Some(hash_name(name.as_bytes()) | u64::from(lone))
+    let reach = match symbol.visibility {
+        Visibility::Private if is_hidden_if_private(language) => REACH_OWN_FILE,
+        Visibility::Private => REACH_IMPORTERS,
+        Visibility::Public | Visibility::Unknown if lone => REACH_ANY,
+        Visibility::Public | Visibility::Unknown | Visibility::Restricted => REACH_FOLDER,
+    };
+    Some(hash_name(name.as_bytes()) | reach)
+}
+
+/// Returns true for languages in which no other file can use a private name, whatever it imports.
+fn is_hidden_if_private(language: Option<Language>) -> bool {
+    matches!(
+        language,
+        Some(
+            Language::JavaScript
+                | Language::TypeScript
+                | Language::Tsx
+                | Language::Java
+                | Language::Kotlin
+                | Language::Scala
+                | Language::Swift
+                | Language::Php
+        )
+    )
 }
 
 /// Returns true for names of two words or more, or long ones.
@@ -193,25 +235,28 @@ pub(super) fn links_by_names(
     let Some(family) = language_family(node.language) else { return Vec::new() };
     let folder = parent(&node.path);
     let mut weights: std::collections::BTreeMap<u32, u32> = std::collections::BTreeMap::new();
-    let mut files: Vec<(u32, bool)> = Vec::new();
+    // Files that define a name, with the reach of the definition.
+    let mut files: Vec<(u32, u64)> = Vec::new();
     for (name, from) in used {
         files.clear();
         let here = rows.get(*from as usize..).unwrap_or_default();
-        let same = here.iter().take_while(|row| row.0 & !1 == *name);
-        files.extend(same.map(|(name, file)| (*file, name & 1 == 1)));
+        let same = here.iter().take_while(|row| name_of_key(row.0) == *name);
+        files.extend(same.map(|(key, file)| (*file, key & REACH_BITS)));
         if files.iter().any(|(file, _)| *file == own) {
             continue;
         }
-        files.retain(|(file, _)| {
-            nodes
-                .get(*file as usize)
-                .is_some_and(|other| self::language_family(other.language) == Some(family))
+        files.retain(|(file, reach)| {
+            *reach != REACH_OWN_FILE
+                && nodes
+                    .get(*file as usize)
+                    .is_some_and(|other| self::language_family(other.language) == Some(family))
         });
         let mut meant: Vec<u32> = files
             .iter()
             .map(|(file, _)| *file)
             .filter(|file| brought.files.binary_search(file).is_ok())
             .collect();
+        files.retain(|(_, reach)| *reach != REACH_IMPORTERS);
         if meant.is_empty() && sees_folder_names(node.language) {
             let beside =
                 |file: &u32| nodes.get(*file as usize).is_some_and(|other| parent(&other.path) == folder);
@@ -224,8 +269,8 @@ pub(super) fn links_by_names(
             meant = files.iter().map(|(file, _)| *file).filter(given).collect();
         }
         let mut weight = FULL_NAME_WEIGHT;
-        if let ([], [(file, rare)]) = (meant.as_slice(), files.as_slice())
-            && (*rare || brought.names.binary_search(name).is_ok())
+        if let ([], [(file, reach)]) = (meant.as_slice(), files.as_slice())
+            && (*reach == REACH_ANY || brought.names.binary_search(name).is_ok())
         {
             meant.push(*file);
             weight = NAME_WEIGHT_WITHOUT_IMPORT;

@@ -354,7 +354,7 @@ impl GraphUpdate<'_> {
         };
         let record = view.record;
         let symbols = record.first_symbol..record.first_symbol.saturating_add(record.symbols);
-        names::definition_keys(symbols.filter_map(|symbol| view.segment().symbol(symbol)))
+        names::definition_keys(symbols.filter_map(|symbol| view.segment().symbol(symbol)), node.language)
     }
 
     /// Looks up the meaning of names again.
@@ -439,10 +439,10 @@ impl GraphUpdate<'_> {
             let Some(node) = self.nodes.get(*file as usize) else { continue };
             let family = names::language_family(node.language).unwrap_or(0);
             if !had.get_mut(&(&*node.path, family)).is_some_and(|had| had.remove(name)) {
-                names.insert(name & !1);
+                names.insert(names::name_of_key(*name));
             }
         }
-        names.extend(had.into_values().flatten().map(|name| name & !1));
+        names.extend(had.into_values().flatten().map(names::name_of_key));
         names
     }
 

@@ -1,17 +1,21 @@
 //! The file format of a history, with a checksum.
 //!
-//! `JMHISTORY`, a version and the BLAKE3 hash of the rest; then the revision, the paths, and the
-//! commits. Numbers are little-endian, and each text is preceded by its length in bytes.
+//! `JMHISTORY`, a version, the version of the analysis and the BLAKE3 hash of the rest; then the
+//! revision, the paths, the commits and the words of their messages. Numbers are little-endian, and
+//! each text is preceded by its length in bytes. Words and the purposes of paths are stored because
+//! finding them anew took most of the time of a search.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
+use super::words::MessageWords;
 use super::{Commit, History};
 use crate::IndexError;
+use crate::segment::format_version;
 
 /// The magic bytes: the format's name and version.
-const MAGIC: &[u8; 10] = b"JMHISTORY\x02";
+const MAGIC: &[u8; 10] = b"JMHISTORY\x03";
 const CHECKSUM_BYTES: usize = 32;
 /// Maximum bytes of a file: [`super::MAX_COMMITS`] messages and file lists at their bounds.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -31,7 +35,8 @@ impl History {
             return Err(IndexError::damaged(file, "it is too long"));
         }
         let bytes = fs::read(file).map_err(IndexError::io("reading", file))?;
-        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| IndexError::damaged(file, "another version"))?;
+        let rest = bytes.strip_prefix(MAGIC).and_then(|rest| rest.strip_prefix(&format_version().to_le_bytes()));
+        let rest = rest.ok_or_else(|| IndexError::damaged(file, "another version"))?;
         let (sum, body) = rest
             .split_at_checked(CHECKSUM_BYTES)
             .ok_or_else(|| IndexError::damaged(file, "it is cut off"))?;
@@ -59,11 +64,17 @@ impl History {
             put_number(&mut body, commit.files.len());
             commit.files.iter().for_each(|file| body.extend_from_slice(&file.to_le_bytes()));
         }
+        body.extend(self.source.iter().map(|source| u8::from(*source)));
+        put_bytes(&mut body, self.words.texts.as_bytes());
+        put_pairs(&mut body, &self.words.terms);
+        put_pairs(&mut body, &self.words.postings);
+        self.words.lengths.iter().for_each(|length| body.extend_from_slice(&length.to_le_bytes()));
         // Two processes may write at once: each writes its own file, and the last rename wins.
         let part = file.with_extension(format!("part-{}", std::process::id()));
         let write = || -> std::io::Result<()> {
             let mut out = fs::File::create(&part)?;
             out.write_all(MAGIC)?;
+            out.write_all(&format_version().to_le_bytes())?;
             out.write_all(blake3::hash(&body).as_bytes())?;
             out.write_all(&body)?;
             out.sync_all()?;
@@ -86,6 +97,14 @@ fn put_bytes(body: &mut Vec<u8>, bytes: &[u8]) {
     body.extend_from_slice(bytes);
 }
 
+fn put_pairs(body: &mut Vec<u8>, pairs: &[(u32, u32)]) {
+    put_number(body, pairs.len());
+    pairs.iter().for_each(|(one, other)| {
+        body.extend_from_slice(&one.to_le_bytes());
+        body.extend_from_slice(&other.to_le_bytes());
+    });
+}
+
 fn parse_history(body: &[u8]) -> Option<History> {
     let mut rest = body;
     let revision = take_text(&mut rest)?;
@@ -93,10 +112,29 @@ fn parse_history(body: &[u8]) -> Option<History> {
     let paths: Vec<Box<[u8]>> = (0..count).map_while(|_| take_bytes(&mut rest).map(Box::from)).collect();
     let commits_count = take_number(&mut rest)?;
     let commits: Vec<Commit> = (0..commits_count).map_while(|_| take_commit(&mut rest)).collect();
+    let (source, after) = rest.split_at_checked(paths.len())?;
+    rest = after;
+    let source: Vec<bool> = source.iter().map(|source| *source == 1).collect();
+    let (texts, terms, postings) = (take_text(&mut rest)?, take_pairs(&mut rest)?, take_pairs(&mut rest)?);
+    let lengths: Vec<u32> = commits.iter().map_while(|_| take_number(&mut rest)).collect();
     let whole = rest.is_empty() && paths.len() == count as usize && commits.len() == commits_count as usize;
     let known = |file: &u32| (*file as usize) < paths.len();
-    let whole = whole && commits.iter().flat_map(|commit| &commit.files).all(known);
-    whole.then(|| History::from_parts(revision, commits, paths))
+    if !whole || !commits.iter().flat_map(|commit| &commit.files).all(known) {
+        return None;
+    }
+    let words = MessageWords::from_parts(texts, terms, postings, lengths, &commits, &source)?;
+    Some(History { revision, commits, paths, source, words })
+}
+
+fn take_pairs(rest: &mut &[u8]) -> Option<Vec<(u32, u32)>> {
+    let bytes = (take_number(rest)? as usize).checked_mul(8)?;
+    let (pairs, after) = rest.split_at_checked(bytes)?;
+    *rest = after;
+    let (pairs, _) = pairs.as_chunks::<8>();
+    let pair = |[a, b, c, d, e, f, g, h]: &[u8; 8]| {
+        (u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h]))
+    };
+    Some(pairs.iter().map(pair).collect())
 }
 
 fn take_commit(rest: &mut &[u8]) -> Option<Commit> {
@@ -148,7 +186,9 @@ mod tests {
         };
         let history = History::new("abc".to_owned(), [told("1", "a.rs"), told("2", "c d.rs")]);
         history.save(&file).unwrap();
-        assert_eq!(History::load(&file).unwrap(), Some(history));
+        let loaded = History::load(&file).unwrap().unwrap();
+        assert_eq!((&loaded.words, &loaded.source), (&history.words, &history.source));
+        assert_eq!(loaded, history);
 
         let good = fs::read(&file).unwrap();
         for at in 0..good.len() {

@@ -1,10 +1,7 @@
 //! Scoring files by the words of commit messages.
 
-use std::collections::HashMap;
-
-use super::{Commit, MAX_COUNTED_FILES};
+use super::words::MessageWords;
 use crate::query::{K1, Term, inverse_document_frequency};
-use crate::tokens::Tokenizer;
 
 /// Length normalisation of BM25.
 const LENGTH_NORMALISATION: f32 = 0.75;
@@ -15,18 +12,6 @@ const FILE_COUNT_EXPONENT: f32 = 0.7;
 /// Number of commits after which a commit counts a third.
 const AGE_SCALE_COMMITS: f32 = 2_500.0;
 
-/// The words of all messages.
-#[derive(Debug, Default)]
-pub(super) struct MessageWords {
-    by_term: HashMap<Box<str>, Vec<(u32, u32)>>,
-    /// By commit: number of terms of its message; 0 if it doesn't count.
-    lengths: Vec<u32>,
-    /// By path: number of terms of all its messages.
-    pooled: Vec<u32>,
-    /// Number of source files of each commit.
-    files: Vec<Vec<u32>>,
-}
-
 /// Scores by the path's number.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryScores {
@@ -36,47 +21,7 @@ pub(crate) struct HistoryScores {
 }
 
 impl MessageWords {
-    pub(super) fn new(commits: &[Commit], source: &[bool], tokenizer: &mut Tokenizer) -> Self {
-        let mut words = Self { pooled: vec![0; source.len()], ..Self::default() };
-        for (number, commit) in (0..).zip(commits) {
-            let is_source = |file: &&u32| source.get(**file as usize).is_some_and(|source| *source);
-            let files: Vec<u32> = commit.files.iter().filter(is_source).copied().collect();
-            let counts = !files.is_empty() && files.len() <= MAX_COUNTED_FILES;
-            let mut length = 0;
-            if counts {
-                tokenizer.begin_file();
-                for line in commit.message.lines().filter(|line| !crate::query::is_trailer(line)) {
-                    tokenizer.add_text(line, 1);
-                }
-                let terms = tokenizer.file_terms();
-                for count in tokenizer.finish_document() {
-                    let Some(term) = terms.get(count.term) else { continue };
-                    length += count.times;
-                    match words.by_term.get_mut(term) {
-                        Some(list) => list.push((number, count.times)),
-                        None => drop(words.by_term.insert(term.into(), vec![(number, count.times)])),
-                    }
-                }
-                for file in &files {
-                    if let Some(pooled) = words.pooled.get_mut(*file as usize) {
-                        *pooled = pooled.saturating_add(length);
-                    }
-                }
-            }
-            words.lengths.push(length);
-            words.files.push(if counts { files } else { Vec::new() });
-        }
-        words
-    }
-
-    pub(super) fn score_paths(
-        &self,
-        terms: &[Term],
-        commits: &[Commit],
-        source: &[bool],
-        paths: usize,
-    ) -> HistoryScores {
-        debug_assert!(commits.len() == self.lengths.len() && source.len() == paths);
+    pub(super) fn score_paths(&self, terms: &[Term], paths: usize) -> HistoryScores {
         let full = self.score_by_best_messages(terms, |term| term.weight, paths);
         let title = self.score_by_best_messages(terms, |term| term.title_weight, paths);
         HistoryScores { full, title, pool: self.score_by_pooled_messages(terms, paths) }
@@ -93,7 +38,7 @@ impl MessageWords {
         let average = average_length(&self.lengths, counting);
         let mut scores = vec![0.0_f32; self.lengths.len()];
         for term in terms {
-            let (weight, Some(list)) = (weight(term), self.by_term.get(term.text.as_str())) else { continue };
+            let (weight, Some(list)) = (weight(term), self.find(&term.text)) else { continue };
             if weight == 0.0 {
                 continue;
             }
@@ -133,7 +78,7 @@ impl MessageWords {
         let mut times = vec![0_u32; paths];
         let mut touched = Vec::new();
         for term in terms {
-            let Some(list) = self.by_term.get(term.text.as_str()) else { continue };
+            let Some(list) = self.find(&term.text) else { continue };
             for (commit, more) in list {
                 for file in self.files.get(*commit as usize).into_iter().flatten() {
                     let Some(times) = times.get_mut(*file as usize) else { continue };

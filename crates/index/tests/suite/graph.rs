@@ -431,3 +431,25 @@ fn crashes_and_concurrent_processes_leave_a_valid_graph() {
         left.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("graph"));
     assert!(left.count() <= 3);
 }
+
+#[test]
+fn private_names_tie_no_files() {
+    let (_kept, _, graph) = tree(&[
+        ("src/rand.c", "static void swap_bytes(int *a) {}\nint redis_rand(void) { swap_bytes(0); return 1; }\n"),
+        ("src/sort.c", "void sort_all(void) { swap_bytes(0); int swap_bytes; }\n"),
+        ("src/script.c", "int seed(void) { return redis_rand(); }\n"),
+        ("src/list.h", "static inline int list_length(void) { return 0; }\n"),
+        ("src/list.c", "#include \"list.h\"\nint count(void) { return list_length(); }\n"),
+        ("src/other.c", "int other(void) { return list_length(); }\n"),
+        ("js/a.js", "function make_router() {}\nexport function build() { make_router(); }\n"),
+        ("js/b.js", "import { build } from './a.js';\nmake_router();\n"),
+    ]);
+    let users = |path: &str| {
+        let file = graph.find_file(path).unwrap();
+        paths(&graph, graph.neighbours(&[file], Direction::Dependents, 1).files.iter().map(|found| found.file))
+    };
+    assert_eq!(users("src/rand.c"), ["src/script.c"]);
+    assert_eq!(users("src/list.h"), ["src/list.c"]);
+    let (from, to) = (graph.find_file("js/b.js").unwrap(), graph.find_file("js/a.js").unwrap());
+    assert_eq!(graph.edge(from, to).unwrap().names, 0);
+}

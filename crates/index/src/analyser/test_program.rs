@@ -1,0 +1,144 @@
+//! Test files that a test runner takes, told from their path.
+
+use journeyman_syntax::language::Language;
+
+/// Names of directories with files that tests need and that aren't tests: data, helpers, sample
+/// programs, checks of types.
+const HELPER_DIRECTORIES: [&str; 27] = [
+    "__fixtures__",
+    "__mocks__",
+    "__snapshots__",
+    "assets",
+    "bench",
+    "benches",
+    "benchmark",
+    "benchmarks",
+    "common",
+    "data",
+    "fixture",
+    "fixtures",
+    "helper",
+    "helpers",
+    "mocks",
+    "resources",
+    "snapshots",
+    "stubs",
+    "support",
+    "test-data",
+    "test_apps",
+    "test_data",
+    "testdata",
+    "type_check",
+    "typing",
+    "util",
+    "utils",
+];
+/// Names of directories in which each program is a test.
+const TEST_DIRECTORIES: [&str; 8] =
+    ["test", "tests", "__tests__", "spec", "specs", "e2e", "cypress", "testing"];
+/// Names of helpers among tests.
+const HELPER_NAMES: [&str; 11] = [
+    "__init__",
+    "common",
+    "conftest",
+    "fixtures",
+    "helper",
+    "helpers",
+    "mod",
+    "setup",
+    "support",
+    "util",
+    "utils",
+];
+
+/// Returns true for a test file that a test runner can be given: no helper, data, sample or
+/// benchmark beside the tests.
+///
+/// Runners take files by their names in languages that have a convention; in the others each
+/// program in a directory of tests is one.
+pub(crate) fn is_test_program(path: &str, language: Language) -> bool {
+    let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let lower = directories.to_ascii_lowercase();
+    let within = |names: &[&str]| lower.split('/').any(|part| names.contains(&part));
+    let (stem, end) = name.split_once('.').unwrap_or((name, ""));
+    let lower_stem = stem.to_ascii_lowercase();
+    let ends = |endings: &[&str]| endings.iter().any(|ending| stem.ends_with(ending));
+    let marked = end.starts_with("test.") || end.starts_with("spec.");
+    // A directory of sample programs may lie below one of tests, and the other way round.
+    if within(&HELPER_DIRECTORIES) || HELPER_NAMES.contains(&lower_stem.as_str()) {
+        return false;
+    }
+    match language {
+        Language::Python => {
+            lower_stem.starts_with("test_")
+                || lower_stem.ends_with("_test")
+                || matches!(lower_stem.as_str(), "test" | "tests")
+        }
+        Language::Go => stem.ends_with("_test"),
+        Language::Java | Language::Kotlin | Language::Scala | Language::CSharp | Language::Swift => {
+            ends(&["Test", "Tests", "TestCase", "IT", "Spec"])
+                || stem.strip_prefix("Test").is_some_and(|rest| rest.starts_with(char::is_uppercase))
+        }
+        Language::Php => ends(&["Test", "Tests"]),
+        Language::Ruby => ends(&["_spec", "_test"]) || stem.starts_with("test_"),
+        // A header is no program.
+        Language::C | Language::Cpp if name.ends_with(".h") || name.ends_with(".hpp") => false,
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            marked || !end.contains('d') && within(&TEST_DIRECTORIES)
+        }
+        Language::Rust | Language::C | Language::Cpp | Language::Lua | Language::Bash => {
+            within(&TEST_DIRECTORIES)
+                || ["test", "tests"].contains(&lower_stem.as_str())
+                || ["_test", "_tests", "-test"].iter().any(|ending| lower_stem.ends_with(ending))
+                || ["test_", "test-"].iter().any(|beginning| lower_stem.starts_with(beginning))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helpers_samples_and_data_are_no_tests() {
+        let is_test = |path: &str| {
+            is_test_program(path, Language::from_path(path).unwrap_or_else(|| panic!("{path}")))
+        };
+        for path in [
+            "tests/test_basic.py",
+            "shop/tests.py",
+            "pkg/x_test.go",
+            "src/__tests__/a.ts",
+            "test/app.router.js",
+            "src/a.spec.tsx",
+            "tokio/tests/sync_mutex.rs",
+            "src/parser/tests.rs",
+            "src/main/java/UserTest.java",
+            "tests/Unit/ShopTest.php",
+            "spec/models/user_spec.rb",
+            "test/test-fs.c",
+        ] {
+            assert!(is_test(path), "{path}");
+        }
+        for path in [
+            "tests/conftest.py",
+            "tests/test_apps/cliapp/app.py",
+            "tests/type_check/typing_route.py",
+            "tests/static/config.py",
+            "tests/__init__.py",
+            "test/fixtures/a.js",
+            "test/support/utils.js",
+            "test-d/types.test-d.ts",
+            "tests/common/mod.rs",
+            "tests/util.rs",
+            "benches/test_speed.rs",
+            "src/test/java/Fixture.java",
+            "test/test.h",
+            "tests/TestCase.php",
+            "spec/spec_helper.rb",
+        ] {
+            assert!(!is_test(path), "{path}");
+        }
+    }
+}
