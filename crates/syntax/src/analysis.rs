@@ -17,10 +17,11 @@
 use tree_sitter::Node;
 
 use crate::doc;
+use crate::c_macros::macros_around_declarations;
 use crate::language::Language;
 use crate::outline::build_symbols;
 use crate::parse::{self, ParseError, Tree};
-use crate::references::references_of;
+use crate::references::{MAX_REFERENCES, NameNode, references_of};
 use crate::sections::{self, DocPosition};
 pub use crate::syntax_analysis::SyntaxAnalysis;
 use crate::walk::{WalkScope, walk_tree};
@@ -48,13 +49,35 @@ pub fn analyse_tree(tree: &Tree, text: &str) -> SyntaxAnalysis {
 }
 
 fn analyse_node(language: Language, root: Node<'_>, text: &str) -> Option<SyntaxAnalysis> {
-    let walked = walk_tree(language, root, text, WalkScope::All)?;
+    let mut walked = walk_tree(language, root, text, WalkScope::All)?;
+    add_blanked_macros(language, text, &mut walked.names);
     let (symbols, mut said) = build_symbols(language, walked.found, &walked.leading, &walked.markers, text);
     let top = doc::file_doc_range(language, root, &walked.leading, &symbols, text);
     said.extend(top.map(|range| DocPosition { symbol: None, line: line_at(text, range.start), range }));
     let references = references_of(&walked.names, &symbols, text);
     let sections = sections::of_comments(text, &said, &symbols);
     Some(SyntaxAnalysis { symbols, references, imports: walked.imports, sections, broken: root.has_error() })
+}
+
+/// Adds the names of macros that were blanked before parsing.
+fn add_blanked_macros(language: Language, text: &str, names: &mut Vec<NameNode>) {
+    let blanked = macros_around_declarations(language, text);
+    if blanked.is_empty() {
+        return;
+    }
+    let (mut row, mut before) = (0, 0);
+    for range in blanked {
+        let between = text.get(before..range.start).unwrap_or_default();
+        row += between.bytes().filter(|byte| *byte == b'\n').count();
+        before = range.start;
+        let name = text.get(range.clone()).unwrap_or_default();
+        let len = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let (start, end) = (small(range.start), small(range.start + len));
+        names.push(NameNode { start, end, row: small(row) });
+    }
+    names.sort_by_key(|name| name.start);
+    names.truncate(MAX_REFERENCES);
 }
 
 /// Returns the line of a position near the beginning, 1-based.

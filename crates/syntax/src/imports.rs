@@ -55,7 +55,7 @@ pub(crate) fn collect_imports(
     text: &str,
     out: &mut Vec<Import>,
 ) {
-    let mut into = ImportCollector { text, out };
+    let mut into = ImportCollector { text, out, first_row: 0, macro_depth: 0 };
     match language {
         Language::Rust => rust::collect_rust_imports(node, ancestors, &mut into),
         Language::Python => script::add_python_imports(node, &mut into),

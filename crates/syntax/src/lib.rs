@@ -27,6 +27,7 @@
 //! [`ParseError::NoGrammar`]: parse::ParseError::NoGrammar
 
 pub mod analysis;
+mod c_macros;
 mod doc;
 pub mod imports;
 pub mod language;

@@ -38,8 +38,18 @@ const MAX_NAME_BYTES: usize = 200;
 /// keywords.
 const MAX_BYTES_BEFORE_NAME: usize = 2_000;
 
+/// Maximum bytes of a definition's beginning that are searched for its signature.
+const MAX_UNWRAPPED_SIGNATURE_BYTES: usize = 4 * MAX_SIGNATURE_BYTES;
+
 /// The member of JavaScript's `module` that holds a file's exports.
 const EXPORTS_MEMBER: &str = "exports";
+
+/// Keywords of C, sorted.
+const C_KEYWORDS: [&str; 32] = [
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "return", "short",
+    "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "while",
+];
 
 /// Checks a language's query, for tests.
 ///
@@ -170,7 +180,7 @@ impl SymbolBuilder<'_> {
         let kind =
             if found.kind == SymbolKind::Function && belongs { SymbolKind::Method } else { found.kind };
         let kind = refine_kind(self.language, kind, before_name, name);
-        if is_macro_use(self.language, found.node, name, outer) {
+        if is_c_keyword(self.language, name) || is_macro_use(self.language, found.node, name, outer) {
             return None;
         }
         let body = body_of(found.node);
@@ -193,7 +203,7 @@ impl SymbolBuilder<'_> {
             lines: self.line_of(first)
                 ..self.line_of(definition.end.saturating_sub(1).max(first)).saturating_add(1),
             name_line: self.line_of(name_range.start),
-            signature: signature_of(body, whole, text),
+            signature: signature_of(kind, body, whole, text, self.comments_within(whole.byte_range())),
             doc: doc::summary(self.language, comments, body, text),
             visibility: own,
             local: outer.is_some_and(|outer| outer.local || outer.kind.hides_definitions() && !reaches),
@@ -204,6 +214,13 @@ impl SymbolBuilder<'_> {
         };
         self.said.extend(said);
         Some(symbol)
+    }
+
+    /// Returns the comments and attributes within a range.
+    fn comments_within(&self, range: Range<usize>) -> &[LeadingNode] {
+        let first = self.leading.partition_point(|leading| leading.start < range.start);
+        let end = self.leading.partition_point(|leading| leading.start < range.end);
+        self.leading.get(first..end).unwrap_or_default()
     }
 
     /// Returns the start and all of the comments and attributes that stand right before a position.
@@ -290,6 +307,12 @@ fn is_upper_case(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_uppercase() || c == '_')
         && name.chars().all(|c| c.is_uppercase() || c.is_numeric() || c == '_')
         && name.contains(char::is_uppercase)
+}
+
+/// Returns true for keywords that the grammars of C and C++ take for names in code that they can't
+/// parse, such as the branches of an `#if` inside of a statement.
+fn is_c_keyword(language: Language, name: &str) -> bool {
+    matches!(language, Language::C | Language::Cpp) && C_KEYWORDS.binary_search(&name).is_ok()
 }
 
 /// Returns true if a C++ declaration without a type, which only a constructor may be, is a macro
@@ -400,11 +423,33 @@ fn body_of(node: Node<'_>) -> Option<Node<'_>> {
     })
 }
 
-/// Returns a definition's beginning, up to its body, on one line.
-fn signature_of(body: Option<Node<'_>>, whole: Node<'_>, text: &str) -> String {
-    let end = body.map_or(whole.end_byte(), |body| body.start_byte());
-    let own = text.get(whole.start_byte()..end).unwrap_or_default();
-    let own = if body.is_none() { own.lines().next().unwrap_or_default() } else { own };
+/// Returns a definition's beginning, up to its body, on one line and without comments.
+fn signature_of(
+    kind: SymbolKind,
+    body: Option<Node<'_>>,
+    whole: Node<'_>,
+    text: &str,
+    inner: &[LeadingNode],
+) -> String {
+    let (start, end) = (whole.start_byte(), body.map_or(whole.end_byte(), |body| body.start_byte()));
+    let mut own = String::new();
+    let mut at = start;
+    // Comments beyond what is shown need not be looked at.
+    for comment in inner.iter().filter(|inner| inner.comment).take_while(|inner| inner.end <= end) {
+        own.push_str(text.get(at..comment.start).unwrap_or_default());
+        // Some grammars count the line break as a part of the comment.
+        own.push_str(if text.get(comment.start..comment.end).is_some_and(|own| own.ends_with('\n')) {
+            "\n"
+        } else {
+            " "
+        });
+        at = comment.end.max(at);
+        if own.len() > MAX_UNWRAPPED_SIGNATURE_BYTES {
+            break;
+        }
+    }
+    own.push_str(text.get(at..end).unwrap_or_default());
+    let own = if body.is_none() { first_lines(kind, &own) } else { &own };
     let mut line = String::new();
     for word in own.split_whitespace() {
         if line.len() + word.len() >= MAX_SIGNATURE_BYTES {
@@ -417,4 +462,25 @@ fn signature_of(body: Option<Node<'_>>, whole: Node<'_>, text: &str) -> String {
     }
     line.truncate(line.trim_end_matches(['{', ':', ' ', '=']).len());
     line
+}
+
+/// Returns the first line of a definition without a body; of functions and types all lines of their
+/// parameters.
+fn first_lines(kind: SymbolKind, own: &str) -> &str {
+    let has_parameters = kind.hides_definitions() || kind == SymbolKind::Type;
+    let (mut depth, mut end) = (0_usize, 0);
+    for line in own.split_inclusive('\n') {
+        for byte in line.bytes() {
+            match byte {
+                b'(' => depth += 1,
+                b')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        end += line.len();
+        if !has_parameters || depth == 0 || end > MAX_UNWRAPPED_SIGNATURE_BYTES {
+            break;
+        }
+    }
+    own.get(..end).unwrap_or(own).trim_end()
 }

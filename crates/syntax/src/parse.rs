@@ -4,13 +4,13 @@
 //! characters only, at most [`MAX_BYTES`] of text, and a bounded number of reads and parser steps.
 //! The bounds count operations, not time, so that the same text always has the same result.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point};
 
+use crate::c_macros::blank_macros;
 use crate::language::Language;
 use crate::scanner_faults;
 
@@ -101,7 +101,7 @@ pub fn parse(language: Language, text: &str) -> Result<Tree, ParseError> {
 /// As [`parse`], except for the depth.
 pub(crate) fn parse_at_any_depth(language: Language, text: &str) -> Result<Tree, ParseError> {
     check_bounds(language, text)?;
-    let tree = parse_on_thread(language, &blank_block_macros(language, text), None)?;
+    let tree = parse_on_thread(language, &blank_macros(language, text), None)?;
     Ok(Tree { language, tree })
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn parse_at_any_depth(language: Language, text: &str) -> Result<Tree,
 pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, ParseError> {
     check_bounds(old.language, text)?;
     let (before, text) =
-        (&*blank_block_macros(old.language, before), &*blank_block_macros(old.language, text));
+        (&*blank_macros(old.language, before), &*blank_macros(old.language, text));
     let head = common_len(before.as_bytes().iter(), text.as_bytes().iter());
     let room = before.len().min(text.len()) - head;
     let tail = common_len(before.as_bytes().iter().rev(), text.as_bytes().iter().rev()).min(room);
@@ -130,44 +130,6 @@ pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, ParseError>
     let tree = parse_on_thread(old.language, text, Some(&edited))?;
     check_depth(&tree)?;
     Ok(Tree { language: old.language, tree })
-}
-
-/// Blanks out macros of C and C++ that stand alone on a line and open or close a block:
-/// `FMT_BEGIN_NAMESPACE`, `__END_DECLS`. The grammar would read such a name as the beginning of the
-/// declaration that follows.
-fn blank_block_macros(language: Language, text: &str) -> Cow<'_, str> {
-    let marked =
-        matches!(language, Language::C | Language::Cpp) && (text.contains("BEGIN") || text.contains("END"));
-    if !marked {
-        return Cow::Borrowed(text);
-    }
-    let mut out: Option<String> = None;
-    let mut at = 0;
-    // Only lines after which a new declaration may begin, not the inside of an expression or a
-    // list.
-    let mut fresh = true;
-    for line in text.split_inclusive('\n') {
-        let word = line.trim();
-        if fresh && is_block_macro(word) {
-            let start = at + (line.len() - line.trim_start().len());
-            let own = out.get_or_insert_with(|| text.to_owned());
-            own.replace_range(start..start + word.len(), &" ".repeat(word.len()));
-        } else if !word.is_empty() {
-            fresh = word.ends_with([';', '}', '{', '>'])
-                || word.starts_with(['#', '/', '*'])
-                || word.ends_with("*/");
-        }
-        at += line.len();
-    }
-    out.map_or(Cow::Borrowed(text), Cow::Owned)
-}
-
-/// Returns true for `A_BEGIN`, `BEGIN_A`, `A_END_B` in capitals.
-fn is_block_macro(word: &str) -> bool {
-    word.len() > 5
-        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
-        && word.split('_').any(|part| matches!(part, "BEGIN" | "END"))
-        && word.contains('_')
 }
 
 fn common_len<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {

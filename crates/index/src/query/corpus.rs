@@ -94,7 +94,7 @@ pub enum NameCondition<'a> {
     Prefix(&'a str),
     /// Names that contain these characters in this order.
     Subsequence(&'a str),
-    /// Names with at most one character inserted, deleted or replaced.
+    /// Names with at most one character inserted, deleted or replaced, or two neighbours swapped.
     Typo(&'a str),
 }
 
@@ -116,7 +116,8 @@ fn is_subsequence(wanted: &str, name: &str) -> bool {
     wanted.chars().all(|character| rest.any(|other| other == character))
 }
 
-/// Returns true if two texts differ in at most one inserted, deleted or replaced character.
+/// Returns true if two texts differ in at most one inserted, deleted or replaced character, or in
+/// two neighbouring ones that are swapped.
 fn differs_by_one_letter(one: &str, other: &str) -> bool {
     // A character has four bytes at most.
     if one.len().abs_diff(other.len()) > 4 {
@@ -128,9 +129,13 @@ fn differs_by_one_letter(one: &str, other: &str) -> bool {
         match (left.next(), right.next()) {
             (None, None) => return true,
             (a, b) if a == b => {}
-            _ => {
+            (a, b) => {
                 let same = |a: &std::str::Chars<'_>, b: &std::str::Chars<'_>| a.as_str() == b.as_str();
-                return same(&left, &right) || same(&left, &before_right) || same(&before_left, &right);
+                if same(&left, &right) || same(&left, &before_right) || same(&before_left, &right) {
+                    return true;
+                }
+                let crossed = (left.next(), right.next());
+                return crossed.0.is_some() && crossed == (b, a) && same(&left, &right);
             }
         }
     }
@@ -256,10 +261,13 @@ mod tests {
             ("", "a"),
             ("naïve", "naive"),
             ("é", ""),
+            ("ab", "ba"),
+            ("aé", "éa"),
+            ("redisRnad", "redisRand"),
         ] {
             assert!(differs_by_one_letter(one, other) && differs_by_one_letter(other, one), "{one} {other}");
         }
-        for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab"), ("aé", "éa")] {
+        for (one, other) in [("open", "op"), ("open", "xpex"), ("abc", "cba"), ("", "ab"), ("abcd", "badc")] {
             assert!(
                 !differs_by_one_letter(one, other) && !differs_by_one_letter(other, one),
                 "{one} {other}"

@@ -37,7 +37,7 @@ pub enum Match {
     /// The letters are beginnings of its parts, of the first one and further ones: `gun`, `getname`
     /// of `getUserName`.
     Hump,
-    /// One letter is wrong, missing or too many.
+    /// One letter is wrong, missing or too many, or two neighbours are swapped.
     Typo,
     /// It has the letters in this order, most of them at the beginnings of parts or one right after
     /// the other.

@@ -29,6 +29,10 @@ pub struct Import {
 pub(crate) struct ImportCollector<'a> {
     pub(super) text: &'a str,
     pub(super) out: &'a mut Vec<Import>,
+    /// The line of the file, 0-based, in which the text begins.
+    pub(super) first_row: usize,
+    /// The number of macros that the text lies in.
+    pub(super) macro_depth: usize,
 }
 
 impl<'a> ImportCollector<'a> {
@@ -47,7 +51,7 @@ impl<'a> ImportCollector<'a> {
             return;
         }
         import.names.truncate(MAX_NAMES);
-        import.line = u32::try_from(node.start_position().row).unwrap_or(u32::MAX).saturating_add(1);
+        import.line = u32::try_from(self.first_row + node.start_position().row).unwrap_or(u32::MAX).saturating_add(1);
         self.out.push(import);
     }
 

@@ -3,9 +3,13 @@
 use tree_sitter::Node;
 
 use super::collector::{Import, ImportCollector};
+use crate::language::Language;
+use crate::parse::parse;
 
 /// Maximum nesting of the lists of a `use`.
 const MAX_NESTING: usize = 20;
+/// Maximum nesting of macros with imports among their items.
+const MAX_MACRO_DEPTH: usize = 3;
 /// Maximum bytes before a `mod` that are searched for its attributes.
 const MAX_ATTRIBUTES: usize = 300;
 
@@ -23,7 +27,10 @@ pub(super) fn collect_rust_imports(node: Node<'_>, ancestors: &[Node<'_>], into:
             let name = into.field_text(node, "name");
             into.add_package(node, name, Vec::new());
         }
-        "macro_invocation" => add_included_file(node, into),
+        "macro_invocation" => {
+            add_included_file(node, into);
+            add_items_of_macro(node, ancestors, into);
+        }
         _ => {}
     }
 }
@@ -72,6 +79,35 @@ fn add_included_file(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let inside = rest.strip_prefix('!').map(|rest| rest.trim_matches(|c: char| "()[]{}, \n\t".contains(c)));
     if let Some(path) = inside.and_then(super::collector::string_literal) {
         into.add_file(node, &format!("./{}", path.trim_start_matches("./")));
+    }
+}
+
+/// Adds the imports among the items of a macro at file level: `cfg_rt! { use crate::task; }`. The
+/// grammar has tokens there, so the text in the braces is parsed again.
+fn add_items_of_macro(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
+    let at_file_level =
+        ancestors.iter().all(|outer| matches!(outer.kind(), "source_file" | "expression_statement"));
+    let tokens = node.named_child(1).filter(|tokens| at_file_level && tokens.kind() == "token_tree");
+    let Some(tokens) = tokens else { return };
+    let inside = into.text_of(tokens).strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let begins = |line: &str| ["use ", "pub ", "pub(", "mod "].iter().any(|word| line.starts_with(word));
+    let has_imports = |inside: &&str| inside.lines().any(|line| begins(line.trim_start()));
+    let Some(inside) = inside.filter(has_imports) else { return };
+    if into.macro_depth == MAX_MACRO_DEPTH {
+        return;
+    }
+    let Ok(tree) = parse(Language::Rust, inside) else { return };
+    let first_row = into.first_row + tokens.start_position().row;
+    let mut items = ImportCollector {
+        text: inside,
+        out: &mut *into.out,
+        first_row,
+        macro_depth: into.macro_depth + 1,
+    };
+    let mut cursor = tree.root().walk();
+    for item in tree.root().named_children(&mut cursor) {
+        let item = item.named_child(0).filter(|_| item.kind() == "expression_statement").unwrap_or(item);
+        collect_rust_imports(item, &[], &mut items);
     }
 }
 

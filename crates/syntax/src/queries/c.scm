@@ -30,3 +30,9 @@
 (type_definition declarator: (function_declarator declarator: (parenthesized_declarator (type_identifier) @name))) @type
 (type_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator (type_identifier) @name)))) @type
 (function_definition declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))))) @function
+(type_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name))))) @type
+(type_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))))) @type
+(type_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (type_identifier) @name))) @type
+(type_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (type_identifier) @name))) @type
+(type_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (type_identifier) @name)))) @type
+(type_definition declarator: (array_declarator declarator: (array_declarator declarator: (type_identifier) @name))) @type

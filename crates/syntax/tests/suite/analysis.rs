@@ -481,3 +481,24 @@ fn temporary_trees_give_the_same_analysis() {
         }
     });
 }
+
+#[test]
+fn imports_within_macros_are_found() {
+    if !Language::Rust.is_built_in() {
+        return;
+    }
+    let text = "cfg_rt! {\n    use crate::task::{spawn, JoinHandle};\n    pub mod runtime;\n\n    cfg_io! {\n        \
+                pub(crate) use self::io::Driver;\n    }\n}\n\nfn f() {\n    cfg_rt! { use std::mem; }\n}\n";
+    let imports = analyse(Language::Rust, text).unwrap().imports;
+    let found: Vec<(&str, &[String], u32)> =
+        imports.iter().map(|import| (import.target.as_str(), &*import.names, import.line)).collect();
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        found,
+        [
+            ("crate::task", &*names(&["spawn", "JoinHandle"]), 2),
+            ("runtime", &[][..], 3),
+            ("io", &*names(&["Driver"]), 6)
+        ]
+    );
+}

@@ -1,6 +1,6 @@
 //! Outlines of texts in each language.
 
-use journeyman_syntax::analysis::analyse;
+use journeyman_syntax::analysis::{analyse, analyse_tree};
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{check_query, outline};
 use journeyman_syntax::parse::parse;
@@ -353,5 +353,42 @@ fn languages_by_name_and_content() {
     ];
     for (path, text, expected) in cases {
         assert_eq!(Language::detect(path, text), *expected, "{path} {text:?}");
+    }
+}
+
+#[test]
+fn c_has_no_keywords_as_names_and_keeps_what_macros_surround() {
+    if !Language::C.is_built_in() {
+        return;
+    }
+    let text = "typedef void *(*alloc_fn)(size_t size);\ntypedef int plain_fn(void);\n\
+                typedef struct node **(*walk_fn)(void), *other;\ntypedef void (*done_fn)(int);\n\
+                EXPORT RETURN_ALIAS\nvoid NO_THROW *\nATTR(malloc) je_malloc(size_t size) {\n}\n\
+                int broken(void) {\n#ifdef A\n  if (a) {\n#else\n  if (b) {\n#endif\n  }\n}\n\
+                int last(\n    int a, /* the first */\n    int b);\n";
+    let tree = parse(Language::C, text).unwrap();
+    let symbols = outline(&tree, text);
+    let names: Vec<&str> = symbols.iter().map(|symbol| symbol.name.as_str()).collect();
+    for name in ["alloc_fn", "plain_fn", "walk_fn", "done_fn", "je_malloc", "broken", "last"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    assert!(!names.contains(&"if") && !names.contains(&"void"), "{names:?}");
+    let last = symbols.iter().find(|symbol| symbol.name == "last").unwrap();
+    assert_eq!(last.signature, "int last( int a, int b);");
+    let used = analyse_tree(&tree, text).references;
+    assert!(used.iter().any(|used| used.name(text) == "NO_THROW" && used.line == 6));
+}
+
+#[test]
+fn signatures_are_whole_and_without_comments() {
+    if Language::Python.is_built_in() {
+        let text = "def load(  # type: ignore[no-untyped-def]\n    a: int,  # the first\n    b,\n):  # type: ignore\n    pass\n";
+        let symbols = outline(&parse(Language::Python, text).unwrap(), text);
+        assert_eq!(symbols[0].signature, "def load( a: int, b, )");
+    }
+    if Language::TypeScript.is_built_in() {
+        let text = "export declare function open(\n  path: string,\n): File;\n";
+        let symbols = outline(&parse(Language::TypeScript, text).unwrap(), text);
+        assert_eq!(symbols[0].signature, "export declare function open( path: string, ): File;");
     }
 }

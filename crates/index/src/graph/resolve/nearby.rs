@@ -4,9 +4,107 @@ use journeyman_syntax::imports::Import;
 
 use super::nearest_files;
 use super::{FileResolver, ImportTarget, folder_and_ancestors, join_path, last};
+use crate::analyser::purpose_of_file;
 
 /// Names of header folders, looked up in each enclosing folder.
 const HEADER_FOLDERS: [&str; 4] = ["", "include", "src", "inc"];
+/// Headers of C, POSIX and common systems, sorted: third-party code may have one of the name for
+/// systems that lack it.
+const SYSTEM_HEADERS: [&str; 93] = [
+    "aio.h",
+    "assert.h",
+    "byteswap.h",
+    "complex.h",
+    "cpio.h",
+    "ctype.h",
+    "dirent.h",
+    "dlfcn.h",
+    "elf.h",
+    "endian.h",
+    "err.h",
+    "errno.h",
+    "execinfo.h",
+    "fcntl.h",
+    "features.h",
+    "fenv.h",
+    "float.h",
+    "fmtmsg.h",
+    "fnmatch.h",
+    "ftw.h",
+    "getopt.h",
+    "glob.h",
+    "grp.h",
+    "iconv.h",
+    "ifaddrs.h",
+    "intrin.h",
+    "inttypes.h",
+    "io.h",
+    "iso646.h",
+    "langinfo.h",
+    "libgen.h",
+    "limits.h",
+    "locale.h",
+    "malloc.h",
+    "math.h",
+    "memory.h",
+    "monetary.h",
+    "mqueue.h",
+    "ndbm.h",
+    "netdb.h",
+    "nl_types.h",
+    "nmmintrin.h",
+    "paths.h",
+    "poll.h",
+    "pthread.h",
+    "pwd.h",
+    "regex.h",
+    "resolv.h",
+    "sched.h",
+    "search.h",
+    "semaphore.h",
+    "setjmp.h",
+    "sgtty.h",
+    "signal.h",
+    "spawn.h",
+    "stdalign.h",
+    "stdarg.h",
+    "stdatomic.h",
+    "stdbit.h",
+    "stdbool.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+    "stdnoreturn.h",
+    "string.h",
+    "strings.h",
+    "stropts.h",
+    "syscall.h",
+    "sysexits.h",
+    "syslog.h",
+    "tar.h",
+    "termio.h",
+    "termios.h",
+    "tgmath.h",
+    "threads.h",
+    "time.h",
+    "uchar.h",
+    "ucontext.h",
+    "ulimit.h",
+    "unistd.h",
+    "utime.h",
+    "utmp.h",
+    "utmpx.h",
+    "values.h",
+    "varargs.h",
+    "wchar.h",
+    "wctype.h",
+    "windows.h",
+    "winsock2.h",
+    "wordexp.h",
+    "ws2tcpip.h",
+    "x86intrin.h",
+];
 /// Files that a link to a folder means.
 const FOLDER_INDEX_FILES: [&str; 4] = ["README.md", "index.md", "index.html", "index.rst"];
 
@@ -37,10 +135,24 @@ impl FileResolver<'_> {
         let files = self.lookup.files_ending_with(&end);
         match nearest_files(self.folder, files).as_slice() {
             [only] => ImportTarget::Files(vec![only.clone()]),
-            [] if !import.relative => ImportTarget::Package(target.to_owned()),
+            [] if !import.relative => match self.vendored_header(plain) {
+                Some(header) => ImportTarget::Files(vec![header]),
+                None => ImportTarget::Package(target.to_owned()),
+            },
             // The header is ambiguous.
             _ => ImportTarget::Nothing,
         }
+    }
+
+    /// Returns the only header of third-party code with a name, which builds find by an option.
+    fn vendored_header(&mut self, plain: &str) -> Option<String> {
+        if SYSTEM_HEADERS.binary_search(&plain).is_ok() {
+            return None;
+        }
+        let mut files = self.lookup.files_ending_with(plain);
+        files.retain(|file| purpose_of_file(file, "").vendored);
+        let [only] = files.as_slice() else { return None };
+        Some(only.clone())
     }
 
     /// Resolves a path from the file's folder, or from the root of the project.
