@@ -22,8 +22,9 @@
 //! Text of files, and output of commands, is set apart by tags that it can't contain, so that it
 //! can't pass for ours. Packing is a function of its arguments and of the files it reads through
 //! the workspace; it reads no clock, writes nothing, and starts nothing. What an index finds comes
-//! in as [`Found`]; it doesn't yet know how to compact a long session.
+//! in as [`Found`]. [`compaction`] shortens a conversation that becomes too long.
 
+pub mod compaction;
 pub mod counting;
 mod cut;
 mod estimate;

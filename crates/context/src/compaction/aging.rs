@@ -1,0 +1,178 @@
+//! Old tool results become one line each.
+
+use std::collections::{HashMap, HashSet};
+
+use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, TokenCounter, Tokens, ToolUse};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::size::count_parts;
+
+/// Replies whose results always stay: the model is working with them.
+const KEPT_REPLIES: usize = 2;
+/// Results of fewer tokens stay: a line in their place would save little.
+const MIN_TOKENS: Tokens = Tokens(80);
+/// Maximum bytes of the arguments in a line.
+const MAX_ARGUMENT_BYTES: usize = 160;
+/// Maximum bytes of an error in a line.
+const MAX_ERROR_BYTES: usize = 240;
+
+/// A result that is replaced by one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgedResult {
+    /// The call of the result.
+    pub call: CallId,
+    /// The line that the model sees from now on. It says how to read the result again.
+    pub line: String,
+}
+
+/// Selects the results to be replaced: all but those of the last two replies and the newest ones
+/// that have `keep` tokens together. Returns them with the number of tokens that they free.
+#[must_use]
+pub fn age_results(
+    messages: &[Message],
+    keep: Tokens,
+    counter: &dyn TokenCounter,
+) -> (Vec<AgedResult>, Tokens) {
+    let calls: HashMap<&CallId, &ToolUse> =
+        messages.iter().flat_map(Message::tool_uses).map(|call| (&call.id, call)).collect();
+    let replies = messages.iter().enumerate().filter(|(_, it)| it.role == Role::Assistant);
+    let newest = replies.rev().nth(KEPT_REPLIES.saturating_sub(1)).map_or(0, |(at, _)| at);
+    let (mut kept, mut freed, mut aged) = (Tokens(0), Tokens(0), Vec::new());
+    for (at, message) in messages.iter().enumerate().rev() {
+        for block in message.content.iter().rev() {
+            let Block::ToolResult { id, content, is_error } = block else { continue };
+            let tokens = count_parts(content, counter);
+            if at > newest || kept + tokens <= keep {
+                kept += tokens;
+                continue;
+            }
+            // Older results are longer ago, so they go too even if they would fit.
+            kept = keep;
+            if tokens < MIN_TOKENS {
+                continue;
+            }
+            let line = line_for(calls.get(id).copied(), id, content, *is_error);
+            let saved = tokens.0.saturating_sub(counter.count(&line).0);
+            if saved > 0 {
+                freed += Tokens(saved);
+                aged.push(AgedResult { call: id.clone(), line });
+            }
+        }
+    }
+    aged.reverse();
+    (aged, freed)
+}
+
+/// Replaces results by their lines.
+pub fn apply_aged(messages: &mut [Message], aged: &[AgedResult]) {
+    let mut lines: HashMap<&CallId, &str> =
+        aged.iter().map(|result| (&result.call, result.line.as_str())).collect();
+    let wanted: HashSet<&CallId> = lines.keys().copied().collect();
+    for block in messages.iter_mut().flat_map(|message| message.content.iter_mut()) {
+        if let Block::ToolResult { id, content, .. } = block
+            && wanted.contains(id)
+            && let Some(line) = lines.remove(id)
+        {
+            *content = vec![ResultPart::Text { text: line.to_owned() }];
+        }
+    }
+}
+
+/// Returns the line that stands for a result.
+fn line_for(call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error: bool) -> String {
+    let tool = call.map_or("a call", |call| call.name.as_str());
+    let arguments = call.map(|call| argument_of(&call.input)).unwrap_or_default();
+    let gap = if arguments.is_empty() { "" } else { " " };
+    let texts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| if let ResultPart::Text { text } = part { Some(text.as_str()) } else { None })
+        .collect();
+    let images = parts.len() - texts.len();
+    let (lines, bytes) =
+        texts.iter().fold((0, 0), |(lines, bytes), text| (lines + text.lines().count(), bytes + text.len()));
+    let mut about = format!("{lines} lines, {bytes} bytes");
+    if images > 0 {
+        about.push_str(&format!(", {images} images"));
+    }
+    let failed = if is_error {
+        let first = texts.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
+        format!(" failed: {}", bounded(first.unwrap_or_default(), MAX_ERROR_BYTES))
+    } else {
+        String::new()
+    };
+    format!(
+        "[{tool}{gap}{arguments}{failed} ({about}) is no longer shown; read_file with path output:{id} shows it \
+         again]"
+    )
+}
+
+/// Returns the argument that tells the most about a call: a path, a command or a pattern.
+pub(super) fn argument_of(input: &Value) -> String {
+    const TELLING: &[&str] =
+        &["path", "file_path", "command", "pattern", "query", "symbol", "name", "glob", "url", "id"];
+    let told = TELLING.iter().find_map(|name| input.get(name)?.as_str());
+    let any = || input.as_object()?.values().find_map(Value::as_str);
+    let text = told.or_else(any).unwrap_or_default();
+    bounded(text.lines().next().unwrap_or_default(), MAX_ARGUMENT_BYTES).to_owned()
+}
+
+pub(super) fn bounded(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Estimate;
+
+    fn exchange(number: usize, result: &str, is_error: bool) -> [Message; 2] {
+        let id = CallId::new(format!("c{number}"));
+        let call = ToolUse {
+            id: id.clone(),
+            name: "read_file".to_owned(),
+            input: json!({ "path": format!("src/{number}.rs") }),
+            malformed: None,
+            signature: None,
+        };
+        [
+            Message { role: Role::Assistant, content: vec![Block::ToolUse(call)] },
+            Message { role: Role::User, content: vec![Block::result(id, result, is_error)] },
+        ]
+    }
+
+    #[test]
+    fn old_results_become_lines_and_the_newest_stay() {
+        let mut messages = vec![Message::user_text("do it")];
+        let long = "let value = compute(1, 2, 3);\n".repeat(40);
+        for number in 0..6 {
+            messages.extend(exchange(number, &long, number == 1));
+        }
+        let (aged, freed) = age_results(&messages, Tokens(0), &Estimate);
+        assert_eq!(aged.iter().map(|it| it.call.as_str()).collect::<Vec<_>>(), ["c0", "c1", "c2", "c3"]);
+        assert!(freed > Tokens(1_000), "{freed}");
+        assert_eq!(
+            aged[0].line,
+            "[read_file src/0.rs (40 lines, 1200 bytes) is no longer shown; read_file with path output:c0 shows it \
+             again]"
+        );
+        assert!(aged[1].line.contains("failed: let value = compute"), "{}", aged[1].line);
+        let before = messages.clone();
+        apply_aged(&mut messages, &aged);
+        assert_eq!(messages[9..], before[9..], "the newest results are untouched");
+        assert_eq!(age_results(&messages, Tokens(0), &Estimate).0, [], "lines don't age");
+        let room = Tokens(3 * Estimate.count(&long).0);
+        assert_eq!(age_results(&before, room, &Estimate).0.len(), 3, "newer results fit the room");
+    }
+
+    #[test]
+    fn a_short_result_stays() {
+        let mut messages = vec![Message::user_text("do it")];
+        for number in 0..6 {
+            messages.extend(exchange(number, "ok", false));
+        }
+        assert_eq!(age_results(&messages, Tokens(0), &Estimate), (Vec::new(), Tokens(0)));
+    }
+}

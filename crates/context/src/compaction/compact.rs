@@ -1,0 +1,312 @@
+//! Replaces all but the newest messages by the state of the work.
+
+use journeyman_protocol::{Block, Message, ResultPart, Role, TokenCounter, Tokens};
+use serde_json::Value;
+
+use super::shorten::shorten;
+use super::size::{count_block, count_message, count_messages};
+use super::working_state::{StateFacts, WorkingState};
+use crate::fence::fenced;
+
+/// The share of the room for the beginning of the conversation, in hundredths.
+const OPENING_SHARE: u64 = 40;
+/// The share of the room for the newest messages.
+const TAIL_SHARE: u64 = 35;
+/// A shorter string of a call's arguments is never shortened, in bytes.
+const MIN_ARGUMENT_BYTES: usize = 200;
+
+/// A compaction's input.
+pub struct CompactionInput<'a> {
+    /// The conversation.
+    pub messages: &'a [Message],
+    /// The number of blocks at the start of the first message that begin the conversation: the task,
+    /// the instructions and the first context. They stay.
+    pub opening: usize,
+    /// The state that the last compaction left.
+    pub state: WorkingState,
+    /// Facts from outside the conversation.
+    pub facts: StateFacts<'a>,
+    /// A summary that a model wrote.
+    pub prose: Option<&'a str>,
+    /// Context from hooks.
+    pub notes: &'a [String],
+    /// Maximum tokens of all messages afterwards.
+    pub room: Tokens,
+    /// Counts tokens.
+    pub counter: &'a dyn TokenCounter,
+}
+
+/// A shortened conversation: the first message, then the newest messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompactedTranscript {
+    /// The content of the first message: the beginning of the conversation, then the state.
+    pub head: Vec<Block>,
+    /// The number of blocks of the head that begin the conversation.
+    pub opening: usize,
+    /// The number of messages at the end that stay as they are.
+    pub kept: usize,
+    /// The newest messages, if even they had to be shortened; then `kept` is 0.
+    pub tail: Vec<Message>,
+    /// The state, for the next compaction.
+    pub state: WorkingState,
+    /// The tokens of all messages.
+    pub tokens: Tokens,
+}
+
+/// Shortens a conversation. A call and its result are never parted, and the last reply with its
+/// results always stays. The same input gives the same result.
+#[must_use]
+pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
+    let CompactionInput { messages, opening, mut state, facts, prose, notes, room, counter } = input;
+    let (head, opening) = kept_opening(messages, opening, room.share(OPENING_SHARE), counter);
+    let head_tokens: Tokens = head.iter().map(|block| count_block(block, counter)).sum();
+    let tail_room = room.share(TAIL_SHARE);
+    let begin = tail_start(messages, tail_room, counter);
+    let (left_out, tail) = messages.split_at_checked(begin).unwrap_or((messages, &[]));
+    let first = left_out.first().filter(|it| it.role == Role::User);
+    state.absorb(left_out.get(usize::from(first.is_some())..).unwrap_or_default());
+    let shortened = shorten_tail(tail, tail_room, counter);
+    let tail_tokens = count_messages(shortened.as_deref().unwrap_or(tail), counter);
+    let text_room = room.0.saturating_sub(head_tokens.0 + tail_tokens.0);
+    let text = state.render(&facts, prose, notes, Tokens(text_room.saturating_sub(PREAMBLE_TOKENS)), counter);
+    let mut head = head;
+    head.push(Block::text(format!("{PREAMBLE}{}", fenced("state", &[], text.trim_end()))));
+    let tokens = count_message(&Message { role: Role::User, content: head.clone() }, counter) + tail_tokens;
+    let kept = if shortened.is_some() { 0 } else { tail.len() };
+    CompactedTranscript { head, opening, kept, tail: shortened.unwrap_or_default(), state, tokens }
+}
+
+/// The introduction of the state.
+const PREAMBLE: &str = "The conversation up to here was shortened to its state. Go on from it; don't repeat work that \
+                        it tells of, and read files again before you change them.\n";
+/// An upper bound of the introduction's tokens, with the fence.
+const PREAMBLE_TOKENS: u64 = 60;
+
+trait Share {
+    fn share(self, hundredths: u64) -> Self;
+}
+
+impl Share for Tokens {
+    fn share(self, hundredths: u64) -> Self {
+        Self(self.0 * hundredths / 100)
+    }
+}
+
+/// Returns the beginning of the conversation, shortened if it doesn't fit.
+fn kept_opening(
+    messages: &[Message],
+    opening: usize,
+    room: Tokens,
+    counter: &dyn TokenCounter,
+) -> (Vec<Block>, usize) {
+    let first = messages.first().filter(|it| it.role == Role::User);
+    let blocks = first.and_then(|it| it.content.get(..opening.min(it.content.len()))).unwrap_or_default();
+    // A result belongs to a call that is gone.
+    let mut head: Vec<Block> =
+        blocks.iter().filter(|block| !matches!(block, Block::ToolResult { .. })).cloned().collect();
+    let mut left = room;
+    let count = head.len() as u64;
+    for (at, block) in head.iter_mut().enumerate() {
+        let part = Tokens(left.0 / (count - at as u64).max(1));
+        if let Block::Text { text } = block
+            && let Some(short) = shorten(text, part, None, counter)
+        {
+            *text = short;
+        }
+        left = Tokens(left.0.saturating_sub(count_block(block, counter).0));
+    }
+    let opening = head.len();
+    (head, opening)
+}
+
+/// Returns the index of the first message that stays. Before it every call has its result.
+fn tail_start(messages: &[Message], room: Tokens, counter: &dyn TokenCounter) -> usize {
+    let mut spent = Tokens(0);
+    let mut start = None;
+    for (at, message) in messages.iter().enumerate().skip(1).rev() {
+        spent += count_message(message, counter);
+        if spent > room && start.is_some() {
+            break;
+        }
+        if !message.content.iter().any(|block| matches!(block, Block::ToolResult { .. })) {
+            start = Some(at);
+        }
+    }
+    start.unwrap_or(messages.len())
+}
+
+/// Shortens the newest messages if they don't fit: results first, then long arguments of calls.
+fn shorten_tail(tail: &[Message], room: Tokens, counter: &dyn TokenCounter) -> Option<Vec<Message>> {
+    if count_messages(tail, counter) <= room {
+        return None;
+    }
+    let mut tail = tail.to_vec();
+    let pieces = |message: &Message| message.content.len() as u64;
+    let part = Tokens(room.0 / tail.iter().map(pieces).sum::<u64>().max(1));
+    for block in tail.iter_mut().flat_map(|message| message.content.iter_mut()) {
+        match block {
+            Block::ToolResult { id, content, .. } => {
+                let recall = format!("read_file with path output:{id} has them");
+                for part_of in content {
+                    match part_of {
+                        ResultPart::Text { text } => {
+                            if let Some(short) = shorten(text, part, Some(&recall), counter) {
+                                *text = short;
+                            }
+                        }
+                        image @ ResultPart::Image(_) => {
+                            *image = ResultPart::Text { text: "[an image, no longer shown]".to_owned() };
+                        }
+                    }
+                }
+            }
+            Block::ToolUse(call) => shorten_arguments(&mut call.input, part, counter),
+            Block::Text { text } => {
+                if let Some(short) = shorten(text, part, None, counter) {
+                    *text = short;
+                }
+            }
+            Block::Thinking { .. } | Block::Image(_) => {}
+        }
+    }
+    Some(tail)
+}
+
+/// Shortens the long strings of a call's arguments. The call has run already.
+fn shorten_arguments(input: &mut Value, budget: Tokens, counter: &dyn TokenCounter) {
+    match input {
+        Value::String(text) if text.len() > MIN_ARGUMENT_BYTES => {
+            if let Some(short) = shorten(text, budget, None, counter) {
+                *text = short;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| shorten_arguments(item, budget, counter)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| shorten_arguments(field, budget, counter));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CallId, ToolUse};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::Estimate;
+
+    fn exchange(id: usize, text: &str, result: &str) -> [Message; 2] {
+        let id = CallId::new(format!("c{id}"));
+        let call = ToolUse {
+            id: id.clone(),
+            name: "run_command".to_owned(),
+            input: json!({ "command": text }),
+            malformed: None,
+            signature: None,
+        };
+        [
+            Message { role: Role::Assistant, content: vec![Block::text(text), Block::ToolUse(call)] },
+            Message { role: Role::User, content: vec![Block::result(id, result, false)] },
+        ]
+    }
+
+    fn input(messages: &[Message], room: u64) -> CompactionInput<'_> {
+        CompactionInput {
+            messages,
+            opening: 1,
+            state: WorkingState::default(),
+            facts: StateFacts::default(),
+            prose: None,
+            notes: &[],
+            room: Tokens(room),
+            counter: &Estimate,
+        }
+    }
+
+    /// Returns the messages as a session has them after the compaction.
+    fn after(messages: &[Message], compacted: &CompactedTranscript) -> Vec<Message> {
+        let mut out = vec![Message { role: Role::User, content: compacted.head.clone() }];
+        let kept = messages[messages.len() - compacted.kept..].iter().chain(&compacted.tail);
+        for message in kept.cloned() {
+            match out.last_mut() {
+                Some(last) if last.role == message.role => last.content.extend(message.content),
+                _ => out.push(message),
+            }
+        }
+        out
+    }
+
+    fn assert_pairs_are_whole(messages: &[Message]) {
+        for (at, message) in messages.iter().enumerate() {
+            assert!(at == 0 || messages[at - 1].role != message.role, "roles alternate");
+            let results: Vec<&CallId> = message
+                .content
+                .iter()
+                .filter_map(|block| if let Block::ToolResult { id, .. } = block { Some(id) } else { None })
+                .collect();
+            let calls: Vec<&CallId> = match at.checked_sub(1) {
+                Some(before) => messages[before].tool_uses().map(|call| &call.id).collect(),
+                None => Vec::new(),
+            };
+            assert_eq!(results, calls);
+        }
+        assert_eq!(messages.last().unwrap().tool_uses().count(), 0);
+    }
+
+    #[test]
+    fn the_beginning_and_the_newest_exchanges_stay_and_the_rest_becomes_the_state() {
+        let mut messages = vec![Message::user_text("<task>\nfix the parser\n</task>")];
+        messages.extend(exchange(0, "I decided to rewrite the lexer first.", "ok"));
+        for number in 1..60 {
+            messages.extend(exchange(number, "looking on", &"some output\n".repeat(60)));
+        }
+        let compacted = compact(input(&messages, 3_000));
+        let result = after(&messages, &compacted);
+        assert_pairs_are_whole(&result);
+        assert_eq!(result[0].content[0], messages[0].content[0]);
+        assert!(result[0].text().contains("I decided to rewrite the lexer first."), "{}", result[0].text());
+        assert!(compacted.kept >= 2 && compacted.tail.is_empty());
+        assert_eq!(compacted.tokens, count_messages(&result, &Estimate));
+        assert!(compacted.tokens <= Tokens(3_000), "{}", compacted.tokens);
+    }
+
+    #[test]
+    fn a_last_result_that_is_too_long_is_shortened_with_a_handle() {
+        let mut messages = vec![Message::user_text("do it")];
+        messages.extend(exchange(0, "cat big", &"a line of output\n".repeat(5_000)));
+        let compacted = compact(input(&messages, 2_000));
+        let result = after(&messages, &compacted);
+        assert_pairs_are_whole(&result);
+        assert!(compacted.tokens <= Tokens(2_000), "{}", compacted.tokens);
+        assert_eq!(compacted.kept, 0);
+        let shown = serde_json::to_string(&result).unwrap();
+        assert!(shown.contains("read_file with path output:c0 has them"), "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_conversation_fits_any_room_with_its_pairs_whole(
+            sizes in prop::collection::vec((0usize..400, 0usize..3_000), 1..30),
+            room in 400u64..20_000,
+            user_last in any::<bool>(),
+        ) {
+            let mut messages = vec![Message::user_text("the task, which says what to do")];
+            for (number, (said, result)) in sizes.iter().enumerate() {
+                messages.extend(exchange(number, &"word ".repeat(*said), &"out put\n".repeat(*result)));
+            }
+            if user_last {
+                messages.extend([Message::assistant_text("done"), Message::user_text("and another thing")]);
+            }
+            let compacted = compact(input(&messages, room));
+            let result = after(&messages, &compacted);
+            assert_pairs_are_whole(&result);
+            prop_assert!(compacted.tokens <= Tokens(room), "{} of {room}", compacted.tokens);
+            if user_last {
+                prop_assert!(result.last().unwrap().text().ends_with("and another thing"));
+            }
+            prop_assert_eq!(compact(input(&messages, room)), compacted);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Sections of a text that share a budget.
+
+use journeyman_protocol::{TokenCounter, Tokens};
+
+/// A section: a heading and its items, oldest first.
+pub(super) struct Section {
+    pub(super) heading: &'static str,
+    pub(super) items: Vec<Item>,
+    /// The section's share of the budget, in hundredths.
+    pub(super) share: u64,
+}
+
+/// An item of a section.
+pub(super) struct Item {
+    pub(super) text: String,
+    /// Items of a higher rank are chosen first.
+    pub(super) rank: u8,
+}
+
+impl Section {
+    pub(super) fn new(heading: &'static str, share: u64, items: impl IntoIterator<Item = String>) -> Self {
+        Self { heading, share, items: items.into_iter().map(|text| Item { text, rank: 0 }).collect() }
+    }
+}
+
+/// Divides a budget: each need is met up to its share, and what is left over goes to the needs
+/// that are open, in order.
+pub(super) fn divide(needs: &[u64], shares: &[u64], total: u64) -> Vec<u64> {
+    let mut given: Vec<u64> =
+        needs.iter().zip(shares).map(|(need, share)| (*need).min(total * share / 100)).collect();
+    let mut left = total.saturating_sub(given.iter().sum());
+    for (given, need) in given.iter_mut().zip(needs) {
+        let more = need.saturating_sub(*given).min(left);
+        *given += more;
+        left -= more;
+    }
+    given
+}
+
+/// Renders sections within a budget. Empty sections are left out.
+pub(super) fn render(sections: &[Section], budget: Tokens, counter: &dyn TokenCounter) -> String {
+    let costs: Vec<Vec<u64>> = sections
+        .iter()
+        .map(|section| section.items.iter().map(|item| counter.count(&item.text).0 + 3).collect())
+        .collect();
+    let heading = |section: &Section| counter.count(section.heading).0 + 2;
+    let needs: Vec<u64> = sections
+        .iter()
+        .zip(&costs)
+        .map(
+            |(section, costs)| {
+                if costs.is_empty() { 0 } else { heading(section) + costs.iter().sum::<u64>() }
+            },
+        )
+        .collect();
+    let shares: Vec<u64> = sections.iter().map(|section| section.share).collect();
+    let mut out = String::new();
+    for ((section, costs), given) in sections.iter().zip(&costs).zip(divide(&needs, &shares, budget.0)) {
+        let chosen = choose(&section.items, costs, given.saturating_sub(heading(section)));
+        if chosen.is_empty() {
+            continue;
+        }
+        out.push_str(section.heading);
+        out.push('\n');
+        for item in &chosen {
+            out.push_str("- ");
+            // One item is one paragraph: a continued line is indented.
+            out.push_str(&section.items[*item].text.trim().replace('\n', "\n  "));
+            out.push('\n');
+        }
+        let missing = section.items.len() - chosen.len();
+        if missing > 0 {
+            out.push_str(&format!("- (and {missing} more, in the log)\n"));
+        }
+    }
+    out
+}
+
+/// Chooses items by rank. Within a rank the newest and the oldest take turns: the newest matter for
+/// the next step, and the oldest are those that nothing later repeats.
+fn choose(items: &[Item], costs: &[u64], budget: u64) -> Vec<usize> {
+    let mut ranks: Vec<u8> = items.iter().map(|item| item.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let (mut left, mut chosen) = (budget, Vec::new());
+    for rank in ranks.into_iter().rev() {
+        let mut waiting: std::collections::VecDeque<usize> =
+            (0..items.len()).filter(|at| items[*at].rank == rank).collect();
+        let mut newest = true;
+        while let Some(at) = if newest { waiting.pop_back() } else { waiting.pop_front() } {
+            newest = !newest;
+            if let Some(rest) = left.checked_sub(costs[at]) {
+                left = rest;
+                chosen.push(at);
+            }
+        }
+    }
+    chosen.sort_unstable();
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Estimate;
+
+    #[test]
+    fn unused_shares_are_lent_on() {
+        assert_eq!(divide(&[10, 500, 0], &[50, 25, 25], 100), [10, 90, 0]);
+        assert_eq!(divide(&[500, 500, 500], &[50, 25, 25], 100), [50, 25, 25]);
+        assert_eq!(divide(&[1, 1], &[50, 50], 0), [0, 0]);
+    }
+
+    #[test]
+    fn a_section_keeps_its_oldest_and_newest_items() {
+        let items = (0..100).map(|number| format!("item number {number} of a list"));
+        let text = render(&[Section::new("Items:", 100, items)], Tokens(90), &Estimate);
+        assert!(text.starts_with("Items:\n- item number 0 ") && text.contains("- item number 99 "), "{text}");
+        assert!(!text.contains("number 50 ") && text.contains(" more, in the log)"), "{text}");
+        assert!(Estimate.count(&text) <= Tokens(110), "{text}");
+    }
+
+    #[test]
+    fn a_higher_rank_goes_first() {
+        let item = |rank, text: &str| Item { text: text.to_owned(), rank };
+        let items = vec![item(0, "one two three"), item(1, "four five six"), item(0, "seven eight nine")];
+        assert_eq!(choose(&items, &[6, 6, 6], 12), [1, 2]);
+    }
+}

@@ -1,0 +1,338 @@
+//! The state of the work, drawn from a conversation by code.
+
+use std::collections::HashSet;
+
+use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, TokenCounter, Tokens, ToolUse};
+use serde::{Deserialize, Serialize};
+
+use super::aging::{argument_of, bounded};
+use super::section::{Item, Section, render};
+use super::sentences::{Kind, kind_of, sentences};
+
+/// Maximum statements of one kind. With [`MAX_BYTES`](super::sentences) each they have about 30,000
+/// tokens, of which a request shows its share.
+const MAX_STATEMENTS: usize = 300;
+/// Maximum number of files.
+const MAX_FILES: usize = 400;
+/// Maximum number of commands that are remembered.
+const MAX_COMMANDS: usize = 60;
+/// Maximum bytes of one error of a call.
+const MAX_ERROR_BYTES: usize = 240;
+/// A message of the user that is longer is given by its statements where room is short, in tokens.
+const LONG_MESSAGE: Tokens = Tokens(400);
+
+/// What has to outlive a compaction. It is carried from one compaction to the next, so that the
+/// tenth still has what the first had.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkingState {
+    /// Statements of the model: what it chose and found out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<String>,
+    /// Statements of the model about rules that it keeps to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<String>,
+    /// Attempts that failed, with how.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
+    /// Questions that the model asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<String>,
+    /// Commands and how they ended, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// Files that were read or changed, in the order of the first touch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileNote>,
+}
+
+/// A file of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileNote {
+    /// The path as the model named it.
+    pub path: String,
+    /// True if a call changed it.
+    pub changed: bool,
+}
+
+/// Facts that the session has by itself.
+#[derive(Debug, Clone, Default)]
+pub struct StateFacts<'a> {
+    /// The user's messages, in their words, oldest first. The first one is the task.
+    pub said: &'a [String],
+    /// True if the kept beginning of the conversation has the task already.
+    pub task_is_shown: bool,
+    /// The todos, a line each.
+    pub todos: Vec<String>,
+    /// The newest results of the project's checks, a line each.
+    pub evidence: Vec<String>,
+    /// The present content hashes of files, by path, in hexadecimal.
+    pub hashes: Vec<(String, String)>,
+}
+
+impl WorkingState {
+    /// Adds what messages say that are about to be left out.
+    pub fn absorb(&mut self, messages: &[Message]) {
+        let mut calls: Vec<&ToolUse> = Vec::new();
+        for message in messages {
+            for block in &message.content {
+                match block {
+                    Block::Text { text } if message.role == Role::Assistant => self.absorb_text(text),
+                    Block::ToolUse(call) => {
+                        self.absorb_call(call);
+                        calls.push(call);
+                    }
+                    Block::ToolResult { id, content, is_error } => {
+                        let call = calls.iter().rev().find(|call| call.id == *id);
+                        self.absorb_result(call.copied(), id, content, *is_error);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for list in [&mut self.decisions, &mut self.constraints, &mut self.failures, &mut self.questions] {
+            bound_both_ends(list, MAX_STATEMENTS);
+        }
+        bound_both_ends(&mut self.commands, MAX_COMMANDS);
+        let over = self.files.len().saturating_sub(MAX_FILES);
+        let mut unchanged = self.files.iter().filter(|file| !file.changed).count().min(over);
+        self.files.retain(|file| {
+            let drop = !file.changed && unchanged > 0;
+            unchanged -= usize::from(drop);
+            !drop
+        });
+        self.files.truncate(MAX_FILES);
+    }
+
+    fn absorb_text(&mut self, text: &str) {
+        for sentence in sentences(text) {
+            let list = match kind_of(sentence) {
+                Some(Kind::Constraint) => &mut self.constraints,
+                Some(Kind::Decision) => &mut self.decisions,
+                Some(Kind::Failure) => &mut self.failures,
+                Some(Kind::Question) => &mut self.questions,
+                None => continue,
+            };
+            push_new(list, sentence.to_owned());
+        }
+    }
+
+    fn absorb_call(&mut self, call: &ToolUse) {
+        let path = ["path", "file_path", "file"].iter().find_map(|name| call.input.get(name)?.as_str());
+        let Some(path) = path.filter(|path| !path.is_empty() && !path.starts_with("output:")) else { return };
+        let changed = matches!(call.name.as_str(), "edit_file" | "write_file" | "apply_edit");
+        match self.files.iter_mut().find(|file| file.path == path) {
+            Some(file) => file.changed |= changed,
+            None => self.files.push(FileNote { path: path.to_owned(), changed }),
+        }
+    }
+
+    fn absorb_result(&mut self, call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error: bool) {
+        let tool = call.map_or(id.as_str(), |call| call.name.as_str());
+        let about = call.map(|call| argument_of(&call.input)).unwrap_or_default();
+        let text = parts.iter().find_map(|part| match part {
+            ResultPart::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
+            ResultPart::Image(_) => None,
+        });
+        let first = bounded(text.unwrap_or_default(), MAX_ERROR_BYTES);
+        if is_error {
+            push_new(&mut self.failures, format!("{tool} {about}: {first}"));
+        } else if tool == "run_command" {
+            let line = format!("{about}: {first}");
+            // The newest run of a command stands at the end.
+            self.commands.retain(|known| *known != line);
+            self.commands.push(line);
+        }
+    }
+
+    /// Renders the state for the model, within a budget.
+    pub(super) fn render(
+        &self,
+        facts: &StateFacts<'_>,
+        prose: Option<&str>,
+        notes: &[String],
+        budget: Tokens,
+        counter: &dyn TokenCounter,
+    ) -> String {
+        let shown = usize::from(facts.task_is_shown);
+        let said = facts.said.iter().skip(shown);
+        let short_of_room = Tokens(budget.0 * 2 / 5);
+        let all: Tokens = facts.said.iter().skip(shown).map(|text| counter.count(text)).sum();
+        let said = Section {
+            heading: "The user said, oldest first:",
+            share: 40,
+            items: said
+                .flat_map(|text| {
+                    if all <= short_of_room || counter.count(text) <= LONG_MESSAGE {
+                        return vec![Item { text: format!("\"{}\"", text.trim()), rank: 1 }];
+                    }
+                    statements_of(text)
+                })
+                .collect(),
+        };
+        let hash = |path: &str| facts.hashes.iter().find(|(known, _)| known == path).map(|(_, hash)| hash);
+        let file = |file: &FileNote| Item {
+            text: match (file.changed, hash(&file.path)) {
+                (true, Some(hash)) => format!("{} (changed, now {hash})", file.path),
+                (true, None) => format!("{} (changed)", file.path),
+                (false, _) => file.path.clone(),
+            },
+            rank: u8::from(file.changed),
+        };
+        let files = Section {
+            heading: "Files that were read or changed:",
+            share: 10,
+            items: self.files.iter().map(file).collect(),
+        };
+        let sections = [
+            said,
+            Section::new("Rules noted on the way:", 8, self.constraints.iter().cloned()),
+            Section::new("Plan and progress:", 8, facts.todos.iter().cloned()),
+            Section::new("Tried, and failed:", 12, self.failures.iter().cloned()),
+            Section::new("Decided and found out:", 12, self.decisions.iter().cloned()),
+            Section::new("Newest results of the project's checks:", 4, facts.evidence.iter().cloned()),
+            files,
+            Section::new("Summary:", 10, prose.map(str::to_owned)),
+            Section::new("Notes of hooks:", 2, notes.iter().cloned()),
+            Section::new("Commands that ran:", 3, self.commands.iter().cloned()),
+            Section::new("Questions that were asked:", 1, self.questions.iter().cloned()),
+        ];
+        render(&sections, budget, counter)
+    }
+}
+
+/// Returns the statements of a long message: its first sentence, which says what it is about, and
+/// those that require or tell something.
+fn statements_of(text: &str) -> Vec<Item> {
+    let told = sentences(text).into_iter().enumerate().filter_map(|(at, sentence)| {
+        let kind = kind_of(sentence);
+        let rank = match kind {
+            Some(Kind::Constraint) => 2,
+            Some(_) => 1,
+            None if at == 0 => 1,
+            None => return None,
+        };
+        Some(Item { text: format!("\"{sentence}\""), rank })
+    });
+    told.collect()
+}
+
+fn push_new(list: &mut Vec<String>, text: String) {
+    if !list.contains(&text) {
+        list.push(text);
+    }
+}
+
+/// Drops the middle of a list that is too long, and repetitions that differ in numbers alone first.
+fn bound_both_ends(list: &mut Vec<String>, limit: usize) {
+    if list.len() <= limit {
+        return;
+    }
+    let mut shapes = HashSet::new();
+    list.retain(|text| shapes.insert(text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>()));
+    let over = list.len().saturating_sub(limit);
+    if over > 0 {
+        let middle = limit / 2;
+        list.drain(middle..middle + over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Estimate;
+
+    fn call(id: &str, name: &str, input: serde_json::Value) -> Block {
+        let (id, name) = (CallId::new(id), name.to_owned());
+        Block::ToolUse(ToolUse { id, name, input, malformed: None, signature: None })
+    }
+
+    fn worked() -> WorkingState {
+        let mut state = WorkingState::default();
+        state.absorb(&[
+            Message {
+                role: Role::Assistant,
+                content: vec![
+                    Block::text("I decided to cache by path. Let me look."),
+                    call("c1", "edit_file", json!({ "path": "src/cache.rs" })),
+                    call("c2", "run_command", json!({ "command": "cargo test" })),
+                    call("c3", "run_command", json!({ "command": "ls" })),
+                ],
+            },
+            Message {
+                role: Role::User,
+                content: vec![
+                    Block::result(CallId::new("c1"), "edited", false),
+                    Block::result(CallId::new("c2"), "\nerror[E0308]: mismatched types\n…", true),
+                    Block::result(CallId::new("c3"), "exit code 0\nsrc", false),
+                ],
+            },
+        ]);
+        state
+    }
+
+    #[test]
+    fn the_state_has_what_was_decided_touched_and_tried() {
+        let state = worked();
+        assert_eq!(state.decisions, ["I decided to cache by path."]);
+        assert_eq!(state.files, [FileNote { path: "src/cache.rs".to_owned(), changed: true }]);
+        assert_eq!(state.failures, ["run_command cargo test: error[E0308]: mismatched types"]);
+        assert_eq!(state.commands, ["ls: exit code 0"]);
+    }
+
+    #[test]
+    fn a_tenth_compaction_has_what_the_first_had() {
+        let mut state = worked();
+        for round in 0..400 {
+            state.absorb(&[Message::assistant_text(format!("The cause number {round} is in the parser."))]);
+        }
+        assert!(state.decisions.len() <= MAX_STATEMENTS);
+        assert_eq!(state.decisions[0], "I decided to cache by path.");
+        let restored: WorkingState = serde_json::from_value(json!(state)).unwrap();
+        assert_eq!(restored, state);
+    }
+
+    #[test]
+    fn the_text_has_the_users_words_and_stays_within_its_budget() {
+        let said = ["fix the cache".to_owned(), "never touch vendor/, and keep the port 8443".to_owned()];
+        let facts = StateFacts {
+            said: &said,
+            task_is_shown: true,
+            todos: vec!["[pending] add a test".to_owned()],
+            hashes: vec![("src/cache.rs".to_owned(), "9f86d081".to_owned())],
+            ..StateFacts::default()
+        };
+        let text = worked().render(&facts, Some("All went well."), &[], Tokens(2_000), &Estimate);
+        for part in [
+            "\"never touch vendor/, and keep the port 8443\"",
+            "- [pending] add a test",
+            "- src/cache.rs (changed, now 9f86d081)",
+            "- run_command cargo test: error[E0308]",
+            "Summary:\n- All went well.",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("fix the cache"), "the task is shown elsewhere: {text}");
+        for budget in [0, 20, 60, 150] {
+            let text = worked().render(&facts, None, &[], Tokens(budget), &Estimate);
+            assert!(Estimate.count(&text).0 <= budget + 10, "{budget}: {text}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_message_the_statements_stay() {
+        let filler = "Here is some background about the project and its history. ".repeat(200);
+        let said = [
+            "the task".to_owned(),
+            format!("About the release. {filler} Never publish before 17:30. {filler}"),
+        ];
+        let facts = StateFacts { said: &said, task_is_shown: true, ..StateFacts::default() };
+        let text = WorkingState::default().render(&facts, None, &[], Tokens(800), &Estimate);
+        assert!(
+            text.contains("\"About the release.\"") && text.contains("\"Never publish before 17:30.\""),
+            "{text}"
+        );
+    }
+}
