@@ -124,6 +124,12 @@ pub enum AgentError {
     /// The session has ended and takes no more messages.
     #[error("the session has ended; start a new one")]
     Ended,
+    /// The conversation could not be shortened.
+    #[error("the conversation was not shortened: {reason}")]
+    NotShortened {
+        /// The reason.
+        reason: String,
+    },
     /// A background step died.
     #[error("{what} failed: {reason}")]
     Background {
@@ -160,6 +166,7 @@ impl AgentError {
             | Self::QueueFull { .. }
             | Self::SnapshotName { .. }
             | Self::UnknownSnapshot { .. }
+            | Self::NotShortened { .. }
             | Self::NothingToFork { .. } => ErrorPhase::Lifecycle,
             Self::InDoubt { .. }
             | Self::Store(_)

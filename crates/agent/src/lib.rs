@@ -31,6 +31,7 @@ mod agents;
 mod approval;
 mod blocking;
 mod calls;
+mod compaction;
 mod durations;
 mod error;
 pub mod hooks;
@@ -63,9 +64,9 @@ pub use journeyman_protocol::Clock;
 pub use session::handle::{SessionHandle, resume, start};
 pub use session::parts::{ProgramCheck, SessionParts};
 pub use session::settings::{
-    Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_TIMEOUT,
-    DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT,
-    RunSettings, SharedBudget, StartOptions, TodoSettings,
+    Approver, Checks, CompactionSettings, DEFAULT_COMPACT_AT, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET,
+    DEFAULT_INDEX_TIMEOUT, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL,
+    DEFAULT_TOOL_TIMEOUT, RunSettings, SharedBudget, StartOptions, TodoSettings,
 };
 pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
 pub use supervision::{schedule, stall, todos};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
-    Approver, Checks, Clock, DEFAULT_TODO_INTERVAL, EventFilter, RunSettings, Since, TodoSettings,
+    Approver, Checks, Clock, CompactionSettings, DEFAULT_TODO_INTERVAL, EventFilter, RunSettings, Since,
+    TodoSettings,
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -328,6 +329,13 @@ fn run_settings(
         context_budget: config
             .context_tokens
             .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),
+        compaction: CompactionSettings {
+            threshold: config
+                .compaction_threshold
+                .map_or(standard.compaction.threshold, |percent| percent.min(100) as u8),
+            summarize: config.compaction_summarize.unwrap_or(standard.compaction.summarize)
+                && !connected.is_recorded,
+        },
         today: connected.day.clone().unwrap_or_else(|| now().to_date()),
         ..standard
     })

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 
 use journeyman_protocol::{
-    CallState, CheckOutcome, Diagnostic, ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict,
-    RelPath, ReminderCategory, ResumeStrategy, StopReason, Todo, TodoStatus, UnavailableTier, Usage,
-    group_digits,
+    CallState, CheckOutcome, CompressionPhase, Diagnostic, ErrorSeverity, Event, Evidence, FileChangeKind,
+    FileConflict, RelPath, ReminderCategory, ResumeStrategy, StopReason, Todo, TodoStatus, UnavailableTier,
+    Usage, group_digits,
 };
 use journeyman_terminal::{Style, StyledLine};
 
@@ -29,6 +29,18 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
             let with = if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) };
             let files = quantity(files_listed, "file");
             vec![dim_line(format!("context: about {tokens} tokens, {files} listed{with}"))]
+        }
+        Event::ContextCompression { phase: CompressionPhase::Start, .. } => {
+            vec![dim_line("the conversation gets long: shortening it")]
+        }
+        Event::ContextCompression { before, after: Some(after), .. } => {
+            let (before, after) = (group_digits(before.0), group_digits(after.0));
+            vec![dim_line(format!(
+                "  shortened from about {before} tokens to {after}; the log keeps all of it"
+            ))]
+        }
+        Event::ContextCompression { failure: Some(failure), .. } => {
+            vec![note_line(printable(&format_args!("  the conversation was not shortened: {failure}")))]
         }
         Event::Retry { attempt, of, wait_ms, reason } => {
             let wait = format_seconds(*wait_ms);

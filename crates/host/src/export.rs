@@ -69,7 +69,11 @@ pub async fn export_session(
             Ok(())
         }
         (ExportFormat::Conversation(format), file) => {
-            let text = format_conversation(format, session, State::load(&*state.store, &session.id).await?)?;
+            let text = format_conversation(
+                format,
+                session,
+                State::load_unshortened(&*state.store, &session.id).await?,
+            )?;
             match file {
                 Some(path) => write_new_file(path, &text).context(path.display().to_string()),
                 None => {

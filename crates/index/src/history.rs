@@ -234,9 +234,7 @@ pub fn is_source(path: &[u8]) -> bool {
 /// neither test nor document.
 fn is_secondary(path: &str) -> bool {
     let directories = path.rsplit_once('/').map_or("", |(directories, _)| directories);
-    directories
-        .split('/')
-        .any(|directory| directory.eq_ignore_ascii_case("scripts"))
+    directories.split('/').any(|directory| directory.eq_ignore_ascii_case("scripts"))
 }
 
 #[cfg(test)]

@@ -136,6 +136,38 @@ pub enum ErrorPhase {
     Lifecycle,
 }
 
+/// The stage of shortening a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompressionPhase {
+    /// The conversation is about to be shortened.
+    Start,
+    /// The conversation was shortened, or the attempt failed.
+    End,
+}
+
+/// The reason for which a conversation is shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompressionReason {
+    /// The next request would exceed the configured part of the model's window.
+    Threshold,
+    /// The provider refused a request as too long.
+    Overflow,
+    /// A person asked for it.
+    Manual,
+}
+
+/// The way in which a conversation was shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompressionMethod {
+    /// To the state that code draws from it, with prose by the model.
+    Summary,
+    /// To the state alone.
+    State,
+}
+
 /// The reason for which a session was opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -219,6 +251,35 @@ pub enum Event {
         instructions: Vec<RelPath>,
         /// Files that the task names and that are included in whole or in part.
         files: Vec<RelPath>,
+    },
+    /// The conversation is shortened so that it fits the model's window. The log keeps every
+    /// message.
+    ContextCompression {
+        /// The stage.
+        phase: CompressionPhase,
+        /// The reason.
+        reason: CompressionReason,
+        /// Estimated tokens of the next request before.
+        before: Tokens,
+        /// Estimated tokens of the next request afterwards; absent at the start and after a failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Tokens>,
+        /// The way in which it was shortened; absent at the start and after a failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        method: Option<CompressionMethod>,
+        /// The text that stands for the shortened part.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// The reason for which nothing was shortened, after a failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
+    },
+    /// Old results were replaced by a line each, which says how the model can read them again.
+    ResultsAged {
+        /// The calls of the results.
+        calls: Vec<CallId>,
+        /// Estimated tokens that this frees.
+        freed: Tokens,
     },
     /// A request was sent to the model.
     TurnStarted {
@@ -680,6 +741,8 @@ macro_rules! kinds {
 kinds! {
     RunStarted "run_started" Progress false;
     ContextPacked "context_packed" Monitor false;
+    ContextCompression "context_compression" Monitor false;
+    ResultsAged "results_aged" Monitor false;
     TurnStarted "turn_started" Progress false;
     TextStart "text_start" Progress true;
     TextDelta "text_delta" Progress true;

@@ -50,8 +50,9 @@ pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflic
 pub use digits::group_digits;
 pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};
 pub use event::{
-    Channel, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange, FileChangeKind, FileDiffStat,
-    ResumeStrategy, RunReport, ScheduleKind, TodoReminderReason,
+    Channel, CompressionMethod, CompressionPhase, CompressionReason, Envelope, ErrorPhase, ErrorSeverity,
+    Event, EventKind, FileChange, FileChangeKind, FileDiffStat, ResumeStrategy, RunReport, ScheduleKind,
+    TodoReminderReason,
 };
 pub use guard_violation::{GuardRules, GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};

@@ -16,8 +16,8 @@
 
 use tree_sitter::Node;
 
-use crate::doc;
 use crate::c_macros::macros_around_declarations;
+use crate::doc;
 use crate::language::Language;
 use crate::outline::build_symbols;
 use crate::parse::{self, ParseError, Tree};

@@ -109,9 +109,9 @@ fn attribute_macros(text: &str, start: usize, found: &mut Vec<Range<usize>>) {
             && after_tag.is_none_or(|before| !TAG_KEYWORDS.contains(&before.word))
     };
     // The name is the last word with brackets that isn't in capitals.
-    let name = (0..words.len()).rev().find(|at| {
-        !is_macro(*at) && words.get(*at).is_some_and(|word| word.brackets.is_some())
-    });
+    let name = (0..words.len())
+        .rev()
+        .find(|at| !is_macro(*at) && words.get(*at).is_some_and(|word| word.brackets.is_some()));
     let Some(name) = name else { return };
     let is_type =
         |at: &usize| !is_macro(*at) && words.get(*at).is_some_and(|word| !SPECIFIERS.contains(&word.word));
@@ -140,7 +140,8 @@ fn words_of_head(text: &str, start: usize) -> Option<Vec<HeadWord<'_>>> {
             b'{' | b';' => return Some(words),
             byte if byte.is_ascii_alphanumeric() || *byte == b'_' => {
                 let rest = bytes.get(at..end)?;
-                let len = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+                let len =
+                    rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
                 words.push(HeadWord { word: text.get(at..at + len)?, range: at..at + len, brackets: None });
                 at += len;
                 continue;

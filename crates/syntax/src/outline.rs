@@ -47,8 +47,8 @@ const EXPORTS_MEMBER: &str = "exports";
 /// Keywords of C, sorted.
 const C_KEYWORDS: [&str; 32] = [
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
-    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "return", "short",
-    "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "while",
+    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "return", "short", "signed",
+    "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "while",
 ];
 
 /// Checks a language's query, for tests.

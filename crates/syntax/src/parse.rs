@@ -112,8 +112,7 @@ pub(crate) fn parse_at_any_depth(language: Language, text: &str) -> Result<Tree,
 /// As [`parse`].
 pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, ParseError> {
     check_bounds(old.language, text)?;
-    let (before, text) =
-        (&*blank_macros(old.language, before), &*blank_macros(old.language, text));
+    let (before, text) = (&*blank_macros(old.language, before), &*blank_macros(old.language, text));
     let head = common_len(before.as_bytes().iter(), text.as_bytes().iter());
     let room = before.len().min(text.len()) - head;
     let tail = common_len(before.as_bytes().iter().rev(), text.as_bytes().iter().rev()).min(room);

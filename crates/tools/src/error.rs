@@ -122,13 +122,11 @@ pub enum ToolError {
         /// Why.
         reason: String,
     },
-    /// A command's output is no longer held, or never was.
-    #[error("no output of a call `{call}` is held{held}; run the command again")]
+    /// The session has no output of a call.
+    #[error("there is no output of a call `{call}` in this session; run the command again")]
     NoOutput {
         /// The call named.
         call: String,
-        /// The calls whose output is held, in words.
-        held: String,
     },
     /// Enough commands run in the background.
     #[error(

@@ -64,7 +64,7 @@ mod write_file;
 pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACKGROUND};
 pub use error::ToolError;
 pub use index::{Asked, FindVectorer, SharedIndex};
-pub use outputs::Outputs;
+pub use outputs::{Outputs, RecallResult};
 pub use project_files::ProjectFiles;
 pub use registry::Registry;
 pub use seen::{Seen, SeenFile, Sight};

@@ -1,8 +1,11 @@
-//! Long outputs of a session's commands, so that what a result left out can be read on.
+//! Results of the session's calls that the model can read again, and outputs that were too long for
+//! a result.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::future::BoxFuture;
 use journeyman_protocol::CallId;
 
 use crate::ToolError;
@@ -10,41 +13,90 @@ use crate::ToolError;
 /// Maximum bytes held in all: two outputs of the largest size. The agent itself has 40 MiB.
 const HELD_BYTES: usize = 8 * 1024 * 1024;
 
-/// The outputs that were too long for their results, newest last; the oldest give way.
-#[derive(Debug, Default)]
+/// Reads the result of an earlier call from the session's log; `None` if there is none.
+pub type RecallResult = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
+
+/// The outputs that were too long for their results, newest last; the oldest give way. What isn't
+/// held is read from the session's log.
+#[derive(Default)]
 pub struct Outputs {
-    held: Mutex<VecDeque<(CallId, Arc<str>)>>,
+    held: Mutex<Held>,
+    recall: Option<RecallResult>,
+}
+
+#[derive(Default)]
+struct Held {
+    outputs: VecDeque<(CallId, Arc<str>)>,
+    /// Calls whose output is not in the log yet.
+    unlogged: Vec<CallId>,
+}
+
+impl fmt::Debug for Outputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outputs").finish_non_exhaustive()
+    }
 }
 
 impl Outputs {
+    /// Creates the outputs of a session whose log is read by `recall`.
+    #[must_use]
+    pub fn with_recall(recall: RecallResult) -> Self {
+        Self { recall: Some(recall), ..Self::default() }
+    }
+
     /// Holds `text` as the output of `call`.
     pub fn store_output(&self, call: &CallId, text: String) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|(other, _)| other != call);
-        held.push_back((call.clone(), text.into()));
-        while held.len() > 1 && held.iter().map(|(_, text)| text.len()).sum::<usize>() > HELD_BYTES {
-            held.pop_front();
+        let mut held = self.lock();
+        held.outputs.retain(|(other, _)| other != call);
+        held.outputs.push_back((call.clone(), text.into()));
+        held.unlogged.push(call.clone());
+        while held.outputs.len() > 1
+            && held.outputs.iter().map(|(_, text)| text.len()).sum::<usize>() > HELD_BYTES
+        {
+            held.outputs.pop_front();
         }
     }
 
-    /// The output of `call`.
+    /// Returns the output of a call that is to be logged, once.
+    pub fn take_unlogged(&self, call: &CallId) -> Option<Arc<str>> {
+        let mut held = self.lock();
+        let at = held.unlogged.iter().position(|other| other == call)?;
+        held.unlogged.swap_remove(at);
+        held.outputs.iter().find(|(other, _)| other == call).map(|(_, text)| Arc::clone(text))
+    }
+
+    /// Returns the output of `call`, or the result that the model got.
     ///
     /// # Errors
-    /// [`ToolError::NoOutput`] when it is not held.
-    pub fn get(&self, call: &str) -> Result<Arc<str>, ToolError> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, text)) = held.iter().find(|(id, _)| id.as_str() == call) {
-            return Ok(Arc::clone(text));
+    /// [`ToolError::NoOutput`] if there is none.
+    pub async fn read(&self, call: &str) -> Result<Arc<str>, ToolError> {
+        let id = CallId::new(call);
+        let found =
+            self.lock().outputs.iter().find(|(held, _)| *held == id).map(|(_, text)| Arc::clone(text));
+        if let Some(text) = found {
+            return Ok(text);
         }
-        let names: Vec<&str> = held.iter().map(|(id, _)| id.as_str()).collect();
-        let held = if names.is_empty() { String::new() } else { format!(" (only of {})", names.join(", ")) };
-        Err(ToolError::NoOutput { call: call.to_owned(), held })
+        let recalled = match &self.recall {
+            Some(recall) => recall(id).await,
+            None => None,
+        };
+        recalled.map(Arc::from).ok_or_else(|| ToolError::NoOutput { call: call.to_owned() })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
+
+    fn read(outputs: &Outputs, call: &str) -> Result<Arc<str>, ToolError> {
+        outputs.read(call).now_or_never().unwrap()
+    }
 
     #[test]
     fn the_oldest_give_way() {
@@ -52,15 +104,30 @@ mod tests {
         for call in ["a", "b", "c"] {
             outputs.store_output(&CallId::new(call), call.repeat(HELD_BYTES / 2));
         }
-        assert!(outputs.get("c").is_ok() && outputs.get("b").is_ok());
-        let error = outputs.get("a").unwrap_err().to_string();
-        assert_eq!(error, "no output of a call `a` is held (only of b, c); run the command again");
+        assert!(read(&outputs, "c").is_ok() && read(&outputs, "b").is_ok());
+        let error = read(&outputs, "a").unwrap_err().to_string();
+        assert_eq!(error, "there is no output of a call `a` in this session; run the command again");
     }
 
     #[test]
     fn one_output_is_held_whatever_its_size() {
         let outputs = Outputs::default();
         outputs.store_output(&CallId::new("a"), "x".repeat(HELD_BYTES + 1));
-        assert!(outputs.get("a").is_ok());
+        assert!(read(&outputs, "a").is_ok());
+    }
+
+    #[test]
+    fn what_gave_way_is_read_from_the_log() {
+        let recall: RecallResult = Arc::new(|call| {
+            let text = (call.as_str() == "a").then(|| "from the log".to_owned());
+            std::future::ready(text).boxed()
+        });
+        let outputs = Outputs::with_recall(recall);
+        assert_eq!(&*read(&outputs, "a").unwrap(), "from the log");
+        assert!(read(&outputs, "b").is_err());
+        outputs.store_output(&CallId::new("a"), "held".to_owned());
+        assert_eq!(&*read(&outputs, "a").unwrap(), "held");
+        assert_eq!(outputs.take_unlogged(&CallId::new("a")).as_deref(), Some("held"));
+        assert_eq!(outputs.take_unlogged(&CallId::new("a")), None);
     }
 }

@@ -60,7 +60,7 @@ impl ReadFile {
             limit: arguments.limit.filter(|limit| *limit > 0),
         };
         if let Some(call) = arguments.path.strip_prefix(OUTPUT_PREFIX) {
-            let text = context.outputs.get(call)?;
+            let text = context.outputs.read(call).await?;
             return Ok(ToolOutput::text(show_lines(&text, "the output", lines, context)));
         }
         let path = self.shape.path(&arguments.path)?;

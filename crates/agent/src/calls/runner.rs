@@ -1,14 +1,18 @@
 //! The tool runner: prepares calls, selects calls that may run together, and owns background
 //! commands.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use journeyman_protocol::{
     CallId, Event, FileChange, GuardViolation, MessageKind, RelPath, ReminderCategory,
 };
 use journeyman_sandbox::Outcome;
-use journeyman_tools::{Background, BackgroundExit, Outputs, Registry, Seen, ToolContext, ToolLimits};
+use journeyman_tools::{
+    Background, BackgroundExit, Outputs, RecallResult, Registry, Seen, ToolContext, ToolLimits,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::execution::{Execution, LiveOutput};
@@ -16,6 +20,8 @@ use crate::approval::approvals::Approvals;
 use crate::approval::authorization::ApprovedCall;
 use crate::session::context::Context;
 use crate::session::inbox::Inbox;
+use crate::transcript::recall::result_text;
+use crate::transcript::record::Record;
 use crate::transcript::reminder;
 
 /// Maximum calls of one reply. A model that makes more is in a loop; the rest are refused with this
@@ -23,6 +29,8 @@ use crate::transcript::reminder;
 pub(crate) const MAX_CALLS: usize = 64;
 /// Maximum bytes of a tool's custom event.
 const MAX_CUSTOM_EVENT_BYTES: usize = 64 * 1024;
+/// Maximum bytes of an output in the log. Of a longer one the beginning and the end are kept.
+const MAX_LOGGED_OUTPUT_BYTES: usize = 1024 * 1024;
 /// Maximum number of files named in a notice.
 const MAX_NAMED: usize = 10;
 /// Maximum bytes of a checkpoint's label.
@@ -33,7 +41,7 @@ pub(crate) struct ToolRunner {
     registry: Arc<Registry>,
     inbox: Arc<Inbox>,
     seen_files: Arc<Seen>,
-    outputs: Arc<Outputs>,
+    outputs: Option<Arc<Outputs>>,
     background_commands: Option<Arc<Background>>,
     /// One line for each call of the task that changed files.
     edit_summaries: Vec<String>,
@@ -43,12 +51,11 @@ pub(crate) struct ToolRunner {
 
 impl ToolRunner {
     pub(crate) fn new(registry: Arc<Registry>, inbox: Arc<Inbox>) -> Self {
-        let (seen, outputs) = (Arc::default(), Arc::default());
         Self {
             registry,
             inbox,
-            seen_files: seen,
-            outputs,
+            seen_files: Arc::default(),
+            outputs: None,
             background_commands: None,
             edit_summaries: Vec::new(),
             checked_edits: 0,
@@ -143,12 +150,37 @@ impl ToolRunner {
             index: Arc::clone(&cx.index),
             may_show,
             seen,
-            outputs: Arc::clone(&self.outputs),
+            outputs: self.outputs(cx),
             background: self.background_commands(cx),
             needs: cx.settings.needs,
         };
         let registry = Arc::clone(&self.registry);
         Execution { registry, call: ready.call.clone(), limit: ready.time_limit, context, live }
+    }
+
+    /// Returns the outputs and results that the model can read again.
+    fn outputs(&mut self, cx: &Context) -> Arc<Outputs> {
+        let outputs = self.outputs.get_or_insert_with(|| {
+            let (store, session) = (Arc::clone(cx.transcript.log().store()), cx.session.clone());
+            let recall: RecallResult = Arc::new(move |call| {
+                let (store, session) = (Arc::clone(&store), session.clone());
+                // A log that can't be read is reported by the next write.
+                async move { result_text(&*store, &session, &call).await.ok().flatten() }.boxed()
+            });
+            Arc::new(Outputs::with_recall(recall))
+        });
+        Arc::clone(outputs)
+    }
+
+    /// Records the whole output of a call whose result has only its ends, so that it outlives the
+    /// process.
+    pub(crate) fn record_output(&self, cx: &mut Context, call: &CallId) {
+        let Some(text) = self.outputs.as_ref().and_then(|outputs| outputs.take_unlogged(call)) else {
+            return;
+        };
+        let text = cx.redactor.redact(&text);
+        let text = bounded_ends(&text, MAX_LOGGED_OUTPUT_BYTES).into_owned();
+        cx.transcript.record(Record::Output { call: call.clone(), text });
     }
 
     /// Returns the session's background commands. The model is told when one of them ends.
@@ -192,6 +224,17 @@ impl ToolRunner {
             note_violations_of(cx, &background);
         }
     }
+}
+
+/// Returns the beginning and the end of a text that is too long.
+fn bounded_ends(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let head = text.get(..text.floor_char_boundary(limit / 2)).unwrap_or_default();
+    let tail = text.get(text.ceil_char_boundary(text.len() - limit / 2)..).unwrap_or_default();
+    let left_out = text.len() - head.len() - tail.len();
+    Cow::Owned(format!("{head}\n[{left_out} bytes are not kept]\n{tail}"))
 }
 
 fn tool_name_of(cx: &Context, call: &CallId) -> String {

@@ -99,6 +99,10 @@ impl HooksBuilder {
         (at: &'a HookContext) -> Vec<String>, Vec<String>);
     closure!("when a session ends", on_session_end, on_session_end_async, session_end, 'a,
         (at: &'a HookContext) -> (), ());
+    closure!("before the conversation is shortened; its context is kept",
+        on_pre_compact, on_pre_compact_async, pre_compact, 'a,
+        (at: &'a HookContext, messages: &'a [Message]) -> GateDecision, GateDecision);
+
     /// Sets the timeout of each closure; the default is
     /// [`DEFAULT_HOOK_TIMEOUT`](super::DEFAULT_HOOK_TIMEOUT). A synchronous closure can't be
     /// stopped, so it must not wait for anything.

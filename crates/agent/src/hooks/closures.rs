@@ -37,6 +37,7 @@ pub(super) struct Closures {
     pub(super) turn_end: Vec<Arc<SubjectHook<str, TurnEndDecision>>>,
     pub(super) session_start: Vec<Arc<SessionHook<Vec<String>>>>,
     pub(super) session_end: Vec<Arc<SessionHook<()>>>,
+    pub(super) pre_compact: Vec<Arc<SubjectHook<[Message], GateDecision>>>,
     /// Timeout of each closure.
     pub(super) timeout: Duration,
 }
@@ -53,6 +54,7 @@ impl Default for Closures {
             turn_end: Vec::new(),
             session_start: Vec::new(),
             session_end: Vec::new(),
+            pre_compact: Vec::new(),
             timeout: DEFAULT_HOOK_TIMEOUT,
         }
     }

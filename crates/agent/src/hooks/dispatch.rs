@@ -374,6 +374,22 @@ impl HookDispatch {
         (kept, context, denied)
     }
 
+    /// Runs the hooks before the transcript is shortened. Returns what they want to be kept.
+    pub(crate) async fn pre_compact(
+        &mut self,
+        cx: &mut Context,
+        review: ChangeReview<'_>,
+        trigger: &str,
+        stop: &CancellationToken,
+    ) -> Result<Vec<String>, AgentError> {
+        if self.hooks.is_empty(HookEvent::PreCompact) {
+            return Ok(Vec::new());
+        }
+        let at = self.hook_context(cx, review, HookEvent::PreCompact, stop, None).await;
+        let said = self.hooks.pre_compact(&at, &cx.transcript.state().messages, trigger).await;
+        self.apply_gate(cx, HookEvent::PreCompact, said)
+    }
+
     /// Records the way in which the session begins.
     pub(crate) fn set_start(&mut self, by: StartedBy) {
         self.unannounced_start = Some(by);

@@ -23,6 +23,8 @@ pub enum HookEvent {
     SessionEnd,
     /// Messages have been added to the conversation.
     PostAppend,
+    /// The conversation is about to be shortened.
+    PreCompact,
 }
 
 /// The names that a command's JSON uses: those of its configuration.
@@ -55,6 +57,7 @@ const CLAUDE_CODE_EVENTS: &[(&str, HookEvent, Results)] = &[
     ("Stop", HookEvent::TurnEnd, Results::Any),
     ("SessionStart", HookEvent::SessionStart, Results::Any),
     ("SessionEnd", HookEvent::SessionEnd, Results::Any),
+    ("PreCompact", HookEvent::PreCompact, Results::Any),
 ];
 
 /// Claude Code's names for events that don't exist here. A configuration may name them, but their
@@ -70,7 +73,6 @@ const CLAUDE_CODE_ONLY_EVENTS: &[&str] = &[
     "PermissionDenied",
     "PermissionRequest",
     "PostCompact",
-    "PreCompact",
     "Setup",
     "StopFailure",
     "SubagentStart",
@@ -95,7 +97,7 @@ pub enum EventName {
 
 impl HookEvent {
     /// Every event.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Prompt,
         Self::PreTool,
         Self::PostTool,
@@ -105,6 +107,7 @@ impl HookEvent {
         Self::SessionStart,
         Self::SessionEnd,
         Self::PostAppend,
+        Self::PreCompact,
     ];
 
     /// Returns the event's name in a configuration.
@@ -120,13 +123,14 @@ impl HookEvent {
             Self::SessionStart => "session_start",
             Self::SessionEnd => "session_end",
             Self::PostAppend => "post_append",
+            Self::PreCompact => "pre_compact",
         }
     }
 
     /// Returns true if the event precedes an action that a hook can deny.
     #[must_use]
     pub fn may_deny(self) -> bool {
-        matches!(self, Self::Prompt | Self::PreTool | Self::PreModel)
+        matches!(self, Self::Prompt | Self::PreTool | Self::PreModel | Self::PreCompact)
     }
 
     /// Returns true if a confined hook may change the project: after a call and at the end of a
@@ -140,7 +144,15 @@ impl HookEvent {
     /// request to the model can still follow. Claude Code does this only for `SessionStart` and
     /// `UserPromptSubmit`.
     pub(super) fn reads_plain_text(self) -> bool {
-        matches!(self, Self::Prompt | Self::PreTool | Self::PostTool | Self::PreModel | Self::SessionStart)
+        matches!(
+            self,
+            Self::Prompt
+                | Self::PreTool
+                | Self::PostTool
+                | Self::PreModel
+                | Self::SessionStart
+                | Self::PreCompact
+        )
     }
 
     /// Returns Claude Code's names of the event.
@@ -162,13 +174,19 @@ impl HookEvent {
             Self::TurnEnd => ("the model has nothing left to do", "send it back to work"),
             Self::SessionStart => ("a session starts, or goes on", "add context"),
             Self::SessionEnd => ("a session ends", "look on"),
+            Self::PreCompact => {
+                ("the conversation is about to be shortened", "refuse, add what must be kept")
+            }
         }
     }
 
     /// Returns true if a `matcher` can limit the event's hooks.
     #[must_use]
     pub fn takes_matcher(self) -> bool {
-        matches!(self, Self::PreTool | Self::PostTool | Self::SessionStart | Self::SessionEnd)
+        matches!(
+            self,
+            Self::PreTool | Self::PostTool | Self::SessionStart | Self::SessionEnd | Self::PreCompact
+        )
     }
 
     /// Returns the event's name in a hook's JSON.

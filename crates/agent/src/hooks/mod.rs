@@ -131,6 +131,7 @@ impl Hooks {
             HookEvent::SessionStart => closures.session_start.len(),
             HookEvent::SessionEnd => closures.session_end.len(),
             HookEvent::PostAppend => closures.post_append.len(),
+            HookEvent::PreCompact => closures.pre_compact.len(),
         };
         closures == 0 && self.inner.commands.iter().all(|command| command.hook.event != event)
     }

@@ -265,6 +265,26 @@ impl Hooks {
         notes
     }
 
+    /// Runs the hooks before a conversation is shortened. `trigger` is `manual` or `auto`.
+    pub async fn pre_compact(&self, at: &HookContext, messages: &[Message], trigger: &str) -> GateResult {
+        let mut said = GateResult::default();
+        for hook in &self.inner.closures.pre_compact {
+            let answer = async { hook(at, messages).await };
+            if said.apply_closure_answer(self.await_closure(at, HookEvent::PreCompact, answer).await) {
+                return said;
+            }
+        }
+        let subject = [trigger];
+        let answers = self.run_commands(
+            at,
+            HookEvent::PreCompact,
+            (&subject, false),
+            |_| json!({"trigger": trigger, "custom_instructions": ""}),
+        );
+        said.hear_commands(answers.await);
+        said
+    }
+
     /// Awaits a closure, and turns a panic, a timeout or a cancellation into an error.
     async fn await_closure<T>(
         &self,

@@ -44,7 +44,7 @@ impl RequestBuilder {
             model: String::new(),
             system: cx.transcript.state().system.clone(),
             messages: cx.transcript.lend_messages(),
-            tools: if self.tool_calling { self.offered_tools(cx.settings.mode) } else { Vec::new() },
+            tools: self.request_tools(cx.settings.mode),
             max_output: cx.settings.max_output.map(|most| most.min(limit)),
             temperature: cx.settings.temperature,
             top_p: cx.settings.top_p,
@@ -106,6 +106,11 @@ impl RequestBuilder {
     /// Switches to the text protocol silently: an earlier run found that the model takes no tools.
     pub(crate) fn use_text_protocol(&mut self) {
         self.tool_calling = false;
+    }
+
+    /// Returns the tools of a request. In the text protocol the prompt describes them.
+    pub(crate) fn request_tools(&self, mode: Mode) -> Vec<ToolSpec> {
+        if self.tool_calling { self.offered_tools(mode) } else { Vec::new() }
     }
 
     /// Returns the tools offered in a mode. Plan mode leaves out tools that write.

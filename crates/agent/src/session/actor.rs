@@ -83,6 +83,9 @@ async fn run_tasks(
                 let report = session.run_task(begin).await;
                 reports.send_replace(Some((shared.newest_taken(), Arc::new(report))));
             }
+            None if shared.is_compaction_requested() => {
+                session.answer_compaction_request(&shared.closing).await;
+            }
             None => wait_for_work(session).await,
         }
     }

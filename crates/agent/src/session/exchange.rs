@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use journeyman_model::{ModelError, ModelRequest, Reply, refused_window};
 use journeyman_protocol::{
-    Block, Event, Message, Mode, ReminderCategory, RunOutcome, StopReason, Tokens, ToolUse, TurnPhase, Usage,
+    Block, Event, Evidence, Message, Mode, ReminderCategory, RunOutcome, StopReason, Tokens, ToolSpec,
+    ToolUse, TurnPhase, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +13,8 @@ use super::context::Context;
 use super::task_end::TaskEnd;
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
+use crate::compaction::RoomMaker;
+use crate::compaction::room_maker::Shortening;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
@@ -36,8 +39,9 @@ const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
 pub(super) enum ExchangeEnd {
     /// The reply is recorded.
     Replied,
-    /// The model takes no tools. The next request uses the text protocol.
-    ProtocolChanged,
+    /// The request is to be sent again in another form: with the text protocol, because the model
+    /// takes no tools, or shortened, because the provider refused it as too long.
+    AskAgain,
     /// The user stopped the task.
     Interrupted,
 }
@@ -128,6 +132,9 @@ pub(super) struct Exchange<'a> {
     pub(super) checkpoints: &'a mut Checkpoints,
     pub(super) copy_updates: &'a mut CopyUpdates,
     pub(super) replies: &'a mut ReplyProgress,
+    pub(super) room: &'a mut RoomMaker,
+    /// The newest results of the project's checks.
+    pub(super) evidence: &'a [Evidence],
     /// True if calls changed files since the task began or since checks last failed.
     pub(super) has_new_edits: bool,
 }
@@ -146,10 +153,30 @@ impl Exchange<'_> {
             Err(AgentError::HookDenied { .. }) if stop.is_cancelled() => Ok(ExchangeEnd::Interrupted),
             Err(AgentError::Model(ModelError::ToolsUnsupported { .. })) if self.requests.tool_calling() => {
                 self.requests.fall_back_to_text(self.cx);
-                Ok(ExchangeEnd::ProtocolChanged)
+                Ok(ExchangeEnd::AskAgain)
+            }
+            Err(error) if error.is_context_exceeded() && self.make_room_after_refusal(stop).await? => {
+                Ok(ExchangeEnd::AskAgain)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Shortens the conversation after the provider refused it. Returns false if that can't help.
+    async fn make_room_after_refusal(&mut self, stop: &CancellationToken) -> Result<bool, AgentError> {
+        let (room, stages, tools) = self.shortening(stop);
+        room.make_room_after_refusal(stages, &tools).await
+    }
+
+    /// Returns the stages that shortening the conversation needs, and the tools of the next request.
+    fn shortening<'s>(
+        &'s mut self,
+        stop: &'s CancellationToken,
+    ) -> (&'s mut RoomMaker, Shortening<'s>, Vec<ToolSpec>) {
+        let tools = self.requests.request_tools(self.cx.settings.mode);
+        let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
+        let (cx, hooks, evidence) = (&mut *self.cx, &mut *self.hooks, self.evidence);
+        (self.room, Shortening { cx, hooks, review, evidence, stop }, tools)
     }
 
     fn split_for_hooks(&mut self) -> (&mut HookDispatch, &mut Context, ChangeReview<'_>) {
@@ -164,6 +191,8 @@ impl Exchange<'_> {
         self.cx.transcript.begin_turn();
         self.cx.meter.start_query(&self.cx.model);
         self.cx.meter.apply_answer();
+        let (room, stages, tools) = self.shortening(stop);
+        room.make_room(stages, &tools).await?;
         let mut request = self.requests.build(self.cx);
         // Hooks may change the request, but not the transcript.
         let (hooks, cx, review) = self.split_for_hooks();
@@ -348,13 +377,15 @@ mod tests {
         hooks: HookDispatch,
         copy_updates: CopyUpdates,
         replies: ReplyProgress,
+        room: RoomMaker,
     }
 
     impl Stages {
         fn new(hooks: Hooks) -> Self {
             let requests = RequestBuilder::new(Arc::new(Registry::default()), true);
             let (hooks, copy_updates) = (HookDispatch::new(hooks), CopyUpdates::default());
-            Self { requests, hooks, copy_updates, replies: ReplyProgress::default() }
+            let (replies, room) = (ReplyProgress::default(), RoomMaker::default());
+            Self { requests, hooks, copy_updates, replies, room }
         }
 
         async fn run(&mut self, test: &mut TestContext) -> Result<ExchangeEnd, AgentError> {
@@ -366,6 +397,8 @@ mod tests {
                 checkpoints: &mut test.checkpoints,
                 copy_updates: &mut self.copy_updates,
                 replies: &mut self.replies,
+                room: &mut self.room,
+                evidence: &[],
                 has_new_edits: false,
             };
             exchange.run(&CancellationToken::new()).await

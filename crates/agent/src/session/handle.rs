@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId};
+use journeyman_protocol::{CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId, Tokens};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -233,6 +233,20 @@ impl SessionHandle {
     #[must_use]
     pub fn schedule(&self) -> &Schedule {
         &self.0.schedule
+    }
+
+    /// Shortens the conversation now, or at the next boundary of the running turn. Returns the
+    /// estimated tokens of the next request before and after. The log keeps every message.
+    ///
+    /// # Errors
+    /// [`AgentError::Ended`] if the session is over; [`AgentError::NotShortened`] if a hook forbids
+    /// it or nothing can be left out.
+    pub async fn compact(&self) -> Result<(Tokens, Tokens), AgentError> {
+        if self.0.actor.is_finished() {
+            return Err(AgentError::Ended);
+        }
+        let answer = self.0.shared.request_compaction().await.map_err(|_| AgentError::Ended)?;
+        answer.map_err(|reason| AgentError::NotShortened { reason })
     }
 
     /// Names the newest position in the log where every call has its result, for

@@ -105,6 +105,25 @@ impl StartOptions {
     }
 }
 
+/// Part of the model's input room, in hundredths, above which the conversation is shortened. Later
+/// there may be no room for a large result; earlier the model forgets more than it has to.
+pub const DEFAULT_COMPACT_AT: u8 = 75;
+
+/// Settings of shortening a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionSettings {
+    /// Part of the model's input room, in hundredths, above which the conversation is shortened.
+    pub threshold: u8,
+    /// True to ask the model for a summary besides the state that code draws.
+    pub summarize: bool,
+}
+
+impl Default for CompactionSettings {
+    fn default() -> Self {
+        Self { threshold: DEFAULT_COMPACT_AT, summarize: true }
+    }
+}
+
 /// A budget that several sessions share, counted in billionths of a dollar so that single tokens of
 /// the cheapest models count.
 #[derive(Debug, Default)]
@@ -184,6 +203,8 @@ pub struct RunSettings {
     pub limits: ModelLimits,
     /// Token budget of the first context.
     pub context_budget: Tokens,
+    /// Shortening of a conversation that becomes too long.
+    pub compaction: CompactionSettings,
     /// Extra time that the first context waits for the index lookup. `None` skips the lookup: a
     /// recorded session must play back where there is no index.
     pub index_timeout: Option<Duration>,
@@ -222,6 +243,7 @@ impl Default for RunSettings {
             max_output: None,
             limits: ModelLimits::careful_default(false),
             context_budget: DEFAULT_CONTEXT_BUDGET,
+            compaction: CompactionSettings::default(),
             index_timeout: Some(DEFAULT_INDEX_TIMEOUT),
             asked: StartOptions::default(),
             today: String::new(),

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use journeyman_protocol::Tokens;
 use journeyman_protocol::{AgentState, CallId, MessageKind, TurnPhase};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -89,8 +90,13 @@ pub struct Status {
     pub unwritten: usize,
 }
 
+/// Takes the outcome of a compaction that a person asked for: the tokens of the next request before
+/// and after, or the reason why nothing was shortened.
+pub(crate) type CompactionAnswer = oneshot::Sender<Result<(Tokens, Tokens), String>>;
+
 /// State shared by the handle and the actor.
 pub(crate) struct SessionShared {
+    compaction: Mutex<Option<CompactionAnswer>>,
     questions: Mutex<HashMap<CallId, oneshot::Sender<AuthoredAnswer>>>,
     switch: Mutex<StopSwitch>,
     messages: Mutex<MessageQueue>,
@@ -131,6 +137,7 @@ impl SessionShared {
         let queue = MessageQueue { waiting, bytes, newest, ..MessageQueue::default() };
         let status = watch::Sender::new(Status { queued, ..Status::default() });
         Self {
+            compaction: Mutex::default(),
             questions: Mutex::default(),
             switch: Mutex::default(),
             messages: Mutex::new(queue),
@@ -138,6 +145,24 @@ impl SessionShared {
             closing: CancellationToken::new(),
             status,
         }
+    }
+
+    /// Asks the actor to shorten the conversation. A request that waits already is replaced.
+    pub(crate) fn request_compaction(&self) -> oneshot::Receiver<Result<(Tokens, Tokens), String>> {
+        let (sender, receiver) = oneshot::channel();
+        *lock(&self.compaction) = Some(sender);
+        self.wake.notify_one();
+        receiver
+    }
+
+    /// Takes the request to shorten the conversation.
+    pub(crate) fn take_compaction_request(&self) -> Option<CompactionAnswer> {
+        lock(&self.compaction).take()
+    }
+
+    /// Returns true if a request to shorten the conversation waits.
+    pub(crate) fn is_compaction_requested(&self) -> bool {
+        lock(&self.compaction).is_some()
     }
 
     /// Assigns the next message id.

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use crate::approval::approvals::Approvals;
 use crate::approval::overlay_preview::OverlayPreviews;
 use crate::calls::runner::ToolRunner;
+use crate::compaction::RoomMaker;
+use crate::compaction::room_maker::Shortening;
+use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
@@ -28,6 +31,7 @@ use crate::supervision::todos::{TodoRead, TodoWrite, Todos};
 use crate::transcript::running::Transcript;
 use crate::verification::Verification;
 use journeyman_protocol::SessionId;
+use tokio_util::sync::CancellationToken;
 
 /// A running session: its context and its stages, in the order of a turn.
 pub(crate) struct Session {
@@ -43,6 +47,7 @@ pub(crate) struct Session {
     pub(super) checkpoints: Checkpoints,
     pub(super) copy_updates: CopyUpdates,
     pub(super) replies: ReplyProgress,
+    pub(super) room: RoomMaker,
 }
 
 /// Objects that a session shares with its handle.
@@ -83,6 +88,7 @@ impl Session {
             checkpoints: Checkpoints::default(),
             copy_updates: CopyUpdates::new(parts.planned_copy),
             replies: ReplyProgress::default(),
+            room: RoomMaker::default(),
             inbox,
             cx: Context {
                 session,
@@ -125,9 +131,29 @@ impl Session {
             hooks: &mut self.hooks,
             checkpoints: &mut self.checkpoints,
             copy_updates: &mut self.copy_updates,
+            room: &mut self.room,
+            evidence: self.verification.evidence(),
             replies: &mut self.replies,
             has_new_edits: self.runner.has_new_edits(),
         }
+    }
+
+    /// Shortens the conversation if a person asked for it.
+    pub(super) async fn answer_compaction_request(&mut self, stop: &CancellationToken) {
+        let Some(answer) = self.cx.shared.take_compaction_request() else { return };
+        let tools = self.requests.request_tools(self.cx.settings.mode);
+        let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
+        let (cx, hooks, evidence) = (&mut self.cx, &mut self.hooks, self.verification.evidence());
+        let stages = Shortening { cx, hooks, review, evidence, stop };
+        let shortened = self.room.shorten_by_hand(stages, &tools).await;
+        // The log reports a failed write and retries it.
+        self.cx.transcript.flush().await.ok();
+        let told = match shortened {
+            Ok((before, after)) if after >= before => Err("there is nothing to leave out".to_owned()),
+            Ok(sizes) => Ok(sizes),
+            Err(error) => Err(error.to_string()),
+        };
+        answer.send(told).ok();
     }
 
     /// Returns the stages that the calls of one reply go through.

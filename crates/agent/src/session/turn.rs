@@ -33,10 +33,11 @@ impl Session {
             if let Some(end) = self.required_end() {
                 return Ok(end);
             }
+            self.answer_compaction_request(stop).await;
             let started = Instant::now();
             match self.exchange().run(stop).await? {
                 ExchangeEnd::Replied => {}
-                ExchangeEnd::ProtocolChanged => continue,
+                ExchangeEnd::AskAgain => continue,
                 ExchangeEnd::Interrupted => return Ok(TaskEnd::interrupted()),
             }
             let end = self.handle_reply(stop).await?;

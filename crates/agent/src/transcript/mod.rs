@@ -2,6 +2,7 @@
 
 pub(crate) mod fork;
 pub(crate) mod log;
+pub(crate) mod recall;
 pub(crate) mod record;
 pub(crate) mod reminder;
 pub(crate) mod running;

@@ -3,6 +3,7 @@
 //! A record has no channel, and subscribers don't see it. Records alone hold everything that a
 //! session needs after a restart. Events are for people.
 
+use journeyman_context::compaction::{AgedResult, WorkingState};
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
     Block, CallId, CallTransition, GuardViolation, Message, MessageKind, Mode, ReminderCategory, RunOutcome,
@@ -86,6 +87,27 @@ pub struct TaskCounters {
     pub usage: Usage,
 }
 
+/// A shortened conversation. The messages afterwards are the head, then the tail, or the newest
+/// messages as they were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compaction {
+    /// The content of the first message: the beginning of the conversation, then its state.
+    pub head: Vec<Block>,
+    /// The number of blocks of the head that begin the conversation.
+    pub opening: usize,
+    /// The number of messages at the end that stay as they are.
+    pub kept: usize,
+    /// The newest messages, shortened; empty if they stay as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tail: Vec<Message>,
+    /// The state, from which the next compaction goes on.
+    pub state: WorkingState,
+    /// True if the model's summary was longer than what it stood for. The next compaction works
+    /// without the model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inflated: bool,
+}
+
 /// A log entry without a channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
@@ -135,6 +157,13 @@ pub enum Record {
     },
     /// The transcript was cleared, such as to be rewritten for the text protocol.
     Cleared,
+    /// Old results were replaced by a line each.
+    Aged {
+        /// The results.
+        results: Vec<AgedResult>,
+    },
+    /// The transcript was shortened.
+    Compacted(Box<Compaction>),
     /// A state transition of a call.
     Call(CallTransition),
     /// The result of a call, as given to the model.
@@ -143,6 +172,13 @@ pub enum Record {
         call: CallId,
         /// A tool result, or text if the model takes no tool results.
         block: Block,
+    },
+    /// The whole output of a command whose result has its beginning and end alone.
+    Output {
+        /// The call's id.
+        call: CallId,
+        /// The output, or the beginning and the end of a very long one.
+        text: String,
     },
     /// The current counters.
     Counters(TaskCounters),
@@ -207,8 +243,11 @@ impl Record {
             Self::Began => "began",
             Self::Message { .. } => "message",
             Self::Cleared => "cleared",
+            Self::Aged { .. } => "aged",
+            Self::Compacted(_) => "compacted",
             Self::Call(_) => "call",
             Self::Result { .. } => "result",
+            Self::Output { .. } => "output",
             Self::Counters(_) => "counters",
             Self::Checkpoint { .. } => "checkpoint",
             Self::Checking { .. } => "checking",

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use journeyman_context::compaction::{WorkingState, apply_aged};
 use journeyman_model::SystemPart;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{
@@ -15,7 +16,9 @@ use journeyman_store::{Entry, Store, StoreError};
 use journeyman_tools::SeenFile;
 
 use crate::AgentError;
-use crate::transcript::record::{MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of};
+use crate::transcript::record::{
+    Compaction, MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of,
+};
 
 /// Entries read at once. A page of small records has some hundred KiB.
 const PAGE_ENTRIES: usize = 1_000;
@@ -36,6 +39,10 @@ pub struct State {
     /// The transcript for the model: user and model messages alternate, and every call is answered
     /// in the next message, except for those in [`State::calls`].
     pub messages: Vec<Message>,
+    /// The last compaction of the transcript.
+    pub compaction: Option<LastCompaction>,
+    /// The number of times that earlier messages of the transcript were changed.
+    pub rewrites: u64,
     /// The calls of the last reply, until all have results.
     pub calls: Vec<OpenCall>,
     /// The ids of all calls of the session.
@@ -68,6 +75,19 @@ pub struct State {
     pub safe: Seq,
 }
 
+/// What the last compaction left for the next one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastCompaction {
+    /// The number of blocks of the first message that begin the conversation.
+    pub opening: usize,
+    /// The state of the work that was drawn from the messages that are gone.
+    pub state: WorkingState,
+    /// True if the model's summary was longer than what it stood for.
+    pub inflated: bool,
+    /// The number of compactions so far.
+    pub count: u32,
+}
+
 /// A call of a reply that has calls without results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenCall {
@@ -93,6 +113,9 @@ pub struct OpenTask {
 const COUNTERS_KIND: &str = "counters";
 const CALL_KIND: &str = "call";
 const BEGAN_KIND: &str = "began";
+const AGED_KIND: &str = "aged";
+const COMPACTED_KIND: &str = "compacted";
+const OUTPUT_KIND: &str = "output";
 
 /// Records whose parsing is deferred because later records often make them irrelevant: counters,
 /// and state transitions of calls. They are most of a long log.
@@ -100,6 +123,8 @@ const BEGAN_KIND: &str = "began";
 struct DeferredRecords {
     counters: Option<Entry>,
     calls: Vec<Entry>,
+    /// True to skip the records that shorten the transcript.
+    unshortened: bool,
 }
 
 impl DeferredRecords {
@@ -152,10 +177,27 @@ impl State {
     /// # Errors
     /// As [`State::load`].
     pub async fn load_until(store: &dyn Store, session: &SessionId, until: Seq) -> Result<Self, AgentError> {
+        Self::fold(store, session, until, DeferredRecords::default()).await
+    }
+
+    /// Reads the state with the whole transcript: as if nothing had been shortened.
+    ///
+    /// # Errors
+    /// As [`State::load`].
+    pub async fn load_unshortened(store: &dyn Store, session: &SessionId) -> Result<Self, AgentError> {
+        let whole = DeferredRecords { unshortened: true, ..DeferredRecords::default() };
+        Self::fold(store, session, Seq(u64::MAX), whole).await
+    }
+
+    async fn fold(
+        store: &dyn Store,
+        session: &SessionId,
+        until: Seq,
+        mut later: DeferredRecords,
+    ) -> Result<Self, AgentError> {
         // Determined first, so that entries appended during the read are left out.
         let end = Self::last_position(store, session).await?.min(until);
         let mut state = Self::default();
-        let mut later = DeferredRecords::default();
         let mut page = store.read_records(session, Seq::START, PAGE_ENTRIES).await?;
         while let Some(last) = page.last().map(|entry| entry.seq) {
             // Requested before this page is applied: a store with its own thread reads meanwhile.
@@ -190,6 +232,9 @@ impl State {
         later: &mut DeferredRecords,
     ) -> Result<(), AgentError> {
         match entry.kind.as_str() {
+            // Large, and nothing of the state.
+            OUTPUT_KIND => Ok(()),
+            AGED_KIND | COMPACTED_KIND if later.unshortened => Ok(()),
             COUNTERS_KIND | CALL_KIND => {
                 if self.is_settled() {
                     self.safe = entry.seq;
@@ -257,7 +302,7 @@ impl State {
                 self.task = Some(OpenTask { opened: true, ..OpenTask::default() });
             }
             // Read directly from the log where needed.
-            Record::Candidates(_) => {}
+            Record::Candidates(_) | Record::Output { .. } => {}
             Record::Setting(setting) => self.setting = Some(setting),
             Record::Context { system } => self.system = system,
             Record::Queued(queued) => {
@@ -273,7 +318,15 @@ impl State {
             Record::Message { message, taken, stop, calls } => {
                 self.apply_message(message, &taken, stop, calls, at)
             }
-            Record::Cleared => self.messages.clear(),
+            Record::Cleared => {
+                self.rewrites += 1;
+                self.messages.clear();
+            }
+            Record::Aged { results } => {
+                self.rewrites += 1;
+                apply_aged(&mut self.messages, &results);
+            }
+            Record::Compacted(compaction) => self.apply_compaction(*compaction),
             Record::Call(transition) => self.apply_transition(transition, at),
             Record::Result { call, block } => self.apply_result(&call, block),
             Record::Counters(counters) => self.counters = counters,
@@ -355,6 +408,20 @@ impl State {
             })
             .collect();
         if !message.content.is_empty() {
+            self.add_message(message);
+        }
+    }
+
+    /// Replaces all but the newest messages.
+    fn apply_compaction(&mut self, compaction: Compaction) {
+        let Compaction { head, opening, kept, tail, state, inflated } = compaction;
+        let count = self.compaction.as_ref().map_or(0, |last| last.count).saturating_add(1);
+        self.compaction = Some(LastCompaction { opening, state, inflated, count });
+        self.rewrites += 1;
+        let begin = self.messages.len().saturating_sub(kept);
+        let newest = self.messages.split_off(begin);
+        self.messages = vec![Message { role: Role::User, content: head }];
+        for message in newest.into_iter().chain(tail) {
             self.add_message(message);
         }
     }

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, TokenCounter, Tokens, ToolUse};
+use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, TokenCounter as _, Tokens, ToolUse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::size::count_parts;
+use crate::counting::Counter;
 
 /// Replies whose results always stay: the model is working with them.
 const KEPT_REPLIES: usize = 2;
@@ -29,11 +29,7 @@ pub struct AgedResult {
 /// Selects the results to be replaced: all but those of the last two replies and the newest ones
 /// that have `keep` tokens together. Returns them with the number of tokens that they free.
 #[must_use]
-pub fn age_results(
-    messages: &[Message],
-    keep: Tokens,
-    counter: &dyn TokenCounter,
-) -> (Vec<AgedResult>, Tokens) {
+pub fn age_results(messages: &[Message], keep: Tokens, counter: &Counter) -> (Vec<AgedResult>, Tokens) {
     let calls: HashMap<&CallId, &ToolUse> =
         messages.iter().flat_map(Message::tool_uses).map(|call| (&call.id, call)).collect();
     let replies = messages.iter().enumerate().filter(|(_, it)| it.role == Role::Assistant);
@@ -42,7 +38,7 @@ pub fn age_results(
     for (at, message) in messages.iter().enumerate().rev() {
         for block in message.content.iter().rev() {
             let Block::ToolResult { id, content, is_error } = block else { continue };
-            let tokens = count_parts(content, counter);
+            let tokens = counter.count_block(block);
             if at > newest || kept + tokens <= keep {
                 kept += tokens;
                 continue;
@@ -126,7 +122,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Estimate;
+
+    fn counter() -> Counter {
+        Counter::new(&journeyman_protocol::ModelLimits::careful_default(false))
+    }
 
     fn exchange(number: usize, result: &str, is_error: bool) -> [Message; 2] {
         let id = CallId::new(format!("c{number}"));
@@ -150,7 +149,7 @@ mod tests {
         for number in 0..6 {
             messages.extend(exchange(number, &long, number == 1));
         }
-        let (aged, freed) = age_results(&messages, Tokens(0), &Estimate);
+        let (aged, freed) = age_results(&messages, Tokens(0), &counter());
         assert_eq!(aged.iter().map(|it| it.call.as_str()).collect::<Vec<_>>(), ["c0", "c1", "c2", "c3"]);
         assert!(freed > Tokens(1_000), "{freed}");
         assert_eq!(
@@ -162,9 +161,9 @@ mod tests {
         let before = messages.clone();
         apply_aged(&mut messages, &aged);
         assert_eq!(messages[9..], before[9..], "the newest results are untouched");
-        assert_eq!(age_results(&messages, Tokens(0), &Estimate).0, [], "lines don't age");
-        let room = Tokens(3 * Estimate.count(&long).0);
-        assert_eq!(age_results(&before, room, &Estimate).0.len(), 3, "newer results fit the room");
+        assert_eq!(age_results(&messages, Tokens(0), &counter()).0, [], "lines don't age");
+        let room = Tokens(3 * counter().count(&long).0 + 100);
+        assert_eq!(age_results(&before, room, &counter()).0.len(), 3, "newer results fit the room");
     }
 
     #[test]
@@ -173,6 +172,6 @@ mod tests {
         for number in 0..6 {
             messages.extend(exchange(number, "ok", false));
         }
-        assert_eq!(age_results(&messages, Tokens(0), &Estimate), (Vec::new(), Tokens(0)));
+        assert_eq!(age_results(&messages, Tokens(0), &counter()), (Vec::new(), Tokens(0)));
     }
 }

@@ -1,11 +1,11 @@
 //! Replaces all but the newest messages by the state of the work.
 
-use journeyman_protocol::{Block, Message, ResultPart, Role, TokenCounter, Tokens};
+use journeyman_protocol::{Block, Message, ResultPart, Role, Tokens};
 use serde_json::Value;
 
 use super::shorten::shorten;
-use super::size::{count_block, count_message, count_messages};
 use super::working_state::{StateFacts, WorkingState};
+use crate::counting::Counter;
 use crate::fence::fenced;
 
 /// The share of the room for the beginning of the conversation, in hundredths.
@@ -33,7 +33,7 @@ pub struct CompactionInput<'a> {
     /// Maximum tokens of all messages afterwards.
     pub room: Tokens,
     /// Counts tokens.
-    pub counter: &'a dyn TokenCounter,
+    pub counter: &'a Counter,
 }
 
 /// A shortened conversation: the first message, then the newest messages.
@@ -59,7 +59,7 @@ pub struct CompactedTranscript {
 pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let CompactionInput { messages, opening, mut state, facts, prose, notes, room, counter } = input;
     let (head, opening) = kept_opening(messages, opening, room.share(OPENING_SHARE), counter);
-    let head_tokens: Tokens = head.iter().map(|block| count_block(block, counter)).sum();
+    let head_tokens: Tokens = head.iter().map(|block| counter.count_block(block)).sum();
     let tail_room = room.share(TAIL_SHARE);
     let begin = tail_start(messages, tail_room, counter);
     let (left_out, tail) = messages.split_at_checked(begin).unwrap_or((messages, &[]));
@@ -71,7 +71,7 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let text = state.render(&facts, prose, notes, Tokens(text_room.saturating_sub(PREAMBLE_TOKENS)), counter);
     let mut head = head;
     head.push(Block::text(format!("{PREAMBLE}{}", fenced("state", &[], text.trim_end()))));
-    let tokens = count_message(&Message { role: Role::User, content: head.clone() }, counter) + tail_tokens;
+    let tokens = counter.count_message(&Message { role: Role::User, content: head.clone() }) + tail_tokens;
     let kept = if shortened.is_some() { 0 } else { tail.len() };
     CompactedTranscript { head, opening, kept, tail: shortened.unwrap_or_default(), state, tokens }
 }
@@ -81,6 +81,10 @@ const PREAMBLE: &str = "The conversation up to here was shortened to its state. 
                         it tells of, and read files again before you change them.\n";
 /// An upper bound of the introduction's tokens, with the fence.
 const PREAMBLE_TOKENS: u64 = 60;
+
+fn count_messages(messages: &[Message], counter: &Counter) -> Tokens {
+    messages.iter().map(|message| counter.count_message(message)).sum()
+}
 
 trait Share {
     fn share(self, hundredths: u64) -> Self;
@@ -97,7 +101,7 @@ fn kept_opening(
     messages: &[Message],
     opening: usize,
     room: Tokens,
-    counter: &dyn TokenCounter,
+    counter: &Counter,
 ) -> (Vec<Block>, usize) {
     let first = messages.first().filter(|it| it.role == Role::User);
     let blocks = first.and_then(|it| it.content.get(..opening.min(it.content.len()))).unwrap_or_default();
@@ -113,18 +117,18 @@ fn kept_opening(
         {
             *text = short;
         }
-        left = Tokens(left.0.saturating_sub(count_block(block, counter).0));
+        left = Tokens(left.0.saturating_sub(counter.count_block(block).0));
     }
     let opening = head.len();
     (head, opening)
 }
 
 /// Returns the index of the first message that stays. Before it every call has its result.
-fn tail_start(messages: &[Message], room: Tokens, counter: &dyn TokenCounter) -> usize {
+fn tail_start(messages: &[Message], room: Tokens, counter: &Counter) -> usize {
     let mut spent = Tokens(0);
     let mut start = None;
     for (at, message) in messages.iter().enumerate().skip(1).rev() {
-        spent += count_message(message, counter);
+        spent += counter.count_message(message);
         if spent > room && start.is_some() {
             break;
         }
@@ -136,7 +140,7 @@ fn tail_start(messages: &[Message], room: Tokens, counter: &dyn TokenCounter) ->
 }
 
 /// Shortens the newest messages if they don't fit: results first, then long arguments of calls.
-fn shorten_tail(tail: &[Message], room: Tokens, counter: &dyn TokenCounter) -> Option<Vec<Message>> {
+fn shorten_tail(tail: &[Message], room: Tokens, counter: &Counter) -> Option<Vec<Message>> {
     if count_messages(tail, counter) <= room {
         return None;
     }
@@ -173,7 +177,7 @@ fn shorten_tail(tail: &[Message], room: Tokens, counter: &dyn TokenCounter) -> O
 }
 
 /// Shortens the long strings of a call's arguments. The call has run already.
-fn shorten_arguments(input: &mut Value, budget: Tokens, counter: &dyn TokenCounter) {
+fn shorten_arguments(input: &mut Value, budget: Tokens, counter: &Counter) {
     match input {
         Value::String(text) if text.len() > MIN_ARGUMENT_BYTES => {
             if let Some(short) = shorten(text, budget, None, counter) {
@@ -195,7 +199,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Estimate;
+
+    fn counter() -> &'static Counter {
+        static COUNTER: std::sync::LazyLock<Counter> = std::sync::LazyLock::new(|| {
+            Counter::new(&journeyman_protocol::ModelLimits::careful_default(false))
+        });
+        &COUNTER
+    }
 
     fn exchange(id: usize, text: &str, result: &str) -> [Message; 2] {
         let id = CallId::new(format!("c{id}"));
@@ -221,7 +231,7 @@ mod tests {
             prose: None,
             notes: &[],
             room: Tokens(room),
-            counter: &Estimate,
+            counter: counter(),
         }
     }
 
@@ -268,7 +278,7 @@ mod tests {
         assert_eq!(result[0].content[0], messages[0].content[0]);
         assert!(result[0].text().contains("I decided to rewrite the lexer first."), "{}", result[0].text());
         assert!(compacted.kept >= 2 && compacted.tail.is_empty());
-        assert_eq!(compacted.tokens, count_messages(&result, &Estimate));
+        assert_eq!(compacted.tokens, count_messages(&result, counter()));
         assert!(compacted.tokens <= Tokens(3_000), "{}", compacted.tokens);
     }
 

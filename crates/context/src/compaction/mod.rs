@@ -12,10 +12,8 @@ mod compact;
 mod section;
 mod sentences;
 mod shorten;
-mod size;
 mod working_state;
 
 pub use aging::{AgedResult, age_results, apply_aged};
 pub use compact::{CompactedTranscript, CompactionInput, compact};
-pub use size::{count_message, count_messages};
 pub use working_state::{FileNote, StateFacts, WorkingState};

@@ -172,6 +172,20 @@ pub const KEYS: &[Key] = &[
         "maximum size of the first context, in tokens",
     ),
     key(
+        "compaction.threshold",
+        KeyKind::Count,
+        ProjectMay::Set,
+        Some("JM_COMPACTION_THRESHOLD"),
+        "percentage of the model's input room above which the conversation is shortened; 75",
+    ),
+    key(
+        "compaction.summarize",
+        KeyKind::Switch,
+        ProjectMay::Set,
+        Some("JM_COMPACTION_SUMMARIZE"),
+        "ask the model for a summary when the conversation is shortened; true",
+    ),
+    key(
         "max_output_tokens",
         KeyKind::Count,
         ProjectMay::Set,

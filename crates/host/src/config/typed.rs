@@ -46,6 +46,10 @@ pub struct Config {
     pub project_instructions: Option<String>,
     /// Maximum size of the first context, in tokens.
     pub context_tokens: Option<u32>,
+    /// Percentage of the model's input room above which the conversation is shortened.
+    pub compaction_threshold: Option<u32>,
+    /// True to ask the model for a summary when the conversation is shortened.
+    pub compaction_summarize: Option<bool>,
     /// Maximum length of one reply, in tokens.
     pub max_output_tokens: Option<u32>,
     /// The time after which an unanswered question counts as denied.
@@ -190,6 +194,8 @@ impl Config {
                 .and_then(|setting| setting.value.as_str())
                 .map(str::to_owned),
             context_tokens: count("context_tokens"),
+            compaction_threshold: count("compaction.threshold"),
+            compaction_summarize: get("compaction.summarize").and_then(Value::as_bool),
             max_output_tokens: count("max_output_tokens"),
             approval_timeout: get("session.approval_timeout").and_then(duration_from_value),
             tools_concurrency: count("tools.concurrency"),

@@ -38,16 +38,7 @@ const TEST_DIRECTORIES: [&str; 8] =
     ["test", "tests", "__tests__", "spec", "specs", "e2e", "cypress", "testing"];
 /// Names of helpers among tests.
 const HELPER_NAMES: [&str; 11] = [
-    "__init__",
-    "common",
-    "conftest",
-    "fixtures",
-    "helper",
-    "helpers",
-    "mod",
-    "setup",
-    "support",
-    "util",
+    "__init__", "common", "conftest", "fixtures", "helper", "helpers", "mod", "setup", "support", "util",
     "utils",
 ];
 
@@ -102,9 +93,8 @@ mod tests {
 
     #[test]
     fn helpers_samples_and_data_are_no_tests() {
-        let is_test = |path: &str| {
-            is_test_program(path, Language::from_path(path).unwrap_or_else(|| panic!("{path}")))
-        };
+        let is_test =
+            |path: &str| is_test_program(path, Language::from_path(path).unwrap_or_else(|| panic!("{path}")));
         for path in [
             "tests/test_basic.py",
             "shop/tests.py",

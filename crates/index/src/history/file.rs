@@ -35,7 +35,8 @@ impl History {
             return Err(IndexError::damaged(file, "it is too long"));
         }
         let bytes = fs::read(file).map_err(IndexError::io("reading", file))?;
-        let rest = bytes.strip_prefix(MAGIC).and_then(|rest| rest.strip_prefix(&format_version().to_le_bytes()));
+        let rest =
+            bytes.strip_prefix(MAGIC).and_then(|rest| rest.strip_prefix(&format_version().to_le_bytes()));
         let rest = rest.ok_or_else(|| IndexError::damaged(file, "another version"))?;
         let (sum, body) = rest
             .split_at_checked(CHECKSUM_BYTES)

@@ -435,7 +435,10 @@ fn crashes_and_concurrent_processes_leave_a_valid_graph() {
 #[test]
 fn private_names_tie_no_files() {
     let (_kept, _, graph) = tree(&[
-        ("src/rand.c", "static void swap_bytes(int *a) {}\nint redis_rand(void) { swap_bytes(0); return 1; }\n"),
+        (
+            "src/rand.c",
+            "static void swap_bytes(int *a) {}\nint redis_rand(void) { swap_bytes(0); return 1; }\n",
+        ),
         ("src/sort.c", "void sort_all(void) { swap_bytes(0); int swap_bytes; }\n"),
         ("src/script.c", "int seed(void) { return redis_rand(); }\n"),
         ("src/list.h", "static inline int list_length(void) { return 0; }\n"),
@@ -446,7 +449,10 @@ fn private_names_tie_no_files() {
     ]);
     let users = |path: &str| {
         let file = graph.find_file(path).unwrap();
-        paths(&graph, graph.neighbours(&[file], Direction::Dependents, 1).files.iter().map(|found| found.file))
+        paths(
+            &graph,
+            graph.neighbours(&[file], Direction::Dependents, 1).files.iter().map(|found| found.file),
+        )
     };
     assert_eq!(users("src/rand.c"), ["src/script.c"]);
     assert_eq!(users("src/list.h"), ["src/list.c"]);

@@ -51,7 +51,8 @@ impl<'a> ImportCollector<'a> {
             return;
         }
         import.names.truncate(MAX_NAMES);
-        import.line = u32::try_from(self.first_row + node.start_position().row).unwrap_or(u32::MAX).saturating_add(1);
+        import.line =
+            u32::try_from(self.first_row + node.start_position().row).unwrap_or(u32::MAX).saturating_add(1);
         self.out.push(import);
     }
 

@@ -98,12 +98,8 @@ fn add_items_of_macro(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportC
     }
     let Ok(tree) = parse(Language::Rust, inside) else { return };
     let first_row = into.first_row + tokens.start_position().row;
-    let mut items = ImportCollector {
-        text: inside,
-        out: &mut *into.out,
-        first_row,
-        macro_depth: into.macro_depth + 1,
-    };
+    let mut items =
+        ImportCollector { text: inside, out: &mut *into.out, first_row, macro_depth: into.macro_depth + 1 };
     let mut cursor = tree.root().walk();
     for item in tree.root().named_children(&mut cursor) {
         let item = item.named_child(0).filter(|_| item.kind() == "expression_statement").unwrap_or(item);

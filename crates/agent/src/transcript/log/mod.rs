@@ -88,6 +88,11 @@ impl Log {
         Self { _open: Arc::new(CloseOnDrop(Arc::clone(&shared))), shared }
     }
 
+    /// Returns the store that keeps the log.
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
     /// Queues an event for the next append; a live-only one is shown at once and never written.
     pub(crate) fn emit(&self, event: Event) {
         self.shared.emit(event);

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod calls;
+mod compaction;
 mod conformance;
 mod copies;
 mod cut_off;
@@ -34,6 +35,7 @@ pub(crate) fn cases() -> Vec<Case> {
         approvals::CASES,
         turn_phases::CASES,
         calls::CASES,
+        compaction::CASES,
         conformance::bookkeeping::CASES,
         conformance::calls::CASES,
         conformance::files::CASES,

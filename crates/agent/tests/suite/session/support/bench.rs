@@ -12,7 +12,7 @@ use journeyman_model::Model;
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{Policy, RuleLayer, Rules};
 use journeyman_protocol::{
-    Envelope, Event, Mode, RunReport, SandboxNeeds, SandboxTier, Seq, SessionId, UnixMillis,
+    Envelope, Event, Mode, ModelLimits, RunReport, SandboxNeeds, SandboxTier, Seq, SessionId, UnixMillis,
 };
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
@@ -215,6 +215,11 @@ impl Bench {
         State::load(&*self.log, &id()).await.unwrap()
     }
 
+    /// The state with all messages, as if the conversation had not been shortened.
+    pub(crate) async fn unshortened_state(&self) -> State {
+        State::load_unshortened(&*self.log, &id()).await.unwrap()
+    }
+
     /// Listens to a session, also for the bench: what is shown has to be as the schema says.
     pub(crate) fn shown_by(&self, handle: SessionHandle) -> Session {
         let misshapen = Arc::clone(&self.misshapen);
@@ -307,6 +312,8 @@ pub(crate) fn auto() -> RunSettings {
     RunSettings {
         mode: Mode::Auto,
         checks: journeyman_agent::Checks::Custom(vec!["true".to_owned()]),
+        // A model that takes whatever it is sent.
+        limits: ModelLimits { window: ModelLimits::MAX_WINDOW, ..ModelLimits::careful_default(false) },
         ..RunSettings::default()
     }
 }

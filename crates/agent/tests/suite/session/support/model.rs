@@ -85,6 +85,22 @@ impl Step {
         Self { deltas, ..self }
     }
 
+    /// The same with a text before the reply's content.
+    pub(crate) fn saying(mut self, text: &str) -> Self {
+        if let End::Reply(reply) = &mut self.end {
+            reply.message.content.insert(0, Block::text(text));
+        }
+        self
+    }
+
+    /// The same with this input reported.
+    pub(crate) fn reporting(mut self, input: Tokens) -> Self {
+        if let End::Reply(reply) = &mut self.end {
+            reply.usage = Usage { input, ..Usage::default() };
+        }
+        self
+    }
+
     /// The same once the gate is open.
     pub(crate) fn when(self, gate: &Arc<Notify>) -> Self {
         Self { gate: Some(Arc::clone(gate)), ..self }

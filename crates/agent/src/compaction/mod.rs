@@ -1,0 +1,7 @@
+//! Keeps requests within the model's window: old results age, and a long conversation is shortened.
+
+mod room;
+pub(crate) mod room_maker;
+mod summary;
+
+pub(crate) use room_maker::RoomMaker;

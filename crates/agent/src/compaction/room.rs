@@ -1,0 +1,132 @@
+//! The room that the model's window leaves for a request, and the size of the next one.
+
+use journeyman_context::counting::RequestParts;
+use journeyman_protocol::{ModelLimits, Tokens, ToolSpec};
+
+use crate::session::context::Context;
+
+/// Part of the window that is kept for the reply, in hundredths, if the output limit isn't lower.
+const REPLY_SHARE: u64 = 20;
+/// Part of the input room above which old results age, in hundredths. Each time costs the
+/// provider's cache of what follows the first of them, so it isn't done sooner.
+const AGE_AT: u64 = 50;
+/// Part of the input room that a compaction leaves to the request, in hundredths.
+const ROOM_AFTER: u64 = 45;
+/// Part of the input room for the newest results, which don't age.
+const KEPT_RESULTS: u64 = 15;
+/// Part of the input room that aging has to free, or else it waits.
+const WORTH_AGING: u64 = 20;
+
+/// The room for requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Maximum tokens of a request, as the provider counts them.
+    pub(super) input: Tokens,
+}
+
+impl Room {
+    /// Returns the room that the model's window leaves beside the reply.
+    pub(super) fn of_model(cx: &Context) -> Self {
+        Self::of_limits(cx.meter.limits(), cx.settings.max_output)
+    }
+
+    fn of_limits(limits: &ModelLimits, max_output: Option<Tokens>) -> Self {
+        let share = Tokens(limits.window.0.saturating_mul(REPLY_SHARE) / 100);
+        let reply = max_output.map_or(share, |limit| limit.min(share));
+        Self { input: limits.input_limit(reply) }
+    }
+
+    fn part(self, hundredths: u64) -> Tokens {
+        Tokens(self.input.0.saturating_mul(hundredths) / 100)
+    }
+
+    /// Returns the size of a request above which old results age.
+    pub(super) fn age_at(self) -> Tokens {
+        self.part(AGE_AT)
+    }
+
+    /// Returns the size of a request above which the conversation is shortened.
+    pub(super) fn compact_at(self, threshold: u8) -> Tokens {
+        self.part(u64::from(threshold.clamp(10, 100)))
+    }
+
+    /// Returns the tokens of the newest results that don't age.
+    pub(super) fn kept_results(self) -> Tokens {
+        self.part(KEPT_RESULTS)
+    }
+
+    /// Returns the least number of tokens that aging has to free.
+    pub(super) fn worth_aging(self) -> Tokens {
+        self.part(WORTH_AGING)
+    }
+
+    /// Returns the room for the messages after a compaction. `fixed` are the tokens of the system
+    /// prompt and the tools.
+    pub(super) fn after_compaction(self, fixed: Tokens) -> Tokens {
+        let left = self.input.0.saturating_sub(fixed.0);
+        Tokens(self.part(ROOM_AFTER).0.saturating_sub(fixed.0).max(left * 2 / 5))
+    }
+}
+
+/// The size of the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size {
+    /// Tokens of the system prompt and the tools, as counted here.
+    pub(super) fixed: Tokens,
+    /// Tokens of the messages, as counted here.
+    pub(super) messages: Tokens,
+    /// Tokens of the request that the provider will report, on the safe side.
+    pub(super) predicted: Tokens,
+}
+
+impl Size {
+    /// Measures the next request.
+    pub(super) fn of_next(cx: &Context, tools: &[ToolSpec]) -> Self {
+        let state = cx.transcript.state();
+        let system: Vec<&str> = state.system.iter().map(|part| part.text.as_str()).collect();
+        let parts = RequestParts { system: &system, tools, messages: &state.messages };
+        let total = cx.meter.counter().count_request(parts).total();
+        let messages: Tokens = state.messages.iter().map(|it| cx.meter.counter().count_message(it)).sum();
+        let fixed = Tokens(total.0.saturating_sub(messages.0));
+        Self { fixed, messages, predicted: cx.meter.predict(total) }
+    }
+
+    /// Converts tokens of the provider to tokens as they are counted here.
+    pub(super) fn to_counted(self, tokens: Tokens) -> Tokens {
+        let counted = u128::from(self.fixed.0 + self.messages.0);
+        let converted = u128::from(tokens.0) * counted / u128::from(self.predicted.0.max(1));
+        Tokens(u64::try_from(converted).unwrap_or(u64::MAX))
+    }
+
+    /// Converts tokens as they are counted here to those of the provider.
+    pub(super) fn to_predicted(self, tokens: Tokens) -> Tokens {
+        let counted = u128::from((self.fixed.0 + self.messages.0).max(1));
+        let converted = u128::from(tokens.0) * u128::from(self.predicted.0) / counted;
+        Tokens(u64::try_from(converted).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_divided_into_request_and_reply() {
+        let mut limits = ModelLimits { window: Tokens(100_000), ..ModelLimits::careful_default(false) };
+        assert_eq!(Room::of_limits(&limits, None).input, Tokens(80_000));
+        assert_eq!(Room::of_limits(&limits, Some(Tokens(4_000))).input, Tokens(96_000));
+        assert_eq!(Room::of_limits(&limits, Some(Tokens(64_000))).input, Tokens(80_000));
+        limits.max_output = Some(Tokens(8_000));
+        assert_eq!(Room::of_limits(&limits, None).input, Tokens(92_000));
+        let room = Room { input: Tokens(3_000) };
+        assert_eq!(room.after_compaction(Tokens(2_500)), Tokens(200), "something is left beside many tools");
+        assert_eq!(room.after_compaction(Tokens(500)), Tokens(1_000));
+    }
+
+    #[test]
+    fn sizes_are_converted_by_the_last_prediction() {
+        let size = Size { fixed: Tokens(100), messages: Tokens(900), predicted: Tokens(1_500) };
+        assert_eq!(size.to_counted(Tokens(150)), Tokens(100));
+        assert_eq!(size.to_predicted(Tokens(100)), Tokens(150));
+    }
+}

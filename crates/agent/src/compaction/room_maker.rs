@@ -1,0 +1,323 @@
+//! Makes room for the next request.
+
+use std::sync::Arc;
+
+use journeyman_context::compaction::{
+    CompactedTranscript, CompactionInput, StateFacts, age_results, compact,
+};
+use journeyman_model::ModelError;
+use journeyman_protocol::{
+    Block, CheckOutcome, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, Event, Evidence,
+    ResultPart, TodoStatus, Tokens, ToolSpec,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::room::{Room, Size};
+use super::summary::request_summary;
+use crate::AgentError;
+use crate::hooks::change_review::ChangeReview;
+use crate::hooks::dispatch::HookDispatch;
+use crate::session::context::Context;
+use crate::transcript::recall::user_messages;
+use crate::transcript::record::{Compaction, Record};
+
+/// A compaction has to shrink the messages at least to this part, in hundredths; or else the
+/// model's prose is left out.
+const MUST_SHRINK_TO: u64 = 70;
+/// The window that is assumed after a refusal, in hundredths of the refused request.
+const REFUSED_SHARE: u64 = 90;
+/// Bytes that a token of a longer text has at least, whatever its language.
+const MIN_BYTES_PER_TOKEN: u64 = 2;
+/// Bytes of text that have as many tokens as a large image.
+const IMAGE_BYTES: usize = 10_000;
+/// Part of the input room for the conversation that the model summarizes, in hundredths.
+const MATERIAL_SHARE: u64 = 60;
+/// Hexadecimal digits of a file's hash in the state: enough to tell versions apart.
+const HASH_DIGITS: usize = 12;
+
+/// Keeps the requests of a session within the model's window.
+#[derive(Debug, Default)]
+pub(crate) struct RoomMaker {
+    /// The size of the smallest request that the provider refused as too long.
+    refused: Option<Tokens>,
+    /// The turn in which the transcript was last shortened, counted over the session.
+    shortened_in: Option<(u64, u32)>,
+}
+
+/// The stages that shortening a conversation needs.
+pub(crate) struct Shortening<'a> {
+    pub(crate) cx: &'a mut Context,
+    pub(crate) hooks: &'a mut HookDispatch,
+    pub(crate) review: ChangeReview<'a>,
+    /// The newest results of the project's checks.
+    pub(crate) evidence: &'a [Evidence],
+    pub(crate) stop: &'a CancellationToken,
+}
+
+impl RoomMaker {
+    /// Makes the next request fit: first old results age, then the conversation is shortened.
+    pub(crate) async fn make_room(
+        &mut self,
+        mut stages: Shortening<'_>,
+        tools: &[ToolSpec],
+    ) -> Result<(), AgentError> {
+        let room = Room::of_model(stages.cx);
+        if surely_fits(stages.cx, room.age_at()) {
+            return Ok(());
+        }
+        let mut size = Size::of_next(stages.cx, tools);
+        if size.predicted > room.age_at() {
+            size = age(stages.cx, room, size, tools);
+        }
+        let threshold = room.compact_at(stages.cx.settings.compaction.threshold);
+        if size.predicted <= threshold || self.has_shortened(stages.cx) {
+            return Ok(());
+        }
+        match self.shorten(&mut stages, CompressionReason::Threshold, room, tools).await {
+            // The request may still fit. If it doesn't, the provider says so.
+            Err(AgentError::HookDenied { reason, .. }) => {
+                let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
+                stages.cx.transcript.emit_warning(ErrorPhase::System, message);
+                Ok(())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Shortens the conversation after a provider refused the last request as too long. Returns
+    /// false if that can't help.
+    pub(crate) async fn make_room_after_refusal(
+        &mut self,
+        mut stages: Shortening<'_>,
+        tools: &[ToolSpec],
+    ) -> Result<bool, AgentError> {
+        let sent = Size::of_next(stages.cx, tools);
+        let known = stages.cx.meter.limits().window;
+        if self.refused.is_some_and(|refused| sent.predicted >= refused) {
+            return Ok(false);
+        }
+        self.refused = Some(sent.predicted);
+        let window = Tokens(sent.predicted.min(known).0 * REFUSED_SHARE / 100);
+        stages.cx.meter.set_refused_window(window);
+        let room = Room::of_model(stages.cx);
+        age(stages.cx, room, sent, tools);
+        let after = self.shorten(&mut stages, CompressionReason::Overflow, room, tools).await?;
+        Ok(after.predicted < sent.predicted)
+    }
+
+    /// Shortens the conversation because a person asked for it. Returns the tokens of the next
+    /// request before and after.
+    pub(crate) async fn shorten_by_hand(
+        &mut self,
+        mut stages: Shortening<'_>,
+        tools: &[ToolSpec],
+    ) -> Result<(Tokens, Tokens), AgentError> {
+        let before = Size::of_next(stages.cx, tools);
+        // A conversation that is far from the limit is shortened too.
+        let room = Room { input: Room::of_model(stages.cx).input.min(before.predicted) };
+        age(stages.cx, room, before, tools);
+        let after = self.shorten(&mut stages, CompressionReason::Manual, room, tools).await?;
+        Ok((before.predicted, after.predicted))
+    }
+
+    /// Returns true if the transcript was shortened in this turn already.
+    fn has_shortened(&self, cx: &Context) -> bool {
+        self.shortened_in == Some(turn_of(cx))
+    }
+
+    /// Shortens the conversation. Returns the size of the next request.
+    async fn shorten(
+        &mut self,
+        stages: &mut Shortening<'_>,
+        reason: CompressionReason,
+        room: Room,
+        tools: &[ToolSpec],
+    ) -> Result<Size, AgentError> {
+        // Also if a hook forbids it: it isn't asked again in this turn.
+        self.shortened_in = Some(turn_of(stages.cx));
+        let size = Size::of_next(stages.cx, tools);
+        let before = size.predicted;
+        let trigger = if reason == CompressionReason::Manual { "manual" } else { "auto" };
+        let review = stages.review.reborrow();
+        let notes = stages.hooks.pre_compact(stages.cx, review, trigger, stages.stop).await?;
+        let cx = &mut *stages.cx;
+        cx.transcript.emit(Event::ContextCompression {
+            phase: CompressionPhase::Start,
+            reason,
+            before,
+            after: None,
+            method: None,
+            summary: None,
+            failure: None,
+        });
+        // The user's words are read from the log.
+        cx.transcript.flush().await?;
+        let said = user_messages(&**cx.transcript.log().store(), &cx.session).await?;
+        let last = cx.transcript.state().compaction.as_ref();
+        let inflated = last.is_some_and(|last| last.inflated);
+        // After a refusal the model may refuse the material too.
+        let may_ask = cx.settings.compaction.summarize && !inflated && reason != CompressionReason::Overflow;
+        let material = size.to_counted(Tokens(room.input.0 * MATERIAL_SHARE / 100));
+        let prose = if may_ask { summarize(cx, material, stages.stop).await } else { None };
+        let room = room.after_compaction(size.to_predicted(size.fixed));
+        let facts = Facts { said, evidence: stages.evidence, notes, room: size.to_counted(room) };
+        let with_prose = prose.map(|prose| facts.compact(cx, Some(&prose)));
+        let shrinks =
+            |it: &CompactedTranscript| it.tokens.0.saturating_mul(100) <= size.messages.0 * MUST_SHRINK_TO;
+        let inflated = with_prose.as_ref().is_some_and(|it| !shrinks(it));
+        let (result, method) = match with_prose.filter(shrinks) {
+            Some(result) => (result, CompressionMethod::Summary),
+            None => (facts.compact(cx, None), CompressionMethod::State),
+        };
+        if result.tokens >= size.messages {
+            let failure = Some("there is nothing to leave out".to_owned());
+            emit_end(cx, reason, before, (None, None), None, failure);
+            return Ok(size);
+        }
+        let CompactedTranscript { mut head, opening, kept, tail, state, .. } = result;
+        redact(cx, &mut head);
+        let summary = head.last().and_then(|block| match block {
+            Block::Text { text } => Some(text.clone()),
+            _ => None,
+        });
+        let compaction = Compaction { head, opening, kept, tail, state, inflated };
+        cx.transcript.record(Record::Compacted(Box::new(compaction)));
+        let after = Size::of_next(cx, tools);
+        emit_end(cx, reason, before, (Some(after.predicted), Some(method)), summary, None);
+        Ok(after)
+    }
+}
+
+/// Returns true if a request is so short that counting it would tell nothing. Only lengths are
+/// looked at: the first requests don't wait for a vocabulary to be unpacked.
+fn surely_fits(cx: &Context, tokens: Tokens) -> bool {
+    let part = |part: &ResultPart| match part {
+        ResultPart::Text { text } => text.len(),
+        ResultPart::Image(_) => IMAGE_BYTES,
+    };
+    let block = |block: &Block| match block {
+        Block::Text { text } | Block::Thinking { text, .. } => text.len(),
+        Block::ToolUse(call) => call.input.to_string().len(),
+        Block::ToolResult { content, .. } => content.iter().map(part).sum(),
+        Block::Image(_) => IMAGE_BYTES,
+    };
+    let messages = cx.transcript.state().messages.iter();
+    let bytes: usize = messages.flat_map(|message| &message.content).map(block).sum();
+    // The other half is for the system prompt and the tools.
+    bytes as u64 / MIN_BYTES_PER_TOKEN <= tokens.0 / 2
+}
+
+/// Replaces old results by lines, if that frees enough. Returns the size of the next request.
+fn age(cx: &mut Context, room: Room, size: Size, tools: &[ToolSpec]) -> Size {
+    let keep = size.to_counted(room.kept_results());
+    let (results, freed) = age_results(&cx.transcript.state().messages, keep, cx.meter.counter());
+    let freed = size.to_predicted(freed);
+    if results.is_empty() || freed < room.worth_aging() {
+        return size;
+    }
+    let calls = results.iter().map(|result| result.call.clone()).collect();
+    cx.transcript.record(Record::Aged { results });
+    cx.transcript.emit(Event::ResultsAged { calls, freed });
+    Size::of_next(cx, tools)
+}
+
+/// Asks the model for prose. A failure is no reason not to shorten the conversation.
+async fn summarize(cx: &mut Context, material: Tokens, stop: &CancellationToken) -> Option<String> {
+    let model = Arc::clone(&cx.model);
+    let asked = request_summary(&*model, &cx.transcript.state().messages, material, stop).await;
+    match asked {
+        Ok((text, usage)) => {
+            let mut counters = cx.transcript.state().counters;
+            counters.usage += usage;
+            cx.transcript.record(Record::Counters(counters));
+            if let (Some(shared), Some(price)) = (&cx.settings.shared_budget, &cx.settings.price) {
+                shared.record_spent_usd(price.cost(&usage));
+            }
+            Some(cx.redactor.redact(&text).into_owned())
+        }
+        Err(ModelError::Cancelled) => None,
+        Err(error) => {
+            let message = format!("the model wrote no summary of the conversation: {error}");
+            cx.transcript.emit_warning(ErrorPhase::Model, message);
+            None
+        }
+    }
+}
+
+fn turn_of(cx: &Context) -> (u64, u32) {
+    let counters = &cx.transcript.state().counters;
+    (counters.step, counters.turns)
+}
+
+/// What a compaction is made of besides the conversation.
+struct Facts<'a> {
+    said: Vec<String>,
+    evidence: &'a [Evidence],
+    notes: Vec<String>,
+    /// Maximum tokens of the messages, as they are counted here.
+    room: Tokens,
+}
+
+impl Facts<'_> {
+    fn compact(&self, cx: &Context, prose: Option<&str>) -> CompactedTranscript {
+        let state = cx.transcript.state();
+        let last = state.compaction.as_ref();
+        let first = state.messages.first().map_or(0, |message| message.content.len());
+        let todos = state.todos.iter().map(|todo| {
+            let status = match todo.status {
+                TodoStatus::Pending => "pending",
+                TodoStatus::InProgress => "in progress",
+                TodoStatus::Completed => "done",
+            };
+            format!("[{status}] {}", todo.title)
+        });
+        let hashes = state.seen.values().filter_map(|file| {
+            let hash = file.known?.to_string();
+            Some((file.path.to_string(), hash.get(..HASH_DIGITS).unwrap_or(&hash).to_owned()))
+        });
+        let checks = self.evidence.iter().map(|one| match &one.outcome {
+            CheckOutcome::Passed => format!("`{}` passed", one.command),
+            CheckOutcome::Failed { reason, .. } => format!("`{}` failed: {reason}", one.command),
+            CheckOutcome::NotRun { reason } => format!("`{}` could not run: {reason}", one.command),
+        });
+        let facts = StateFacts {
+            said: &self.said,
+            task_is_shown: true,
+            todos: todos.collect(),
+            evidence: checks.collect(),
+            hashes: hashes.collect(),
+        };
+        compact(CompactionInput {
+            messages: &state.messages,
+            opening: last.map_or(first, |last| last.opening),
+            state: last.map(|last| last.state.clone()).unwrap_or_default(),
+            facts,
+            prose,
+            notes: &self.notes,
+            room: self.room,
+            counter: cx.meter.counter(),
+        })
+    }
+}
+
+fn redact(cx: &Context, head: &mut [Block]) {
+    for block in head {
+        if let Block::Text { text } = block
+            && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(text)
+        {
+            *text = clean;
+        }
+    }
+}
+
+fn emit_end(
+    cx: &mut Context,
+    reason: CompressionReason,
+    before: Tokens,
+    (after, method): (Option<Tokens>, Option<CompressionMethod>),
+    summary: Option<String>,
+    failure: Option<String>,
+) {
+    let phase = CompressionPhase::End;
+    cx.transcript.emit(Event::ContextCompression { phase, reason, before, after, method, summary, failure });
+}

@@ -1,0 +1,219 @@
+//! Conversations that become longer than the model's window.
+
+use std::sync::Mutex;
+
+use journeyman_agent::hooks::{GateDecision, HooksBuilder};
+use journeyman_agent::{AgentError, CompactionSettings, CutOffPolicy, RunSettings};
+use journeyman_context::counting::{Counter, RequestParts};
+use journeyman_model::{ModelError, ModelRequest};
+use journeyman_protocol::{
+    CompressionMethod, CompressionReason, Event, LimitSource, ModelLimits, RunOutcome, Tokens,
+};
+use serde_json::json;
+
+use crate::session::support::bench::{Bench, assert_settled, auto};
+use crate::session::support::model::{Step, Told, calls, fails, result, says};
+
+cases![
+    a_long_task_stays_within_the_window_and_forgets_nothing_that_matters,
+    a_refused_request_is_shortened_and_sent_once_more,
+    a_request_that_is_refused_again_and_again_ends_the_task,
+    a_person_shortens_a_conversation_by_hand,
+    a_hook_keeps_what_it_wants_or_forbids_it,
+    a_result_that_aged_is_read_again_after_a_restart,
+    a_summary_that_is_too_long_is_left_out_the_next_time_too,
+];
+
+const WINDOW: Tokens = Tokens(12_000);
+
+fn limits(window: Tokens) -> ModelLimits {
+    ModelLimits { window, source: LimitSource::Configured, ..ModelLimits::careful_default(false) }
+}
+
+fn settings(window: Tokens, summarize: bool) -> RunSettings {
+    let compaction = CompactionSettings { summarize, ..CompactionSettings::default() };
+    RunSettings { limits: limits(window), compaction, max_turns: 1_000, loop_guard: false, ..auto() }
+}
+
+/// Returns true for a request that asks for a summary.
+fn asks_for_summary(request: &ModelRequest) -> bool {
+    request.system.iter().any(|part| part.text.contains("handover note"))
+}
+
+fn tokens(request: &ModelRequest) -> Tokens {
+    let system: Vec<&str> = request.system.iter().map(|part| part.text.as_str()).collect();
+    let parts = RequestParts { system: &system, tools: &request.tools, messages: &request.messages };
+    Counter::new(&limits(WINDOW)).count_request(parts).total()
+}
+
+fn files(count: usize) -> Vec<(String, String)> {
+    let text = |number| format!("// file {number}\n") + &"let value = compute(1, 2, 3);\n".repeat(60);
+    (0..count).map(|number| (format!("src/f{number}.rs"), text(number))).collect()
+}
+
+fn bench(files: &[(String, String)]) -> Bench {
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    Bench::new(&files)
+}
+
+/// A model that reads one file after the other, and says `first` with the first call.
+fn reader(count: usize, first: &'static str) -> impl Fn(&ModelRequest) -> Step + Send + Sync {
+    let next = Mutex::new(0);
+    move |request| {
+        if asks_for_summary(request) {
+            return says("The files were read one by one.");
+        }
+        let mut next = next.lock().unwrap();
+        let number = *next;
+        *next += 1;
+        if number == count {
+            return says("all were read").reporting(tokens(request));
+        }
+        let id = format!("c{number}");
+        let call = calls([(id.as_str(), "read_file", json!({ "path": format!("src/f{number}.rs") }))]);
+        let call = if number == 0 { call.saying(first) } else { call };
+        call.reporting(tokens(request))
+    }
+}
+
+fn compressions(bench: &Bench) -> Vec<Event> {
+    let events = bench.log.events().into_iter();
+    events.filter(|event| matches!(event, Event::ContextCompression { after: Some(_), .. })).collect()
+}
+
+async fn a_long_task_stays_within_the_window_and_forgets_nothing_that_matters() {
+    let files = files(150);
+    let mut bench = bench(&files);
+    let told = Told::by(reader(150, "Patching the lexer doesn't work, because it has no state."));
+    let session = bench.start(&told, settings(WINDOW, true));
+    session.handle.send("Read all files. Never touch vendor/, and keep the port 8443.").await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert_eq!(
+        (report.outcome, report.text.as_str()),
+        (RunOutcome::Unverified, "all were read"),
+        "{}",
+        report.summary
+    );
+    let requests: Vec<ModelRequest> =
+        told.requests().into_iter().filter(|request| !asks_for_summary(request)).collect();
+    assert_eq!(requests.len(), 151);
+    let largest = requests.iter().map(tokens).max().unwrap();
+    assert!(largest <= WINDOW, "{largest}");
+    assert!(compressions(&bench).len() >= 2, "{:?}", compressions(&bench));
+    let last = requests.last().unwrap();
+    let text: String = last.messages.iter().map(|message| message.text()).collect();
+    for fact in
+        ["Never touch vendor/, and keep the port 8443.", "Patching the lexer doesn't work", "src/f0.rs"]
+    {
+        assert!(text.contains(fact), "{fact} in {text}");
+    }
+    assert!(text.contains("The files were read one by one."), "{text}");
+    assert_eq!(requests[0].system, last.system, "the stable prefix is the same");
+    assert_settled(&bench);
+}
+
+async fn a_refused_request_is_shortened_and_sent_once_more() {
+    let files = files(40);
+    let mut bench = bench(&files);
+    // The provider has less room than the table says.
+    let read = reader(40, "I begin.");
+    let told = Told::by(move |request| {
+        if tokens(request) > Tokens(9_000) {
+            return fails(ModelError::ContextTooLong { message: "too many tokens".to_owned() });
+        }
+        read(request)
+    });
+    let session = bench.start(&told, settings(Tokens(200_000), false));
+    session.handle.send("Read all files.").await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert_eq!(report.text, "all were read", "{}", report.summary);
+    let refused = told.requests().iter().filter(|request| tokens(request) > Tokens(9_000)).count();
+    assert!((1..=2).contains(&refused), "the window is learned: {refused}");
+    let Event::ContextCompression { reason, method, .. } = &compressions(&bench)[0] else { panic!() };
+    assert_eq!((*reason, *method), (CompressionReason::Overflow, Some(CompressionMethod::State)));
+}
+
+async fn a_request_that_is_refused_again_and_again_ends_the_task() {
+    let files = files(3);
+    let mut bench = bench(&files);
+    let told = Told::by(|_| fails(ModelError::ContextTooLong { message: "too many tokens".to_owned() }));
+    let session = bench.start(&told, settings(Tokens(200_000), false));
+    session.handle.send("Read all files.").await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert!(report.context_exceeded, "{}", report.summary);
+    assert!(told.requests().len() <= 3, "{}", told.requests().len());
+}
+
+async fn a_person_shortens_a_conversation_by_hand() {
+    let files = files(12);
+    let mut bench = bench(&files);
+    let told = Told::by(reader(12, "I begin."));
+    let session = bench.start(&told, settings(Tokens(200_000), false));
+    session.handle.send("Read all files.").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    let before = bench.state().await;
+    let (tokens_before, tokens_after) = session.handle.compact().await.unwrap();
+    assert!(tokens_after.0 * 2 < tokens_before.0, "{tokens_before} {tokens_after}");
+    assert!(bench.state().await.messages.len() < before.messages.len());
+    assert_eq!(bench.unshortened_state().await.messages, before.messages, "the log has every message");
+    let again = session.handle.compact().await;
+    assert!(matches!(again, Err(AgentError::NotShortened { .. }) | Ok(_)), "{again:?}");
+    assert_settled(&bench);
+}
+
+async fn a_hook_keeps_what_it_wants_or_forbids_it() {
+    let files = files(12);
+    for denies in [false, true] {
+        let hooks = HooksBuilder::new().on_pre_compact(move |_, messages| {
+            assert!(messages.len() > 2);
+            match denies {
+                true => GateDecision::Deny { reason: "not now".to_owned() },
+                false => GateDecision::Go { context: vec!["the ticket is JM-77".to_owned()] },
+            }
+        });
+        let mut bench = bench(&files).with_hooks(hooks.build());
+        let told = Told::by(reader(12, "I begin."));
+        let session = bench.start(&told, settings(Tokens(200_000), false));
+        session.handle.send("Read all files.").await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
+        let shortened = session.handle.compact().await;
+        let text = bench.state().await.messages[0].text();
+        assert_eq!(
+            (shortened.is_ok(), text.contains("the ticket is JM-77")),
+            (!denies, !denies),
+            "{shortened:?}"
+        );
+    }
+}
+
+async fn a_result_that_aged_is_read_again_after_a_restart() {
+    let files = files(31);
+    let mut bench = bench(&files);
+    let told = Told::by(reader(30, "I begin."));
+    let session = bench.start(&told, settings(WINDOW, false));
+    session.handle.send("Read all files.").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    session.handle.close().await;
+    let told = Told::new([calls([("again", "read_file", json!({ "path": "output:c0" }))]), says("done")]);
+    let session = bench.resume(&told, settings(WINDOW, false), CutOffPolicy::Continue).await.unwrap();
+    session.handle.send("What was in the first file?").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    let text = result(&told.requests()[1], "again");
+    assert!(text.contains("// file 0") && text.contains("let value = compute(1, 2, 3);"), "{text}");
+}
+
+async fn a_summary_that_is_too_long_is_left_out_the_next_time_too() {
+    let files = files(80);
+    let mut bench = bench(&files);
+    let read = reader(80, "I begin.");
+    let told = Told::by(move |request| match asks_for_summary(request) {
+        true => says(&"And then another file was read, as the one before it. ".repeat(2_000)),
+        false => read(request),
+    });
+    let session = bench.start(&told, settings(WINDOW, true));
+    session.handle.send("Read all files.").await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert_eq!(report.text, "all were read", "{}", report.summary);
+    let largest = told.requests().iter().filter(|request| !asks_for_summary(request)).map(tokens).max();
+    assert!(largest.unwrap() <= WINDOW, "{largest:?}");
+}
