@@ -22,7 +22,7 @@ pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 5] = [
     ("System", &["doctor", "config", "policy", "completions", "man", "help"]),
 ];
 
-/// A coding agent that lands only verified change.
+/// A coding agent that runs your tests before it says it's done.
 #[derive(Debug, Parser)]
 #[command(name = "jm", version, about, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use journeyman_host::HostError;
+use journeyman_host::format::printable;
 use serde_json::json;
 
 use crate::args::{Cli, build_command};
-use crate::color;
+use crate::color::{self, Paint};
 use crate::output::{print_json_line, shown_error};
 
 /// The exit code of a wrong command line.
@@ -41,7 +42,16 @@ impl CommandError {
                 return 0;
             }
             Self::CommandLine { error, advice } => {
-                error.print().ok();
+                // Help on nothing given is laid out already.
+                if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+                    error.print().ok();
+                } else {
+                    let rendered = error.render();
+                    match color::stderr() {
+                        Paint::COLORS => err!("{}", rendered.ansi()),
+                        _ => err!("{rendered}"),
+                    }
+                }
                 if let Some(advice) = advice {
                     errln!("\n  {} {advice}", color::stderr().green("tip:"));
                 }
@@ -69,6 +79,9 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
     }
     let matches = build_command().try_get_matches_from(&arguments);
     matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
+        if let Some(unquoted) = explain_unquoted(&error, &arguments) {
+            return CommandError::Host(unquoted);
+        }
         let advice = advise(&error, &arguments);
         CommandError::CommandLine { error: Box::new(error), advice }
     })
@@ -85,26 +98,38 @@ fn is_sentence(argument: &OsString) -> bool {
     argument.to_str().is_some_and(|text| !text.starts_with('-') && text.trim().contains(char::is_whitespace))
 }
 
-/// Returns advice for a task without quotes, or in place of a command.
+/// Returns the words from an argument on, up to the first flag, where there are several.
+fn several_words(arguments: &[OsString], from: usize) -> Option<String> {
+    let words = arguments.get(from..)?.iter().map_while(|word| word.to_str());
+    let words: Vec<&str> = words.take_while(|word| !word.starts_with('-')).collect();
+    (words.len() > 1).then(|| words.join(" "))
+}
+
+/// Returns the error of a task or question that isn't in quotes.
+fn explain_unquoted(error: &clap::Error, arguments: &[OsString]) -> Option<HostError> {
+    let command = arguments.get(1)?.to_str().filter(|word| SENTENCE_COMMANDS.contains(word))?;
+    let is_extra = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ValueValidation);
+    let words = several_words(arguments, 2).filter(|_| is_extra)?;
+    let what = if command == "ask" { "question" } else { "task" };
+    Some(HostError::usage(format_args!("the {what} has to be one argument; quote it: jm {command} \"{words}\"")))
+}
+
+/// Returns advice for a task in place of a command.
 fn advise(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
-    let words = |from: usize| -> Option<String> {
-        let words: Vec<&str> = arguments.get(from..)?.iter().map_while(|word| word.to_str()).collect();
-        let words: Vec<&str> = words.into_iter().take_while(|word| !word.starts_with('-')).collect();
-        (words.len() > 1).then(|| words.join(" "))
-    };
     let first = arguments.get(1)?.to_str()?;
     match error.kind() {
         ErrorKind::InvalidSubcommand
-            if error.get(ContextKind::SuggestedSubcommand).is_none() || words(1).is_some() =>
+            if error.get(ContextKind::SuggestedSubcommand).is_none()
+                || several_words(arguments, 1).is_some() =>
         {
-            let task = words(1).unwrap_or_else(|| "TASK".to_owned());
-            Some(format!("a task is given in quotes: jm \"{task}\""))
+            Some(match several_words(arguments, 1) {
+                Some(task) => format!("a task is given in quotes: jm \"{task}\""),
+                // Quotes around one word are gone before a program sees it.
+                None => format!("a task of one word is given as: jm run \"{}\"", printable(first)),
+            })
         }
         ErrorKind::UnknownArgument if !is_command(first) => {
             Some("a task is given as: jm run \"TASK\"".to_owned())
-        }
-        ErrorKind::UnknownArgument | ErrorKind::ValueValidation if SENTENCE_COMMANDS.contains(&first) => {
-            Some(format!("quote it, so that it is one argument: jm {first} \"{}\"", words(2)?))
         }
         _ => None,
     }

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
-use journeyman_host::report_text::{format_cost, format_diffstat, format_report};
+use journeyman_host::report_text::{ShownParts, format_cost, format_diffstat, format_report};
 use journeyman_protocol::{Envelope, RunOutcome, RunReport};
 use journeyman_terminal::{has_one_reader, was_error_shown};
 
@@ -63,9 +63,11 @@ impl Display {
         Ok(report.exit_code)
     }
 
-    /// Shows events that were written into a session's log after its end.
+    /// Shows events that were written into a session's log after its end. The report says the same
+    /// to a reader who gets both.
     pub(crate) fn show_late_events(self, events: &[Envelope]) -> Result<(), HostError> {
-        let mut renderer = Renderer::new(self.is_quiet);
+        let has_report = self.output == OutputFormat::Text && has_one_reader();
+        let mut renderer = Renderer::new(self.is_quiet || has_report);
         for envelope in events {
             self.stream_event(envelope)?;
             renderer.show_event(&envelope.event);
@@ -106,9 +108,13 @@ pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
         output::write_diff(&report.diff);
         output::write_stdout("\n");
     }
-    // An error that the reader has seen is not repeated.
-    let is_shown = streamed == Streamed::Yes && was_error_shown(&printable(&report.summary));
-    output::write_report(&format_report(report, is_shown, paint));
+    // Nothing that the reader has seen is repeated.
+    let has_seen = streamed == Streamed::Yes;
+    let shown = ShownParts {
+        summary: has_seen && was_error_shown(&printable(&report.summary)),
+        evidence: has_seen,
+    };
+    output::write_report(&format_report(report, shown, paint));
 }
 
 /// Returns true if a person is at the terminal.

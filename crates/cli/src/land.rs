@@ -82,7 +82,7 @@ fn print_report(report: &LandReport) {
         paint,
     ));
     for evidence in &report.evidence {
-        outln!("{}", report_text::format_evidence(evidence, paint));
+        output::write_report(&format!("{}\n", report_text::format_evidence(evidence, paint)));
     }
     let line = printable(&report.summary);
     let line = match report.end {
@@ -91,7 +91,7 @@ fn print_report(report: &LandReport) {
         _ => paint.yellow(&line),
     };
     outln!("{}", paint.bold(&line));
-    output::write_stdout(&report_text::format_location(
+    output::write_report(&report_text::format_location(
         &report.session,
         Some(&report.copy),
         report.commit.as_ref(),

@@ -15,7 +15,7 @@ use journeyman_host::state::now;
 use journeyman_store::ImportAs;
 
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
-use crate::output::print_json_line;
+use crate::output::{print_json_line, write_report};
 use crate::runtime::open_state;
 use crate::{color, prompt};
 
@@ -36,8 +36,8 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
         // A number is a session of this directory.
         let number = if args.all { String::new() } else { format!("{number:>3}  ") };
         let root = if args.all { format!("  {}", printable(&session.root)) } else { String::new() };
-        outln!(
-            "{}{}  {}  {:<17}  {}{}{}",
+        let line = format!(
+            "{}{}  {}  {:<17}  {}{}{}\n",
             paint.bold(&number),
             paint.bold(session.id.as_str()),
             paint.dim(&format!("{:>11}", describe_age(now(), session.updated))),
@@ -46,6 +46,7 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
             if session.copy.is_some() { paint.yellow("  (kept in its copy)") } else { String::new() },
             paint.dim(&root)
         );
+        write_report(&line);
     }
     Ok(0)
 }

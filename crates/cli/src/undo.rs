@@ -11,8 +11,12 @@ use journeyman_workspace::CheckpointId;
 use crate::args::{RedoArgs, UndoArgs};
 use crate::color;
 use crate::display::is_attended;
+use crate::output::write_report;
 use crate::prompt::TerminalPrompts;
 use crate::runtime::open_state;
+
+/// Maximum number of files that are named; the last line counts all.
+const MAX_LISTED_FILES: usize = 20;
 
 pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -22,9 +26,11 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
         let undone = undo::undo_to_checkpoint(environment, &dirs, checkpoint, directory).await?;
         return Ok(print_undone(&undone, UndoCommand::UndoTo(checkpoint)));
     }
-    let undone = {
-        let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
-        undo::undo_session(environment, &dirs, args.session.as_deref(), directory, prompts).await?
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let undone = undo::undo_session(environment, &dirs, args.session.as_deref(), directory, prompts).await?;
+    let Some(undone) = undone else {
+        errln!("nothing was taken back");
+        return Ok(1);
     };
     Ok(print_undone(&undone, UndoCommand::Undo))
 }
@@ -48,7 +54,7 @@ fn print_undone(UndoResult { report, sessions, steps, violations }: &UndoResult,
     for violation in violations {
         outln!("a command that was cut off did what it may not: {violation}");
     }
-    for change in &report.restored {
+    for change in report.restored.iter().take(MAX_LISTED_FILES) {
         let what = match (change.kind, kind) {
             (FileChangeKind::Added, UndoCommand::Undo | UndoCommand::UndoTo(_)) => "brought back",
             (FileChangeKind::Modified, UndoCommand::Undo | UndoCommand::UndoTo(_)) => "restored",
@@ -57,6 +63,9 @@ fn print_undone(UndoResult { report, sessions, steps, violations }: &UndoResult,
             (FileChangeKind::Modified, UndoCommand::Redo) => "changed",
         };
         outln!("{what} {}", change.path);
+    }
+    if let Some(more) = report.restored.len().checked_sub(MAX_LISTED_FILES).filter(|more| *more > 0) {
+        outln!("… and {}", quantity(more, "more file"));
     }
     for (path, reason) in &report.conflicts {
         outln!("{} {path}: {reason}", paint.yellow("kept"));
@@ -77,13 +86,12 @@ fn print_undone(UndoResult { report, sessions, steps, violations }: &UndoResult,
         (_, sessions) => format!("{} sessions", sessions.len()),
     };
     let files = quantity(report.restored.len(), "file");
-    match kind {
-        UndoCommand::Undo => outln!("{whose}: {files} taken back"),
-        UndoCommand::UndoTo(checkpoint) => {
-            outln!("{whose}: {files} taken back to checkpoint {checkpoint}")
-        }
-        UndoCommand::Redo => outln!("{whose}: {files} done again"),
-    }
+    let done = match kind {
+        UndoCommand::Undo => "taken back".to_owned(),
+        UndoCommand::UndoTo(checkpoint) => format!("taken back to checkpoint {checkpoint}"),
+        UndoCommand::Redo => "done again".to_owned(),
+    };
+    write_report(&format!("{whose}: {files} {done}\n"));
     if !report.restored.is_empty() {
         let other = if matches!(kind, UndoCommand::Redo) { "undo" } else { "redo" };
         let times = if *steps > 1 { format!(", {steps} times") } else { String::new() };

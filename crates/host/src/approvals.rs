@@ -8,7 +8,8 @@ use journeyman_git::CommitRefusal;
 use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{CallId, Event, Verdict};
 use journeyman_sandbox::clean;
-use journeyman_terminal::{StyledLine, diff::number_lines};
+use journeyman_terminal::StyledLine;
+use journeyman_terminal::diff::{number_lines, number_named_lines};
 use serde_json::Value;
 
 use crate::config::{ConfigError, save_rules};
@@ -102,10 +103,12 @@ impl ApprovalRequest {
         self.diff.is_some() && EDIT_TOOLS.contains(&self.tool.as_str())
     }
 
-    /// Returns the lines of the call's diff: those that the question shows, and the rest.
+    /// Returns the lines of the call's diff: those that the question shows, and the rest. An edit is
+    /// shown below its file's name.
     #[must_use]
     pub fn diff_lines(&self) -> (Vec<StyledLine>, Vec<StyledLine>) {
-        let mut lines = self.diff.as_ref().map(|diff| number_lines(&printable(diff))).unwrap_or_default();
+        let number = if self.is_edit() { number_lines } else { number_named_lines };
+        let mut lines = self.diff.as_ref().map(|diff| number(&printable(diff))).unwrap_or_default();
         let rest = lines.split_off(lines.len().min(MAX_DIFF_LINES));
         (lines, rest)
     }
@@ -319,8 +322,8 @@ mod tests {
         long.diff = Some(format!("diff --git a/x b/x\n@@ -0,0 +1,50 @@\n{lines}"));
         assert_eq!(long.parse_answer("d"), Err(InvalidAnswer::RestOfDiff));
         let (first, rest) = long.diff_lines();
-        assert_eq!((first.len(), rest.len()), (MAX_DIFF_LINES, 10));
-        assert_eq!(rest[9].to_text(), "50 +line 49");
+        assert_eq!((first.len(), rest.len()), (MAX_DIFF_LINES, 11), "the file's name comes first");
+        assert_eq!((first[0].to_text(), rest[10].to_text()), ("x".to_owned(), "50 +line 49".to_owned()));
         let note = Some("d".to_owned());
         assert_eq!(request(None).parse_answer("d"), Ok(PermissionAnswer::Deny { note }.into()));
         for line in ["f", "a"] {

@@ -15,6 +15,9 @@ use crate::format::{format_seconds, preview, printable, quantity};
 const MAX_LISTED: usize = 4;
 /// Maximum number of lines of a command's output.
 const MAX_OUTPUT_LINES: usize = 10;
+/// The ends of denials that are advice to the model.
+const MODEL_ADVICE: [&str; 2] =
+    ["; don't try it again another way without asking", " Go on without it if you can."];
 
 /// Describes an event, in no lines if there is nothing to say. What a model writes, questions about
 /// tool calls and their answers are not described: each surface shows them in its own way.
@@ -160,7 +163,8 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
             let kept = note_line(preview(format_args!("kept in its copy: {reason}")));
             std::iter::once(kept).chain(conflicts).collect()
         }
-        Event::CopyDiscarded { files: 0 } => vec![dim_line("nothing was changed in the copy; it is gone")],
+        // A copy in which nothing was changed is nobody's concern.
+        Event::CopyDiscarded { files: 0 } => Vec::new(),
         Event::CopyDiscarded { files } => vec![note_line(format!("discarded, with {files} changed files"))],
         Event::Committed { commit } => {
             let on = commit.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
@@ -272,7 +276,7 @@ pub fn describe_output(event: &Event) -> Option<Vec<StyledLine>> {
 fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
     let mark = match state {
         CallState::Completed => return Vec::new(),
-        CallState::Denied => "denied",
+        CallState::Denied => return describe_denial(result),
         CallState::Interrupted => "cut off",
         _ => "failed",
     };
@@ -280,6 +284,18 @@ fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
     let lines = text.lines().filter(|line| !line.trim().is_empty()).take(MAX_LISTED);
     let lines = lines.map(|line| dim_line(format!("    {}", preview(line))));
     std::iter::once(marked_line(Style::Bad, mark, "")).chain(lines).collect()
+}
+
+/// Describes a denial by its reason, without the advice to the model.
+fn describe_denial(result: &str) -> Vec<StyledLine> {
+    let text = printable(&result);
+    let reason = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let reason = MODEL_ADVICE.iter().find_map(|advice| reason.strip_suffix(advice)).unwrap_or(reason);
+    let reason = match reason.contains("denied") {
+        true => reason.to_owned(),
+        false => format!("denied: {reason}"),
+    };
+    vec![marked_line(Style::Bad, &reason, "")]
 }
 
 fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {

@@ -36,6 +36,8 @@ pub struct Renderer {
     drawn_at: Instant,
     /// Number of edited files that were shown one after the other.
     edits: usize,
+    /// The lines about the copy, until something happens in it.
+    copy_lines: Vec<StyledLine>,
 }
 
 impl Renderer {
@@ -53,6 +55,7 @@ impl Renderer {
             activity,
             drawn_at: now,
             edits: 0,
+            copy_lines: Vec::new(),
         }
     }
 
@@ -120,7 +123,20 @@ impl Renderer {
             let text = format!("  … and {}", quantity(more, "more file"));
             self.write_line(&StyledLine::new(Style::Dim, text));
         }
+        if matches!(
+            event,
+            Event::ToolStart { .. }
+                | Event::PermissionRequired { .. }
+                | Event::VerifyStarted { .. }
+                | Event::CopyRefreshed { .. }
+        ) {
+            std::mem::take(&mut self.copy_lines).iter().for_each(|line| self.write_line(line));
+        }
         match event {
+            // An answer without a call needs no word about the copy.
+            Event::Isolated { .. } if self.stream == Stream::Stderr && self.prefix.is_none() => {
+                self.copy_lines = describe_event(event);
+            }
             Event::TurnStarted { .. } => self.has_streamed = false,
             Event::TextDelta { text, .. } => {
                 self.has_streamed = true;

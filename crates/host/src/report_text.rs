@@ -19,6 +19,15 @@ const MAX_SHORT_DIFF_LINES: u64 = 40;
 /// Maximum number of files whose size is listed; `--json` has all.
 const MAX_STAT_FILES: usize = 100;
 
+/// The parts of a report that its reader has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ShownParts {
+    /// The summary, such as an error's message.
+    pub summary: bool,
+    /// The checks of the last round, each with its result.
+    pub evidence: bool,
+}
+
 /// Formats the size of each file's difference, a line each; nothing for one short diff.
 #[must_use]
 pub fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
@@ -41,10 +50,9 @@ pub fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
 }
 
 /// Formats what was changed and run and with what result, tokens and cost, and how to undo, without
-/// the diff and the model's words. A summary that the reader has seen, such as an error's message,
-/// is left out.
+/// the diff and the model's words. What the reader has seen already is left out.
 #[must_use]
-pub fn format_report(report: &RunReport, is_summary_shown: bool, paint: Paint) -> String {
+pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> String {
     let mut out = String::new();
     for change in report.changes.iter().filter(|_| report.diff.is_empty()) {
         let kind = match change.kind {
@@ -56,7 +64,7 @@ pub fn format_report(report: &RunReport, is_summary_shown: bool, paint: Paint) -
     }
     out.push_str(&list_executed_files(report.changes.iter().map(|change| &change.path), paint));
     out.push_str(&format_violations(&report.violations, paint));
-    for one in &report.evidence {
+    for one in report.evidence.iter().filter(|_| !shown.evidence) {
         push_line(&mut out, &format_evidence(one, paint));
     }
     if !report.candidates.is_empty() {
@@ -70,7 +78,7 @@ pub fn format_report(report: &RunReport, is_summary_shown: bool, paint: Paint) -
         RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict => paint.yellow(&summary),
         _ => paint.red(&summary),
     };
-    if !is_summary_shown {
+    if !shown.summary {
         push_line(&mut out, &paint.bold(&head));
     }
     push_line(&mut out, &format_cost(report));
@@ -123,11 +131,13 @@ fn format_list(head: &str, items: &[String], max: usize, more: &str) -> String {
 pub fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
     let took = format_seconds(evidence.duration_ms);
     let result = match &evidence.outcome {
-        CheckOutcome::Passed => paint.green("passed"),
-        CheckOutcome::Failed { reason, .. } => paint.red(&format!("failed ({})", printable(&reason))),
+        CheckOutcome::Passed => format!("{} in {took}", paint.green("passed")),
+        CheckOutcome::Failed { reason, .. } => {
+            format!("{} in {took}", paint.red(&format!("failed ({})", printable(&reason))))
+        }
         CheckOutcome::NotRun { reason } => paint.yellow(&format!("not run ({})", printable(&reason))),
     };
-    format!("{}: {} — {result} in {took}", evidence.kind, printable(&evidence.command))
+    format!("{}: {} — {result}", evidence.kind, printable(&evidence.command))
 }
 
 /// Where the work of a session is, and what can be done with it.
@@ -152,10 +162,8 @@ pub fn format_location(
         if *state == CopyState::Kept {
             push_line(&mut out, &format!("kept in its copy ({tier}); your files are as they were"));
             push_line(&mut out, &format!("look at it with: jm land {session} --dry-run"));
-            push_line(
-                &mut out,
-                &format!("land it with: jm land {session}, drop it with: jm discard {session}"),
-            );
+            push_line(&mut out, &format!("land it with: jm land {session}"));
+            push_line(&mut out, &format!("drop it with: jm discard {session}"));
         }
     }
     if let Some(CommitReport { id, branch, subject }) = commit {

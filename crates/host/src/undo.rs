@@ -31,7 +31,8 @@ pub struct UndoResult {
 
 /// Takes back the newest run of the project, or the session that `word` names. `directory` takes
 /// the place of the current directory, or of the session's own. A person at `prompts` is asked
-/// where the newest run changed nothing, so that an earlier one would be taken back.
+/// where the newest run changed nothing, so that an earlier one would be taken back. Returns `None`
+/// if they say no.
 ///
 /// # Errors
 /// [`HostError::Usage`] while another process works on the session, and where the work is in a
@@ -42,7 +43,7 @@ pub async fn undo_session(
     word: Option<&str>,
     directory: Option<&Path>,
     prompts: Option<&dyn Prompts>,
-) -> Result<UndoResult, HostError> {
+) -> Result<Option<UndoResult>, HostError> {
     let (session, root) = match word {
         None => {
             let root = find_root(environment, directory)?;
@@ -63,12 +64,14 @@ pub async fn undo_session(
     let Some(session) = session.filter(|session| is_named || !has_later_change(&workspace, session)) else {
         // The journal also has the changes of `jm apply`, under an id of its own.
         let undone = undo_target(&workspace, UndoTarget::LastRun, RecoveredCalls::default())?;
-        return Ok(undone.with_sessions(state).await);
+        return Ok(Some(undone.with_sessions(state).await));
     };
     if !is_named {
         check_not_in_copy(&workspace, &session.id)?;
         if let Some(prompts) = prompts {
-            confirm_older(state, &workspace, &session, prompts).await?;
+            if !confirm_older(state, &workspace, &session, prompts).await? {
+                return Ok(None);
+            }
         }
     }
     let claim = SessionClaim::take(state, &session.id, "undo").await?;
@@ -76,28 +79,27 @@ pub async fn undo_session(
     claim.release().await;
     // A session whose work is in a copy may have landed some before.
     let undone = undone.or_else(|error| check_not_in_copy(&workspace, &session.id).and(Err(error)))?;
-    Ok(undone.with_sessions(state).await)
+    Ok(Some(undone.with_sessions(state).await))
 }
 
-/// Asks about taking back an earlier session where the newest one changed nothing.
+/// Asks about taking back an earlier session where the newest one changed nothing. Returns false if
+/// the person says no.
 async fn confirm_older(
     state: &StateDirs,
     workspace: &Workspace,
     newest: &SessionSummary,
     prompts: &dyn Prompts,
-) -> Result<(), HostError> {
+) -> Result<bool, HostError> {
     // Damage is reported by the undo itself. Calls that were cut off go back first.
-    let Ok(Some(older)) = workspace.history().newest_undoable() else { return Ok(()) };
+    let Ok(Some(older)) = workspace.history().newest_undoable() else { return Ok(true) };
     let cut_off = workspace.recovery().cut_off_calls(&newest.id).is_ok_and(|calls| !calls.is_empty());
     if older == newest.id || cut_off {
-        return Ok(());
+        return Ok(true);
     }
     let found = state.store.find(older.as_str()).await.context("the session log")?;
     match found.first() {
-        Some(older) if !prompts.confirm_older_undo(newest, older).context("asking")? => {
-            Err(HostError::usage("nothing was taken back"))
-        }
-        _ => Ok(()),
+        Some(older) => prompts.confirm_older_undo(newest, older).context("asking"),
+        None => Ok(true),
     }
 }
 

@@ -168,7 +168,8 @@ impl Policy {
         let case = Case::new(call, analysis);
         let findings = collect_findings(call, analysis);
         let level = findings.iter().map(|finding| finding.level).max().unwrap_or_default();
-        let destroys = analysis.and_then(|analysis| analysis.destroys.clone());
+        let destroys = analysis.filter(|_| !call.effects.previewed);
+        let destroys = destroys.and_then(|analysis| analysis.destroys.clone());
         // The findings that neither the mode or a built-in rule nor another rule allows.
         let mut allowing: Vec<&Compiled> = Vec::new();
         let mut decision = Decision::Allow;

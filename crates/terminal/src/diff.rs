@@ -20,6 +20,16 @@ pub fn style_line(line: &str) -> StyledLine {
 #[must_use]
 pub fn number_lines(diff: &str) -> Vec<StyledLine> {
     let has_several = diff.lines().filter(|line| line.starts_with("diff ")).count() > 1;
+    number_files(diff, has_several)
+}
+
+/// The same as [`number_lines`] with the name of every file.
+#[must_use]
+pub fn number_named_lines(diff: &str) -> Vec<StyledLine> {
+    number_files(diff, true)
+}
+
+fn number_files(diff: &str, has_names: bool) -> Vec<StyledLine> {
     let digits = widest_number(diff).to_string().len();
     let (mut old, mut new) = (0_u64, 0_u64);
     let mut in_hunk = false;
@@ -34,7 +44,7 @@ pub fn number_lines(diff: &str) -> Vec<StyledLine> {
         }
         if line.starts_with("diff ") {
             in_hunk = false;
-            if let Some((_, name)) = line.split_once(" b/").filter(|_| has_several) {
+            if let Some((_, name)) = line.split_once(" b/").filter(|_| has_names) {
                 lines.push(StyledLine::new(Style::Strong, name));
             }
             continue;
@@ -100,6 +110,7 @@ mod tests {
         assert_eq!(lines, expected);
         let two = format!("{DIFF}{}", DIFF.replace("a/x b/x", "a/y b/y"));
         assert_eq!(number_lines(&two)[0].to_text(), "x");
+        assert_eq!(number_named_lines(DIFF)[0].to_text(), "x");
     }
 
     #[test]

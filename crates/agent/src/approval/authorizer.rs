@@ -69,6 +69,7 @@ impl Authorizer<'_> {
         let effects = tool.effects(&call.input).map_err(failed)?;
         let read_only = tool.is_read_only();
         let effects = follow_links(cx, effects);
+        let effects = Effects { previewed: effects.previewed || cx.is_isolated(), ..effects };
         let mut judged = self.approvals.judge_call(cx, &call.name, &effects, read_only).await;
         let limit = match tool.limit() {
             // The default of tools that set no limit of their own.

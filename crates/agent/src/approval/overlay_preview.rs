@@ -83,10 +83,8 @@ impl OverlayPreviews {
             Decision::Ask => verdict.rules.iter().all(|rule| rule == RULE_LOSS),
             Decision::Deny => false,
         };
-        // A session in an isolated copy can't harm the tree.
-        let in_place = cx.copy.is_none() && cx.workspace.base().is_none();
         let reaches = matches!(verdict.level, Level::Edit | Level::Shell);
-        if !(ordinary && in_place && reaches && effects.command.is_some()) {
+        if !(ordinary && !cx.is_isolated() && reaches && effects.command.is_some()) {
             return PreviewPlan::No;
         }
         let (registry, workspace) = (Arc::clone(&self.registry), Arc::clone(&cx.workspace));

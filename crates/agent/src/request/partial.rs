@@ -22,6 +22,8 @@ pub(crate) struct PartialReply {
     /// True once anything has arrived.
     has_begun: bool,
     bytes: usize,
+    /// The repetitions that were cut off.
+    repeated: String,
     /// The detector of the block that arrives now.
     detector: Option<(u32, RepetitionDetector)>,
 }
@@ -66,9 +68,16 @@ impl PartialReply {
         }
         let end = self.detector.as_mut().and_then(|(_, detector)| detector.push(piece));
         let Some(end) = end else { return false };
-        partial.text.truncate(end.min(partial.text.len()));
+        if partial.text.is_char_boundary(end) {
+            self.repeated = partial.text.split_off(end);
+        }
         partial.has_ended = true;
         true
+    }
+
+    /// Returns the repetitions that were cut off: they have cost tokens too.
+    pub(crate) fn repeated(&self) -> &str {
+        &self.repeated
     }
 
     /// Ends a block.
@@ -156,6 +165,7 @@ mod tests {
         let circles =
             (0..100).any(|_| partial.push(0, RedactedKind::Text, "It is the same again and again. ", true));
         assert!(circles);
+        assert!(partial.repeated().starts_with("It is the same"), "{}", partial.repeated());
         let kept = partial.into_message(&Redactor::default()).text();
         assert_eq!(kept, "It is the same again and again. ".repeat(2));
         let mut partial = PartialReply::default();

@@ -2,7 +2,7 @@
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_model::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
-use journeyman_protocol::{Event, Message, StopReason, Usage};
+use journeyman_protocol::{Event, Message, StopReason, TokenCounter as _, Usage};
 use tokio_util::sync::CancellationToken;
 
 use super::partial::PartialReply;
@@ -97,8 +97,9 @@ pub(crate) async fn stream_reply(
     match error {
         Some(error) if !partial.has_begun() => Err(error),
         error => {
+            let repeated = cx.meter.counter().count(partial.repeated());
             let message = partial.into_message(&cx.redactor);
-            let usage = estimate_usage(stream.usage, request, &message, &mut cx.meter);
+            let usage = estimate_usage(stream.usage, request, &message, repeated, &mut cx.meter);
             Ok(StreamEnd::CutOff(CutOffReply { message, stop, usage, error }))
         }
     }

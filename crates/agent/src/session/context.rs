@@ -43,6 +43,12 @@ impl Context {
         self.settings.approver == Approver::Handle
     }
 
+    /// Returns true if the session works in an isolated copy, where commands can't harm the user's
+    /// tree.
+    pub(crate) fn is_isolated(&self) -> bool {
+        self.copy.is_some() || self.workspace.base().is_some()
+    }
+
     /// Returns the number of the step that runs, counted over the whole session.
     pub(crate) fn next_step(&self) -> u64 {
         self.transcript.state().counters.step.saturating_add(1)
