@@ -107,7 +107,9 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
     }
     errln!("  {} {}", paint.dim("why it asks:"), printable(&request.verdict.reason));
     // The reason may say it already.
-    if let Some(lost) = request.verdict.destroys.as_ref().filter(|lost| !request.verdict.reason.contains(*lost)) {
+    if let Some(lost) =
+        request.verdict.destroys.as_ref().filter(|lost| !request.verdict.reason.contains(*lost))
+    {
         errln!("  {} {}", paint.red("would be lost:"), printable(&lost));
     }
     if let Some(rules) = &request.rules {

@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// Show what a file depends on, or what depends on it
     #[command(after_help = include_str!("../help/deps.txt"))]
     Deps(crate::index::DepsArgs),
-    /// Show what a change may break, and the tests to run
+    /// Show what a change could affect, and which tests to run
     #[command(after_help = include_str!("../help/impact.txt"))]
     Impact(crate::index::ImpactArgs),
     /// Show what matters most, within a budget of tokens
@@ -105,7 +105,7 @@ pub(crate) enum Command {
     /// Make a new session from the beginning of another one
     #[command(after_help = include_str!("../help/fork.txt"))]
     Fork(ForkArgs),
-    /// Name the place where a session stands, to fork from it later
+    /// Name the current point of a session, to fork from it later
     #[command(after_help = include_str!("../help/snapshot.txt"))]
     Snapshot(SnapshotArgs),
     /// Write a session out: whole, for another program, or to be read
@@ -173,7 +173,7 @@ pub(crate) struct RunArgs {
     /// Read the task from a file
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
-    /// Give the task to this many sessions, each in a copy of its own; the smallest verified change
+    /// Run the task so many times in parallel, each in its own copy; the smallest verified change
     /// is offered
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
     pub(crate) candidates: Option<u32>,

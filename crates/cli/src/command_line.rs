@@ -111,7 +111,9 @@ fn explain_unquoted(error: &clap::Error, arguments: &[OsString]) -> Option<HostE
     let is_extra = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ValueValidation);
     let words = several_words(arguments, 2).filter(|_| is_extra)?;
     let what = if command == "ask" { "question" } else { "task" };
-    Some(HostError::usage(format_args!("the {what} has to be one argument; quote it: jm {command} \"{words}\"")))
+    Some(HostError::usage(format_args!(
+        "the {what} has to be one argument; quote it: jm {command} \"{words}\""
+    )))
 }
 
 /// Returns advice for a task in place of a command.

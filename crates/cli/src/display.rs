@@ -110,10 +110,8 @@ pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
     }
     // Nothing that the reader has seen is repeated.
     let has_seen = streamed == Streamed::Yes;
-    let shown = ShownParts {
-        summary: has_seen && was_error_shown(&printable(&report.summary)),
-        evidence: has_seen,
-    };
+    let shown =
+        ShownParts { summary: has_seen && was_error_shown(&printable(&report.summary)), evidence: has_seen };
     output::write_report(&format_report(report, shown, paint));
 }
 

@@ -360,6 +360,15 @@ mod tests {
         let failed = describe_tool_end(CallState::Failed, &text);
         let failed: Vec<String> = failed.iter().map(StyledLine::to_text).collect();
         assert_eq!(failed, ["  failed", "    one", "    two"]);
+        for (result, said) in [
+            ("denied by the user; don't try it again another way without asking", "  denied by the user"),
+            ("no answer (end of input): denied", "  no answer (end of input): denied"),
+            ("not now", "  denied: not now"),
+        ] {
+            let denied = describe_tool_end(CallState::Denied, result);
+            assert_eq!(denied.iter().map(StyledLine::to_text).collect::<Vec<_>>(), [said]);
+        }
+        assert!(describe(&Event::CopyDiscarded { files: 0 }).is_empty());
         assert_eq!(describe(&Event::CopyDiscarded { files: 2 }), ["discarded, with 2 changed files"]);
     }
 

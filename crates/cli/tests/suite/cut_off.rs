@@ -15,6 +15,8 @@ fn a_reply_in_circles_is_ended_and_the_model_is_told() {
         assert_eq!(report.text, "Done now.", "{wire:?}");
         let seen = server.seen();
         assert_eq!(seen.len(), 2, "{wire:?}");
+        // What was streamed is counted, also what isn't kept.
+        assert!(report.usage.estimated > Tokens(100), "{wire:?}: {:?}", report.usage);
         assert!(seen[1].newest().contains("without repeating yourself"), "{wire:?}: {}", seen[1].newest());
         let body = seen[1].body.to_string();
         assert_eq!(body.matches("defined to create").count(), 2, "{wire:?}: {body}");

@@ -1,13 +1,15 @@
 //! `jm run --isolate`, `jm land`, `jm discard`: work in a copy, and what becomes of it.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use journeyman_protocol::{CopyState, Event, RunOutcome};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    House, KEY, POLITE, Ran, Seen, Server, Step, call, needs, needs_mounts, needs_sandbox, polite_edit, say,
+    House, Jm, KEY, POLITE, Ran, Seen, Server, Step, call, has_program, needs, needs_mounts, needs_sandbox,
+    polite_edit, say,
 };
 
 /// The greeting before the run.
@@ -416,6 +418,57 @@ fn where_no_copy_is_cheap_a_run_works_in_the_users_files_and_says_so() {
     let again = house.jm(&["resume", "1", "go on", "--base-url", &url, "--wire", "chat", "--model", "tiny"]);
     again.env("JM_API_KEY", KEY).without("JM_ISOLATE").run().expect(4);
     assert_eq!(house.sessions()[0]["copy"], Value::Null);
+}
+
+#[test]
+fn what_a_command_destroys_in_a_copy_needs_nobody() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write(".gitignore", "target/\n.env\n");
+    house.write(".env", "KEY=1\n");
+    house.write("target/made", "1\n");
+    let before = house.tree();
+    let remove = || call("run_command", json!({"command": "rm -rf .env target && touch made"}));
+    let server = Server::chat([remove(), say("Clean."), remove(), say("Clean.")]);
+    let run = server.run(&house, &["--isolate", "--no-check", "clean up"]).run().expect(4);
+    run.prints(&["+++ b/made", "\nland it with: jm land ", "\ndrop it with: jm discard "]);
+    house.jm(&["land", "1", "--unverified"]).run().expect(0);
+    assert!(house.project().join("made").exists());
+    std::fs::remove_file(house.project().join("made")).unwrap();
+    assert_eq!(house.tree(), before, "what is ignored stays as it is");
+    // In the files themselves it is tried out, and `undo` has what is small.
+    server.run(&house, &["--in-place", "--no-check", "clean up"]).run().expect(4);
+    assert!(!house.project().join(".env").exists());
+}
+
+#[test]
+fn a_tree_of_several_owners_is_worked_on_where_it_can_be_changed() {
+    const NOBODY: u32 = 65534;
+    if !needs_sandbox() || !rustix::process::geteuid().is_root() || !has_program("setpriv") {
+        eprintln!("skipped: files of other owners need root and setpriv");
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([call("edit_file", polite_edit()), say("Polite now.")]);
+    let inner = server.run(&house, &["be polite"]).without("JM_ISOLATE").command();
+    let chown = |path: &str| {
+        let owner = format!("{NOBODY}:0");
+        let ran = Command::new("chown").args(["-R", &owner, path]).status().unwrap();
+        assert!(ran.success());
+    };
+    for name in ["", "state", "config", "tmp", "home"] {
+        std::fs::create_dir_all(house.at(name)).unwrap();
+    }
+    chown(house.at("").to_str().unwrap());
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command.arg(inner.get_program()).args(inner.get_args()).current_dir(house.project()).env_clear();
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Jm::new(command).run().expect(0);
+    ran.says(&["works in your files: no copy is cheap here", "which belongs to another user or group"]);
+    assert_eq!(house.read("greet.sh"), POLITE);
 }
 
 #[test]

@@ -90,8 +90,12 @@ fn a_task_without_quotes_is_told_how_to_quote_it() {
     for (words, advice) in [
         (&["fix", "it"][..], "tip: a task is given in quotes: jm \"fix it\""),
         (&["fix", "it", "now", "--json"], "tip: a task is given in quotes: jm \"fix it now\""),
-        (&["run", "fix", "it"], "tip: quote it, so that it is one argument: jm run \"fix it\""),
-        (&["ask", "what", "is", "it"], "tip: quote it, so that it is one argument: jm ask \"what is it\""),
+        (&["run", "fix", "it"], "error: the task has to be one argument; quote it: jm run \"fix it\""),
+        (
+            &["ask", "what", "is", "it"],
+            "error: the question has to be one argument; quote it: jm ask \"what is it\"",
+        ),
+        (&["fix"], "tip: a task of one word is given as: jm run \"fix\""),
         (&["-p", "fix it"], "tip: a task is given as: jm run \"TASK\""),
     ] {
         house.jm(words).run().expect(2).says(&[advice]);

@@ -382,6 +382,85 @@ fn a_question_about_an_edit_shows_its_diff_once() {
 }
 
 #[test]
+fn a_run_says_each_thing_once() {
+    if !needs(&["setsid", "make"]) || !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("Four.")]);
+    let (code, screen) = on_a_screen(&server, &house, 80, false, &["--isolate", "two and two?"]).ends();
+    assert_eq!(code, 4, "{screen}");
+    assert!(!screen.contains("copy"), "an answer needs no word about the copy\n{screen}");
+
+    let server = Server::chat([call("edit_file", polite_edit()), say("Polite."), touch("made"), say("No.")]);
+    let (code, screen) = on_a_screen(&server, &house, 80, false, &["--isolate", "be polite"]).ends();
+    assert_eq!(code, 0, "{screen}");
+    let lines = lines_that_stay(&screen);
+    let place = |text: &str| lines.iter().position(|line| line.starts_with(text)).unwrap();
+    assert!(place("isolated  works in a copy") < place("● edit greet.sh"), "{screen}");
+    for text in ["✓ make test", "landed: 1 file", "verified by `make test`"] {
+        assert_eq!(screen.matches(text).count(), 1, "{text}\n{screen}");
+    }
+    for text in ["tests: make test", "landed  1 file"] {
+        assert!(!screen.contains(text), "{text}\n{screen}");
+    }
+
+    let mut person = on_a_screen(&server, &house, 80, false, &["make a file"]);
+    person.sees("say what to do instead:");
+    person.types("n\n");
+    let (_, screen) = person.ends();
+    assert_eq!(screen.matches("denied").count(), 1, "{screen}");
+    assert!(!screen.contains("another way"), "that is for the model\n{screen}");
+}
+
+#[test]
+fn usage_errors_and_sessions_wrap_at_words() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("Done.")]);
+    server.run(&house, &["count the sheep of all the flocks in the valley, slowly"]).run();
+    for (words, whole) in [
+        (&["sessions"][..], "valley"),
+        (&["run", "--mode", "a-mode-that-is-none-of-these", "look"], "possible"),
+        (&["run", "count", "the", "sheep", "of", "all", "the", "flocks"], "argument;"),
+    ] {
+        let command = house.jm(words).env("NO_COLOR", "1").env("TERM", "xterm").command();
+        let (_, screen) = Person::start_at(command, 40, Output::Shown).ends();
+        let lines = lines_that_stay(&screen);
+        assert!(lines.iter().any(|line| line.contains(whole)), "{screen}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 40), "{screen}");
+    }
+}
+
+#[test]
+fn an_undo_of_an_earlier_run_is_asked_about() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let write = call("write_file", json!({"path": "new.txt", "content": "new\n"}));
+    let server = Server::chat([write, say("There."), say("It greets.")]);
+    server.run(&house, &["--no-check", "make a file"]).run().expect(4);
+    server.run(&house, &["what does it do?"]).run().expect(4);
+    for (answer, code, said, stays) in [
+        ("n\n", 1, "nothing was taken back", true),
+        ("y\n", 0, "(\"make a file\", just now): 1 file taken back", false),
+    ] {
+        let command = house.jm(&["undo"]).env("NO_COLOR", "1").command();
+        let mut person = Person::start_at(command, 200, Output::Shown);
+        person.sees("Nothing was changed by the newest run");
+        person.sees("Take that back? [y/N]");
+        person.types(answer);
+        let (ended, screen) = person.ends();
+        assert_eq!(ended, code, "{screen}");
+        assert!(screen.contains(said) && !screen.contains("error"), "{screen}");
+        assert_eq!(house.project().join("new.txt").exists(), stays);
+    }
+}
+
+#[test]
 fn a_large_diff_names_its_files_with_their_sizes() {
     let house = House::with_greeter();
     let lines = |count: usize| "a line of some length\n".repeat(count);

@@ -329,4 +329,8 @@ fn what_undoing_may_not_bring_back_is_asked_for_in_every_mode() {
     let verdict = judge(Mode::Auto, &runs("rm -rf ."), Some(&full()));
     assert_eq!(verdict.rules, ["built-in: loss beyond undo"]);
     assert!(verdict.reason.contains("undoing may not bring back"), "{}", verdict.reason);
+    assert_eq!(verdict.destroys.as_deref(), Some("files removed: ."));
+    let previewed = Effects { previewed: true, ..runs("rm -rf .") };
+    let verdict = judge(Mode::Auto, &previewed, Some(&full()));
+    assert_eq!((verdict.decision, verdict.destroys), (Allow, None));
 }

@@ -119,7 +119,7 @@ impl House {
             .env("XDG_CONFIG_HOME", self.at("config"))
             .env("TMPDIR", self.at("tmp"))
             .env("LANG", "C.UTF-8")
-            // Most tests are about the work in the project itself; `isolated_by_default.rs` is not.
+            // Most tests are about the work in the project itself; `isolate.rs` is not.
             .env("JM_ISOLATE", "false");
         Jm::new(command)
     }

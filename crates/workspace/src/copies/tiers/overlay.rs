@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_sandbox::{Base, OverlayPlan};
-use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, statat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, linkat, mkdirat, openat, statat};
 use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
 
 use crate::copies::info::{CopyTools, UnavailableReason};
 use crate::copies::record::CopyBase;
@@ -19,6 +20,7 @@ use crate::copies::tiers::making::{CopyRequest, MadeCopy};
 use crate::error::WorkspaceError;
 use crate::files::remove::{open_directory, remove_tree};
 use crate::files::stat::FileStat;
+use crate::snapshot::tree::Tree;
 use crate::state::lock::state_error;
 use crate::workspace::Workspace;
 
@@ -43,6 +45,7 @@ pub(crate) fn refresh_journal_dir(files: &Path, layer: u32) -> PathBuf {
 pub(crate) fn make_overlay(making: CopyRequest<'_>) -> Result<MadeCopy, UnavailableReason> {
     let workspace = making.workspace;
     check_possible(workspace)?;
+    check_owners(workspace, making.tree)?;
     let beside = CopyBase::of(making)?;
     let files = making.files(beside)?;
     begin_layer(workspace, &files, 1)?;
@@ -167,6 +170,31 @@ fn check_possible(workspace: &Workspace) -> Result<(), UnavailableReason> {
         Some(at) => Err(UnavailableReason(format!(
             "another file system is mounted in the project, at {}",
             at.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a tree with something that the user may change and the layer can't: an ordinary user's
+/// mount has no number for other owners and groups.
+fn check_owners(workspace: &Workspace, tree: &Tree) -> Result<(), UnavailableReason> {
+    if geteuid().is_root() {
+        return Ok(());
+    }
+    let us = (geteuid().as_raw(), getegid().as_raw());
+    let root = workspace.project.root_dir.root();
+    let may_change = |path: &[u8]| accessat(root, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
+    let owner_of =
+        |path: &[u8]| statat(root, path, AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileStat::of(&stat).owner);
+    let dirs = std::iter::once(b".".as_slice()).chain(tree.dirs.iter().map(|dir| dir.path.as_slice()));
+    let mut foreign_dirs = dirs.filter(|path| owner_of(path).is_ok_and(|owner| owner != us));
+    let files = tree.entries.iter().filter(|entry| entry.seen.is_file() && entry.seen.owner != us);
+    let mut foreign_files = files.map(|entry| entry.path.as_slice());
+    let found = foreign_dirs.find(|path| may_change(path));
+    match found.or_else(|| foreign_files.find(|path| may_change(path))) {
+        Some(path) => Err(UnavailableReason(format!(
+            "an overlay can't change `{}`, which belongs to another user or group",
+            String::from_utf8_lossy(path)
         ))),
         None => Ok(()),
     }
