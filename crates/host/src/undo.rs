@@ -68,10 +68,10 @@ pub async fn undo_session(
     };
     if !is_named {
         check_not_in_copy(&workspace, &session.id)?;
-        if let Some(prompts) = prompts {
-            if !confirm_older(state, &workspace, &session, prompts).await? {
-                return Ok(None);
-            }
+        if let Some(prompts) = prompts
+            && !confirm_older(state, &workspace, &session, prompts).await?
+        {
+            return Ok(None);
         }
     }
     let claim = SessionClaim::take(state, &session.id, "undo").await?;

@@ -433,7 +433,7 @@ fn what_a_command_destroys_in_a_copy_needs_nobody() {
     let remove = || call("run_command", json!({"command": "rm -rf .env target && touch made"}));
     let server = Server::chat([remove(), say("Clean."), remove(), say("Clean.")]);
     let run = server.run(&house, &["--isolate", "--no-check", "clean up"]).run().expect(4);
-    run.prints(&["+++ b/made", "\nland it with: jm land ", "\ndrop it with: jm discard "]);
+    run.prints(&["diff --git a/made b/made", "\nland it with: jm land ", "\ndrop it with: jm discard "]);
     house.jm(&["land", "1", "--unverified"]).run().expect(0);
     assert!(house.project().join("made").exists());
     std::fs::remove_file(house.project().join("made")).unwrap();

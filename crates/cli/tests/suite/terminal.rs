@@ -423,7 +423,7 @@ fn usage_errors_and_sessions_wrap_at_words() {
     server.run(&house, &["count the sheep of all the flocks in the valley, slowly"]).run();
     for (words, whole) in [
         (&["sessions"][..], "valley"),
-        (&["run", "--mode", "a-mode-that-is-none-of-these", "look"], "possible"),
+        (&["run", "--no-such-flag-of-any-kind", "look"], "argument"),
         (&["run", "count", "the", "sheep", "of", "all", "the", "flocks"], "argument;"),
     ] {
         let command = house.jm(words).env("NO_COLOR", "1").env("TERM", "xterm").command();
