@@ -103,8 +103,8 @@ impl ApprovalRequest {
         self.diff.is_some() && EDIT_TOOLS.contains(&self.tool.as_str())
     }
 
-    /// Returns the lines of the call's diff: those that the question shows, and the rest. An edit is
-    /// shown below its file's name.
+    /// Returns the lines of the call's diff: those that the question shows, and the rest. An edit
+    /// is shown below its file's name.
     #[must_use]
     pub fn diff_lines(&self) -> (Vec<StyledLine>, Vec<StyledLine>) {
         let number = if self.is_edit() { number_lines } else { number_named_lines };

@@ -261,7 +261,8 @@ pub enum Event {
         reason: CompressionReason,
         /// Estimated tokens of the next request before.
         before: Tokens,
-        /// Estimated tokens of the next request afterwards; absent at the start and after a failure.
+        /// Estimated tokens of the next request afterwards; absent at the start and after a
+        /// failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Tokens>,
         /// The way in which it was shortened; absent at the start and after a failure.

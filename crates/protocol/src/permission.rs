@@ -115,8 +115,8 @@ pub struct Effects {
     pub command: Option<String>,
     /// Hosts that the call connects to.
     pub hosts: Vec<String>,
-    /// True if the changes go to an overlay or an isolated copy that is reviewed before it lands, so
-    /// that running the call destroys nothing of the user's.
+    /// True if the changes go to an overlay or an isolated copy that is reviewed before it lands,
+    /// so that running the call destroys nothing of the user's.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub previewed: bool,
 }

@@ -26,6 +26,9 @@ use crate::transcript::record::{Compaction, Record};
 const MUST_SHRINK_TO: u64 = 70;
 /// The window that is assumed after a refusal, in hundredths of the refused request.
 const REFUSED_SHARE: u64 = 90;
+/// Messages of a conversation that has something to leave out: the task, a reply, and what
+/// followed.
+const MIN_MESSAGES: usize = 3;
 /// Bytes that a token of a longer text has at least, whatever its language.
 const MIN_BYTES_PER_TOKEN: u64 = 2;
 /// Bytes of text that have as many tokens as a large image.
@@ -70,7 +73,9 @@ impl RoomMaker {
             size = age(stages.cx, room, size, tools);
         }
         let threshold = room.compact_at(stages.cx.settings.compaction.threshold);
-        if size.predicted <= threshold || self.has_shortened(stages.cx) {
+        // The task itself isn't shortened before a provider refuses it.
+        let is_first = stages.cx.transcript.state().messages.len() < MIN_MESSAGES;
+        if size.predicted <= threshold || is_first || self.has_shortened(stages.cx) {
             return Ok(());
         }
         match self.shorten(&mut stages, CompressionReason::Threshold, room, tools).await {
@@ -249,7 +254,7 @@ fn turn_of(cx: &Context) -> (u64, u32) {
     (counters.step, counters.turns)
 }
 
-/// What a compaction is made of besides the conversation.
+/// The parts of a compaction besides the conversation.
 struct Facts<'a> {
     said: Vec<String>,
     evidence: &'a [Evidence],

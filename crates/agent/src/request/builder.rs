@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use journeyman_context::{Found, Inputs, SystemText, first, system_prompt};
 use journeyman_model::{ModelRequest, SystemPart};
-use journeyman_protocol::{Event, Mode, Tokens, ToolSpec};
+use journeyman_protocol::{Event, LimitSource, Mode, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
@@ -14,6 +14,10 @@ use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::session::context::Context;
 use crate::transcript::record::{Record, Setting};
+
+/// Part of the window for the first context, in hundredths: the tools, the reply and the work need
+/// the rest.
+const FIRST_SHARE: u64 = 45;
 
 /// Builds every request of a session.
 pub(crate) struct RequestBuilder {
@@ -79,7 +83,7 @@ impl RequestBuilder {
             tools: &tools,
             today: &cx.settings.today,
             platform: &cx.settings.platform,
-            budget: cx.settings.context_budget,
+            budget: first_budget(cx),
         })?;
         let system = system_parts(cx, packed.system);
         let message = cx.redactor.redact(&packed.message).into_owned();
@@ -159,6 +163,16 @@ impl RequestBuilder {
         let records = std::iter::once(Record::Cleared).chain(said).collect();
         cx.transcript.record_together(records);
     }
+}
+
+/// Returns the budget of the first context: no more than its part of a known window.
+fn first_budget(cx: &Context) -> Tokens {
+    let limits = cx.meter.limits();
+    let configured = cx.settings.context_budget;
+    if limits.source == LimitSource::Default {
+        return configured;
+    }
+    configured.min(Tokens(limits.window.0.saturating_mul(FIRST_SHARE) / 100))
 }
 
 fn system_parts(cx: &Context, texts: Vec<SystemText>) -> Vec<SystemPart> {

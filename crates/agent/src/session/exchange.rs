@@ -168,7 +168,7 @@ impl Exchange<'_> {
         room.make_room_after_refusal(stages, &tools).await
     }
 
-    /// Returns the stages that shortening the conversation needs, and the tools of the next request.
+    /// Returns the stages that shortening the conversation needs, and the next request's tools.
     fn shortening<'s>(
         &'s mut self,
         stop: &'s CancellationToken,

@@ -75,7 +75,7 @@ pub struct State {
     pub safe: Seq,
 }
 
-/// What the last compaction left for the next one.
+/// The result of the last compaction, from which the next one goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastCompaction {
     /// The number of blocks of the first message that begin the conversation.

@@ -120,7 +120,8 @@ fn a_wrong_path_asks_whether_the_address_is_right() {
 fn a_context_that_is_full_is_not_told_to_send_the_same_again() {
     let house = House::with_greeter();
     let full = || refuse(Wire::Chat, 400, "invalid_request_error", "maximum context length is 4096 tokens");
-    let server = Server::chat([full(), full(), say("Here I am.").into()]);
+    // Each run shortens the request once and sends it again.
+    let server = Server::chat([full(), full(), full(), full(), say("Here I am.").into()]);
     let ran = server.run(&house, &["look around"]).run().expect(1);
     assert_eq!(
         error_line(&house, &ran),

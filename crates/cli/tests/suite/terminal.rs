@@ -463,6 +463,8 @@ fn an_undo_of_an_earlier_run_is_asked_about() {
 #[test]
 fn a_large_diff_names_its_files_with_their_sizes() {
     let house = House::with_greeter();
+    // The script has no reply for it.
+    house.configure("compaction.summarize = false\n");
     let lines = |count: usize| "a line of some length\n".repeat(count);
     let server = Server::chat([
         call("write_file", json!({"path": "large.txt", "content": lines(30_000)})),

@@ -19,8 +19,8 @@ const MIN_ARGUMENT_BYTES: usize = 200;
 pub struct CompactionInput<'a> {
     /// The conversation.
     pub messages: &'a [Message],
-    /// The number of blocks at the start of the first message that begin the conversation: the task,
-    /// the instructions and the first context. They stay.
+    /// The number of blocks at the start of the first message that begin the conversation: the
+    /// task, the instructions and the first context. They stay.
     pub opening: usize,
     /// The state that the last compaction left.
     pub state: WorkingState,

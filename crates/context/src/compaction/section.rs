@@ -1,5 +1,7 @@
 //! Sections of a text that share a budget.
 
+use std::collections::VecDeque;
+
 use journeyman_protocol::{TokenCounter, Tokens};
 
 /// A section: a heading and its items, oldest first.
@@ -57,18 +59,21 @@ pub(super) fn render(sections: &[Section], budget: Tokens, counter: &dyn TokenCo
     let mut out = String::new();
     for ((section, costs), given) in sections.iter().zip(&costs).zip(divide(&needs, &shares, budget.0)) {
         let chosen = choose(&section.items, costs, given.saturating_sub(heading(section)));
-        if chosen.is_empty() {
+        let count = chosen.iter().filter(|is_chosen| **is_chosen).count();
+        if count == 0 {
             continue;
         }
         out.push_str(section.heading);
         out.push('\n');
-        for item in &chosen {
+        for item in
+            section.items.iter().zip(&chosen).filter_map(|(item, is_chosen)| is_chosen.then_some(item))
+        {
             out.push_str("- ");
             // One item is one paragraph: a continued line is indented.
-            out.push_str(&section.items[*item].text.trim().replace('\n', "\n  "));
+            out.push_str(&item.text.trim().replace('\n', "\n  "));
             out.push('\n');
         }
-        let missing = section.items.len() - chosen.len();
+        let missing = section.items.len() - count;
         if missing > 0 {
             out.push_str(&format!("- (and {missing} more, in the log)\n"));
         }
@@ -76,26 +81,27 @@ pub(super) fn render(sections: &[Section], budget: Tokens, counter: &dyn TokenCo
     out
 }
 
-/// Chooses items by rank. Within a rank the newest and the oldest take turns: the newest matter for
-/// the next step, and the oldest are those that nothing later repeats.
-fn choose(items: &[Item], costs: &[u64], budget: u64) -> Vec<usize> {
+/// Chooses items by rank; the result tells for each item if it is chosen. Within a rank the newest
+/// and the oldest take turns: the newest matter for the next step, and the oldest are those that
+/// nothing later repeats.
+fn choose(items: &[Item], costs: &[u64], budget: u64) -> Vec<bool> {
     let mut ranks: Vec<u8> = items.iter().map(|item| item.rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
-    let (mut left, mut chosen) = (budget, Vec::new());
+    let (mut left, mut chosen) = (budget, vec![false; items.len()]);
     for rank in ranks.into_iter().rev() {
-        let mut waiting: std::collections::VecDeque<usize> =
-            (0..items.len()).filter(|at| items[*at].rank == rank).collect();
+        let of_rank = items.iter().zip(costs).zip(&mut chosen).filter(|((item, _), _)| item.rank == rank);
+        let mut waiting: VecDeque<(u64, &mut bool)> =
+            of_rank.map(|((_, cost), is_chosen)| (*cost, is_chosen)).collect();
         let mut newest = true;
-        while let Some(at) = if newest { waiting.pop_back() } else { waiting.pop_front() } {
+        while let Some((cost, is_chosen)) = if newest { waiting.pop_back() } else { waiting.pop_front() } {
             newest = !newest;
-            if let Some(rest) = left.checked_sub(costs[at]) {
+            if let Some(rest) = left.checked_sub(cost) {
                 left = rest;
-                chosen.push(at);
+                *is_chosen = true;
             }
         }
     }
-    chosen.sort_unstable();
     chosen
 }
 
@@ -124,6 +130,6 @@ mod tests {
     fn a_higher_rank_goes_first() {
         let item = |rank, text: &str| Item { text: text.to_owned(), rank };
         let items = vec![item(0, "one two three"), item(1, "four five six"), item(0, "seven eight nine")];
-        assert_eq!(choose(&items, &[6, 6, 6], 12), [1, 2]);
+        assert_eq!(choose(&items, &[6, 6, 6], 12), [false, true, true]);
     }
 }

@@ -21,8 +21,8 @@ const MAX_ERROR_BYTES: usize = 240;
 /// A message of the user that is longer is given by its statements where room is short, in tokens.
 const LONG_MESSAGE: Tokens = Tokens(400);
 
-/// What has to outlive a compaction. It is carried from one compaction to the next, so that the
-/// tenth still has what the first had.
+/// The knowledge that outlives a compaction. It is carried from one compaction to the next, so that
+/// the tenth still has what the first had.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkingState {

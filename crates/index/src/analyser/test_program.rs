@@ -124,7 +124,7 @@ mod tests {
             "tests/util.rs",
             "benches/test_speed.rs",
             "src/test/java/Fixture.java",
-            "test/test.h",
+            "test/test.hpp",
             "tests/TestCase.php",
             "spec/spec_helper.rb",
         ] {

@@ -99,7 +99,7 @@ fn long_output_keeps_head_and_tail_and_the_rest_is_reachable() {
     );
     assert!(said.contains(&format!("\n{}\n\n[", offset - 1)), "{note}");
     let said = bench.say("read_file", json!({"path": "output:other"}));
-    assert_eq!(said, "error: no output of a call `other` is held (only of call_1); run the command again");
+    assert_eq!(said, "error: there is no output of a call `other` in this session; run the command again");
 }
 
 #[test]

@@ -20,7 +20,8 @@ const SHARED: &str =
     "; ignored files that this run or another one changed at the same time, so that undo leaves them: ";
 
 /// Beginnings of lines that quote what is done, or is in a file, and say nothing of what there is now.
-const QUOTED: [&str; 15] = [
+const QUOTED: [&str; 16] = [
+    "denied: ",
     "●",
     "✎",
     "$ ",

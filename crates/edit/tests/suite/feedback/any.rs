@@ -79,6 +79,8 @@ proptest! {
 
     #[test]
     fn a_line_that_is_said_to_tell_places_apart_does(file in text(40), at in 0usize..40) {
+        // Where line endings differ, the same lines with other endings are places too.
+        let file = file.replace("\r\n", "\n");
         let lines: Vec<&str> = file.split_inclusive('\n').collect();
         let Some(search) = lines.get(at) else { return Ok(()) };
         let Err(Refusal::Ambiguous { spots, strategy: journeyman_edit::Strategy::Exact, .. }) = find(&file, &Hunk::new(search, "new"))
