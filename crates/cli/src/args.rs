@@ -18,7 +18,7 @@ pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 5] = [
     ("Work", &["run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
     ("Sessions", &["sessions", "show", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
-    ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "why", "index"]),
+    ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "context", "why", "index"]),
     ("System", &["doctor", "config", "policy", "completions", "man", "help"]),
 ];
 
@@ -65,6 +65,9 @@ pub(crate) enum Command {
     /// Show what matters most, within a budget of tokens
     #[command(after_help = include_str!("../help/map.txt"))]
     Map(crate::index::MapArgs),
+    /// Show what the first request for a task would have, and why
+    #[command(after_help = include_str!("../help/context.txt"))]
+    Context(crate::index::ContextArgs),
     /// Explain the rank of a file for a query
     #[command(after_help = include_str!("../help/why.txt"))]
     Why(crate::index::WhyArgs),

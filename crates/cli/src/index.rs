@@ -2,6 +2,7 @@
 //! what the index knows, for people and scripts.
 
 mod build;
+mod context;
 mod deps;
 mod follow;
 mod impact;
@@ -13,6 +14,7 @@ mod search;
 mod why;
 
 pub(crate) use build::{IndexArgs, index};
+pub(crate) use context::{ContextArgs, context};
 pub(crate) use deps::{DepsArgs, deps};
 pub(crate) use impact::{ImpactArgs, impact};
 pub(crate) use map::{MapArgs, map};

@@ -74,6 +74,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Deps(args) => index::deps(&environment, &args),
         Command::Impact(args) => index::impact(&environment, &args),
         Command::Map(args) => index::map(&environment, &args),
+        Command::Context(args) => index::context(&environment, &args),
         Command::Why(args) => index::why(&environment, &args),
         Command::Exec(args) => block_on(exec::exec(&environment, args)),
         Command::Demo(args) => block_on(demo::demo(&environment, args)),

@@ -2,33 +2,44 @@
 
 use std::fmt::Write as _;
 
-use journeyman_protocol::{Mode, RelPath, TokenCounter as _, Tokens, ToolSpec};
+use journeyman_protocol::{
+    ContextCategory, ContextShare, Mode, RelPath, TokenCounter as _, Tokens, ToolSpec,
+};
 use journeyman_workspace::{Body, Listing, Workspace, WorkspaceError};
 
-use crate::cut::{LEAST, cut};
+use crate::cut::cut;
 use crate::fence::fenced;
+use crate::gathering::Gathered;
 use crate::map::{DEFAULT_BUDGET, Near, map_for};
 use crate::mention::mentions;
 use crate::outlines::{Outlined, outline_map};
+use crate::packing::{Candidate, Outcome, Room, Selection, Texts, bodies, select};
 use crate::words::Words;
 use crate::{Estimate, instructions, prompt};
 
 /// All instruction files together, in tokens: more is a manual, which the model can read in parts.
 const INSTRUCTIONS: Tokens = Tokens(8_000);
-/// One file that the task names, in tokens; a larger one keeps its head and tail, or the line that
-/// is named.
+/// One file that the task names, in tokens: of a larger one the parts that the task is about.
 const ONE_FILE: Tokens = Tokens(4_000);
 /// Of the map's budget, in hundredths: what files define that an index finds for the task. What
 /// they don't need is for paths.
 const OUTLINES: u64 = 60;
-/// All files that the task names, in tokens.
-const FILES_BUDGET: Tokens = Tokens(12_000);
+/// Shares of what task and system prompt leave, in hundredths: instructions, the map, files that
+/// the task names, and what an index finds. The rest is a reserve for what estimates miss.
+const INSTRUCTIONS_SHARE: u64 = 30;
+const MAP_SHARE: u64 = 15;
+const FILES_SHARE: u64 = 50;
+const FOUND_SHARE: u64 = 40;
+/// Maximum tokens of the notes about commits.
+const HISTORY: Tokens = Tokens(400);
 /// A larger file is only pointed at, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 /// Maximum number of files named by the task that are included.
 const MAX_FILES: usize = 12;
 /// Maximum number of checks that are named.
 const MAX_CHECKS: usize = 12;
+/// Maximum characters of a commit's subject.
+const MAX_SUBJECT: usize = 100;
 
 /// The parts of the first request.
 #[derive(Clone, Copy)]
@@ -40,7 +51,7 @@ pub struct Inputs<'a> {
     /// Its files, sorted.
     pub listing: &'a Listing,
     /// The index's results for the task, if an index exists already.
-    pub found: Option<&'a Found>,
+    pub found: Option<&'a Gathered>,
     /// The commands of the checks that run when the model stops.
     pub checks: &'a [String],
     /// The permission mode.
@@ -59,15 +70,6 @@ pub struct Inputs<'a> {
     pub platform: &'a str,
     /// Maximum tokens of system prompt and first message together, without the tools' schemas.
     pub budget: Tokens,
-}
-
-/// The results of an index for a task.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
-    /// Files with how much is for them, 0 to 1; those that the listing doesn't have aren't shown.
-    pub files: Vec<(RelPath, f64)>,
-    /// Outlines of the best files, best first.
-    pub outlines: Vec<Outlined>,
 }
 
 /// A part of the system prompt.
@@ -90,6 +92,63 @@ pub struct PackReport {
     pub instructions: Vec<RelPath>,
     /// The files that the task names and that were put in, whole or in part.
     pub files: Vec<RelPath>,
+    /// What each category has of its share.
+    pub shares: Vec<ContextShare>,
+    /// Everything that was weighed, in and out, by category.
+    pub items: Vec<PackedItem>,
+}
+
+/// A thing that was weighed for the first request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackedItem {
+    /// Its category.
+    pub category: ContextCategory,
+    /// Its name: a path, with lines where it is a part.
+    pub name: String,
+    /// Its estimated cost; 0 if it wasn't counted.
+    pub tokens: Tokens,
+    /// The likelihood that the task needs it, in hundredths; `None` for what is always in.
+    pub relevance: Option<u8>,
+    /// The reason why it was weighed.
+    pub why: String,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+impl PackReport {
+    /// Notes something that is always in.
+    fn note(&mut self, category: ContextCategory, name: &str, why: &str, tokens: Tokens) {
+        let (name, why) = (name.to_owned(), why.to_owned());
+        self.items.push(PackedItem {
+            category,
+            name,
+            tokens,
+            relevance: None,
+            why,
+            outcome: Outcome::Included,
+        });
+    }
+
+    /// Notes what became of candidates.
+    fn note_selection(&mut self, candidates: &[Candidate], selection: &Selection) {
+        for decision in &selection.decisions {
+            let Some(candidate) = candidates.get(decision.candidate) else { continue };
+            let Candidate { category, path, lines, relevance, reason } = candidate;
+            #[allow(clippy::cast_sign_loss)]
+            self.items.push(PackedItem {
+                category: *category,
+                name: format!("{path}:{}-{}", lines.start, lines.end.saturating_sub(1)),
+                tokens: decision.tokens,
+                relevance: Some((relevance.clamp(0.0, 1.0) * 100.0).round() as u8),
+                why: reason.to_string(),
+                outcome: decision.outcome.clone(),
+            });
+        }
+    }
+
+    fn share(&mut self, category: ContextCategory, tokens: Tokens, budget: Tokens) {
+        self.shares.push(ContextShare { category, tokens, budget });
+    }
 }
 
 /// A request's text.
@@ -141,16 +200,40 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     let left = remaining_budget(task, fixed, inputs.budget)?;
     let share = |most: Tokens, hundredths: u64| Tokens(most.0.min(left * hundredths / 100));
     let mut report = PackReport { files_listed: inputs.listing.paths.len() as u64, ..PackReport::default() };
+    report.share(ContextCategory::System, fixed, fixed);
+    report.note(ContextCategory::System, "system prompt", "every request has it", fixed);
     let mut message = fenced("task", &[], task);
     message.push_str("\n\n");
     environment(&mut message, inputs);
-    project_instructions(&mut message, inputs, share(INSTRUCTIONS, 30), &mut report);
-    repository(&mut message, inputs, share(DEFAULT_BUDGET, 15));
-    files(&mut message, inputs, share(FILES_BUDGET, 50), &mut report);
     checks(&mut message, inputs);
+    let begin = Estimate.count(&message);
+    report.share(ContextCategory::Task, begin, begin);
+    report.note(ContextCategory::Task, "task", "the user wrote it", begin);
+    project_instructions(&mut message, inputs, share(INSTRUCTIONS, INSTRUCTIONS_SHARE), &mut report);
+    repository(&mut message, inputs, share(DEFAULT_BUDGET, MAP_SHARE), &mut report);
+    let named = files(&mut message, inputs, Tokens(left * FILES_SHARE / 100), &mut report);
+    // What the parts before leave, but no more than the share.
+    let spent = Estimate.count(&message).0.saturating_add(fixed.0);
+    let room = Tokens(inputs.budget.0.saturating_sub(spent)).min(Tokens(left * FOUND_SHARE / 100));
+    if let Some(found) = inputs.found {
+        history(&mut message, found, &mut report);
+        related(&mut message, found, &named, room, &mut report);
+    }
     let message = message.trim_end().to_owned();
     report.tokens = fixed + Estimate.count(&message);
     Ok(Packed { system, message, report })
+}
+
+/// Packs what an index finds for a later message of the user, without the files that the model knows
+/// already. Returns `None` if nothing is left.
+#[must_use]
+pub fn follow_up(found: &Gathered, known: &dyn Fn(&RelPath) -> bool, room: Tokens) -> Option<Packed> {
+    let known: Vec<RelPath> = found.texts.keys().filter(|path| known(path)).cloned().collect();
+    let (mut message, mut report) = (String::new(), PackReport::default());
+    related(&mut message, found, &known, room, &mut report);
+    let message = message.trim_end().to_owned();
+    report.tokens = Estimate.count(&message);
+    (!message.is_empty()).then(|| Packed { system: Vec::new(), message, report })
 }
 
 /// Checks that a task leaves room in the first request beside the system prompt of a session that
@@ -198,8 +281,11 @@ fn environment(out: &mut String, inputs: &Inputs<'_>) {
 }
 
 fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) {
+    let before = Estimate.count(out);
     let own = inputs.user_instructions.map(str::trim).filter(|text| !text.is_empty());
     if let Some(text) = own {
+        let name = "the user's instructions";
+        report.note(ContextCategory::Instructions, name, "they hold for every project", Estimate.count(text));
         out.push_str("The user's instructions for every project:\n");
         out.push_str(&fenced("instructions", &[("from", "user")], &cut(text, budget, None).text));
         out.push_str("\n\n");
@@ -218,6 +304,9 @@ fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, r
         for one in found {
             out.push_str(&fenced("instructions", &[("path", &one.path.to_string())], &one.text));
             out.push('\n');
+            let why = "it is an instruction file at the root";
+            let tokens = Estimate.count(&one.text);
+            report.note(ContextCategory::Instructions, &one.path.to_string(), why, tokens);
             report.instructions.push(one.path);
         }
         out.push('\n');
@@ -231,9 +320,11 @@ fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, r
             names.join(" ")
         );
     }
+    let tokens = Tokens(Estimate.count(out).0.saturating_sub(before.0));
+    report.share(ContextCategory::Instructions, tokens, budget);
 }
 
-fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens) {
+fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) {
     let outlines = inputs.found.map(|found| found.outlines.as_slice()).unwrap_or_default();
     // A path may be taken for one of the listing's only where it is there.
     let there = |outlined: &&Outlined| {
@@ -262,49 +353,120 @@ fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens) {
     if !outline.is_empty() {
         let _infallible = writeln!(
             out,
-            "What a search of the project finds for the task, the likeliest files first, with what they define:\n{}\n",
+            "Files that a search finds for the task, the likeliest first, with what they define:\n{}\n",
             fenced("outline", &[], &outline)
         );
     }
+    let (map, outline) = (Estimate.count(&map), Estimate.count(&outline));
+    report.share(ContextCategory::Symbols, map + outline, budget);
+    report.note(ContextCategory::Symbols, "map of the repository", "the model knows no path yet", map);
+    if outline.0 > 0 {
+        report.note(ContextCategory::Symbols, "outlines", "found for the task", outline);
+    }
 }
 
-/// The files that the task names, as far as they fit.
-fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) {
+/// Adds the files that the task names, as far as they fit, and returns them.
+fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) -> Vec<RelPath> {
     let named = mentions(inputs.task, inputs.listing);
-    let mut left = budget;
-    let mut shown = String::new();
     let mut only_named = Vec::new();
-    for (index, mention) in named.iter().enumerate() {
+    let (mut texts, mut candidates) = (Texts::new(), Vec::new());
+    for mention in &named {
         let path = mention.path.to_string();
-        if report.files.len() >= MAX_FILES || left < LEAST {
+        if texts.len() >= MAX_FILES {
             only_named.push(format!("{path} (no room)"));
             continue;
         }
-        let text = match inputs.workspace.read(&mention.path, MAX_FILE_BYTES).map(|content| content.body) {
-            Ok(Body::Text(text)) => text.text,
-            Ok(Body::Binary) => {
-                only_named.push(format!("{path} (binary)"));
-                continue;
+        match inputs.workspace.read(&mention.path, MAX_FILE_BYTES).map(|content| content.body) {
+            Ok(Body::Text(text)) => {
+                let (text, mut parts) = bodies(&mention.path, &text.text, inputs.task, mention.line);
+                texts.insert(mention.path.clone(), text);
+                candidates.append(&mut parts);
             }
-            Err(error) => {
-                only_named.push(format!("{path} ({error})"));
-                continue;
-            }
-        };
-        // Each that is still to come has a claim to its part of the room.
-        let part = Tokens(left.0 / (named.len() - index).clamp(1, MAX_FILES) as u64);
-        let kept = cut(&text, ONE_FILE.min(part.max(LEAST)), mention.line);
-        left = Tokens(left.0.saturating_sub(Estimate.count(&kept.text).0));
-        let part = if kept.shortened { "in part" } else { "whole" };
-        shown.push_str(&fenced("file", &[("path", &path), ("shown", part)], &kept.text));
-        shown.push('\n');
-        report.files.push(mention.path.clone());
+            Ok(Body::Binary) => only_named.push(format!("{path} (binary)")),
+            Err(error) => only_named.push(format!("{path} ({error})")),
+        }
     }
-    if !shown.is_empty() {
-        let _infallible = writeln!(out, "Files that the task names:\n{shown}");
+    let total = budget.min(Tokens(ONE_FILE.0.saturating_mul(texts.len() as u64)));
+    let room = Room { total, shares: vec![(ContextCategory::ActiveFiles, 100)] };
+    let mut selection = select(&candidates, &texts, &room);
+    // The task's order is the user's.
+    selection.excerpts.sort_by_key(|excerpt| named.iter().position(|mention| mention.path == excerpt.path));
+    for path in texts.keys().filter(|path| selection.excerpts.iter().all(|excerpt| excerpt.path != **path)) {
+        only_named.push(format!("{path} (no room)"));
+    }
+    if !named.is_empty() {
+        report.note_selection(&candidates, &selection);
+        report.share(ContextCategory::ActiveFiles, selection.tokens, budget);
+    }
+    if !selection.excerpts.is_empty() {
+        out.push_str("Files that the task names:\n");
+    }
+    for excerpt in selection.excerpts {
+        out.push_str(&excerpt.text);
+        out.push('\n');
+        report.files.push(excerpt.path);
+    }
+    if !report.files.is_empty() {
+        out.push('\n');
     }
     if !only_named.is_empty() {
         let _infallible = writeln!(out, "Named by the task and not shown: {}\n", only_named.join(", "));
+    }
+    report.files.clone()
+}
+
+/// Adds the commits that changed the files that were found.
+fn history(out: &mut String, found: &Gathered, report: &mut PackReport) {
+    let mut text = String::new();
+    let mut count = 0_usize;
+    for note in &found.commits {
+        let subject: String = note.subject.chars().filter(|c| !c.is_control()).take(MAX_SUBJECT).collect();
+        let line = format!("{} {} ({})\n", note.id, subject, note.path);
+        if Estimate.count(&text) + Estimate.count(&line) > HISTORY {
+            break;
+        }
+        text.push_str(&line);
+        count += 1;
+    }
+    if count == 0 {
+        return;
+    }
+    let tokens = Estimate.count(&text);
+    report.share(ContextCategory::History, tokens, HISTORY);
+    report.note(
+        ContextCategory::History,
+        &format!("{count} commits"),
+        "they changed the files that were found",
+        tokens,
+    );
+    let _infallible = writeln!(
+        out,
+        "The newest commits of files that a search finds:\n{}\n",
+        fenced("commits", &[], &text)
+    );
+}
+
+/// Adds the passages that were found, without those of files that the task names.
+fn related(out: &mut String, found: &Gathered, named: &[RelPath], room: Tokens, report: &mut PackReport) {
+    let candidates: Vec<Candidate> =
+        found.candidates.iter().filter(|candidate| !named.contains(&candidate.path)).cloned().collect();
+    let room = Room::of_found(room);
+    let selection = select(&candidates, &found.texts, &room);
+    report.note_selection(&candidates, &selection);
+    for (category, _) in &room.shares {
+        let own = selection.excerpts.iter().filter(|excerpt| excerpt.category == *category);
+        report.share(*category, own.map(|excerpt| excerpt.tokens).sum(), room.share(*category));
+    }
+    if selection.excerpts.is_empty() {
+        return;
+    }
+    out.push_str(
+        "What a search of the project finds for the task, as the files are now. It may not be all, and not all of it \
+         may matter:\n",
+    );
+    for excerpt in selection.excerpts {
+        out.push_str(&excerpt.text);
+        out.push('\n');
     }
 }
 
@@ -316,5 +478,5 @@ fn checks(out: &mut String, inputs: &Inputs<'_>) {
         inputs.checks.iter().take(MAX_CHECKS).map(|check| format!("`{}`", check.trim())).collect();
     let more = inputs.checks.len().saturating_sub(MAX_CHECKS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let _infallible = writeln!(out, "When you stop, these checks run: {}{more}.", named.join(", "));
+    let _infallible = writeln!(out, "When you stop, these checks run: {}{more}.\n", named.join(", "));
 }

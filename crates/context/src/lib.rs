@@ -22,7 +22,8 @@
 //! Text of files, and output of commands, is set apart by tags that it can't contain, so that it
 //! can't pass for ours. Packing is a function of its arguments and of the files it reads through
 //! the workspace; it reads no clock, writes nothing, and starts nothing. What an index finds comes
-//! in as [`Found`]. [`compaction`] shortens a conversation that becomes too long.
+//! in as [`gathering::Gathered`], of which [`packing`] selects what fits. [`compaction`] shortens a
+//! conversation that becomes too long.
 
 pub mod compaction;
 pub mod counting;
@@ -31,11 +32,14 @@ mod estimate;
 mod feedback;
 mod fence;
 mod first;
+pub mod gathering;
 mod instructions;
 mod map;
 mod mention;
 mod outlines;
+pub mod packing;
 mod prompt;
+mod window;
 mod words;
 
 pub use cut::{Cut, LEAST, cut};
@@ -43,7 +47,9 @@ pub use estimate::Estimate;
 pub use feedback::{FEEDBACK_BUDGET, Feedback, feedback};
 pub use fence::fenced;
 pub use first::{
-    ContextError, Found, Inputs, PackReport, Packed, SystemText, check_task_fits, first, system_prompt,
+    ContextError, Inputs, PackReport, Packed, PackedItem, SystemText, check_task_fits, first, follow_up,
+    system_prompt,
 };
 pub use map::{DEFAULT_BUDGET, repository_map};
 pub use outlines::{Outlined, Signature, outline_map};
+pub use window::WindowBudget;

@@ -44,6 +44,21 @@ impl Words {
     }
 }
 
+impl Words {
+    /// Returns the number of the task's words that a text has, each counted once.
+    pub(crate) fn count_distinct(&self, text: &[u8]) -> u32 {
+        let mut found = std::collections::BTreeSet::new();
+        if !self.sorted.is_empty() {
+            each_word(text, |hash, length| {
+                if length >= SHORTEST && self.sorted.binary_search(&hash).is_ok() {
+                    found.insert(hash);
+                }
+            });
+        }
+        u32::try_from(found.len()).unwrap_or(u32::MAX)
+    }
+}
+
 fn hash(word: &[u8]) -> u64 {
     word.iter().fold(START, |hash, byte| add(hash, *byte))
 }

@@ -3,14 +3,17 @@
 use std::fmt::Display;
 
 use journeyman_protocol::{
-    CallState, CheckOutcome, CompressionPhase, Diagnostic, ErrorSeverity, Event, Evidence, FileChangeKind,
-    FileConflict, RelPath, ReminderCategory, ResumeStrategy, StopReason, Todo, TodoStatus, UnavailableTier,
-    Usage, group_digits,
+    CallState, CheckOutcome, CompressionPhase, ContextCategory, ContextShare, Diagnostic, ErrorSeverity,
+    Event, Evidence, FileChangeKind, FileConflict, RelPath, ReminderCategory, ResumeStrategy, StopReason,
+    Todo, TodoStatus, Tokens, UnavailableTier, Usage, group_digits,
 };
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::format::{format_seconds, preview, printable, quantity};
 
+/// Categories of what an index finds.
+const FOUND_CATEGORIES: [ContextCategory; 3] =
+    [ContextCategory::RelatedCode, ContextCategory::Tests, ContextCategory::Docs];
 /// Maximum number of lines about one list: paths, conflicts, a tool's result.
 const MAX_LISTED: usize = 4;
 /// Maximum number of lines of a command's output.
@@ -27,11 +30,20 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         Event::RunStarted { model, mode, .. } => {
             vec![heading_line("journeyman", format!("{model}  mode {mode}"))]
         }
-        Event::ContextPacked { tokens, files_listed, instructions, files } => {
+        Event::ContextPacked { tokens, files_listed, instructions, files, shares } => {
             let names: Vec<String> = instructions.iter().chain(files).map(ToString::to_string).collect();
             let with = if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) };
-            let files = quantity(files_listed, "file");
-            vec![dim_line(format!("context: about {tokens} tokens, {files} listed{with}"))]
+            let listed = match files_listed {
+                0 => String::new(),
+                files => format!(", {} listed", quantity(files, "file")),
+            };
+            let is_code = |share: &&ContextShare| FOUND_CATEGORIES.contains(&share.category);
+            let found: Tokens = shares.iter().filter(is_code).map(|share| share.tokens).sum();
+            let found = match found.0 {
+                0 => String::new(),
+                found => format!(", {found} of them code found for the task"),
+            };
+            vec![dim_line(format!("context: about {tokens} tokens{found}{listed}{with}"))]
         }
         Event::ContextCompression { phase: CompressionPhase::Start, .. } => {
             vec![dim_line("the conversation gets long: shortening it")]

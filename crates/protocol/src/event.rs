@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, CopyReport,
-    Enforcement, Evidence, FileConflict, GuardViolation, Mode, RelPath, ReminderCategory, RunOutcome, Seq,
-    SessionId, StopReason, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
+    AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, ContextShare,
+    CopyReport, Enforcement, Evidence, FileConflict, GuardViolation, Mode, RelPath, ReminderCategory,
+    RunOutcome, Seq, SessionId, StopReason, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage,
+    Verdict,
 };
 
 /// The audience of an event. Each kind of event belongs to exactly one channel.
@@ -251,6 +252,9 @@ pub enum Event {
         instructions: Vec<RelPath>,
         /// Files that the task names and that are included in whole or in part.
         files: Vec<RelPath>,
+        /// What each category has of the model's window.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shares: Vec<ContextShare>,
     },
     /// The conversation is shortened so that it fits the model's window. The log keeps every
     /// message.

@@ -28,6 +28,7 @@
 mod call;
 mod check;
 mod clock;
+mod context;
 mod copy;
 mod digits;
 mod enforcement;
@@ -46,6 +47,7 @@ mod usage;
 pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
 pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
 pub use clock::Clock;
+pub use context::{ContextCategory, ContextShare};
 pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, UnavailableTier};
 pub use digits::group_digits;
 pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};

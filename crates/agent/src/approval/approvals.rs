@@ -95,9 +95,6 @@ impl Approvals {
     /// without asking.
     pub(crate) fn may_show(&self, mode: Mode) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
         let policy = self.policy.clone();
-        if policy.rules().is_empty() {
-            return Arc::new(|_| true);
-        }
         Arc::new(move |path| {
             let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
             let call = Call { tool: "read_file", agent: None, mode, effects: &effects, sandbox: None };

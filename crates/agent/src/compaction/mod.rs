@@ -1,6 +1,6 @@
 //! Keeps requests within the model's window: old results age, and a long conversation is shortened.
 
-mod room;
+pub(crate) mod room;
 pub(crate) mod room_maker;
 mod summary;
 

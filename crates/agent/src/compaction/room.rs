@@ -1,12 +1,11 @@
 //! The room that the model's window leaves for a request, and the size of the next one.
 
+use journeyman_context::WindowBudget;
 use journeyman_context::counting::RequestParts;
-use journeyman_protocol::{ModelLimits, Tokens, ToolSpec};
+use journeyman_protocol::{Tokens, ToolSpec};
 
 use crate::session::context::Context;
 
-/// Part of the window that is kept for the reply, in hundredths, if the output limit isn't lower.
-const REPLY_SHARE: u64 = 20;
 /// Part of the input room above which old results age, in hundredths. Each time costs the
 /// provider's cache of what follows the first of them, so it isn't done sooner.
 const AGE_AT: u64 = 50;
@@ -19,21 +18,15 @@ const WORTH_AGING: u64 = 20;
 
 /// The room for requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
+pub(crate) struct Room {
     /// Maximum tokens of a request, as the provider counts them.
-    pub(super) input: Tokens,
+    pub(crate) input: Tokens,
 }
 
 impl Room {
     /// Returns the room that the model's window leaves beside the reply.
-    pub(super) fn of_model(cx: &Context) -> Self {
-        Self::of_limits(cx.meter.limits(), cx.settings.max_output)
-    }
-
-    fn of_limits(limits: &ModelLimits, max_output: Option<Tokens>) -> Self {
-        let share = Tokens(limits.window.0.saturating_mul(REPLY_SHARE) / 100);
-        let reply = max_output.map_or(share, |limit| limit.min(share));
-        Self { input: limits.input_limit(reply) }
+    pub(crate) fn of_model(cx: &Context) -> Self {
+        Self { input: WindowBudget::new(cx.meter.limits(), cx.settings.max_output).input }
     }
 
     fn part(self, hundredths: u64) -> Tokens {
@@ -111,13 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_divided_into_request_and_reply() {
-        let mut limits = ModelLimits { window: Tokens(100_000), ..ModelLimits::careful_default(false) };
-        assert_eq!(Room::of_limits(&limits, None).input, Tokens(80_000));
-        assert_eq!(Room::of_limits(&limits, Some(Tokens(4_000))).input, Tokens(96_000));
-        assert_eq!(Room::of_limits(&limits, Some(Tokens(64_000))).input, Tokens(80_000));
-        limits.max_output = Some(Tokens(8_000));
-        assert_eq!(Room::of_limits(&limits, None).input, Tokens(92_000));
+    fn a_compaction_leaves_room_beside_many_tools() {
         let room = Room { input: Tokens(3_000) };
         assert_eq!(room.after_compaction(Tokens(2_500)), Tokens(200), "something is left beside many tools");
         assert_eq!(room.after_compaction(Tokens(500)), Tokens(1_000));

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use journeyman_context::{Found, Inputs, SystemText, first, system_prompt};
+use journeyman_context::gathering::Gathered;
+use journeyman_context::{Inputs, SystemText, WindowBudget, first, system_prompt};
 use journeyman_model::{ModelRequest, SystemPart};
-use journeyman_protocol::{Event, LimitSource, Mode, Tokens, ToolSpec};
+use journeyman_protocol::{Event, Mode, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
@@ -14,10 +15,6 @@ use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::session::context::Context;
 use crate::transcript::record::{Record, Setting};
-
-/// Part of the window for the first context, in hundredths: the tools, the reply and the work need
-/// the rest.
-const FIRST_SHARE: u64 = 45;
 
 /// Builds every request of a session.
 pub(crate) struct RequestBuilder {
@@ -66,7 +63,7 @@ impl RequestBuilder {
         task: &str,
         listing: &Listing,
         checks: &[String],
-        found: Option<&Found>,
+        found: Option<&Gathered>,
     ) -> Result<String, AgentError> {
         cx.meter.start_query(&cx.model);
         let tools = self.offered_tools(cx.settings.mode);
@@ -83,13 +80,18 @@ impl RequestBuilder {
             tools: &tools,
             today: &cx.settings.today,
             platform: &cx.settings.platform,
-            budget: first_budget(cx),
+            budget: window_budget(cx).first_context(cx.settings.context_budget),
         })?;
         let system = system_parts(cx, packed.system);
         let message = cx.redactor.redact(&packed.message).into_owned();
         cx.transcript.record(Record::Context { system });
+        let counter = cx.meter.counter();
+        let tools: Tokens =
+            self.request_tools(cx.settings.mode).iter().map(|tool| counter.count_tool(tool)).sum();
+        let shares = window_budget(cx).divide(packed.report.shares, tools);
         cx.transcript.emit(Event::ContextPacked {
             tokens: packed.report.tokens,
+            shares,
             files_listed: packed.report.files_listed,
             instructions: packed.report.instructions,
             files: packed.report.files,
@@ -165,14 +167,8 @@ impl RequestBuilder {
     }
 }
 
-/// Returns the budget of the first context: no more than its part of a known window.
-fn first_budget(cx: &Context) -> Tokens {
-    let limits = cx.meter.limits();
-    let configured = cx.settings.context_budget;
-    if limits.source == LimitSource::Default {
-        return configured;
-    }
-    configured.min(Tokens(limits.window.0.saturating_mul(FIRST_SHARE) / 100))
+fn window_budget(cx: &Context) -> WindowBudget {
+    WindowBudget::new(cx.meter.limits(), cx.settings.max_output)
 }
 
 fn system_parts(cx: &Context, texts: Vec<SystemText>) -> Vec<SystemPart> {

@@ -5,20 +5,22 @@
 
 use std::sync::Arc;
 
-use journeyman_context::{Found, Outlined, Signature};
+use journeyman_context::follow_up;
+use journeyman_context::gathering::{Gathered, Sources, gather, is_worth_gathering};
 use journeyman_index::Snapshot;
-use journeyman_index::overview::{self, MAX_FOUND_FILES};
-use journeyman_index::query::{Context, Query, Searcher};
-use journeyman_index::tokens::Tokenizer;
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{Event, RelPath, Tokens};
 use journeyman_tools::SharedIndex;
-use journeyman_workspace::Workspace;
+use journeyman_workspace::{Body, Workspace};
 use tokio::task::JoinHandle;
 
+use crate::compaction::room::Room;
 use crate::session::context::Context as SessionContext;
 
-/// Maximum number of outlined files.
-const MAX_OUTLINED_FILES: usize = 16;
+/// Maximum bytes of a file that is shown.
+const MAX_FILE_BYTES: u64 = 2 << 20;
+/// Tokens of what is found for a later message, and the part of the input room that it may take.
+const FOLLOW_UP: Tokens = Tokens(3_000);
+const FOLLOW_UP_PART: u64 = 12;
 
 /// Starts an index lookup for a task. The result is `None` if no index is loaded or nothing
 /// matches.
@@ -26,9 +28,31 @@ pub(crate) fn look_up(
     cx: &SessionContext,
     may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
     task: &str,
-) -> JoinHandle<Option<Found>> {
+) -> JoinHandle<Option<Gathered>> {
     let (index, workspace, task) = (Arc::clone(&cx.index), Arc::clone(&cx.workspace), task.to_owned());
     tokio::task::spawn_blocking(move || find_in_index(&index, &workspace, &*may_show, &task))
+}
+
+/// Looks up what a later message of the user is about. Returns what the model doesn't know yet, as
+/// text, or `None` if no index is loaded, nothing is found in time, or the message says too little.
+pub(crate) async fn look_up_message(
+    cx: &mut SessionContext,
+    may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
+    message: &str,
+) -> Option<String> {
+    let timeout = cx.settings.index_timeout.filter(|_| is_worth_gathering(message))?;
+    let found = tokio::time::timeout(timeout, look_up(cx, may_show, message)).await.ok()?.ok()??;
+    let room = FOLLOW_UP.min(Tokens(Room::of_model(cx).input.0 / FOLLOW_UP_PART));
+    let said = serde_json::to_string(&cx.transcript.state().messages).ok()?;
+    let packed = follow_up(&found, &|path| said.contains(&path.to_string()), room)?;
+    cx.transcript.emit(Event::ContextPacked {
+        tokens: packed.report.tokens,
+        files_listed: 0,
+        instructions: Vec::new(),
+        files: Vec::new(),
+        shares: packed.report.shares,
+    });
+    Some(cx.redactor.redact(&packed.message).into_owned())
 }
 
 fn find_in_index(
@@ -36,52 +60,25 @@ fn find_in_index(
     workspace: &Workspace,
     may_show: &dyn Fn(&RelPath) -> bool,
     task: &str,
-) -> Option<Found> {
-    let query = Query::new(task, &mut Tokenizer::new());
+) -> Option<Gathered> {
     let (project, snapshot) = index.at_hand()?;
     let history = project.saved_history();
-    let answer =
-        Searcher::new().search(&*snapshot, history.as_ref(), &query, Context::default(), MAX_FOUND_FILES);
-    let asked = overview::score_shares(&answer);
-    if asked.is_empty() {
-        return None;
-    }
     let graph = project.graph_without_waiting(&snapshot);
-    let order = overview::rank_files(&snapshot, graph.as_deref(), &asked);
-    let best = order.first().map_or(1.0, |(_, score)| *score).max(f64::MIN_POSITIVE);
-    let mut found = Found::default();
-    for (file, score) in order.iter().take(MAX_FOUND_FILES) {
-        let Some(path) = snapshot.file(*file).and_then(|view| view.path()) else { continue };
-        // File names appear in any listing, but signatures need permission to read.
-        if found.outlines.len() < MAX_OUTLINED_FILES && may_show(&path) {
-            let wanted = asked.iter().any(|(asked, _)| asked == file);
-            let signatures = file_signatures(&snapshot, workspace, *file, &path, task);
-            if wanted || !signatures.is_empty() {
-                found.outlines.push(Outlined { path: path.to_string(), signatures });
-            }
-        }
-        found.files.push((path, score / best));
-    }
-    Some(found)
+    let read = |file: u32, path: &RelPath| {
+        may_show(path).then(|| read_unchanged(&snapshot, workspace, file, path)).flatten()
+    };
+    let sources =
+        Sources { snapshot: &snapshot, graph: graph.as_deref(), history: history.as_ref(), read: &read };
+    gather(task, &sources)
 }
 
-/// Returns the signatures of a file, unless its index record is outdated or its content was
-/// redacted.
-fn file_signatures(
-    snapshot: &Snapshot,
-    workspace: &Workspace,
-    file: u32,
-    path: &RelPath,
-    task: &str,
-) -> Vec<Signature> {
-    let Some(record) = snapshot.file(file).map(|view| view.record).filter(|record| !record.flags.veiled)
-    else {
-        return Vec::new();
-    };
-    let now = workspace.fingerprints(std::slice::from_ref(path)).pop().flatten();
-    if now.is_none_or(|now| *now.as_bytes() != record.hash) {
-        return Vec::new();
+/// Returns the text of a file, unless it has changed since it was indexed or parts of it are
+/// secret.
+fn read_unchanged(snapshot: &Snapshot, workspace: &Workspace, file: u32, path: &RelPath) -> Option<String> {
+    let record = snapshot.file(file).map(|view| view.record).filter(|record| !record.flags.veiled)?;
+    let content = workspace.read(path, MAX_FILE_BYTES).ok()?;
+    match content.body {
+        Body::Text(text) if *content.hash.as_bytes() == record.hash => Some(text.text),
+        _ => None,
     }
-    let told = overview::signatures(snapshot, file, task).into_iter();
-    told.map(|one| Signature { text: one.text, depth: one.depth, worth: one.worth }).collect()
 }

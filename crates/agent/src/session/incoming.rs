@@ -8,6 +8,7 @@ use crate::approval::approvals::Approvals;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
+use crate::request::lookup::look_up_message;
 use crate::supervision::Supervision;
 use crate::transcript::record::MessageId;
 
@@ -48,7 +49,13 @@ impl IncomingMessages<'_> {
         if spoke {
             self.cx.asks_question = is_question(&user_text(&kept));
         }
-        let texts = kept.into_iter().map(|queued| queued.text).chain(context).chain(more);
+        let found = if spoke {
+            let may_show = self.approvals.may_show(self.cx.settings.mode);
+            look_up_message(self.cx, may_show, &user_text(&kept)).await
+        } else {
+            None
+        };
+        let texts = kept.into_iter().map(|queued| queued.text).chain(found).chain(context).chain(more);
         let content = text_blocks(texts);
         let added = !content.is_empty();
         self.cx.transcript.take_queued(content, taken);

@@ -15,7 +15,7 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::builder::RequestBuilder;
-use crate::request::lookup::look_up;
+use crate::request::lookup::{look_up, look_up_message};
 use crate::supervision::Supervision;
 use crate::transcript::record::{MessageId, QueuedMessage, Record};
 use crate::verification::Verification;
@@ -104,7 +104,9 @@ impl TaskOpening<'_> {
             let others = kept.into_iter().filter(|queued| queued.kind != MessageKind::User);
             said.extend(others.map(|queued| queued.text));
         } else {
-            said.extend(kept.into_iter().map(|queued| queued.text));
+            let may_show = self.approvals.may_show(self.cx.settings.mode);
+            let found = look_up_message(self.cx, may_show, &user_text(&kept)).await;
+            said.extend(kept.into_iter().map(|queued| queued.text).chain(found));
         }
         said.extend(context);
         first.content = text_blocks(said);

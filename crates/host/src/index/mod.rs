@@ -1,5 +1,6 @@
 //! Questions to the index of a project, for people and programs.
 
+mod context;
 mod dependencies;
 mod embedded;
 mod explain;
@@ -13,6 +14,7 @@ mod search;
 mod summary;
 mod symbols;
 
+pub use context::ContextPlan;
 pub use dependencies::{Dependencies, DependencyPath, cycles_to_json, find_cycles};
 pub use embedded::{EmbeddedIndex, open_embedded};
 pub use explain::{Explanation, SignalStrength};

@@ -6,4 +6,5 @@ mod query;
 
 pub use cases::{FailedCase, check_cases};
 pub use overview::{FIXED_RULES, MODE_EFFECTS, PolicyOverview};
+pub(crate) use query::find_checks;
 pub use query::{CallDescription, PolicyAnswer, PolicyQuery, decision_name, judge_call};

@@ -105,7 +105,7 @@ fn quote_command(words: &[String]) -> Option<String> {
 }
 
 /// Finds the project's own checks, as a session does.
-fn find_checks(
+pub(crate) fn find_checks(
     environment: &Environment,
     state: &StateDirs,
     root: &Path,

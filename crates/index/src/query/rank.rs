@@ -130,6 +130,13 @@ impl Searcher {
         }
     }
 
+    /// Returns the score of each chunk of a file for the words of the last query: 0 where it has
+    /// none of them.
+    pub fn chunk_scores<C: Corpus + ?Sized>(&self, corpus: &C, file: u32) -> Vec<(u32, f32)> {
+        let own = corpus.chunks_of(file);
+        own.clone().zip(self.signals.chunks.scores_of(own).iter().copied()).collect()
+    }
+
     /// Returns every signal of every file that has any, for experiments with weights: in the order
     /// of [`Signal::ALL`], not scaled.
     pub fn raw_signals<C: Corpus + ?Sized>(

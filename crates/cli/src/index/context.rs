@@ -1,0 +1,106 @@
+//! `jm context`: what the first request for a task would have, and what not, with the reasons.
+
+use clap::Args;
+use journeyman_host::HostError;
+use journeyman_host::config::Environment;
+use journeyman_host::index::ContextPlan;
+use journeyman_protocol::{ContextShare, Tokens, group_digits};
+
+use super::open::open_index;
+use crate::args::{AnswerArgs, parse_count};
+
+/// Characters of a bar.
+const BAR: u64 = 24;
+/// Items that are listed of those that are out.
+const MAX_OUT: usize = 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct ContextArgs {
+    /// The task
+    task: String,
+    /// Window of the model, in tokens [built-in: that of the configured model]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>)]
+    window: Option<u64>,
+    /// Print the message instead of the plan
+    #[arg(long, conflicts_with = "json")]
+    text: bool,
+    /// List everything that was weighed and left out
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+pub(crate) fn context(environment: &Environment, args: &ContextArgs) -> Result<u8, HostError> {
+    let index = open_index(environment, &args.answer)?;
+    let directory = args.answer.project.directory.as_deref();
+    let plan = ContextPlan::draw(environment, directory, &index, &args.task, args.window.map(Tokens))?;
+    if args.answer.json {
+        outln!("{}", plan.to_json());
+    } else if args.text {
+        outln!("{}", plan.message);
+    } else {
+        print_plan(&plan, args.all);
+    }
+    Ok(0)
+}
+
+fn print_plan(plan: &ContextPlan, all: bool) {
+    let model = plan.model.as_deref().unwrap_or("no model is configured");
+    outln!("window of {} tokens ({model})", group_digits(plan.window.0));
+    outln!("");
+    for share in &plan.shares {
+        outln!("{}", share_line(share, plan.window));
+    }
+    outln!("");
+    outln!("in the first request, about {} tokens:", group_digits(plan.tokens.0));
+    let (inside, outside): (Vec<_>, Vec<_>) = plan.items.iter().partition(|item| item.outcome.is_inside());
+    for item in inside {
+        let relevance = item.relevance.map_or_else(|| "   –".to_owned(), |percent| format!("{percent:3}%"));
+        let tokens = group_digits(item.tokens.0);
+        outln!("  {:<16} {tokens:>7}  {relevance}  {}  ({})", item.category.name(), item.name, item.why);
+    }
+    if outside.is_empty() {
+        return;
+    }
+    outln!("");
+    outln!("weighed and left out:");
+    let shown = if all { outside.len() } else { MAX_OUT };
+    for item in outside.iter().take(shown) {
+        let relevance = item.relevance.map_or_else(|| "   –".to_owned(), |percent| format!("{percent:3}%"));
+        outln!(
+            "  {:<16} {relevance}  {}  ({}): {}",
+            item.category.name(),
+            item.name,
+            item.why,
+            item.outcome.text()
+        );
+    }
+    let more = outside.len().saturating_sub(shown);
+    if more > 0 {
+        outln!("  and {more} more; --all lists them");
+    }
+}
+
+fn share_line(share: &ContextShare, window: Tokens) -> String {
+    let filled = |tokens: Tokens| (tokens.0.saturating_mul(BAR).div_ceil(window.0.max(1))).min(BAR);
+    let used = filled(share.tokens);
+    let budget = filled(share.budget).max(used);
+    let bar: String = (0..BAR)
+        .map(|at| {
+            if at < used {
+                '█'
+            } else if at < budget {
+                '░'
+            } else {
+                ' '
+            }
+        })
+        .collect();
+    format!(
+        "  {:<18} {bar} {:>8} of {:>8}",
+        share.category.name(),
+        group_digits(share.tokens.0),
+        group_digits(share.budget.0)
+    )
+}

@@ -1,0 +1,57 @@
+//! Texts of indexed files, each read once.
+
+use std::collections::HashMap;
+
+use journeyman_index::Snapshot;
+use journeyman_index::query::{Corpus as _, SymbolEntry};
+use journeyman_protocol::RelPath;
+
+use crate::packing::{FileText, Texts};
+
+/// Maximum files that are read.
+const MAX_FILES: usize = 80;
+/// Maximum bytes of all files together.
+const MAX_BYTES: usize = 8 << 20;
+
+/// Reads indexed files once, within bounds.
+pub(super) struct Reader<'a> {
+    snapshot: &'a Snapshot,
+    read: &'a dyn Fn(u32, &RelPath) -> Option<String>,
+    /// The path of each file that was asked for; `None` if it can't be shown.
+    known: HashMap<u32, Option<RelPath>>,
+    bytes: usize,
+    pub(super) texts: Texts,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, read: &'a dyn Fn(u32, &RelPath) -> Option<String>) -> Self {
+        Self { snapshot, read, known: HashMap::new(), bytes: 0, texts: Texts::new() }
+    }
+
+    /// Returns a file's path if its text is there.
+    pub(super) fn open(&mut self, file: u32) -> Option<RelPath> {
+        if let Some(known) = self.known.get(&file) {
+            return known.clone();
+        }
+        let opened = self.read_file(file);
+        self.known.insert(file, opened.clone());
+        opened
+    }
+
+    fn read_file(&mut self, file: u32) -> Option<RelPath> {
+        if self.texts.len() >= MAX_FILES || self.bytes >= MAX_BYTES {
+            return None;
+        }
+        let path = self.snapshot.file(file)?.path()?;
+        let text = (self.read)(file, &path)?;
+        self.bytes += text.len();
+        let mut definitions = Vec::new();
+        self.snapshot.visit_symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
+            if !symbol.local && !symbol.signature.is_empty() {
+                definitions.push((symbol.name_line, symbol.name.to_owned()));
+            }
+        });
+        self.texts.insert(path.clone(), FileText::new(text, definitions));
+        Some(path)
+    }
+}

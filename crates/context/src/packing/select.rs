@@ -1,0 +1,366 @@
+//! Selection of candidates within a budget: by relevance per token, each category within its share
+//! first, and then with what the others leave.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
+
+use journeyman_protocol::{ContextCategory, RelPath, Tokens};
+
+use super::candidate::{Candidate, Decision, Outcome};
+use super::excerpt::Excerpt;
+use super::text::{FileText, Texts};
+use crate::cut::LEAST;
+
+/// A candidate of this share of the best one's relevance, or less, is not worth its tokens.
+const LEAST_RELEVANCE: f64 = 0.02;
+/// Exponent of a candidate's size in its order: small passages first among equally relevant ones.
+/// Measured: 0 to 1 differ by less than a point of the recall of changed lines.
+const SIZE_EXPONENT: f64 = 0.3;
+/// Lines between two passages that are shown rather than left out: a note about a gap costs as
+/// much.
+const BRIDGED_LINES: u32 = 4;
+/// Tokens of an excerpt's tags, and of a note about a gap.
+const TAGS: u64 = 24;
+const GAP: u64 = 16;
+/// Candidates of more lines have near-duplicates; shorter ones repeat by chance.
+const LEAST_COMPARED_LINES: usize = 8;
+/// Share of a passage's lines that are in already, in hundredths, from which it says nothing new.
+const DUPLICATE_SHARE: usize = 90;
+/// Maximum candidates that are weighed.
+const MAX_CANDIDATES: usize = 20_000;
+
+/// The budget of a selection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    /// All tokens.
+    pub total: Tokens,
+    /// The share of each category, in hundredths of the total. Categories without one only get
+    /// what others leave.
+    pub shares: Vec<(ContextCategory, u64)>,
+}
+
+/// Shares of what an index finds for a task, in hundredths.
+const FOUND_SHARES: [(ContextCategory, u64); 3] =
+    [(ContextCategory::RelatedCode, 75), (ContextCategory::Tests, 15), (ContextCategory::Docs, 10)];
+
+impl Room {
+    /// Returns the budget of what an index finds for a task.
+    #[must_use]
+    pub fn of_found(total: Tokens) -> Self {
+        Self { total, shares: FOUND_SHARES.to_vec() }
+    }
+
+    /// Returns the tokens of a category's share.
+    #[must_use]
+    pub fn share(&self, category: ContextCategory) -> Tokens {
+        let share = self.shares.iter().find(|(own, _)| *own == category).map_or(0, |(_, share)| *share);
+        Tokens(self.total.0.saturating_mul(share) / 100)
+    }
+}
+
+/// The result of a selection.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Selection {
+    /// The excerpts, by category and then by the relevance of their best passage.
+    pub excerpts: Vec<Excerpt>,
+    /// What became of each candidate, in their order.
+    pub decisions: Vec<Decision>,
+    /// The sum over excerpts; never above the budget.
+    pub tokens: Tokens,
+}
+
+/// Selects candidates. Texts of files that have none are unreadable.
+#[must_use]
+pub fn select(candidates: &[Candidate], texts: &Texts, room: &Room) -> Selection {
+    let mut selector = Selector { texts, files: BTreeMap::new(), known: HashSet::new(), left: room.total.0 };
+    let decision = |candidate| Decision { candidate, outcome: Outcome::NoRoom, tokens: Tokens(0) };
+    let mut decisions: Vec<Decision> = (0..candidates.len()).map(decision).collect();
+    let best = candidates.iter().map(|one| one.relevance).fold(0.0, f64::max);
+    let mut order = Vec::new();
+    for (at, candidate) in candidates.iter().enumerate().take(MAX_CANDIDATES) {
+        let outcome = if !texts.contains_key(&candidate.path) {
+            Outcome::Unreadable
+        } else if candidate.relevance.is_nan() || candidate.relevance <= best * LEAST_RELEVANCE {
+            Outcome::Unlikely
+        } else {
+            let lines = f64::from(candidate.lines.end.saturating_sub(candidate.lines.start).max(1));
+            order.push((candidate.relevance / lines.powf(SIZE_EXPONENT), at));
+            continue;
+        };
+        if let Some(decision) = decisions.get_mut(at) {
+            decision.outcome = outcome;
+        }
+    }
+    order.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    let mut shares: HashMap<ContextCategory, u64> =
+        room.shares.iter().map(|(category, _)| (*category, room.share(*category).0)).collect();
+    for within_shares in [true, false] {
+        for (_, at) in &order {
+            let (Some(candidate), Some(decision)) = (candidates.get(*at), decisions.get_mut(*at)) else {
+                continue;
+            };
+            if decision.outcome != Outcome::NoRoom {
+                continue;
+            }
+            let share = shares.entry(candidate.category).or_default();
+            let most = if within_shares { *share } else { u64::MAX };
+            (decision.outcome, decision.tokens) = selector.weigh(candidate, most);
+            if decision.outcome == Outcome::Included {
+                *share = share.saturating_sub(decision.tokens.0);
+            }
+        }
+    }
+    let excerpts = selector.render(room.total);
+    let tokens = excerpts.iter().map(|excerpt| excerpt.tokens).sum();
+    Selection { excerpts, decisions, tokens }
+}
+
+struct Selector<'a> {
+    texts: &'a Texts,
+    files: BTreeMap<&'a RelPath, Chosen>,
+    /// Hashes of the lines that are in.
+    known: HashSet<u64>,
+    left: u64,
+}
+
+/// The lines of a file that are in.
+struct Chosen {
+    category: ContextCategory,
+    /// The order of the file's first candidate.
+    rank: usize,
+    /// In order, apart.
+    lines: Vec<Range<u32>>,
+}
+
+impl<'a> Selector<'a> {
+    /// Takes a candidate if it fits both what is left and `most` tokens.
+    fn weigh(&mut self, candidate: &Candidate, most: u64) -> (Outcome, Tokens) {
+        let Some((path, file)) = self.texts.get_key_value(&candidate.path) else {
+            return (Outcome::Unreadable, Tokens(0));
+        };
+        let end = file.lines().saturating_add(1);
+        let asked = candidate.lines.start.max(1)..candidate.lines.end.min(end);
+        if asked.is_empty() {
+            return (Outcome::Unreadable, Tokens(0));
+        }
+        let chosen = self.files.get(path);
+        let own: &[Range<u32>] = chosen.map_or(&[], |chosen| &chosen.lines);
+        let wanted = if chosen.is_none() { at_least(file, asked) } else { asked };
+        let new = missing_lines(own, &wanted);
+        if new.is_empty() {
+            return (Outcome::Covered, Tokens(0));
+        }
+        // The limit is checked before more text is counted than can fit.
+        let limit = self.left.min(most);
+        let mut cost = if chosen.is_none() { TAGS + 2 * GAP } else { GAP };
+        for range in &new {
+            let bytes = file.slice(range).len() as u64;
+            if cost + bytes / 24 > limit {
+                return (Outcome::NoRoom, Tokens(cost + bytes / 4));
+            }
+            cost += file.count(range).0;
+        }
+        if cost > limit {
+            return (Outcome::NoRoom, Tokens(cost));
+        }
+        let hashes: Vec<u64> = new.iter().flat_map(|range| line_hashes(file.slice(range))).collect();
+        let repeated = hashes.iter().filter(|hash| self.known.contains(hash)).count();
+        if hashes.len() >= LEAST_COMPARED_LINES && repeated * 100 >= hashes.len() * DUPLICATE_SHARE {
+            return (Outcome::Duplicate, Tokens(cost));
+        }
+        self.known.extend(hashes);
+        self.left -= cost;
+        let rank = self.files.len();
+        let chosen = self.files.entry(path).or_insert_with(|| Chosen {
+            category: candidate.category,
+            rank,
+            lines: Vec::new(),
+        });
+        chosen.lines.push(wanted);
+        merge(&mut chosen.lines);
+        (Outcome::Included, Tokens(cost))
+    }
+
+    /// Renders what is chosen. Estimates of parts add up to a little less than the whole may have,
+    /// so that the least relevant excerpts go where they don't fit together.
+    fn render(self, most: Tokens) -> Vec<Excerpt> {
+        let mut chosen: Vec<(&RelPath, Chosen)> = self.files.into_iter().collect();
+        chosen.sort_by_key(|(_, chosen)| chosen.rank);
+        let mut left = most.0;
+        let mut excerpts = Vec::new();
+        for (path, Chosen { category, lines, .. }) in chosen {
+            let Some(file) = self.texts.get(path) else { continue };
+            let excerpt = Excerpt::render(category, path, file, lines);
+            if excerpt.tokens.0 <= left {
+                left -= excerpt.tokens.0;
+                excerpts.push(excerpt);
+            }
+        }
+        excerpts.sort_by_key(|excerpt| excerpt.category);
+        excerpts
+    }
+}
+
+/// Widens lines until they cost the least that a piece of a file may have; all of a small file.
+fn at_least(file: &FileText, lines: Range<u32>) -> Range<u32> {
+    let end = file.lines().saturating_add(1);
+    let Range { start: mut first, end: mut last } = lines;
+    let mut tokens = file.count(&(first..last)).0;
+    while tokens < LEAST.0 && (first > 1 || last < end) {
+        if last < end {
+            tokens += file.count(&(last..last + 1)).0;
+            last += 1;
+        }
+        if first > 1 && tokens < LEAST.0 {
+            first -= 1;
+            tokens += file.count(&(first..first + 1)).0;
+        }
+    }
+    first..last
+}
+
+/// Returns the parts of some lines that aren't among others, which are in order.
+fn missing_lines(own: &[Range<u32>], wanted: &Range<u32>) -> Vec<Range<u32>> {
+    let mut missing = Vec::new();
+    let mut next = wanted.start;
+    for range in own.iter().filter(|range| range.end > wanted.start && range.start < wanted.end) {
+        if range.start > next {
+            missing.push(next..range.start);
+        }
+        next = next.max(range.end);
+    }
+    if next < wanted.end {
+        missing.push(next..wanted.end);
+    }
+    missing
+}
+
+/// Brings ranges in order and joins those that are next to each other.
+fn merge(lines: &mut Vec<Range<u32>>) {
+    lines.sort_by_key(|range| (range.start, range.end));
+    let mut merged: Vec<Range<u32>> = Vec::with_capacity(lines.len());
+    for range in lines.drain(..) {
+        match merged.last_mut().filter(|last| range.start <= last.end.saturating_add(BRIDGED_LINES)) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => merged.push(range),
+        }
+    }
+    *lines = merged;
+}
+
+/// Returns a hash of each line that has more than brackets.
+fn line_hashes(text: &str) -> impl Iterator<Item = u64> {
+    let lines = text.lines().map(str::trim).filter(|line| line.len() >= 6);
+    lines.map(|line| {
+        let mut hasher = DefaultHasher::new();
+        line.hash(&mut hasher);
+        hasher.finish()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::packing::Reason;
+
+    fn path(name: &str) -> RelPath {
+        RelPath::parse(name).unwrap()
+    }
+
+    fn text(name: &str, lines: u32) -> FileText {
+        let text: String =
+            (1..=lines).map(|line| format!("let {name}_{line} = compute({line});\n")).collect();
+        FileText::new(text, Vec::new())
+    }
+
+    fn candidate(name: &str, lines: Range<u32>, relevance: f64) -> Candidate {
+        let category = ContextCategory::RelatedCode;
+        Candidate { category, path: path(name), lines, relevance, reason: Reason::Found }
+    }
+
+    fn room(total: u64) -> Room {
+        Room {
+            total: Tokens(total),
+            shares: vec![(ContextCategory::RelatedCode, 70), (ContextCategory::Tests, 30)],
+        }
+    }
+
+    fn outcomes(selection: &Selection) -> Vec<&Outcome> {
+        selection.decisions.iter().map(|decision| &decision.outcome).collect()
+    }
+
+    #[test]
+    fn the_most_relevant_go_in_and_overlaps_are_merged() {
+        let texts = Texts::from([(path("a.rs"), text("a", 400)), (path("b.rs"), text("b", 400))]);
+        let candidates = [
+            candidate("a.rs", 100..165, 1.0),
+            candidate("a.rs", 140..180, 0.9),
+            candidate("a.rs", 110..120, 0.8),
+            candidate("b.rs", 1..300, 0.01),
+            candidate("b.rs", 1..400, 0.5),
+            candidate("c.rs", 1..10, 0.9),
+        ];
+        let selection = select(&candidates, &texts, &room(2_000));
+        let [excerpt] = &selection.excerpts[..] else { panic!("{:?}", selection.excerpts) };
+        assert_eq!(excerpt.lines, std::slice::from_ref(&(100..180)));
+        use Outcome::{Covered, Included, NoRoom, Unlikely, Unreadable};
+        assert_eq!(outcomes(&selection), [&Included, &Included, &Covered, &Unlikely, &NoRoom, &Unreadable]);
+    }
+
+    #[test]
+    fn a_small_piece_is_widened_and_a_small_file_is_whole() {
+        let texts = Texts::from([(path("a.rs"), text("a", 400)), (path("b.rs"), text("b", 20))]);
+        let candidates = [candidate("a.rs", 200..202, 1.0), candidate("b.rs", 5..6, 0.9)];
+        let selection = select(&candidates, &texts, &room(5_000));
+        let [a, b] = &selection.excerpts[..] else { panic!() };
+        assert!(a.tokens >= LEAST && a.tokens.0 < LEAST.0 + 150, "{}", a.tokens);
+        assert!(b.whole);
+    }
+
+    #[test]
+    fn copies_are_left_out() {
+        let texts = Texts::from([(path("a.rs"), text("a", 60)), (path("copy.rs"), text("a", 60))]);
+        let candidates = [candidate("a.rs", 1..61, 1.0), candidate("copy.rs", 1..61, 0.9)];
+        let selection = select(&candidates, &texts, &room(9_000));
+        assert_eq!(outcomes(&selection), [&Outcome::Included, &Outcome::Duplicate]);
+    }
+
+    #[test]
+    fn a_category_keeps_its_share_and_gets_what_others_leave() {
+        let texts = Texts::from([(path("a.rs"), text("a", 300)), (path("t.rs"), text("t", 300))]);
+        let mut candidates: Vec<Candidate> =
+            (0..10).map(|n| candidate("a.rs", 1 + n * 30..31 + n * 30, 0.9)).collect();
+        let of = |selection: &Selection, category| -> u64 {
+            selection.excerpts.iter().filter(|it| it.category == category).map(|it| it.tokens.0).sum()
+        };
+        let alone = select(&candidates, &texts, &room(3_000));
+        assert!(of(&alone, ContextCategory::RelatedCode) > 2_400, "lent: {}", alone.tokens);
+        candidates.push(Candidate { category: ContextCategory::Tests, ..candidate("t.rs", 1..31, 0.3) });
+        let both = select(&candidates, &texts, &room(3_000));
+        assert!(of(&both, ContextCategory::Tests) >= LEAST.0, "a less relevant test has its share");
+    }
+
+    proptest! {
+        #[test]
+        fn any_candidates_fit_any_room(
+            many in proptest::collection::vec((0_usize..5, 0_u32..500, 0_u32..500, -1.0_f64..2.0), 0..60),
+            total in 0_u64..20_000,
+        ) {
+            let names = ["a.rs", "b.rs", "c.rs", "d.rs", "missing.rs"];
+            let texts: Texts = names.iter().take(4).zip([1_u32, 40, 400, 3_000])
+                .map(|(name, lines)| (path(name), text(&name[..1], lines))).collect();
+            let candidates: Vec<Candidate> = many.iter()
+                .map(|(file, first, last, relevance)| candidate(names[*file], *first..*last, *relevance)).collect();
+            let selection = select(&candidates, &texts, &room(total));
+            prop_assert!(selection.tokens.0 <= total);
+            prop_assert_eq!(selection.decisions.len(), candidates.len());
+            prop_assert_eq!(&select(&candidates, &texts, &room(total)), &selection);
+            for excerpt in &selection.excerpts {
+                prop_assert!(excerpt.lines.is_sorted_by(|one, other| one.end < other.start));
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Texts of files, by lines.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use journeyman_protocol::{RelPath, TokenCounter as _, Tokens};
+
+use crate::Estimate;
+
+/// Texts of files by path.
+pub type Texts = BTreeMap<RelPath, FileText>;
+
+/// A text that is addressed by lines, with the places of its definitions.
+#[derive(Debug, Clone, Default)]
+pub struct FileText {
+    text: Arc<str>,
+    /// The byte at which each line begins, and the end of the text.
+    starts: Vec<usize>,
+    /// Names of definitions with the line of each, in text order.
+    definitions: Vec<(u32, String)>,
+}
+
+impl FileText {
+    /// Prepares a text. `definitions` are names with their lines, for what a gap leaves out.
+    #[must_use]
+    pub fn new(text: impl Into<Arc<str>>, mut definitions: Vec<(u32, String)>) -> Self {
+        let text = text.into();
+        let mut starts = vec![0];
+        starts.extend(text.match_indices('\n').map(|(at, _)| at + 1).filter(|at| *at < text.len()));
+        if text.is_empty() {
+            starts.clear();
+        }
+        starts.push(text.len());
+        definitions.sort();
+        Self { text, starts, definitions }
+    }
+
+    /// Returns the number of lines.
+    #[must_use]
+    pub fn lines(&self) -> u32 {
+        u32::try_from(self.starts.len().saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns some lines, 1-based, with their line breaks; lines beyond the end are none.
+    #[must_use]
+    pub fn slice(&self, lines: &Range<u32>) -> &str {
+        let at = |line: u32| {
+            let line = line.saturating_sub(1) as usize;
+            self.starts.get(line).copied().unwrap_or(self.text.len())
+        };
+        self.text.get(at(lines.start)..at(lines.end.max(lines.start))).unwrap_or_default()
+    }
+
+    /// Returns an estimate of the tokens of some lines.
+    pub(super) fn count(&self, lines: &Range<u32>) -> Tokens {
+        Estimate.count(self.slice(lines))
+    }
+
+    /// Returns the names that are defined in some lines.
+    pub(super) fn defined_in(&self, lines: &Range<u32>) -> impl Iterator<Item = &str> {
+        let begin = self.definitions.partition_point(|(line, _)| *line < lines.start);
+        let end = self.definitions.partition_point(|(line, _)| *line < lines.end).max(begin);
+        self.definitions.get(begin..end).unwrap_or_default().iter().map(|(_, name)| name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_addressed_from_one() {
+        let text = FileText::new("a\nb\nc", vec![(3, "c".to_owned()), (1, "a".to_owned())]);
+        assert_eq!(text.lines(), 3);
+        assert_eq!(text.slice(&(1..3)), "a\nb\n");
+        assert_eq!((text.slice(&(3..9)), text.slice(&(9..12)), text.slice(&(2..2))), ("c", "", ""));
+        assert_eq!(text.defined_in(&(2..4)).collect::<Vec<_>>(), ["c"]);
+        assert_eq!(FileText::new("", Vec::new()).lines(), 0);
+        assert_eq!(FileText::new("a\n", Vec::new()).lines(), 1);
+    }
+}

@@ -1,0 +1,149 @@
+//! The first request of a session for a task, as it would be packed.
+
+use std::path::Path;
+
+use journeyman_agent::RunSettings;
+use journeyman_context::counting::Counter;
+use journeyman_context::gathering::{Sources, gather};
+use journeyman_context::{Inputs, PackedItem, WindowBudget, first};
+use journeyman_protocol::{ContextShare, LimitSource, Mode, ModelLimits, RelPath, Tokens};
+use journeyman_tools::Registry;
+use journeyman_workspace::{Body, ListOptions};
+
+use super::open::CodeIndex;
+use crate::config::Environment;
+use crate::models::configured_limits;
+use crate::policy_check::find_checks;
+use crate::root::project_root;
+use crate::state::{StateDirs, now};
+use crate::{Context as _, HostError, load_trusted};
+
+/// Maximum bytes of a file that is shown.
+const MAX_FILE_BYTES: u64 = 2 << 20;
+/// Maximum number of files that are listed.
+const MAX_LISTED_FILES: usize = 20_000;
+
+/// The plan of a first request.
+#[derive(Debug)]
+pub struct ContextPlan {
+    /// The model, as `provider/name`, if one is configured.
+    pub model: Option<String>,
+    /// Its window.
+    pub window: Tokens,
+    /// Estimated tokens of system prompt and first message.
+    pub tokens: Tokens,
+    /// What each category has of the window.
+    pub shares: Vec<ContextShare>,
+    /// Everything that was weighed, in and out.
+    pub items: Vec<PackedItem>,
+    /// The first message.
+    pub message: String,
+}
+
+impl ContextPlan {
+    /// Packs the first request for a task into a window; that of the configured model if none is
+    /// given.
+    ///
+    /// # Errors
+    /// [`HostError`] where the configuration or the project can't be read, or the task is empty or
+    /// too long.
+    pub fn draw(
+        environment: &Environment,
+        directory: Option<&Path>,
+        index: &CodeIndex,
+        task: &str,
+        window: Option<Tokens>,
+    ) -> Result<Self, HostError> {
+        let root = project_root(environment, directory)?;
+        let state = StateDirs::open(environment)?;
+        let config = load_trusted(environment, &root)?;
+        let configured = configured_limits(&config, environment).ok().flatten();
+        let (model, mut limits) = match configured {
+            Some((name, limits)) => (Some(name), limits),
+            None => (None, ModelLimits::careful_default(false)),
+        };
+        if let Some(window) = window {
+            limits.set_window(window, LimitSource::Configured);
+        }
+        let settings = RunSettings::default();
+        let budget =
+            WindowBudget::new(&limits, config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))));
+        let configured =
+            config.context_tokens.map_or(settings.context_budget, |tokens| Tokens(u64::from(tokens)));
+        let workspace = state.open_workspace(&root)?;
+        let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
+        let listing = workspace.list(options).context("the project")?;
+        let checks = find_checks(environment, &state, &root, &config)?;
+        let tools = Registry::with_builtin_at(&root).specs();
+        let graph = index.project.graph(&index.snapshot);
+        let history = index.read_history();
+        let read = |file: u32, path: &RelPath| {
+            index.snapshot.file(file).filter(|view| !view.record.flags.veiled)?;
+            match workspace.read(path, MAX_FILE_BYTES).ok()?.body {
+                Body::Text(text) => Some(text.text),
+                Body::Binary => None,
+            }
+        };
+        let sources = Sources {
+            snapshot: &index.snapshot,
+            graph: Some(&graph),
+            history: history.as_ref(),
+            read: &read,
+        };
+        let found = gather(task, &sources);
+        let packed = first(&Inputs {
+            task,
+            workspace: &workspace,
+            listing: &listing,
+            found: found.as_ref(),
+            checks: &checks,
+            mode: config.mode_or(Mode::Edit),
+            user_instructions: config.instructions.as_deref(),
+            project_instructions: config.project_instructions.as_deref(),
+            text_protocol: false,
+            tools: &tools,
+            today: &now().to_date(),
+            platform: &settings.platform,
+            budget: budget.first_context(configured),
+        })
+        .map_err(HostError::usage)?;
+        let counter = Counter::new(&limits);
+        let tools: Tokens = tools.iter().map(|tool| counter.count_tool(tool)).sum();
+        let shares = budget.divide(packed.report.shares, tools);
+        Ok(Self {
+            model,
+            window: limits.window,
+            tokens: packed.report.tokens,
+            shares,
+            items: packed.report.items,
+            message: packed.message,
+        })
+    }
+
+    /// Returns the plan as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        let items: Vec<serde_json::Value> = self
+            .items
+            .iter()
+            .map(|item| {
+                serde_json::json!({
+                    "category": item.category,
+                    "name": item.name,
+                    "tokens": item.tokens,
+                    "relevance": item.relevance.map(|percent| f64::from(percent) / 100.0),
+                    "why": item.why,
+                    "outcome": item.outcome.name(),
+                })
+            })
+            .collect();
+        serde_json::json!({
+            "model": self.model,
+            "window": self.window,
+            "tokens": self.tokens,
+            "shares": self.shares,
+            "items": items,
+            "message": self.message,
+        })
+    }
+}
