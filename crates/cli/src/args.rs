@@ -16,7 +16,7 @@ pub(crate) use project::{AnswerArgs, ProjectArgs};
 /// The commands of `jm --help`, by what they are for.
 pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 5] = [
     ("Work", &["run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
-    ("Sessions", &["sessions", "show", "fork", "snapshot", "export", "import", "delete"]),
+    ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
     ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "context", "why", "index"]),
     ("System", &["doctor", "config", "policy", "completions", "man", "help"]),
@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// Show what happened in a session
     #[command(after_help = include_str!("../help/show.txt"))]
     Show(ShowArgs),
+    /// Shorten the conversation of a session, or take that back
+    #[command(after_help = include_str!("../help/compact.txt"))]
+    Compact(Box<CompactArgs>),
     /// Take back what a session changed
     #[command(after_help = include_str!("../help/undo.txt"))]
     Undo(UndoArgs),
@@ -499,6 +502,24 @@ pub(crate) struct ShowArgs {
     /// Go on showing what happens for as long as another process works on it
     #[arg(long, short)]
     pub(crate) follow: bool,
+    /// Print the conversation as the model saw it before it was shortened last, as Markdown
+    #[arg(long, conflicts_with_all = ["json", "follow"])]
+    pub(crate) before_compaction: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    /// The session's id, or its beginning; `last` is this directory's newest
+    #[arg(default_value = "last")]
+    pub(crate) session: String,
+    /// Take the newest compaction back
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// The session's directory instead of its own, or of the current one for `last`
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ mod candidates;
 mod checkpoints;
 mod color;
 mod command_line;
+mod compact;
 mod config;
 mod demo;
 mod display;
@@ -58,6 +59,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Run(args) => block_on(run::run(&environment, *args)),
         Command::Ask(args) => block_on(run::run(&environment, args.into_run())),
         Command::Resume(args) => block_on(resume::resume(&environment, args)),
+        Command::Compact(args) => block_on(compact::compact(&environment, args)),
         Command::Land(args) => block_on(land::land(&environment, &args)),
         Command::Discard(args) => block_on(land::discard(&environment, &args)),
         Command::Candidates(args) => block_on(candidates::list(&environment, &args)),

@@ -3,6 +3,7 @@
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::events::{follow_events, read_events};
+use journeyman_host::export::conversation_before_compaction;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
 use journeyman_host::sessions::{STATE_CUT_OFF, STATE_RUNNING, SessionState, find_session, session_state};
@@ -16,6 +17,10 @@ use crate::runtime::open_state;
 pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let session = find_session(&dirs, environment, &args.session).await?;
+    if args.before_compaction {
+        output::write_stdout(&conversation_before_compaction(&dirs, &session).await?);
+        return Ok(0);
+    }
     let mut printer = EventPrinter::new(args.json);
     let mut show = |envelope: &Envelope| printer.print_event(envelope);
     if args.follow {

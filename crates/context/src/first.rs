@@ -205,20 +205,22 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     let mut message = fenced("task", &[], task);
     message.push_str("\n\n");
     environment(&mut message, inputs);
-    checks(&mut message, inputs);
-    let begin = Estimate.count(&message);
+    let mut end = String::new();
+    checks(&mut end, inputs);
+    let begin = Estimate.count(&message) + Estimate.count(&end);
     report.share(ContextCategory::Task, begin, begin);
     report.note(ContextCategory::Task, "task", "the user wrote it", begin);
     project_instructions(&mut message, inputs, share(INSTRUCTIONS, INSTRUCTIONS_SHARE), &mut report);
     repository(&mut message, inputs, share(DEFAULT_BUDGET, MAP_SHARE), &mut report);
     let named = files(&mut message, inputs, Tokens(left * FILES_SHARE / 100), &mut report);
     // What the parts before leave, but no more than the share.
-    let spent = Estimate.count(&message).0.saturating_add(fixed.0);
+    let spent = (Estimate.count(&message) + Estimate.count(&end) + fixed).0;
     let room = Tokens(inputs.budget.0.saturating_sub(spent)).min(Tokens(left * FOUND_SHARE / 100));
     if let Some(found) = inputs.found {
         history(&mut message, found, &mut report);
         related(&mut message, found, &named, room, &mut report);
     }
+    message.push_str(&end);
     let message = message.trim_end().to_owned();
     report.tokens = fixed + Estimate.count(&message);
     Ok(Packed { system, message, report })
@@ -316,7 +318,7 @@ fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, r
         let names: Vec<String> = nested.iter().map(ToString::to_string).collect();
         let _infallible = writeln!(
             out,
-            "More instructions, to be read before a change beneath them: {}\n",
+            "More instructions hold beneath these; you get them when you read or change a file there: {}\n",
             names.join(" ")
         );
     }
@@ -468,6 +470,7 @@ fn related(out: &mut String, found: &Gathered, named: &[RelPath], room: Tokens, 
         out.push_str(&excerpt.text);
         out.push('\n');
     }
+    out.push('\n');
 }
 
 fn checks(out: &mut String, inputs: &Inputs<'_>) {

@@ -1,5 +1,7 @@
 //! The project's instructions for agents: `AGENTS.md` and its kin.
 
+use std::collections::BTreeSet;
+
 use journeyman_protocol::{ContentHash, RelPath, TokenCounter as _, Tokens};
 use journeyman_workspace::{Body, Listing, Workspace};
 
@@ -20,6 +22,13 @@ const NAMES: [&str; 7] = [
 const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of instruction files in sub-directories that are mentioned.
 const MAX_NESTED: usize = 20;
+/// Their names, the first one that is there wins.
+const NESTED_NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+/// Tokens of the instructions of one directory.
+const NESTED_BUDGET: Tokens = Tokens(2_000);
+/// Maximum files that instructions import, and how deep.
+const MAX_IMPORTS: usize = 16;
+const MAX_IMPORT_DEPTH: usize = 4;
 
 /// One file of instructions, within the budget.
 pub(crate) struct Instruction {
@@ -47,6 +56,7 @@ pub(crate) fn read(workspace: &Workspace, budget: Tokens) -> Vec<Instruction> {
             continue;
         }
         seen.push(same);
+        let text = with_imports(workspace, &path, &text);
         let kept = cut(text.trim_end(), left, None);
         left = Tokens(left.0.saturating_sub(Estimate.count(&kept.text).0));
         found.push(Instruction { path, text: kept.text });
@@ -54,9 +64,79 @@ pub(crate) fn read(workspace: &Workspace, budget: Tokens) -> Vec<Instruction> {
     found
 }
 
+/// Returns the nearest instructions that hold beneath some directories, with the path of each file:
+/// one file a directory, the parents' first. The root's own aren't among them: every first request
+/// has those.
+#[must_use]
+pub fn nested_instructions(workspace: &Workspace, directories: &BTreeSet<RelPath>) -> Vec<(RelPath, String)> {
+    let mut found = Vec::new();
+    for directory in directories.iter().take(MAX_NESTED) {
+        let files = NESTED_NAMES.iter().filter_map(|name| RelPath::parse(format!("{directory}/{name}")).ok());
+        let read = |path: RelPath| Some((workspace.read(&path, MAX_BYTES).ok()?, path));
+        let Some((content, path)) = files.into_iter().find_map(read) else { continue };
+        let Body::Text(text) = content.body else { continue };
+        if text.text.trim().is_empty() {
+            continue;
+        }
+        let text = with_imports(workspace, &path, &text.text);
+        found.push((path, cut(text.trim_end(), NESTED_BUDGET, None).text));
+    }
+    found
+}
+
+/// Replaces lines that only name another file (`@docs/style.md`) by its text, as Claude Code and
+/// Gemini CLI do. Files outside of the project, and what is too deep or too much, stay lines.
+fn with_imports(workspace: &Workspace, path: &RelPath, text: &str) -> String {
+    let mut imports = Imports { workspace, open: vec![path.clone()], left: MAX_IMPORTS };
+    imports.expand(path, text)
+}
+
+struct Imports<'a> {
+    workspace: &'a Workspace,
+    /// The files that are being expanded, from the outermost on.
+    open: Vec<RelPath>,
+    left: usize,
+}
+
+impl Imports<'_> {
+    fn expand(&mut self, path: &RelPath, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut in_code = false;
+        for line in text.lines() {
+            in_code ^= line.trim_start().starts_with("```");
+            let imported = if in_code { None } else { self.import(path, line) };
+            out.push_str(imported.as_deref().unwrap_or(line));
+            out.push('\n');
+        }
+        out
+    }
+
+    /// Returns the text of the file that a line names.
+    fn import(&mut self, from: &RelPath, line: &str) -> Option<String> {
+        let line = line.trim();
+        let name = line.strip_prefix("- ").unwrap_or(line).strip_prefix('@')?;
+        if name.contains(char::is_whitespace) || self.left == 0 || self.open.len() > MAX_IMPORT_DEPTH {
+            return None;
+        }
+        let from = from.to_string();
+        let directory = from.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let beside = RelPath::parse(format!("{directory}/{name}").trim_start_matches('/')).ok();
+        let files = beside.into_iter().chain(RelPath::parse(name).ok());
+        let workspace = self.workspace;
+        let read = |path: RelPath| Some((workspace.read(&path, MAX_BYTES).ok()?, path));
+        let (content, path) = files.into_iter().filter(|path| !self.open.contains(path)).find_map(read)?;
+        let Body::Text(text) = content.body else { return None };
+        self.left -= 1;
+        self.open.push(path.clone());
+        let text = self.expand(&path, &text.text);
+        self.open.pop();
+        Some(text.trim_end().to_owned())
+    }
+}
+
 /// Instruction files further down, which hold for what is beneath their directory.
 pub(crate) fn nested(listing: &Listing) -> Vec<&RelPath> {
-    let names = [&b"AGENTS.md"[..], b"CLAUDE.md"];
-    let beneath = |path: &&RelPath| names.contains(&path.file_name()) && path.as_bytes().contains(&b'/');
+    let is_name = |name: &[u8]| NESTED_NAMES.iter().any(|known| known.as_bytes() == name);
+    let beneath = |path: &&RelPath| is_name(path.file_name()) && path.as_bytes().contains(&b'/');
     listing.paths.iter().filter(beneath).take(MAX_NESTED).collect()
 }

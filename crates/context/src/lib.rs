@@ -50,6 +50,7 @@ pub use first::{
     ContextError, Inputs, PackReport, Packed, PackedItem, SystemText, check_task_fits, first, follow_up,
     system_prompt,
 };
+pub use instructions::nested_instructions;
 pub use map::{DEFAULT_BUDGET, repository_map};
 pub use outlines::{Outlined, Signature, outline_map};
 pub use window::WindowBudget;

@@ -9,7 +9,7 @@ use std::path::Path;
 use futures_util::TryStreamExt as _;
 use journeyman_agent::State;
 use journeyman_model::{ModelRequest, Wire, request_body};
-use journeyman_protocol::{Block, Message, ResultPart, Role};
+use journeyman_protocol::{Block, Message, ResultPart, Role, Seq};
 use journeyman_sandbox::clean;
 use journeyman_store::{SessionSummary, export, export_file};
 use serde_json::{Map, Value};
@@ -83,6 +83,25 @@ pub async fn export_session(
             }
         }
     }
+}
+
+/// Returns the conversation of a session as the model saw it before it was shortened last, as
+/// Markdown.
+///
+/// # Errors
+/// [`HostError::Usage`] where it wasn't shortened.
+pub async fn conversation_before_compaction(
+    state: &StateDirs,
+    session: &SessionSummary,
+) -> Result<String, HostError> {
+    let Some(at) = State::last_compaction(&*state.store, &session.id).await? else {
+        return Err(HostError::usage(format_args!(
+            "the conversation of session {} was not shortened; jm show {} shows it",
+            session.id, session.id
+        )));
+    };
+    let before = State::load_until(&*state.store, &session.id, Seq(at.0.saturating_sub(1))).await?;
+    format_conversation(ConversationFormat::Markdown, session, before)
 }
 
 fn write_new_file(path: &Path, text: &str) -> std::io::Result<()> {

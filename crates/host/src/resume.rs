@@ -131,6 +131,20 @@ impl Resumption {
         )))
     }
 
+    /// Refuses a session with work to do: opening it would go on with that.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] naming what can be done with the session.
+    pub fn check_idle(&self) -> Result<(), HostError> {
+        if !self.has_task && !self.has_waiting_message {
+            return Ok(());
+        }
+        Err(HostError::usage(format_args!(
+            "session {id} has a task to finish: jm resume {id} goes on with it, jm resume --close {id} gives it up",
+            id = self.session
+        )))
+    }
+
     /// Returns where the session works from here on, and where its work goes.
     ///
     /// # Errors

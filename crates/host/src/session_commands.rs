@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use journeyman_agent::{AgentError, ForkPoint, fork, snapshot};
+use journeyman_agent::{AgentError, ForkPoint, fork, snapshot, undo_compaction};
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import};
 use serde::Serialize;
@@ -65,11 +65,24 @@ pub async fn name_snapshot(
     Ok((session, named.map_err(as_usage)?))
 }
 
+/// Takes back the last compaction of a session. Returns its entry.
+///
+/// # Errors
+/// [`HostError::Usage`] while another process works on the session, and where no compaction holds.
+pub async fn undo_session_compaction(state: &StateDirs, session: &SessionId) -> Result<Seq, HostError> {
+    let claim = SessionClaim::take(state, session, "compact").await?;
+    let undone =
+        undo_compaction(&*state.store, session, &journeyman_agent::Clock::new(now)).await.map_err(as_usage);
+    claim.release().await;
+    undone
+}
+
 /// A place that doesn't exist is the caller's mistake.
 fn as_usage(error: AgentError) -> HostError {
     match error {
         AgentError::UnknownSnapshot { .. }
         | AgentError::SnapshotName { .. }
+        | AgentError::NotShortened { .. }
         | AgentError::NothingToFork { .. } => HostError::usage(error),
         other => other.into(),
     }

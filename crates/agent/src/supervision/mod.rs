@@ -1,6 +1,7 @@
 //! Supervision between steps: stalls, todos, schedules and external changes.
 
 mod external_changes;
+mod nested_instructions;
 pub(crate) mod repetition;
 pub mod schedule;
 pub mod stall;
@@ -19,6 +20,7 @@ use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::Record;
 use external_changes::{external_change_notice, find_external_changes};
+use nested_instructions::NestedInstructions;
 use schedule::Schedule;
 use stall::{CallFact, StallDetector, StallGuidance, StepFacts, checks_key};
 use todos::{Reminders, TodoReminder, Todos};
@@ -36,13 +38,15 @@ pub(crate) struct Supervision {
     emptied_reminder: Option<TodoReminder>,
     detector: StallDetector,
     facts: StepFacts,
+    nested: NestedInstructions,
 }
 
 impl Supervision {
     pub(crate) fn new(todos: Arc<Todos>, schedule: Arc<Schedule>, remind_every: u32) -> Self {
         let reminders = Reminders::new(NonZeroU32::new(remind_every));
         let (detector, facts) = (StallDetector::default(), StepFacts::default());
-        Self { todos, schedule, reminders, emptied_reminder: None, detector, facts }
+        let nested = NestedInstructions::default();
+        Self { todos, schedule, reminders, emptied_reminder: None, detector, facts, nested }
     }
 
     /// Returns the list of todos.
@@ -64,6 +68,7 @@ impl Supervision {
         running: bool,
     ) -> Result<Option<TaskEnd>, AgentError> {
         notice_external_changes(cx, seen, running).await?;
+        self.nested.look(cx, seen).await?;
         self.note_todos(cx);
         if let Some(emptied) = self.emptied_reminder.take() {
             remind_of_todos(cx, emptied);

@@ -98,6 +98,26 @@ pub(crate) async fn fork_candidate(
     create_fork(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
 }
 
+/// Takes back the last compaction of a session that nobody works on: from its next task on, the
+/// model sees the conversation as it was. Returns the position of the compaction.
+///
+/// # Errors
+/// [`AgentError::NotShortened`] if no compaction holds, and errors of the store.
+pub async fn undo_compaction(
+    store: &dyn Store,
+    session: &SessionId,
+    clock: &Clock,
+) -> Result<Seq, AgentError> {
+    let Some(at) = State::last_compaction(store, session).await? else {
+        let reason = "the conversation was not shortened before".to_owned();
+        return Err(AgentError::NotShortened { reason });
+    };
+    let last = State::load(store, session).await?.last;
+    let record = Record::CompactionUndone { at };
+    store.append(session, last, vec![record_entry(&record, clock.now())]).await?;
+    Ok(at)
+}
+
 /// Names the newest position of a session where every call has its result, for [`fork`], and
 /// returns that position. The caller makes sure that the session is not open; the holder of an open
 /// session uses [`SessionHandle::snapshot`](crate::SessionHandle::snapshot).

@@ -219,6 +219,11 @@ pub enum Record {
         /// The position in the log.
         at: Seq,
     },
+    /// A compaction is taken back: from here on the transcript is as if it had not been shortened.
+    CompactionUndone {
+        /// The entry of the compaction.
+        at: Seq,
+    },
     /// The task ended.
     Ended {
         /// The task's outcome.
@@ -256,6 +261,7 @@ impl Record {
             Self::Allowed { .. } => "allowed",
             Self::Seen(_) => "seen",
             Self::Snapshot { .. } => "snapshot",
+            Self::CompactionUndone { .. } => "compaction_undone",
             Self::Ended { .. } => "ended",
         }
     }

@@ -3,7 +3,7 @@
 //! The running session applies the same records to its [`State`] when it writes them, so that a
 //! restart finds the state as it was.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use journeyman_context::compaction::{WorkingState, apply_aged};
 use journeyman_model::SystemPart;
@@ -115,6 +115,7 @@ const CALL_KIND: &str = "call";
 const BEGAN_KIND: &str = "began";
 const AGED_KIND: &str = "aged";
 const COMPACTED_KIND: &str = "compacted";
+const UNDONE_KIND: &str = "compaction_undone";
 const OUTPUT_KIND: &str = "output";
 
 /// Records whose parsing is deferred because later records often make them irrelevant: counters,
@@ -125,6 +126,10 @@ struct DeferredRecords {
     calls: Vec<Entry>,
     /// True to skip the records that shorten the transcript.
     unshortened: bool,
+    /// Compactions that were taken back later.
+    undone: BTreeSet<Seq>,
+    /// A compaction that was taken back and has been applied all the same.
+    wrongly_applied: Option<Seq>,
 }
 
 impl DeferredRecords {
@@ -177,7 +182,15 @@ impl State {
     /// # Errors
     /// As [`State::load`].
     pub async fn load_until(store: &dyn Store, session: &SessionId, until: Seq) -> Result<Self, AgentError> {
-        Self::fold(store, session, until, DeferredRecords::default()).await
+        let mut undone = BTreeSet::new();
+        loop {
+            let later = DeferredRecords { undone: undone.clone(), ..DeferredRecords::default() };
+            match Self::fold(store, session, until, later).await? {
+                // Rare, so that nobody else pays for looking ahead.
+                (_, Some(compaction)) if undone.insert(compaction) => {}
+                (state, _) => return Ok(state),
+            }
+        }
     }
 
     /// Reads the state with the whole transcript: as if nothing had been shortened.
@@ -186,7 +199,27 @@ impl State {
     /// As [`State::load`].
     pub async fn load_unshortened(store: &dyn Store, session: &SessionId) -> Result<Self, AgentError> {
         let whole = DeferredRecords { unshortened: true, ..DeferredRecords::default() };
-        Self::fold(store, session, Seq(u64::MAX), whole).await
+        Self::fold(store, session, Seq(u64::MAX), whole).await.map(|(state, _)| state)
+    }
+
+    /// Returns the position of the last compaction that holds, if any.
+    ///
+    /// # Errors
+    /// As [`State::load`].
+    pub async fn last_compaction(store: &dyn Store, session: &SessionId) -> Result<Option<Seq>, AgentError> {
+        let (mut compactions, mut after) = (Vec::new(), Seq::START);
+        loop {
+            let page = store.read_records(session, after, PAGE_ENTRIES).await?;
+            let Some(last) = page.last().map(|entry| entry.seq) else { return Ok(compactions.pop()) };
+            for entry in &page {
+                match record_of(entry) {
+                    Some(Record::Compacted(_)) => compactions.push(entry.seq),
+                    Some(Record::CompactionUndone { at }) => compactions.retain(|seq| *seq != at),
+                    _ => {}
+                }
+            }
+            after = last;
+        }
     }
 
     async fn fold(
@@ -194,7 +227,7 @@ impl State {
         session: &SessionId,
         until: Seq,
         mut later: DeferredRecords,
-    ) -> Result<Self, AgentError> {
+    ) -> Result<(Self, Option<Seq>), AgentError> {
         // Determined first, so that entries appended during the read are left out.
         let end = Self::last_position(store, session).await?.min(until);
         let mut state = Self::default();
@@ -205,6 +238,9 @@ impl State {
             for entry in page.into_iter().take_while(|entry| entry.seq <= end) {
                 state.apply_or_defer(session, entry, &mut later)?;
             }
+            if later.wrongly_applied.is_some() {
+                break;
+            }
             let Some(next) = next else { break };
             page = next.await?;
         }
@@ -214,7 +250,7 @@ impl State {
         if state.is_settled() {
             state.safe = end;
         }
-        Ok(state)
+        Ok((state, later.wrongly_applied))
     }
 
     /// Returns the position of a session's last entry.
@@ -234,7 +270,16 @@ impl State {
         match entry.kind.as_str() {
             // Large, and nothing of the state.
             OUTPUT_KIND => Ok(()),
-            AGED_KIND | COMPACTED_KIND if later.unshortened => Ok(()),
+            AGED_KIND | COMPACTED_KIND | UNDONE_KIND if later.unshortened => Ok(()),
+            COMPACTED_KIND if later.undone.contains(&entry.seq) => Ok(()),
+            UNDONE_KIND => {
+                if let Some(Record::CompactionUndone { at }) = record_of(&entry)
+                    && !later.undone.contains(&at)
+                {
+                    later.wrongly_applied = Some(at);
+                }
+                self.apply_entry(session, &entry)
+            }
             COUNTERS_KIND | CALL_KIND => {
                 if self.is_settled() {
                     self.safe = entry.seq;
@@ -302,7 +347,7 @@ impl State {
                 self.task = Some(OpenTask { opened: true, ..OpenTask::default() });
             }
             // Read directly from the log where needed.
-            Record::Candidates(_) | Record::Output { .. } => {}
+            Record::Candidates(_) | Record::Output { .. } | Record::CompactionUndone { .. } => {}
             Record::Setting(setting) => self.setting = Some(setting),
             Record::Context { system } => self.system = system,
             Record::Queued(queued) => {

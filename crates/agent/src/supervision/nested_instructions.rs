@@ -1,0 +1,116 @@
+//! Instructions of directories, given to the model when work goes there.
+//!
+//! A directory's `AGENTS.md` or the like holds for what is beneath it. The transcript tells which
+//! ones the model has; after a compaction they are given again.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use journeyman_context::{fenced, nested_instructions};
+use journeyman_protocol::{Block, RelPath, ReminderCategory};
+use journeyman_tools::Seen;
+
+use crate::AgentError;
+use crate::blocking::run_blocking;
+use crate::session::context::Context;
+
+/// Gives the model the instructions of the directories that it works in.
+#[derive(Debug, Default)]
+pub(super) struct NestedInstructions {
+    /// Directories whose instructions the model has, if there are any.
+    looked: HashSet<RelPath>,
+    /// The number of messages at the last look: fewer means that some were left out.
+    messages: usize,
+}
+
+impl NestedInstructions {
+    /// Looks for instructions that hold for the files seen so far.
+    pub(super) async fn look(&mut self, cx: &mut Context, seen: &Seen) -> Result<(), AgentError> {
+        let messages = cx.transcript.state().messages.len();
+        if messages < self.messages {
+            self.looked.clear();
+        }
+        self.messages = messages;
+        let mut new = BTreeSet::new();
+        for file in seen.entries().iter().filter(|file| !file.outside) {
+            let mut path = file.path.parent();
+            while let Some(directory) = path {
+                path = directory.parent();
+                if !self.looked.contains(&directory) {
+                    new.insert(directory);
+                }
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.looked.extend(new.iter().cloned());
+        let workspace = Arc::clone(&cx.workspace);
+        let found =
+            run_blocking("reading instructions", move || nested_instructions(&workspace, &new)).await?;
+        for (path, text) in found {
+            let path = path.to_string();
+            let opening = fenced("instructions", &[("path", &path)], "");
+            let opening = opening.lines().next().unwrap_or_default();
+            if has_text(cx, opening) {
+                continue;
+            }
+            let text = fenced("instructions", &[("path", &path)], &text);
+            cx.transcript.remind_model(
+                ReminderCategory::File,
+                format!(
+                    "Instructions of the project for what is beneath the directory of {path}. Where they conflict \
+                     with others of the project, the nearest file wins; the task and the rules come first.\n{text}"
+                ),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if the model has seen some text in a message of the user's side.
+fn has_text(cx: &Context, wanted: &str) -> bool {
+    let blocks = cx.transcript.state().messages.iter().flat_map(|message| &message.content);
+    blocks
+        .filter_map(|block| match block {
+            Block::Text { text } => Some(text),
+            _ => None,
+        })
+        .any(|text| text.contains(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::ContentHash;
+
+    use super::*;
+    use crate::test_context::TestContext;
+
+    #[tokio::test]
+    async fn instructions_come_when_work_goes_there_and_again_after_a_compaction() {
+        let files = [
+            ("web/AGENTS.md", "Use tabs.\n@style.md\n"),
+            ("web/style.md", "No semicolons.\n"),
+            ("web/ui/a.ts", "let a = 1\n"),
+            ("core/b.rs", "fn b() {}\n"),
+        ];
+        let mut test = TestContext::new(&files).await;
+        let (mut nested, seen) = (NestedInstructions::default(), Seen::default());
+        let hash = ContentHash::of(b"");
+        seen.record(RelPath::parse("core/b.rs").unwrap(), hash);
+        nested.look(&mut test.cx, &seen).await.unwrap();
+        assert_eq!(test.cx.transcript.state().messages.len(), 0);
+        seen.record(RelPath::parse("web/ui/a.ts").unwrap(), hash);
+        nested.look(&mut test.cx, &seen).await.unwrap();
+        let text = test.last_text();
+        assert!(
+            text.contains("Use tabs.") && text.contains("No semicolons.") && text.contains("web/AGENTS.md")
+        );
+        let messages = test.cx.transcript.state().messages.len();
+        nested.look(&mut test.cx, &seen).await.unwrap();
+        assert_eq!(test.cx.transcript.state().messages.len(), messages, "once");
+        test.cx.transcript.record(crate::transcript::record::Record::Cleared);
+        nested.look(&mut test.cx, &seen).await.unwrap();
+        assert!(test.last_text().contains("Use tabs."), "again, since nothing of it is left");
+    }
+}
