@@ -19,7 +19,7 @@ pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 5] = [
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
     ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "context", "why", "index"]),
-    ("System", &["doctor", "config", "policy", "completions", "man", "help"]),
+    ("System", &["doctor", "config", "policy", "memory", "completions", "man", "help"]),
 ];
 
 /// A coding agent that runs your tests before it says it's done.
@@ -123,6 +123,9 @@ pub(crate) enum Command {
     /// Remove sessions for good
     #[command(after_help = include_str!("../help/delete.txt"))]
     Delete(DeleteArgs),
+    /// Notes for later sessions: list, add, accept, remove
+    #[command(after_help = include_str!("../help/memory.txt"))]
+    Memory(crate::memory::MemoryArgs),
     /// Say what is allowed, asked about and denied, and why
     #[command(after_help = include_str!("../help/policy.txt"))]
     Policy(PolicyArgs),

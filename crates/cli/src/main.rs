@@ -21,6 +21,7 @@ mod export;
 mod index;
 mod land;
 mod man;
+mod memory;
 mod policy;
 mod prompt;
 mod resume;
@@ -60,6 +61,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Ask(args) => block_on(run::run(&environment, args.into_run())),
         Command::Resume(args) => block_on(resume::resume(&environment, args)),
         Command::Compact(args) => block_on(compact::compact(&environment, args)),
+        Command::Memory(args) => block_on(memory::memory(&environment, &args)),
         Command::Land(args) => block_on(land::land(&environment, &args)),
         Command::Discard(args) => block_on(land::discard(&environment, &args)),
         Command::Candidates(args) => block_on(candidates::list(&environment, &args)),

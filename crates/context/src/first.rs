@@ -11,6 +11,7 @@ use crate::cut::cut;
 use crate::fence::fenced;
 use crate::gathering::Gathered;
 use crate::map::{DEFAULT_BUDGET, Near, map_for};
+use crate::memory::{Note, notes_text};
 use crate::mention::mentions;
 use crate::outlines::{Outlined, outline_map};
 use crate::packing::{Candidate, Outcome, Room, Selection, Texts, bodies, select};
@@ -60,6 +61,8 @@ pub struct Inputs<'a> {
     pub user_instructions: Option<&'a str>,
     /// Instructions from the project's own configuration; never presented as the user's words.
     pub project_instructions: Option<&'a str>,
+    /// Notes of earlier sessions.
+    pub notes: &'a [Note],
     /// The model has no tool calling: it is told how to write edits and calls as text.
     pub text_protocol: bool,
     /// The tools of the session; they are described here only for the text protocol.
@@ -320,6 +323,20 @@ fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, r
             out,
             "More instructions hold beneath these; you get them when you read or change a file there: {}\n",
             names.join(" ")
+        );
+    }
+    let notes =
+        notes_text(inputs.notes, &|path| match inputs.workspace.read(path, MAX_FILE_BYTES).ok()?.body {
+            Body::Text(text) => Some(text.text),
+            Body::Binary => None,
+        });
+    if !notes.is_empty() {
+        let tokens = Estimate.count(&notes);
+        report.note(ContextCategory::Instructions, "notes", "kept from earlier sessions", tokens);
+        let _infallible = writeln!(
+            out,
+            "Notes from earlier sessions, which the user accepted:\n{}\n",
+            fenced("notes", &[], notes.trim_end())
         );
     }
     let tokens = Tokens(Estimate.count(out).0.saturating_sub(before.0));

@@ -35,6 +35,7 @@ mod first;
 pub mod gathering;
 mod instructions;
 mod map;
+pub mod memory;
 mod mention;
 mod outlines;
 pub mod packing;

@@ -58,6 +58,7 @@ impl Project {
             mode: Mode::Auto,
             user_instructions: None,
             project_instructions: None,
+            notes: &[],
             text_protocol: false,
             tools: &tools,
             today: "2026-11-21",

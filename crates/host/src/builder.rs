@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Environment, load_policy};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
+use crate::memory::{Memory, Remember, load_notes};
 use crate::models::{Cassette, ConnectedModel, connect, thinking_settings};
 use crate::project::{ProjectContext, ProjectParts};
 use crate::root::project_root;
@@ -241,7 +242,16 @@ impl SessionBuilder {
         let ConnectedModel { model, secrets, .. } = connected;
         let project =
             ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
-        let tools = self.tools.unwrap_or_else(|| Arc::new(move || Registry::with_builtin_at(&root)));
+        settings.notes = load_notes(&state, &root)?;
+        let (memory, redactor) =
+            (Memory::in_directory(&state.project_dir(&root)), Arc::clone(&project.redactor));
+        let tools = self.tools.unwrap_or_else(|| {
+            Arc::new(move || {
+                let mut registry = Registry::with_builtin_at(&root);
+                registry.add(Box::new(Remember::new(memory.clone(), Arc::clone(&redactor))));
+                registry
+            })
+        });
         let config_dir = environment.config_dir();
         Ok(SessionTemplate {
             project,

@@ -41,6 +41,7 @@ pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
     tool("git_history", &[], &["git_log"]),
     tool("list_files", &["Glob", "LS"], &["find"]),
     tool("read_file", &["Read"], &["cat", "view"]),
+    tool("remember", &[], &["save_memory"]),
     tool("run_command", &["Bash", "Shell"], &["exec_command", "execute", "terminal"]),
     tool("search_code", &[], &["codebase_search", "semantic_search"]),
     tool("search_text", &["Grep"], &["rg"]),

@@ -76,6 +76,7 @@ impl RequestBuilder {
             mode: cx.settings.mode,
             user_instructions: cx.settings.instructions.as_deref(),
             project_instructions: cx.settings.project_instructions.as_deref(),
+            notes: &cx.settings.notes,
             text_protocol: !self.tool_calling,
             tools: &tools,
             today: &cx.settings.today,

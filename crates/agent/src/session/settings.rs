@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use journeyman_context::memory::Note;
 use journeyman_model::{Price, Thinking};
 use journeyman_protocol::{Mode, ModelLimits, RelPath, SandboxNeeds, Tokens};
 use serde::{Deserialize, Serialize};
@@ -210,6 +211,8 @@ pub struct RunSettings {
     pub index_timeout: Option<Duration>,
     /// Options to open the session again with. They don't affect the run.
     pub asked: StartOptions,
+    /// Notes of earlier sessions, which the first context has as far as they hold.
+    pub notes: Vec<Note>,
     /// The current date, such as `2026-01-31`, for the prompt.
     pub today: String,
     /// The platform, such as `linux`, for the prompt.
@@ -246,6 +249,7 @@ impl Default for RunSettings {
             compaction: CompactionSettings::default(),
             index_timeout: Some(DEFAULT_INDEX_TIMEOUT),
             asked: StartOptions::default(),
+            notes: Vec::new(),
             today: String::new(),
             platform: std::env::consts::OS.to_owned(),
         }

@@ -34,6 +34,7 @@ fn the_system_prompt_and_the_tools_are_small() {
             mode,
             user_instructions: None,
             project_instructions: None,
+            notes: &[],
             text_protocol: false,
             tools: &specs,
             today: "2026-01-31",

@@ -300,11 +300,15 @@ impl Gathering<'_> {
         let (mut files, mut outlines) = (Vec::new(), Vec::new());
         for (file, score) in order.iter().take(MAX_FOUND_FILES) {
             let Some(path) = Snapshot::file(snapshot, *file).and_then(|view| view.path()) else { continue };
-            // File names appear in any listing, but signatures need permission to read.
-            if outlines.len() < MAX_OUTLINED_FILES && self.reader.open(*file).is_some() {
+            if outlines.len() < MAX_OUTLINED_FILES {
+                // File names appear in any listing, but signatures need permission to read.
+                let told = match self.reader.open(*file) {
+                    Some(_) => overview::signatures(snapshot, *file, task),
+                    None => Vec::new(),
+                };
                 let wanted = asked.iter().any(|(asked, _)| asked == file);
-                let told = overview::signatures(snapshot, *file, task).into_iter();
                 let signatures: Vec<Signature> = told
+                    .into_iter()
                     .map(|one| Signature { text: one.text, depth: one.depth, worth: one.worth })
                     .collect();
                 if wanted || !signatures.is_empty() {

@@ -3,16 +3,15 @@
 //! None of them needs trust: a project's rules only tighten, and one that would allow is an error.
 //! A file that doesn't parse stops the start, because a rule that isn't read forbids nothing.
 
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_policy::{Policy, Rule, RuleLayer, Rules};
-use rustix::fs::FlockOperation;
 
 use super::ConfigError;
 use super::files::{PROJECT_DIR, read_file, read_project};
 use super::{Environment, Source};
+use crate::durable_file::{lock_directory, replace_file};
 
 /// The name of a file of rules.
 const POLICY_FILE: &str = "policy.toml";
@@ -105,9 +104,8 @@ pub fn save_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     let place = dir.join(POLICY_FILE);
     let unwritable = |source| ConfigError::Unwritable { path: place.clone(), source };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritable)?;
-    // Two sessions may be answered at once. The lock goes with the descriptor.
-    let lock = std::fs::File::open(dir).map_err(unwritable)?;
-    rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|errno| unwritable(errno.into()))?;
+    // Two sessions may be answered at once.
+    let _lock = lock_directory(dir).map_err(unwritable)?;
     // People keep such files elsewhere, and a link to it stays one.
     let path = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());
     let mut text = read_file(&path)?.unwrap_or_default();
@@ -127,26 +125,4 @@ pub fn save_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     Rules::parse_with_tools(&text, RuleLayer::User, &shown, &|_| true)?;
     replace_file(&path, &text).map_err(unwritable)?;
     Ok(place)
-}
-
-/// Puts a new text in a file's place, durably and in one step.
-fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
-    let mode = std::fs::metadata(path).map_or(0o600, |meta| meta.permissions().mode() & 0o777);
-    let beside = path.with_extension(format!("toml.jm-{}", std::process::id()));
-    let written = (|| {
-        let mut file =
-            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)?;
-        match path.parent() {
-            Some(dir) => std::fs::File::open(dir)?.sync_all(),
-            None => Ok(()),
-        }
-    })();
-    if written.is_err() {
-        // The caller reports the failure; the half-written file is of no use.
-        std::fs::remove_file(&beside).ok();
-    }
-    written
 }

@@ -12,6 +12,7 @@ use journeyman_workspace::{Body, ListOptions};
 
 use super::open::CodeIndex;
 use crate::config::Environment;
+use crate::memory::load_notes;
 use crate::models::configured_limits;
 use crate::policy_check::find_checks;
 use crate::root::project_root;
@@ -90,6 +91,7 @@ impl ContextPlan {
             history: history.as_ref(),
             read: &read,
         };
+        let notes = load_notes(&state, &root)?;
         let found = gather(task, &sources);
         let packed = first(&Inputs {
             task,
@@ -100,6 +102,7 @@ impl ContextPlan {
             mode: config.mode_or(Mode::Edit),
             user_instructions: config.instructions.as_deref(),
             project_instructions: config.project_instructions.as_deref(),
+            notes: &notes,
             text_protocol: false,
             tools: &tools,
             today: &now().to_date(),

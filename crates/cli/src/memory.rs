@@ -1,0 +1,90 @@
+//! `jm memory`.
+
+use clap::{Args, Subcommand};
+use journeyman_host::HostError;
+use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
+use journeyman_host::memory::{NoteList, anchor_of};
+
+use crate::args::ProjectArgs;
+use crate::runtime::open_state;
+
+#[derive(Debug, Args)]
+pub(crate) struct MemoryArgs {
+    #[command(subcommand)]
+    command: Option<MemoryCommand>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum MemoryCommand {
+    /// Keep a note for later sessions
+    Add {
+        /// The note
+        text: String,
+        /// The lines that it rests on; it is set aside when they change
+        #[arg(long, value_name = "FILE:FIRST[-LAST]")]
+        at: Option<String>,
+        /// Keep it for every project
+        #[arg(long, conflicts_with = "at")]
+        all: bool,
+    },
+    /// Accept a note that a model proposed
+    Accept {
+        /// Its number
+        id: u32,
+    },
+    /// Remove a note
+    Remove {
+        /// Its number
+        id: u32,
+        /// It is one for every project
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+pub(crate) async fn memory(environment: &Environment, args: &MemoryArgs) -> Result<u8, HostError> {
+    let state = open_state(environment)?;
+    let notes = NoteList::open(environment, &state, args.project.directory.as_deref())?;
+    let missing = |id: u32| HostError::usage(format_args!("there is no note {id}; jm memory lists them"));
+    match &args.command {
+        None if args.json => outln!("{}", notes.to_json()?),
+        None => print_notes(&notes)?,
+        Some(MemoryCommand::Add { text, at, all }) => {
+            let anchor = at.as_deref().map(|at| anchor_of(&notes.workspace, at)).transpose()?;
+            let id = notes.file(*all).add(text, anchor, true)?;
+            outln!("kept as note {id}");
+        }
+        Some(MemoryCommand::Accept { id }) => {
+            if !notes.file(false).accept(*id)? {
+                return Err(missing(*id));
+            }
+            outln!("note {id} is told to later sessions");
+        }
+        Some(MemoryCommand::Remove { id, all }) => {
+            if !notes.file(*all).remove(*id)? {
+                return Err(missing(*id));
+            }
+            outln!("note {id} is removed");
+        }
+    }
+    Ok(0)
+}
+
+fn print_notes(notes: &NoteList) -> Result<(), HostError> {
+    let listed = notes.listed()?;
+    if listed.is_empty() {
+        errln!("there are no notes; jm memory add \"TEXT\" keeps one");
+    }
+    for one in listed {
+        let number = if one.everywhere { format!("{} (all)", one.note.id) } else { one.note.id.to_string() };
+        let place = one.place().map(|place| format!("  {place}")).unwrap_or_default();
+        outln!("{number:>8}  {:<9} {}{}", one.state_name(), printable(&one.note.text), printable(&place));
+    }
+    Ok(())
+}

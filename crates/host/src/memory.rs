@@ -1,0 +1,418 @@
+//! Notes that outlive sessions, in files of the state directory.
+//!
+//! A project has its own notes, and the user has notes for all projects. A model proposes notes
+//! with the tool `remember`; nothing of a proposal is told to a model before the user accepts it.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_context::memory::{MAX_NOTE_CHARS, Note, NoteAnchor, NoteState};
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use journeyman_workspace::{Body, Workspace};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::config::Environment;
+use crate::durable_file::{lock_directory, replace_file};
+use crate::root::project_root;
+use crate::state::{StateDirs, now};
+use crate::{Context as _, HostError};
+
+/// Name of a file of notes.
+const FILE_NAME: &str = "memory.json";
+/// Maximum bytes of such a file, and maximum notes in it: nobody keeps more in mind.
+const MAX_BYTES: u64 = 1 << 20;
+const MAX_NOTES: usize = 500;
+/// Maximum bytes of a file that a note rests on.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// Name of the tool.
+const REMEMBER: &str = "remember";
+
+/// A file of notes.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    path: PathBuf,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Contents {
+    /// The next note's number.
+    next: u32,
+    notes: Vec<Note>,
+}
+
+impl Memory {
+    /// Returns the notes that are kept in a state directory: a project's, or the user's own.
+    #[must_use]
+    pub fn in_directory(directory: &Path) -> Self {
+        Self { path: directory.join(FILE_NAME) }
+    }
+
+    /// Returns the notes, the oldest first; none where there is no file.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] for a file that can't be read or is damaged.
+    pub fn notes(&self) -> Result<Vec<Note>, HostError> {
+        Ok(self.read()?.notes)
+    }
+
+    fn read(&self) -> Result<Contents, HostError> {
+        let shown = || self.path.display().to_string();
+        let text = match std::fs::metadata(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Contents::default()),
+            Err(error) => return Err(error).context(shown()),
+            Ok(meta) if meta.len() > MAX_BYTES => {
+                return Err(HostError::usage(format_args!("{} is too large", shown())));
+            }
+            Ok(_) => std::fs::read_to_string(&self.path).context(shown())?,
+        };
+        serde_json::from_str(&text).context(shown())
+    }
+
+    /// Changes the notes, durably and in one step.
+    fn change<T>(&self, change: impl FnOnce(&mut Contents) -> Result<T, HostError>) -> Result<T, HostError> {
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        let shown = || self.path.display().to_string();
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).context(shown())?;
+        let _lock = lock_directory(directory).context(shown())?;
+        let mut contents = self.read()?;
+        let changed = change(&mut contents)?;
+        let text = serde_json::to_string_pretty(&contents).context(shown())?;
+        replace_file(&self.path, &text).context(shown())?;
+        Ok(changed)
+    }
+
+    /// Adds a note and returns its number. A note with the same text isn't added again.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for a text that is empty or too long, and when there are too many.
+    pub fn add(&self, text: &str, anchor: Option<NoteAnchor>, accepted: bool) -> Result<u32, HostError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(HostError::usage("the note is empty"));
+        }
+        if text.chars().count() > MAX_NOTE_CHARS {
+            return Err(HostError::usage(format_args!(
+                "a note has at most {MAX_NOTE_CHARS} characters; longer instructions belong into AGENTS.md"
+            )));
+        }
+        self.change(|contents| {
+            if let Some(known) = contents.notes.iter_mut().find(|note| note.text == text) {
+                known.accepted |= accepted;
+                known.anchor = anchor.or(known.anchor.take());
+                return Ok(known.id);
+            }
+            if contents.notes.len() >= MAX_NOTES {
+                return Err(HostError::usage(format_args!(
+                    "there are {MAX_NOTES} notes already; jm memory remove takes some away"
+                )));
+            }
+            contents.next = contents.next.saturating_add(1);
+            let (id, text) = (contents.next, text.to_owned());
+            contents.notes.push(Note { id, text, accepted, anchor, created: now() });
+            Ok(id)
+        })
+    }
+
+    /// Accepts a proposal. Returns false if there is no such note.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the file can't be written.
+    pub fn accept(&self, id: u32) -> Result<bool, HostError> {
+        self.change(|contents| {
+            let note = contents.notes.iter_mut().find(|note| note.id == id);
+            Ok(note.map(|note| note.accepted = true).is_some())
+        })
+    }
+
+    /// Removes a note. Returns false if there is no such note.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the file can't be written.
+    pub fn remove(&self, id: u32) -> Result<bool, HostError> {
+        self.change(|contents| {
+            let before = contents.notes.len();
+            contents.notes.retain(|note| note.id != id);
+            Ok(contents.notes.len() < before)
+        })
+    }
+}
+
+/// Returns the user's own notes, then those of the project at `root`.
+///
+/// # Errors
+/// [`HostError::Failed`] for a file that can't be read or is damaged.
+pub fn load_notes(state: &StateDirs, root: &Path) -> Result<Vec<Note>, HostError> {
+    let mut notes = Memory::in_directory(&state.dir).notes()?;
+    notes.extend(Memory::in_directory(&state.project_dir(root)).notes()?);
+    Ok(notes)
+}
+
+/// Returns the text of a project's file, for checking notes.
+#[must_use]
+pub fn read_project_file(workspace: &Workspace, path: &RelPath) -> Option<String> {
+    match workspace.read(path, MAX_FILE_BYTES).ok()?.body {
+        Body::Text(text) => Some(text.text),
+        Body::Binary => None,
+    }
+}
+
+/// The notes that hold in a project, with their states.
+pub struct NoteList {
+    /// The project's files.
+    pub workspace: Workspace,
+    project: Memory,
+    user: Memory,
+}
+
+/// A note with its state.
+#[derive(Debug, Clone)]
+pub struct ListedNote {
+    /// The note.
+    pub note: Note,
+    /// Its state.
+    pub state: NoteState,
+    /// True for a note about every project.
+    pub everywhere: bool,
+}
+
+impl ListedNote {
+    /// Returns the name of its state.
+    #[must_use]
+    pub fn state_name(&self) -> &'static str {
+        match self.state {
+            NoteState::Holds(_) => "holds",
+            NoteState::Proposed => "proposed",
+            NoteState::Outdated => "outdated",
+        }
+    }
+
+    /// Returns the place that it rests on, as it is now.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let anchor = self.note.anchor.as_ref()?;
+        let first = match self.state {
+            NoteState::Holds(Some(line)) => line,
+            _ => anchor.first_line,
+        };
+        Some(format!("{}:{first}-{}", anchor.path, first.saturating_add(anchor.lines).saturating_sub(1)))
+    }
+}
+
+impl NoteList {
+    /// Opens the notes of the project in a directory.
+    ///
+    /// # Errors
+    /// [`HostError`] where the project can't be opened.
+    pub fn open(
+        environment: &Environment,
+        state: &StateDirs,
+        directory: Option<&Path>,
+    ) -> Result<Self, HostError> {
+        let root = project_root(environment, directory)?;
+        Ok(Self {
+            workspace: state.open_workspace(&root)?,
+            project: Memory::in_directory(&state.project_dir(&root)),
+            user: Memory::in_directory(&state.dir),
+        })
+    }
+
+    /// Returns the file of the project's notes, or of the notes for every project.
+    #[must_use]
+    pub fn file(&self, everywhere: bool) -> &Memory {
+        if everywhere { &self.user } else { &self.project }
+    }
+
+    /// Returns all notes, those for every project first.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] for a file that can't be read or is damaged.
+    pub fn listed(&self) -> Result<Vec<ListedNote>, HostError> {
+        let mut listed = Vec::new();
+        for everywhere in [true, false] {
+            for note in self.file(everywhere).notes()? {
+                let state = note.check(&|path| read_project_file(&self.workspace, path));
+                listed.push(ListedNote { note, state, everywhere });
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Returns all notes as JSON.
+    ///
+    /// # Errors
+    /// As [`NoteList::listed`].
+    pub fn to_json(&self) -> Result<Value, HostError> {
+        let notes: Vec<Value> = self
+            .listed()?
+            .iter()
+            .map(|one| {
+                json!({
+                    "id": one.note.id,
+                    "text": one.note.text,
+                    "state": one.state_name(),
+                    "everywhere": one.everywhere,
+                    "place": one.place(),
+                    "created": one.note.created,
+                })
+            })
+            .collect();
+        Ok(json!({ "notes": notes }))
+    }
+}
+
+/// Returns an anchor on the lines that a user names as `FILE:FIRST-LAST`.
+///
+/// # Errors
+/// [`HostError::Usage`] for a place that isn't there.
+pub fn anchor_of(workspace: &Workspace, place: &str) -> Result<NoteAnchor, HostError> {
+    let parse = || {
+        let (name, lines) = place.rsplit_once(':')?;
+        let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+        let path = RelPath::parse(name).ok()?;
+        let text = read_project_file(workspace, &path)?;
+        NoteAnchor::new(path, &text, first.parse().ok()?, last.parse().ok()?)
+    };
+    parse().ok_or_else(|| {
+        HostError::usage(format_args!(
+            "`{place}` names no lines of a file of the project; write FILE:FIRST-LAST, such as src/net.py:40-62"
+        ))
+    })
+}
+
+/// The tool by which a model proposes a note.
+pub struct Remember {
+    memory: Memory,
+    redactor: Arc<Redactor>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    text: String,
+    path: Option<String>,
+    first_line: Option<u32>,
+    last_line: Option<u32>,
+}
+
+impl Remember {
+    /// Creates the tool for a project's notes. What `redactor` knows for secrets is not kept.
+    #[must_use]
+    pub fn new(memory: Memory, redactor: Arc<Redactor>) -> Self {
+        Self { memory, redactor }
+    }
+
+    fn propose(&self, workspace: &Workspace, input: &Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = serde_json::from_value(input.clone()).map_err(|error| {
+            let signature = "{text, path?, first_line?, last_line?}".to_owned();
+            ToolError::Arguments { tool: REMEMBER, problems: error.to_string(), signature }
+        })?;
+        let failed = |text: String| Ok(ToolOutput { is_error: true, ..ToolOutput::text(text) });
+        let anchor = match &arguments.path {
+            None => None,
+            Some(name) => {
+                let path = RelPath::parse(name).ok();
+                let text = path.as_ref().and_then(|path| read_project_file(workspace, path));
+                let first = arguments.first_line.unwrap_or(1);
+                let last = arguments.last_line.or(arguments.first_line);
+                let anchor = path.zip(text).and_then(|(path, text)| {
+                    let end = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+                    NoteAnchor::new(path, &text, first, last.unwrap_or(end))
+                });
+                match anchor {
+                    Some(anchor) => Some(anchor),
+                    None => return failed(format!("not proposed: {name} has no such lines")),
+                }
+            }
+        };
+        match self.memory.add(&self.redactor.redact(&arguments.text), anchor, false) {
+            Ok(id) => Ok(ToolOutput::text(format!(
+                "proposed as note {id}; later sessions get it once the user accepts it (jm memory accept {id})"
+            ))),
+            Err(error) => failed(format!("not proposed: {error}")),
+        }
+    }
+}
+
+impl Tool for Remember {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: REMEMBER.to_owned(),
+            description: "Proposes a fact about this project for later sessions, which the user accepts or not: \
+                          something that was hard to find out and will matter again. Name the file and lines it \
+                          rests on, if any."
+                .to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string"},
+                    "path": {"type": "string"},
+                    "first_line": {"type": "integer"},
+                    "last_line": {"type": "integer"},
+                },
+                "required": ["text"],
+            }),
+        }
+    }
+
+    fn effects(&self, _input: &Value) -> Result<Effects, ToolError> {
+        Ok(Effects::default())
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let text = input.get("text").and_then(Value::as_str).unwrap_or_default();
+        format!("propose to remember: {text}")
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move { self.propose(&context.workspace, &input) }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_numbered_once_and_survive() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = Memory::in_directory(&place.path().join("deeper"));
+        assert_eq!(memory.notes().unwrap(), []);
+        let first = memory.add("use tabs", None, true).unwrap();
+        let second = memory.add("retries are per host", None, false).unwrap();
+        assert_eq!(memory.add(" use tabs ", None, false).unwrap(), first, "once");
+        assert!(memory.accept(second).unwrap() && !memory.accept(99).unwrap());
+        assert!(memory.remove(first).unwrap() && !memory.remove(first).unwrap());
+        let third = memory.add("another", None, true).unwrap();
+        assert!(third > second, "a number isn't used twice");
+        let notes = memory.notes().unwrap();
+        assert_eq!(
+            notes.iter().map(|note| (note.id, note.accepted)).collect::<Vec<_>>(),
+            [(second, true), (third, true)]
+        );
+    }
+
+    #[test]
+    fn bad_notes_and_a_damaged_file_are_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = Memory::in_directory(place.path());
+        assert!(memory.add("  ", None, true).is_err());
+        assert!(memory.add(&"x".repeat(MAX_NOTE_CHARS + 1), None, true).is_err());
+        std::fs::write(place.path().join(FILE_NAME), "{").unwrap();
+        assert!(memory.notes().is_err() && memory.add("a", None, true).is_err());
+        assert_eq!(std::fs::read_to_string(place.path().join(FILE_NAME)).unwrap(), "{", "nothing is lost");
+    }
+}
