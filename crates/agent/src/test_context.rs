@@ -25,6 +25,7 @@ use crate::approval::authorization::ApprovedCall;
 use crate::hooks::change_review::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::recovery::lease::Lease;
+use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
 use crate::session::context::Context;
 use crate::session::inbox::Inbox;
@@ -103,6 +104,7 @@ impl TestContext {
         let cx = Context {
             session,
             meter: InputMeter::new(settings.limits.clone()),
+            cache_watch: CacheWatch::default(),
             settings,
             index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::clone(&redactor), None)),
             workspace,

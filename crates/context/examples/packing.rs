@@ -173,6 +173,7 @@ fn measure_repository(
             snapshot: &snapshot,
             graph: Some(&graph),
             history: history.as_ref(),
+            may_show: &|_| true,
             read: &|_, path| read(path),
         };
         let found = gather(task, &sources).unwrap_or_default();

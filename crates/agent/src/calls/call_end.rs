@@ -1,7 +1,7 @@
 //! The end of a call: records its result and emits its events.
 
 use journeyman_context::fenced;
-use journeyman_protocol::{Block, CallState, CallTransition, Event, GuardViolation, ToolUse};
+use journeyman_protocol::{Block, CallState, CallTransition, Event, GuardViolation, ResultPart, ToolUse};
 
 use super::finished_call::FinishedCall;
 use crate::session::context::Context;
@@ -13,6 +13,11 @@ const MAX_PREVIEW_TAIL_BYTES: usize = 3_000;
 /// Maximum bytes of a result, as logged: larger than any model's window, with room for images. The
 /// store takes entries of up to 16 MiB.
 const MAX_RESULT_BYTES: usize = 12 * 1024 * 1024;
+
+/// The tool whose results are compared with earlier ones.
+const READ_TOOL: &str = "read_file";
+/// Results of fewer bytes are repeated: a reference to one would save nothing.
+const MIN_REPEATED_BYTES: usize = 600;
 
 /// Records a call's end together with its result.
 pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: FinishedCall) {
@@ -68,13 +73,46 @@ fn untruncated_result_block(cx: &Context, call: &ToolUse, finished: FinishedCall
     let is_error = finished.is_error();
     let mut content = finished.parts;
     for part in &mut content {
-        if let journeyman_protocol::ResultPart::Text { text } = part
+        if let ResultPart::Text { text } = part
             && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(text)
         {
             *text = clean;
         }
     }
+    if call.name == READ_TOOL
+        && let Some(known) = earlier_read(cx, call, &content)
+    {
+        content = vec![ResultPart::Text { text: known }];
+    }
     Block::ToolResult { id: call.id.clone(), content, is_error }
+}
+
+fn text_of(part: &ResultPart) -> &str {
+    match part {
+        ResultPart::Text { text } => text,
+        ResultPart::Image(_) => "",
+    }
+}
+
+/// Returns a reference to an earlier result if a file is read again and the model still has the
+/// very same text.
+fn earlier_read(cx: &Context, call: &ToolUse, content: &[ResultPart]) -> Option<String> {
+    let bytes: usize = content.iter().map(|part| text_of(part).len()).sum();
+    if bytes < MIN_REPEATED_BYTES {
+        return None;
+    }
+    let messages = &cx.transcript.state().messages;
+    let blocks = || messages.iter().flat_map(|message| &message.content);
+    let same = blocks().find_map(|block| match block {
+        Block::ToolResult { id, content: earlier, .. } if earlier == content => Some(id),
+        _ => None,
+    })?;
+    let made = blocks().find_map(|block| match block {
+        Block::ToolUse(earlier) if earlier.id == *same && earlier.name == READ_TOOL => Some(earlier),
+        _ => None,
+    })?;
+    let same_call = if made.input == call.input { "this call" } else { "another call" };
+    Some(format!("unchanged: the same text as {same_call} gave before ({}), which is above", made.input))
 }
 
 /// Returns the beginning and the end of a text, for an event; cut at lines where they are short.
@@ -95,7 +133,35 @@ fn truncate_preview(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::test_context::{TestContext, call};
+
+    #[tokio::test]
+    async fn a_file_that_is_read_again_unchanged_is_a_reference() {
+        let mut test = TestContext::new(&[]).await;
+        let text = "let a = 1;\n".repeat(100);
+        let mut read = |id: &str, text: &str| {
+            let made = call(id, "read_file", json!({ "path": "a.rs" }));
+            test.record_reply(std::slice::from_ref(&made));
+            let parts = vec![ResultPart::Text { text: text.to_owned() }];
+            record_call_end(
+                &mut test.cx,
+                &made,
+                FinishedCall::with_output(CallState::Completed, parts, Vec::new()),
+            );
+            let last = test.cx.transcript.state().messages.last().unwrap().content.last().unwrap().clone();
+            let Block::ToolResult { content, .. } = last else { panic!("{last:?}") };
+            text_of(content.first().unwrap()).to_owned()
+        };
+        assert_eq!(read("c1", &text), text);
+        assert!(read("c2", &text).starts_with("unchanged: the same text as this call gave before"));
+        let changed = format!("{text}// more\n");
+        assert_eq!(read("c3", &changed), changed);
+        assert_eq!(read("c4", "short"), "short");
+        assert_eq!(read("c5", "short"), "short");
+    }
 
     #[test]
     fn a_preview_has_the_beginning_and_the_end() {

@@ -64,11 +64,14 @@ fn find_in_index(
     let (project, snapshot) = index.at_hand()?;
     let history = project.saved_history();
     let graph = project.graph_without_waiting(&snapshot);
-    let read = |file: u32, path: &RelPath| {
-        may_show(path).then(|| read_unchanged(&snapshot, workspace, file, path)).flatten()
+    let read = |file: u32, path: &RelPath| read_unchanged(&snapshot, workspace, file, path);
+    let sources = Sources {
+        snapshot: &snapshot,
+        graph: graph.as_deref(),
+        history: history.as_ref(),
+        may_show,
+        read: &read,
     };
-    let sources =
-        Sources { snapshot: &snapshot, graph: graph.as_deref(), history: history.as_ref(), read: &read };
     gather(task, &sources)
 }
 

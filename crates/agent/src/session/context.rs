@@ -10,6 +10,7 @@ use journeyman_tools::SharedIndex;
 use journeyman_workspace::Workspace;
 
 use crate::isolation::WorkCopy;
+use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
 use crate::session::settings::{Approver, RunSettings};
 use crate::session::shared::SessionShared;
@@ -29,6 +30,7 @@ pub(crate) struct Context {
     pub(crate) model: Arc<dyn Model>,
     /// The model's limits, and the input of its requests.
     pub(crate) meter: InputMeter,
+    pub(crate) cache_watch: CacheWatch,
     pub(crate) redactor: Arc<Redactor>,
     /// State shared with the handle: queued messages, open questions and the task's stop token.
     pub(crate) shared: Arc<SessionShared>,

@@ -13,6 +13,7 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::apply_edit::ApplyEdit;
 use crate::request::builder::RequestBuilder;
+use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
 use crate::session::context::Context;
 use crate::session::exchange::{Exchange, ReplyProgress};
@@ -93,6 +94,7 @@ impl Session {
             cx: Context {
                 session,
                 meter: InputMeter::new(settings.limits.clone()),
+                cache_watch: CacheWatch::default(),
                 settings,
                 workspace: parts.workspace,
                 copy: parts.copy,

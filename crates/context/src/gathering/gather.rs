@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use journeyman_index::Snapshot;
-use journeyman_index::graph::Graph;
 use journeyman_index::history::History;
 use journeyman_index::overview::{self, MAX_FOUND_FILES};
 use journeyman_index::query::{Context, FileHit, Query, Searcher};
@@ -13,6 +12,7 @@ use journeyman_protocol::{ContextCategory, RelPath};
 
 use super::names::code_names;
 use super::reader::Reader;
+use super::sources::Sources;
 use crate::outlines::{Outlined, Signature};
 use crate::packing::{Candidate, Reason, Texts};
 
@@ -53,19 +53,6 @@ const TESTED: f64 = 0.3;
 const MAX_COMMITS: usize = 8;
 const MAX_COMMITTED_FILES: usize = 5;
 const MAX_COMMITS_OF_FILE: usize = 2;
-
-/// Where candidates come from.
-pub struct Sources<'a> {
-    /// The index.
-    pub snapshot: &'a Snapshot,
-    /// The dependency graph, if it is there.
-    pub graph: Option<&'a Graph>,
-    /// The history, if it is there.
-    pub history: Option<&'a History>,
-    /// Returns the text of a file by its number and path, unless it may not be shown or has changed
-    /// since it was indexed.
-    pub read: &'a dyn Fn(u32, &RelPath) -> Option<String>,
-}
 
 /// What an index has for a task.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +103,7 @@ pub fn gather(task: &str, sources: &Sources<'_>) -> Option<Gathered> {
     let mut gathering = Gathering {
         sources,
         searcher,
-        reader: Reader::new(sources.snapshot, sources.read),
+        reader: Reader::new(sources),
         candidates: Vec::new(),
         weighed: HashSet::new(),
     };
@@ -300,7 +287,7 @@ impl Gathering<'_> {
         let (mut files, mut outlines) = (Vec::new(), Vec::new());
         for (file, score) in order.iter().take(MAX_FOUND_FILES) {
             let Some(path) = Snapshot::file(snapshot, *file).and_then(|view| view.path()) else { continue };
-            if outlines.len() < MAX_OUTLINED_FILES {
+            if outlines.len() < MAX_OUTLINED_FILES && (self.sources.may_show)(&path) {
                 // File names appear in any listing, but signatures need permission to read.
                 let told = match self.reader.open(*file) {
                     Some(_) => overview::signatures(snapshot, *file, task),

@@ -7,5 +7,7 @@
 mod gather;
 mod names;
 mod reader;
+mod sources;
 
-pub use gather::{CommitNote, Gathered, Sources, gather, is_worth_gathering};
+pub use gather::{CommitNote, Gathered, gather, is_worth_gathering};
+pub use sources::Sources;

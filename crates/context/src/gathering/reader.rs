@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use journeyman_index::Snapshot;
 use journeyman_index::query::{Corpus as _, SymbolEntry};
 use journeyman_protocol::RelPath;
 
+use super::sources::Sources;
 use crate::packing::{FileText, Texts};
 
 /// Maximum files that are read.
@@ -15,8 +15,7 @@ const MAX_BYTES: usize = 8 << 20;
 
 /// Reads indexed files once, within bounds.
 pub(super) struct Reader<'a> {
-    snapshot: &'a Snapshot,
-    read: &'a dyn Fn(u32, &RelPath) -> Option<String>,
+    sources: &'a Sources<'a>,
     /// The path of each file that was asked for; `None` if it can't be shown.
     known: HashMap<u32, Option<RelPath>>,
     bytes: usize,
@@ -24,8 +23,8 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, read: &'a dyn Fn(u32, &RelPath) -> Option<String>) -> Self {
-        Self { snapshot, read, known: HashMap::new(), bytes: 0, texts: Texts::new() }
+    pub(super) fn new(sources: &'a Sources<'a>) -> Self {
+        Self { sources, known: HashMap::new(), bytes: 0, texts: Texts::new() }
     }
 
     /// Returns a file's path if its text is there.
@@ -42,11 +41,12 @@ impl<'a> Reader<'a> {
         if self.texts.len() >= MAX_FILES || self.bytes >= MAX_BYTES {
             return None;
         }
-        let path = self.snapshot.file(file)?.path()?;
-        let text = (self.read)(file, &path)?;
+        let Sources { snapshot, may_show, read, .. } = self.sources;
+        let path = snapshot.file(file)?.path().filter(|path| may_show(path))?;
+        let text = read(file, &path)?;
         self.bytes += text.len();
         let mut definitions = Vec::new();
-        self.snapshot.visit_symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
+        snapshot.visit_symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
             if !symbol.local && !symbol.signature.is_empty() {
                 definitions.push((symbol.name_line, symbol.name.to_owned()));
             }

@@ -89,6 +89,7 @@ impl ContextPlan {
             snapshot: &index.snapshot,
             graph: Some(&graph),
             history: history.as_ref(),
+            may_show: &|_| true,
             read: &read,
         };
         let notes = load_notes(&state, &root)?;

@@ -21,6 +21,7 @@ mod queue;
 mod redaction;
 mod resuming;
 mod review;
+mod stable_prefix;
 mod stores;
 pub(crate) mod support;
 mod text_protocol;
@@ -62,6 +63,7 @@ pub(crate) fn cases() -> Vec<Case> {
         redaction::CASES,
         resuming::CASES,
         review::CASES,
+        stable_prefix::CASES,
         stores::CASES,
         text_protocol::CASES,
         trying::CASES,

@@ -1,0 +1,85 @@
+//! Watches how much of each request the provider reads from its cache.
+
+use journeyman_protocol::{Tokens, UnixMillis, Usage};
+
+/// Requests that follow within this time find what the provider kept: the shortest time that
+/// providers document is five minutes.
+const KEPT_MS: u64 = 4 * 60 * 1_000;
+/// Share of the last request's input that has to come from the cache, in hundredths.
+const EXPECTED_SHARE: u64 = 50;
+/// Input below which a provider may not cache at all.
+const LEAST_CACHED: Tokens = Tokens(4_000);
+/// Requests in a row with a low share, after which it is said.
+const PATIENCE: u32 = 3;
+
+/// Tells when a provider's cache stops working in a session.
+#[derive(Debug, Default)]
+pub(crate) struct CacheWatch {
+    /// True once the provider has read something from its cache in this session.
+    has_hit: bool,
+    last: Option<(Tokens, UnixMillis)>,
+    low: u32,
+    is_told: bool,
+}
+
+impl CacheWatch {
+    /// Observes the usage of a request. Returns a warning if the share that came from the cache has
+    /// dropped, once a session.
+    pub(crate) fn observe(&mut self, usage: &Usage, now: UnixMillis) -> Option<String> {
+        let input = usage.total_input();
+        let last = self.last.replace((input, now));
+        self.has_hit |= usage.cache_read.0 > 0;
+        let (before, at) = last?;
+        // A shorter request doesn't continue the last one.
+        let continues = input >= before && now.0.saturating_sub(at.0) <= KEPT_MS;
+        if !self.has_hit || !continues || before < LEAST_CACHED || self.is_told {
+            self.low = 0;
+            return None;
+        }
+        let share = usage.cache_read.0.saturating_mul(100) / before.0.max(1);
+        self.low = if share < EXPECTED_SHARE { self.low + 1 } else { 0 };
+        if self.low < PATIENCE {
+            return None;
+        }
+        self.is_told = true;
+        Some(format!(
+            "the provider read only {share} % of the conversation so far from its cache, {PATIENCE} times in a row; \
+             before, it read more, so the session costs more now"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(input: u64, cache_read: u64) -> Usage {
+        Usage { input: Tokens(input - cache_read), cache_read: Tokens(cache_read), ..Usage::default() }
+    }
+
+    fn watch(requests: &[(u64, u64, u64)]) -> usize {
+        let mut watch = CacheWatch::default();
+        let observed = requests
+            .iter()
+            .map(|(input, read, minute)| watch.observe(&usage(*input, *read), UnixMillis(minute * 60_000)));
+        observed.flatten().count()
+    }
+
+    #[test]
+    fn a_cache_that_stops_working_is_told_once() {
+        let good = [(10_000, 0, 0), (11_000, 10_000, 1), (12_000, 11_000, 2)];
+        assert_eq!(watch(&good), 0);
+        let bad = [(13_000, 400, 3), (14_000, 400, 4), (15_000, 400, 5), (16_000, 400, 6), (17_000, 0, 7)];
+        assert_eq!(watch(&[good.as_slice(), bad.as_slice()].concat()), 1);
+    }
+
+    #[test]
+    fn what_explains_itself_is_not_told() {
+        let never = [(10_000, 0, 0), (11_000, 0, 1), (12_000, 0, 2), (13_000, 0, 3), (14_000, 0, 4)];
+        assert_eq!(watch(&never), 0, "a provider without a cache");
+        let slow = [(10_000, 0, 0), (11_000, 9_000, 1), (12_000, 0, 20), (13_000, 0, 40), (14_000, 0, 60)];
+        assert_eq!(watch(&slow), 0, "the user was away");
+        let shortened = [(90_000, 0, 0), (95_000, 90_000, 1), (20_000, 0, 2), (21_000, 20_000, 3)];
+        assert_eq!(watch(&shortened), 0, "the conversation was shortened");
+    }
+}
