@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use journeyman_protocol::{CheckOutcome, Diagnostic, Evidence, Severity, TokenCounter as _, Tokens};
+use journeyman_protocol::{
+    CheckOutcome, Diagnostic, Evidence, Severity, TokenCounter as _, Tokens, clip_to_bytes,
+};
 
 use crate::Estimate;
 use crate::cut::cut;
@@ -146,8 +148,8 @@ fn failure(out: &mut String, check: &Evidence, share: Tokens) {
     let heading = format!(
         "\n## {}: `{}`{directory}: {}\n",
         check.kind,
-        clip(&one_line(&check.command), MAX_WORDS_BYTES),
-        clip(&one_line(reason), MAX_WORDS_BYTES)
+        clip_to_bytes(&one_line(&check.command), MAX_WORDS_BYTES),
+        clip_to_bytes(&one_line(reason), MAX_WORDS_BYTES)
     );
     let mut spent = Estimate.count(&heading);
     out.push_str(&heading);
@@ -184,7 +186,7 @@ fn excerpt(output: &str, room: Tokens) -> String {
     let mut kept = Vec::new();
     let mut spent = 0;
     for line in output.lines().rev() {
-        let line = clip(line, MAX_WORDS_BYTES);
+        let line = clip_to_bytes(line, MAX_WORDS_BYTES);
         spent += Estimate.count(line).0 + 1;
         if spent > room.0.max(100) {
             break;
@@ -211,10 +213,10 @@ fn diagnostic(found: &Diagnostic) -> String {
         Severity::Note => "note",
     });
     if let Some(code) = &found.code {
-        let _infallible = write!(out, "[{}]", clip(&one_line(code), MAX_WORDS_BYTES));
+        let _infallible = write!(out, "[{}]", clip_to_bytes(&one_line(code), MAX_WORDS_BYTES));
     }
     let message = found.message.trim();
-    let _infallible = writeln!(out, ": {}", clip(message, MAX_MESSAGE_BYTES).replace('\n', "\n  "));
+    let _infallible = writeln!(out, ": {}", clip_to_bytes(message, MAX_MESSAGE_BYTES).replace('\n', "\n  "));
     out
 }
 
@@ -224,7 +226,7 @@ fn list(out: &mut String, what: &str, commands: &[&str]) {
         let named: Vec<String> = commands
             .iter()
             .take(MAX_CHECKS)
-            .map(|command| format!("`{}`", clip(&one_line(command), 100)))
+            .map(|command| format!("`{}`", clip_to_bytes(&one_line(command), 100)))
             .collect();
         let more = commands.len().saturating_sub(MAX_CHECKS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -234,8 +236,4 @@ fn list(out: &mut String, what: &str, commands: &[&str]) {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn clip(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }

@@ -27,6 +27,7 @@
 
 mod call;
 mod check;
+mod clip;
 mod clock;
 mod context;
 mod copy;
@@ -46,6 +47,7 @@ mod usage;
 
 pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
 pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
+pub use clip::clip_to_bytes;
 pub use clock::Clock;
 pub use context::{ContextCategory, ContextShare};
 pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, UnavailableTier};

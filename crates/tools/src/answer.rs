@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{RelPath, clip_to_bytes};
 
 use crate::ToolContext;
-use crate::excerpt::clip_to_bytes;
 
 /// Bytes of an answer from the index: some 3,000 tokens, of which a ranked answer's best results
 /// need a third.

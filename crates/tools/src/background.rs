@@ -3,14 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
-use journeyman_protocol::{CallId, FileChange, GuardViolation};
+use journeyman_protocol::{CallId, FileChange, GuardViolation, clip_to_bytes};
 use journeyman_sandbox::Outcome;
 use journeyman_workspace::{GuardedState, Workspace};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
-use crate::excerpt::clip_to_bytes;
 use crate::unread_output::Unread;
 
 /// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each

@@ -8,13 +8,13 @@ use journeyman_edit::{
     Allow, EditOp, OpContext, OpError, OpNote, Outcome, Refusal, Replace, Strategy, apply_ops,
 };
 use journeyman_policy::secrets::SECRET_MASK;
-use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
+use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, clip_to_bytes};
 use journeyman_workspace::{Change, ChangeSet, Expected, Workspace, WorkspaceError, unified_diff};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::{clip_to_bytes, groups_around, shown_on_one_line};
+use crate::excerpt::{groups_around, shown_on_one_line};
 use crate::shape::{Shape, not_found};
 use crate::stale::refuse_stale;
 use crate::tool::in_background;

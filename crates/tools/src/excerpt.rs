@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use journeyman_protocol::clip_to_bytes;
+
 /// A longer line is minified code or data; its beginning tells which.
 const LINE_BYTES: usize = 2_000;
 
@@ -50,11 +52,6 @@ pub(crate) fn push_numbered_line(out: &mut String, number: u64, line: &str) {
         writeln!(out, "{number}\t{kept}… [{} more bytes]", line.len() - kept.len())
     };
     debug_assert!(written.is_ok());
-}
-
-/// The longest beginning of `text` of at most `bytes` bytes.
-pub(crate) fn clip_to_bytes(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
 /// `text` on one line for people, at most `bytes` long, with nothing a terminal would obey.

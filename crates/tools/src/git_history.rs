@@ -9,13 +9,13 @@ use journeyman_git::{BlameHunk, Git, GitError};
 use journeyman_index::history::{Commit, History};
 use journeyman_index::query::Query;
 use journeyman_index::tokens::Tokenizer;
-use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, UnixMillis};
+use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, UnixMillis, clip_to_bytes};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answer::{Answer, is_beneath};
-use crate::excerpt::{clip_to_bytes, shown_on_one_line};
+use crate::excerpt::shown_on_one_line;
 use crate::shape::{Shape, how_many};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 

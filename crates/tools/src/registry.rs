@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use journeyman_policy::suggest_tool;
-use journeyman_protocol::ToolSpec;
+use journeyman_protocol::{ToolSpec, clip_to_bytes};
 
 use crate::command_output::{CommandOutput, StopCommand};
 use crate::edit_file::EditFile;
-use crate::excerpt::clip_to_bytes;
 use crate::find_references::FindReferences;
 use crate::get_dependencies::GetDependencies;
 use crate::get_symbols::GetSymbols;

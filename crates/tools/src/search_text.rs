@@ -11,13 +11,13 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use journeyman_index::analysis::Content;
 use journeyman_index::pattern::{candidate_files, escape_literal};
-use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use journeyman_protocol::{Effects, RelPath, ToolSpec, clip_to_bytes};
 use journeyman_workspace::{ListOptions, StatKind, WorkspaceError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::{clip_to_bytes, shown_on_one_line};
+use crate::excerpt::shown_on_one_line;
 use crate::read_file::without_settings;
 use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;

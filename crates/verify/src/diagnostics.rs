@@ -14,7 +14,7 @@ mod rust;
 
 use std::path::Path;
 
-use journeyman_protocol::{Diagnostic, RelPath};
+use journeyman_protocol::{Diagnostic, RelPath, clip_to_bytes};
 
 use findings::Findings;
 pub use findings::{Locate, MAX_DIAGNOSTICS};
@@ -37,7 +37,7 @@ pub fn parse(output: &str, locate: &Locate<'_>) -> Vec<Diagnostic> {
         Box::new(generic::Generic),
     ];
     for line in output.lines() {
-        let line = place::clip(line.trim_end(), MAX_LINE_BYTES);
+        let line = clip_to_bytes(line.trim_end(), MAX_LINE_BYTES);
         for reader in &mut readers {
             if reader.line(line, &mut findings) {
                 break;

@@ -2,7 +2,9 @@
 
 use futures_util::StreamExt as _;
 use journeyman_model::{Delta, Model, ModelError, ModelRequest, SystemPart};
-use journeyman_protocol::{Block, Message, ResultPart, Role, TokenCounter as _, Tokens, Usage};
+use journeyman_protocol::{
+    Block, Message, ResultPart, Role, TokenCounter as _, Tokens, Usage, clip_to_bytes,
+};
 use tokio_util::sync::CancellationToken;
 
 /// The instructions for the model.
@@ -69,16 +71,18 @@ fn written(message: &Message) -> String {
     let mut out = String::new();
     for block in &message.content {
         match block {
-            Block::Text { text } => out.push_str(&format!("[{who}] {}\n", bounded(text, MAX_TEXT_BYTES))),
+            Block::Text { text } => {
+                out.push_str(&format!("[{who}] {}\n", clip_to_bytes(text, MAX_TEXT_BYTES)))
+            }
             Block::ToolUse(call) => {
                 let input = call.input.to_string();
-                out.push_str(&format!("[call] {} {}\n", call.name, bounded(&input, MAX_RESULT_BYTES)));
+                out.push_str(&format!("[call] {} {}\n", call.name, clip_to_bytes(&input, MAX_RESULT_BYTES)));
             }
             Block::ToolResult { content, is_error, .. } => {
                 let kind = if *is_error { "failed" } else { "result" };
                 for part in content {
                     if let ResultPart::Text { text } = part {
-                        out.push_str(&format!("[{kind}] {}\n", bounded(text, MAX_RESULT_BYTES)));
+                        out.push_str(&format!("[{kind}] {}\n", clip_to_bytes(text, MAX_RESULT_BYTES)));
                     }
                 }
             }
@@ -86,10 +90,6 @@ fn written(message: &Message) -> String {
         }
     }
     out
-}
-
-fn bounded(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, TokenCounter as _, Tokens, ToolUse};
+use journeyman_protocol::{
+    Block, CallId, Message, ResultPart, Role, TokenCounter as _, Tokens, ToolUse, clip_to_bytes,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -93,7 +95,7 @@ fn line_for(call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error:
     }
     let failed = if is_error {
         let first = texts.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
-        format!(" failed: {}", bounded(first.unwrap_or_default(), MAX_ERROR_BYTES))
+        format!(" failed: {}", clip_to_bytes(first.unwrap_or_default(), MAX_ERROR_BYTES))
     } else {
         String::new()
     };
@@ -110,11 +112,7 @@ pub(super) fn argument_of(input: &Value) -> String {
     let told = TELLING.iter().find_map(|name| input.get(name)?.as_str());
     let any = || input.as_object()?.values().find_map(Value::as_str);
     let text = told.or_else(any).unwrap_or_default();
-    bounded(text.lines().next().unwrap_or_default(), MAX_ARGUMENT_BYTES).to_owned()
-}
-
-pub(super) fn bounded(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+    clip_to_bytes(text.lines().next().unwrap_or_default(), MAX_ARGUMENT_BYTES).to_owned()
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, TokenCounter, Tokens, ToolUse};
+use journeyman_protocol::{
+    Block, CallId, Message, ResultPart, Role, TokenCounter, Tokens, ToolUse, clip_to_bytes,
+};
 use serde::{Deserialize, Serialize};
 
-use super::aging::{argument_of, bounded};
+use super::aging::argument_of;
 use super::section::{Item, Section, render};
 use super::sentences::{Kind, kind_of, sentences};
 
@@ -134,7 +136,7 @@ impl WorkingState {
             ResultPart::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
             ResultPart::Image(_) => None,
         });
-        let first = bounded(text.unwrap_or_default(), MAX_ERROR_BYTES);
+        let first = clip_to_bytes(text.unwrap_or_default(), MAX_ERROR_BYTES);
         if is_error {
             push_new(&mut self.failures, format!("{tool} {about}: {first}"));
         } else if tool == "run_command" {

@@ -1,5 +1,7 @@
 //! The denials of a finished command: known from its end, or read from its output.
 
+use journeyman_protocol::clip_to_bytes;
+
 use super::{Denial, DenialKind};
 use crate::network::{HostPattern, Network};
 use crate::run::Outcome;
@@ -161,7 +163,7 @@ pub(crate) fn find_denials(outcome: &Outcome, output: &str, network: &Network) -
         if found.len() >= MAX_DENIALS {
             break;
         }
-        if let Some(denial) = line_denial(truncate_text(line, MAX_LINE_BYTES), network)
+        if let Some(denial) = line_denial(clip_to_bytes(line, MAX_LINE_BYTES), network)
             && !found.iter().any(|known| (known.kind, &known.what) == (denial.kind, &denial.what))
         {
             found.push(denial);
@@ -281,8 +283,8 @@ fn create_denial(reason: Reason, named: Option<&str>, line: &str, network: &Netw
     let bare = matches!(reason, Reason::OpenFiles | Reason::Processes | Reason::Memory);
     let what = match named {
         _ if bare => doing.to_owned(),
-        Some(named) => format!("{doing} {}", truncate_text(named, MAX_TARGET_CHARACTERS)),
-        None => format!("`{}`", truncate_text(line.trim(), MAX_TARGET_CHARACTERS)),
+        Some(named) => format!("{doing} {}", clip_to_bytes(named, MAX_TARGET_CHARACTERS)),
+        None => format!("`{}`", clip_to_bytes(line.trim(), MAX_TARGET_CHARACTERS)),
     };
     Denial {
         kind,
@@ -296,11 +298,6 @@ fn create_denial(reason: Reason, named: Option<&str>, line: &str, network: &Netw
 /// read-only for its links alone.
 fn is_dependency(path: &str) -> bool {
     path.split('/').any(|name| matches!(name, "node_modules" | ".venv" | "venv" | ".tox" | ".nox" | ".pixi"))
-}
-
-/// Returns the beginning of a text, to a character's border.
-fn truncate_text(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
 /// Returns a host that a line names: after what was said, in an address, or as a connection's

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use journeyman_protocol::{Diagnostic, RelPath, Severity};
+use journeyman_protocol::{Diagnostic, RelPath, Severity, clip_to_bytes};
 
-use super::place::{Place, clip};
+use super::place::Place;
 
 /// More than this many findings say nothing new to a reader, and would crowd out the rest of a
 /// request.
@@ -76,8 +76,9 @@ impl<'a> Findings<'a> {
 
     /// Adds a finding unless it is known; bounds its texts.
     pub(super) fn push(&mut self, mut diagnostic: Diagnostic) {
-        diagnostic.message = clip(diagnostic.message.trim(), MAX_MESSAGE_BYTES).to_owned();
-        diagnostic.code = diagnostic.code.map(|code| clip(code.trim(), MAX_MESSAGE_BYTES).to_owned());
+        diagnostic.message = clip_to_bytes(diagnostic.message.trim(), MAX_MESSAGE_BYTES).to_owned();
+        diagnostic.code =
+            diagnostic.code.map(|code| clip_to_bytes(code.trim(), MAX_MESSAGE_BYTES).to_owned());
         if diagnostic.message.is_empty() && diagnostic.code.is_none() {
             return;
         }
@@ -101,7 +102,7 @@ impl<'a> Findings<'a> {
     pub(super) fn extend_last(&mut self, more: &str) {
         let Some(last) = self.found.last_mut() else { return };
         let room = MAX_MESSAGE_BYTES.saturating_sub(last.message.len() + 2);
-        let more = clip(more.trim(), room);
+        let more = clip_to_bytes(more.trim(), room);
         if !more.is_empty() && last.message.split("; ").all(|part| part != more) {
             last.message.push_str("; ");
             last.message.push_str(more);

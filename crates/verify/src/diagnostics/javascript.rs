@@ -1,9 +1,9 @@
 //! JavaScript and TypeScript: tsc, eslint, jest, vitest, mocha, node's own test runner.
 
-use journeyman_protocol::{Diagnostic, RelPath, Severity};
+use journeyman_protocol::{Diagnostic, RelPath, Severity, clip_to_bytes};
 
 use super::findings::Findings;
-use super::place::{Place, clip, number, parenthesised, place, severity};
+use super::place::{Place, number, parenthesised, place, severity};
 use super::reader::Reader;
 
 /// A matcher's message is two to four lines before its code frame.
@@ -267,7 +267,7 @@ fn failed_test_title(line: &str) -> Option<&str> {
             let (_, rest) = number(text).filter(|_| indented)?;
             rest.strip_prefix(") ")
         })?;
-    (!found.is_empty()).then(|| clip(found, MAX_TITLE_BYTES))
+    (!found.is_empty()).then(|| clip_to_bytes(found, MAX_TITLE_BYTES))
 }
 
 /// Returns true for summary lines that eslint and node's reporter mark like failures.

@@ -79,11 +79,6 @@ pub(super) fn is_code(word: &str) -> bool {
     (1..=6).contains(&letters) && (1..=6).contains(&digits) && letters + digits == word.len()
 }
 
-/// The longest beginning of `text` of at most `bytes` bytes.
-pub(super) fn clip(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,11 +117,5 @@ mod tests {
         for (given, expected) in cases {
             assert_eq!(severity(given), expected, "{given}");
         }
-    }
-
-    #[test]
-    fn clipping_keeps_characters_whole() {
-        assert_eq!(clip("aé", 2), "a");
-        assert_eq!(clip("aé", 9), "aé");
     }
 }
