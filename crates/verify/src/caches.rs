@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_sandbox::Request;
-use journeyman_workspace::{Workspace, remove_tree};
+use journeyman_workspace::{Workspace, remove_tree, remove_trees_of_ended_processes};
 
 /// The directory of all sessions' caches, in the project's state directory.
 const DIRECTORY: &str = "check-caches";
@@ -31,7 +31,7 @@ impl CheckCaches {
         if all.starts_with(workspace.root()) {
             return Err(io::Error::other("the state directory lies in the project"));
         }
-        remove_abandoned(&all);
+        remove_trees_of_ended_processes(&all);
         let path = all.join(format!("{}-{unique:x}", std::process::id()));
         DirBuilder::new().recursive(true).mode(0o700).create(path.join("python"))?;
         Ok(Self { path })
@@ -76,18 +76,4 @@ fn remove_project_bytecode(own: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Removes the directories of processes that are gone. A process id that is in use again is looked
-/// at another time.
-fn remove_abandoned(all: &Path) {
-    let Ok(entries) = std::fs::read_dir(all) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let name = entry.file_name();
-        let pid =
-            name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            remove_tree(&entry.path()).ok();
-        }
-    }
 }

@@ -98,7 +98,7 @@ pub use files::content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use files::diff::{Diff, DiffFile, unified_diff};
 pub use files::listing::{ListOptions, Listing, Stat, StatKind};
 pub use files::portable_names::NameTrouble;
-pub use files::remove::remove_tree;
+pub use files::remove::{remove_tree, remove_trees_of_ended_processes};
 pub use guarded::{ForbiddenChanges, GuardedState};
 pub use hard_links::HardLinks;
 pub use ignored::since::{IgnoredChange, IgnoredChanges};

@@ -14,7 +14,7 @@ use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
 use journeyman_workspace::{
     Clock, CopyTools, ForbiddenChanges, GuardedState, HardLinks, IsolatedCopy, Options, Tier, Workspace,
-    remove_tree,
+    remove_tree, remove_trees_of_ended_processes,
 };
 
 use crate::sessions::new_session_id;
@@ -62,7 +62,7 @@ struct CommandState(PathBuf);
 impl CommandState {
     fn create(dirs: &StateDirs) -> Result<Self, HostError> {
         let all = dirs.dir.join("exec");
-        remove_state_of_killed_commands(&all);
+        remove_trees_of_ended_processes(&all);
         let path = all.join(format!("{}-{:x}", std::process::id(), fastrand::u64(..)));
         DirBuilder::new().recursive(true).mode(0o700).create(&path).context("a directory for the command")?;
         Ok(Self(path))
@@ -73,19 +73,6 @@ impl Drop for CommandState {
     fn drop(&mut self) {
         // The next command sweeps what can't be removed now.
         remove_tree(&self.0).ok();
-    }
-}
-
-/// Removes the state of killed processes. A process id that is in use again is swept later.
-fn remove_state_of_killed_commands(all: &Path) {
-    let Ok(entries) = std::fs::read_dir(all) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let name = entry.file_name();
-        let pid =
-            name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            remove_tree(&entry.path()).ok();
-        }
     }
 }
 

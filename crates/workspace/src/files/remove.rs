@@ -39,6 +39,21 @@ pub fn remove_tree(path: &Path) -> Result<(), WorkspaceError> {
     remove_in(dir.as_fd(), name).map_err(failed)
 }
 
+/// Removes the directories in `all` that belonged to processes which are gone. Their names begin
+/// with the process id and a hyphen. A process id that is in use again is looked at another time.
+pub fn remove_trees_of_ended_processes(all: &Path) {
+    let Ok(entries) = std::fs::read_dir(all) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.split_once('-')).map(|(pid, _)| pid.parse::<u32>());
+        if let Some(Ok(pid)) = pid
+            && !Path::new("/proc").join(pid.to_string()).exists()
+        {
+            remove_tree(&entry.path()).ok();
+        }
+    }
+}
+
 /// Removes `name` in `dir`, of any kind; nothing being there is fine.
 pub(crate) fn remove_in(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     match remove_file(dir, name) {
