@@ -1,7 +1,6 @@
 //! The room that the model's window leaves for a request, and the size of the next one.
 
 use journeyman_context::WindowBudget;
-use journeyman_context::counting::RequestParts;
 use journeyman_protocol::{Tokens, ToolSpec};
 
 use crate::session::context::Context;
@@ -74,14 +73,11 @@ pub(super) struct Size {
 
 impl Size {
     /// Measures the next request.
-    pub(super) fn of_next(cx: &Context, tools: &[ToolSpec]) -> Self {
+    pub(super) fn of_next(cx: &mut Context, tools: &[ToolSpec]) -> Self {
         let state = cx.transcript.state();
-        let system: Vec<&str> = state.system.iter().map(|part| part.text.as_str()).collect();
-        let parts = RequestParts { system: &system, tools, messages: &state.messages };
-        let total = cx.meter.counter().count_request(parts).total();
-        let messages: Tokens = state.messages.iter().map(|it| cx.meter.counter().count_message(it)).sum();
-        let fixed = Tokens(total.0.saturating_sub(messages.0));
-        Self { fixed, messages, predicted: cx.meter.predict(total) }
+        let counted = cx.meter.count_parts(&state.system, tools, &state.messages);
+        let fixed = counted.system + counted.tools;
+        Self { fixed, messages: counted.messages, predicted: cx.meter.predict(counted.total()) }
     }
 
     /// Converts tokens of the provider to tokens as they are counted here.

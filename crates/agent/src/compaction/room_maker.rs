@@ -10,6 +10,7 @@ use journeyman_protocol::{
     Block, CheckOutcome, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, Event, Evidence,
     ResultPart, TodoStatus, Tokens, ToolSpec,
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::room::{Room, Size};
@@ -33,6 +34,10 @@ const MIN_MESSAGES: usize = 3;
 const MIN_BYTES_PER_TOKEN: u64 = 2;
 /// Bytes of text that have as many tokens as a large image.
 const IMAGE_BYTES: usize = 10_000;
+/// Bytes of a number, `true`, `false` or `null` in arguments, with what separates it.
+const NUMBER_BYTES: usize = 24;
+/// Bytes of the quotation marks or brackets around a value, with what separates it.
+const SEPARATOR_BYTES: usize = 4;
 /// Part of the input room for the conversation that the model summarizes, in hundredths.
 const MATERIAL_SHARE: u64 = 60;
 /// Hexadecimal digits of a file's hash in the state: enough to tell versions apart.
@@ -43,6 +48,8 @@ const HASH_DIGITS: usize = 12;
 pub(crate) struct RoomMaker {
     /// The size of the smallest request that the provider refused as too long.
     refused: Option<Tokens>,
+    /// True if results of calls left the transcript and nobody has asked since.
+    removed_results: bool,
     /// The turn in which the transcript was last shortened, counted over the session.
     shortened_in: Option<(u64, u32)>,
 }
@@ -70,7 +77,7 @@ impl RoomMaker {
         }
         let mut size = Size::of_next(stages.cx, tools);
         if size.predicted > room.age_at() {
-            size = age(stages.cx, room, size, tools);
+            size = self.age(stages.cx, room, size, tools);
         }
         let threshold = room.compact_at(stages.cx.settings.compaction.threshold);
         // The task itself isn't shortened before a provider refuses it.
@@ -105,7 +112,7 @@ impl RoomMaker {
         let window = Tokens(sent.predicted.min(known).0 * REFUSED_SHARE / 100);
         stages.cx.meter.set_refused_window(window);
         let room = Room::of_model(stages.cx);
-        age(stages.cx, room, sent, tools);
+        self.age(stages.cx, room, sent, tools);
         let after = self.shorten(&mut stages, CompressionReason::Overflow, room, tools).await?;
         Ok(after.predicted < sent.predicted)
     }
@@ -120,9 +127,14 @@ impl RoomMaker {
         let before = Size::of_next(stages.cx, tools);
         // A conversation that is far from the limit is shortened too.
         let room = Room { input: Room::of_model(stages.cx).input.min(before.predicted) };
-        age(stages.cx, room, before, tools);
+        self.age(stages.cx, room, before, tools);
         let after = self.shorten(&mut stages, CompressionReason::Manual, room, tools).await?;
         Ok((before.predicted, after.predicted))
+    }
+
+    /// Returns true if results of calls left the transcript since the last question.
+    pub(crate) fn take_removed_results(&mut self) -> bool {
+        std::mem::take(&mut self.removed_results)
     }
 
     /// Returns true if the transcript was shortened in this turn already.
@@ -187,9 +199,25 @@ impl RoomMaker {
         });
         let compaction = Compaction { head, opening, kept, tail, state, inflated };
         cx.transcript.record(Record::Compacted(Box::new(compaction)));
+        self.removed_results = true;
         let after = Size::of_next(cx, tools);
         emit_end(cx, reason, before, (Some(after.predicted), Some(method)), summary, None);
         Ok(after)
+    }
+
+    /// Replaces old results by lines, if that frees enough. Returns the size of the next request.
+    fn age(&mut self, cx: &mut Context, room: Room, size: Size, tools: &[ToolSpec]) -> Size {
+        let keep = size.to_counted(room.kept_results());
+        let (results, freed) = age_results(&cx.transcript.state().messages, keep, cx.meter.counter());
+        let freed = size.to_predicted(freed);
+        if results.is_empty() || freed < room.worth_aging() {
+            return size;
+        }
+        let calls = results.iter().map(|result| result.call.clone()).collect();
+        cx.transcript.record(Record::Aged { results });
+        self.removed_results = true;
+        cx.transcript.emit(Event::ResultsAged { calls, freed });
+        Size::of_next(cx, tools)
     }
 }
 
@@ -202,7 +230,7 @@ fn surely_fits(cx: &Context, tokens: Tokens) -> bool {
     };
     let block = |block: &Block| match block {
         Block::Text { text } | Block::Thinking { text, .. } => text.len(),
-        Block::ToolUse(call) => call.input.to_string().len(),
+        Block::ToolUse(call) => argument_bytes(&call.input),
         Block::ToolResult { content, .. } => content.iter().map(part).sum(),
         Block::Image(_) => IMAGE_BYTES,
     };
@@ -212,18 +240,19 @@ fn surely_fits(cx: &Context, tokens: Tokens) -> bool {
     bytes as u64 / MIN_BYTES_PER_TOKEN <= tokens.0 / 2
 }
 
-/// Replaces old results by lines, if that frees enough. Returns the size of the next request.
-fn age(cx: &mut Context, room: Room, size: Size, tools: &[ToolSpec]) -> Size {
-    let keep = size.to_counted(room.kept_results());
-    let (results, freed) = age_results(&cx.transcript.state().messages, keep, cx.meter.counter());
-    let freed = size.to_predicted(freed);
-    if results.is_empty() || freed < room.worth_aging() {
-        return size;
+/// Returns at least the bytes that a model writes for arguments, by the lengths of their texts.
+fn argument_bytes(value: &Value) -> usize {
+    // A text is written with escapes, which double it at most unless it has control characters.
+    let text = |text: &str| 2 * text.len() + SEPARATOR_BYTES;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => NUMBER_BYTES,
+        Value::String(it) => text(it),
+        Value::Array(items) => SEPARATOR_BYTES + items.iter().map(argument_bytes).sum::<usize>(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| text(name) + argument_bytes(value));
+            SEPARATOR_BYTES + fields.sum::<usize>()
+        }
     }
-    let calls = results.iter().map(|result| result.call.clone()).collect();
-    cx.transcript.record(Record::Aged { results });
-    cx.transcript.emit(Event::ResultsAged { calls, freed });
-    Size::of_next(cx, tools)
 }
 
 /// Asks the model for prose. A failure is no reason not to shorten the conversation.
@@ -325,4 +354,23 @@ fn emit_end(
 ) {
     let phase = CompressionPhase::End;
     cx.transcript.emit(Event::ContextCompression { phase, reason, before, after, method, summary, failure });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_never_taken_for_shorter_than_they_are() {
+        let text = "fn main() {\n\tprintln!(\"\\\\\");\n}\n".repeat(50);
+        for value in [
+            json!({ "path": "src/main.rs", "edits": [{ "old": text, "new": "", "all": false }], "at": -1.5e300 }),
+            json!([[], {}, null, true, u64::MAX, "\"\n"]),
+            json!({ "": "" }),
+        ] {
+            assert!(argument_bytes(&value) >= value.to_string().len(), "{value}");
+        }
+    }
 }

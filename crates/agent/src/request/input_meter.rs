@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use journeyman_context::counting::{Calibration, Counter, RequestCounter, RequestParts, RequestTokens};
-use journeyman_model::{Model, ModelRequest, ServerLimits};
+use journeyman_model::{Model, ModelRequest, ServerLimits, SystemPart};
 use journeyman_protocol::{
-    Block, LimitSource, Message, ModelLimits, ResultPart, TokenCounter, Tokenizer, Tokens, Usage,
+    Block, LimitSource, Message, ModelLimits, ResultPart, TokenCounter, Tokenizer, Tokens, ToolSpec, Usage,
     group_digits,
 };
 use tokio::task::JoinHandle;
@@ -96,15 +96,25 @@ impl InputMeter {
         }
     }
 
-    /// Counts a request, without correction. Messages that the last counted request had at the same
-    /// place cost a glance each.
+    /// Counts a request, without correction.
     pub(crate) fn count(&mut self, request: &ModelRequest) -> RequestTokens {
+        self.count_parts(&request.system, &request.tools, &request.messages)
+    }
+
+    /// Counts the parts of a request, without correction. Messages that the last counted request
+    /// had at the same place cost a glance each.
+    pub(crate) fn count_parts(
+        &mut self,
+        system: &[SystemPart],
+        tools: &[ToolSpec],
+        messages: &[Message],
+    ) -> RequestTokens {
         let counter = self.requests.counter();
-        let system: Vec<&str> = request.system.iter().map(|part| part.text.as_str()).collect();
-        let parts = RequestParts { system: &system, tools: &request.tools, messages: &[] };
+        let system: Vec<&str> = system.iter().map(|part| part.text.as_str()).collect();
+        let parts = RequestParts { system: &system, tools, messages: &[] };
         let mut tokens = counter.count_request(parts);
-        self.counted.truncate(request.messages.len());
-        for (place, message) in request.messages.iter().enumerate() {
+        self.counted.truncate(messages.len());
+        for (place, message) in messages.iter().enumerate() {
             let mark = message_mark(message);
             let known = self.counted.get(place).filter(|counted| counted.mark == mark).copied();
             let counted =

@@ -22,7 +22,9 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 pub const DEFAULT_CONCURRENCY: usize = 3;
 /// Time limit of a call whose tool doesn't set one. Searching a large tree takes seconds.
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(120);
-/// Steps without a change of the todo list before the model is reminded of open todos.
+/// Steps without a change of the todo list before the model is reminded of open todos: enough not
+/// to interrupt the work on one item, few enough to bring back a forgotten list while the task
+/// runs.
 pub const DEFAULT_TODO_INTERVAL: u32 = 10;
 /// Token budget of the first context. The smallest supported context windows have 32,000.
 pub const DEFAULT_CONTEXT_BUDGET: Tokens = Tokens(20_000);

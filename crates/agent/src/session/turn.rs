@@ -35,7 +35,11 @@ impl Session {
             }
             self.answer_compaction_request(stop).await;
             let started = Instant::now();
-            match self.exchange().run(stop).await? {
+            let exchanged = self.exchange().run(stop).await?;
+            if self.room.take_removed_results() {
+                self.supervision.forget_results();
+            }
+            match exchanged {
                 ExchangeEnd::Replied => {}
                 ExchangeEnd::AskAgain => continue,
                 ExchangeEnd::Interrupted => return Ok(TaskEnd::interrupted()),

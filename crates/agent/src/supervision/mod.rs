@@ -60,6 +60,11 @@ impl Supervision {
         self.facts = StepFacts::default();
     }
 
+    /// Forgets the results of calls, which the model doesn't see any more.
+    pub(crate) fn forget_results(&mut self) {
+        self.detector.forget_results();
+    }
+
     /// Runs the supervision after a step. `Some` ends the task because of a stall.
     pub(crate) async fn supervise_step(
         &mut self,

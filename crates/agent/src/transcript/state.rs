@@ -41,8 +41,6 @@ pub struct State {
     pub messages: Vec<Message>,
     /// The last compaction of the transcript.
     pub compaction: Option<LastCompaction>,
-    /// The number of times that earlier messages of the transcript were changed.
-    pub rewrites: u64,
     /// The calls of the last reply, until all have results.
     pub calls: Vec<OpenCall>,
     /// The ids of all calls of the session.
@@ -84,8 +82,6 @@ pub struct LastCompaction {
     pub state: WorkingState,
     /// True if the model's summary was longer than what it stood for.
     pub inflated: bool,
-    /// The number of compactions so far.
-    pub count: u32,
 }
 
 /// A call of a reply that has calls without results.
@@ -363,14 +359,8 @@ impl State {
             Record::Message { message, taken, stop, calls } => {
                 self.apply_message(message, &taken, stop, calls, at)
             }
-            Record::Cleared => {
-                self.rewrites += 1;
-                self.messages.clear();
-            }
-            Record::Aged { results } => {
-                self.rewrites += 1;
-                apply_aged(&mut self.messages, &results);
-            }
+            Record::Cleared => self.messages.clear(),
+            Record::Aged { results } => apply_aged(&mut self.messages, &results),
             Record::Compacted(compaction) => self.apply_compaction(*compaction),
             Record::Call(transition) => self.apply_transition(transition, at),
             Record::Result { call, block } => self.apply_result(&call, block),
@@ -460,9 +450,7 @@ impl State {
     /// Replaces all but the newest messages.
     fn apply_compaction(&mut self, compaction: Compaction) {
         let Compaction { head, opening, kept, tail, state, inflated } = compaction;
-        let count = self.compaction.as_ref().map_or(0, |last| last.count).saturating_add(1);
-        self.compaction = Some(LastCompaction { opening, state, inflated, count });
-        self.rewrites += 1;
+        self.compaction = Some(LastCompaction { opening, state, inflated });
         let begin = self.messages.len().saturating_sub(kept);
         let newest = self.messages.split_off(begin);
         self.messages = vec![Message { role: Role::User, content: head }];

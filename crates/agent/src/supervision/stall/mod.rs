@@ -127,12 +127,6 @@ struct RepeatedCall {
 }
 
 impl StallDetector {
-    /// Creates a detector for a task that begins.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Forgets the results of calls. After the transcript is shortened, reading a file again is
     /// news to the model.
     pub fn forget_results(&mut self) {

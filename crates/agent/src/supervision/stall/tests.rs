@@ -48,7 +48,7 @@ fn leaving(call: CallFact, files: &[(&str, &str)]) -> StepFacts {
 /// The steps, from 1, at which the guard warned once and twice and stopped the run; it runs until
 /// the stop.
 fn spoke(steps: impl IntoIterator<Item = StepFacts>) -> Vec<usize> {
-    let mut guard = StallDetector::new();
+    let mut guard = StallDetector::default();
     let mut at = Vec::new();
     for (nth, step) in (1..).zip(steps) {
         match guard.observe(&step) {
@@ -345,7 +345,7 @@ fn little_is_not_enough_for_ever() {
 
 #[test]
 fn news_between_the_warnings_begins_the_count_anew_and_keeps_the_warnings() {
-    let mut guard = StallDetector::new();
+    let mut guard = StallDetector::default();
     let again = || step(vec![read("a.rs", "fn a() {}")]);
     let new = |n: usize| step(vec![read(&format!("{n}.rs"), &letters(n))]);
     let mut until = |steps: &mut dyn Iterator<Item = StepFacts>| {
@@ -386,7 +386,7 @@ fn one_new_file_a_round_does_not_hide_a_loop() {
 
 #[test]
 fn the_words_name_what_was_repeated() {
-    let mut guard = StallDetector::new();
+    let mut guard = StallDetector::default();
     let mut words = Vec::new();
     for _ in 0..20 {
         match guard.observe(&step(vec![failed_edit("let x", "no such text"), read("a", "b")])) {
@@ -402,7 +402,7 @@ fn the_words_name_what_was_repeated() {
         )
     );
     assert!(words[1].contains("8 steps") && words[2].contains("11 steps"), "{words:?}");
-    let mut guard = StallDetector::new();
+    let mut guard = StallDetector::default();
     let warned = steps(9, |_| step(vec![failed_edit("let x", "no such text")]))
         .iter()
         .map(|step| guard.observe(step))
@@ -414,7 +414,7 @@ fn the_words_name_what_was_repeated() {
 
 #[test]
 fn a_shortened_transcript_makes_old_reads_new() {
-    let mut guard = StallDetector::new();
+    let mut guard = StallDetector::default();
     for _ in 0..50 {
         for _ in 0..3 {
             assert_eq!(guard.observe(&step(vec![read("a.rs", "fn a() {}")])), StallGuidance::Fine);
@@ -542,7 +542,7 @@ proptest! {
     /// between them.
     #[test]
     fn no_stop_without_two_warnings(any in prop::collection::vec(any_step(), 0..120)) {
-        let mut guard = StallDetector::new();
+        let mut guard = StallDetector::default();
         let (mut warned, mut since) = (0, u32::MAX);
         for any in &any {
             since = since.saturating_add(1);

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use crate::Clock;
 
 pub use list::{MAX_NOTES, MAX_TITLE, MAX_TODOS, TodoDraft, TodoError, TodoList};
-pub use remind::{DEFAULT_REMIND_STEPS, Reminders, TodoReminder};
+pub use remind::{Reminders, TodoReminder};
 pub use tools::{TodoRead, TodoWrite};
 
 /// A change of the list, to be logged.

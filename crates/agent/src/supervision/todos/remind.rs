@@ -4,10 +4,6 @@ use std::num::NonZeroU32;
 
 use journeyman_protocol::{Todo, TodoReminderReason, TodoStatus};
 
-/// Default number of steps without a change of the list before the model is reminded: long enough
-/// not to interrupt the work on one item, short enough to bring back a forgotten list while the
-/// task runs.
-pub const DEFAULT_REMIND_STEPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 /// Maximum number of todos in a reminder. `todo_read` returns the rest.
 const MAX_LISTED: usize = 10;
 

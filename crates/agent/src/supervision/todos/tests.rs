@@ -1,5 +1,6 @@
 //! The list's rules, its reminders and its tools.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::session::settings::DEFAULT_TODO_INTERVAL;
 
 fn todos() -> Arc<Todos> {
     let ticks = AtomicU64::new(0);
@@ -75,7 +77,7 @@ fn case_22_what_breaks_a_rule_is_refused_and_changes_nothing() {
 #[test]
 fn case_22_reminders() {
     let list = todos();
-    let mut reminders = Reminders::new(std::num::NonZeroU32::new(3));
+    let mut reminders = Reminders::new(NonZeroU32::new(3));
     let steps = |reminders: &mut Reminders, count: usize| -> Vec<bool> {
         (0..count).map(|_| reminders.count_step(&list.get()).is_some()).collect()
     };
@@ -104,7 +106,7 @@ fn case_22_reminders() {
 #[test]
 fn the_words_of_reminders() {
     let list = todos();
-    let reminders = Reminders::new(Some(DEFAULT_REMIND_STEPS));
+    let reminders = Reminders::new(NonZeroU32::new(DEFAULT_TODO_INTERVAL));
     assert!(reminders.start_reminder(&list.get()).text.contains("empty"));
     let drafts = (1..=12).map(|nth| {
         draft(&format!("t{nth}"), &format!("thing\n{nth}"), if nth == 2 { InProgress } else { Pending })
@@ -118,7 +120,7 @@ fn the_words_of_reminders() {
         start.text
     );
     assert!(start.text.ends_with("\n10. [pending] thing 10\n… 2 more"), "{}", start.text);
-    let mut reminders = Reminders::new(Some(DEFAULT_REMIND_STEPS));
+    let mut reminders = Reminders::new(NonZeroU32::new(DEFAULT_TODO_INTERVAL));
     let told: Vec<_> = (1..=10).filter_map(|_| reminders.count_step(&list.get())).collect();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].reason, TodoReminderReason::Interval);
