@@ -36,6 +36,11 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
         // A number is a session of this directory.
         let number = if args.all { String::new() } else { format!("{number:>3}  ") };
         let root = if args.all { format!("  {}", printable(&session.root)) } else { String::new() };
+        let kept = session.copy.as_ref().map(|_| match session.copy_changes {
+            Some(1) => "  (1 file kept in its copy)".to_owned(),
+            Some(files) => format!("  ({files} files kept in its copy)"),
+            None => "  (kept in its copy)".to_owned(),
+        });
         let line = format!(
             "{}{}  {}  {:<17}  {}{}{}\n",
             paint.bold(&number),
@@ -43,7 +48,7 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
             paint.dim(&format!("{:>11}", describe_age(now(), session.updated))),
             session.status.replace('_', " "),
             printable(&session.title),
-            if session.copy.is_some() { paint.yellow("  (kept in its copy)") } else { String::new() },
+            kept.map_or(String::new(), |kept| paint.yellow(&kept)),
             paint.dim(&root)
         );
         write_report(&line);

@@ -10,7 +10,7 @@ use journeyman_workspace::{Body, Listing, Workspace, WorkspaceError};
 use crate::cut::cut;
 use crate::fence::fenced;
 use crate::gathering::Gathered;
-use crate::map::{DEFAULT_BUDGET, Near, map_for};
+use crate::map::{DEFAULT_BUDGET, Near, repository_map};
 use crate::memory::{Note, notes_text};
 use crate::mention::mentions;
 use crate::outlines::{Outlined, outline_map};
@@ -358,7 +358,7 @@ fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mu
         files: files.iter().map(|(path, share)| (path.as_bytes(), *share)).collect(),
     };
     let left = Tokens(budget.0.saturating_sub(Estimate.count(&outline).0));
-    let map = map_for(inputs.listing, left, &near);
+    let map = repository_map(inputs.listing, left, &near);
     if map.is_empty() {
         out.push_str("The project has no files yet.\n\n");
         return;

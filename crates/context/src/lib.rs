@@ -3,20 +3,17 @@
 //! [`first`] puts together a session's first request: the system prompt in parts of which the first
 //! is the same for every task (providers keep it), and the first message with the task, the
 //! project's own instructions, a map of the repository and the files that the task names, each
-//! within its share of the budget. [`feedback`] words what failed checks say. [`repository_map`]
-//! and [`cut()`] are what they are made of. [`Estimate`] tells what a text costs in any model, and
+//! within its share of the budget. [`feedback`] words what failed checks say. [`cut()`]
+//! shortens a file for them. [`Estimate`] tells what a text costs in any model, and
 //! [`counting`] what a request costs in one.
 //!
 //! ```
-//! use journeyman_context::{Estimate, repository_map};
-//! use journeyman_protocol::{RelPath, TokenCounter as _, Tokens};
-//! use journeyman_workspace::Listing;
+//! use journeyman_context::{Estimate, cut};
+//! use journeyman_protocol::{TokenCounter as _, Tokens};
 //!
-//! let paths = ["Cargo.toml", "src/lib.rs", "src/parser.rs"];
-//! let paths = paths.iter().map(|path| RelPath::parse(path).unwrap()).collect();
-//! let map = repository_map(&Listing { paths, truncated: false }, Tokens(500));
-//! assert_eq!(map, "./ Cargo.toml\nsrc/ lib.rs parser.rs\n");
-//! assert!(Estimate.count(&map) < Tokens(20));
+//! let file = "a line of a long file\n".repeat(10_000);
+//! let cut = cut(&file, Tokens(500), None);
+//! assert!(cut.shortened && Estimate.count(&cut.text) < Tokens(600));
 //! ```
 //!
 //! Text of files, and output of commands, is set apart by tags that it can't contain, so that it
@@ -52,6 +49,5 @@ pub use first::{
     system_prompt,
 };
 pub use instructions::nested_instructions;
-pub use map::{DEFAULT_BUDGET, repository_map};
 pub use outlines::{Outlined, Signature, outline_map};
 pub use window::WindowBudget;

@@ -10,24 +10,13 @@ use crate::Estimate;
 use crate::words::Words;
 
 /// Default maximum tokens of the map: about 150 directories or 500 names.
-pub const DEFAULT_BUDGET: Tokens = Tokens(1_500);
+pub(crate) const DEFAULT_BUDGET: Tokens = Tokens(1_500);
 /// A directory shows at most this many of its files; the rest is a number.
 const MAX_NAMES: usize = 60;
 /// Score of the file that an index ranked first; a word of the task in a file's name scores one.
 const FOUND: f64 = 3.0;
 /// A longer name is shortened, in bytes: names of content hashes tell nothing.
 const MAX_NAME_BYTES: usize = 80;
-
-/// A tree of the listing's paths, a line a directory, for a model that knows nothing of the
-/// repository yet.
-///
-/// It shows as much as fits `budget`, the top level first; other directories stay a line with
-/// the number of files beneath. The same listing and budget give the same text. Takes time about
-/// linear in the listing.
-#[must_use]
-pub fn repository_map(listing: &Listing, budget: Tokens) -> String {
-    map_for(listing, budget, &Near::default())
-}
 
 /// Criteria of files that are shown before the rest.
 #[derive(Default)]
@@ -46,8 +35,14 @@ impl Near<'_> {
     }
 }
 
-/// The same, with what is near to the task before the rest.
-pub(crate) fn map_for(listing: &Listing, budget: Tokens, near: &Near<'_>) -> String {
+/// A tree of the listing's paths, a line a directory, for a model that knows nothing of the
+/// repository yet.
+///
+/// It shows as much as fits `budget`, the top level first; other directories stay a line with
+/// the number of files beneath. What is near to the task comes
+/// before the rest. The same arguments give the same text. Takes time about
+/// linear in the listing.
+pub(crate) fn repository_map(listing: &Listing, budget: Tokens, near: &Near<'_>) -> String {
     if listing.paths.is_empty() {
         return String::new();
     }
@@ -309,6 +304,8 @@ fn printable_name(name: &[u8]) -> std::borrow::Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn listing(paths: &[&str]) -> Listing {
@@ -328,10 +325,10 @@ mod tests {
             "my docs/x y.md",
         ]);
         assert_eq!(
-            repository_map(&listing, DEFAULT_BUDGET),
+            repository_map(&listing, DEFAULT_BUDGET, &Near::default()),
             "./ Cargo.toml README.md\n\"my docs/\" \"x y.md\"\nsrc/ a-b.rs lib.rs\nsrc/a/b/ c.rs\n"
         );
-        assert_eq!(repository_map(&Listing::default(), DEFAULT_BUDGET), "");
+        assert_eq!(repository_map(&Listing::default(), DEFAULT_BUDGET, &Near::default()), "");
     }
 
     #[test]
@@ -339,7 +336,7 @@ mod tests {
         let many: Vec<String> = (0..3_000).map(|n| format!("gen/part{}/item{n}.rs", n % 40)).collect();
         let mut paths: Vec<&str> = many.iter().map(String::as_str).collect();
         paths.extend(["Cargo.toml", "src/lib.rs"]);
-        let map = repository_map(&listing(&paths), Tokens(600));
+        let map = repository_map(&listing(&paths), Tokens(600), &Near::default());
         assert!(map.contains("./ Cargo.toml\n") && map.contains("src/ lib.rs\n"), "{map}");
         assert!(map.contains("gen/part7/ (75 files)\n"), "{map}");
         assert!(Estimate.count(&map) <= Tokens(660), "{}", Estimate.count(&map));
@@ -352,9 +349,9 @@ mod tests {
         paths.extend(["deep/er/still/invoice_total.rs", "deep/er/still/other.rs"]);
         let listing = listing(&paths);
         let words = Words::of("InvoiceTotal rounds wrongly");
-        let map = map_for(&listing, Tokens(200), &Near { words, ..Near::default() });
+        let map = repository_map(&listing, Tokens(200), &Near { words, ..Near::default() });
         assert!(map.contains("deep/er/still/ invoice_total.rs other.rs\n"), "{map}");
-        assert!(!repository_map(&listing, Tokens(200)).contains("invoice_total"));
+        assert!(!repository_map(&listing, Tokens(200), &Near::default()).contains("invoice_total"));
     }
 
     #[test]
@@ -363,7 +360,7 @@ mod tests {
         let mut paths: Vec<&str> = many.iter().map(String::as_str).collect();
         paths.extend(["deep/er/still/cents.rs", "deep/er/still/other.rs"]);
         let files = HashMap::from([(&b"deep/er/still/cents.rs"[..], 0.1), (b"not/there.rs", 1.0)]);
-        let map = map_for(&listing(&paths), Tokens(200), &Near { files, ..Near::default() });
+        let map = repository_map(&listing(&paths), Tokens(200), &Near { files, ..Near::default() });
         assert!(map.contains("deep/er/still/ cents.rs other.rs\n"), "{map}");
     }
 
@@ -372,7 +369,7 @@ mod tests {
         let many: Vec<String> =
             (0..5_000).map(|n| format!("d{n}/f")).chain((0..5_000).map(|n| format!("f{n}"))).collect();
         let paths: Vec<&str> = many.iter().map(String::as_str).collect();
-        let map = repository_map(&listing(&paths), Tokens(300));
+        let map = repository_map(&listing(&paths), Tokens(300), &Near::default());
         assert!(map.contains("directories\n") && map.contains(" files") && map.contains("./ f0 "), "{map}");
         assert!(Estimate.count(&map) <= Tokens(330), "{}", Estimate.count(&map));
     }
@@ -383,7 +380,20 @@ mod tests {
             .iter()
             .map(|path| RelPath::parse(path).unwrap())
             .collect();
-        let map = repository_map(&Listing { paths, truncated: true }, DEFAULT_BUDGET);
+        let map = repository_map(&Listing { paths, truncated: true }, DEFAULT_BUDGET, &Near::default());
         assert_eq!(map, "./ a\\nb x\\u{1b}[31m \u{fffd}.rs\n… the list was cut off: there are more files\n");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_map_fits_its_budget_and_never_panics(paths in prop::collection::vec("[a-c/. \u{e9}]{1,24}", 0..80), budget in 0u64..400) {
+            let mut paths: Vec<RelPath> = paths.iter().filter_map(|path| RelPath::parse(path).ok()).collect();
+            paths.sort();
+            paths.dedup();
+            let map = repository_map(&Listing { paths, truncated: false }, Tokens(budget), &Near::default());
+            prop_assert!(Estimate.count(&map).0 <= budget + budget / 5 + 30, "{}", map);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A map of what files define: the most important files with their most important signatures,
 //! within a budget.
 //!
-//! [`repository_map`](crate::repository_map) needs nothing but paths, so it is there before
+//! The repository map needs nothing but paths, so it is there before
 //! anything is indexed; this one is for whoever has an index to rank by.
 
 use std::fmt::Write as _;

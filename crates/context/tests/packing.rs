@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_context::{
-    ContextError, Estimate, FEEDBACK_BUDGET, Feedback, Inputs, Packed, feedback, first, repository_map,
+    ContextError, Estimate, FEEDBACK_BUDGET, Feedback, Inputs, Packed, feedback, first,
 };
 use journeyman_protocol::{
     CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, Mode, RelPath, Severity, TokenCounter as _,
     Tokens, ToolSpec,
 };
 use journeyman_store::Blobs;
-use journeyman_workspace::{ListOptions, Listing, Options, Workspace};
+use journeyman_workspace::{ListOptions, Options, Workspace};
 use proptest::prelude::*;
 
 /// A project in a temporary directory.
@@ -326,15 +326,6 @@ fn feedback_is_bounded() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn the_map_fits_its_budget_and_never_panics(paths in prop::collection::vec("[a-c/. \u{e9}]{1,24}", 0..80), budget in 0u64..400) {
-        let mut paths: Vec<RelPath> = paths.iter().filter_map(|path| RelPath::parse(path).ok()).collect();
-        paths.sort();
-        paths.dedup();
-        let map = repository_map(&Listing { paths, truncated: false }, Tokens(budget));
-        prop_assert!(Estimate.count(&map).0 <= budget + budget / 5 + 30, "{}", map);
-    }
 
     #[test]
     fn cutting_keeps_within_the_budget(text in "([a-z ]{0,60}\n){0,80}", budget in 0u64..2_000, line in prop::option::of(0u32..500)) {

@@ -245,13 +245,13 @@ pub async fn check_nothing_kept(
 ) -> Result<(), HostError> {
     let copies = crate::sessions::list_kept_copies(state, root);
     let candidates = candidates::started_candidates(&*state.store, session).await?.unwrap_or_default();
-    if copies.iter().any(|copy| candidates.contains(&copy.session)) {
+    if copies.iter().any(|copy| candidates.contains(&copy.info.session)) {
         return Err(HostError::usage(format_args!(
             "work of the candidates of session {session} is kept in copies; land one or discard them all (jm discard \
              --all {session}) first"
         )));
     }
-    if copies.iter().any(|copy| copy.session == *session) {
+    if copies.iter().any(|copy| copy.info.session == *session) {
         return Err(HostError::usage(format_args!(
             "the work of session {session} is kept in its copy; land it (jm land {session}) or discard it (jm discard \
              {session}) first"

@@ -82,6 +82,17 @@ pub struct ListedSession {
     pub last: Seq,
     /// The kind of the copy that its work is kept in.
     pub copy: Option<String>,
+    /// The number of files that the copy changes, where that is known with the copy closed.
+    pub copy_changes: Option<usize>,
+}
+
+/// A copy that a session's work is kept in.
+#[derive(Debug, Clone)]
+pub struct KeptCopy {
+    /// The copy.
+    pub info: CopyInfo,
+    /// The number of files that it changes, where that is known with the copy closed.
+    pub changes: Option<usize>,
 }
 
 /// Lists at most `limit` sessions, the newest first: those of one root, or of all.
@@ -93,18 +104,30 @@ pub async fn list_sessions(
     root: Option<&str>,
     limit: usize,
 ) -> Result<Vec<ListedSession>, HostError> {
-    let mut copies: HashMap<String, Vec<CopyInfo>> = HashMap::new();
+    let mut copies: HashMap<String, Vec<KeptCopy>> = HashMap::new();
     let mut listed = Vec::new();
     for session in state.store.sessions(root, limit).await.context("the session log")? {
         let kept = copies
             .entry(session.root.clone())
             .or_insert_with(|| list_kept_copies(state, Path::new(&session.root)))
             .iter()
-            .find(|copy| copy.session == session.id)
-            .map(|copy| copy.tier.to_string());
+            .find(|copy| copy.info.session == session.id);
+        let copy_changes = kept.and_then(|copy| copy.changes);
+        let copy = kept.map(|copy| copy.info.tier.to_string());
         let SessionState { status, holder } = session_state(state, &session).await?;
         let SessionSummary { id, root, title, created, updated, last, .. } = session;
-        listed.push(ListedSession { id, root, title, status, holder, created, updated, last, copy: kept });
+        listed.push(ListedSession {
+            id,
+            root,
+            title,
+            status,
+            holder,
+            created,
+            updated,
+            last,
+            copy,
+            copy_changes,
+        });
     }
     Ok(listed)
 }
@@ -218,13 +241,18 @@ pub async fn newest_with_candidates(
 
 /// Returns the copies of the project at `root`, without opening a project that can't have any.
 #[must_use]
-pub fn list_kept_copies(state: &StateDirs, root: &Path) -> Vec<CopyInfo> {
+pub fn list_kept_copies(state: &StateDirs, root: &Path) -> Vec<KeptCopy> {
     if !state.project_dir(root).join("work").is_dir() {
         return Vec::new();
     }
     // A project that can't be opened is reported by the commands that need it.
-    let workspace = state.open_workspace(root).ok();
-    workspace.and_then(|workspace| workspace.copies().list().ok()).unwrap_or_default()
+    let Ok(workspace) = state.open_workspace(root) else { return Vec::new() };
+    let copies = workspace.copies().list().unwrap_or_default().into_iter();
+    let with_changes = |info: CopyInfo| {
+        let changes = workspace.landings().stored_changes(&info.session).ok().flatten();
+        KeptCopy { info, changes: changes.map(|changes| changes.files().len()) }
+    };
+    copies.map(with_changes).collect()
 }
 
 /// Names this process as the holder of a session, for whoever finds the session held.

@@ -23,8 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use journeyman_root_fs::{Links, open_regular, open_root, read_path, read_up_to};
-use rustix::fs::Stat;
+use journeyman_root_fs::{Links, open_root, read_beneath, read_path, read_up_to};
 
 pub mod tool_directories;
 
@@ -56,8 +55,7 @@ pub fn is_rule_file(name: &[u8]) -> bool {
 /// Returns true if `dir`, which holds a file named `CACHEDIR.TAG`, is tagged as a cache by it.
 #[must_use]
 pub fn is_tagged_cache(dir: BorrowedFd<'_>) -> bool {
-    let Ok((file, stat)) = open_regular(dir, b"CACHEDIR.TAG", Links::Refuse) else { return false };
-    read_rules(&file, size_of(&stat)).starts_with(CACHE_TAG)
+    read_rule_file(dir, b"CACHEDIR.TAG").starts_with(CACHE_TAG)
 }
 
 /// Reads an open rule file of `size` bytes; nothing if it can't be read or is too long.
@@ -69,12 +67,7 @@ pub fn read_rules(file: &OwnedFd, size: u64) -> Vec<u8> {
 /// Reads the rule file `name` of a directory; nothing if there is none.
 #[must_use]
 pub fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
-    let opened = open_regular(dir, name, Links::Refuse);
-    opened.map(|(file, stat)| read_rules(&file, size_of(&stat))).unwrap_or_default()
-}
-
-fn size_of(stat: &Stat) -> u64 {
-    u64::try_from(stat.st_size).unwrap_or_default()
+    read_beneath(dir, name, Links::Refuse, MAX_RULE_BYTES).ok().flatten().unwrap_or_default()
 }
 
 /// Parses the rule files of one directory, the ones that count more later.

@@ -137,7 +137,7 @@ fn scan(tree: &Path, directory: &Path) -> Fallible<Value> {
 
 fn graph(tree: &Path, directory: &Path) -> Fallible<Value> {
     let mut figures = Vec::new();
-    let (mut files, mut edges) = (0, 0);
+    let (mut files, mut edges, mut resolved) = (0, 0, Vec::new());
     for made in [true, false] {
         if made {
             // The graph of an earlier run.
@@ -150,12 +150,13 @@ fn graph(tree: &Path, directory: &Path) -> Fallible<Value> {
         let start = Clock::start();
         let graph = project.graph(&snapshot);
         figures.push(start.passed());
+        resolved.push(graph.update_stats().resolved);
         files = graph.len();
         edges = (0..files as u32).map(|file| graph.edges(file).len()).sum();
     }
     let [(wall, cpu), (again, again_cpu)] = figures.as_slice() else { return Err("two rounds".into()) };
     Ok(json!({
-        "step": "graph", "files": files, "edges": edges, "ms": wall, "cpu_ms": cpu, "again_ms": again,
+        "step": "graph", "files": files, "edges": edges, "resolved": resolved, "ms": wall, "cpu_ms": cpu, "again_ms": again,
         "again_cpu_ms": again_cpu, "peak_mib": memory("VmHWM:"),
     }))
 }

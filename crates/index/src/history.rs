@@ -1,5 +1,4 @@
-//! History of a repository: files changed by commits with messages similar to a query, their
-//! authors, and files changed together.
+//! History of a repository: files changed by commits with messages similar to a query.
 //!
 //! It has the last [`MAX_COMMITS`] commits before a revision that aren't merges, with their
 //! messages and files, and is stored beside the index with the words of the messages. Commits never
@@ -24,7 +23,7 @@ mod file;
 mod score;
 mod words;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use journeyman_git::{CommitDetails, Git, GitError};
 use journeyman_policy::secrets::Redactor;
@@ -174,40 +173,6 @@ impl History {
         commit.files.iter().filter_map(|file| self.paths.get(*file as usize)).map(|path| &**path)
     }
 
-    /// Returns the commits that changed a path, newest first.
-    pub fn commits_of<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a Commit> {
-        let file = self.paths.iter().position(|other| **other == *path);
-        let file = file.and_then(|file| u32::try_from(file).ok());
-        self.commits.iter().filter(move |commit| file.is_some_and(|file| commit.files.contains(&file)))
-    }
-
-    /// Returns the paths that were changed together with one, with the number of commits, the most
-    /// frequent first. Commits of more than [`MAX_COUNTED_FILES`] files don't count.
-    #[must_use]
-    pub fn co_changed_paths(&self, path: &[u8]) -> Vec<(&[u8], u32)> {
-        let mut times: BTreeMap<&[u8], u32> = BTreeMap::new();
-        for commit in self.commits_of(path).filter(|commit| commit.files.len() <= MAX_COUNTED_FILES) {
-            for other in self.files(commit).filter(|other| *other != path) {
-                *times.entry(other).or_default() += 1;
-            }
-        }
-        let mut times: Vec<(&[u8], u32)> = times.into_iter().collect();
-        times.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-        times
-    }
-
-    /// Returns the authors of a path, with their number of commits, the most frequent first.
-    #[must_use]
-    pub fn authors(&self, path: &[u8]) -> Vec<(&str, u32)> {
-        let mut times: BTreeMap<&str, u32> = BTreeMap::new();
-        for commit in self.commits_of(path) {
-            *times.entry(&commit.author).or_default() += 1;
-        }
-        let mut times: Vec<(&str, u32)> = times.into_iter().collect();
-        times.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-        times
-    }
-
     /// Scores each path by its commits' messages, for these terms.
     pub(crate) fn score_paths(&self, terms: &[crate::query::Term]) -> HistoryScores {
         self.words.score_paths(terms, self.paths.len())
@@ -283,15 +248,6 @@ mod tests {
         assert!(of(&scores.full, "src/parser.rs") > 0.0);
         assert_eq!(of(&scores.title, "src/parser.rs"), 0.0);
         assert!(of(&scores.pool, "src/term.rs") > of(&scores.pool, "src/lexer.rs"));
-    }
-
-    #[test]
-    fn commits_tell_of_files() {
-        let history = history();
-        assert_eq!(history.commits_of(b"src/lexer.rs").count(), 2);
-        assert_eq!(history.commits_of(b"none").count(), 0);
-        assert_eq!(history.co_changed_paths(b"src/lexer.rs")[0], (b"src/parser.rs".as_slice(), 2));
-        assert_eq!(history.authors(b"src/parser.rs"), [("author 1", 2), ("author 0", 1)]);
     }
 
     #[test]

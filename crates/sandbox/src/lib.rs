@@ -53,7 +53,6 @@ mod credentials;
 mod denial;
 mod error;
 mod network;
-mod overlay_test;
 mod progress;
 mod repositories;
 mod request;

@@ -1,14 +1,11 @@
 //! Picking a back-end, and running requests through it.
 
-use std::path::Path;
-
 use journeyman_protocol::{Enforcement, SandboxNeeds, SandboxTier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::Backend;
 use crate::network::{Network, set_proxy_variables};
-use crate::overlay_test::OverlayTest;
 use crate::request::Request;
 use crate::run::Running;
 use crate::unconfined::Unconfined;
@@ -156,19 +153,6 @@ impl Sandbox {
             reason: format!("an overlay over `{}` needs namespaces of its own", plan.lower.display()),
             fix: "Allow the back-end \"namespaces\" in the settings, or use another kind of copy".to_owned(),
         })
-    }
-
-    /// Checks that overlays can be mounted whose layers lie in this directory's file system, by
-    /// mounting one and writing to it. Costs as much as [`mount`](Self::mount), and leaves nothing
-    /// behind.
-    ///
-    /// # Errors
-    /// As [`mount`](Self::mount); [`SandboxError::Path`] where nothing can be made in the
-    /// directory.
-    pub fn can_mount(&self, directory: &Path) -> Result<(), SandboxError> {
-        let trial = OverlayTest::create(directory)?;
-        let mounted = self.mount(&trial.plan())?;
-        trial.write(&mounted)
     }
 
     /// Starts a command, by the first back-end that meets its needs. Cancelling `cancel` kills it

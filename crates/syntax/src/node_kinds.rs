@@ -20,16 +20,6 @@ const WRAPPER_KINDS: [&str; 14] = [
     "variable_declaration",
 ];
 
-/// Returns the node together with its `export`, `template<…>`, decorators and the like.
-#[must_use]
-pub fn with_wrappers(node: Node<'_>) -> Node<'_> {
-    let mut whole = node;
-    while let Some(parent) = whole.parent().filter(|parent| is_wrapper(*parent, whole)) {
-        whole = parent;
-    }
-    whole
-}
-
 /// Returns true if a node only adds keywords to the one definition inside.
 pub(crate) fn is_wrapper(parent: Node<'_>, inner: Node<'_>) -> bool {
     let alone = || {

@@ -29,7 +29,7 @@ use crate::sections::DocPosition;
 use crate::walk::{Definition, LeadingNode, WalkScope};
 use crate::{doc, visibility, walk};
 
-pub use crate::node_kinds::{is_attribute, is_comment, with_wrappers};
+pub use crate::node_kinds::{is_attribute, is_comment};
 pub use crate::symbol::{MAX_SIGNATURE_BYTES, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
 
 /// Maximum bytes of a name. Longer ones are keys and selectors that nobody refers to.

@@ -166,16 +166,6 @@ impl SharedIndex {
         self
     }
 
-    /// The same, put in order after so long a time in which nobody asked; five seconds if it isn't
-    /// said.
-    #[must_use]
-    pub fn with_idle_time(mut self, idle_time: Duration) -> Self {
-        if let Some(core) = Arc::get_mut(&mut self.core) {
-            core.idle_time = idle_time;
-        }
-        self
-    }
-
     /// The same, made or brought up to date while the model is asked for the first time
     /// ([`SharedIndex::refresh_early`]), so that its first question finds it.
     #[must_use]

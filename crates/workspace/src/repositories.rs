@@ -23,7 +23,6 @@ use crate::walk::names::repositories_in;
 use crate::walk::plan::WalkPlan;
 use crate::walk::walk;
 use crate::workspace::Workspace;
-use journeyman_ignore_rules::is_git;
 
 /// The permissions of the owner of an open directory.
 const OWNER_PERMISSIONS: u32 = 0o700;
@@ -69,23 +68,6 @@ impl Workspace {
         }
         Ok(found.iter().filter_map(|path| RelPath::parse(path).ok()).collect())
     }
-
-    /// Moves something named `.git` (in any letter case, of any kind) out of the tree, to a place
-    /// of its own under `removed` in the state directory, and gives that place. No link is followed
-    /// on the way; of a link only where it led to is kept. It isn't journaled: no undo brings it
-    /// back.
-    ///
-    /// # Errors
-    /// [`WorkspaceError::NotRemoved`] for any other name, and for what was at the root when the
-    /// workspace was opened; [`WorkspaceError::NotFound`]; [`WorkspaceError::Raced`] when a link
-    /// stands on the way; failures of the file system.
-    pub fn remove_repository(&self, path: &RelPath) -> Result<PathBuf, WorkspaceError> {
-        if !is_git(path.file_name()) {
-            let reason = "it isn't named .git";
-            return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
-        }
-        Quarantine { project: &self.project }.move_away(path, &mut QuarantineDir::default())
-    }
 }
 
 /// Moves what may not stay out of the tree.
@@ -94,8 +76,14 @@ pub(crate) struct Quarantine<'a> {
 }
 
 impl Quarantine<'_> {
-    /// Moves what is at the path out of the tree, into the directory of `removal`, as
-    /// [`Workspace::remove_repository`] does.
+    /// Moves what is at the path, of any kind, out of the tree, to a place of its own under
+    /// `removed` in the state directory, and returns that place. No link is followed on the way; of
+    /// a link only its target is kept. It isn't journaled: no undo brings it back.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NotRemoved`] for the project's own repository, which was at the root when
+    /// the workspace was opened; [`WorkspaceError::NotFound`]; [`WorkspaceError::Raced`] when a
+    /// link stands on the way; failures of the file system.
     pub(crate) fn move_away(
         &self,
         path: &RelPath,

@@ -176,12 +176,6 @@ impl Recipe {
         &self.file
     }
 
-    /// Returns true if making the image runs code of the project's.
-    #[must_use]
-    pub fn is_built(&self) -> bool {
-        matches!(self.make, Make::Built(_))
-    }
-
     /// Returns the whole description for the user who is asked to trust it: names and values. The
     /// build's files are named by their size.
     #[must_use]
@@ -483,7 +477,7 @@ mod tests {
     fn an_image_is_named() {
         let text = "{ // the image\n \"name\": \"x\", \"image\": \"debian:12\", \"customizations\": {\"a\": [1,]}, }";
         let recipe = read_devcontainer(text).unwrap();
-        assert!(!recipe.is_built() && recipe.file() == ".devcontainer/devcontainer.json");
+        assert!(matches!(recipe.make, Make::Named(_)) && recipe.file() == ".devcontainer/devcontainer.json");
         assert!(matches!(&recipe.make, Make::Named(name) if name == "debian:12"));
     }
 
@@ -550,7 +544,7 @@ mod tests {
         let error = read_recipe(root.path(), &RecipeSource::Dockerfile(None)).unwrap_err();
         assert!(matches!(error, RecipeError::Missing(_)), "{error}");
         let named = RecipeSource::Dockerfile(RelPath::parse("real").ok());
-        assert!(read_recipe(root.path(), &named).unwrap().is_built());
+        assert!(matches!(read_recipe(root.path(), &named).unwrap().make, Make::Built(_)));
     }
 
     proptest! {

@@ -1,7 +1,6 @@
 //! Commands in a copy of the project that is a directory, with the caches of the real one.
 
 use crate::common;
-use journeyman_testkit::skip;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -73,7 +72,7 @@ fn caches_of_the_real_root_are_seen_in_a_copy_and_built_on() {
     let caches = ["target", "src/deep/out", "gone/build", "own", "away", "trap", "nowhere"];
     let command = "cat target/debug/built src/deep/out/part && echo more >> target/debug/built && mkdir target/release \
                    && rm src/deep/out/part && ls own && test ! -e gone -a ! -e away/passwd -a -L trap && ls";
-    let Some(first) = caching(in_copy(&place, &caches, command)) else { return };
+    let Some(first) = caching(&place, in_copy(&place, &caches, command)) else { return };
     assert_eq!(first, "built\npart\nthing\nfile\nlink\nown\nsrc\ntarget\ntrap\n");
     // The next command goes on from there, also where there are other caches.
     let second = text(in_copy(
@@ -96,13 +95,8 @@ fn caches_of_the_real_root_are_seen_in_a_copy_and_built_on() {
 
 /// The output of a command with caches that can be written; `None` where the kernel has no
 /// overlays.
-fn caching(request: Request) -> Option<String> {
-    let Some(Base::Directory { path, .. }) = &request.base else { panic!("no copy") };
-    let probe = sandbox().can_mount(path.parent().unwrap());
-    if let Err(error) = probe {
-        skip(error.to_string());
-        return None;
-    }
+fn caching(place: &Place, request: Request) -> Option<String> {
+    place.mount("probe")?;
     Some(text(request))
 }
 
@@ -112,7 +106,7 @@ fn commands_at_once_share_caches() {
     copy(&place);
     let box_ = sandbox();
     let wait = "echo a > target/a; while ! test -e target/b; do sleep 0.01; done; echo both";
-    let Some(_) = caching(in_copy(&place, &["target"], "true")) else { return };
+    let Some(_) = caching(&place, in_copy(&place, &["target"], "true")) else { return };
     block_on(async {
         let behind = box_.spawn(in_copy(&place, &["target"], wait), CancellationToken::new()).await.unwrap();
         let front =
@@ -149,7 +143,7 @@ fn a_copy_is_hidden_where_a_listed_path_would_show_it() {
 fn one_sandbox_keeps_the_mounts_of_caches_while_they_are_true() {
     let place = Place::new();
     let copy = copy(&place);
-    let Some(_) = caching(in_copy(&place, &["target"], "true")) else { return };
+    let Some(_) = caching(&place, in_copy(&place, &["target"], "true")) else { return };
     let box_ = sandbox();
     let run = |caches: &[&str], command: &str| {
         let request = in_copy(&place, caches, command);
@@ -225,7 +219,6 @@ fn nothing_is_mounted_where_namespaces_are_not_allowed_and_unconfined_commands_r
     let box_ = Sandbox::new(settings);
     let error = box_.mount(&place.plan("copy")).map(drop).unwrap_err();
     assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");
-    assert!(box_.can_mount(place.directory.path()).is_err());
     let unconfined = |mut request: Request| {
         request.needs = SandboxNeeds::NONE;
         block_on(async {

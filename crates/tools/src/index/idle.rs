@@ -77,3 +77,47 @@ impl Drop for Resting<'_> {
         self.0.news.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::RelPath;
+    use journeyman_store::Blobs;
+    use journeyman_workspace::{Options, Workspace};
+
+    use super::*;
+    use crate::SharedIndex;
+
+    #[test]
+    fn when_nobody_asks_small_segments_become_one() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        let blobs = Arc::new(Blobs::open(&base.path().join("blobs"), 1 << 20).unwrap());
+        let options = Options::new(base.path().join("state"), blobs);
+        let workspace = Arc::new(Workspace::open(&root, options).unwrap());
+        let mut index = SharedIndex::new(workspace, Arc::default(), None);
+        Arc::get_mut(&mut index.core).unwrap().idle_time = Duration::ZERO;
+        let path = RelPath::parse("a.rs").unwrap();
+        let never = CancellationToken::new();
+        for round in 0..20 {
+            std::fs::write(root.join("a.rs"), format!("fn fresh_{round}() {{}}\n")).unwrap();
+            index.note_changed([&path]);
+            let asked = index.snapshot(&never).unwrap();
+            let mut count = 0;
+            asked.snapshot.visit_definitions(&format!("fresh_{round}"), |_| count += 1);
+            assert_eq!((count, asked.note.as_str()), (1, ""), "round {round}");
+        }
+        let segments = || {
+            let names = std::fs::read_dir(&index.core.directory).unwrap();
+            let names = names.map(|entry| entry.unwrap().file_name());
+            names.filter(|name| name.to_string_lossy().starts_with("segment-")).count()
+        };
+        // Without being put in order there are twenty.
+        while segments() > 8 {
+            std::thread::yield_now();
+        }
+        let mut count = 0;
+        index.snapshot(&never).unwrap().snapshot.visit_definitions("fresh_19", |_| count += 1);
+        assert_eq!(count, 1);
+    }
+}

@@ -5,7 +5,6 @@ use crate::bench;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use bench::Bench;
 use journeyman_index::store::Options;
@@ -109,30 +108,6 @@ fn what_another_process_wrote_is_seen() {
     let options = Options { threads: NonZero::<usize>::MIN, wait: true, progress: &|_| {}, stop: &never };
     other.refresh(options).unwrap();
     assert_eq!(defines(&index.snapshot(&bench.context.cancel).unwrap().snapshot, "beta"), 1);
-}
-
-#[test]
-fn when_nobody_asks_small_segments_become_one() {
-    let mut bench = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
-    let index = SharedIndex::new(Arc::clone(&bench.context.workspace), Arc::default(), None);
-    bench.context.index = Arc::new(index.with_idle_time(Duration::ZERO));
-    let index = &bench.context.index;
-    for round in 0..20 {
-        std::fs::write(bench.root.join("a.rs"), format!("fn fresh_{round}() {{}}\n")).unwrap();
-        index.note_changed([&path("a.rs")]);
-        let asked = index.snapshot(&bench.context.cancel).unwrap();
-        assert_eq!((defines(&asked.snapshot, &format!("fresh_{round}")), asked.note.as_str()), (1, ""));
-    }
-    let directory = bench.context.workspace.state_dir().join("index");
-    let segments = || {
-        let names = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name());
-        names.filter(|name| name.to_string_lossy().starts_with("segment-")).count()
-    };
-    // Without being put in order there are twenty.
-    while segments() > 8 {
-        std::thread::yield_now();
-    }
-    assert_eq!(defines(&index.snapshot(&bench.context.cancel).unwrap().snapshot, "fresh_19"), 1);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use crate::support;
 use journeyman_testkit::test_path;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
-use journeyman_protocol::{GuardViolationKind, RelPath};
-use journeyman_workspace::{GuardRules, GuardedState, WorkspaceError};
+use journeyman_protocol::{GuardViolation, GuardViolationKind, RelPath};
+use journeyman_workspace::{GuardRules, GuardedState, Workspace, WorkspaceError};
 use support::{Project, is_ordinary_user, mode, rel, session, set_mode};
 
 fn names(paths: &[RelPath]) -> Vec<String> {
@@ -61,22 +63,30 @@ fn the_canonical_path_is_where_a_write_lands() {
     assert!(matches!(outside, WorkspaceError::Outside { .. }), "{outside}");
 }
 
+/// Ends a command, and returns what was moved out of the tree, with its new place.
+fn moved_away(workspace: &Workspace, guard: GuardedState) -> BTreeMap<String, PathBuf> {
+    let (_, forbidden) = guard.end(workspace, false, || Ok(Vec::new()));
+    assert_eq!(forbidden.problem, None);
+    let moved = |one: GuardViolation| Some((one.path.to_string(), PathBuf::from(one.moved_to?)));
+    forbidden.violations.into_iter().filter_map(moved).collect()
+}
+
 #[test]
 fn a_planted_repository_is_moved_out_of_the_tree() {
-    let project = Project::with(&[(".git/HEAD", "own"), ("a/file", "1")]);
+    let project = Project::with(&[(".git/HEAD", "own"), ("a/file", "1"), ("b/file", "1")]);
     let workspace = project.open();
+    let guard = GuardedState::before(&workspace, GUARDS).unwrap();
     project.write("a/.git/hooks/pre-commit", "evil");
     project.write("b/.GIT", "gitdir: /tmp/evil");
     symlink("/etc", project.root().join("a/.Git")).unwrap();
     set_mode(&project.root().join("a/.git"), 0o000);
-    let moved = workspace.remove_repository(&rel("a/.git")).unwrap();
-    assert!(moved.starts_with(project.state().join("removed")));
-    set_mode(&moved, 0o700);
-    assert_eq!(fs::read_to_string(moved.join("hooks/pre-commit")).unwrap(), "evil");
-    let other = workspace.remove_repository(&rel("b/.GIT")).unwrap();
-    assert_eq!(fs::read_to_string(&other).unwrap(), "gitdir: /tmp/evil");
-    let link = workspace.remove_repository(&rel("a/.Git")).unwrap();
-    assert_eq!(fs::read_to_string(&link).unwrap(), "/etc");
+    let moved = moved_away(&workspace, guard);
+    assert_eq!(moved.keys().collect::<Vec<_>>(), ["a/.Git", "a/.git", "b/.GIT"]);
+    assert!(moved.values().all(|place| place.starts_with(project.state().join("removed"))));
+    set_mode(&moved["a/.git"], 0o700);
+    assert_eq!(fs::read_to_string(moved["a/.git"].join("hooks/pre-commit")).unwrap(), "evil");
+    assert_eq!(fs::read_to_string(&moved["b/.GIT"]).unwrap(), "gitdir: /tmp/evil");
+    assert_eq!(fs::read_to_string(&moved["a/.Git"]).unwrap(), "/etc");
     assert_eq!(names(&workspace.repositories().unwrap()), [".git"]);
     assert_eq!(project.text("a/file"), "1");
 }
@@ -86,20 +96,16 @@ fn nothing_but_planted_repositories_is_moved() {
     let project = Project::with(&[(".git/HEAD", "own"), ("file", "1"), ("real/.git/HEAD", "h")]);
     symlink("real", project.root().join("link")).unwrap();
     let workspace = project.open();
-    for path in [".git", "file", "real"] {
-        let refusal = workspace.remove_repository(&rel(path)).unwrap_err();
-        assert!(matches!(refusal, WorkspaceError::NotRemoved { .. }), "{path}: {refusal}");
-    }
-    let linked = workspace.remove_repository(&rel("link/.git")).unwrap_err();
-    assert!(matches!(linked, WorkspaceError::Raced { .. }), "{linked}");
-    let absent = workspace.remove_repository(&rel("a/.git")).unwrap_err();
-    assert!(matches!(absent, WorkspaceError::NotFound { .. }), "{absent}");
+    let guard = GuardedState::before(&workspace, GUARDS).unwrap();
+    project.write("file", "2");
+    assert_eq!(moved_away(&workspace, guard), BTreeMap::new());
     assert_eq!((project.text(".git/HEAD"), project.text("real/.git/HEAD")), ("own".into(), "h".into()));
     // Where there was none when the workspace was opened, the root's is a planted one as well.
     let bare = Project::with(&[("file", "1")]);
     let workspace = bare.open();
+    let guard = GuardedState::before(&workspace, GUARDS).unwrap();
     bare.write(".git/config", "evil");
-    workspace.remove_repository(&rel(".git")).unwrap();
+    assert_eq!(moved_away(&workspace, guard).keys().collect::<Vec<_>>(), [".git"]);
     assert_eq!(workspace.repositories().unwrap(), vec![]);
 }
 
@@ -124,15 +130,16 @@ fn permissions_keep_no_repository_in_the_tree() {
     if !is_ordinary_user(test_path!("permissions_keep_no_repository_in_the_tree")) {
         return;
     }
-    let project = Project::with(&[("a/.git/config", "evil"), ("b/file", "1")]);
+    let project = Project::with(&[("a/file", "1"), ("b/file", "1")]);
     let root = project.root();
+    let workspace = project.open();
+    let guard = GuardedState::before(&workspace, GUARDS).unwrap();
+    project.write("a/.git/config", "evil");
     symlink("/etc", root.join("b/.git")).unwrap();
     for (path, mode) in [("a/.git", 0o000), ("a", 0o555), ("b", 0o555)] {
         set_mode(&root.join(path), mode);
     }
-    let workspace = project.open();
-    workspace.remove_repository(&rel("a/.git")).unwrap();
-    workspace.remove_repository(&rel("b/.git")).unwrap();
+    assert_eq!(moved_away(&workspace, guard).len(), 2);
     assert_eq!(workspace.repositories().unwrap(), vec![]);
     assert_eq!((mode(&root.join("a")), mode(&root.join("b"))), (0o555, 0o555));
     for path in ["a", "b"] {
