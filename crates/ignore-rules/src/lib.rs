@@ -9,9 +9,10 @@
 //!
 //! Beside the rules, names and tags count: directories of some [names](tool_directories) are
 //! skipped unless a rule says otherwise with `!`, and so are directories [tagged](is_tagged_cache)
-//! as caches. A directory named `.git` is never looked at.
+//! as caches. A directory named `.git` is never looked at,
+//! nor are the directories in which [copies](is_copies_directory) of projects lie.
 //!
-//! This crate decides; walking a tree is its users' work: `workspace` walks to record the state of
+//! [`walk`] has the walk for listing a tree by these rules. `workspace` walks to record the state of
 //! a tree, `index` to list the files that it reads. Every file is read within bounds, through no
 //! link.
 
@@ -26,6 +27,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use journeyman_root_fs::{Links, open_root, read_beneath, read_path, read_up_to};
 
 pub mod tool_directories;
+pub mod walk;
 
 /// Files that hold ignore rules; the later one of a directory counts more.
 pub const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
@@ -36,6 +38,12 @@ pub const MAX_RULE_BYTES: u64 = 256 * 1024;
 const MAX_POINTER_BYTES: u64 = 8 * 1024;
 /// Maximum directories above a root that are looked at for the top of a repository.
 const MAX_ABOVE: usize = 256;
+/// The file by which a directory is tagged as a cache.
+pub const CACHE_TAG_FILE: &[u8] = b"CACHEDIR.TAG";
+/// The prefix of the name of a directory that holds copies of the project beside it.
+pub const COPIES_DIR_PREFIX: &str = ".journeyman-work-";
+/// Hexadecimal digits at its end, that tell one project's directory from another's.
+pub const COPIES_DIR_DIGITS: usize = 16;
 /// The first bytes of a cache directory's tag, by the Cache Directory Tagging Specification.
 const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
@@ -44,6 +52,14 @@ const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 #[must_use]
 pub fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
+}
+
+/// Returns true if `name` is that of a directory which holds copies of a project. It is never
+/// looked into, as git's own isn't.
+#[must_use]
+pub fn is_copies_directory(name: &[u8]) -> bool {
+    name.strip_prefix(COPIES_DIR_PREFIX.as_bytes())
+        .is_some_and(|digits| digits.len() == COPIES_DIR_DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Returns true if `name` is that of a file which holds ignore rules.
@@ -55,7 +71,7 @@ pub fn is_rule_file(name: &[u8]) -> bool {
 /// Returns true if `dir`, which holds a file named `CACHEDIR.TAG`, is tagged as a cache by it.
 #[must_use]
 pub fn is_tagged_cache(dir: BorrowedFd<'_>) -> bool {
-    read_rule_file(dir, b"CACHEDIR.TAG").starts_with(CACHE_TAG)
+    read_rule_file(dir, CACHE_TAG_FILE).starts_with(CACHE_TAG)
 }
 
 /// Reads an open rule file of `size` bytes; nothing if it can't be read or is too long.

@@ -26,8 +26,8 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The most files that a walk looks at: five times the largest repository the bounds of speed are
 /// stated for.
 pub const MAX_FILES: usize = 400_000;
-/// Directories nested deeper than this aren't entered; a path's 4,095 bytes would allow 2,047.
-pub const MAX_DEPTH: usize = 128;
+/// Directories nested deeper than this aren't entered.
+pub const MAX_DEPTH: usize = journeyman_ignore_rules::walk::MAX_DEPTH;
 /// The most changes of one set. A model's edit has a few; an undo may have as many as a command
 /// changed.
 pub const MAX_CHANGES: usize = 10_000;

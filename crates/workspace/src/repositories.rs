@@ -19,10 +19,10 @@ use crate::files::root_dir::Links;
 use crate::files::stat::{FileStat, mode_of};
 use crate::project::Project;
 use crate::state::lock::{make_private_dir, state_error};
-use crate::walk::names::repositories_in;
 use crate::walk::plan::WalkPlan;
 use crate::walk::walk;
 use crate::workspace::Workspace;
+use journeyman_ignore_rules::walk::repositories_in;
 
 /// The permissions of the owner of an open directory.
 const OWNER_PERMISSIONS: u32 = 0o700;

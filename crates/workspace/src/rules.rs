@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ignore::gitignore::Gitignore;
 use journeyman_ignore_rules::tool_directories::skipped_names;
-use journeyman_ignore_rules::{ParsedRules, RULE_FILES, is_ignored, outside_rules, parse_rules, read_rules};
+use journeyman_ignore_rules::{
+    ParsedRules, RULE_FILES, is_copies_directory, is_ignored, outside_rules, parse_rules, read_rules,
+};
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::{Links, open_regular};
 
@@ -51,11 +53,6 @@ pub(crate) struct RuleCache {
     own: Vec<RelPath>,
 }
 
-/// The prefix of the name of a directory that holds copies of the project beside it.
-pub(crate) const COPIES_DIR_PREFIX: &str = ".journeyman-work-";
-/// Hexadecimal digits at its end, that tell one project's directory from another's.
-pub(crate) const COPIES_DIR_DIGITS: usize = 16;
-
 impl RuleCache {
     /// Of the tree at `root`, given the directories that are ours wherever they are.
     pub(crate) fn with_own<'a>(root: &Path, dirs: impl IntoIterator<Item = &'a Path>) -> Self {
@@ -76,11 +73,7 @@ impl RuleCache {
     /// Returns true if a directory is ours: never looked into, as git's own isn't. Taking back what
     /// is in there would take back our own memory.
     pub(crate) fn is_own(&self, path: &[u8]) -> bool {
-        let digits = last_component(path).strip_prefix(COPIES_DIR_PREFIX.as_bytes());
-        let beside = digits.is_some_and(|digits| {
-            digits.len() == COPIES_DIR_DIGITS && digits.iter().all(u8::is_ascii_hexdigit)
-        });
-        beside || self.own.iter().any(|own| own.as_bytes() == path)
+        is_copies_directory(last_component(path)) || self.own.iter().any(|own| own.as_bytes() == path)
     }
 
     /// Returns true if a file is ours.

@@ -1,22 +1,20 @@
 //! Walking the tree: each directory opened once, beneath the root, links never followed.
 //!
-//! Small trees are walked by the calling thread alone. Where directories pile up, others help, as
-//! many as there are cores: starting one costs less than reading thirty directories.
+//! The traversal, the listing of a directory and the ignore rules are those of
+//! [`journeyman_ignore_rules::walk`], which the index has too.
 //!
 //! A walk that knows the last tree compares as it goes. Names that were let through by the same
 //! rules aren't held against them again, and where nothing differs nothing is put together. A
 //! directory whose own signature is the same has the same names, on file systems that are known for
 //! it, and isn't listed again. But every file is looked at each time: nothing else tells that a
 //! content changed.
-//!
-//! The `ignore` crate's own walker does one path resolution an entry and knows nothing of
-//! descriptors; this one uses its rules and reads directories itself, which is contained by
-//! construction and several times as fast.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use journeyman_ignore_rules::RULE_FILES;
+use journeyman_ignore_rules::walk::visit_all;
 use journeyman_protocol::ContentHash;
 use rustix::fs::{AtFlags, OFlags, statat};
 use rustix::io::Errno;
@@ -27,20 +25,17 @@ use crate::rules::RuleLayer;
 use crate::transaction::sibling::is_sibling;
 use crate::walk::known::LastTree;
 use crate::walk::plan::{WalkPlan, Walked};
-use crate::walk::shared::{DirQueue, WalkState};
-use crate::walk::visit::{RULE_FILES, ThreadResults};
+use crate::walk::shared::WalkState;
+use crate::walk::visit::ThreadResults;
 use crate::walk::visited::{DirTask, VisitedDir};
 
 pub(crate) mod flatten;
 pub(crate) mod known;
-pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod shared;
 pub(crate) mod visit;
 pub(crate) mod visited;
 
-/// For each thread more, so many directories have to wait before it is worth its start.
-const HELP_FROM: usize = 24;
 /// More threads than this only wait for each other.
 const MAX_THREADS: usize = 8;
 
@@ -64,14 +59,12 @@ pub(crate) fn walk(plan: &WalkPlan<'_>) -> Result<Walked, Errno> {
         plan,
         last,
         begun: file_clock(),
-        queue: Mutex::new(DirQueue { waiting: vec![first], ..DirQueue::default() }),
-        news: Condvar::new(),
         next_index: AtomicUsize::new(1),
         files: AtomicUsize::new(0),
         overflow: AtomicBool::new(false),
         unsure: AtomicBool::new(false),
     };
-    let finds = walk.run();
+    let finds = walk.run(first);
     Ok(walk.assemble(finds, print))
 }
 
@@ -99,28 +92,19 @@ fn rules_above(
 
 impl WalkState<'_> {
     /// Visits everything, with as many threads as are worth it.
-    fn run(&self) -> ThreadResults {
+    fn run(&self, first: DirTask) -> ThreadResults {
         let most = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        let mut finds = ThreadResults::default();
-        std::thread::scope(|scope| {
-            let mut helpers = Vec::new();
-            while let Some(task) = self.take_task() {
-                self.visit_directory(task, &mut finds);
-                if helpers.len() + 1 < most && self.lock().waiting.len() >= HELP_FROM * (helpers.len() + 1) {
-                    helpers.push(scope.spawn(|| {
-                        let mut finds = ThreadResults::default();
-                        while let Some(task) = self.take_task() {
-                            self.visit_directory(task, &mut finds);
-                        }
-                        finds
-                    }));
-                }
-            }
-            for theirs in helpers.into_iter().filter_map(|helper| helper.join().ok()) {
-                finds.visited.extend(theirs.visited);
-                finds.repositories.extend(theirs.repositories);
-            }
-        });
+        let visit = |task: DirTask, below: &mut Vec<DirTask>, finds: &mut ThreadResults| {
+            let (content, listed) = self.read(&task, below, finds);
+            let DirTask { index, known: number, path, .. } = task;
+            finds.visited.push(VisitedDir { index, number, path, content, listed });
+        };
+        let mut all = visit_all(first, most, visit).into_iter();
+        let mut finds = all.next().unwrap_or_default();
+        for theirs in all {
+            finds.visited.extend(theirs.visited);
+            finds.repositories.extend(theirs.repositories);
+        }
         finds.repositories.sort_unstable();
         finds
     }
@@ -154,44 +138,6 @@ impl WalkState<'_> {
             }
         }
         walked
-    }
-
-    fn lock(&self) -> MutexGuard<'_, DirQueue> {
-        // The queue is valid after a panic of the other thread: a task is taken or it isn't.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The next directory, or `None` when all are done. A helper waits while another thread may
-    /// still find some; the calling thread waits too, because only then everything is done.
-    fn take_task(&self) -> Option<DirTask> {
-        let mut queue = self.lock();
-        loop {
-            if let Some(task) = queue.waiting.pop() {
-                queue.running += 1;
-                return Some(task);
-            }
-            if queue.running == 0 {
-                return None;
-            }
-            queue.idle += 1;
-            queue = self.news.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.idle -= 1;
-        }
-    }
-
-    fn visit_directory(&self, task: DirTask, finds: &mut ThreadResults) {
-        let mut below = Vec::new();
-        let (content, listed) = self.read(&task, &mut below, finds);
-        let DirTask { index, known: number, path, .. } = task;
-        finds.visited.push(VisitedDir { index, number, path, content, listed });
-        let mut queue = self.lock();
-        queue.running -= 1;
-        let wake = queue.idle > 0 && (!below.is_empty() || queue.running == 0);
-        queue.waiting.append(&mut below);
-        drop(queue);
-        if wake {
-            self.news.notify_all();
-        }
     }
 }
 

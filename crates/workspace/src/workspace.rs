@@ -28,7 +28,7 @@ use crate::options::Options;
 use crate::rules::RuleCache;
 use crate::snapshot::differences::kind_of;
 use crate::transaction::operation::ChangeIntent;
-use crate::walk::names::repositories_in;
+use journeyman_ignore_rules::walk::repositories_in;
 
 /// One project tree. See the crate's page for what it offers.
 ///

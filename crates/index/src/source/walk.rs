@@ -1,13 +1,18 @@
-//! Walking a tree in parallel: every directory is opened beneath the root, through no link.
+//! The files and directories that the index looks at, found by the walk that all listings share.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use journeyman_ignore_rules::{ParsedRules, RuleLayer, is_git, is_ignored, is_tagged_cache};
+use journeyman_ignore_rules::walk::{DirNames, MAX_DEPTH, visit_all};
+use journeyman_ignore_rules::{
+    CACHE_TAG_FILE, ParsedRules, RuleLayer, is_copies_directory, is_git, is_ignored, is_tagged_cache,
+};
 use journeyman_protocol::RelPath;
 use journeyman_root_fs::{Links, open_beneath, open_root};
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
+use rustix::fs::{AtFlags, FileType, OFlags, Stat, statat};
+use rustix::io::Errno;
 
 use super::rules::{add_rules, rules_above};
 use crate::analysis::Stamp;
@@ -16,11 +21,6 @@ use crate::analysis::Stamp;
 pub const MAX_FILES: usize = 1_000_000;
 /// Maximum number of listed directories: no system watches as many.
 pub const MAX_DIRECTORIES: usize = 1_000_000;
-/// Maximum entries of one directory that are looked at.
-const MAX_ENTRIES: usize = MAX_FILES + MAX_DIRECTORIES;
-
-/// The file by which a directory is tagged as a cache.
-const CACHE_TAG_FILE: &[u8] = b"CACHEDIR.TAG";
 
 /// A listed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,15 +61,23 @@ pub(super) struct WalkResult {
 #[derive(Debug)]
 struct PendingDirectory {
     path: Vec<u8>,
+    depth: usize,
     rules: Option<Arc<RuleLayer>>,
 }
 
-#[derive(Debug, Default)]
-struct WalkState {
-    waiting: Vec<PendingDirectory>,
-    /// Threads that are reading a directory, which may have more in it.
-    reading: usize,
+/// What one thread found.
+#[derive(Default)]
+struct ThreadResults {
     found: WalkResult,
+    names: DirNames,
+}
+
+/// The limits of a walk and what of them is used up.
+struct WalkRoom {
+    limits: WalkLimits,
+    files: AtomicUsize,
+    directories: AtomicUsize,
+    cut: AtomicBool,
 }
 
 impl TreeWalk {
@@ -79,97 +87,95 @@ impl TreeWalk {
     }
 
     /// Finds what ignore rules let be seen.
-    pub(super) fn walk(&self, threads: usize, wanted: WalkLimits) -> WalkResult {
-        let start = PendingDirectory { path: Vec::new(), rules: self.above.clone() };
-        let shared = Mutex::new(WalkState { waiting: vec![start], ..WalkState::default() });
-        let news = Condvar::new();
-        std::thread::scope(|scope| {
-            let work = || self.read_directories(&shared, &news, wanted);
-            for _ in 1..threads {
-                // With fewer threads it only takes longer.
-                drop(std::thread::Builder::new().spawn_scoped(scope, work));
+    pub(super) fn walk(&self, threads: usize, limits: WalkLimits) -> WalkResult {
+        let first = PendingDirectory { path: Vec::new(), depth: 0, rules: self.above.clone() };
+        let (files, directories) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let room = WalkRoom { limits, files, directories, cut: AtomicBool::new(false) };
+        let results = visit_all(first, threads, |directory, below, results: &mut ThreadResults| {
+            if room.is_full() {
+                return;
             }
-            work();
-        });
-        shared.into_inner().unwrap_or_else(PoisonError::into_inner).found
-    }
-
-    /// Reads directories until there are none left.
-    fn read_directories(&self, shared: &Mutex<WalkState>, news: &Condvar, wanted: WalkLimits) {
-        let mut all = lock_state(shared);
-        loop {
-            let Some(next) = all.waiting.pop() else {
-                if all.reading == 0 {
-                    news.notify_all();
-                    return;
+            match self.read_directory(&directory, &room, below, results) {
+                // Gone meanwhile, or a link by now.
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(_) => {
+                    below.clear();
+                    results.found.unreadable += 1;
                 }
-                all = news.wait(all).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            all.reading += 1;
-            drop(all);
-            let read = self.read_directory(&next, wanted.files > 0);
-            all = lock_state(shared);
-            all.reading -= 1;
-            all.add_directory(next, read, wanted);
-            news.notify_all();
+            }
+        });
+        let mut all = WalkResult::default();
+        for ThreadResults { found, .. } in results {
+            all.files.extend(found.files);
+            all.directories.extend(found.directories);
+            all.unreadable += found.unreadable;
         }
+        all.cut = room.cut.into_inner();
+        all
     }
 
-    /// Reads one directory; `None` where that isn't possible.
+    /// Reads one directory.
     fn read_directory(
         &self,
         directory: &PendingDirectory,
-        with_files: bool,
-    ) -> Option<(Vec<PendingDirectory>, WalkResult)> {
+        room: &WalkRoom,
+        below: &mut Vec<PendingDirectory>,
+        results: &mut ThreadResults,
+    ) -> Result<(), Errno> {
+        let ThreadResults { found, names } = results;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let name = if directory.path.is_empty() { b"." } else { directory.path.as_slice() };
-        let opened = open_beneath(self.root.as_fd(), name, flags, Links::Refuse).ok()?;
-        let mut found = WalkResult::default();
-        let mut entries: Vec<(Vec<u8>, FileType)> = Vec::new();
-        for entry in Dir::read_from(&opened).ok()? {
-            let entry = entry.ok()?;
-            found.cut = entries.len() == MAX_ENTRIES;
-            if found.cut {
-                break;
-            }
-            entries.push((entry.file_name().to_bytes().to_vec(), entry.file_type()));
+        let opened = open_beneath(self.root.as_fd(), name, flags, Links::Refuse)?;
+        names.read(opened.as_fd())?;
+        if names.is_cut() {
+            room.cut.store(true, Ordering::Relaxed);
         }
-        let has = |name: &[u8]| entries.iter().any(|(entry, _)| entry == name);
-        if !directory.path.is_empty() && has(CACHE_TAG_FILE) && is_tagged_cache(opened.as_fd()) {
-            return Some((Vec::new(), found));
+        room.add_directory(directory, found);
+        if directory.depth > 0 && names.has_file(CACHE_TAG_FILE) && is_tagged_cache(opened.as_fd()) {
+            return Ok(());
         }
+        let has = |name: &[u8]| names.has_file(name);
         let rules = add_rules(directory.rules.clone(), opened.as_fd(), &directory.path, has);
-        let mut inner = Vec::new();
-        for (name, kind) in entries {
-            if [b".".as_slice(), b".."].contains(&name.as_slice()) || is_git(&name) {
-                continue;
-            }
-            let stat = || statat(&opened, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).ok();
-            // Some file systems don't tell kinds in a listing.
-            let kind = match kind {
-                FileType::Unknown => stat().map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode)),
-                known => known,
+        let mut path = directory.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        let prefix = path.len();
+        for name in names.all() {
+            let (bytes, is_directory) = (names.bytes(name), name.kind == FileType::Directory);
+            let is_wanted = if is_directory {
+                directory.depth < MAX_DEPTH && !is_copies_directory(bytes)
+            } else {
+                name.kind == FileType::RegularFile && room.limits.files > 0
             };
-            let is_wanted = kind == FileType::Directory || (kind == FileType::RegularFile && with_files);
-            let path = join_name(&directory.path, &name);
-            let is_directory = kind == FileType::Directory;
-            if !is_wanted || is_ignored(&ParsedRules, rules.as_ref(), &path, &name, is_directory) {
+            path.truncate(prefix);
+            path.extend_from_slice(bytes);
+            if !is_wanted || is_ignored(&ParsedRules, rules.as_ref(), &path, bytes, is_directory) {
                 continue;
             }
-            if kind == FileType::Directory {
-                inner.push(PendingDirectory { path, rules: rules.clone() });
-            } else if let (Ok(path), Some(stat)) = (RelPath::parse(&path), stat()) {
+            if is_directory {
+                let (path, depth) = (path.clone(), directory.depth + 1);
+                below.push(PendingDirectory { path, depth, rules: rules.clone() });
+            } else if let (Ok(path), Ok(stat)) =
+                (RelPath::parse(&path), statat(&opened, bytes, AtFlags::SYMLINK_NOFOLLOW))
+            {
+                if !room.takes_file() {
+                    below.clear();
+                    break;
+                }
                 found.files.push(ListedFile { path, stamp: stamp_of(&stat) });
             }
         }
-        Some((inner, found))
+        Ok(())
     }
 
     /// Returns true if the list has a file of this path, if it is there: neither it nor a directory
     /// on the way to it is ignored.
     pub(super) fn is_visible(&self, path: &RelPath) -> bool {
         let path = path.as_bytes();
+        if path.split(|&byte| byte == b'/').count() > MAX_DEPTH + 1 {
+            return false;
+        }
         let (mut rules, mut begin) = (self.above.clone(), 0_usize);
         loop {
             let directory = path.get(..begin.saturating_sub(1)).unwrap_or_default();
@@ -184,7 +190,10 @@ impl TreeWalk {
             let end = rest.iter().position(|&byte| byte == b'/').map(|end| begin + end);
             let next = path.get(..end.unwrap_or(path.len())).unwrap_or(path);
             let name = next.get(begin..).unwrap_or_default();
-            if is_git(name) || is_ignored(&ParsedRules, rules.as_ref(), next, name, end.is_some()) {
+            if is_git(name)
+                || (end.is_some() && is_copies_directory(name))
+                || is_ignored(&ParsedRules, rules.as_ref(), next, name, end.is_some())
+            {
                 return false;
             }
             match end {
@@ -195,28 +204,25 @@ impl TreeWalk {
     }
 }
 
-impl WalkState {
-    fn add_directory(
-        &mut self,
-        directory: PendingDirectory,
-        read: Option<(Vec<PendingDirectory>, WalkResult)>,
-        wanted: WalkLimits,
-    ) {
-        let Some((inner, read)) = read else {
-            self.found.unreadable += 1;
-            return;
-        };
-        let found = &mut self.found;
-        if found.directories.len() < wanted.directories {
-            found.directories.push(directory.path);
+impl WalkRoom {
+    /// Returns true if the walk is to end because there are more files than are wanted.
+    fn is_full(&self) -> bool {
+        self.limits.files > 0 && self.cut.load(Ordering::Relaxed)
+    }
+
+    fn add_directory(&self, directory: &PendingDirectory, found: &mut WalkResult) {
+        if self.directories.fetch_add(1, Ordering::Relaxed) < self.limits.directories {
+            found.directories.push(directory.path.clone());
         }
-        let room = wanted.files.saturating_sub(found.files.len());
-        found.cut |= read.cut || read.files.len() > room;
-        found.files.extend(read.files.into_iter().take(room));
-        self.waiting.extend(inner);
-        if wanted.files > 0 && found.cut {
-            self.waiting.clear();
+    }
+
+    /// Takes room for a file; false if there is none left.
+    fn takes_file(&self) -> bool {
+        let fits = self.files.fetch_add(1, Ordering::Relaxed) < self.limits.files;
+        if !fits {
+            self.cut.store(true, Ordering::Relaxed);
         }
+        fits
     }
 }
 
@@ -234,14 +240,6 @@ pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
         changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
         inode: stat.st_ino as u64,
     }
-}
-
-fn lock_state(shared: &Mutex<WalkState>) -> MutexGuard<'_, WalkState> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn join_name(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! otherwise in a directory beside the project's root, `.journeyman-work-<hash>`.
 
 use crate::copies::record::CopyBase;
+use journeyman_ignore_rules::{COPIES_DIR_DIGITS, COPIES_DIR_PREFIX};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,6 @@ use crate::error::WorkspaceError;
 use crate::files::remove::remove_tree;
 use crate::journal::history::History;
 use crate::preview::pending::put_back;
-use crate::rules::{COPIES_DIR_DIGITS, COPIES_DIR_PREFIX};
 use crate::state::lock::{FileLock, OwnedLockGuard, make_private_dir, state_error};
 use crate::workspace::Workspace;
 

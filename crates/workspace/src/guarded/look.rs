@@ -23,9 +23,10 @@ use crate::project::Project;
 use crate::rules::{RuleCache, RuleLayer};
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::tree::Tree;
-use crate::walk::names::DirNames;
-use crate::walk::visit::{RULE_FILES, device_of};
+use crate::walk::visit::device_of;
+use journeyman_ignore_rules::RULE_FILES;
 use journeyman_ignore_rules::tool_directories::is_no_project;
+use journeyman_ignore_rules::walk::DirNames;
 use journeyman_ignore_rules::{RuleSource, is_ignored};
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
@@ -232,16 +233,15 @@ impl GuardedScanner<'_> {
         let signature = DirSignature { device: device_of(&stat), seen: FileStat::of(&stat) };
         let tells = self.project.root_dir.lists_by_time() == Some(signature.device)
             && is_settled(&signature.seen, begun);
-        let fd = dir.as_fd();
-        names.read(fd, |name| Ok(FileStat::of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type()))?;
+        names.read(dir.as_fd())?;
         let mut noted = DirNotes {
             signature: tells.then_some(signature),
             ino: signature.seen.ino,
-            repositories: names.repositories.clone(),
-            names: names.all.len(),
+            repositories: names.repositories().to_vec(),
+            names: names.all().len(),
             ..DirNotes::default()
         };
-        for name in &names.all {
+        for name in names.all() {
             let bytes = names.bytes(name);
             if name.kind == FileType::Directory {
                 noted.directories.push(bytes.to_vec());

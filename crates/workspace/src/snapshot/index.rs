@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::files::paths::last_component;
 use crate::snapshot::entry::{TreeEntry, WalkedDir};
 use crate::transaction::sibling::is_sibling;
-use crate::walk::names::compare_paths;
+use journeyman_ignore_rules::walk::compare_paths;
 
 /// Something in a directory, by its place in the tree's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, path_after_mov
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::transaction::operation::{Operation, OperationKind, TransactionContext};
 use crate::transaction::rename::{exchange_files, move_new};
-use crate::walk::names::names_in;
+use journeyman_ignore_rules::walk::names_in;
 
 /// So often a file is put back that somebody goes on replacing at the same instant.
 const MAX_EXCHANGES: usize = 1000;

@@ -4,7 +4,7 @@ use crate::files::paths::last_component;
 use crate::snapshot::entry::{TreeEntry, WalkedDir};
 use crate::snapshot::index::{DirNumber, EntryRef, TreeIndex};
 use crate::snapshot::tree::Tree;
-use crate::walk::names::compare_paths;
+use journeyman_ignore_rules::walk::compare_paths;
 
 /// The last tree, as a walk asks it.
 #[derive(Clone, Copy)]

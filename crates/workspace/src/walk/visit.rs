@@ -18,16 +18,14 @@ use crate::limits::MAX_DEPTH;
 use crate::rules::RuleLayer;
 use crate::snapshot::index::EntryRef;
 use crate::walk::known::LastTree;
-use crate::walk::names::{DirNames, compare_paths};
 use crate::walk::plan::ListedDir;
 use crate::walk::shared::WalkState;
 use crate::walk::visited::{DirTask, VisitedContent, VisitedDir, VisitedItem};
-use journeyman_ignore_rules::{RuleSource, is_ignored};
+use journeyman_ignore_rules::walk::{DirNames, compare_paths};
+use journeyman_ignore_rules::{CACHE_TAG_FILE, RULE_FILES, RuleSource, is_ignored};
 
 /// So often a directory is listed in which something is another kind of thing at each look.
 const MAX_LISTINGS: usize = 8;
-/// Names of files that hold rules, in the order in which they count.
-pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
 /// The results of one thread.
 #[derive(Default)]
@@ -96,13 +94,15 @@ impl WalkState<'_> {
             if let Some(content) = self.read_again(task, dir, listed, below) {
                 return (content, listed);
             }
-            let kind =
-                |name: &[u8]| Ok(FileStat::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type());
-            if let Err(errno) = finds.names.read(dir, kind) {
+            if let Err(errno) = finds.names.read(dir) {
                 return (unreadable_content(errno), None);
             }
+            if finds.names.is_cut() {
+                self.overflow.store(true, Ordering::Relaxed);
+            }
             let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
-            let may_be_cache = finds.names.tagged && task.depth > 0 && !self.plan.include_ignored;
+            let may_be_cache =
+                task.depth > 0 && !self.plan.include_ignored && finds.names.has_file(CACHE_TAG_FILE);
             if may_be_cache && !known() && journeyman_ignore_rules::is_tagged_cache(dir) {
                 // Nothing of it counts, but that there are repositories right in it.
                 note_repositories(task, finds);
@@ -194,8 +194,9 @@ impl WalkState<'_> {
     ) -> DirReader<'a> {
         let (mut trusted, mut rules) = (task.trusted, Vec::new());
         if !self.plan.include_ignored {
-            for (name, there) in RULE_FILES.into_iter().zip([names.gitignore, names.ignore]) {
-                let seen = there.then(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()).flatten();
+            for name in RULE_FILES {
+                let seen =
+                    names.has_file(name).then(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()).flatten();
                 let seen = seen.map(|stat| FileStat::of(&stat)).filter(|seen| !seen.is_dir());
                 trusted = trusted && self.is_as_known(task, name, seen.as_ref());
                 rules.extend(seen.map(|seen| (name, seen)));
@@ -233,13 +234,13 @@ impl WalkState<'_> {
         let old = last.map_or(&[][..], |(last, number)| last.in_dir(number));
         let mut old = old.iter().copied().peekable();
         let mut same = last.is_some();
-        let mut items = Vec::with_capacity(names.all.len());
+        let mut items = Vec::with_capacity(names.all().len());
         let mut path = task.path.clone();
         if !path.is_empty() {
             path.push(b'/');
         }
         let prefix = path.len();
-        for name in &names.all {
+        for name in names.all() {
             let bytes = names.bytes(name);
             let is_dir = name.kind == FileType::Directory;
             let (known, gone) =
@@ -391,6 +392,6 @@ fn unreadable_content(errno: Errno) -> VisitedContent {
 
 fn note_repositories(task: &DirTask, finds: &mut ThreadResults) {
     let slash: &[u8] = if task.path.is_empty() { b"" } else { b"/" };
-    let paths = finds.names.repositories.iter().map(|name| [task.path.as_slice(), slash, name].concat());
+    let paths = finds.names.repositories().iter().map(|name| [task.path.as_slice(), slash, name].concat());
     finds.repositories.extend(paths);
 }
