@@ -5,6 +5,7 @@
 //! runs them in order, inside the sandbox and between two snapshots of the tree, and gives one
 //! `Evidence` for each: passed, failed, or not run and why. [`verdict`] folds the evidence into
 //! one word. [`diagnostics::parse`] reads what compilers, linters and test runners print.
+//! [`test_files`] tells tests and their configuration from the product by their paths.
 //!
 //! A missing program, a refused sandbox or uninstalled dependencies never count as a failure, and
 //! never as a success; a test command that ran no test is none either. A check that stops an
@@ -35,6 +36,7 @@ mod guard;
 mod no_tests;
 mod outcome;
 mod run;
+pub mod test_files;
 mod unfailing;
 
 pub use caches::CheckCaches;
