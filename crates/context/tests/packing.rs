@@ -235,6 +235,7 @@ fn evidence(command: &str, outcome: CheckOutcome, output: &str) -> Evidence {
         kind: CheckKind::Test,
         command: command.to_owned(),
         directory: None,
+        original_tests: false,
         outcome,
         duration_ms: 10,
         enforcement: Enforcement::none(),

@@ -65,7 +65,9 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
             let list = preview(checks.join(" · "));
             vec![StyledLine::new(Style::Strong, "verifying").with_text(format!(" round {round}: {list}"))]
         }
-        Event::CheckStarted { command, .. } => vec![dim_line(format!("  $ {}", preview(command)))],
+        Event::CheckStarted { command, original_tests, .. } => {
+            vec![dim_line(format!("  $ {}{}", preview(command), name_tests(*original_tests)))]
+        }
         Event::CheckResult { evidence } => describe_evidence(evidence),
         Event::VerifyFinished { fed_back: true, .. } => {
             vec![note_line("  the failures go back to the model")]
@@ -311,7 +313,8 @@ fn describe_denial(result: &str) -> Vec<StyledLine> {
 }
 
 fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
-    let (command, took) = (printable(&evidence.command), format_seconds(evidence.duration_ms));
+    let command = format!("{}{}", printable(&evidence.command), name_tests(evidence.original_tests));
+    let took = format_seconds(evidence.duration_ms);
     match &evidence.outcome {
         CheckOutcome::Passed => vec![marked_line(Style::Good, "✓", format!(" {command} ({took})"))],
         CheckOutcome::Failed { reason, .. } => {
@@ -323,6 +326,10 @@ fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
             vec![marked_line(Style::Warning, "–", format!(" {command}: not run: {}", printable(&reason)))]
         }
     }
+}
+
+fn name_tests(original: bool) -> &'static str {
+    if original { " with the original tests" } else { "" }
 }
 
 fn describe_diagnostic(diagnostic: &Diagnostic) -> StyledLine {

@@ -137,7 +137,8 @@ pub fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
         }
         CheckOutcome::NotRun { reason } => paint.yellow(&format!("not run ({})", printable(&reason))),
     };
-    format!("{}: {} — {result}", evidence.kind, printable(&evidence.command))
+    let with = if evidence.original_tests { " with the original tests" } else { "" };
+    format!("{}: {}{with} — {result}", evidence.kind, printable(&evidence.command))
 }
 
 /// Where the work of a session is, and what can be done with it.

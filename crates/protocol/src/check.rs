@@ -117,6 +117,10 @@ pub struct Evidence {
     /// The working directory, relative to the root; `None` is the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<RelPath>,
+    /// True if the check ran in a copy with the test files as they were before the session changed
+    /// them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub original_tests: bool,
     /// The check's outcome.
     pub outcome: CheckOutcome,
     /// Wall time in milliseconds.

@@ -486,6 +486,10 @@ pub enum Event {
         kind: CheckKind,
         /// The command.
         command: String,
+        /// True if the check runs once more, in a copy with the test files as they were before the
+        /// session changed them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        original_tests: bool,
     },
     /// A piece of the running check's output. Live only.
     CheckOutput {

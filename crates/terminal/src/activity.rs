@@ -292,8 +292,11 @@ mod tests {
 
     #[test]
     fn checks_are_counted_and_an_end_is_silent() {
-        let check =
-            |command: &str| Event::CheckStarted { kind: CheckKind::Test, command: command.to_owned() };
+        let check = |command: &str| Event::CheckStarted {
+            kind: CheckKind::Test,
+            command: command.to_owned(),
+            original_tests: false,
+        };
         let checks = vec!["cargo test".to_owned(), "cargo clippy".to_owned()];
         let said = lines(&[
             (0, Event::VerifyStarted { checks, round: 1 }),

@@ -166,6 +166,7 @@ mod tests {
             kind,
             command: String::new(),
             directory: None,
+            original_tests: false,
             outcome,
             duration_ms: 0,
             enforcement: Enforcement::none(),

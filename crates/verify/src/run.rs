@@ -160,6 +160,7 @@ fn evidence_without_output(check: &Check, outcome: CheckOutcome, enforcement: En
         kind: check.kind,
         command: check.command.clone(),
         directory: check.directory.clone(),
+        original_tests: false,
         outcome,
         duration_ms: 0,
         enforcement,

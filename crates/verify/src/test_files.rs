@@ -195,7 +195,8 @@ pub fn is_test_configuration(path: &str) -> bool {
 }
 
 /// Returns true for a file that configures nothing but the running of tests.
-pub(crate) fn is_runner_configuration(path: &str) -> bool {
+#[must_use]
+pub fn is_runner_configuration(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let name = lower.rsplit_once('/').map_or(lower.as_str(), |(_, name)| name);
     RUNNER_NAMES.contains(&name)

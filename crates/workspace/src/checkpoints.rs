@@ -14,6 +14,8 @@ use crate::ignored::since::IgnoredChange;
 use crate::journal::Sync;
 use crate::journal::history::History;
 use crate::journal::record::{CheckpointRecord, JournalLine};
+use crate::landing::changes::CopyChanges;
+use crate::landing::collect::with_renames;
 use crate::limits::{DIFF_FILE_BYTES, LABEL_BYTES};
 use crate::mutex::lock;
 use crate::snapshot::capture::ContentMode;
@@ -203,6 +205,33 @@ impl ProjectHistory<'_> {
     /// those of looking at the tree.
     pub fn changes_since(&self, checkpoint: &CheckpointId) -> Result<Vec<FileChange>, WorkspaceError> {
         Ok(self.differences_since(checkpoint)?.iter().map(Difference::file_change).collect())
+    }
+
+    /// Returns the changes that bring files back to a checkpoint: those that were there then and for
+    /// which `wanted` returns true. They can be landed in a copy of this tree, under the name of
+    /// `session`.
+    ///
+    /// # Errors
+    /// As [`ProjectHistory::changes_since`].
+    pub fn changes_back_to(
+        &self,
+        checkpoint: &CheckpointId,
+        session: &SessionId,
+        wanted: impl Fn(&RelPath) -> bool,
+    ) -> Result<CopyChanges, WorkspaceError> {
+        let mut found = self.differences_since(checkpoint)?;
+        found.retain(|difference| difference.before.is_some() && wanted(&difference.path));
+        for difference in &mut found {
+            std::mem::swap(&mut difference.before, &mut difference.after);
+        }
+        Ok(CopyChanges {
+            session: session.clone(),
+            base: *checkpoint,
+            files: with_renames(found),
+            made: Vec::new(),
+            removed: Vec::new(),
+            objections: Vec::new(),
+        })
     }
 
     pub(crate) fn differences_since(

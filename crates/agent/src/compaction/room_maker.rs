@@ -309,10 +309,15 @@ impl Facts<'_> {
             let hash = file.known?.to_string();
             Some((file.path.to_string(), hash.get(..HASH_DIGITS).unwrap_or(&hash).to_owned()))
         });
-        let checks = self.evidence.iter().map(|one| match &one.outcome {
-            CheckOutcome::Passed => format!("`{}` passed", one.command),
-            CheckOutcome::Failed { reason, .. } => format!("`{}` failed: {reason}", one.command),
-            CheckOutcome::NotRun { reason } => format!("`{}` could not run: {reason}", one.command),
+        let checks = self.evidence.iter().map(|one| {
+            let with = if one.original_tests { " with the original tests" } else { "" };
+            match &one.outcome {
+                CheckOutcome::Passed => format!("`{}`{with} passed", one.command),
+                CheckOutcome::Failed { reason, .. } => format!("`{}`{with} failed: {reason}", one.command),
+                CheckOutcome::NotRun { reason } => {
+                    format!("`{}`{with} could not run: {reason}", one.command)
+                }
+            }
         });
         let facts = StateFacts {
             said: &self.said,

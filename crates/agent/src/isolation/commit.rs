@@ -288,6 +288,7 @@ mod tests {
             kind: CheckKind::Test,
             command: command.to_owned(),
             directory: None,
+            original_tests: false,
             outcome,
             duration_ms: 0,
             enforcement: Enforcement::none(),

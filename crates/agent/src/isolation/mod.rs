@@ -106,7 +106,7 @@ impl Isolation {
         Ok(self.origin.copies().list()?.into_iter().find(|copy| copy.session == *session))
     }
 
-    fn copy_tools(&self) -> CopyTools<'_> {
+    pub(crate) fn copy_tools(&self) -> CopyTools<'_> {
         CopyTools {
             sandbox: &self.sandbox,
             git: self.git.as_ref(),
@@ -127,6 +127,11 @@ pub struct WorkCopy {
 impl WorkCopy {
     fn new(isolated: IsolatedCopy, isolation: Isolation, reopened: bool) -> Self {
         Self { isolated: Mutex::new(isolated), isolation, was_reopened: reopened }
+    }
+
+    /// Returns the means with which the copy was made.
+    pub(crate) fn isolation(&self) -> &Isolation {
+        &self.isolation
     }
 
     /// Returns the copy as a workspace.

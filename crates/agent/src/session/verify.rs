@@ -14,11 +14,25 @@ use crate::isolation::copy_updates::{CopyState, CopyUpdates};
 use crate::session::settings::Checks;
 use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
+use crate::verification::original_tests::OriginalTests;
 use crate::verification::{Verification, feed_back, task_end_of};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
 /// again.
 const MAX_REPEATED_ROUNDS: usize = 2;
+
+/// What the original tests say of a change whose checks passed.
+#[derive(PartialEq)]
+enum OriginalTestsResult {
+    /// The session changed no test.
+    NoneChanged,
+    /// They pass as well.
+    Passed,
+    /// They fail or can't be run, so the task ends unverified.
+    Contradicted(TaskEnd),
+    /// The user stopped them.
+    Stopped,
+}
 
 /// The stages that verify the changes of a task.
 pub(super) struct TurnVerification<'a> {
@@ -57,7 +71,17 @@ impl TurnVerification<'_> {
         }
         let Some((evidence, previous)) = self.run_rounds(stop).await? else { return Ok(None) };
         let verdict = verdict(&evidence);
-        let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
+        let contradicted = match verdict == Verdict::Passed {
+            true => self.try_original_tests(&evidence, stop).await?,
+            false => OriginalTestsResult::NoneChanged,
+        };
+        if contradicted == OriginalTestsResult::Stopped {
+            self.cx.transcript.flush().await?;
+            return Ok(None);
+        }
+        let passed =
+            verdict == Verdict::Passed && !matches!(contradicted, OriginalTestsResult::Contradicted(_));
+        let failed = verdict == Verdict::Failed;
         let feeds_back =
             failed && self.cx.transcript.state().counters.iterations < self.cx.settings.max_iterations;
         self.cx.transcript.emit(Event::VerifyFinished {
@@ -75,7 +99,38 @@ impl TurnVerification<'_> {
         self.cx.transcript.flush().await?;
         let iterations = self.cx.transcript.state().counters.iterations;
         let verification = &*self.verification;
-        Ok(Some(task_end_of(verdict, &evidence, iterations, &|command| verification.cannot_fail(command))))
+        let mut end =
+            task_end_of(verdict, &evidence, iterations, &|command| verification.cannot_fail(command));
+        match contradicted {
+            OriginalTestsResult::Contradicted(not_verified) => end = not_verified,
+            OriginalTestsResult::Passed => end.summary.push_str(", also with the tests as they were before"),
+            OriginalTestsResult::NoneChanged | OriginalTestsResult::Stopped => {}
+        }
+        Ok(Some(end))
+    }
+
+    /// Runs the checks that passed again with the original tests, if the session changed tests.
+    async fn try_original_tests(
+        &mut self,
+        passed: &[Evidence],
+        stop: &CancellationToken,
+    ) -> Result<OriginalTestsResult, AgentError> {
+        let since = self.checkpoints.compared_checkpoint();
+        let Some(tests) = OriginalTests::prepare(self.cx, since).await else {
+            return Ok(OriginalTestsResult::NoneChanged);
+        };
+        let ran = match tests.workspace() {
+            Ok(copy) => self.verification.run_with_original_tests(self.cx, copy, passed, stop).await,
+            Err(_) => Ok(Vec::new()),
+        };
+        let evidence = ran.as_deref().unwrap_or_default();
+        let end = tests.finish(evidence).await;
+        self.verification.add_evidence(ran?);
+        Ok(match end {
+            _ if stop.is_cancelled() => OriginalTestsResult::Stopped,
+            Some(end) => OriginalTestsResult::Contradicted(end),
+            None => OriginalTestsResult::Passed,
+        })
     }
 
     /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile, so that the
@@ -132,6 +187,7 @@ impl TurnVerification<'_> {
 mod tests {
     use std::sync::Arc;
 
+    use journeyman_testkit::has_program;
     use journeyman_tools::Registry;
     use journeyman_workspace::ListOptions;
 
@@ -142,7 +198,7 @@ mod tests {
 
     /// Verifies the changes of a task once with this check, which policy allows.
     async fn verify(test: &mut TestContext, checks: Checks) -> Option<TaskEnd> {
-        test.set_rules("[[rule]]\ncommand = ['true']\ndecision = 'allow'\n[[rule]]\ncommand = ['false']\ndecision = 'allow'\n");
+        test.set_rules("[[rule]]\ncommand = ['true']\ndecision = 'allow'\n[[rule]]\ncommand = ['false']\ndecision = 'allow'\n[[rule]]\ncommand = ['python3', '-m', 'unittest']\ndecision = 'allow'\n");
         test.cx.settings.checks = checks;
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
@@ -215,5 +271,90 @@ mod tests {
             )
             .collect();
         assert_eq!(fed_back, [true, false]);
+    }
+
+    const CALC: &str = "def add(a, b):\n    return a + b\n";
+    const WRONG: &str = "def add(a, b):\n    return a - b\n";
+    const UNITTEST: &str = "python3 -m unittest";
+
+    /// Returns a file with a test for each sum, as `(name, sum of 2 and 2)`.
+    fn tests_of(sums: &[(&str, i32)]) -> String {
+        let mut text =
+            "import unittest\nfrom calc import add\n\n\nclass Sums(unittest.TestCase):\n".to_owned();
+        for (name, sum) in sums {
+            text.push_str(&format!(
+                "    def test_{name}(self):\n        self.assertEqual(add(2, 2), {sum})\n\n"
+            ));
+        }
+        text
+    }
+
+    /// Changes files of a small Python project in a task, and verifies it. An empty text deletes a
+    /// file. Returns the end, and the evidence with the original tests.
+    async fn change_project(changes: &[(&str, &str)]) -> (TaskEnd, Vec<Evidence>) {
+        let tests = tests_of(&[("sum", 4)]);
+        let mut test = TestContext::new(&[("calc.py", CALC), ("test_calc.py", &tests)]).await;
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        for (name, text) in changes {
+            match *text {
+                "" => std::fs::remove_file(test.root.join(name)).unwrap(),
+                text => test.write(name, text),
+            }
+        }
+        test.cx.settings.max_iterations = 0;
+        let end = verify(&mut test, only(UNITTEST)).await.unwrap();
+        for (name, text) in changes {
+            let there = std::fs::read_to_string(test.root.join(name)).unwrap_or_default();
+            assert_eq!(there, *text, "{name}: the session's tree is as the session left it");
+        }
+        assert!(test.cx.workspace.copies().list().unwrap().is_empty());
+        let evidence = test.events().await.into_iter().filter_map(|event| match event {
+            Event::CheckResult { evidence } if evidence.original_tests => Some(evidence),
+            _ => None,
+        });
+        (end, evidence.collect())
+    }
+
+    #[tokio::test]
+    async fn tests_that_were_changed_until_they_pass_verify_nothing() {
+        if !has_program("python3") {
+            return;
+        }
+        let weaker = tests_of(&[("sum", 0)]);
+        let fewer = tests_of(&[("other", 0)]);
+        let skipping = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    @unittest.skip('x')\n    \
+                        def test_sum(self):\n        pass\n\n    def test_other(self):\n        pass\n";
+        for changed in [
+            vec![("calc.py", WRONG), ("test_calc.py", weaker.as_str())],
+            vec![("calc.py", WRONG), ("test_calc.py", skipping)],
+            vec![("calc.py", WRONG), ("test_calc.py", ""), ("test_new.py", fewer.as_str())],
+        ] {
+            let (end, evidence) = change_project(&changed).await;
+            assert_eq!(end.outcome, RunOutcome::Unverified, "{changed:?}: {}", end.summary);
+            assert_eq!(
+                end.summary,
+                "finished, but not verified: with test_calc.py as before the change, `python3 -m unittest` fails: \
+                 exit code 1",
+                "{changed:?}"
+            );
+            let [failed] = &evidence[..] else { panic!("{evidence:?}") };
+            assert!(failed.output.contains("test_sum") && failed.output.contains("0 != 4"), "{failed:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn tests_that_were_extended_or_added_verify_a_change() {
+        if !has_program("python3") {
+            return;
+        }
+        let more = tests_of(&[("sum", 4), ("again", 4)]);
+        let doubled = "def add(a, b):\n    return b + a\n";
+        let (end, evidence) = change_project(&[("calc.py", doubled), ("test_calc.py", &more)]).await;
+        assert_eq!(end.outcome, RunOutcome::Verified, "{}", end.summary);
+        let summary = "verified by `python3 -m unittest`, also with the tests as they were before";
+        assert_eq!((end.summary.as_str(), evidence.len()), (summary, 1));
+        // A new test has no original.
+        let (end, evidence) = change_project(&[("calc.py", doubled), ("test_more.py", &more)]).await;
+        assert_eq!((end.summary.as_str(), evidence), ("verified by `python3 -m unittest`", Vec::new()));
     }
 }

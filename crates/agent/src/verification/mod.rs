@@ -8,7 +8,7 @@ use journeyman_protocol::{
     SandboxNeeds, ToolUse,
 };
 use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict};
-use journeyman_workspace::{ListOptions, Listing};
+use journeyman_workspace::{ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,8 @@ use crate::session::settings::Checks;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::stream_redactor::StreamRedactor;
+
+pub(crate) mod original_tests;
 
 /// The tool name under which checks are authorized: rules use this name.
 const CHECK_TOOL: &str = "check";
@@ -70,6 +72,11 @@ impl Verification {
     /// Returns what the newest round of checks found in this task.
     pub(crate) fn evidence(&self) -> &[Evidence] {
         &self.evidence
+    }
+
+    /// Adds the results of checks that ran with the original tests.
+    pub(crate) fn add_evidence(&mut self, evidence: Vec<Evidence>) {
+        self.evidence.extend(evidence);
     }
 
     /// Stores the results of a round of checks and returns those of the round before.
@@ -139,10 +146,40 @@ impl Verification {
         for refused in &evidence {
             cx.transcript.emit(Event::CheckResult { evidence: refused.clone() });
         }
+        let workspace = Arc::clone(&cx.workspace);
+        evidence.extend(self.run_in(cx, workspace, &checks, false, stop).await?);
+        Ok(evidence)
+    }
+
+    /// Runs the checks that passed once more, in a copy of the tree with the original tests.
+    pub(crate) async fn run_with_original_tests(
+        &mut self,
+        cx: &mut Context,
+        copy: Arc<Workspace>,
+        passed: &[Evidence],
+        stop: &CancellationToken,
+    ) -> Result<Vec<Evidence>, AgentError> {
+        let has_passed = |check: &&Check| {
+            passed.iter().any(|one| {
+                one.outcome.has_passed() && one.command == check.command && one.directory == check.directory
+            })
+        };
+        let checks: Vec<Check> = self.checks.iter().filter(has_passed).cloned().collect();
+        self.run_in(cx, copy, &checks, true, stop).await
+    }
+
+    async fn run_in(
+        &mut self,
+        cx: &mut Context,
+        workspace: Arc<Workspace>,
+        checks: &[Check],
+        original_tests: bool,
+        stop: &CancellationToken,
+    ) -> Result<Vec<Evidence>, AgentError> {
         cx.transcript.record(Record::Checking { running: true });
         cx.transcript.flush().await?;
         let context = RunContext {
-            workspace: Arc::clone(&cx.workspace),
+            workspace,
             sandbox: Arc::clone(&cx.sandbox),
             toolchains: Arc::clone(&cx.toolchains),
             session: cx.session.clone(),
@@ -156,21 +193,20 @@ impl Verification {
             sender.send(step).ok();
         };
         let mut output = StreamRedactor::default();
-        let running = journeyman_verify::run(&checks, &context, stop.clone(), &mut observer);
+        let running = journeyman_verify::run(checks, &context, stop.clone(), &mut observer);
         tokio::pin!(running);
         let ran = loop {
             tokio::select! {
                 biased;
-                Some(step) = progress.recv() => show_step(cx, &mut output, step).await?,
+                Some(step) = progress.recv() => show_step(cx, &mut output, step, original_tests).await?,
                 ran = &mut running => break ran?,
             }
         };
         while let Ok(step) = progress.try_recv() {
-            show_step(cx, &mut output, step).await?;
+            show_step(cx, &mut output, step, original_tests).await?;
         }
         cx.transcript.record(Record::Checking { running: false });
-        evidence.extend(ran);
-        Ok(evidence)
+        Ok(ran.into_iter().map(|evidence| Evidence { original_tests, ..evidence }).collect())
     }
 
     /// Returns the permitted checks, and evidence of the others with the reason why they didn't
@@ -216,7 +252,12 @@ impl Verification {
     }
 }
 
-async fn show_step(cx: &mut Context, output: &mut StreamRedactor, step: Progress) -> Result<(), AgentError> {
+async fn show_step(
+    cx: &mut Context,
+    output: &mut StreamRedactor,
+    step: Progress,
+    original_tests: bool,
+) -> Result<(), AgentError> {
     match step {
         Progress::Output { text, .. } => {
             if let Some(text) = output.push(&text) {
@@ -225,12 +266,13 @@ async fn show_step(cx: &mut Context, output: &mut StreamRedactor, step: Progress
             return Ok(());
         }
         Progress::Started { check, .. } => {
-            cx.transcript.emit(Event::CheckStarted { kind: check.kind, command: check.command });
+            let (kind, command) = (check.kind, check.command);
+            cx.transcript.emit(Event::CheckStarted { kind, command, original_tests });
         }
         Progress::Finished { evidence, .. } => {
             // The evidence has the end of the output.
             output.take_rest();
-            cx.transcript.emit(Event::CheckResult { evidence });
+            cx.transcript.emit(Event::CheckResult { evidence: Evidence { original_tests, ..evidence } });
         }
         Progress::GuardViolated { check, violations, .. } => {
             cx.transcript.record_violations(Some(check.command), violations);
@@ -358,6 +400,7 @@ mod tests {
             kind,
             command: "cargo test".to_owned(),
             directory: None,
+            original_tests: false,
             outcome,
             duration_ms: 1,
             enforcement: Enforcement::none(),

@@ -31,6 +31,8 @@ pub(crate) mod tiers;
 
 /// The label of the checkpoint that a copy is made from.
 const BASE_LABEL: &str = "before the isolated run";
+/// The label of the checkpoint that a scratch copy is made from.
+const SCRATCH_LABEL: &str = "before something is tried out in a copy";
 
 /// A copy that was just made.
 struct NewCopy {
@@ -65,6 +67,29 @@ impl Copies<'_> {
     /// [`WorkspaceError::NoCopy`] with each tier's reason; [`WorkspaceError::CopyExists`];
     /// [`WorkspaceError::Busy`] when one is being made right now; as [`Workspace::checkpoint`].
     pub fn create(&self, session: &SessionId, means: &CopyTools<'_>) -> Result<IsolatedCopy, WorkspaceError> {
+        self.create_from(session, (session, BASE_LABEL), means)
+    }
+
+    /// Makes a copy that isn't a session's place of work, for something that `owner` tries out. The
+    /// checkpoint is the owner's.
+    ///
+    /// # Errors
+    /// As [`Copies::create`].
+    pub fn create_scratch(
+        &self,
+        name: &SessionId,
+        owner: &SessionId,
+        means: &CopyTools<'_>,
+    ) -> Result<IsolatedCopy, WorkspaceError> {
+        self.create_from(name, (owner, SCRATCH_LABEL), means)
+    }
+
+    fn create_from(
+        &self,
+        session: &SessionId,
+        checkpoint: (&SessionId, &str),
+        means: &CopyTools<'_>,
+    ) -> Result<IsolatedCopy, WorkspaceError> {
         location::sweep_copies(self.workspace);
         let place = CopyLocation::of(self.workspace, session);
         let held = place.acquire()?;
@@ -74,7 +99,7 @@ impl Copies<'_> {
                 return Err(WorkspaceError::CopyExists { session: session.clone() });
             }
         }
-        let made = self.make_copy(session, means, &place);
+        let made = self.make_copy(session, checkpoint, means, &place);
         let NewCopy { workspace, record, unavailable_tiers, left_out } = made.inspect_err(|_| {
             // The next call sweeps what can't be taken away now.
             let _next_time = place.remove();
@@ -86,10 +111,11 @@ impl Copies<'_> {
     fn make_copy(
         &self,
         session: &SessionId,
+        (owner, label): (&SessionId, &str),
         means: &CopyTools<'_>,
         place: &CopyLocation,
     ) -> Result<NewCopy, WorkspaceError> {
-        let base = self.workspace.checkpoint(session, BASE_LABEL)?;
+        let base = self.workspace.checkpoint(owner, label)?;
         let tree = self.workspace.snapshots.newest_tree().unwrap_or_default();
         let making = CopyRequest { workspace: self.workspace, tree: &tree, place, means };
         let mut unavailable_tiers = Vec::new();

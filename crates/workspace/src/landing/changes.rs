@@ -1,5 +1,7 @@
 //! The changes of a copy, the options of landing them, and the result.
 
+use std::collections::BTreeSet;
+
 use journeyman_protocol::{FileChange, RelPath, SessionId};
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +100,25 @@ pub struct Landing {
 }
 
 impl CopyChanges {
+    /// Takes out the files for which `unwanted` returns true, given their path and whether they were
+    /// there before, and returns their paths. They stay as they are where the rest is landed.
+    pub fn leave_out(&mut self, unwanted: impl Fn(&RelPath, bool) -> bool) -> Vec<RelPath> {
+        let left_out: BTreeSet<RelPath> = self
+            .files
+            .iter()
+            .filter(|file| unwanted(&file.path, file.before.is_some()))
+            .map(|file| file.path.clone())
+            .collect();
+        self.files.retain(|file| !left_out.contains(&file.path));
+        for file in &mut self.files {
+            // The old name stays, so the new one is a file of its own.
+            file.from = file.from.take().filter(|from| !left_out.contains(from));
+        }
+        self.removed
+            .retain(|dir| !left_out.iter().any(|path| path.as_path().starts_with(dir.path.as_path())));
+        left_out.into_iter().collect()
+    }
+
     /// The files, sorted.
     #[must_use]
     pub fn files(&self) -> Vec<FileChange> {

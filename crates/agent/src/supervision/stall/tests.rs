@@ -487,6 +487,7 @@ fn checks_are_the_same_by_what_they_find() {
         kind: CheckKind::Test,
         command: "cargo test".to_owned(),
         directory: None,
+        original_tests: false,
         outcome,
         duration_ms,
         enforcement: Enforcement::none(),

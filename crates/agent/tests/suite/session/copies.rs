@@ -31,6 +31,7 @@ cases![
     candidates_begin_with_the_same_bytes,
     an_interrupt_ends_all_candidates,
     what_is_landed_can_be_committed,
+    changed_tests_verify_nothing_in_a_copy,
 ];
 
 fn write(id: &'static str, path: &str, content: &str) -> Step {
@@ -132,6 +133,39 @@ async fn verified_work_is_landed_when_the_session_is_over() {
     assert_eq!(bench.file("b.txt").as_deref(), Some("b\n"));
     assert!(context.isolation.find(&id()).unwrap().is_none());
     assert_eq!(bench.undo().unwrap(), ["b.txt"]);
+}
+
+async fn changed_tests_verify_nothing_in_a_copy() {
+    if !confined().await {
+        return;
+    }
+    let tests = "set -e\n. ./calc.sh\ntest \"$(add 2 2)\" = 4\n";
+    let run_tests = "for one in tests/*.sh; do sh \"$one\" || exit 1; done";
+    let mut bench = Bench::new(&[("calc.sh", "add() { echo $(($1 + $2)); }\n"), ("tests/sums.sh", tests)]);
+    let context = context(&bench, Checks::Custom(vec![run_tests.to_owned()]));
+    let told = Told::new([
+        calls([
+            ("r1", "read_file", json!({ "path": "calc.sh" })),
+            ("r2", "read_file", json!({ "path": "tests/sums.sh" })),
+        ]),
+        write("c1", "calc.sh", "add() { echo $(($1 - $2)); }\n"),
+        write("c2", "tests/sums.sh", &tests.replace("= 4", "= 0")),
+        write("c3", "tests/new.sh", "true\n"),
+        says("done"),
+    ]);
+    let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+    let mut report = isolated(&mut bench, &context, &told, settings).await;
+    assert_eq!(report.outcome, RunOutcome::Unverified, "{}", report.summary);
+    let expected = "finished, but not verified: with tests/sums.sh as before the change, `for one in tests";
+    assert!(report.summary.starts_with(expected), "{}", report.summary);
+    let outcomes: Vec<(bool, bool)> =
+        report.evidence.iter().map(|one| (one.original_tests, one.outcome.has_passed())).collect();
+    assert_eq!(outcomes, [(false, true), (true, false)]);
+    assert_eq!(context.isolation.origin.copies().list().unwrap().len(), 1, "only the session's own copy");
+    let stop = CancellationToken::new();
+    finish_copy(&context, &mut report, Some(&LandRequest::default()), &stop).await.unwrap();
+    assert_eq!(report.copy.map(|copy| copy.state), Some(CopyState::Kept));
+    assert_eq!(bench.file("tests/sums.sh").as_deref(), Some(tests));
 }
 
 async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
