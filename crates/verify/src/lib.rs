@@ -33,6 +33,7 @@ mod check;
 pub mod diagnostics;
 mod find;
 mod guard;
+pub mod guards;
 mod no_tests;
 mod outcome;
 mod run;

@@ -10,6 +10,7 @@
 
 mod confined;
 mod diagnostics;
+mod honesty;
 mod run;
 
 /// Does the sandbox's work where the sandbox executes this program again, before the test harness

@@ -1,0 +1,132 @@
+//! Findings about a change that make tests or checks say less than before.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::RelPath;
+
+/// The kind of a change that makes tests or checks say less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HonestyKind {
+    /// An assertion of a test is gone.
+    AssertionDeleted,
+    /// An assertion accepts more than before, or no longer runs in every case.
+    AssertionWeakened,
+    /// A test is gone.
+    TestDeleted,
+    /// A test is skipped, ignored or expected to fail.
+    TestSkipped,
+    /// A test is still there, and no runner finds it.
+    TestUndiscovered,
+    /// A table of test cases has fewer of them.
+    CasesRemoved,
+    /// An expected value is another one.
+    ExpectationChanged,
+    /// A recorded snapshot is another one.
+    SnapshotChanged,
+    /// A runner, compiler or linter is told to check less.
+    ConfigurationLoosened,
+    /// The source tells a compiler or linter to be silent.
+    LintSuppressed,
+    /// The failure of a check is ignored, or turned into a success.
+    FailureSwallowed,
+    /// The product treats a test's input or the test runner in a way of its own.
+    SpecialCase,
+    /// A credential stands in the source.
+    SecretAdded,
+}
+
+impl HonestyKind {
+    /// All kinds.
+    pub const ALL: [Self; 13] = [
+        Self::AssertionDeleted,
+        Self::AssertionWeakened,
+        Self::TestDeleted,
+        Self::TestSkipped,
+        Self::TestUndiscovered,
+        Self::CasesRemoved,
+        Self::ExpectationChanged,
+        Self::SnapshotChanged,
+        Self::ConfigurationLoosened,
+        Self::LintSuppressed,
+        Self::FailureSwallowed,
+        Self::SpecialCase,
+        Self::SecretAdded,
+    ];
+
+    /// Returns the name under which a user accepts findings of this kind.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AssertionDeleted => "assertion-deleted",
+            Self::AssertionWeakened => "assertion-weakened",
+            Self::TestDeleted => "test-deleted",
+            Self::TestSkipped => "test-skipped",
+            Self::TestUndiscovered => "test-undiscovered",
+            Self::CasesRemoved => "cases-removed",
+            Self::ExpectationChanged => "expectation-changed",
+            Self::SnapshotChanged => "snapshot-changed",
+            Self::ConfigurationLoosened => "configuration-loosened",
+            Self::LintSuppressed => "lint-suppressed",
+            Self::FailureSwallowed => "failure-swallowed",
+            Self::SpecialCase => "special-case",
+            Self::SecretAdded => "secret-added",
+        }
+    }
+}
+
+impl fmt::Display for HonestyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The weight of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HonestySeverity {
+    /// Worth a look; there is a good reason beside it.
+    Notice,
+    /// The run is not verified until the user accepts the finding.
+    Blocking,
+}
+
+/// A place where a change makes tests or checks say less.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HonestyFinding {
+    /// The kind.
+    pub kind: HonestyKind,
+    /// The weight.
+    pub severity: HonestySeverity,
+    /// The file.
+    pub path: RelPath,
+    /// 1-based line: in the new text, or in the old one where the code is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Quotes the code that changed, and says in which way it says less.
+    pub message: String,
+    /// True if the user accepted the finding by name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accepted: bool,
+}
+
+impl HonestyFinding {
+    /// Returns true if the finding keeps the run from being verified.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.severity == HonestySeverity::Blocking && !self.accepted
+    }
+}
+
+impl fmt::Display for HonestyFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}: {}", self.kind, self.message)
+    }
+}

@@ -1,0 +1,287 @@
+//! Honesty guards: what a change does to the tests and checks that are to prove it.
+//!
+//! [`find_dishonest_changes`] reads a whole change and returns the places where it makes tests or
+//! checks say less. Tests are read from syntax trees: functions and blocks that runners take for
+//! tests, with their assertions, how strict each is, and whether it still runs. Tests that moved or
+//! were renamed are found again, and values that moved into a table or a helper are followed.
+//! Commands, settings, comments and secrets are compared by their text.
+//!
+//! Changed expectations and snapshots are notices where the product changed too, because then there
+//! is a reason for them; without one they block.
+
+mod assertion;
+mod behaviour;
+mod commands;
+mod discovery;
+mod loosening;
+mod matching;
+mod report;
+mod secrets;
+mod settings;
+mod source;
+mod special_cases;
+mod suppressions;
+mod tests_changed;
+mod units;
+mod vocabulary;
+
+use std::collections::BTreeSet;
+
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{HonestyFinding, HonestyKind, HonestySeverity, RelPath};
+use journeyman_syntax::language::Language;
+
+use crate::test_files::{is_snapshot, is_test_configuration, is_test_file};
+use behaviour::Behaviour;
+use commands::compare_commands;
+use loosening::compare_settings;
+use report::Report;
+use secrets::compare_secrets;
+use source::Source;
+use special_cases::{compare_branches, compare_runner_signs, compare_tampering, normal};
+use suppressions::compare_suppressions;
+use tests_changed::{TestsOf, compare_tests};
+use units::find_units;
+
+/// Maximum bytes of a text that is read: longer ones are data or generated.
+const MAX_TEXT_BYTES: usize = 512 << 10;
+/// Maximum number of files of a change that are read.
+const MAX_FILES: usize = 1_000;
+/// Maximum bytes of all texts of a change that are read.
+const MAX_TOTAL_BYTES: usize = 16 << 20;
+
+/// A file of a change, with its text before and after it. A file whose texts are the same is no
+/// part of the change; tests may be given so, because they tell which inputs they try.
+#[derive(Debug, Clone)]
+pub struct ChangedFile {
+    /// The path.
+    pub path: RelPath,
+    /// The text before the change; `None` for a new file.
+    pub old: Option<String>,
+    /// The text after the change; `None` for a file that is gone.
+    pub new: Option<String>,
+}
+
+/// A file with its sources.
+struct Read<'t> {
+    path: &'t RelPath,
+    name: &'t str,
+    is_test: bool,
+    old: Option<Source<'t>>,
+    new: Option<Source<'t>>,
+}
+
+/// Returns the places where a change makes tests or checks say less, those that block first.
+///
+/// The function is pure, bounded in time and memory, and doesn't panic on any text. Files with a
+/// path that is no text, and texts above a maximum length, are left out.
+#[must_use]
+pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
+    let mut report = Report::default();
+    let files = read_files(files);
+    let mut behaviour = Behaviour::default();
+    for file in files.iter().filter(|file| is_product(file)) {
+        behaviour.add(file.name, file.old.as_ref(), file.new.as_ref());
+    }
+    let tests: Vec<TestsOf<'_, '_>> = files.iter().filter_map(read_tests).collect();
+    let rows = known_rows(&tests);
+    compare_tests(&tests, &behaviour, &mut report);
+    let detector = Redactor::new([]);
+    for file in files.iter().filter(|file| file.has_changed()) {
+        compare_file(file, &behaviour, &rows, &detector, &mut report);
+    }
+    let sources: Vec<_> =
+        files.iter().map(|file| (file.path, file.is_test, file.old.as_ref(), file.new.as_ref())).collect();
+    compare_suppressions(&sources, &mut report);
+    report.into_findings()
+}
+
+fn read_files(files: &[ChangedFile]) -> Vec<Read<'_>> {
+    let mut left = MAX_TOTAL_BYTES;
+    let mut read = Vec::new();
+    for file in files.iter().take(MAX_FILES) {
+        let Some(name) = file.path.as_str() else { continue };
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let (old, new) = (length(&file.old), length(&file.new));
+        if old.max(new) > MAX_TEXT_BYTES || old + new > left {
+            continue;
+        }
+        left -= old + new;
+        read.push(Read {
+            path: &file.path,
+            name,
+            is_test: is_test_file(name),
+            old: file.old.as_deref().map(|text| Source::new(name, text)),
+            new: file.new.as_deref().map(|text| Source::new(name, text)),
+        });
+    }
+    read
+}
+
+impl Read<'_> {
+    fn has_changed(&self) -> bool {
+        self.old.as_ref().map(|source| source.text) != self.new.as_ref().map(|source| source.text)
+    }
+
+    fn old_text(&self) -> &str {
+        self.old.as_ref().map_or("", |source| source.text)
+    }
+
+    fn new_text(&self) -> &str {
+        self.new.as_ref().map_or("", |source| source.text)
+    }
+}
+
+/// Returns true for a file of the product: no test, and nothing that only says how tests run.
+fn is_product(file: &Read<'_>) -> bool {
+    !file.is_test && !loosening::is_settings(file.name) && !is_script(file.name)
+}
+
+/// Returns true for a shell script or a build file that runs checks.
+fn is_script(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name).to_ascii_lowercase();
+    [".sh", ".bash", ".mk", ".bat", ".ps1", ".cmd"].iter().any(|ending| name.ends_with(ending))
+        || ["makefile", "gnumakefile", "justfile", ".justfile", "dockerfile", "taskfile.yml", "procfile"]
+            .contains(&name.as_str())
+}
+
+fn read_tests<'t>(file: &Read<'t>) -> Option<TestsOf<'t, 't>> {
+    let units = |source: &Option<Source<'t>>| {
+        source.as_ref().map(|source| find_units(file.name, source)).unwrap_or_default()
+    };
+    let (old, new) = (units(&file.old), units(&file.new));
+    (!old.is_empty() || !new.is_empty()).then_some(TestsOf { path: file.path, old, new })
+}
+
+/// Returns the literals of each assertion and each line of the tests before the change.
+fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<BTreeSet<&'t str>> {
+    /// More rows than these say nothing new.
+    const MAX_ROWS: usize = 5_000;
+    let mut rows = Vec::new();
+    for unit in tests.iter().flat_map(|file| &file.old) {
+        let constants = ["true", "false", "True", "False", "None", "null", "nil"];
+        for line in unit.tokens.chunk_by(|one, other| one.line == other.line) {
+            let values = line.iter().filter(|token| token.is_literal() || constants.contains(&token.text));
+            let row: BTreeSet<&str> = values.map(|token| normal(token.text)).collect();
+            if row.len() > 1 && rows.len() < MAX_ROWS {
+                rows.push(row);
+            }
+        }
+    }
+    rows
+}
+
+/// Compares what one file holds besides tests.
+fn compare_file(
+    file: &Read<'_>,
+    behaviour: &Behaviour<'_>,
+    rows: &[BTreeSet<&str>],
+    detector: &Redactor,
+    report: &mut Report,
+) {
+    let (old, new) = (file.old_text(), file.new_text());
+    if is_snapshot(file.name) || file.is_test && is_data(file.name) {
+        compare_snapshot(file, behaviour, report);
+    }
+    let is_settings = loosening::is_settings(file.name);
+    if is_settings {
+        compare_settings(file.path, old, new, report);
+    }
+    if is_settings && !is_code_settings(file.name) || is_script(file.name) {
+        compare_commands(file.path, old, new, report);
+    }
+    if let Some(source) = &file.new {
+        if is_product(file) {
+            compare_branches(file.path, file.old.as_ref(), source, rows, report);
+            compare_runner_signs(file.path, old, new, report);
+        } else if file.is_test || is_test_configuration(file.name) {
+            compare_tampering(file.path, old, new, report);
+        }
+        compare_secrets(file.path, file.is_test, old, source, detector, report);
+        compare_modules(file, report);
+    }
+}
+
+fn is_code_settings(path: &str) -> bool {
+    [".js", ".cjs", ".mjs", ".ts", ".mts", ".xml", ".csproj"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// Returns true for data beside tests, which their expectations may come from.
+fn is_data(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map_or("", |(_, end)| end);
+    let code = Language::from_path(path).is_some_and(|language| {
+        !matches!(language, Language::Json | Language::Yaml | Language::Toml | Language::Html | Language::Css)
+    });
+    let expected = ["expected", "golden", "fixture", "snapshot", "approved", "reference", "testdata"]
+        .iter()
+        .any(|word| path.to_ascii_lowercase().contains(word));
+    !code && (expected || matches!(extension, "out" | "golden" | "stdout" | "stderr" | "expected"))
+}
+
+/// Reports recorded output that is another one.
+fn compare_snapshot(file: &Read<'_>, behaviour: &Behaviour<'_>, report: &mut Report) {
+    let Some(old) = &file.old else { return };
+    let new = file.new_text();
+    let line = old.text.lines().zip(new.lines()).position(|(one, other)| one != other);
+    let line = line.unwrap_or_else(|| old.text.lines().count().min(new.lines().count()));
+    let shown =
+        |text: &str| text.lines().nth(line).unwrap_or_default().trim().chars().take(80).collect::<String>();
+    let removed = old.text.lines().count() > new.lines().count() || file.new.is_none();
+    let severity = match behaviour.has_changed() {
+        true => HonestySeverity::Notice,
+        // Lines added alone record something new.
+        false if !removed && old.text.lines().all(|line| new.lines().any(|other| other == line)) => return,
+        false => HonestySeverity::Blocking,
+    };
+    let message = match file.new.is_some() {
+        true => format!("the recorded `{}` became `{}`", shown(old.text), shown(new)),
+        false => "the recorded output is gone".to_owned(),
+    };
+    let line = u32::try_from(line + 1).unwrap_or(u32::MAX);
+    report.add(severity, HonestyKind::SnapshotChanged, file.path, line, message);
+}
+
+/// Reports modules of tests that are no longer part of their program, and directives that keep a
+/// file of tests out of it.
+fn compare_modules(file: &Read<'_>, report: &mut Report) {
+    let (Some(old), Some(new)) = (&file.old, &file.new) else { return };
+    let in_tests = file.is_test || old.text.contains("mod tests;");
+    if !in_tests {
+        return;
+    }
+    let module = |line: &str| {
+        let line = line.trim();
+        let name = line.strip_prefix("mod ").or_else(|| line.strip_prefix("pub mod "))?.strip_suffix(';')?;
+        Some(name.trim().to_owned())
+    };
+    let after: BTreeSet<String> = new.text.lines().filter_map(module).collect();
+    let lost: Vec<(usize, String)> = old
+        .text
+        .lines()
+        .enumerate()
+        .filter_map(|(at, line)| Some((at, module(line)?)))
+        .filter(|(_, name)| !after.contains(name))
+        .collect();
+    let came =
+        after.iter().filter(|name| !old.text.lines().filter_map(module).any(|one| one == **name)).count();
+    for (at, name) in lost.iter().skip(came) {
+        let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let message = format!("`mod {name};` is gone, so its tests are no part of the program");
+        report.block(HonestyKind::TestUndiscovered, file.path, line, message);
+    }
+    let hides = |line: &str| {
+        let line = line.trim();
+        line.starts_with("//go:build")
+            || line.starts_with("// +build")
+            || line.starts_with("#![cfg(")
+            || line.starts_with("#if 0")
+            || line.starts_with("#![cfg_attr")
+    };
+    for (at, line) in new.text.lines().enumerate().filter(|(_, line)| hides(line)) {
+        if !old.text.lines().any(|known| known == line) {
+            let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let message = format!("`{}` leaves tests out of the build", line.trim());
+            report.block(HonestyKind::TestUndiscovered, file.path, line_number, message);
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Assertions: what an expression of a test holds a value against, and how strictly.
+
+use super::source::{Token, TokenKind};
+use super::vocabulary::{Strength, compact, is_assertion, matcher_strength};
+
+/// Maximum number of characters of a quoted piece of code.
+const MAX_QUOTE_CHARS: usize = 120;
+/// Names of errors that any error is.
+const ANY_ERROR: [&str; 9] = [
+    "exception",
+    "baseexception",
+    "throwable",
+    "error",
+    "standarderror",
+    "runtimeerror",
+    "runtimeexception",
+    "object",
+    "systemexception",
+];
+
+/// What language rules an assertion is read by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Dialect {
+    pub(super) go: bool,
+    pub(super) rust: bool,
+    pub(super) script: bool,
+}
+
+/// A limit that an assertion allows: a tolerance, or the bound of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bound {
+    value: f64,
+    larger_is_weaker: bool,
+}
+
+/// An expression that makes a test fail.
+#[derive(Debug, Clone)]
+pub(super) struct Assertion<'t> {
+    pub(super) line: u32,
+    /// The code on one line.
+    pub(super) quote: String,
+    /// The tokens that decide, for comparing with others.
+    pub(super) key: Vec<&'t str>,
+    pub(super) strength: Strength,
+    pub(super) negated: bool,
+    pub(super) literals: Vec<&'t str>,
+    pub(super) words: Vec<&'t str>,
+    /// Number of alternatives of which one is enough.
+    pub(super) alternatives: usize,
+    pub(super) bound: Option<Bound>,
+    /// True if it expects an error, of any kind.
+    pub(super) any_error: bool,
+    /// Conditions around it within its test.
+    pub(super) conditions: usize,
+    /// True if its failure is caught and forgotten.
+    pub(super) swallowed: bool,
+}
+
+/// Returns the names of a call chain: the words outside of brackets.
+pub(super) fn chain_names<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
+    let mut depth = 0_usize;
+    let mut names = Vec::new();
+    for token in tokens {
+        match token.text {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            "self" | "this" | "$this" | "await" | "new" | "static" | "cls" | "return" | "do" | "end" => {}
+            name if depth == 0 && token.kind == TokenKind::Word => names.push(name.trim_end_matches('!')),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Returns the code of tokens on one line, cut where it gets long.
+pub(super) fn quote(tokens: &[Token<'_>]) -> String {
+    let mut text = String::new();
+    let mut end = None;
+    for token in tokens {
+        if end.is_some_and(|end| end < token.start) {
+            text.push(' ');
+        }
+        end = Some(token.start + token.text.len());
+        text.extend(token.text.chars().map(|c| if c.is_control() { ' ' } else { c }));
+        if text.chars().nth(MAX_QUOTE_CHARS).is_some() {
+            let cut = text.char_indices().nth(MAX_QUOTE_CHARS).map_or(text.len(), |(at, _)| at);
+            text.truncate(cut);
+            text.push('…');
+            break;
+        }
+    }
+    text
+}
+
+/// Reads an assertion from the tokens of a call or an assert statement; `None` if it is none.
+pub(super) fn read_assertion<'t>(tokens: &[Token<'t>], dialect: Dialect) -> Option<Assertion<'t>> {
+    let tokens: Vec<Token<'t>> =
+        tokens.iter().filter(|token| token.kind != TokenKind::Comment).copied().collect();
+    let names = chain_names(&tokens);
+    if !is_assertion(&names, dialect.go, dialect.script, dialect.rust) {
+        return None;
+    }
+    let decisive = without_messages(&tokens, &names, dialect);
+    let mut assertion = describe(&decisive, &names)?;
+    assertion.quote = quote(&tokens);
+    Some(assertion)
+}
+
+/// Reads the condition of an `if` whose body makes the test fail.
+pub(super) fn read_guard<'t>(condition: &[Token<'t>]) -> Option<Assertion<'t>> {
+    let tokens: Vec<Token<'t>> =
+        condition.iter().filter(|token| token.kind != TokenKind::Comment).copied().collect();
+    let mut assertion = describe(&tokens, &["if"])?;
+    let has = |sign: &[&str]| tokens.iter().any(|token| sign.contains(&token.text));
+    let nothing = has(&["nil", "null", "None", "nullptr", "NULL"]);
+    assertion.strength = match () {
+        // The test fails if they differ: it holds for one value.
+        () if has(&["!=", "!==", "<>"]) && !nothing => Strength::Exact,
+        () if has(&["!=", "!=="]) => Strength::Exists,
+        () if has(&["DeepEqual", "strcmp", "Equal", "equals", "memcmp", "Diff"]) => Strength::Exact,
+        () => Strength::Partial,
+    };
+    // Each alternative is one more reason to fail; each further condition takes reasons away.
+    assertion.alternatives = tokens.iter().filter(|token| matches!(token.text, "&&" | "and")).count();
+    assertion.negated = has(&["=="]);
+    assertion.quote = format!("if {}", quote(&tokens));
+    Some(assertion)
+}
+
+/// Describes decisive tokens of an assertion with these names.
+fn describe<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Assertion<'t>> {
+    let first = tokens.first()?;
+    let is_constant =
+        |text: &str| matches!(text, "true" | "false" | "True" | "False" | "null" | "nil" | "None");
+    let literals: Vec<&'t str> = sorted(
+        tokens.iter().filter(|token| token.is_literal() || is_constant(token.text)).map(|token| token.text),
+    );
+    let subject_words =
+        tokens.iter().filter(|token| token.kind == TokenKind::Word && !is_constant(token.text));
+    let words: Vec<&'t str> =
+        sorted(subject_words.map(|token| token.text).filter(|word| !is_vocabulary(word, names)));
+    let (strength, negated) = strength_of(tokens, names, &words);
+    Some(Assertion {
+        line: first.line,
+        quote: String::new(),
+        key: tokens.iter().filter(|token| token.text != ";").map(|token| token.text).collect(),
+        strength,
+        negated,
+        literals,
+        words,
+        alternatives: tokens.iter().filter(|token| matches!(token.text, "||" | "or")).count(),
+        bound: bound_of(tokens, names),
+        any_error: expects_any_error(tokens, names),
+        conditions: 0,
+        swallowed: false,
+    })
+}
+
+fn sorted<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let mut texts: Vec<&str> = texts.collect();
+    texts.sort_unstable();
+    texts
+}
+
+fn is_vocabulary(word: &str, names: &[&str]) -> bool {
+    let bare = word.trim_end_matches('!');
+    let matches =
+        ["eq", "to", "be", "not", "is", "in", "or", "and", "assert", "expect", "if", "self", "this", "await"];
+    matches.contains(&bare)
+        || names.contains(&bare)
+            && (is_assertion(&[bare], false, true, false) || matcher_strength(bare).is_some())
+        || matches!(bare, "equalTo" | "Assert" | "Assertions" | "$this" | "pytest")
+}
+
+/// Returns how strict the decisive tokens are, and whether they are negated.
+fn strength_of(tokens: &[Token<'_>], names: &[&str], words: &[&str]) -> (Strength, bool) {
+    let fails = names.iter().any(|name| {
+        matches!(*name, "fail" | "Error" | "Errorf" | "Fatal" | "Fatalf" | "Fail" | "FailNow" | "if")
+    });
+    let not_names = names
+        .iter()
+        .filter(|name| matches!(compact(name).as_str(), "not" | "never" | "tonot" | "notto"))
+        .count();
+    let named = names
+        .iter()
+        .rev()
+        .filter(|name| !matches!(**name, "not" | "never"))
+        .find_map(|name| matcher_strength(name));
+    let (mut strength, mut negated) = match named {
+        Some((Strength::Partial, false)) | None => condition_strength(tokens, named.map(|it| it.0)),
+        Some(found) => found,
+    };
+    // A helper of the project with a name of its own.
+    let plain = ["assert", "expect", "should", "require", "check", "ok", "that", "true", "must"];
+    let own_name =
+        names.iter().all(|name| matcher_strength(name).is_none() && !plain.contains(&compact(name).as_str()));
+    if named.is_none() && own_name {
+        strength = Strength::Exact;
+    }
+    if not_names % 2 == 1 {
+        negated = !negated;
+    }
+    if negated && named.is_some() {
+        strength = match strength {
+            Strength::Exact if has_only_nothing(tokens) => Strength::Exists,
+            Strength::Exact => Strength::Exists,
+            other => other,
+        };
+    }
+    let accepts_all = tokens.iter().any(|token| matches!(token.text, "anything" | "ANY" | "any_args"));
+    if accepts_all {
+        strength = strength.min(Strength::Exists);
+    }
+    if !fails && (words.is_empty() || is_tautology(tokens)) {
+        strength = Strength::Vacuous;
+    }
+    (strength, negated)
+}
+
+fn has_only_nothing(tokens: &[Token<'_>]) -> bool {
+    tokens.iter().any(|token| matches!(compact(token.text).as_str(), "null" | "nil" | "none" | "undefined"))
+}
+
+/// Returns the strength of a condition by its operators.
+fn condition_strength(tokens: &[Token<'_>], named: Option<Strength>) -> (Strength, bool) {
+    let has = |signs: &[&str]| tokens.iter().any(|token| signs.contains(&token.text));
+    let follows = |first: &str, second: &str| {
+        tokens
+            .windows(2)
+            .any(|pair| matches!(pair, [one, other] if one.text == first && other.text == second))
+    };
+    if follows("is", "not") || has(&["!=", "!==", "is not"]) {
+        return (Strength::Exists, true);
+    }
+    if has(&["==", "===", "is", "equalTo", "eq", "eql", "isEqualTo", "equals"]) {
+        return (Strength::Exact, false);
+    }
+    let compares = has(&["<", ">", "<=", ">=", "in"]);
+    let by_word = tokens.iter().filter(|token| token.kind == TokenKind::Word).filter_map(|token| {
+        let compacted = compact(token.text);
+        let tells = ["is", "not", "has", "instance", "contains", "starts", "ends", "raises"];
+        let tells = tells.iter().any(|beginning| compacted.starts_with(beginning)) && compacted.len() > 3;
+        tells.then(|| matcher_strength(token.text)).flatten()
+    });
+    let weakest = by_word.map(|(strength, negated)| if negated { Strength::Exists } else { strength }).min();
+    let negated = has(&["!", "not"]);
+    match weakest {
+        _ if compares => (Strength::Partial, negated),
+        Some(Strength::Exists) => (Strength::Exists, negated),
+        _ => (named.unwrap_or(Strength::Partial), negated),
+    }
+}
+
+/// Returns true if both sides of the comparison are the same, or one alternative always holds.
+fn is_tautology(tokens: &[Token<'_>]) -> bool {
+    let always = |token: &Token<'_>| matches!(token.text, "true" | "True" | "1");
+    let holds = tokens.windows(2).any(|pair| {
+        matches!(pair, [sign, value] if matches!(sign.text, "||" | "or") && always(value))
+            || matches!(pair, [value, sign] if matches!(sign.text, "||" | "or") && always(value))
+    });
+    let texts: Vec<&str> = tokens.iter().map(|token| token.text).collect();
+    let same = ["==", "===", ","].iter().any(|sign| {
+        texts.iter().position(|text| text == sign).is_some_and(|at| {
+            let before = texts.get(..at).unwrap_or_default();
+            let after = texts.get(at + 1..).unwrap_or_default();
+            let open = before.iter().rposition(|text| *text == "(" && is_outer(before, after));
+            let left = before.get(open.map_or(1, |open| open + 1)..).unwrap_or_default();
+            let right = after.strip_suffix(&[")"]).filter(|_| open.is_some()).unwrap_or(after);
+            !left.is_empty() && left == right
+        })
+    });
+    holds || same
+}
+
+/// Returns true if the bracket that is open before a sign is closed at the end.
+fn is_outer(before: &[&str], after: &[&str]) -> bool {
+    let count = |texts: &[&str], sign: &str| texts.iter().filter(|text| **text == sign).count();
+    count(before, "(") == count(before, ")") + 1 && count(after, ")") == count(after, "(") + 1
+}
+
+/// Returns the limit that an assertion allows.
+fn bound_of(tokens: &[Token<'_>], names: &[&str]) -> Option<Bound> {
+    let number = |token: &Token<'_>| {
+        let digits = token.text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).replace('_', "");
+        (token.kind == TokenKind::Number).then(|| digits.parse::<f64>().ok()).flatten()
+    };
+    let after = |wanted: &dyn Fn(&str) -> bool| {
+        let at = tokens.iter().position(|token| wanted(&token.text.to_ascii_lowercase()))?;
+        tokens.get(at..)?.iter().find_map(number)
+    };
+    let bound = |value: f64, larger_is_weaker: bool| Some(Bound { value, larger_is_weaker });
+    let all: Vec<String> = names.iter().map(|name| compact(name)).collect();
+    let named = |part: &str| all.iter().any(|name| name.contains(part));
+    if let Some(value) = after(&|text| matches!(text, "places" | "decimal" | "significant")) {
+        return bound(value, false);
+    }
+    let keys = [
+        "abs",
+        "rel",
+        "delta",
+        "rtol",
+        "atol",
+        "tolerance",
+        "epsilon",
+        "within",
+        "bewithin",
+        "be_within",
+        "rel_tol",
+        "abs_tol",
+    ];
+    if let Some(value) = after(&|text| keys.contains(&text) || text.ends_with("_within")) {
+        return bound(value, true);
+    }
+    let last = tokens.iter().rev().find_map(number);
+    if named("closeto") && named("expect") || named("almostequal") {
+        let count = tokens.iter().filter_map(number).count();
+        return last.filter(|_| count > 1).and_then(|value| bound(value, false));
+    }
+    if named("indelta") || named("near") || named("closeto") || named("delta") {
+        return last.and_then(|value| bound(value, true));
+    }
+    if let Some(value) = after(&|text| matches!(text, "<" | "<=")) {
+        return bound(value, true);
+    }
+    if let Some(value) = after(&|text| matches!(text, ">" | ">=")) {
+        return bound(value, false);
+    }
+    if named("less") || named("below") || named("atmost") {
+        return last.and_then(|value| bound(value, true));
+    }
+    if named("greater") || named("above") || named("atleast") {
+        return last.and_then(|value| bound(value, false));
+    }
+    None
+}
+
+impl Bound {
+    /// Returns true if the bound allows more than another one of the same kind; `None` if the two
+    /// can't be compared.
+    pub(super) fn is_weaker_than(self, other: Self) -> Option<bool> {
+        if self.larger_is_weaker != other.larger_is_weaker {
+            return None;
+        }
+        Some(if self.larger_is_weaker { self.value > other.value } else { self.value < other.value })
+    }
+}
+
+/// Returns true if an assertion expects an error and doesn't say which.
+fn expects_any_error(tokens: &[Token<'_>], names: &[&str]) -> bool {
+    let expects = names.iter().any(|name| {
+        let name = compact(name);
+        ["raise", "throw", "panic"].iter().any(|part| name.contains(part)) && !name.contains("not")
+    });
+    let says = tokens.iter().skip_while(|token| token.text != "(").any(|token| {
+        token.kind == TokenKind::Word && {
+            let name = compact(token.text.trim_end_matches(".class"));
+            let kind = name.ends_with("error") || name.ends_with("exception") || name == "match";
+            kind && !ANY_ERROR.contains(&name.as_str())
+        } || token.kind == TokenKind::Text
+    });
+    expects && !says
+}
+
+/// Takes the messages of an assertion away, which say nothing about the value.
+fn without_messages<'t>(tokens: &[Token<'t>], names: &[&str], dialect: Dialect) -> Vec<Token<'t>> {
+    let is_call = tokens.iter().any(|token| token.text == "(");
+    let opening = tokens.iter().position(|token| matches!(token.text, "(" | "[" | "{"));
+    let statement = tokens.first().is_some_and(|first| first.text == "assert")
+        && tokens.get(1).is_none_or(|second| second.text != "(" && second.text != "!" && second.text != ".");
+    if statement || !is_call {
+        return first_argument(tokens);
+    }
+    let Some(open) = opening else { return tokens.to_vec() };
+    let Some(close) = closing(tokens, open) else { return tokens.to_vec() };
+    // A chain of calls has no message at its end.
+    if tokens.get(close + 1..).is_some_and(|rest| rest.iter().any(|token| token.text != ";")) {
+        return tokens.to_vec();
+    }
+    let inner = tokens.get(open + 1..close).unwrap_or_default();
+    let mut arguments = split_arguments(inner);
+    let is_message = |argument: &[Token<'_>]| {
+        matches!(argument, [only] if only.kind == TokenKind::Text)
+            || argument
+                .first()
+                .is_some_and(|first| matches!(first.text, "msg" | "message" | "format" | "String"))
+    };
+    let shift = usize::from(matches!(arguments.first(), Some([only]) if matches!(only.text, "t" | "assert")));
+    let unary = names.iter().rev().find_map(|name| matcher_strength(name)).is_none_or(|(strength, _)| {
+        strength != Strength::Exact || names.iter().any(|name| compact(name).contains("null"))
+    });
+    let least = shift + if unary { 1 } else { 2 };
+    if dialect.rust {
+        arguments.truncate(least);
+    }
+    // JUnit 4 has the message first.
+    if arguments.len() == least + 1
+        && arguments.first().is_some_and(|first| is_message(first))
+        && !arguments.last().is_some_and(|last| is_message(last))
+        && !names.iter().any(|name| compact(name).contains("within") || compact(name).contains("delta"))
+    {
+        arguments.remove(0);
+    }
+    while arguments.len() > least && arguments.last().is_some_and(|last| is_message(last)) {
+        arguments.pop();
+    }
+    let mut kept: Vec<Token<'t>> = tokens.get(..=open).unwrap_or_default().to_vec();
+    for (place, argument) in arguments.iter().enumerate() {
+        if place > 0
+            && let Some(comma) = inner.iter().find(|token| token.text == ",")
+        {
+            kept.push(*comma);
+        }
+        kept.extend_from_slice(argument);
+    }
+    kept.extend(tokens.get(close));
+    kept
+}
+
+/// Returns the tokens up to the first comma outside of brackets.
+fn first_argument<'t>(tokens: &[Token<'t>]) -> Vec<Token<'t>> {
+    let is_statement = tokens.first().is_some_and(|first| first.text == "assert");
+    match split_arguments(tokens).first() {
+        Some(first) if is_statement => first.to_vec(),
+        _ => tokens.to_vec(),
+    }
+}
+
+/// Returns the place of the bracket that closes the one at `open`.
+fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token.text {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            _ => continue,
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Splits tokens at the commas outside of brackets.
+pub(super) fn split_arguments<'a, 't>(tokens: &'a [Token<'t>]) -> Vec<&'a [Token<'t>]> {
+    let mut depth = 0_usize;
+    let arguments = tokens.split(|token| {
+        match token.text {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && token.text == ","
+    });
+    arguments.filter(|argument| !argument.is_empty()).collect()
+}

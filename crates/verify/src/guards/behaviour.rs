@@ -1,0 +1,44 @@
+//! The change of the product beside a change of its tests.
+
+use std::collections::BTreeSet;
+
+use super::source::{Source, TokenKind};
+
+/// Extensions of documents, which change no behaviour.
+const DOCUMENTS: [&str; 8] = ["md", "rst", "adoc", "txt", "markdown", "org", "license", "gitignore"];
+
+/// What a change does to the product.
+#[derive(Default)]
+pub(super) struct Behaviour<'t> {
+    changed: bool,
+    old_words: BTreeSet<&'t str>,
+    new_words: BTreeSet<&'t str>,
+}
+
+impl<'t> Behaviour<'t> {
+    /// Takes a file of the product into account; either text may be missing.
+    pub(super) fn add(&mut self, path: &str, old: Option<&Source<'t>>, new: Option<&Source<'t>>) {
+        let extension = path.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
+        if DOCUMENTS.contains(&extension.as_str()) {
+            return;
+        }
+        let code = |source: Option<&Source<'t>>| -> Vec<&'t str> {
+            let tokens = source.map(|source| source.tokens.as_slice()).unwrap_or_default();
+            tokens.iter().filter(|token| token.kind != TokenKind::Comment).map(|token| token.text).collect()
+        };
+        let (before, after) = (code(old), code(new));
+        self.changed |= before != after;
+        self.old_words.extend(before);
+        self.new_words.extend(after);
+    }
+
+    /// Returns true if the product's code changed.
+    pub(super) fn has_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// Returns true if the product had a name that it no longer has.
+    pub(super) fn has_lost(&self, word: &str) -> bool {
+        word.len() > 2 && self.old_words.contains(word) && !self.new_words.contains(word)
+    }
+}

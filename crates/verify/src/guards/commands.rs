@@ -1,0 +1,451 @@
+//! Commands that run checks: in scripts, Makefiles, pipelines and manifests.
+
+use std::collections::BTreeMap;
+
+use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
+
+use super::report::Report;
+
+/// Words of commands that check a project.
+const CHECKING: [&str; 62] = [
+    "test",
+    "tests",
+    "check",
+    "checks",
+    "lint",
+    "verify",
+    "pytest",
+    "unittest",
+    "tox",
+    "nox",
+    "mypy",
+    "pyright",
+    "ruff",
+    "flake8",
+    "pylint",
+    "black",
+    "isort",
+    "bandit",
+    "coverage",
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "tap",
+    "karma",
+    "playwright",
+    "cypress",
+    "eslint",
+    "tsc",
+    "biome",
+    "prettier",
+    "stylelint",
+    "clippy",
+    "nextest",
+    "cargo",
+    "rustfmt",
+    "fmt",
+    "go",
+    "golangci-lint",
+    "staticcheck",
+    "vet",
+    "ctest",
+    "mvn",
+    "gradle",
+    "gradlew",
+    "rspec",
+    "rubocop",
+    "rake",
+    "minitest",
+    "phpunit",
+    "phpstan",
+    "psalm",
+    "pest",
+    "dotnet",
+    "bats",
+    "shellcheck",
+    "make",
+    "build",
+    "typecheck",
+    "audit",
+    "mvnw",
+    "spec",
+];
+/// Programs whose failure matters to nobody: they clean up or look.
+const CLEANING: [&str; 22] = [
+    "rm",
+    "rmdir",
+    "mkdir",
+    "kill",
+    "pkill",
+    "killall",
+    "docker",
+    "docker-compose",
+    "podman",
+    "umount",
+    "grep",
+    "which",
+    "command",
+    "type",
+    "unset",
+    "cp",
+    "mv",
+    "ln",
+    "diff",
+    "read",
+    "wait",
+    "test",
+];
+/// Endings of a command that take its failure away.
+const SWALLOWING: [&str; 8] =
+    ["|| true", "|| :", "|| exit 0", "; true", "; exit 0", "|| echo", "||true", "; :"];
+/// Flags by which runners and linters check less.
+const LOOSENING: [&str; 66] = [
+    "--ignore",
+    "--ignore-glob",
+    "--deselect",
+    "--exclude",
+    "--exclude-dir",
+    "--skip",
+    "-skip",
+    "--passwithnotests",
+    "--pass-with-no-tests",
+    "--testpathignorepatterns",
+    "--no-verify",
+    "-dskiptests",
+    "-dmaven.test.skip",
+    "-dmaven.test.failure.ignore",
+    "--exit-zero",
+    "--collect-only",
+    "--co",
+    "--no-run",
+    "--list",
+    "--list-tests",
+    "--dry-run",
+    "--lib",
+    "--bins",
+    "--no-fail",
+    "--fail-never",
+    "-fn",
+    "--continue",
+    "-short",
+    "--short",
+    "--cap-lints",
+    "--disable-warnings",
+    "--no-strict",
+    "--skiplibcheck",
+    "--update-snapshot",
+    "--updatesnapshot",
+    "--snapshot-update",
+    "-u",
+    "--update",
+    "-update",
+    "--inline-snapshot=fix",
+    "--force-regen",
+    "--accept",
+    "--ci=false",
+    "-run",
+    "--grep",
+    "--invert",
+    "--testnamepattern",
+    "-t",
+    "--quiet-errors",
+    "--allow-no-tests",
+    "--no-error-on-unmatched-pattern",
+    "--disable-error-code",
+    "--ignore-missing-imports",
+    "--exclude-group",
+    "--exclude-task",
+    "-x-test",
+    "--filter",
+    "--exclude-testsuite",
+    "--tag",
+    "--no-coverage",
+    "-w",
+    "--allow",
+    "--exclude-path",
+    "--disable",
+    "-k",
+    "-m",
+];
+/// Flags and settings without which less is checked.
+const STRICT: [&str; 24] = [
+    "-werror",
+    "-wall",
+    "-wextra",
+    "-d warnings",
+    "-dwarnings",
+    "--strict",
+    "--max-warnings",
+    "--strict-markers",
+    "-race",
+    "--all-targets",
+    "--workspace",
+    "--all-features",
+    "--all",
+    "--forbid-only",
+    "--forbidonly",
+    "--ci",
+    "-pedantic",
+    "-we",
+    "--warnings-as-errors",
+    "-warnaserror",
+    "--error-on-warnings",
+    "--noemit",
+    "--check",
+    "pipefail",
+];
+/// Variables that make runners write what they compare with.
+const UPDATING: [&str; 6] = [
+    "update_snapshots=",
+    "insta_update=",
+    "update_golden",
+    "update_goldens=",
+    "update_expect=",
+    "snapshot_update=",
+];
+
+/// A line that is a command or a part of one.
+struct Line {
+    number: u32,
+    text: String,
+}
+
+/// Compares the commands of a file, line by line.
+pub(super) fn compare_commands(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+    let (before, after) = (command_lines(old), command_lines(new));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in &before {
+        *counts.entry(&line.text).or_insert(0) += 1;
+    }
+    let mut came = Vec::new();
+    for line in &after {
+        match counts.get_mut(line.text.as_str()) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => came.push(line),
+        }
+    }
+    let mut gone: Vec<&Line> = Vec::new();
+    for line in before.iter().rev() {
+        if let Some(count) = counts.get_mut(line.text.as_str()).filter(|count| **count > 0) {
+            *count -= 1;
+            gone.insert(0, line);
+        }
+    }
+    for line in &came {
+        let partner = best_partner(line, &gone);
+        let old_text = partner.and_then(|at| gone.get(at)).map(|line| line.text.clone()).unwrap_or_default();
+        compare_command(path, &old_text, line, new, report);
+        if let Some(at) = partner.filter(|_| is_checking(&line.text) || !is_checking(&old_text)) {
+            gone.remove(at);
+        }
+    }
+    for line in gone.iter().filter(|line| is_checking(&line.text) && is_command(&line.text)) {
+        let program = program_of(&line.text);
+        let still = after.iter().any(|other| !program.is_empty() && program_of(&other.text) == program);
+        let severity = if still { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+        let message = format!("`{}` no longer runs", line.text);
+        report.add(severity, HonestyKind::ConfigurationLoosened, path, line.number, message);
+    }
+    if let Some(at) = old.lines().position(|line| is_stopping(line.trim()))
+        && !new.lines().any(|line| is_stopping(line.trim()))
+        && !came.iter().any(|line| line.text.starts_with("set +e"))
+        && new.lines().any(|line| is_checking(line))
+    {
+        let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let message = "the script no longer stops at the first failure".to_owned();
+        report.block(HonestyKind::FailureSwallowed, path, line, message);
+    }
+}
+
+/// Returns true for a shell option that ends a script at the first failure.
+fn is_stopping(line: &str) -> bool {
+    line.starts_with("set -") && line.split_whitespace().nth(1).is_some_and(|flags| flags.contains('e'))
+        || line.contains("errexit")
+}
+
+fn command_lines(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let trimmed = line.trim();
+        let bare =
+            trimmed.trim_start_matches("- ").trim_start_matches("run:").trim_start_matches("script:").trim();
+        if bare.is_empty() || bare.starts_with('#') || bare.starts_with("//") {
+            continue;
+        }
+        lines.push(Line { number: u32::try_from(at + 1).unwrap_or(u32::MAX), text: bare.to_owned() });
+    }
+    lines
+}
+
+/// Returns the removed line that a new one most likely replaces.
+fn best_partner(line: &Line, gone: &[&Line]) -> Option<usize> {
+    let words = |text: &str| -> Vec<String> {
+        text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/'))
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let own = words(&line.text);
+    let common = |other: &Line| words(&other.text).iter().filter(|word| own.contains(word)).count();
+    let scored =
+        gone.iter().enumerate().map(|(at, other)| (common(other), at)).filter(|(common, _)| *common > 0);
+    scored.max_by_key(|(common, at)| (*common, std::cmp::Reverse(*at))).map(|(_, at)| at)
+}
+
+fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: &mut Report) {
+    let new = &line.text;
+    let kept_status = whole.contains("$?") || whole.contains("PIPESTATUS");
+    if let Some(how) = swallows(new).filter(|how| swallows(old) != Some(*how)) {
+        let harmless = is_cleaning(new) && !is_checking_strictly(new) || kept_status && how == "set +e";
+        let severity = if harmless { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+        let message = format!("`{new}`: `{how}` takes a failure away");
+        if !(harmless && is_cleaning(new)) {
+            report.add(severity, HonestyKind::FailureSwallowed, path, line.number, message);
+        }
+        return;
+    }
+    if !(is_checking(new) || is_flags(new) || is_flags(old)) {
+        return;
+    }
+    if let Some(flag) = added_flags(old, new).into_iter().next() {
+        let message = match old.is_empty() {
+            true => format!("`{new}` has `{flag}`, which checks less"),
+            false => format!("`{old}` became `{new}`: `{flag}` checks less"),
+        };
+        let severity = if old.is_empty() { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+        report.add(severity, HonestyKind::ConfigurationLoosened, path, line.number, message);
+        return;
+    }
+    let whole = whole.to_ascii_lowercase();
+    let lost = STRICT.iter().find(|flag| has_flag(old, flag) && !has_flag(new, flag));
+    if let Some(flag) = lost.filter(|flag| !whole.contains(**flag)) {
+        let message = format!("`{old}` became `{new}`: without `{flag}` less is checked");
+        report.block(HonestyKind::ConfigurationLoosened, path, line.number, message);
+        return;
+    }
+    if !old.is_empty() && is_checking_strictly(old) && !is_checking(new) {
+        let message = format!("`{old}` became `{new}`, which checks nothing");
+        report.block(HonestyKind::ConfigurationLoosened, path, line.number, message);
+    }
+}
+
+/// Returns the way in which a command's failure is taken away.
+pub(super) fn swallows(command: &str) -> Option<&'static str> {
+    let lower = command.to_ascii_lowercase();
+    let lower = lower.trim_end_matches(['"', ',', '\'', ' ']);
+    if lower.starts_with("set +e") || lower.starts_with("set +o errexit") {
+        return Some("set +e");
+    }
+    if let Some(how) = SWALLOWING.iter().find(|how| match **how {
+        "|| echo" => lower.contains("|| echo") && !lower.contains("exit 1"),
+        "; exit 0" | "; true" | "; :" => lower.ends_with(**how),
+        how => lower.contains(how),
+    }) {
+        return Some(how);
+    }
+    if command.starts_with('-')
+        && command.chars().nth(1).is_some_and(|c| c.is_alphabetic() || c == '.' || c == '$')
+        && !command.starts_with("--")
+        && is_checking(command.get(1..)?)
+    {
+        return Some("-");
+    }
+    let settings = [
+        "continue-on-error: true",
+        "allow_failure: true",
+        "ignoreerrors: true",
+        "continueonerror: true",
+        "ignorefailures = true",
+        "ignorefailures=true",
+        "check=false",
+    ];
+    settings.iter().find(|setting| lower.contains(**setting)).copied()
+}
+
+/// Returns the flags by which a new command checks less than the old one.
+fn added_flags(old: &str, new: &str) -> Vec<String> {
+    let words = |text: &str| -> Vec<String> {
+        text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ',', '[', ']']).to_owned()).collect()
+    };
+    let known = words(old);
+    let mut found: Vec<String> = words(new)
+        .into_iter()
+        .filter(|word| !known.contains(word))
+        .filter(|word| {
+            let lower = word.to_ascii_lowercase();
+            let name = lower.split('=').next().unwrap_or_default();
+            LOOSENING.contains(&name)
+                || LOOSENING.contains(&lower.as_str())
+                || lower.starts_with("-wno-")
+                || lower.starts_with("-p:no")
+        })
+        .collect();
+    let lower = new.to_ascii_lowercase();
+    found.extend(
+        UPDATING
+            .iter()
+            .filter(|name| lower.contains(**name) && !old.to_ascii_lowercase().contains(**name))
+            .map(|it| (*it).to_owned()),
+    );
+    found
+}
+
+fn has_flag(command: &str, flag: &str) -> bool {
+    let lower = command.to_ascii_lowercase();
+    lower.match_indices(flag).any(|(at, _)| {
+        let after = lower.get(at + flag.len()..).and_then(|rest| rest.chars().next());
+        after.is_none_or(|c| !c.is_alphanumeric() && c != '-')
+    })
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_')).filter(|word| !word.is_empty())
+}
+
+/// Returns true for a command that checks the project, as far as its words tell.
+pub(super) fn is_checking(command: &str) -> bool {
+    let lower = command.to_ascii_lowercase();
+    words(&lower).any(|word| CHECKING.contains(&word))
+}
+
+/// Returns true if the command's first words check the project: not only a file's name does.
+fn is_checking_strictly(command: &str) -> bool {
+    let lower = command.to_ascii_lowercase();
+    lower
+        .split_whitespace()
+        .take(4)
+        .any(|word| CHECKING.contains(&word.trim_matches(['"', '\'', ',', '@', '.', '/'])))
+}
+
+fn is_cleaning(command: &str) -> bool {
+    CLEANING.contains(&program_of(command).as_str())
+}
+
+/// Returns true for a line of flags: `CFLAGS = -Wall`, `addopts = -q`.
+fn is_flags(line: &str) -> bool {
+    let name =
+        line.split(['=', ':']).next().unwrap_or_default().trim().trim_matches('"').to_ascii_lowercase();
+    name.ends_with("flags")
+        || matches!(name.as_str(), "addopts" | "args" | "options" | "commands" | "opts")
+        || name.ends_with("_opts")
+        || name.starts_with("ci_")
+}
+
+/// Returns true for a line that is a command and no key of a settings file.
+fn is_command(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    !first.ends_with(':')
+        && !line.ends_with(['{', '[', '}', ']', ':'])
+        && !first.starts_with('"')
+        && line.split_whitespace().nth(1) != Some("=")
+}
+
+fn program_of(command: &str) -> String {
+    let words = command.split_whitespace().filter(|word| !word.contains('=') && *word != "sudo");
+    words
+        .map(|word| word.trim_start_matches(['-', '@', '"', '\'']))
+        .find(|word| !word.is_empty())
+        .unwrap_or_default()
+        .to_owned()
+}

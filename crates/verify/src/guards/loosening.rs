@@ -1,0 +1,362 @@
+//! Settings by which runners, compilers and linters check less than before.
+
+use std::collections::BTreeMap;
+
+use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
+
+use super::report::Report;
+use super::settings::{Entry, read_settings};
+use crate::test_files::{is_runner_configuration, is_test_configuration};
+
+/// Names of lists that leave something out.
+const LEAVES_OUT: [&str; 17] = [
+    "ignore",
+    "exclude",
+    "omit",
+    "skip",
+    "deselect",
+    "norecursedirs",
+    "disable",
+    "blacklist",
+    "suppress",
+    "collect_ignore",
+    "nowarn",
+    "allowlist",
+    "baseline",
+    "except",
+    "exempt",
+    "whitelist",
+    "exclusions",
+];
+/// Names of lists that say what is checked.
+const TAKES_IN: [&str; 22] = [
+    "select",
+    "extend-select",
+    "include",
+    "testpaths",
+    "testmatch",
+    "testregex",
+    "test",
+    "tests",
+    "roots",
+    "enable",
+    "extends",
+    "python_files",
+    "python_classes",
+    "python_functions",
+    "specs",
+    "spec",
+    "projects",
+    "files",
+    "testsuite",
+    "checkers",
+    "testdir",
+    "members",
+];
+/// Beginnings of names of switches that make a tool stricter.
+const STRICT: [&str; 26] = [
+    "strict",
+    "noimplicit",
+    "nounused",
+    "nounchecked",
+    "nofallthrough",
+    "disallow",
+    "warn_",
+    "treatwarningsaserrors",
+    "warningsaserrors",
+    "warnaserror",
+    "check_untyped",
+    "checkjs",
+    "xfail_strict",
+    "failon",
+    "fail_on",
+    "fail-on",
+    "forbid",
+    "exactoptional",
+    "useunknown",
+    "no_implicit",
+    "enforce",
+    "stopon",
+    "bestrictabout",
+    "werror",
+    "noemitonerror",
+    "alwaysstrict",
+];
+/// Beginnings of names of switches that make a tool more lenient.
+const LENIENT: [&str; 22] = [
+    "passwithnotests",
+    "ignore",
+    "skip",
+    "allow",
+    "continue-on-error",
+    "testfailureignore",
+    "failureignore",
+    "silent",
+    "disable",
+    "bypass",
+    "maven.test",
+    "nofail",
+    "no_fail",
+    "suppress",
+    "exit-zero",
+    "exit_zero",
+    "continueonerror",
+    "permissive",
+    "quiet",
+    "noverify",
+    "nocheck",
+    "will_fail",
+];
+/// Names of least numbers: the smaller, the less is checked.
+const LEAST: [&str; 12] = [
+    "fail_under",
+    "fail-under",
+    "min",
+    "threshold",
+    "lines",
+    "branches",
+    "functions",
+    "statements",
+    "level",
+    "errorlevel",
+    "minimum",
+    "target",
+];
+/// Names of greatest numbers: the larger, the less is checked.
+const GREATEST: [&str; 9] =
+    ["max", "limit", "complexity", "retries", "retry", "reruns", "flaky", "tolerance", "maxwarnings"];
+
+/// Compares the settings of a file.
+pub(super) fn compare_settings(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+    let Some(name) = path.as_str() else { return };
+    if !is_settings(name) {
+        return;
+    }
+    let before = by_key(read_settings(name, old));
+    let after = by_key(read_settings(name, new));
+    for (key, entry) in &after {
+        match before.get(key) {
+            Some(earlier) if earlier.values != entry.values => {
+                compare_entry(path, Some(earlier), Some(entry), report)
+            }
+            Some(_) => {}
+            None => compare_entry(path, None, Some(entry), report),
+        }
+    }
+    for (key, entry) in before.iter().filter(|(key, _)| !after.contains_key(*key)) {
+        // A key that moved is no loss.
+        let moved = after.values().any(|other| other.values == entry.values && other.name() == entry.name());
+        if !moved && !key.is_empty() {
+            compare_entry(path, Some(entry), None, report);
+        }
+    }
+}
+
+/// Returns true for files that say what is checked.
+pub(super) fn is_settings(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    let name = lower.rsplit_once('/').map_or(lower.as_str(), |(_, name)| name);
+    let linters = [
+        ".eslintrc",
+        "eslint.config.",
+        "tsconfig",
+        "biome.json",
+        "mypy.ini",
+        ".mypy.ini",
+        "ruff.toml",
+        ".ruff.toml",
+        "pyrightconfig.json",
+        ".pylintrc",
+        "pylintrc",
+        ".flake8",
+        "clippy.toml",
+        ".clippy.toml",
+        ".golangci",
+        ".rubocop",
+        "phpstan",
+        "psalm.xml",
+        "phpcs.xml",
+        "checkstyle",
+        ".clang-tidy",
+        ".pre-commit-config",
+        "sonar-project",
+        "detekt",
+        ".swiftlint",
+        ".credo",
+        "codecov",
+        ".codecov",
+        "tslint",
+        ".stylelintrc",
+        ".coveragerc",
+        "deny.toml",
+        ".editorconfig",
+        "analysis_options",
+        ".bandit",
+        "lefthook",
+        ".nycrc",
+        "stryker",
+        "jsconfig",
+        ".eslintignore",
+        ".cargo/config",
+        ".config/nextest",
+        "knip",
+        ".oxlintrc",
+        "pmd",
+        "spotbugs",
+        "infection.json",
+    ];
+    is_test_configuration(path) && !name.starts_with("conftest") && !name.ends_with(".py")
+        || is_runner_configuration(path) && !name.ends_with(".py")
+        || linters.iter().any(|it| name.starts_with(it) || lower.contains(it) && it.contains('/'))
+}
+
+fn by_key(entries: Vec<Entry>) -> BTreeMap<String, Entry> {
+    let mut map: BTreeMap<String, Entry> = BTreeMap::new();
+    for entry in entries {
+        match map.get_mut(&entry.key) {
+            Some(known) => known.values.extend(entry.values),
+            None => {
+                map.insert(entry.key.clone(), entry);
+            }
+        }
+    }
+    map
+}
+
+fn compare_entry(path: &RelPath, old: Option<&Entry>, new: Option<&Entry>, report: &mut Report) {
+    let Some(entry) = new.or(old) else { return };
+    let values = |entry: Option<&Entry>| entry.map(|entry| entry.values.clone()).unwrap_or_default();
+    let (before, after) = (values(old), values(new));
+    let Some((severity, why)) = judge(entry, &before, &after) else { return };
+    let shown = |values: &[String]| match values {
+        [] => "nothing".to_owned(),
+        values => values.join(", ").chars().take(80).collect(),
+    };
+    let message = format!("`{}` went from `{}` to `{}`: {why}", entry.key, shown(&before), shown(&after));
+    report.add(severity, HonestyKind::ConfigurationLoosened, path, entry.line, message);
+}
+
+/// Judges a setting that changed; `None` if it checks no less.
+fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestySeverity, &'static str)> {
+    let name = entry.name();
+    let plain: String = name.chars().filter(|c| *c != '@').collect();
+    let begins = |names: &[&str]| names.iter().any(|it| plain.starts_with(it));
+    let contains =
+        |names: &[&str]| names.iter().any(|it| plain.contains(it) || entry.key.contains(&format!(".{it}.")));
+    let blocking = |why| Some((HonestySeverity::Blocking, why));
+    let (one, other) = (before.first().map(String::as_str), after.first().map(String::as_str));
+    if let (Some(one), Some(other)) = (one, other)
+        && let (Some(was), Some(is)) = (level(one), level(other))
+        && is_rule(entry)
+    {
+        return if is < was { blocking("a rule is laxer") } else { None };
+    }
+    let truth = |value: Option<&str>| {
+        value.map(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "yes" | "on"))
+    };
+    let is_truth = |value: Option<&str>| {
+        value.is_none_or(|value| {
+            matches!(value.to_ascii_lowercase().as_str(), "true" | "false" | "yes" | "no" | "on" | "off")
+        })
+    };
+    if is_truth(one) && is_truth(other) && (one.is_some() || other.is_some()) {
+        if begins(&STRICT) && truth(one) == Some(true) && truth(other) != Some(true) {
+            return blocking("a check is off");
+        }
+        if (begins(&LENIENT) || plain.contains("failureignore"))
+            && truth(other) == Some(true)
+            && truth(one) != Some(true)
+        {
+            return blocking("failures are let through");
+        }
+        if matches!(
+            plain.as_str(),
+            "test" | "harness" | "autotests" | "enabled" | "doctest" | "processisolation" | "typecheck"
+        ) && truth(other) == Some(false)
+        {
+            return blocking("it is off");
+        }
+    }
+    if let (Some(was), Some(is)) = (number(one), number(other)) {
+        if is < was && (contains(&LEAST) || entry.key.contains("coverage")) && !begins(&["max"]) {
+            return blocking("the threshold is lower");
+        }
+        if is > was && contains(&GREATEST) {
+            let retries = ["retr", "rerun", "flak"].iter().any(|it| plain.contains(it));
+            let severity = if retries { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+            return Some((severity, "the limit is higher"));
+        }
+        return None;
+    }
+    let added = after.iter().filter(|item| !before.contains(item)).count();
+    let removed = before.iter().filter(|item| !after.contains(item)).count();
+    let leaves_out = LEAVES_OUT.iter().any(|it| plain.contains(it))
+        || entry
+            .key
+            .split('.')
+            .any(|part| LEAVES_OUT.iter().any(|it| part.ends_with(it)) && part != "ignore_errors");
+    if leaves_out && added > 0 && !is_only_truth(after) {
+        // What tools make is left out by everybody.
+        let derived = after.iter().filter(|item| !before.contains(item)).all(|item| is_derived(item));
+        let severity = if derived { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+        return Some((severity, "more is left out"));
+    }
+    if TAKES_IN.contains(&plain.as_str()) && removed > 0 && after.len() <= before.len() {
+        return blocking("less is taken in");
+    }
+    if plain == "filterwarnings"
+        && before.iter().any(|it| it == "error")
+        && !after.iter().any(|it| it == "error")
+    {
+        return blocking("warnings are no errors any more");
+    }
+    None
+}
+
+fn is_only_truth(values: &[String]) -> bool {
+    values.iter().all(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "false"))
+}
+
+fn is_derived(item: &str) -> bool {
+    [
+        "node_modules",
+        "dist",
+        "build",
+        "target",
+        ".venv",
+        "vendor",
+        "generated",
+        "coverage",
+        ".git",
+        "__pycache__",
+        "migrations",
+        ".next",
+        "out",
+    ]
+    .iter()
+    .any(|name| item.contains(name))
+}
+
+/// Returns true for a rule of a linter.
+fn is_rule(entry: &Entry) -> bool {
+    ["rules", "lints", "lint", "linters", "severity"]
+        .iter()
+        .any(|part| entry.key.split('.').any(|it| it == *part))
+        || entry.key.contains("lints.")
+}
+
+/// Returns the rank of a rule's level: the higher, the stricter.
+fn level(value: &str) -> Option<u8> {
+    Some(match value.to_ascii_lowercase().as_str() {
+        "forbid" => 4,
+        "error" | "deny" | "2" | "fatal" => 3,
+        "warn" | "warning" | "1" => 2,
+        "info" | "suggestion" | "hint" | "information" => 1,
+        "off" | "allow" | "0" | "ignore" | "none" | "silent" | "disabled" => 0,
+        _ => return None,
+    })
+}
+
+fn number(value: Option<&str>) -> Option<f64> {
+    value?.trim_end_matches('%').parse().ok()
+}

@@ -1,0 +1,121 @@
+//! Pairs of tests before and after a change: by name, or by likeness where a test was renamed.
+
+use std::collections::BTreeMap;
+
+use super::source::TokenKind;
+use super::units::Unit;
+
+/// Maximum number of unmatched tests that are compared with each other.
+const MAX_UNMATCHED: usize = 200;
+/// Share of tokens that a renamed test has in common with its old text.
+const MIN_LIKENESS: f64 = 0.6;
+
+/// The place of a unit: its file and its number there.
+pub(super) type Place = (usize, usize);
+
+/// The units of all files on one side of a change.
+pub(super) struct Side<'a, 't> {
+    pub(super) files: Vec<&'a [Unit<'t>]>,
+}
+
+impl<'a, 't> Side<'a, 't> {
+    pub(super) fn get(&self, place: Place) -> Option<&'a Unit<'t>> {
+        self.files.get(place.0)?.get(place.1)
+    }
+
+    pub(super) fn places(&self) -> impl Iterator<Item = (Place, &'a Unit<'t>)> + '_ {
+        self.files
+            .iter()
+            .enumerate()
+            .flat_map(|(file, units)| units.iter().enumerate().map(move |(nth, unit)| ((file, nth), unit)))
+    }
+}
+
+/// The pairs of units, by the place of the old one, and the reverse.
+pub(super) struct Pairs {
+    pub(super) new_of: BTreeMap<Place, Place>,
+    pub(super) old_of: BTreeMap<Place, Place>,
+}
+
+impl Pairs {
+    fn add(&mut self, old: Place, new: Place) {
+        self.new_of.insert(old, new);
+        self.old_of.insert(new, old);
+    }
+
+    /// Pairs the units of both sides.
+    pub(super) fn find(old: &Side<'_, '_>, new: &Side<'_, '_>) -> Self {
+        let mut pairs = Self { new_of: BTreeMap::new(), old_of: BTreeMap::new() };
+        pairs.match_names(old, new, true);
+        pairs.match_names(old, new, false);
+        pairs.match_likeness(old, new);
+        pairs
+    }
+
+    /// Pairs units of one name: within their file, or wherever they went.
+    fn match_names(&mut self, old: &Side<'_, '_>, new: &Side<'_, '_>, same_file: bool) {
+        let mut by_name: BTreeMap<(Option<usize>, &str), Vec<Place>> = BTreeMap::new();
+        for (place, unit) in new.places().filter(|(place, _)| !self.old_of.contains_key(place)) {
+            by_name.entry((same_file.then_some(place.0), &unit.name)).or_default().push(place);
+        }
+        for places in by_name.values_mut() {
+            places.reverse();
+        }
+        for (place, unit) in old.places() {
+            if self.new_of.contains_key(&place) || (!same_file && unit.name.is_empty()) {
+                continue;
+            }
+            let named = by_name.get_mut(&(same_file.then_some(place.0), unit.name.as_str()));
+            if let Some(found) = named.and_then(Vec::pop) {
+                self.add(place, found);
+            }
+        }
+    }
+
+    /// Pairs the remaining units with the most similar ones.
+    fn match_likeness(&mut self, old: &Side<'_, '_>, new: &Side<'_, '_>) {
+        let left =
+            |side: &Side<'_, '_>, known: &BTreeMap<Place, Place>| -> Vec<(Place, BTreeMap<String, usize>)> {
+                let unmatched =
+                    side.places().filter(|(place, unit)| !known.contains_key(place) && !unit.name.is_empty());
+                unmatched.take(MAX_UNMATCHED).map(|(place, unit)| (place, bag(unit))).collect()
+            };
+        let gone = left(old, &self.new_of);
+        let came = left(new, &self.old_of);
+        let mut likes: Vec<(f64, Place, Place)> = Vec::new();
+        for (one, old_bag) in &gone {
+            for (other, new_bag) in &came {
+                let likeness = likeness(old_bag, new_bag);
+                if likeness >= MIN_LIKENESS {
+                    likes.push((likeness, *one, *other));
+                }
+            }
+        }
+        likes.sort_by(|one, other| {
+            other.0.total_cmp(&one.0).then_with(|| (one.1, one.2).cmp(&(other.1, other.2)))
+        });
+        for (_, one, other) in likes {
+            if !self.new_of.contains_key(&one) && !self.old_of.contains_key(&other) {
+                self.add(one, other);
+            }
+        }
+    }
+}
+
+/// Counts the words and literals of a unit.
+fn bag(unit: &Unit<'_>) -> BTreeMap<String, usize> {
+    let mut bag = BTreeMap::new();
+    for token in unit.tokens.iter().filter(|token| token.kind != TokenKind::Sign) {
+        *bag.entry(token.text.to_owned()).or_insert(0) += 1;
+    }
+    bag
+}
+
+/// Returns the share of words that two units have in common, 0 to 1.
+#[allow(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+fn likeness(one: &BTreeMap<String, usize>, other: &BTreeMap<String, usize>) -> f64 {
+    let common: usize =
+        one.iter().map(|(word, count)| other.get(word).map_or(0, |there| (*count).min(*there))).sum();
+    let total: usize = one.values().sum::<usize>() + other.values().sum::<usize>();
+    if total == 0 { 0.0 } else { 2.0 * common as f64 / total as f64 }
+}

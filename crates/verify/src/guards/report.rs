@@ -1,0 +1,57 @@
+//! The findings about a change, bounded and in order.
+
+use journeyman_protocol::{HonestyFinding, HonestyKind, HonestySeverity, RelPath};
+
+/// Maximum number of findings about one change: who meets more has seen enough.
+const MAX_FINDINGS: usize = 100;
+
+/// Collects findings.
+#[derive(Default)]
+pub(super) struct Report {
+    findings: Vec<HonestyFinding>,
+}
+
+impl Report {
+    /// Adds a finding that blocks.
+    pub(super) fn block(&mut self, kind: HonestyKind, path: &RelPath, line: u32, message: String) {
+        self.add(HonestySeverity::Blocking, kind, path, line, message);
+    }
+
+    /// Adds a finding that is a notice.
+    pub(super) fn notice(&mut self, kind: HonestyKind, path: &RelPath, line: u32, message: String) {
+        self.add(HonestySeverity::Notice, kind, path, line, message);
+    }
+
+    pub(super) fn add(
+        &mut self,
+        severity: HonestySeverity,
+        kind: HonestyKind,
+        path: &RelPath,
+        line: u32,
+        message: String,
+    ) {
+        let known = |one: &HonestyFinding| one.kind == kind && one.path == *path && one.line == Some(line);
+        if self.findings.iter().any(known) {
+            return;
+        }
+        let finding =
+            HonestyFinding { kind, severity, path: path.clone(), line: Some(line), message, accepted: false };
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(finding);
+        } else if severity == HonestySeverity::Blocking
+            && let Some(least) = self.findings.iter_mut().find(|one| one.severity == HonestySeverity::Notice)
+        {
+            *least = finding;
+        }
+    }
+
+    /// Returns the findings, blocking ones first, then by place.
+    pub(super) fn into_findings(mut self) -> Vec<HonestyFinding> {
+        self.findings.sort_by(|one, other| {
+            let by_weight = other.severity.cmp(&one.severity);
+            by_weight
+                .then_with(|| (&one.path, one.line, one.kind).cmp(&(&other.path, other.line, other.kind)))
+        });
+        self.findings
+    }
+}

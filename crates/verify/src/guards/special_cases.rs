@@ -1,0 +1,381 @@
+//! Product code that treats a test's input, or the test runner, in a way of its own; and code that
+//! makes the runner report success.
+
+use std::collections::BTreeSet;
+
+use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
+use journeyman_syntax::Node;
+
+use super::assertion::quote;
+use super::report::Report;
+use super::source::{Source, Token, TokenKind, children, line_of};
+
+/// Names by which a program can tell that a test runs it.
+const RUNNER_SIGNS: [&str; 22] = [
+    "pytest_current_test",
+    "sys.modules[\"pytest",
+    "jest_worker_id",
+    "vitest_worker_id",
+    "process.env.vitest",
+    "process.env.jest",
+    "cargo_manifest_dir",
+    "nextest",
+    "cfg!(test",
+    "testing.testing()",
+    "test.v",
+    "phpunit_composer_install",
+    "phpunit_testsuite",
+    "__phpunit",
+    "rails.env.test?",
+    "is_running_tests",
+    "running_tests",
+    "under_test_runner",
+    "xctestconfigurationfilepath",
+    "xctest",
+    "go_test_",
+    "mocha",
+];
+/// Names of runners that count where the program asks for its own modules, arguments or stack.
+const RUNNERS: [&str; 12] = [
+    "pytest", "unittest", "jest", "vitest", "mocha", "rspec", "minitest", "phpunit", "junit", "nose",
+    "testng", "xunit",
+];
+/// What a program asks for its own modules, arguments or stack by.
+const INTROSPECTION: [&str; 14] = [
+    "sys.modules",
+    "sys.argv",
+    "os.environ",
+    "inspect.stack",
+    "process.argv",
+    "process.env",
+    "os.args",
+    "getstacktrace",
+    "stacktrace",
+    "caller",
+    "env::args",
+    "env::var",
+    "debug_backtrace",
+    "current_exe",
+];
+/// Code that makes a runner report what didn't happen.
+const TAMPERING: [&str; 18] = [
+    "pytest_runtest_makereport",
+    "pytest_sessionfinish",
+    "pytest_collection_modifyitems",
+    "pytest_ignore_collect",
+    "pytest_runtest_call",
+    "session.exitstatus",
+    "report.outcome",
+    "os._exit(0)",
+    "sys.exit(0)",
+    "process.exit(0)",
+    "process::exit(0)",
+    "os.exit(0)",
+    "system.exit(0)",
+    "process.exitcode = 0",
+    "#define ndebug",
+    "macro_rules! assert",
+    "expect.extend",
+    "testcase.assert",
+];
+/// Redefinitions of assertions.
+const REDEFINED: [&str; 6] = [
+    "#define assert",
+    "#define expect_",
+    "def assert_equal",
+    "globalthis.expect =",
+    "global.expect =",
+    "assert.equal =",
+];
+
+/// Reports signs of a test runner that the product's code newly has.
+pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+    let old = old.to_ascii_lowercase();
+    let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
+    for (at, line) in new.lines().enumerate() {
+        let lower = line.to_ascii_lowercase();
+        if known.contains(lower.trim())
+            || lower.trim_start().starts_with(['#', '*']) && !lower.contains("cfg")
+        {
+            continue;
+        }
+        let asks = INTROSPECTION.iter().any(|it| lower.contains(it));
+        let names = RUNNERS.iter().any(|it| lower.contains(it))
+            || lower.contains("\"test")
+            || lower.contains("'test'")
+            || lower.contains(".test\"");
+        let certain = RUNNER_SIGNS.iter().any(|sign| lower.contains(sign));
+        let environment = lower.contains("node_env") && lower.contains("test");
+        if certain || asks && names || environment {
+            let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let message = format!("`{}` asks whether a test runs the product", clip(line));
+            report.block(HonestyKind::SpecialCase, path, line_number, message);
+        }
+    }
+}
+
+/// Reports code beside tests that makes the runner report success.
+pub(super) fn compare_tampering(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+    let squeeze = |text: &str| text.to_ascii_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let known: BTreeSet<String> = old.lines().map(squeeze).collect();
+    for (at, line) in new.lines().enumerate() {
+        let lower = squeeze(line);
+        if known.contains(&lower) || ["#!", "# ", "//", "* "].iter().any(|sign| lower.starts_with(sign)) {
+            continue;
+        }
+        if let Some(sign) = TAMPERING.iter().chain(&REDEFINED).find(|sign| lower.contains(**sign)) {
+            let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let message = format!("`{}`: `{sign}` decides what the runner reports", clip(line));
+            report.block(HonestyKind::FailureSwallowed, path, line_number, message);
+        }
+    }
+}
+
+fn clip(line: &str) -> String {
+    line.trim().chars().filter(|c| !c.is_control()).take(120).collect()
+}
+
+/// A branch that answers one input with a fixed value.
+struct Branch<'t> {
+    line: u32,
+    text: String,
+    inputs: Vec<&'t str>,
+    outputs: Vec<&'t str>,
+}
+
+/// Reports new branches of the product that answer inputs of the tests with what the tests expect.
+/// `tests` has, for each assertion or row of a test that was there before, its literals.
+pub(super) fn compare_branches<'t>(
+    path: &RelPath,
+    old: Option<&Source<'t>>,
+    new: &Source<'t>,
+    tests: &[BTreeSet<&str>],
+    report: &mut Report,
+) {
+    let before: BTreeSet<String> =
+        old.map(|source| find_branches(source)).unwrap_or_default().into_iter().map(|one| one.text).collect();
+    let all = find_branches(new);
+    let is_tested = |branch: &Branch<'t>| {
+        tests.iter().any(|row| {
+            branch.inputs.iter().all(|value| row.contains(*value))
+                && branch.outputs.iter().all(|value| row.contains(*value))
+        })
+    };
+    // One branch that no test knows makes it a mapping, which tests know in part.
+    let is_mapping = all.iter().any(|branch| !is_tested(branch));
+    for branch in all.iter().filter(|branch| !before.contains(&branch.text)) {
+        let tested = is_tested(branch);
+        if !(tested || branch.is_odd()) {
+            continue;
+        }
+        let severity =
+            if tested && !is_mapping { HonestySeverity::Blocking } else { HonestySeverity::Notice };
+        let why = if tested {
+            "answers an input of the tests with what they expect"
+        } else {
+            "answers one input with a fixed value"
+        };
+        report.add(severity, HonestyKind::SpecialCase, path, branch.line, format!("`{}` {why}", branch.text));
+    }
+    if let Some(old) = old {
+        compare_constant_equality(path, old, new, report);
+    }
+}
+
+impl Branch<'_> {
+    /// Returns true for an input that no general rule singles out.
+    fn is_odd(&self) -> bool {
+        self.inputs.len() > 1
+            || self.inputs.iter().any(|value| {
+                let digits = value.chars().filter(char::is_ascii_digit).count();
+                value.starts_with(|c: char| c.is_ascii_digit()) && digits >= 4
+                    || value.len() >= 12 && value.starts_with(['"', '\''])
+            })
+    }
+}
+
+fn find_branches<'t>(source: &Source<'t>) -> Vec<Branch<'t>> {
+    let mut found = Vec::new();
+    if let Some(tree) = &source.tree {
+        collect_branches(source, tree.root(), &mut found);
+    }
+    found
+}
+
+fn collect_branches<'t>(source: &Source<'t>, node: Node<'_>, found: &mut Vec<Branch<'t>>) {
+    /// More branches than any text that a person writes.
+    const MAX_BRANCHES: usize = 2_000;
+    if found.len() >= MAX_BRANCHES {
+        return;
+    }
+    if let Some(branch) = branch_of(source, node) {
+        found.push(branch);
+    }
+    for child in children(node) {
+        collect_branches(source, child, found);
+    }
+}
+
+/// Reads a branch: a condition that compares with literals, and an answer of literals alone.
+fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
+    let fields = |names: &[&str]| names.iter().find_map(|name| node.child_by_field_name(name));
+    let (condition, answer) = match node.kind() {
+        "if_statement"
+        | "if_expression"
+        | "if"
+        | "elif_clause"
+        | "elsif"
+        | "if_modifier"
+        | "conditional_expression"
+        | "ternary_expression"
+        | "conditional" => {
+            let answer = fields(&["consequence", "body"])?;
+            (fields(&["condition"])?, answer)
+        }
+        "match_arm" => (fields(&["pattern"])?, fields(&["value"])?),
+        "case_clause"
+        | "switch_case"
+        | "expression_case"
+        | "switch_block_statement_group"
+        | "switch_rule"
+        | "case_statement"
+        | "when"
+        | "when_entry"
+        | "switch_section"
+        | "case"
+        | "match_conditional_expression" => {
+            let first =
+                fields(&["value", "pattern", "conditional_expressions"]).or_else(|| node.named_child(0))?;
+            let count = u32::try_from(node.named_child_count()).ok()?;
+            (first, node.named_child(count.checked_sub(1)?)?)
+        }
+        _ => return None,
+    };
+    if condition.id() == answer.id() {
+        return None;
+    }
+    let is_switch = !matches!(
+        node.kind(),
+        "if_statement"
+            | "if_expression"
+            | "if"
+            | "elif_clause"
+            | "elsif"
+            | "if_modifier"
+            | "conditional_expression"
+            | "ternary_expression"
+            | "conditional"
+    );
+    let compares = source.tokens_of(condition).iter().any(|token| {
+        matches!(
+            token.text,
+            "==" | "===" | "is" | "in" | "equals" | "eq" | "strcmp" | "includes" | "contains"
+        )
+    });
+    let inputs = literals(source.tokens_of(condition));
+    let outputs = literals(source.tokens_of(answer));
+    let answers = source.tokens_of(answer).iter().all(|token| {
+        token.kind != TokenKind::Word
+            || matches!(
+                token.text,
+                "return"
+                    | "Some"
+                    | "Ok"
+                    | "String"
+                    | "from"
+                    | "to_string"
+                    | "to_owned"
+                    | "into"
+                    | "break"
+                    | "vec"
+                    | "new"
+                    | "list"
+                    | "dict"
+                    | "result"
+                    | "then"
+                    | "end"
+                    | "yield"
+                    | "else"
+                    | "Decimal"
+                    | "float"
+                    | "int"
+                    | "str"
+            )
+            || is_constant(token.text)
+    });
+    let trivial = |value: &&str| {
+        matches!(
+            *value,
+            "" | "0" | "1" | "2" | "true" | "false" | "True" | "False" | "None" | "null" | "nil" | "0.0"
+        )
+    };
+    let plain = inputs.iter().all(trivial) || outputs.is_empty();
+    if !(compares || is_switch) || plain || !answers || inputs.is_empty() {
+        return None;
+    }
+    Some(Branch { line: line_of(node), text: quote(source.tokens_of(node)), inputs, outputs })
+}
+
+fn is_constant(text: &str) -> bool {
+    matches!(text, "true" | "false" | "True" | "False" | "None" | "null" | "nil")
+}
+
+fn literals<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
+    let found = tokens.iter().filter(|token| token.is_literal() || is_constant(token.text));
+    found.map(|token| normal(token.text)).collect()
+}
+
+/// Returns a literal without its quotes, so that one language's quotes match another's.
+pub(super) fn normal(literal: &str) -> &str {
+    literal.trim_matches(['"', '\'', '`'])
+}
+
+/// Reports a comparison of values that now always says they are equal.
+fn compare_constant_equality(path: &RelPath, old: &Source<'_>, new: &Source<'_>, report: &mut Report) {
+    let always = |source: &Source<'_>| -> Vec<(u32, String)> {
+        let mut found = Vec::new();
+        let Some(tree) = &source.tree else { return found };
+        let mut left = vec![tree.root()];
+        while let Some(node) = left.pop() {
+            left.extend(children(node));
+            let Some(name) = node.child_by_field_name("name") else { continue };
+            let name = source.text_of(name);
+            let equality = matches!(
+                name,
+                "__eq__"
+                    | "equals"
+                    | "Equals"
+                    | "eq"
+                    | "=="
+                    | "__ne__"
+                    | "isEqual"
+                    | "__bool__"
+                    | "hashCode"
+                    | "compareTo"
+                    | "__hash__"
+            );
+            let Some(body) = node.child_by_field_name("body").filter(|_| equality) else { continue };
+            let words: Vec<&str> = source
+                .tokens_of(body)
+                .iter()
+                .map(|token| token.text)
+                .filter(|text| !matches!(*text, "{" | "}" | ";" | "return"))
+                .collect();
+            if matches!(words.as_slice(), ["true" | "True" | "0" | "1"]) {
+                found.push((line_of(node), quote(source.tokens_of(node))));
+            }
+        }
+        found
+    };
+    let known = always(old);
+    for (line, text) in always(new) {
+        if known.iter().all(|(_, before)| *before != text) {
+            report.block(
+                HonestyKind::SpecialCase,
+                path,
+                line,
+                format!("`{text}` says that all values are equal"),
+            );
+        }
+    }
+}

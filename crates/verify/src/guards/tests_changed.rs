@@ -1,0 +1,442 @@
+//! What a change does to tests: deleted, skipped, weakened, or with other expectations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
+
+use super::assertion::Assertion;
+use super::behaviour::Behaviour;
+use super::matching::{Pairs, Place, Side};
+use super::report::Report;
+use super::units::Unit;
+use super::vocabulary::Strength;
+
+/// The tests of a file before and after the change.
+pub(super) struct TestsOf<'a, 't> {
+    pub(super) path: &'a RelPath,
+    pub(super) old: Vec<Unit<'t>>,
+    pub(super) new: Vec<Unit<'t>>,
+}
+
+/// Compares all tests of a change.
+pub(super) fn compare_tests(files: &[TestsOf<'_, '_>], behaviour: &Behaviour<'_>, report: &mut Report) {
+    let old = Side { files: files.iter().map(|file| file.old.as_slice()).collect() };
+    let new = Side { files: files.iter().map(|file| file.new.as_slice()).collect() };
+    let pairs = Pairs::find(&old, &new);
+    let mut comparison = Comparison {
+        paths: files.iter().map(|file| file.path).collect(),
+        came: pool(&new, &old, &pairs.old_of),
+        gone: pool(&old, &new, &pairs.new_of),
+        asserting: asserting_helpers(&new),
+        old,
+        new,
+        pairs,
+        behaviour,
+        report,
+    };
+    comparison.compare_units();
+    comparison.find_new_skips();
+}
+
+/// What the units of one side have that their counterparts lack.
+#[derive(Default)]
+struct Pool<'t> {
+    /// Literals, with the places of the units that have them.
+    literals: BTreeMap<&'t str, BTreeSet<Place>>,
+    /// Whole assertions.
+    assertions: BTreeMap<Vec<&'t str>, usize>,
+}
+
+fn pool<'t>(side: &Side<'_, 't>, other: &Side<'_, 't>, counterpart: &BTreeMap<Place, Place>) -> Pool<'t> {
+    let mut pool = Pool::default();
+    for (place, unit) in side.places() {
+        let there = counterpart.get(&place).and_then(|place| other.get(*place));
+        let known: Vec<&str> = there.map(|unit| all_literals(unit)).unwrap_or_default();
+        for literal in subtract(&all_literals(unit), &known) {
+            pool.literals.entry(literal).or_default().insert(place);
+        }
+        let known: Vec<&Vec<&str>> =
+            there.map(|unit| unit.assertions.iter().map(|one| &one.key).collect()).unwrap_or_default();
+        for assertion in &unit.assertions {
+            if !known.contains(&&assertion.key) {
+                *pool.assertions.entry(assertion.key.clone()).or_insert(0) += 1;
+            }
+        }
+    }
+    pool
+}
+
+fn all_literals<'t>(unit: &Unit<'t>) -> Vec<&'t str> {
+    let mut all: Vec<&str> =
+        unit.tokens.iter().filter(|token| token.is_literal()).map(|token| token.text).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Returns what `one` has more of than `other`.
+fn subtract<'t>(one: &[&'t str], other: &[&str]) -> Vec<&'t str> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in other {
+        *counts.entry(text).or_insert(0) += 1;
+    }
+    let mut more = Vec::new();
+    for text in one {
+        match counts.get_mut(text) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => more.push(*text),
+        }
+    }
+    more
+}
+
+/// Returns the names of helpers that assert something.
+fn asserting_helpers(side: &Side<'_, '_>) -> BTreeSet<String> {
+    let asserting = side.places().map(|(_, unit)| unit).filter(|unit| !unit.assertions.is_empty());
+    asserting.filter(|unit| !unit.is_test && !unit.name.is_empty()).map(|unit| unit.name.clone()).collect()
+}
+
+struct Comparison<'a, 't, 'r> {
+    paths: Vec<&'a RelPath>,
+    old: Side<'a, 't>,
+    new: Side<'a, 't>,
+    pairs: Pairs,
+    came: Pool<'t>,
+    gone: Pool<'t>,
+    asserting: BTreeSet<String>,
+    behaviour: &'a Behaviour<'a>,
+    report: &'r mut Report,
+}
+
+impl<'a, 't> Comparison<'a, 't, '_> {
+    fn path(&self, place: Place) -> Option<&'a RelPath> {
+        self.paths.get(place.0).copied()
+    }
+
+    fn compare_units(&mut self) {
+        let all: Vec<(Place, &'a Unit<'t>)> = self.old.places().collect();
+        for (place, before) in all {
+            let found = self.pairs.new_of.get(&place).copied();
+            match found.and_then(|there| self.new.get(there).map(|after| (there, after))) {
+                Some((there, after)) => self.compare_pair(before, there, after),
+                None if before.is_test => self.note_deleted(place, before),
+                None => self.note_lost_assertions(place, before),
+            }
+        }
+    }
+
+    fn note_deleted(&mut self, place: Place, unit: &Unit<'t>) {
+        let Some(path) = self.path(place) else { return };
+        if self.is_absorbed(unit) {
+            return;
+        }
+        let message = format!("the test `{}` is gone", unit.name);
+        let severity = self.severity_without(unit.words.iter().copied());
+        self.report.add(severity, HonestyKind::TestDeleted, path, unit.line, message);
+    }
+
+    /// Reports assertions of a helper that is gone, and of the rest of a file.
+    fn note_lost_assertions(&mut self, place: Place, unit: &Unit<'t>) {
+        let Some(path) = self.path(place) else { return };
+        let lost: Vec<&Assertion<'t>> =
+            unit.assertions.iter().filter(|one| !self.is_elsewhere(one)).collect();
+        for assertion in lost {
+            let message = format!("`{}` is gone", assertion.quote);
+            let severity = self.severity_without(assertion.words.iter().copied());
+            self.report.add(severity, HonestyKind::AssertionDeleted, path, assertion.line, message);
+        }
+    }
+
+    /// Returns the severity of something lost that speaks of these words: a notice if the product
+    /// lost one of them too.
+    fn severity_without(&self, mut words: impl Iterator<Item = &'t str>) -> HonestySeverity {
+        match words.any(|word| self.behaviour.has_lost(word)) {
+            true => HonestySeverity::Notice,
+            false => HonestySeverity::Blocking,
+        }
+    }
+
+    /// Returns true if other tests took over all that a test asserted.
+    fn is_absorbed(&self, unit: &Unit<'t>) -> bool {
+        !unit.assertions.is_empty() && unit.assertions.iter().all(|assertion| self.is_elsewhere(assertion))
+    }
+
+    /// Returns true if another unit has an assertion, or its values in a test that asserts.
+    fn is_elsewhere(&self, assertion: &Assertion<'t>) -> bool {
+        if self.came.assertions.contains_key(&assertion.key) {
+            return true;
+        }
+        let values: Vec<&str> =
+            assertion.literals.iter().copied().filter(|literal| !is_trivial(literal)).collect();
+        let Some((first, rest)) = values.split_first() else { return false };
+        let Some(first) = self.came.literals.get(first) else { return false };
+        let has_all = |place: &&Place| {
+            rest.iter().all(|it| self.came.literals.get(it).is_some_and(|places| places.contains(place)))
+        };
+        let mut taking = first.iter().filter(has_all).filter_map(|place| self.new.get(*place));
+        taking.any(|unit| self.asserts(unit))
+    }
+
+    /// Returns true if a unit asserts something, by itself or through a helper.
+    fn asserts(&self, unit: &Unit<'_>) -> bool {
+        unit.assertions.iter().any(|one| !one.swallowed && one.strength > Strength::Vacuous)
+            || unit.words.iter().any(|word| self.asserting.contains(word.trim_end_matches('!')))
+    }
+
+    fn compare_pair(&mut self, before: &Unit<'t>, place: Place, after: &Unit<'t>) {
+        let Some(path) = self.path(place) else { return };
+        if before.is_test && !after.is_test && !self.is_called(after) {
+            let message = match before.name == after.name {
+                true => format!("no runner takes `{}` for a test any more", after.name),
+                false => format!("the test `{}` is now `{}`, which no runner finds", before.name, after.name),
+            };
+            self.report.block(HonestyKind::TestUndiscovered, path, after.line, message);
+        }
+        self.compare_marks(before, path, after);
+        if let Some(line) = after.ends_early.filter(|_| before.ends_early.is_none()) {
+            let message = format!("`{}` now returns before its end", after.name);
+            self.report.block(HonestyKind::AssertionWeakened, path, line, message);
+        }
+        self.compare_assertions(before, place, after);
+        self.compare_values(before, place, after);
+    }
+
+    /// Returns true if a test calls the unit.
+    fn is_called(&self, unit: &Unit<'_>) -> bool {
+        let is_caller = |other: &Unit<'_>| {
+            other.is_test && other.name != unit.name && other.words.contains(unit.name.as_str())
+        };
+        self.new.places().any(|(_, other)| is_caller(other))
+    }
+
+    /// Reports signs of skipping that a test didn't have.
+    fn compare_marks(&mut self, before: &Unit<'t>, path: &RelPath, after: &Unit<'t>) {
+        if after.marks.len() <= before.marks.len() {
+            return;
+        }
+        for mark in after.marks.iter().filter(|mark| before.marks.iter().all(|old| old.quote != mark.quote)) {
+            let name = if after.name.is_empty() { "the whole file" } else { &after.name };
+            let message = match mark.focus {
+                true => format!("`{}` leaves out all tests but `{name}`", mark.quote),
+                false => format!("`{}` skips `{name}`", mark.quote),
+            };
+            let severity = if mark.elsewhere { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+            self.report.add(severity, HonestyKind::TestSkipped, path, mark.line, message);
+        }
+    }
+
+    /// Reports new tests that are skipped from the beginning, and new ones that leave the others
+    /// out.
+    fn find_new_skips(&mut self) {
+        let all: Vec<(Place, &'a Unit<'t>)> = self.new.places().collect();
+        for (place, unit) in all {
+            let Some(path) = self.path(place).filter(|_| !self.pairs.old_of.contains_key(&place)) else {
+                continue;
+            };
+            for mark in &unit.marks {
+                let message = format!("`{}` skips `{}`", mark.quote, unit.name);
+                let severity = if mark.focus { HonestySeverity::Blocking } else { HonestySeverity::Notice };
+                self.report.add(severity, HonestyKind::TestSkipped, path, mark.line, message);
+            }
+        }
+    }
+
+    fn compare_assertions(&mut self, before: &Unit<'t>, place: Place, after: &Unit<'t>) {
+        let mut gone: Vec<&Assertion<'t>> = Vec::new();
+        let mut came: Vec<&Assertion<'t>> = after.assertions.iter().collect();
+        for old in &before.assertions {
+            match came.iter().position(|new| new.key == old.key) {
+                Some(same) => {
+                    let new = came.remove(same);
+                    self.compare_circumstances(old, place, new);
+                }
+                None => gone.push(old),
+            }
+        }
+        let count = came.len();
+        for old in gone.clone() {
+            let best = (0..came.len()).filter_map(|nth| Some((kinship(old, came.get(nth)?), nth)));
+            let best = best.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
+            match best.filter(|(kinship, _)| *kinship > 0.0 || count == gone.len()) {
+                Some((_, nth)) => {
+                    let new = came.remove(nth);
+                    self.compare_strength(old, place, new, after);
+                }
+                None => self.note_gone(old, place, after),
+            }
+        }
+    }
+
+    fn note_gone(&mut self, old: &Assertion<'t>, place: Place, after: &Unit<'t>) {
+        let Some(path) = self.path(place) else { return };
+        let kept = |literal: &&str| is_trivial(literal) || self.is_kept(literal, after);
+        let restated = old.literals.iter().any(|literal| !is_trivial(literal))
+            && old.literals.iter().all(|literal| kept(&literal))
+            && self.asserts(after);
+        if restated || old.strength == Strength::Vacuous || self.is_elsewhere(old) {
+            return;
+        }
+        let message = format!("`{}` is gone from `{}`", old.quote, after.name);
+        let severity = self.severity_without(old.words.iter().copied());
+        self.report.add(severity, HonestyKind::AssertionDeleted, path, after.line, message);
+    }
+
+    /// Returns true if a unit, or another new one, has a literal that it didn't have.
+    fn is_kept(&self, literal: &str, unit: &Unit<'t>) -> bool {
+        self.came.literals.contains_key(literal)
+            || unit.outside.iter().any(|(text, _)| *text == literal)
+            || unit.assertions.iter().any(|one| one.literals.contains(&literal))
+    }
+
+    fn compare_circumstances(&mut self, old: &Assertion<'t>, place: Place, new: &Assertion<'t>) -> bool {
+        let Some(path) = self.path(place) else { return false };
+        let why = match () {
+            () if new.swallowed && !old.swallowed => "its failure is caught and forgotten",
+            () if new.conditions > old.conditions => "it now stands under a condition",
+            () => return false,
+        };
+        let message = format!("`{}`: {why}", new.quote);
+        self.report.block(HonestyKind::AssertionWeakened, path, new.line, message);
+        true
+    }
+
+    fn compare_strength(&mut self, old: &Assertion<'t>, place: Place, new: &Assertion<'t>, after: &Unit<'t>) {
+        let Some(path) = self.path(place) else { return };
+        if self.compare_circumstances(old, place, new) {
+            return;
+        }
+        let bounds = old.bound.zip(new.bound).and_then(|(old, new)| new.is_weaker_than(old));
+        let lost: Vec<&str> = subtract(&old.literals, &new.literals);
+        let gained: Vec<&str> = subtract(&new.literals, &old.literals);
+        let all_lost = !lost.is_empty()
+            && new.literals.iter().all(|literal| is_trivial(literal))
+            && !lost.iter().all(|literal| self.came_elsewhere(literal, place, after))
+            && lost.iter().any(|literal| !is_trivial(literal));
+        let no_value = all_lost && old.strength >= Strength::Partial && gained.is_empty();
+        let why = match () {
+            () if new.strength < old.strength && !self.is_restated(old, after) => "accepts more",
+            () if new.alternatives > old.alternatives => "accepts one more alternative",
+            () if new.any_error && !old.any_error => "accepts any error",
+            () if bounds == Some(true) => "accepts values further off",
+            () if no_value => "is held against no fixed value any more",
+            () => "",
+        };
+        if !why.is_empty() {
+            let message = format!("`{}` became `{}`, which {why}", old.quote, new.quote);
+            self.report.block(HonestyKind::AssertionWeakened, path, new.line, message);
+            return;
+        }
+        if bounds == Some(false) {
+            return;
+        }
+        let lost_values: Vec<&&str> =
+            lost.iter().filter(|literal| !self.came_elsewhere(literal, place, after)).collect();
+        let gained_values: Vec<&&str> =
+            gained.iter().filter(|literal| !self.went_elsewhere(literal, place)).collect();
+        let flipped = old.negated != new.negated && old.strength == new.strength && old.words == new.words;
+        if !lost_values.is_empty() && !gained_values.is_empty() || flipped {
+            self.note_expectation(place, new.line, &old.quote, &new.quote);
+        }
+    }
+
+    /// Returns true if the values of an assertion are held by others of the same test.
+    fn is_restated(&self, old: &Assertion<'t>, after: &Unit<'t>) -> bool {
+        let values = || old.literals.iter().filter(|literal| !is_trivial(literal));
+        let strong = |one: &&Assertion<'t>| one.strength >= old.strength && !one.swallowed;
+        values().next().is_some()
+            && values().all(|literal| {
+                after.assertions.iter().filter(strong).any(|one| one.literals.contains(literal))
+            })
+    }
+
+    /// Returns true if a literal came to another unit, or to the same one outside of assertions.
+    fn came_elsewhere(&self, literal: &str, place: Place, after: &Unit<'t>) -> bool {
+        let others =
+            self.came.literals.get(literal).is_some_and(|places| places.iter().any(|one| *one != place));
+        let before = self.pairs.old_of.get(&place).and_then(|old| self.old.get(*old));
+        let count = |unit: &Unit<'_>| unit.outside.iter().filter(|(text, _)| *text == literal).count();
+        others || count(after) > before.map_or(0, |unit| count(unit))
+    }
+
+    /// Returns true if a literal went from another unit.
+    fn went_elsewhere(&self, literal: &str, place: Place) -> bool {
+        let old = self.pairs.old_of.get(&place);
+        let others = self.gone.literals.get(literal);
+        let before = old.and_then(|old| self.old.get(*old));
+        let after = self.new.get(place);
+        let count = |unit: Option<&Unit<'_>>| {
+            unit.map_or(0, |unit| unit.outside.iter().filter(|(text, _)| *text == literal).count())
+        };
+        others.is_some_and(|places| places.iter().any(|one| Some(one) != old)) || count(before) > count(after)
+    }
+
+    fn note_expectation(&mut self, place: Place, line: u32, old: &str, new: &str) {
+        let Some(path) = self.path(place) else { return };
+        let (severity, why) = match self.behaviour.has_changed() {
+            true => (HonestySeverity::Notice, "with a change of the product beside it"),
+            false => (HonestySeverity::Blocking, "and the product didn't change"),
+        };
+        let message = format!("`{old}` became `{new}`, {why}");
+        self.report.add(severity, HonestyKind::ExpectationChanged, path, line, message);
+    }
+
+    /// Compares the values of tables and constants outside of assertions.
+    fn compare_values(&mut self, before: &Unit<'t>, place: Place, after: &Unit<'t>) {
+        let Some(path) = self.path(place) else { return };
+        if after.assertions.is_empty() && !after.is_test && !after.name.is_empty() {
+            return;
+        }
+        let values = |unit: &Unit<'t>| -> Vec<&'t str> {
+            unit.outside.iter().filter(|(_, counts)| *counts).map(|(text, _)| *text).collect()
+        };
+        let (old, new) = (values(before), values(after));
+        let stays = |literal: &&&str| {
+            let others = self.came.literals.get(**literal);
+            others.is_some_and(|places| places.iter().any(|one| *one != place))
+                || after.assertions.iter().any(|one| one.literals.contains(*literal))
+                || after.outside.iter().filter(|(text, _)| text == *literal).count()
+                    > before.outside.iter().filter(|(text, _)| text == *literal).count()
+        };
+        let all_lost = subtract(&old, &new);
+        let lost: Vec<&str> = all_lost.iter().filter(|it| !stays(it)).copied().collect();
+        let gained = subtract(&new, &old);
+        if lost.is_empty() {
+            return;
+        }
+        let shown = lost.iter().take(4).copied().collect::<Vec<_>>().join(", ");
+        if gained.is_empty() {
+            let severity = self.severity_without(before.words.iter().copied());
+            let message = format!("the cases of `{}` no longer have {shown}", after.name);
+            self.report.add(severity, HonestyKind::CasesRemoved, path, after.line, message);
+        } else if self.is_renaming(&lost, &gained, before, after) {
+            // The same value under another name on both sides of the comparison.
+        } else {
+            let came = gained.iter().take(4).copied().collect::<Vec<_>>().join(", ");
+            self.note_expectation(place, after.line, &shown, &came);
+        }
+    }
+
+    /// Returns true if lost values were replaced inside and outside of assertions alike.
+    fn is_renaming(&self, lost: &[&str], gained: &[&str], before: &Unit<'t>, after: &Unit<'t>) -> bool {
+        let within = |unit: &Unit<'t>, literal: &str| {
+            unit.assertions.iter().any(|one| one.literals.contains(&literal))
+        };
+        lost.len() == gained.len()
+            && lost.iter().all(|literal| within(before, literal))
+            && gained.iter().all(|literal| within(after, literal))
+    }
+}
+
+/// Returns true for values that say little: they stand in any test.
+fn is_trivial(literal: &str) -> bool {
+    matches!(literal, "true" | "false" | "True" | "False" | "null" | "nil" | "None" | "\"\"" | "''")
+}
+
+/// Returns how much two assertions have in common, 0 to 1.
+#[allow(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+fn kinship(one: &Assertion<'_>, other: &Assertion<'_>) -> f64 {
+    let all = |assertion: &Assertion<'_>| assertion.words.len() + assertion.literals.len();
+    let more = subtract(&one.words, &other.words).len() + subtract(&one.literals, &other.literals).len();
+    let common = all(one).saturating_sub(more);
+    let total = all(one) + all(other);
+    if total == 0 { 0.1 } else { 2.0 * common as f64 / total as f64 }
+}

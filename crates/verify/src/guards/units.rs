@@ -1,0 +1,810 @@
+//! The tests of a file and the helpers beside them, from its syntax tree.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use journeyman_syntax::Node;
+use journeyman_syntax::language::Language;
+
+use super::assertion::{Assertion, Dialect, chain_names, quote, read_assertion, read_guard};
+use super::discovery::is_discovered;
+use super::source::{Source, Token, TokenKind, children, is_comment, is_text, line_of};
+use super::vocabulary::{
+    is_focus, is_group_call, is_skip, is_skipping_test_call, is_test_attribute, is_test_call, is_test_macro,
+};
+use crate::test_files::is_test_file;
+
+/// Maximum number of tests and helpers of a file that are compared.
+const MAX_UNITS: usize = 2_000;
+/// Maximum number of assertions of one of them.
+const MAX_ASSERTIONS: usize = 500;
+
+/// A sign that a test is skipped, or that others are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) line: u32,
+    pub(super) quote: String,
+    /// True if it holds for another platform than the usual ones, or where something is missing.
+    pub(super) elsewhere: bool,
+    /// True if it leaves out the tests that don't carry it.
+    pub(super) focus: bool,
+}
+
+/// A test, a helper beside tests, or the rest of a file of tests.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unit<'t> {
+    /// Its own name; empty for the rest of a file.
+    pub(super) name: String,
+    pub(super) line: u32,
+    pub(super) is_test: bool,
+    pub(super) marks: Vec<Mark>,
+    pub(super) assertions: Vec<Assertion<'t>>,
+    /// Tokens without comments, for telling a renamed test by its likeness.
+    pub(super) tokens: Vec<Token<'t>>,
+    /// Literals that stand outside of assertions; true for those in tables of cases.
+    pub(super) outside: Vec<(&'t str, bool)>,
+    /// Words that are called or named.
+    pub(super) words: BTreeSet<&'t str>,
+    /// The line of a statement that ends it before later ones.
+    pub(super) ends_early: Option<u32>,
+    range: Range<usize>,
+}
+
+/// Where a node stands.
+#[derive(Debug, Clone, Default)]
+struct Scope {
+    unit: usize,
+    conditions: usize,
+    swallowed: bool,
+    /// True among the statements of the unit itself.
+    direct: bool,
+    in_tests: bool,
+    inherited: Vec<Mark>,
+}
+
+/// Finds the tests and helpers of a file; none in a file of the product, unless it has tests of its
+/// own.
+pub(super) fn find_units<'t>(path: &str, source: &Source<'t>) -> Vec<Unit<'t>> {
+    let in_tests = is_test_file(path) || path.ends_with(".py") && source.text.contains("import unittest");
+    let mut walk = Walk {
+        source,
+        dialect: dialect_of(source.language),
+        discovered: is_discovered(path, source.language),
+        units: vec![Unit { line: 1, range: 0..source.text.len(), ..Unit::default() }],
+        assertion_ranges: Vec::new(),
+    };
+    match &source.tree {
+        Some(tree) => {
+            walk.visit(tree.root(), &Scope { in_tests, direct: true, ..Scope::default() });
+        }
+        None if in_tests => walk.scan_lines(),
+        None => {}
+    }
+    walk.finish(in_tests)
+}
+
+fn dialect_of(language: Option<Language>) -> Dialect {
+    Dialect {
+        go: language == Some(Language::Go),
+        rust: language == Some(Language::Rust),
+        script: matches!(language, Some(Language::JavaScript | Language::TypeScript | Language::Tsx)),
+    }
+}
+
+struct Walk<'s, 't> {
+    source: &'s Source<'t>,
+    dialect: Dialect,
+    discovered: bool,
+    units: Vec<Unit<'t>>,
+    assertion_ranges: Vec<Range<usize>>,
+}
+
+impl<'t> Walk<'_, 't> {
+    fn visit(&mut self, node: Node<'_>, scope: &Scope) {
+        let kind = node.kind();
+        if is_comment(kind) || is_text(kind) {
+            return;
+        }
+        if let Some(scope) = self.enter_definition(node, scope) {
+            return self.visit_children(node, &scope);
+        }
+        if scope.in_tests {
+            if is_call(kind) && self.visit_test_call(node, scope) {
+                return;
+            }
+            if self.visit_assertion(node, scope) {
+                return;
+            }
+            self.note_skip(node, scope);
+            if is_conditional(kind) {
+                return self.visit_conditional(node, scope);
+            }
+            if self.catches_failures(node) {
+                let inside = Scope { swallowed: true, direct: false, ..scope.clone() };
+                return self.visit_children(node, &inside);
+            }
+            if kind.starts_with("return") && scope.direct && node.next_named_sibling().is_some() {
+                self.end_early(node, scope);
+            }
+        }
+        let transparent = is_block(kind) || kind == "expression_statement" || node.parent().is_none();
+        let direct = scope.direct && transparent;
+        self.visit_children(node, &Scope { direct, ..scope.clone() });
+    }
+
+    fn visit_children(&mut self, node: Node<'_>, scope: &Scope) {
+        for child in children(node) {
+            self.visit(child, scope);
+        }
+    }
+
+    /// Opens a unit for a function, or a region of tests for a module of them.
+    fn enter_definition(&mut self, node: Node<'_>, scope: &Scope) -> Option<Scope> {
+        let kind = node.kind();
+        let is_group =
+            matches!(kind, "mod_item" | "class_definition" | "class_declaration" | "class" | "class_body");
+        if !is_group && !is_function(kind) {
+            return None;
+        }
+        let decorations = self.decorations(node);
+        let words: Vec<&Token<'t>> =
+            decorations.iter().flatten().filter(|token| token.kind == TokenKind::Word).collect();
+        let marks = decorations.iter().filter_map(|tokens| self.mark_of_decoration(tokens));
+        let marks: Vec<Mark> = marks.chain(scope.inherited.iter().cloned()).collect();
+        if is_group {
+            let configured = words
+                .windows(2)
+                .any(|pair| matches!(pair, [cfg, test] if cfg.text == "cfg" && test.text == "test"));
+            return Some(Scope {
+                in_tests: scope.in_tests || configured,
+                inherited: marks,
+                direct: true,
+                ..scope.clone()
+            });
+        }
+        let attributed = words.iter().enumerate().any(|(place, word)| {
+            let in_condition = place > 0 && words.first().is_some_and(|first| first.text.starts_with("cfg"));
+            is_test_attribute(word.text) && !in_condition
+        });
+        let name = self.name_of(node)?;
+        // A function within a test is part of it.
+        let nested = scope.unit != 0 && self.units.get(scope.unit).is_some_and(|unit| unit.is_test);
+        if !(scope.in_tests || attributed) || nested || self.units.len() >= MAX_UNITS {
+            return None;
+        }
+        let is_test = attributed || self.is_test_name(&name, node) && scope.in_tests;
+        let mut marks = marks;
+        if name.starts_with("DISABLED_")
+            || self
+                .source
+                .text_of(node)
+                .get(..200.min(node.byte_range().len()))
+                .is_some_and(|head| head.split('{').next().is_some_and(|head| head.contains("DISABLED_")))
+        {
+            marks.push(Mark { line: line_of(node), quote: name.clone(), elsewhere: false, focus: false });
+        }
+        let unit = self.open_unit(node.byte_range(), name, line_of(node), is_test, marks);
+        Some(Scope {
+            unit,
+            conditions: 0,
+            swallowed: false,
+            direct: true,
+            in_tests: true,
+            inherited: Vec::new(),
+        })
+    }
+
+    fn open_unit(
+        &mut self,
+        range: Range<usize>,
+        name: String,
+        line: u32,
+        is_test: bool,
+        marks: Vec<Mark>,
+    ) -> usize {
+        self.units.push(Unit {
+            name,
+            line,
+            is_test: is_test && self.discovered,
+            marks,
+            range,
+            ..Unit::default()
+        });
+        self.units.len() - 1
+    }
+
+    fn is_test_name(&self, name: &str, node: Node<'_>) -> bool {
+        match self.source.language {
+            Some(Language::Go) => {
+                ["Test", "Benchmark", "Fuzz", "Example"].iter().any(|it| name.starts_with(it))
+                    && name != "TestMain"
+            }
+            Some(Language::Python | Language::Ruby | Language::Lua | Language::Bash) => {
+                name.starts_with("test")
+            }
+            Some(Language::Php | Language::Swift | Language::Java | Language::Kotlin) => {
+                name.starts_with("test") || self.has_test_comment(node)
+            }
+            Some(Language::C | Language::Cpp) => {
+                let lower = name.to_ascii_lowercase();
+                name.starts_with("TEST") || lower.starts_with("test") || lower.ends_with("_test")
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true for a method whose comment says `@test`.
+    fn has_test_comment(&self, node: Node<'_>) -> bool {
+        node.prev_named_sibling()
+            .is_some_and(|before| is_comment(before.kind()) && self.source.text_of(before).contains("@test"))
+    }
+
+    /// Returns the tokens of each decorator, attribute or annotation of a definition.
+    fn decorations(&self, node: Node<'_>) -> Vec<Vec<Token<'t>>> {
+        let is_decoration = |node: &Node<'_>| {
+            matches!(
+                node.kind(),
+                "attribute_item"
+                    | "decorator"
+                    | "annotation"
+                    | "marker_annotation"
+                    | "attribute_list"
+                    | "attribute"
+            )
+        };
+        let mut found = Vec::new();
+        let mut before = node.prev_named_sibling();
+        while let Some(one) = before.filter(|one| is_decoration(one) || is_comment(one.kind())) {
+            if is_decoration(&one) {
+                found.push(self.source.tokens_of(one).to_vec());
+            }
+            before = one.prev_named_sibling();
+        }
+        for child in children(node) {
+            if is_decoration(&child) {
+                found.push(self.source.tokens_of(child).to_vec());
+            }
+            if child.kind() == "modifiers" {
+                let modifiers = children(child).into_iter().filter(is_decoration);
+                found.extend(modifiers.map(|one| self.source.tokens_of(one).to_vec()));
+            }
+        }
+        found
+    }
+
+    fn mark_of_decoration(&self, tokens: &[Token<'t>]) -> Option<Mark> {
+        let words = || tokens.iter().filter(|token| token.kind == TokenKind::Word);
+        let disabled = tokens.windows(3).any(|three| {
+            matches!(three, [name, sign, value] if name.text == "enabled" && sign.text == "=" && value.text == "false")
+        });
+        let first_cfg = words().next().is_some_and(|first| first.text == "cfg");
+        let configured = first_cfg && !words().any(|word| word.text == "test");
+        let skips = words().any(|word| is_skip(word.text));
+        (skips || disabled || configured).then(|| self.new_mark(tokens, false))
+    }
+
+    fn new_mark(&self, tokens: &[Token<'t>], focus: bool) -> Mark {
+        Mark {
+            line: tokens.first().map_or(1, |first| first.line),
+            quote: quote(tokens),
+            elsewhere: holds_elsewhere(tokens),
+            focus,
+        }
+    }
+
+    fn name_of(&self, node: Node<'_>) -> Option<String> {
+        let mut named =
+            node.child_by_field_name("name").or_else(|| node.child_by_field_name("declarator"))?;
+        while let Some(inner) = named.child_by_field_name("declarator") {
+            named = inner;
+        }
+        let mut name = self.source.text_of(named).to_owned();
+        // `TEST(Suite, Name)`.
+        if name.starts_with("TEST") || name.ends_with("_TEST") {
+            let declarator = node.child_by_field_name("declarator").map(|it| self.source.tokens_of(it));
+            let words = declarator.unwrap_or_default().iter().filter(|token| token.kind == TokenKind::Word);
+            name = words.map(|token| token.text).collect::<Vec<_>>().join(" ");
+        }
+        Some(name)
+    }
+
+    /// Opens a unit for a test that is a call with a block; returns true if the node is visited.
+    fn visit_test_call(&mut self, node: Node<'_>, scope: &Scope) -> bool {
+        let tokens = self.source.tokens_of(node);
+        let names = chain_names(tokens);
+        let Some(first) = names.first().copied() else { return false };
+        let run = self.dialect.go && matches!(names.as_slice(), ["t" | "b", "Run"]);
+        let is_test = is_test_call(first) || run || matches!(names.as_slice(), ["Deno", "test"]);
+        if !(is_test || is_group_call(first)) || self.opens_no_block(node) {
+            return false;
+        }
+        let head = self.head_of(node);
+        let modifiers = names.iter().skip(1).filter(|name| is_skip(name)).count();
+        let mut marks = scope.inherited.clone();
+        let options = option_skips(&head)
+            || head.iter().any(|token| token.kind == TokenKind::Text && hides_by_tag(token.text));
+        if modifiers > 0 || is_skipping_test_call(first) || options {
+            marks.push(self.new_mark(&head, false));
+        }
+        if names.iter().any(|name| is_focus(name)) && !run {
+            marks.push(self.new_mark(&head, true));
+        }
+        let scope = match is_test {
+            true if self.units.len() < MAX_UNITS => {
+                let name = head
+                    .iter()
+                    .find(|token| token.kind == TokenKind::Text)
+                    .map_or(String::new(), |token| token.text.trim_matches(['"', '\'', '`']).to_owned());
+                let mut range = node.byte_range();
+                if let Some(block) = self.block_after(node) {
+                    range.end = block.end_byte();
+                }
+                let unit = self.open_unit(range, name, line_of(node), true, marks);
+                Scope { unit, direct: true, in_tests: true, ..Scope::default() }
+            }
+            _ => Scope { inherited: marks, ..scope.clone() },
+        };
+        self.visit_children(node, &scope);
+        if let Some(block) = self.block_after(node) {
+            self.visit_children(block, &scope);
+        }
+        true
+    }
+
+    /// Returns true for a call that has no block of code: `it.todo("…")` has none, and skips.
+    fn opens_no_block(&self, node: Node<'_>) -> bool {
+        let text = self.source.text_of(node);
+        !(text.contains('{')
+            || text.contains("=>")
+            || text.contains(" do")
+            || text.contains("function")
+            || text.contains("func"))
+            && self.block_after(node).is_none()
+    }
+
+    /// Returns the block after a macro of C++ that defines a test.
+    fn block_after<'n>(&self, node: Node<'n>) -> Option<Node<'n>> {
+        let names = chain_names(self.source.tokens_of(node));
+        if !names.first().is_some_and(|first| is_test_macro(first)) {
+            return None;
+        }
+        node.parent()?.next_named_sibling().filter(|block| block.kind() == "compound_statement")
+    }
+
+    /// Returns the tokens of a test call before its block.
+    fn head_of(&self, node: Node<'_>) -> Vec<Token<'t>> {
+        let tokens = self.source.tokens_of(node);
+        let mut head = Vec::new();
+        for (place, token) in tokens.iter().enumerate() {
+            let arrow = tokens.get(place + 1..).is_some_and(|rest| {
+                token.text == "("
+                    && rest
+                        .iter()
+                        .take(8)
+                        .skip_while(|one| one.text != ")")
+                        .nth(1)
+                        .is_some_and(|one| one.text == "=>")
+            });
+            if arrow || matches!(token.text, "function" | "async" | "do" | "=>" | "func") || head.len() > 60 {
+                break;
+            }
+            head.push(*token);
+        }
+        head
+    }
+
+    /// Adds an assertion to its unit; returns true if the node is one.
+    fn visit_assertion(&mut self, node: Node<'_>, scope: &Scope) -> bool {
+        let kind = node.kind();
+        if !(is_call(kind) || matches!(kind, "assert_statement" | "infix_expression")) {
+            return false;
+        }
+        let Some(assertion) = read_assertion(self.source.tokens_of(node), self.dialect) else { return false };
+        self.add_assertion(assertion, node, scope);
+        // What a closure among the arguments asserts counts as well.
+        let mut left = children(node);
+        while let Some(inner) = left.pop() {
+            if is_closure(inner.kind()) {
+                self.visit_children(inner, &Scope { direct: false, ..scope.clone() });
+            } else {
+                left.extend(children(inner));
+            }
+        }
+        true
+    }
+
+    fn add_assertion(&mut self, mut assertion: Assertion<'t>, node: Node<'_>, scope: &Scope) {
+        assertion.conditions = scope.conditions;
+        assertion.swallowed = scope.swallowed;
+        self.assertion_ranges.push(node.byte_range());
+        if let Some(unit) = self.units.get_mut(scope.unit)
+            && unit.assertions.len() < MAX_ASSERTIONS
+        {
+            unit.assertions.push(assertion);
+        }
+    }
+
+    /// Visits an `if`: an assertion of its own if its body makes the test fail.
+    fn visit_conditional(&mut self, node: Node<'_>, scope: &Scope) {
+        let body = ["consequence", "body"].iter().find_map(|field| node.child_by_field_name(field));
+        let condition = node.child_by_field_name("condition");
+        let tokens = match (body, condition) {
+            (Some(body), Some(_)) => {
+                let all = self.source.tokens_of(node).iter();
+                let outside = all.filter(|token| !body.byte_range().contains(&token.start));
+                outside
+                    .filter(|token| !matches!(token.text, "if" | "then" | "end" | "else"))
+                    .copied()
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        if let Some(body) = body
+            && self.makes_fail(body)
+            && let Some(guard) = read_guard(&tokens)
+        {
+            let before_body = node.start_byte()..body.start_byte();
+            self.add_assertion(guard, node, scope);
+            self.assertion_ranges.pop();
+            self.assertion_ranges.push(before_body);
+            return;
+        }
+        let has_else = node.child_by_field_name("alternative").is_some();
+        let steps = usize::from(!has_else);
+        let inside = Scope { conditions: scope.conditions + steps, direct: false, ..scope.clone() };
+        self.visit_children(node, &inside);
+    }
+
+    /// Returns true if the statements make the test or its program fail.
+    fn makes_fail(&self, body: Node<'_>) -> bool {
+        let tokens = self.source.tokens_of(body);
+        if children(body).iter().any(|child| is_conditional(child.kind())) {
+            return false;
+        }
+        let fails = tokens.windows(3).any(|three| {
+            let [first, second, third] = three else { return false };
+            let exits =
+                matches!(first.text, "exit" | "_exit" | "Exit") && second.text == "(" && third.text != "0";
+            let go = self.dialect.go
+                && second.text == "."
+                && matches!(third.text, "Error" | "Errorf" | "Fatal" | "Fatalf" | "Fail" | "FailNow");
+            exits || go
+        });
+        let returns = tokens.windows(2).any(|pair| {
+            matches!(pair, [word, value] if word.text == "return" && value.kind == TokenKind::Number && value.text != "0")
+        });
+        let thrown = tokens.iter().any(|token| {
+            let text = token.text.trim_end_matches('!');
+            matches!(
+                text,
+                "throw" | "raise" | "panic" | "abort" | "fail" | "failures" | "failed" | "errors" | "die"
+            )
+        });
+        fails || returns || thrown
+    }
+
+    /// Returns true for a `try` that forgets the failure of an assertion, and for blocks like it.
+    fn catches_failures(&self, node: Node<'_>) -> bool {
+        let kind = node.kind();
+        if kind == "with_statement" {
+            let head = self.source.text_of(node).lines().next().unwrap_or_default();
+            return head.contains("suppress(")
+                && ["Assertion", "Exception"].iter().any(|it| head.contains(it));
+        }
+        if !matches!(kind, "try_statement" | "try_expression" | "begin" | "body_statement" | "do_block") {
+            return false;
+        }
+        let handlers = children(node)
+            .into_iter()
+            .filter(|child| ["except", "catch", "rescue"].iter().any(|part| child.kind().contains(part)));
+        handlers.into_iter().any(|handler| {
+            let tokens = self.source.tokens_of(handler);
+            let words = || tokens.iter().filter(|token| token.kind == TokenKind::Word);
+            let handles = words().any(|word| {
+                matches!(
+                    word.text.trim_end_matches('!'),
+                    "raise" | "throw" | "fail" | "panic" | "exit" | "done" | "reject"
+                ) || word.text.to_ascii_lowercase().starts_with("assert")
+                    || word.text == "expect"
+                    || self.dialect.script && word.text == "t"
+            });
+            !handles && catches_assertions(tokens)
+        })
+    }
+
+    /// Adds a mark for a call or a statement that skips the test it stands in.
+    fn note_skip(&mut self, node: Node<'_>, scope: &Scope) {
+        let kind = node.kind();
+        let named =
+            is_call(kind) || matches!(kind, "throw_statement" | "raise_statement" | "throw_expression");
+        let bare = kind == "identifier"
+            && node.parent().is_some_and(|parent| is_block(parent.kind()) || parent.kind() == "program");
+        let assigned = matches!(kind, "assignment" | "assignment_expression") && scope.unit == 0;
+        if !(named || bare || assigned) {
+            return;
+        }
+        let tokens = self.source.tokens_of(node);
+        let names = chain_names(tokens);
+        let skips = match assigned {
+            true => {
+                let target = names.first().copied().unwrap_or_default();
+                matches!(target, "pytestmark" | "collect_ignore" | "collect_ignore_glob" | "__test__")
+                    && tokens.iter().any(|token| {
+                        is_skip(token.text) || target.starts_with("collect") || token.text == "False"
+                    })
+            }
+            false => {
+                let last = names.last().copied().unwrap_or_default();
+                let assumes = names.iter().any(|name| name.to_ascii_lowercase().starts_with("assum"));
+                is_skip(last) && !matches!(last, "ignore" | "fails" | "explicit" | "manual")
+                    || assumes && tokens.iter().any(|token| token.text == "false")
+                    || names.iter().any(|name| matches!(*name, "XCTSkip" | "SkipTest" | "GTEST_SKIP"))
+            }
+        };
+        if skips {
+            let mut mark = self.new_mark(tokens, false);
+            mark.elsewhere = mark.elsewhere || scope.conditions > 0 && self.is_condition_elsewhere(node);
+            if let Some(unit) = self.units.get_mut(scope.unit) {
+                unit.marks.push(mark);
+            }
+        }
+    }
+
+    /// Returns true if the nearest condition around a node holds on another platform only, or where
+    /// something is missing.
+    fn is_condition_elsewhere(&self, node: Node<'_>) -> bool {
+        let mut above = node.parent();
+        while let Some(one) = above {
+            if is_conditional(one.kind()) {
+                let condition = one.child_by_field_name("condition").unwrap_or(one);
+                return holds_elsewhere(self.source.tokens_of(condition));
+            }
+            above = one.parent();
+        }
+        false
+    }
+
+    fn end_early(&mut self, node: Node<'_>, scope: &Scope) {
+        let line = line_of(node);
+        if let Some(unit) = self.units.get_mut(scope.unit).filter(|_| scope.unit != 0) {
+            unit.ends_early.get_or_insert(line);
+        }
+    }
+
+    /// Reads tests line by line, where there is no grammar.
+    fn scan_lines(&mut self) {
+        let mut unit = 0;
+        let mut pending: Vec<Mark> = Vec::new();
+        for (line, tokens) in lines_of(&self.source.tokens) {
+            let names = chain_names(&tokens);
+            let Some(first) = names.first().copied() else { continue };
+            if first.starts_with('@') {
+                if tokens.iter().any(|token| is_skip(token.text.trim_start_matches(':'))) {
+                    pending.push(self.new_mark(&tokens, false));
+                }
+                continue;
+            }
+            let name = tokens.iter().find(|token| token.kind == TokenKind::Text);
+            if let Some(name) = name.filter(|_| is_test_call(first)) {
+                let start = tokens.first().map_or(0, |token| token.start);
+                if let Some(before) = self.units.get_mut(unit).filter(|_| unit != 0) {
+                    before.range.end = start;
+                }
+                let marks = std::mem::take(&mut pending);
+                unit = self.open_unit(start..self.source.text.len(), name.text.to_owned(), line, true, marks);
+                continue;
+            }
+            if let Some(assertion) = read_assertion(&tokens, self.dialect) {
+                let end = tokens.last().map_or(0, |token| token.start + token.text.len());
+                self.assertion_ranges.push(assertion_start(&tokens)..end);
+                if let Some(unit) = self.units.get_mut(unit) {
+                    unit.assertions.push(assertion);
+                }
+            }
+        }
+    }
+
+    /// Fills in what is read from the tokens of each unit.
+    fn finish(mut self, in_tests: bool) -> Vec<Unit<'t>> {
+        self.assertion_ranges.sort_unstable_by_key(|range| range.start);
+        let inner: Vec<Range<usize>> = self.units.iter().skip(1).map(|unit| unit.range.clone()).collect();
+        let mut spans = inner;
+        spans.sort_unstable_by_key(|range| range.start);
+        for (place, unit) in self.units.iter_mut().enumerate() {
+            let within = |ranges: &[Range<usize>], at: usize| {
+                let next = ranges.partition_point(|range| range.start <= at);
+                ranges.get(..next).unwrap_or_default().iter().rev().take(4).any(|range| range.contains(&at))
+            };
+            let all = self.source.tokens_in(&unit.range).iter();
+            let own = all.filter(|token| {
+                token.kind != TokenKind::Comment && (place > 0 || !within(&spans, token.start))
+            });
+            unit.tokens = own.copied().collect();
+            unit.words = unit
+                .tokens
+                .iter()
+                .filter(|token| token.kind == TokenKind::Word)
+                .map(|token| token.text)
+                .collect();
+            unit.outside = outside_literals(&unit.tokens, &|at| within(&self.assertion_ranges, at));
+        }
+        self.units.retain(|unit| in_tests || !unit.name.is_empty());
+        self.units
+    }
+}
+
+fn assertion_start(tokens: &[Token<'_>]) -> usize {
+    tokens.first().map_or(0, |token| token.start)
+}
+
+/// Returns literals outside of assertions, and whether each is in a table or an expected value.
+fn outside_literals<'t>(tokens: &[Token<'t>], is_inside: &dyn Fn(usize) -> bool) -> Vec<(&'t str, bool)> {
+    let mut brackets = 0_usize;
+    let mut expected_on = 0;
+    let mut found = Vec::new();
+    for pair in tokens.windows(2) {
+        let [token, next] = pair else { continue };
+        match token.text {
+            "[" | "{" => brackets += 1,
+            "]" | "}" => brackets = brackets.saturating_sub(1),
+            _ => {}
+        }
+        let lower = token.text.to_ascii_lowercase();
+        let names_value = ["expect", "want", "golden", "desired"].iter().any(|word| lower.starts_with(word));
+        if token.kind == TokenKind::Word && names_value && matches!(next.text, "=" | ":=" | ":" | "=>") {
+            expected_on = token.line;
+        }
+        if next.is_literal() && !is_inside(next.start) {
+            found.push((next.text, brackets > 0 && next.line != 0 || expected_on == next.line));
+        }
+    }
+    found
+}
+
+/// Groups tokens by their lines.
+fn lines_of<'t>(tokens: &[Token<'t>]) -> Vec<(u32, Vec<Token<'t>>)> {
+    let same = |one: &Token<'_>, other: &Token<'_>| one.line == other.line;
+    let lines = tokens.chunk_by(same).map(|line| (line.first().map_or(0, |token| token.line), line.to_vec()));
+    lines.collect()
+}
+
+/// Returns true for a condition that the usual machine doesn't meet: another platform, or a missing
+/// part.
+fn holds_elsewhere(tokens: &[Token<'_>]) -> bool {
+    let lower: Vec<String> = tokens.iter().map(|token| token.text.to_ascii_lowercase()).collect();
+    let has = |parts: &[&str]| lower.iter().any(|text| parts.iter().any(|part| text.contains(part)));
+    let differs = lower.iter().any(|text| matches!(text.as_str(), "!=" | "not" | "!" | "unless" | "!=="))
+        || has(&["skipunless", "enabledon"]);
+    let foreign = has(&["win32", "windows", "darwin", "macos", "cygwin", "freebsd"]);
+    let missing = has(&["importorskip", "which", "installed", "hasattr", "lookpath", "find_spec"]);
+    let native = has(&["linux", "posix", "unix"]);
+    foreign && !native && !differs || native && !foreign && differs || missing
+}
+
+/// Returns true if a handler takes the errors that assertions raise.
+fn catches_assertions(tokens: &[Token<'_>]) -> bool {
+    let head: Vec<&str> = tokens
+        .iter()
+        .take_while(|token| !matches!(token.text, ":" | "{" | "then"))
+        .map(|token| token.text)
+        .collect();
+    let kinds: Vec<&&str> = head
+        .iter()
+        .filter(|word| word.ends_with("Error") || word.ends_with("Exception") || **word == "Throwable")
+        .collect();
+    let any = [
+        "AssertionError",
+        "AssertionFailedError",
+        "Exception",
+        "BaseException",
+        "Throwable",
+        "Error",
+        "StandardError",
+    ];
+    kinds.is_empty() || kinds.iter().any(|kind| any.contains(kind))
+}
+
+/// Returns true if the options of a test call skip it: `{ skip: true }`, `skip: true`, `:skip`.
+fn option_skips(head: &[Token<'_>]) -> bool {
+    let named = head.windows(3).any(|three| {
+        let [name, sign, value] = three else { return false };
+        is_skip(name.text.trim_end_matches(':'))
+            && matches!(sign.text, ":" | "=" | "=>")
+            && value.text != "false"
+    });
+    named
+        || head.windows(2).any(|pair| {
+            matches!(pair, [name, value] if name.text.ends_with(':') && is_skip(name.text.trim_end_matches(':')) && value.text != "false")
+        })
+        || head.iter().any(|token| token.text.strip_prefix(':').is_some_and(is_skip))
+}
+
+/// Returns true for tags by which Catch2 hides a test or lets it fail.
+fn hides_by_tag(text: &str) -> bool {
+    ["[.]", "[!mayfail]", "[!shouldfail]", "[hide]", "[.", "[!hide]"].iter().any(|tag| text.contains(tag))
+}
+
+fn is_function(kind: &str) -> bool {
+    matches!(
+        kind,
+        "function_definition"
+            | "function_item"
+            | "function_declaration"
+            | "method_declaration"
+            | "method_definition"
+            | "method"
+            | "singleton_method"
+            | "local_function_statement"
+    )
+}
+
+fn is_closure(kind: &str) -> bool {
+    matches!(
+        kind,
+        "lambda"
+            | "lambda_expression"
+            | "arrow_function"
+            | "function_expression"
+            | "func_literal"
+            | "closure_expression"
+            | "block"
+            | "do_block"
+            | "lambda_literal"
+            | "anonymous_function"
+            | "function_definition"
+    )
+}
+
+pub(super) fn is_call(kind: &str) -> bool {
+    matches!(
+        kind,
+        "call"
+            | "call_expression"
+            | "method_invocation"
+            | "invocation_expression"
+            | "function_call_expression"
+            | "member_call_expression"
+            | "nullsafe_member_call_expression"
+            | "scoped_call_expression"
+            | "macro_invocation"
+            | "function_call"
+    )
+}
+
+fn is_conditional(kind: &str) -> bool {
+    matches!(
+        kind,
+        "if_statement"
+            | "if_expression"
+            | "if"
+            | "unless"
+            | "if_modifier"
+            | "unless_modifier"
+            | "preproc_if"
+            | "preproc_ifdef"
+    )
+}
+
+fn is_block(kind: &str) -> bool {
+    matches!(
+        kind,
+        "block"
+            | "statement_block"
+            | "compound_statement"
+            | "body_statement"
+            | "statement_list"
+            | "statements"
+            | "do_block"
+            | "function_body"
+            | "arguments"
+            | "argument_list"
+            | "arrow_function"
+            | "func_literal"
+            | "function_expression"
+            | "class_body"
+            | "declaration_list"
+            | "argument"
+            | "lambda_literal"
+            | "expression_list"
+    )
+}
