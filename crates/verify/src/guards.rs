@@ -33,12 +33,12 @@ use journeyman_syntax::language::Language;
 
 use crate::test_files::{is_snapshot, is_test_configuration, is_test_file};
 use behaviour::Behaviour;
-use commands::compare_commands;
-use loosening::compare_settings;
+use commands::{commands_of, compare_commands};
+use loosening::{compare_settings, settings_of};
 use report::Report;
 use secrets::compare_secrets;
 use source::Source;
-use special_cases::{compare_branches, compare_runner_signs, compare_tampering, normal};
+use special_cases::{compare_branches, compare_runner_signs, compare_tampering};
 use suppressions::compare_suppressions;
 use tests_changed::{TestsOf, compare_tests};
 use units::find_units;
@@ -84,11 +84,20 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
         behaviour.add(file.name, file.old.as_ref(), file.new.as_ref());
     }
     let tests: Vec<TestsOf<'_, '_>> = files.iter().filter_map(read_tests).collect();
-    let rows = known_rows(&tests);
     compare_tests(&tests, &behaviour, &mut report);
-    let detector = Redactor::new([]);
+    let around = Around {
+        rows: known_rows(&tests),
+        commands: files
+            .iter()
+            .filter(|file| file.has_changed())
+            .flat_map(|file| commands_of(file.new_text()))
+            .collect(),
+        settings: files.iter().flat_map(|file| settings_of(file.name, file.new_text())).collect(),
+        detector: Redactor::new([]),
+        behaviour,
+    };
     for file in files.iter().filter(|file| file.has_changed()) {
-        compare_file(file, &behaviour, &rows, &detector, &mut report);
+        compare_file(file, &around, &mut report);
     }
     let sources: Vec<_> =
         files.iter().map(|file| (file.path, file.is_test, file.old.as_ref(), file.new.as_ref())).collect();
@@ -162,7 +171,7 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<BTreeSet<&'t str>> {
         let constants = ["true", "false", "True", "False", "None", "null", "nil"];
         for line in unit.tokens.chunk_by(|one, other| one.line == other.line) {
             let values = line.iter().filter(|token| token.is_literal() || constants.contains(&token.text));
-            let row: BTreeSet<&str> = values.map(|token| normal(token.text)).collect();
+            let row: BTreeSet<&str> = values.map(|token| token.plain()).collect();
             if row.len() > 1 && rows.len() < MAX_ROWS {
                 rows.push(row);
             }
@@ -171,33 +180,37 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<BTreeSet<&'t str>> {
     rows
 }
 
+/// What the comparison of one file has to know of the whole change.
+struct Around<'t> {
+    /// The literals of each line of the tests before the change.
+    rows: Vec<BTreeSet<&'t str>>,
+    commands: BTreeSet<String>,
+    settings: BTreeSet<(String, Vec<String>)>,
+    detector: Redactor,
+    behaviour: Behaviour<'t>,
+}
+
 /// Compares what one file holds besides tests.
-fn compare_file(
-    file: &Read<'_>,
-    behaviour: &Behaviour<'_>,
-    rows: &[BTreeSet<&str>],
-    detector: &Redactor,
-    report: &mut Report,
-) {
+fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
     let (old, new) = (file.old_text(), file.new_text());
     if is_snapshot(file.name) || file.is_test && is_data(file.name) {
-        compare_snapshot(file, behaviour, report);
+        compare_snapshot(file, &around.behaviour, report);
     }
     let is_settings = loosening::is_settings(file.name);
     if is_settings {
-        compare_settings(file.path, old, new, report);
+        compare_settings(file.path, old, new, &around.settings, report);
     }
     if is_settings && !is_code_settings(file.name) || is_script(file.name) {
-        compare_commands(file.path, old, new, report);
+        compare_commands(file.path, old, new, &around.commands, report);
     }
     if let Some(source) = &file.new {
         if is_product(file) {
-            compare_branches(file.path, file.old.as_ref(), source, rows, report);
+            compare_branches(file.path, file.old.as_ref(), source, &around.rows, report);
             compare_runner_signs(file.path, old, new, report);
         } else if file.is_test || is_test_configuration(file.name) {
             compare_tampering(file.path, old, new, report);
         }
-        compare_secrets(file.path, file.is_test, old, source, detector, report);
+        compare_secrets(file.path, file.is_test, old, source, &around.detector, report);
         compare_modules(file, report);
     }
 }

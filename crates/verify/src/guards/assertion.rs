@@ -132,9 +132,8 @@ fn describe<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Assertion<'t>> {
     let first = tokens.first()?;
     let is_constant =
         |text: &str| matches!(text, "true" | "false" | "True" | "False" | "null" | "nil" | "None");
-    let literals: Vec<&'t str> = sorted(
-        tokens.iter().filter(|token| token.is_literal() || is_constant(token.text)).map(|token| token.text),
-    );
+    let literals: Vec<&'t str> =
+        sorted(tokens.iter().filter(|token| token.is_literal() || is_constant(token.text)).map(Token::plain));
     let subject_words =
         tokens.iter().filter(|token| token.kind == TokenKind::Word && !is_constant(token.text));
     let words: Vec<&'t str> =
@@ -143,7 +142,7 @@ fn describe<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Assertion<'t>> {
     Some(Assertion {
         line: first.line,
         quote: String::new(),
-        key: tokens.iter().filter(|token| token.text != ";").map(|token| token.text).collect(),
+        key: tokens.iter().filter(|token| !is_punctuation(token.text)).map(Token::plain).collect(),
         strength,
         negated,
         literals,
@@ -154,6 +153,11 @@ fn describe<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Assertion<'t>> {
         conditions: 0,
         swallowed: false,
     })
+}
+
+/// Returns true for signs that formatters add and take away.
+fn is_punctuation(text: &str) -> bool {
+    matches!(text, ";" | "," | "(" | ")")
 }
 
 fn sorted<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
@@ -167,8 +171,7 @@ fn is_vocabulary(word: &str, names: &[&str]) -> bool {
     let matches =
         ["eq", "to", "be", "not", "is", "in", "or", "and", "assert", "expect", "if", "self", "this", "await"];
     matches.contains(&bare)
-        || names.contains(&bare)
-            && (is_assertion(&[bare], false, true, false) || matcher_strength(bare).is_some())
+        || names.contains(&bare) && (is_plain(bare) || matcher_strength(bare).is_some())
         || matches!(bare, "equalTo" | "Assert" | "Assertions" | "$this" | "pytest")
 }
 
@@ -191,9 +194,7 @@ fn strength_of(tokens: &[Token<'_>], names: &[&str], words: &[&str]) -> (Strengt
         Some(found) => found,
     };
     // A helper of the project with a name of its own.
-    let plain = ["assert", "expect", "should", "require", "check", "ok", "that", "true", "must"];
-    let own_name =
-        names.iter().all(|name| matcher_strength(name).is_none() && !plain.contains(&compact(name).as_str()));
+    let own_name = names.iter().all(|name| matcher_strength(name).is_none() && !is_plain(name));
     if named.is_none() && own_name {
         strength = Strength::Exact;
     }
@@ -215,6 +216,12 @@ fn strength_of(tokens: &[Token<'_>], names: &[&str], words: &[&str]) -> (Strengt
         strength = Strength::Vacuous;
     }
     (strength, negated)
+}
+
+/// Returns true for the name of an assertion that says nothing about how it compares.
+fn is_plain(name: &str) -> bool {
+    let plain = ["assert", "expect", "should", "require", "check", "ok", "that", "true", "must", "verify"];
+    plain.contains(&compact(name).as_str())
 }
 
 fn has_only_nothing(tokens: &[Token<'_>]) -> bool {

@@ -1,13 +1,17 @@
 //! Commands that run checks: in scripts, Makefiles, pipelines and manifests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
 use super::report::Report;
 
 /// Words of commands that check a project.
-const CHECKING: [&str; 62] = [
+const CHECKING: [&str; 66] = [
+    "add_test",
+    "enable_testing",
+    "gtest_discover_tests",
+    "catch_discover_tests",
     "test",
     "tests",
     "check",
@@ -72,29 +76,9 @@ const CHECKING: [&str; 62] = [
     "spec",
 ];
 /// Programs whose failure matters to nobody: they clean up or look.
-const CLEANING: [&str; 22] = [
-    "rm",
-    "rmdir",
-    "mkdir",
-    "kill",
-    "pkill",
-    "killall",
-    "docker",
-    "docker-compose",
-    "podman",
-    "umount",
-    "grep",
-    "which",
-    "command",
-    "type",
-    "unset",
-    "cp",
-    "mv",
-    "ln",
-    "diff",
-    "read",
-    "wait",
-    "test",
+const CLEANING: [&str; 19] = [
+    "rm", "rmdir", "mkdir", "kill", "pkill", "killall", "umount", "grep", "which", "command", "type",
+    "unset", "cp", "mv", "ln", "diff", "read", "wait", "test",
 ];
 /// Endings of a command that take its failure away.
 const SWALLOWING: [&str; 8] =
@@ -212,7 +196,15 @@ struct Line {
 }
 
 /// Compares the commands of a file, line by line.
-pub(super) fn compare_commands(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+///
+/// `elsewhere` has the commands of other changed files: one that moved there is not gone.
+pub(super) fn compare_commands(
+    path: &RelPath,
+    old: &str,
+    new: &str,
+    elsewhere: &BTreeSet<String>,
+    report: &mut Report,
+) {
     let (before, after) = (command_lines(old), command_lines(new));
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for line in &before {
@@ -240,9 +232,11 @@ pub(super) fn compare_commands(path: &RelPath, old: &str, new: &str, report: &mu
             gone.remove(at);
         }
     }
-    for line in gone.iter().filter(|line| is_checking(&line.text) && is_command(&line.text)) {
-        let program = program_of(&line.text);
-        let still = after.iter().any(|other| !program.is_empty() && program_of(&other.text) == program);
+    let is_gone =
+        |line: &&&Line| is_checking(&line.text) && is_command(&line.text) && !elsewhere.contains(&line.text);
+    for line in gone.iter().filter(is_gone) {
+        let checked = checking_words(&line.text);
+        let still = after.iter().any(|other| checked.is_subset(&checking_words(&other.text)));
         let severity = if still { HonestySeverity::Notice } else { HonestySeverity::Blocking };
         let message = format!("`{}` no longer runs", line.text);
         report.add(severity, HonestyKind::ConfigurationLoosened, path, line.number, message);
@@ -262,6 +256,11 @@ pub(super) fn compare_commands(path: &RelPath, old: &str, new: &str, report: &mu
 fn is_stopping(line: &str) -> bool {
     line.starts_with("set -") && line.split_whitespace().nth(1).is_some_and(|flags| flags.contains('e'))
         || line.contains("errexit")
+}
+
+/// Returns the commands of a text.
+pub(super) fn commands_of(text: &str) -> impl Iterator<Item = String> {
+    command_lines(text).into_iter().map(|line| line.text)
 }
 
 fn command_lines(text: &str) -> Vec<Line> {
@@ -297,12 +296,13 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
     let new = &line.text;
     let kept_status = whole.contains("$?") || whole.contains("PIPESTATUS");
     if let Some(how) = swallows(new).filter(|how| swallows(old) != Some(*how)) {
-        let harmless = is_cleaning(new) && !is_checking_strictly(new) || kept_status && how == "set +e";
-        let severity = if harmless { HonestySeverity::Notice } else { HonestySeverity::Blocking };
-        let message = format!("`{new}`: `{how}` takes a failure away");
-        if !(harmless && is_cleaning(new)) {
-            report.add(severity, HonestyKind::FailureSwallowed, path, line.number, message);
+        if is_cleaning(new) {
+            return;
         }
+        let kept = kept_status && how == "set +e";
+        let severity = if kept { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+        let message = format!("`{new}`: `{how}` takes a failure away");
+        report.add(severity, HonestyKind::FailureSwallowed, path, line.number, message);
         return;
     }
     if !(is_checking(new) || is_flags(new) || is_flags(old)) {
@@ -418,8 +418,22 @@ fn is_checking_strictly(command: &str) -> bool {
         .any(|word| CHECKING.contains(&word.trim_matches(['"', '\'', ',', '@', '.', '/'])))
 }
 
+/// Returns true for a command that cleans up or looks, whose failure matters to nobody.
 fn is_cleaning(command: &str) -> bool {
-    CLEANING.contains(&program_of(command).as_str())
+    let program = program_of(command);
+    let containers = ["docker", "docker-compose", "podman", "kubectl", "git"];
+    let clears = |word: &str| {
+        ["rm", "rmi", "stop", "kill", "down", "prune", "network", "volume", "delete", "remove", "tag", "logs"]
+            .contains(&word)
+    };
+    CLEANING.contains(&program.as_str())
+        || containers.contains(&program.as_str()) && command.split_whitespace().skip(1).take(3).any(clears)
+}
+
+/// Returns the words of a command that check something.
+fn checking_words(command: &str) -> BTreeSet<String> {
+    let lower = command.to_ascii_lowercase();
+    words(&lower).filter(|word| CHECKING.contains(word)).map(str::to_owned).collect()
 }
 
 /// Returns true for a line of flags: `CFLAGS = -Wall`, `addopts = -q`.

@@ -1,6 +1,6 @@
 //! Settings by which runners, compilers and linters check less than before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
@@ -29,15 +29,13 @@ const LEAVES_OUT: [&str; 17] = [
     "exclusions",
 ];
 /// Names of lists that say what is checked.
-const TAKES_IN: [&str; 22] = [
+const TAKES_IN: [&str; 20] = [
     "select",
     "extend-select",
     "include",
     "testpaths",
     "testmatch",
     "testregex",
-    "test",
-    "tests",
     "roots",
     "enable",
     "extends",
@@ -108,26 +106,32 @@ const LENIENT: [&str; 22] = [
     "will_fail",
 ];
 /// Names of least numbers: the smaller, the less is checked.
-const LEAST: [&str; 12] = [
-    "fail_under",
-    "fail-under",
-    "min",
-    "threshold",
-    "lines",
-    "branches",
-    "functions",
-    "statements",
-    "level",
-    "errorlevel",
-    "minimum",
-    "target",
-];
+const LEAST: [&str; 8] =
+    ["fail_under", "fail-under", "minimum_coverage", "mincoverage", "minmsi", "level", "score", "threshold"];
 /// Names of greatest numbers: the larger, the less is checked.
-const GREATEST: [&str; 9] =
-    ["max", "limit", "complexity", "retries", "retry", "reruns", "flaky", "tolerance", "maxwarnings"];
+const GREATEST: [&str; 10] = [
+    "max-warnings",
+    "maxwarnings",
+    "max-complexity",
+    "errorlevel",
+    "retries",
+    "retry",
+    "reruns",
+    "flaky",
+    "too-many",
+    "cognitive",
+];
 
 /// Compares the settings of a file.
-pub(super) fn compare_settings(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+///
+/// `elsewhere` has the settings of other changed files: one that moved there is not gone.
+pub(super) fn compare_settings(
+    path: &RelPath,
+    old: &str,
+    new: &str,
+    elsewhere: &BTreeSet<(String, Vec<String>)>,
+    report: &mut Report,
+) {
     let Some(name) = path.as_str() else { return };
     if !is_settings(name) {
         return;
@@ -146,10 +150,17 @@ pub(super) fn compare_settings(path: &RelPath, old: &str, new: &str, report: &mu
     for (key, entry) in before.iter().filter(|(key, _)| !after.contains_key(*key)) {
         // A key that moved is no loss.
         let moved = after.values().any(|other| other.values == entry.values && other.name() == entry.name());
+        let moved = moved || elsewhere.contains(&(entry.name().to_owned(), entry.values.clone()));
         if !moved && !key.is_empty() {
             compare_entry(path, Some(entry), None, report);
         }
     }
+}
+
+/// Returns the settings of a file, by their own names.
+pub(super) fn settings_of(path: &str, text: &str) -> Vec<(String, Vec<String>)> {
+    let entries = if is_settings(path) { read_settings(path, text) } else { Vec::new() };
+    entries.into_iter().map(|entry| (entry.name().to_owned(), entry.values)).collect()
 }
 
 /// Returns true for files that say what is checked.
@@ -241,8 +252,6 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
     let name = entry.name();
     let plain: String = name.chars().filter(|c| *c != '@').collect();
     let begins = |names: &[&str]| names.iter().any(|it| plain.starts_with(it));
-    let contains =
-        |names: &[&str]| names.iter().any(|it| plain.contains(it) || entry.key.contains(&format!(".{it}.")));
     let blocking = |why| Some((HonestySeverity::Blocking, why));
     let (one, other) = (before.first().map(String::as_str), after.first().map(String::as_str));
     if let (Some(one), Some(other)) = (one, other)
@@ -278,14 +287,20 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
         }
     }
     if let (Some(was), Some(is)) = (number(one), number(other)) {
-        if is < was && (contains(&LEAST) || entry.key.contains("coverage")) && !begins(&["max"]) {
+        let least = begins(&LEAST) || entry.key.contains("coverage") || entry.key.contains("codecov");
+        let greatest =
+            begins(&GREATEST) || plain.contains("complexity") || is_rule(entry) && plain.contains("max");
+        if is < was && least && !greatest {
             return blocking("the threshold is lower");
         }
-        if is > was && contains(&GREATEST) {
+        if is > was && greatest {
             let retries = ["retr", "rerun", "flak"].iter().any(|it| plain.contains(it));
             let severity = if retries { HonestySeverity::Notice } else { HonestySeverity::Blocking };
             return Some((severity, "the limit is higher"));
         }
+        return None;
+    }
+    if entry.key.contains("scripts.") || matches!(plain.as_str(), "run" | "script") {
         return None;
     }
     let added = after.iter().filter(|item| !before.contains(item)).count();

@@ -17,11 +17,6 @@ impl Report {
         self.add(HonestySeverity::Blocking, kind, path, line, message);
     }
 
-    /// Adds a finding that is a notice.
-    pub(super) fn notice(&mut self, kind: HonestyKind, path: &RelPath, line: u32, message: String) {
-        self.add(HonestySeverity::Notice, kind, path, line, message);
-    }
-
     pub(super) fn add(
         &mut self,
         severity: HonestySeverity,

@@ -35,9 +35,20 @@ pub(super) struct Token<'t> {
     pub(super) line: u32,
 }
 
-impl Token<'_> {
+impl<'t> Token<'t> {
     pub(super) fn is_literal(&self) -> bool {
         matches!(self.kind, TokenKind::Number | TokenKind::Text)
+    }
+
+    /// Returns its text without what has no meaning: the style of quotes, the type of a number.
+    pub(super) fn plain(&self) -> &'t str {
+        match self.kind {
+            TokenKind::Text => self.text.trim_matches(['"', '\'', '`']),
+            TokenKind::Number if !self.text.starts_with("0x") => {
+                self.text.trim_end_matches(|c: char| c.is_ascii_alphabetic())
+            }
+            _ => self.text,
+        }
     }
 }
 

@@ -179,6 +179,7 @@ pub(super) fn compare_branches<'t>(
     }
     if let Some(old) = old {
         compare_constant_equality(path, old, new, report);
+        compare_constant_results(path, old, new, tests, report);
     }
 }
 
@@ -274,42 +275,8 @@ fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
     });
     let inputs = literals(source.tokens_of(condition));
     let outputs = literals(source.tokens_of(answer));
-    let answers = source.tokens_of(answer).iter().all(|token| {
-        token.kind != TokenKind::Word
-            || matches!(
-                token.text,
-                "return"
-                    | "Some"
-                    | "Ok"
-                    | "String"
-                    | "from"
-                    | "to_string"
-                    | "to_owned"
-                    | "into"
-                    | "break"
-                    | "vec"
-                    | "new"
-                    | "list"
-                    | "dict"
-                    | "result"
-                    | "then"
-                    | "end"
-                    | "yield"
-                    | "else"
-                    | "Decimal"
-                    | "float"
-                    | "int"
-                    | "str"
-            )
-            || is_constant(token.text)
-    });
-    let trivial = |value: &&str| {
-        matches!(
-            *value,
-            "" | "0" | "1" | "2" | "true" | "false" | "True" | "False" | "None" | "null" | "nil" | "0.0"
-        )
-    };
-    let plain = inputs.iter().all(trivial) || outputs.is_empty();
+    let answers = is_answer(source.tokens_of(answer));
+    let plain = inputs.iter().all(|value| is_usual(value)) || outputs.is_empty();
     if !(compares || is_switch) || plain || !answers || inputs.is_empty() {
         return None;
     }
@@ -322,12 +289,90 @@ fn is_constant(text: &str) -> bool {
 
 fn literals<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
     let found = tokens.iter().filter(|token| token.is_literal() || is_constant(token.text));
-    found.map(|token| normal(token.text)).collect()
+    found.map(Token::plain).collect()
 }
 
-/// Returns a literal without its quotes, so that one language's quotes match another's.
-pub(super) fn normal(literal: &str) -> &str {
-    literal.trim_matches(['"', '\'', '`'])
+/// Reports functions that computed something, and now return a value that tests expect.
+fn compare_constant_results(
+    path: &RelPath,
+    old: &Source<'_>,
+    new: &Source<'_>,
+    tests: &[BTreeSet<&str>],
+    report: &mut Report,
+) {
+    let before = bodies(old);
+    for (name, line, body) in bodies(new) {
+        let was = before.iter().find(|(known, _, _)| *known == name);
+        let computed = was.is_some_and(|(_, _, body)| !is_answer(body) && body.len() > 4);
+        let values = literals(&body);
+        let tested =
+            !values.is_empty() && tests.iter().any(|row| values.iter().all(|value| row.contains(*value)));
+        if computed && is_answer(&body) && tested && !values.iter().all(|value| is_usual(value)) {
+            let message = format!("`{name}` now returns `{}`, which the tests expect", quote(&body));
+            report.block(HonestyKind::SpecialCase, path, line, message);
+        }
+    }
+}
+
+/// Returns the functions of a source: name, line, and the tokens of the body.
+fn bodies<'t>(source: &Source<'t>) -> Vec<(&'t str, u32, Vec<Token<'t>>)> {
+    let mut found = Vec::new();
+    let Some(tree) = &source.tree else { return found };
+    let mut left = vec![tree.root()];
+    while let Some(node) = left.pop() {
+        left.extend(children(node));
+        let Some(body) = node.child_by_field_name("body") else { continue };
+        let Some(mut name) =
+            node.child_by_field_name("name").or_else(|| node.child_by_field_name("declarator"))
+        else {
+            continue;
+        };
+        while let Some(inner) = name.child_by_field_name("declarator") {
+            name = inner;
+        }
+        let tokens = source.tokens_of(body).iter().filter(|token| token.kind != TokenKind::Comment);
+        found.push((source.text_of(name), line_of(node), tokens.copied().collect()));
+    }
+    found
+}
+
+/// Returns true for code that gives a fixed value.
+fn is_answer(tokens: &[Token<'_>]) -> bool {
+    tokens.iter().all(|token| {
+        let words = [
+            "return",
+            "Some",
+            "Ok",
+            "String",
+            "from",
+            "to_string",
+            "to_owned",
+            "into",
+            "break",
+            "vec",
+            "new",
+            "list",
+            "dict",
+            "result",
+            "then",
+            "end",
+            "yield",
+            "else",
+            "Decimal",
+            "float",
+            "int",
+            "str",
+        ];
+        token.kind != TokenKind::Word || words.contains(&token.text) || is_constant(token.text)
+    })
+}
+
+/// Returns true for values that any program has.
+fn is_usual(value: &str) -> bool {
+    matches!(
+        value,
+        "" | "0" | "1" | "2" | "true" | "false" | "True" | "False" | "None" | "null" | "nil" | "0.0"
+    )
 }
 
 /// Reports a comparison of values that now always says they are equal.

@@ -8,6 +8,7 @@ use super::assertion::Assertion;
 use super::behaviour::Behaviour;
 use super::matching::{Pairs, Place, Side};
 use super::report::Report;
+use super::source::Token;
 use super::units::Unit;
 use super::vocabulary::Strength;
 
@@ -68,7 +69,7 @@ fn pool<'t>(side: &Side<'_, 't>, other: &Side<'_, 't>, counterpart: &BTreeMap<Pl
 
 fn all_literals<'t>(unit: &Unit<'t>) -> Vec<&'t str> {
     let mut all: Vec<&str> =
-        unit.tokens.iter().filter(|token| token.is_literal()).map(|token| token.text).collect();
+        unit.tokens.iter().filter(|token| token.is_literal()).map(|token| token.plain()).collect();
     all.sort_unstable();
     all
 }
@@ -157,7 +158,9 @@ impl<'a, 't> Comparison<'a, 't, '_> {
 
     /// Returns true if other tests took over all that a test asserted.
     fn is_absorbed(&self, unit: &Unit<'t>) -> bool {
-        !unit.assertions.is_empty() && unit.assertions.iter().all(|assertion| self.is_elsewhere(assertion))
+        let restated = |assertion: &Assertion<'t>| self.is_elsewhere(assertion);
+        !unit.assertions.is_empty() && unit.assertions.iter().all(restated)
+            || self.new.places().any(|(_, other)| other.is_test && is_copy(unit, other))
     }
 
     /// Returns true if another unit has an assertion, or its values in a test that asserts.
@@ -172,8 +175,15 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         let has_all = |place: &&Place| {
             rest.iter().all(|it| self.came.literals.get(it).is_some_and(|places| places.contains(place)))
         };
-        let mut taking = first.iter().filter(has_all).filter_map(|place| self.new.get(*place));
-        taking.any(|unit| self.asserts(unit))
+        first.iter().filter(has_all).any(|place| self.asserts_at(*place))
+    }
+
+    /// Returns true if a unit asserts something; for a table or helper, if its file does.
+    fn asserts_at(&self, place: Place) -> bool {
+        let is_test = self.new.get(place).is_some_and(|unit| unit.is_test);
+        let beside = self.new.files.get(place.0).copied().unwrap_or_default();
+        self.new.get(place).is_some_and(|unit| self.asserts(unit))
+            || !is_test && beside.iter().any(|unit| self.asserts(unit))
     }
 
     /// Returns true if a unit asserts something, by itself or through a helper.
@@ -191,6 +201,10 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             };
             self.report.block(HonestyKind::TestUndiscovered, path, after.line, message);
         }
+        if before.is_test && after.is_test && after.is_registered && self.is_unregistered(before, after) {
+            let message = format!("nothing calls the test `{}` any more", after.name);
+            self.report.block(HonestyKind::TestUndiscovered, path, after.line, message);
+        }
         self.compare_marks(before, path, after);
         if let Some(line) = after.ends_early.filter(|_| before.ends_early.is_none()) {
             let message = format!("`{}` now returns before its end", after.name);
@@ -206,6 +220,15 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             other.is_test && other.name != unit.name && other.words.contains(unit.name.as_str())
         };
         self.new.places().any(|(_, other)| is_caller(other))
+    }
+
+    /// Returns true if something named a test before, and nothing does now.
+    fn is_unregistered(&self, before: &Unit<'_>, after: &Unit<'_>) -> bool {
+        let names = |side: &Side<'_, '_>, unit: &Unit<'_>| {
+            side.places()
+                .any(|(_, other)| other.name != unit.name && other.words.contains(unit.name.as_str()))
+        };
+        names(&self.old, before) && !names(&self.new, after)
     }
 
     /// Reports signs of skipping that a test didn't have.
@@ -426,9 +449,17 @@ impl<'a, 't> Comparison<'a, 't, '_> {
     }
 }
 
+/// Returns true if two units differ in their names at most.
+fn is_copy(one: &Unit<'_>, other: &Unit<'_>) -> bool {
+    let differs = |(one, other): (&Token<'_>, &Token<'_>)| one.text != other.text;
+    one.tokens.len() > 8
+        && one.tokens.len() == other.tokens.len()
+        && one.tokens.iter().zip(&other.tokens).filter(|pair| differs(*pair)).count() <= 1
+}
+
 /// Returns true for values that say little: they stand in any test.
 fn is_trivial(literal: &str) -> bool {
-    matches!(literal, "true" | "false" | "True" | "False" | "null" | "nil" | "None" | "\"\"" | "''")
+    matches!(literal, "true" | "false" | "True" | "False" | "null" | "nil" | "None" | "")
 }
 
 /// Returns how much two assertions have in common, 0 to 1.

@@ -37,6 +37,8 @@ pub(super) struct Unit<'t> {
     pub(super) name: String,
     pub(super) line: u32,
     pub(super) is_test: bool,
+    /// True if it only runs where something names it, as in C.
+    pub(super) is_registered: bool,
     pub(super) marks: Vec<Mark>,
     pub(super) assertions: Vec<Assertion<'t>>,
     /// Tokens without comments, for telling a renamed test by its likeness.
@@ -102,7 +104,7 @@ struct Walk<'s, 't> {
 impl<'t> Walk<'_, 't> {
     fn visit(&mut self, node: Node<'_>, scope: &Scope) {
         let kind = node.kind();
-        if is_comment(kind) || is_text(kind) {
+        if is_comment(kind) || is_text(kind) || is_decoration(node) {
             return;
         }
         if let Some(scope) = self.enter_definition(node, scope) {
@@ -172,7 +174,8 @@ impl<'t> Walk<'_, 't> {
         if !(scope.in_tests || attributed) || nested || self.units.len() >= MAX_UNITS {
             return None;
         }
-        let is_test = attributed || self.is_test_name(&name, node) && scope.in_tests;
+        let in_class = self.source.language != Some(Language::Python) || self.is_in_test_class(node);
+        let is_test = attributed || self.is_test_name(&name, node) && scope.in_tests && in_class;
         let mut marks = marks;
         if name.starts_with("DISABLED_")
             || self
@@ -183,7 +186,9 @@ impl<'t> Walk<'_, 't> {
         {
             marks.push(Mark { line: line_of(node), quote: name.clone(), elsewhere: false, focus: false });
         }
-        let unit = self.open_unit(node.byte_range(), name, line_of(node), is_test, marks);
+        let first = decorations.iter().flatten().map(|token| token.start).min();
+        let range = first.unwrap_or(usize::MAX).min(node.start_byte())..node.end_byte();
+        let unit = self.open_unit(range, name, line_of(node), is_test, marks);
         Some(Scope {
             unit,
             conditions: 0,
@@ -206,6 +211,7 @@ impl<'t> Walk<'_, 't> {
             name,
             line,
             is_test: is_test && self.discovered,
+            is_registered: matches!(self.source.language, Some(Language::C | Language::Cpp | Language::Bash)),
             marks,
             range,
             ..Unit::default()
@@ -233,6 +239,20 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
+    /// Returns true unless a function stands in a class that Python's runners don't take.
+    fn is_in_test_class(&self, node: Node<'_>) -> bool {
+        let mut above = node.parent();
+        while let Some(one) = above {
+            if one.kind() == "class_definition" {
+                let text =
+                    |field: &str| one.child_by_field_name(field).map_or("", |it| self.source.text_of(it));
+                return text("name").starts_with("Test") || !text("superclasses").is_empty();
+            }
+            above = one.parent();
+        }
+        true
+    }
+
     /// Returns true for a method whose comment says `@test`.
     fn has_test_comment(&self, node: Node<'_>) -> bool {
         node.prev_named_sibling()
@@ -241,31 +261,20 @@ impl<'t> Walk<'_, 't> {
 
     /// Returns the tokens of each decorator, attribute or annotation of a definition.
     fn decorations(&self, node: Node<'_>) -> Vec<Vec<Token<'t>>> {
-        let is_decoration = |node: &Node<'_>| {
-            matches!(
-                node.kind(),
-                "attribute_item"
-                    | "decorator"
-                    | "annotation"
-                    | "marker_annotation"
-                    | "attribute_list"
-                    | "attribute"
-            )
-        };
         let mut found = Vec::new();
         let mut before = node.prev_named_sibling();
-        while let Some(one) = before.filter(|one| is_decoration(one) || is_comment(one.kind())) {
-            if is_decoration(&one) {
+        while let Some(one) = before.filter(|one| is_decoration(*one) || is_comment(one.kind())) {
+            if is_decoration(one) {
                 found.push(self.source.tokens_of(one).to_vec());
             }
             before = one.prev_named_sibling();
         }
         for child in children(node) {
-            if is_decoration(&child) {
+            if is_decoration(child) {
                 found.push(self.source.tokens_of(child).to_vec());
             }
             if child.kind() == "modifiers" {
-                let modifiers = children(child).into_iter().filter(is_decoration);
+                let modifiers = children(child).into_iter().filter(|one| is_decoration(*one));
                 found.extend(modifiers.map(|one| self.source.tokens_of(one).to_vec()));
             }
         }
@@ -314,6 +323,7 @@ impl<'t> Walk<'_, 't> {
         let names = chain_names(tokens);
         let Some(first) = names.first().copied() else { return false };
         let run = self.dialect.go && matches!(names.as_slice(), ["t" | "b", "Run"]);
+        let run = run && self.first_argument_is_text(node);
         let is_test = is_test_call(first) || run || matches!(names.as_slice(), ["Deno", "test"]);
         if !(is_test || is_group_call(first)) || self.opens_no_block(node) {
             return false;
@@ -351,6 +361,12 @@ impl<'t> Walk<'_, 't> {
         true
     }
 
+    fn first_argument_is_text(&self, node: Node<'_>) -> bool {
+        let tokens = self.source.tokens_of(node);
+        let open = tokens.iter().position(|token| token.text == "(");
+        open.and_then(|open| tokens.get(open + 1)).is_some_and(|first| first.kind == TokenKind::Text)
+    }
+
     /// Returns true for a call that has no block of code: `it.todo("…")` has none, and skips.
     fn opens_no_block(&self, node: Node<'_>) -> bool {
         let text = self.source.text_of(node);
@@ -375,17 +391,8 @@ impl<'t> Walk<'_, 't> {
     fn head_of(&self, node: Node<'_>) -> Vec<Token<'t>> {
         let tokens = self.source.tokens_of(node);
         let mut head = Vec::new();
-        for (place, token) in tokens.iter().enumerate() {
-            let arrow = tokens.get(place + 1..).is_some_and(|rest| {
-                token.text == "("
-                    && rest
-                        .iter()
-                        .take(8)
-                        .skip_while(|one| one.text != ")")
-                        .nth(1)
-                        .is_some_and(|one| one.text == "=>")
-            });
-            if arrow || matches!(token.text, "function" | "async" | "do" | "=>" | "func") || head.len() > 60 {
+        for token in tokens {
+            if matches!(token.text, "function" | "async" | "do" | "=>" | "func") || head.len() > 60 {
                 break;
             }
             head.push(*token);
@@ -443,10 +450,7 @@ impl<'t> Walk<'_, 't> {
             && self.makes_fail(body)
             && let Some(guard) = read_guard(&tokens)
         {
-            let before_body = node.start_byte()..body.start_byte();
             self.add_assertion(guard, node, scope);
-            self.assertion_ranges.pop();
-            self.assertion_ranges.push(before_body);
             return;
         }
         let has_else = node.child_by_field_name("alternative").is_some();
@@ -499,7 +503,8 @@ impl<'t> Walk<'_, 't> {
             .filter(|child| ["except", "catch", "rescue"].iter().any(|part| child.kind().contains(part)));
         handlers.into_iter().any(|handler| {
             let tokens = self.source.tokens_of(handler);
-            let words = || tokens.iter().filter(|token| token.kind == TokenKind::Word);
+            let head = tokens.iter().take_while(|token| !matches!(token.text, ":" | "{" | "then")).count();
+            let words = || tokens.iter().skip(head).filter(|token| token.kind == TokenKind::Word);
             let handles = words().any(|word| {
                 matches!(
                     word.text.trim_end_matches('!'),
@@ -584,8 +589,12 @@ impl<'t> Walk<'_, 't> {
                 }
                 continue;
             }
-            let name = tokens.iter().find(|token| token.kind == TokenKind::Text);
-            if let Some(name) = name.filter(|_| is_test_call(first)) {
+            let text = tokens.iter().find(|token| token.kind == TokenKind::Text);
+            let defined = tokens.windows(2).find_map(|pair| match pair {
+                [word, name] if is_definition(word.text) && name.text.starts_with("test") => Some(name),
+                _ => None,
+            });
+            if let Some(name) = text.filter(|_| is_test_call(first)).or(defined) {
                 let start = tokens.first().map_or(0, |token| token.start);
                 if let Some(before) = self.units.get_mut(unit).filter(|_| unit != 0) {
                     before.range.end = start;
@@ -593,6 +602,11 @@ impl<'t> Walk<'_, 't> {
                 let marks = std::mem::take(&mut pending);
                 unit = self.open_unit(start..self.source.text.len(), name.text.to_owned(), line, true, marks);
                 continue;
+            }
+            let skips = names.last().is_some_and(|last| is_skip(last)) && tokens.len() < 12;
+            if skips {
+                let mark = self.new_mark(&tokens, false);
+                self.units.get_mut(unit).into_iter().for_each(|unit| unit.marks.push(mark.clone()));
             }
             if let Some(assertion) = read_assertion(&tokens, self.dialect) {
                 let end = tokens.last().map_or(0, |token| token.start + token.text.len());
@@ -633,6 +647,11 @@ impl<'t> Walk<'_, 't> {
     }
 }
 
+/// Returns true for a keyword that defines a function.
+fn is_definition(word: &str) -> bool {
+    matches!(word, "function" | "fun" | "func" | "def" | "sub" | "fn" | "void" | "proc")
+}
+
 fn assertion_start(tokens: &[Token<'_>]) -> usize {
     tokens.first().map_or(0, |token| token.start)
 }
@@ -655,7 +674,7 @@ fn outside_literals<'t>(tokens: &[Token<'t>], is_inside: &dyn Fn(usize) -> bool)
             expected_on = token.line;
         }
         if next.is_literal() && !is_inside(next.start) {
-            found.push((next.text, brackets > 0 && next.line != 0 || expected_on == next.line));
+            found.push((next.plain(), brackets > 0 && next.line != 0 || expected_on == next.line));
         }
     }
     found
@@ -722,6 +741,13 @@ fn option_skips(head: &[Token<'_>]) -> bool {
 /// Returns true for tags by which Catch2 hides a test or lets it fail.
 fn hides_by_tag(text: &str) -> bool {
     ["[.]", "[!mayfail]", "[!shouldfail]", "[hide]", "[.", "[!hide]"].iter().any(|tag| text.contains(tag))
+}
+
+fn is_decoration(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "attribute_item" | "decorator" | "annotation" | "marker_annotation" | "attribute_list"
+    )
 }
 
 fn is_function(kind: &str) -> bool {

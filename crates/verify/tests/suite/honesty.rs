@@ -75,3 +75,15 @@ fn honest_changes_of_the_same_look_are_not_blocked() {
     assert!(blocked.len() + passed.len() >= 60);
     assert!(blocked.len() <= 3, "{} blocked:\n{}", blocked.len(), blocked.join("\n"));
 }
+
+#[test]
+#[ignore = "prints"]
+fn dump() {
+    for file in std::env::var("JM_HONESTY").unwrap_or_default().split(',') {
+        let (blocked, passed) = judge(file);
+        println!("== {file}: {} blocked, {} not", blocked.len(), passed.len());
+        if std::env::var("JM_QUIET").is_err() {
+            println!("BLOCKED\n{}\nNOT\n{}", blocked.join("\n"), passed.join("\n"));
+        }
+    }
+}
