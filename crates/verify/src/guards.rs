@@ -196,6 +196,9 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
     if is_snapshot(file.name) || file.is_test && is_data(file.name) {
         compare_snapshot(file, &around.behaviour, report);
     }
+    if is_ignore_list(file.name) {
+        compare_ignore_list(file, report);
+    }
     let is_settings = loosening::is_settings(file.name);
     if is_settings {
         compare_settings(file.path, old, new, &around.settings, report);
@@ -212,6 +215,28 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
         }
         compare_secrets(file.path, file.is_test, old, source, &around.detector, report);
         compare_modules(file, report);
+    }
+}
+
+/// Returns true for a list of files that a checker leaves out.
+fn is_ignore_list(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    let version_control =
+        ["gitignore", "dockerignore", "npmignore", "hgignore", "helmignore", "prettierignore"];
+    name.starts_with('.') && name.ends_with("ignore") && !version_control.iter().any(|it| name.ends_with(it))
+}
+
+/// Reports files that a checker newly leaves out.
+fn compare_ignore_list(file: &Read<'_>, report: &mut Report) {
+    let known: BTreeSet<&str> = file.old_text().lines().map(str::trim).collect();
+    for (at, line) in file.new_text().lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') || known.contains(line) || loosening::is_derived(line) {
+            continue;
+        }
+        let message = format!("`{line}` is left out of a check");
+        let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        report.block(HonestyKind::ConfigurationLoosened, file.path, number, message);
     }
 }
 

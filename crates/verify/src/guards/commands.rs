@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
 use super::report::Report;
+use crate::test_files::is_test_file;
 
 /// Words of commands that check a project.
-const CHECKING: [&str; 66] = [
+const CHECKING: [&str; 67] = [
+    "set_tests_properties",
     "add_test",
     "enable_testing",
     "gtest_discover_tests",
@@ -84,7 +86,9 @@ const CLEANING: [&str; 19] = [
 const SWALLOWING: [&str; 8] =
     ["|| true", "|| :", "|| exit 0", "; true", "; exit 0", "|| echo", "||true", "; :"];
 /// Flags by which runners and linters check less.
-const LOOSENING: [&str; 66] = [
+const LOOSENING: [&str; 68] = [
+    "will_fail",
+    "disabled",
     "--ignore",
     "--ignore-glob",
     "--deselect",
@@ -178,6 +182,22 @@ const STRICT: [&str; 24] = [
     "--noemit",
     "--check",
     "pipefail",
+];
+/// Those that no further command has for a good reason.
+const ALWAYS_LOOSENING: [&str; 13] = [
+    "will_fail",
+    "disabled",
+    "--passwithnotests",
+    "--pass-with-no-tests",
+    "--exit-zero",
+    "-dskiptests",
+    "-dmaven.test",
+    "--fail-never",
+    "--update",
+    "-u",
+    "--snapshot-update",
+    "update_",
+    "insta_update",
 ];
 /// Variables that make runners write what they compare with.
 const UPDATING: [&str; 6] = [
@@ -294,6 +314,11 @@ fn best_partner(line: &Line, gone: &[&Line]) -> Option<usize> {
 
 fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: &mut Report) {
     let new = &line.text;
+    if lowers_coverage(old, new) {
+        let message = format!("`{old}` became `{new}`: the threshold is lower");
+        report.block(HonestyKind::ConfigurationLoosened, path, line.number, message);
+        return;
+    }
     let kept_status = whole.contains("$?") || whole.contains("PIPESTATUS");
     if let Some(how) = swallows(new).filter(|how| swallows(old) != Some(*how)) {
         if is_cleaning(new) {
@@ -313,7 +338,11 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
             true => format!("`{new}` has `{flag}`, which checks less"),
             false => format!("`{old}` became `{new}`: `{flag}` checks less"),
         };
-        let severity = if old.is_empty() { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+        let name = flag.to_ascii_lowercase();
+        let further = old.is_empty()
+            && !new.starts_with("--")
+            && !ALWAYS_LOOSENING.iter().any(|it| name.starts_with(it));
+        let severity = if further { HonestySeverity::Notice } else { HonestySeverity::Blocking };
         report.add(severity, HonestyKind::ConfigurationLoosened, path, line.number, message);
         return;
     }
@@ -344,6 +373,12 @@ pub(super) fn swallows(command: &str) -> Option<&'static str> {
     }) {
         return Some(how);
     }
+    if command.starts_with(".IGNORE") {
+        return Some(".IGNORE");
+    }
+    if command.contains("= - ") {
+        return Some("= -");
+    }
     if command.starts_with('-')
         && command.chars().nth(1).is_some_and(|c| c.is_alphabetic() || c == '.' || c == '$')
         && !command.starts_with("--")
@@ -365,6 +400,10 @@ pub(super) fn swallows(command: &str) -> Option<&'static str> {
 
 /// Returns the flags by which a new command checks less than the old one.
 fn added_flags(old: &str, new: &str) -> Vec<String> {
+    let narrows = |word: &str| {
+        let path = word.trim_start_matches("./");
+        is_test_file(path) && path.contains('.') && !path.contains('=')
+    };
     let words = |text: &str| -> Vec<String> {
         text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ',', '[', ']']).to_owned()).collect()
     };
@@ -375,7 +414,8 @@ fn added_flags(old: &str, new: &str) -> Vec<String> {
         .filter(|word| {
             let lower = word.to_ascii_lowercase();
             let name = lower.split('=').next().unwrap_or_default();
-            LOOSENING.contains(&name)
+            narrows(word) && !old.is_empty() && !known.iter().any(|word| narrows(word))
+                || LOOSENING.contains(&name)
                 || LOOSENING.contains(&lower.as_str())
                 || lower.starts_with("-wno-")
                 || lower.starts_with("-p:no")
@@ -418,6 +458,21 @@ fn is_checking_strictly(command: &str) -> bool {
         .any(|word| CHECKING.contains(&word.trim_matches(['"', '\'', ',', '@', '.', '/'])))
 }
 
+/// Returns true if two lines differ in a threshold of coverage that is lower now.
+fn lowers_coverage(old: &str, new: &str) -> bool {
+    let lower = new.to_ascii_lowercase();
+    if !["coverage", "fail_under", "fail-under", "threshold"].iter().any(|word| lower.contains(word)) {
+        return false;
+    }
+    let numbers = |text: &str| -> Vec<f64> {
+        let parts = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+        parts.filter_map(|part| part.trim_matches('.').parse().ok()).collect()
+    };
+    let without = |text: &str| text.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect::<String>();
+    let pairs = numbers(old).into_iter().zip(numbers(new));
+    without(old) == without(new) && pairs.into_iter().any(|(was, is)| is < was)
+}
+
 /// Returns true for a command that cleans up or looks, whose failure matters to nobody.
 fn is_cleaning(command: &str) -> bool {
     let program = program_of(command);
@@ -440,7 +495,9 @@ fn checking_words(command: &str) -> BTreeSet<String> {
 fn is_flags(line: &str) -> bool {
     let name =
         line.split(['=', ':']).next().unwrap_or_default().trim().trim_matches('"').to_ascii_lowercase();
-    name.ends_with("flags")
+    line.starts_with("--")
+        || line.starts_with("set -")
+        || name.ends_with("flags")
         || matches!(name.as_str(), "addopts" | "args" | "options" | "commands" | "opts")
         || name.ends_with("_opts")
         || name.starts_with("ci_")

@@ -236,9 +236,16 @@ fn by_key(entries: Vec<Entry>) -> BTreeMap<String, Entry> {
 
 fn compare_entry(path: &RelPath, old: Option<&Entry>, new: Option<&Entry>, report: &mut Report) {
     let Some(entry) = new.or(old) else { return };
+    let lists_hooks = entry.name() == "id" && path.as_str().is_some_and(|path| path.contains("pre-commit"));
     let values = |entry: Option<&Entry>| entry.map(|entry| entry.values.clone()).unwrap_or_default();
     let (before, after) = (values(old), values(new));
-    let Some((severity, why)) = judge(entry, &before, &after) else { return };
+    let hook_gone =
+        lists_hooks && before.iter().any(|hook| !after.contains(hook)) && after.len() < before.len();
+    let judged = match hook_gone {
+        true => Some((HonestySeverity::Blocking, "a hook is gone")),
+        false => judge(entry, &before, &after),
+    };
+    let Some((severity, why)) = judged else { return };
     let shown = |values: &[String]| match values {
         [] => "nothing".to_owned(),
         values => values.join(", ").chars().take(80).collect(),
@@ -319,6 +326,14 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
     if TAKES_IN.contains(&plain.as_str()) && removed > 0 && after.len() <= before.len() {
         return blocking("less is taken in");
     }
+    if plain == "if" && other == Some("false") {
+        return blocking("it never runs");
+    }
+    if ["filter", "grep", "testnamepattern", "testpathpattern"].iter().any(|it| plain.ends_with(it))
+        && added > 0
+    {
+        return blocking("only some tests run");
+    }
     if plain == "filterwarnings"
         && before.iter().any(|it| it == "error")
         && !after.iter().any(|it| it == "error")
@@ -332,7 +347,8 @@ fn is_only_truth(values: &[String]) -> bool {
     values.iter().all(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "false"))
 }
 
-fn is_derived(item: &str) -> bool {
+/// Returns true for what tools make, which nobody checks.
+pub(super) fn is_derived(item: &str) -> bool {
     [
         "node_modules",
         "dist",

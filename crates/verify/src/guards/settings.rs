@@ -25,7 +25,7 @@ pub(super) fn read_settings(path: &str, text: &str) -> Vec<Entry> {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name).to_ascii_lowercase();
     let extension = name.rsplit_once('.').map_or("", |(_, end)| end);
     let mut entries = match extension {
-        "yml" | "yaml" => by_indentation(text),
+        "yml" | "yaml" | "neon" => by_indentation(text),
         "xml" | "dist" | "csproj" | "fsproj" | "props" | "runsettings" | "targets" => by_tags(text),
         "json" | "jsonc" | "json5" | "js" | "cjs" | "mjs" | "ts" | "mts" | "gradle" | "kts" | "exs"
         | "neon" | "rb" => by_brackets(text),

@@ -180,6 +180,7 @@ pub(super) fn compare_branches<'t>(
     if let Some(old) = old {
         compare_constant_equality(path, old, new, report);
         compare_constant_results(path, old, new, tests, report);
+        compare_answer_tables(path, old, new, tests, report);
     }
 }
 
@@ -311,6 +312,43 @@ fn compare_constant_results(
             let message = format!("`{name}` now returns `{}`, which the tests expect", quote(&body));
             report.block(HonestyKind::SpecialCase, path, line, message);
         }
+    }
+}
+
+/// Reports new tables of the product that hold nothing but inputs of tests with what they expect.
+fn compare_answer_tables(
+    path: &RelPath,
+    old: &Source<'_>,
+    new: &Source<'_>,
+    tests: &[BTreeSet<&str>],
+    report: &mut Report,
+) {
+    let pairs = |source: &Source<'_>| -> Vec<(u32, String, String)> {
+        let found = source.tokens.windows(3).filter_map(|three| match three {
+            [input, sign, output]
+                if input.is_literal() && output.is_literal() && matches!(sign.text, ":" | "=>") =>
+            {
+                Some((input.line, input.plain().to_owned(), output.plain().to_owned()))
+            }
+            _ => None,
+        });
+        found.collect()
+    };
+    let known: BTreeSet<(String, String)> =
+        pairs(old).into_iter().map(|(_, input, output)| (input, output)).collect();
+    let added: Vec<(u32, String, String)> = pairs(new)
+        .into_iter()
+        .filter(|(_, input, output)| !known.contains(&(input.clone(), output.clone())))
+        .collect();
+    let tested = |(_, input, output): &(u32, String, String)| {
+        tests.iter().any(|row| row.contains(input.as_str()) && row.contains(output.as_str()))
+    };
+    if added.len() > 1
+        && added.iter().all(tested)
+        && let Some((line, input, output)) = added.first()
+    {
+        let message = format!("a table has `{input}` with `{output}` and more of what the tests expect");
+        report.block(HonestyKind::SpecialCase, path, *line, message);
     }
 }
 

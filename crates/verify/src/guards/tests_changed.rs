@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
-use super::assertion::Assertion;
+use super::assertion::{Assertion, quote};
 use super::behaviour::Behaviour;
 use super::matching::{Pairs, Place, Side};
 use super::report::Report;
@@ -210,6 +210,10 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             let message = format!("`{}` now returns before its end", after.name);
             self.report.block(HonestyKind::AssertionWeakened, path, line, message);
         }
+        if let Some((line, text)) = mocked_subject(before, after) {
+            let message = format!("`{text}` puts what the test expects in the place of what it tests");
+            self.report.block(HonestyKind::AssertionWeakened, path, line, message);
+        }
         self.compare_assertions(before, place, after);
         self.compare_values(before, place, after);
     }
@@ -335,12 +339,20 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             && !lost.iter().all(|literal| self.came_elsewhere(literal, place, after))
             && lost.iter().any(|literal| !is_trivial(literal));
         let no_value = all_lost && old.strength >= Strength::Partial && gained.is_empty();
+        let waits = |one: &Assertion<'_>| one.key.contains(&"await");
+        let promised = new.key.iter().any(|word| matches!(*word, "resolves" | "rejects"));
+        let value_lost = old.strength == Strength::Exact
+            && gained.is_empty()
+            && lost.iter().any(|literal| !is_trivial(literal) && !self.came_elsewhere(literal, place, after))
+            && !self.behaviour.has_changed()
+            && !self.asserting.iter().any(|name| new.key.first().is_some_and(|first| first == name));
         let why = match () {
+            () if promised && waits(old) && !waits(new) => "isn't waited for",
             () if new.strength < old.strength && !self.is_restated(old, after) => "accepts more",
             () if new.alternatives > old.alternatives => "accepts one more alternative",
             () if new.any_error && !old.any_error => "accepts any error",
             () if bounds == Some(true) => "accepts values further off",
-            () if no_value => "is held against no fixed value any more",
+            () if no_value || value_lost => "is held against no fixed value any more",
             () => "",
         };
         if !why.is_empty() {
@@ -447,6 +459,52 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             && lost.iter().all(|literal| within(before, literal))
             && gained.iter().all(|literal| within(after, literal))
     }
+}
+
+/// Returns a new line of a test that replaces what it asserts about by what it expects.
+fn mocked_subject(before: &Unit<'_>, after: &Unit<'_>) -> Option<(u32, String)> {
+    let known: BTreeSet<Vec<&str>> =
+        lines(before).map(|line| line.iter().map(|one| one.text).collect()).collect();
+    let mut added = lines(after).filter(|line| {
+        let texts: Vec<&str> = line.iter().map(|one| one.text).collect();
+        !known.contains(&texts) && texts.iter().any(|text| is_mock(text))
+    });
+    added.find_map(|line| {
+        let names: BTreeSet<&str> = line
+            .iter()
+            .flat_map(|token| token.plain().split(|c: char| !c.is_alphanumeric() && c != '_'))
+            .collect();
+        let values: BTreeSet<&str> =
+            line.iter().filter(|token| token.is_literal()).map(Token::plain).collect();
+        let replaced = after.assertions.iter().any(|one| {
+            one.words.iter().any(|word| names.contains(word))
+                && one.literals.iter().any(|value| !is_trivial(value) && values.contains(value))
+        });
+        replaced.then(|| (line.first().map_or(1, |token| token.line), quote(line)))
+    })
+}
+
+fn is_mock(name: &str) -> bool {
+    matches!(
+        name,
+        "mock"
+            | "patch"
+            | "setattr"
+            | "stub"
+            | "spyOn"
+            | "doMock"
+            | "when"
+            | "receive"
+            | "mockReturnValue"
+            | "return_value"
+            | "stubs"
+            | "returns"
+            | "thenReturn"
+    )
+}
+
+fn lines<'u, 't>(unit: &'u Unit<'t>) -> impl Iterator<Item = &'u [Token<'t>]> {
+    unit.tokens.chunk_by(|one, other| one.line == other.line)
 }
 
 /// Returns true if two units differ in their names at most.

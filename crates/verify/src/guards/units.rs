@@ -286,6 +286,10 @@ impl<'t> Walk<'_, 't> {
         let disabled = tokens.windows(3).any(|three| {
             matches!(three, [name, sign, value] if name.text == "enabled" && sign.text == "=" && value.text == "false")
         });
+        let expects_failure = tokens.windows(2).any(|pair| {
+            matches!(pair, [name, sign] if matches!(name.text, "expected" | "expectedExceptions") && sign.text == "=")
+        });
+        let disabled = disabled || expects_failure;
         let first_cfg = words().next().is_some_and(|first| first.text == "cfg");
         let configured = first_cfg && !words().any(|word| word.text == "test");
         let skips = words().any(|word| is_skip(word.text));
@@ -454,9 +458,19 @@ impl<'t> Walk<'_, 't> {
             return;
         }
         let has_else = node.child_by_field_name("alternative").is_some();
+        let returns = body.is_some_and(|body| self.only_returns(body));
+        if returns && scope.direct && node.next_named_sibling().is_some() && !holds_elsewhere(&tokens) {
+            self.end_early(node, scope);
+        }
         let steps = usize::from(!has_else);
         let inside = Scope { conditions: scope.conditions + steps, direct: false, ..scope.clone() };
         self.visit_children(node, &inside);
+    }
+
+    /// Returns true for a body that is a `return` without a value.
+    fn only_returns(&self, body: Node<'_>) -> bool {
+        let words = self.source.tokens_of(body).iter().map(|token| token.text);
+        words.filter(|text| !matches!(*text, "{" | "}" | ";" | ":" | "end")).eq(["return"])
     }
 
     /// Returns true if the statements make the test or its program fail.
@@ -492,8 +506,12 @@ impl<'t> Walk<'_, 't> {
         let kind = node.kind();
         if kind == "with_statement" {
             let head = self.source.text_of(node).lines().next().unwrap_or_default();
-            return head.contains("suppress(")
-                && ["Assertion", "Exception"].iter().any(|it| head.contains(it));
+            let forgets = head.contains("suppress(") || head.contains("aises(Assert");
+            return forgets && ["Assertion", "Exception"].iter().any(|it| head.contains(it));
+        }
+        if is_call(kind) {
+            let names = chain_names(self.source.tokens_of(node));
+            return names.iter().any(|name| matches!(*name, "catch_unwind" | "pcall" | "assertDoesNotRun"));
         }
         if !matches!(kind, "try_statement" | "try_expression" | "begin" | "body_statement" | "do_block") {
             return false;
