@@ -34,7 +34,7 @@ use journeyman_syntax::language::Language;
 use crate::test_files::{is_snapshot, is_test_configuration, is_test_file};
 use behaviour::Behaviour;
 use commands::{commands_of, compare_commands};
-use loosening::{compare_settings, settings_of};
+use loosening::{changes_product, compare_settings, settings_of};
 use report::Report;
 use secrets::compare_secrets;
 use source::Source;
@@ -82,6 +82,9 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     let mut behaviour = Behaviour::default();
     for file in files.iter().filter(|file| is_product(file)) {
         behaviour.add(file.name, file.old.as_ref(), file.new.as_ref());
+    }
+    if files.iter().any(|file| changes_product(file.name, file.old_text(), file.new_text())) {
+        behaviour.note_change();
     }
     let tests: Vec<TestsOf<'_, '_>> = files.iter().filter_map(read_tests).collect();
     compare_tests(&tests, &behaviour, &mut report);

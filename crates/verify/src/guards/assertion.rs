@@ -50,6 +50,8 @@ pub(super) struct Assertion<'t> {
     pub(super) bound: Option<Bound>,
     /// True if it expects an error, of any kind.
     pub(super) any_error: bool,
+    /// True if the test waits for it.
+    pub(super) awaited: bool,
     /// Conditions around it within its test.
     pub(super) conditions: usize,
     /// True if its failure is caught and forgotten.
@@ -150,6 +152,7 @@ fn describe<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Assertion<'t>> {
         alternatives: tokens.iter().filter(|token| matches!(token.text, "||" | "or")).count(),
         bound: bound_of(tokens, names),
         any_error: expects_any_error(tokens, names),
+        awaited: false,
         conditions: 0,
         swallowed: false,
     })

@@ -32,6 +32,11 @@ impl<'t> Behaviour<'t> {
         self.new_words.extend(after);
     }
 
+    /// Notes that the product changed in another way than by its code.
+    pub(super) fn note_change(&mut self) {
+        self.changed = true;
+    }
+
     /// Returns true if the product's code changed.
     pub(super) fn has_changed(&self) -> bool {
         self.changed

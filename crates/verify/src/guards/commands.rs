@@ -287,8 +287,11 @@ fn command_lines(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let trimmed = line.trim();
+        // A manifest in JSON names its commands.
+        let named = trimmed.strip_prefix('"').and_then(|rest| rest.split_once("\": "));
+        let bare = named.map_or(trimmed, |(_, command)| command);
         let bare =
-            trimmed.trim_start_matches("- ").trim_start_matches("run:").trim_start_matches("script:").trim();
+            bare.trim_start_matches("- ").trim_start_matches("run:").trim_start_matches("script:").trim();
         if bare.is_empty() || bare.starts_with('#') || bare.starts_with("//") {
             continue;
         }

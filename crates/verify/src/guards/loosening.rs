@@ -163,6 +163,18 @@ pub(super) fn settings_of(path: &str, text: &str) -> Vec<(String, Vec<String>)> 
     entries.into_iter().map(|entry| (entry.name().to_owned(), entry.values)).collect()
 }
 
+/// Returns true if a manifest names another version of the product, or of what it depends on.
+pub(super) fn changes_product(path: &str, old: &str, new: &str) -> bool {
+    let entries = |text: &str| -> Vec<Entry> {
+        let settings = if is_test_configuration(path) { read_settings(path, text) } else { Vec::new() };
+        let product = settings.into_iter().filter(|entry| {
+            entry.name() == "version" || entry.key.contains("dependencies") || entry.key.contains("require")
+        });
+        product.map(|entry| Entry { line: 0, ..entry }).collect()
+    };
+    old != new && entries(old) != entries(new)
+}
+
 /// Returns true for files that say what is checked.
 pub(super) fn is_settings(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();

@@ -28,7 +28,7 @@ pub(super) fn read_settings(path: &str, text: &str) -> Vec<Entry> {
         "yml" | "yaml" | "neon" => by_indentation(text),
         "xml" | "dist" | "csproj" | "fsproj" | "props" | "runsettings" | "targets" => by_tags(text),
         "json" | "jsonc" | "json5" | "js" | "cjs" | "mjs" | "ts" | "mts" | "gradle" | "kts" | "exs"
-        | "neon" | "rb" => by_brackets(text),
+        | "rb" => by_brackets(text),
         _ if name.starts_with(".eslintrc") || name.starts_with(".mocharc") || name.starts_with(".nycrc") => {
             by_brackets(text)
         }

@@ -101,7 +101,7 @@ pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report:
         }
         let asks = INTROSPECTION.iter().any(|it| lower.contains(it));
         let names = RUNNERS.iter().any(|it| lower.contains(it))
-            || lower.contains("\"test")
+            || lower.contains("\"test\"")
             || lower.contains("'test'")
             || lower.contains(".test\"");
         let certain = RUNNER_SIGNS.iter().any(|sign| lower.contains(sign));

@@ -425,6 +425,8 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn add_assertion(&mut self, mut assertion: Assertion<'t>, node: Node<'_>, scope: &Scope) {
+        let returned = |kind: &str| kind.contains("await") || kind == "return_statement";
+        assertion.awaited = node.parent().is_some_and(|parent| returned(parent.kind()));
         assertion.conditions = scope.conditions;
         assertion.swallowed = scope.swallowed;
         self.assertion_ranges.push(node.byte_range());
