@@ -7,6 +7,8 @@ use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 use super::report::Report;
 use crate::test_files::is_test_file;
 
+/// Maximum number of lines that came or went and are compared with each other.
+const MAX_CHANGED_LINES: usize = 300;
 /// Words of commands that check a project.
 const CHECKING: [&str; 67] = [
     "set_tests_properties",
@@ -241,9 +243,12 @@ pub(super) fn compare_commands(
     for line in before.iter().rev() {
         if let Some(count) = counts.get_mut(line.text.as_str()).filter(|count| **count > 0) {
             *count -= 1;
-            gone.insert(0, line);
+            gone.push(line);
         }
     }
+    gone.reverse();
+    came.truncate(MAX_CHANGED_LINES);
+    gone.truncate(MAX_CHANGED_LINES);
     for line in &came {
         let partner = best_partner(line, &gone);
         let old_text = partner.and_then(|at| gone.get(at)).map(|line| line.text.clone()).unwrap_or_default();

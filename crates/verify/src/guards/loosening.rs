@@ -122,6 +122,9 @@ const GREATEST: [&str; 10] = [
     "cognitive",
 ];
 
+/// Maximum number of values of one setting at a time.
+const MAX_VALUES: usize = 300;
+
 /// Compares the settings of a file.
 ///
 /// `elsewhere` has the settings of other changed files: one that moved there is not gone.
@@ -235,9 +238,10 @@ pub(super) fn is_settings(path: &str) -> bool {
 
 fn by_key(entries: Vec<Entry>) -> BTreeMap<String, Entry> {
     let mut map: BTreeMap<String, Entry> = BTreeMap::new();
-    for entry in entries {
+    for mut entry in entries {
+        entry.values.truncate(MAX_VALUES);
         match map.get_mut(&entry.key) {
-            Some(known) => known.values.extend(entry.values),
+            Some(known) => known.values.extend(entry.values.into_iter().take(MAX_VALUES)),
             None => {
                 map.insert(entry.key.clone(), entry);
             }

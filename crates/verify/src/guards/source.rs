@@ -185,15 +185,14 @@ fn scan_tokens(text: &str) -> Vec<Token<'_>> {
 /// Returns the length and the kind of the token at the beginning; no kind for blanks.
 fn scan_token(rest: &str, first: char) -> (usize, Option<TokenKind>) {
     let run = |of: fn(char) -> bool| rest.find(|c| !of(c)).unwrap_or(rest.len());
-    let line = rest.find('\n').unwrap_or(rest.len());
     if first.is_whitespace() {
         return (run(char::is_whitespace), None);
     }
     if first == '#' || rest.starts_with("//") || rest.starts_with("-- ") {
-        return (line, Some(TokenKind::Comment));
+        return (rest.find('\n').unwrap_or(rest.len()), Some(TokenKind::Comment));
     }
     if matches!(first, '"' | '\'' | '`') {
-        return (quoted_length(rest, first, line), Some(TokenKind::Text));
+        return (quoted_length(rest, first), Some(TokenKind::Text));
     }
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '?' | '!');
     if first.is_ascii_digit() {
@@ -210,16 +209,16 @@ fn scan_token(rest: &str, first: char) -> (usize, Option<TokenKind>) {
 }
 
 /// Returns the length of a quoted text, which ends with its line at the latest.
-fn quoted_length(rest: &str, quote: char, line: usize) -> usize {
+fn quoted_length(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
-        if at >= line {
-            break;
+        if c == '\n' {
+            return at;
         }
         if c == quote && !escaped {
             return at + c.len_utf8();
         }
         escaped = c == '\\' && !escaped;
     }
-    line
+    rest.len()
 }

@@ -1,5 +1,7 @@
 //! Comments and attributes that tell a compiler or linter to be silent.
 
+use std::collections::BTreeMap;
+
 use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
 use super::report::Report;
@@ -99,14 +101,16 @@ pub(super) fn compare_suppressions<'t>(
     files: &[(&RelPath, bool, Option<&Source<'t>>, Option<&Source<'t>>)],
     report: &mut Report,
 ) {
-    let mut known: Vec<String> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for (_, _, old, _) in files {
-        known.extend(old.map(|source| find(source)).unwrap_or_default().into_iter().map(|one| one.text));
+        for one in old.map(|source| find(source)).unwrap_or_default() {
+            *known.entry(one.text).or_insert(0) += 1;
+        }
     }
     for (path, is_test, _, new) in files {
         for one in new.map(|source| find(source)).unwrap_or_default() {
-            if let Some(place) = known.iter().position(|text| *text == one.text) {
-                known.swap_remove(place);
+            if let Some(count) = known.get_mut(&one.text).filter(|count| **count > 0) {
+                *count -= 1;
                 continue;
             }
             let severity = match () {

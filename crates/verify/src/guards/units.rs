@@ -15,9 +15,9 @@ use super::vocabulary::{
 use crate::test_files::is_test_file;
 
 /// Maximum number of tests and helpers of a file that are compared.
-const MAX_UNITS: usize = 2_000;
+const MAX_UNITS: usize = 1_000;
 /// Maximum number of assertions of one of them.
-const MAX_ASSERTIONS: usize = 500;
+const MAX_ASSERTIONS: usize = 300;
 
 /// A sign that a test is skipped, or that others are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -620,6 +620,9 @@ impl<'t> Walk<'_, 't> {
                     before.range.end = start;
                 }
                 let marks = std::mem::take(&mut pending);
+                if self.units.len() >= MAX_UNITS {
+                    return;
+                }
                 unit = self.open_unit(start..self.source.text.len(), name.text.to_owned(), line, true, marks);
                 continue;
             }
@@ -631,7 +634,9 @@ impl<'t> Walk<'_, 't> {
             if let Some(assertion) = read_assertion(&tokens, self.dialect) {
                 let end = tokens.last().map_or(0, |token| token.start + token.text.len());
                 self.assertion_ranges.push(assertion_start(&tokens)..end);
-                if let Some(unit) = self.units.get_mut(unit) {
+                if let Some(unit) = self.units.get_mut(unit)
+                    && unit.assertions.len() < MAX_ASSERTIONS
+                {
                     unit.assertions.push(assertion);
                 }
             }

@@ -186,3 +186,33 @@ fn dump() {
         }
     }
 }
+
+#[test]
+#[ignore = "prints"]
+fn timing() {
+    let many = |piece: &str, count: usize| piece.repeat(count);
+    let only = std::env::var("JM_ONLY").unwrap_or_default();
+    for (name, text) in [
+        ("tests", many("def test_a():\n    assert f(1) == 3\n", 5_000)),
+        ("open", many("((((", 100_000)),
+        ("it", many("it('a', () => {", 10_000)),
+        ("expect", many("expect(x).toBe(1);\n", 20_000)),
+        ("noqa", many("# noqa\n", 3_000)), ("noqa2", many("# noqa\n", 30_000)),
+        ("key", many("key: [\n", 30_000)),
+        ("tag", many("<a>", 100_000)),
+        ("quote", many("\"", 200_000)),
+        ("assign", many("x = 1\n", 60_000)),
+    ] {
+        if !name.starts_with(&only) { continue }
+        for path in ["tests/test_a.py", "a.test.js", "package.json", "Makefile", "pom.xml", "a.yml", "test/a.exs"] {
+            let begun = std::time::Instant::now();
+            let file = ChangedFile {
+                path: RelPath::parse(path).unwrap(),
+                old: Some(text.clone()),
+                new: Some(text.replace('1', "2").replace("noqa", "fmt")),
+            };
+            let found = find_dishonest_changes(&[file]);
+            if begun.elapsed().as_millis() > 900 { eprintln!("{name} {path}: {} {:?}", found.len(), begun.elapsed()); }
+        }
+    }
+}
