@@ -82,6 +82,7 @@ fn check() -> anyhow::Result<()> {
 fn docs() -> anyhow::Result<()> {
     let update = [("UPDATE_DOCS", "1")];
     cargo(&["test", "--locked", "--package", "journeyman-protocol", "--test", "docs"], &update)?;
+    cargo(&["test", "--locked", "--package", "journeyman-host", "--test", "suite", "answers::"], &update)?;
     cargo(&["test", "--locked", "--package", "journeyman", "--bin", "jm", "reference::"], &update)
 }
 

@@ -25,7 +25,7 @@ pub(crate) use mention_key::{is_mention_key, mention_references};
 pub use search::{SectionHit, SectionReason, search_sections};
 
 use crate::analysis::{Section, SymbolKind};
-use crate::query::{Corpus, is_source, is_within_scope};
+use crate::query::{Corpus, QualifiedName, ScopeFit, is_source, is_within_scope};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
 
@@ -107,6 +107,20 @@ impl<'a> Docs<'a> {
         });
         found.sort_unstable();
         found
+    }
+
+    /// Returns the symbols that agree best with a qualified name; none, where none has what stands
+    /// before the name.
+    #[must_use]
+    pub fn symbols_meant(&self, asked: &QualifiedName) -> Vec<Id> {
+        let mut found: Vec<(ScopeFit, Id)> = Vec::new();
+        for id in self.symbols_called(asked.name(), "") {
+            let Some((file, symbol)) = self.snapshot.symbol(id) else { continue };
+            let Some(view) = Snapshot::file(self.snapshot, file) else { continue };
+            found.push((asked.fit(view.path_bytes(), &view.scope(&symbol)), id));
+        }
+        let best = found.iter().map(|(fit, _)| *fit).min().filter(|best| *best != ScopeFit::None);
+        found.into_iter().filter(|(fit, _)| Some(*fit) == best).map(|(_, id)| id).collect()
     }
 
     /// Returns the sections that mention one of these symbols, all of the same name, by path and

@@ -168,6 +168,13 @@ impl History {
         self.paths.iter().map(|path| &**path)
     }
 
+    /// Returns the commits that changed a path, newest first.
+    pub fn commits_of<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a Commit> {
+        let file = self.paths.iter().position(|other| **other == *path);
+        let file = file.and_then(|file| u32::try_from(file).ok());
+        self.commits.iter().filter(move |commit| file.is_some_and(|file| commit.files.contains(&file)))
+    }
+
     /// Returns the paths that a commit changed.
     pub fn files<'a>(&'a self, commit: &'a Commit) -> impl Iterator<Item = &'a [u8]> {
         commit.files.iter().filter_map(|file| self.paths.get(*file as usize)).map(|path| &**path)

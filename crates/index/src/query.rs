@@ -9,8 +9,10 @@ mod bm25;
 mod corpus;
 mod definitions;
 mod document;
+mod lines;
 mod memory;
 mod parse;
+mod qualified;
 mod rank;
 mod score;
 mod signals;
@@ -18,10 +20,12 @@ mod signals;
 pub use corpus::{
     ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, PostingLists, SymbolEntry,
 };
-pub use definitions::{Definition, Match, find_definitions};
+pub use definitions::{Definition, Match, definitions_called, find_definitions};
 pub use document::{Posting, Purpose, full_name};
+pub use lines::LineChooser;
 pub use memory::MemoryCorpus;
 pub use parse::{MAX_QUERY_BYTES, MAX_TERMS, MentionedFile, Query, Term};
+pub use qualified::{QualifiedName, ScopeFit};
 pub use rank::{Answer, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
 pub use signals::{Context, Signal};
 

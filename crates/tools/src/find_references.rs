@@ -4,7 +4,7 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_index::query::{Corpus as _, SymbolEntry, full_name};
+use journeyman_index::query::{QualifiedName, ScopeFit, definitions_called, full_name};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 struct FindReferencesArguments {
-    /// Such as open or Shop.open
+    /// Such as open, Shop.open or shop::open
     symbol: String,
     /// File or directory
     path: Option<String>,
@@ -43,8 +43,7 @@ pub(crate) struct FindReferences {
 
 /// The search.
 struct ReferenceQuery {
-    scope: String,
-    name: String,
+    symbol: QualifiedName,
     under: Option<RelPath>,
     limit: usize,
 }
@@ -58,40 +57,35 @@ impl FindReferences {
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: FindReferencesArguments = self.shape.read(&input)?;
         let under = self.shape.read_directory("path", arguments.path.as_deref())?;
-        let whole = arguments.symbol.trim().trim_end_matches("()").replace("::", ".").replace('#', ".");
-        if whole.len() > NAME_BYTES {
+        if arguments.symbol.len() > NAME_BYTES {
             return Err(self.shape.argument_error(format!("`symbol` has more than {NAME_BYTES} bytes")));
         }
-        let (scope, name) = whole.rsplit_once('.').unwrap_or(("", &whole));
-        if name.is_empty() || name.contains(char::is_whitespace) {
+        let symbol = QualifiedName::parse(&arguments.symbol);
+        if symbol.name().is_empty() || symbol.name().contains(char::is_whitespace) {
             return Err(self.shape.argument_error("`symbol` must be one name; search_code takes questions"));
         }
         let limit = how_many(arguments.limit, DEFAULT_USES, MOST_USES);
-        let wanted = ReferenceQuery { scope: scope.to_owned(), name: name.to_owned(), under, limit };
+        let wanted = ReferenceQuery { symbol, under, limit };
         let context = context.clone();
         in_background(move || find_references(&context, &wanted)).await
     }
 }
 
 fn find_references(context: &ToolContext, wanted: &ReferenceQuery) -> Result<ToolOutput, ToolError> {
-    let ReferenceQuery { scope, name, under, limit } = wanted;
+    let ReferenceQuery { symbol, under, limit } = wanted;
+    let name = symbol.name();
     let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
     let mut answer = Answer::new(context, &asked.note);
-    let mut defined: Vec<(RelPath, u32, String)> = Vec::new();
-    snapshot.symbols_called(&name.to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
-        if symbol.name == *name
-            && symbol.is_in(scope)
-            && let Some(path) = snapshot.path_of(symbol.file)
-        {
-            let told = format!("{} {}", symbol.kind.name(), full_name(symbol.scope, symbol.name));
-            defined.push((path, symbol.name_line, told));
-        }
-    });
-    defined.sort();
-    for (path, line, told) in defined.iter().take(MAX_DEFINITIONS) {
-        if answer.may_show(path) {
-            answer.add_line(&format!("defined: {path}:{line} {told}"));
+    let (fit, defined) = definitions_called(snapshot, symbol);
+    if fit == ScopeFit::None && !defined.is_empty() {
+        answer.add_line("[none lies in what stands before the name; these have the name]");
+    }
+    for one in defined.iter().take(MAX_DEFINITIONS) {
+        let Some(path) = snapshot.path_of(one.file) else { continue };
+        if answer.may_show(&path) {
+            let (kind, full) = (one.kind.name(), full_name(&one.scope, &one.name));
+            answer.add_line(&format!("defined: {path}:{} {kind} {full}", one.name_line));
         }
     }
     let mut used: Vec<(RelPath, u32, u32)> = Vec::new();

@@ -1,6 +1,5 @@
 //! `search_code`: files ranked by what they say, define and were changed for.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
 use journeyman_index::history::History;
 use journeyman_index::query::{
-    Context, Definition, FileHit, MAX_LIMIT, Match, Passage, Query, Searcher, full_name,
+    Context, Definition, FileHit, LineChooser, MAX_LIMIT, Match, Passage, Query, Searcher, full_name,
 };
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
@@ -115,7 +114,7 @@ fn search_code(context: &ToolContext, wanted: &SearchRequest) -> Result<ToolOutp
             any |= answer.add_line(&definition_line(&path, one));
         }
     }
-    let mut terms = Terms::of(query);
+    let mut chooser = LineChooser::new(snapshot, query);
     let mut shown = 0;
     for hit in found.files.iter().filter(|hit| is_beneath(&hit.path, under)) {
         if shown == limit || answer.is_full() {
@@ -126,7 +125,7 @@ fn search_code(context: &ToolContext, wanted: &SearchRequest) -> Result<ToolOutp
             any |= answer.add_line(&format!("{path}  ({})", reasons_line(hit)));
             let lines = if shown < AT_LENGTH { PASSAGE_LINES.0 } else { PASSAGE_LINES.1 };
             for passage in hit.passages.iter().take(MAX_PASSAGES) {
-                show_passage(&mut answer, &path, passage, lines, &mut terms);
+                show_passage(&mut answer, &path, passage, lines, &mut chooser);
             }
             shown += 1;
         }
@@ -153,9 +152,15 @@ fn reasons_line(hit: &FileHit) -> String {
 }
 
 /// Shows where in a file: the lines of a passage that have the most of the query.
-fn show_passage(answer: &mut Answer<'_>, path: &RelPath, passage: &Passage, most: usize, terms: &mut Terms) {
+fn show_passage(
+    answer: &mut Answer<'_>,
+    path: &RelPath,
+    passage: &Passage,
+    most: usize,
+    chooser: &mut LineChooser,
+) {
     let Some(text) = answer.text_of(path) else { return };
-    let chosen: Vec<(u32, String)> = terms
+    let chosen: Vec<(u32, String)> = chooser
         .best_lines(text, passage, most)
         .into_iter()
         .map(|(number, line)| (number, line.to_owned()))
@@ -169,48 +174,6 @@ fn show_passage(answer: &mut Answer<'_>, path: &RelPath, passage: &Passage, most
         if !answer.add_numbered_line(number, &line) {
             return;
         }
-    }
-}
-
-/// The terms by which lines are chosen.
-struct Terms {
-    weights: HashMap<String, f32>,
-    tokenizer: Tokenizer,
-}
-
-impl Terms {
-    fn of(query: &Query) -> Self {
-        let weights = query.terms.iter().map(|term| (term.text.clone(), term.weight)).collect();
-        Self { weights, tokenizer: Tokenizer::new() }
-    }
-
-    /// The lines of a passage that have the most of the query, in their order; the first ones where
-    /// none has any.
-    fn best_lines<'t>(&mut self, text: &'t str, passage: &Passage, most: usize) -> Vec<(u32, &'t str)> {
-        let first = passage.first_line.max(1);
-        let lines = (first..).zip(text.lines().skip(first as usize - 1)).take(passage.lines as usize);
-        let mut scored: Vec<(f32, u32, &str)> =
-            lines.map(|(number, line)| (self.score_line(line), number, line)).collect();
-        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        if scored.first().is_some_and(|best| best.0 > 0.0) {
-            scored.retain(|one| one.0 > 0.0);
-        }
-        scored.truncate(most);
-        scored.sort_by_key(|one| one.1);
-        scored.into_iter().map(|(_, number, line)| (number, line)).collect()
-    }
-
-    fn score_line(&mut self, line: &str) -> f32 {
-        let (mut score, mut seen): (f32, Vec<String>) = (0.0, Vec::new());
-        let weights = &self.weights;
-        self.tokenizer.begin_file();
-        self.tokenizer.visit_terms(line, &mut |term| {
-            if let Some(weight) = weights.get(term).filter(|_| !seen.iter().any(|other| other == term)) {
-                score += weight;
-                seen.push(term.to_owned());
-            }
-        });
-        score
     }
 }
 

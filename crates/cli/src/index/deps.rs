@@ -4,7 +4,7 @@
 use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::index::{CodeGraph, Dependencies, DependencyPath, cycles_to_json, find_cycles};
+use journeyman_host::index::{CodeGraph, Dependencies, DependencyPath, describe_cycles, find_cycles};
 use journeyman_index::graph::{Cycle, Direction};
 
 use super::open::{open_graph, print_answer, print_left_out};
@@ -44,21 +44,21 @@ pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Hos
     let start = args.path.as_deref().map(|path| known.find_file(path)).transpose()?;
     if args.cycles {
         let cycles = find_cycles(&known, start);
-        let to_json = || cycles_to_json(&known, &cycles, args.limit);
+        let to_answer = || describe_cycles(&known, &cycles, args.limit);
         let print = || print_cycles(&known, &cycles, args.limit);
-        return print_answer(&args.answer, cycles.is_empty(), to_json, print);
+        return print_answer(&args.answer, cycles.is_empty(), to_answer, print);
     }
     let Some(start) = start else { return Err(HostError::usage("name a file")) };
     if let Some(other) = &args.path_to {
         let other = known.find_file(other)?;
         let found = DependencyPath::find(&known, start, other);
         let print = || print_path(&known, start, other, &found);
-        return print_answer(&args.answer, found.files.is_none(), || found.to_json(&known), print);
+        return print_answer(&args.answer, found.files.is_none(), || found.to_answer(&known), print);
     }
     let direction = if args.reverse { Direction::Dependents } else { Direction::Dependencies };
     let found = Dependencies::find(&known, start, direction, args.depth);
     let print = || print_files(&known, &found, args.limit);
-    print_answer(&args.answer, found.is_empty(), || found.to_json(&known, args.limit), print)
+    print_answer(&args.answer, found.is_empty(), || found.to_answer(&known, args.limit), print)
 }
 
 fn print_files(known: &CodeGraph, found: &Dependencies, limit: usize) {

@@ -43,7 +43,7 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
         errln!("note: too much hangs on it to go from symbol to symbol; it is told from file to file");
     }
     let print = || print_impact(&known, &impact, args.limit);
-    print_answer(&args.answer, impact.is_empty(), || impact.to_json(&known, args.limit), print)
+    print_answer(&args.answer, impact.is_empty(), || impact.to_answer(&known, args.limit), print)
 }
 
 fn print_impact(known: &CodeGraph, impact: &Impact, limit: usize) {

@@ -4,9 +4,8 @@ use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::index::ProjectMap;
 use journeyman_protocol::Tokens;
-use serde_json::json;
 
-use super::open::open_index;
+use super::open::{open_index, print_answer};
 use crate::args::{AnswerArgs, parse_count};
 use journeyman_host::HostError;
 
@@ -27,17 +26,15 @@ pub(crate) fn map(environment: &Environment, args: &MapArgs) -> Result<u8, HostE
         return Err(HostError::usage("the task is empty; leave it out for a map of the whole project"));
     }
     let index = open_index(environment, &args.answer)?;
-    let ProjectMap { text, shown, cost, files, has_signatures } =
-        ProjectMap::draw(&index, task, Tokens(args.tokens));
-    if args.answer.json {
-        outln!("{}", json!({"map": text, "tokens": cost, "shown": shown, "files": files}));
-    } else {
-        if shown > 0 {
-            outln!("{}", text.trim_end());
-        } else if has_signatures {
-            errln!("no file has room in {} tokens", args.tokens);
-        }
-        errln!("{shown} of {} files, about {cost} tokens", files);
+    let map = ProjectMap::draw(&index, task, Tokens(args.tokens));
+    print_answer(&args.answer, map.shown == 0, || map.to_answer(), || print_map(&map, args.tokens))
+}
+
+fn print_map(map: &ProjectMap, tokens: u64) {
+    if map.shown > 0 {
+        outln!("{}", map.text.trim_end());
+    } else if map.has_signatures {
+        errln!("no file has room in {tokens} tokens");
     }
-    Ok(u8::from(shown == 0))
+    errln!("{} of {} files, about {} tokens", map.shown, map.files, map.cost);
 }

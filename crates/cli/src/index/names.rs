@@ -3,8 +3,9 @@
 use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::index::{CodeIndex, FileSymbols, References, no_symbols_reason, shown_path};
+use journeyman_host::index::{FileSymbols, References, SymbolLink, no_symbols_reason, shown_path};
 use journeyman_index::Snapshot;
+use journeyman_index::query::QualifiedName;
 use journeyman_protocol::RelPath;
 
 use super::open::{open_index, print_answer, print_left_out};
@@ -25,7 +26,8 @@ pub(crate) struct SymbolsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RefsArgs {
-    /// The name; what it lies in may stand before it, with dots or `::` between
+    /// The name; the type, module or package that it lies in may stand before it, as in
+    /// `Shop.open` or `shop::open`
     symbol: String,
     /// Places, at most
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<usize>)]
@@ -42,17 +44,16 @@ pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u
     let file = index.find_file(&args.path)?;
     let found = FileSymbols::find(&index.snapshot, file);
     let print = || print_symbols(&found, no_symbols_reason(&index.snapshot, file));
-    print_answer(&args.answer, found.symbols.is_empty(), || found.to_json(), print)
+    print_answer(&args.answer, found.symbols.is_empty(), || found.to_answer(), print)
 }
 
 fn print_symbols(found: &FileSymbols, no_symbols_reason: &str) {
     let paint = color::stdout();
     for symbol in &found.symbols {
-        let shown = printable(&symbol.signature);
+        let shown = printable(&symbol.shown);
         let number = paint.dim(&format!("{:>6}", symbol.line));
         let more = if symbol.links.len() > MAX_SHOWN_LINKS { " …" } else { "" };
-        let links: Vec<&str> =
-            symbol.links.iter().take(MAX_SHOWN_LINKS).map(|link| link.text.as_str()).collect();
+        let links: Vec<String> = symbol.links.iter().take(MAX_SHOWN_LINKS).map(SymbolLink::text).collect();
         let links = if links.is_empty() {
             String::new()
         } else {
@@ -67,27 +68,35 @@ fn print_symbols(found: &FileSymbols, no_symbols_reason: &str) {
 }
 
 pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, HostError> {
-    let whole = args.symbol.trim().replace("::", ".");
-    let (scope, name) = whole.rsplit_once('.').unwrap_or(("", &whole));
-    if name.is_empty() {
+    let name = QualifiedName::parse(&args.symbol);
+    if name.name().is_empty() {
         return Err(HostError::usage("name a symbol"));
     }
-    let CodeIndex { snapshot, .. } = open_index(environment, &args.answer)?;
-    let found = References::find(&snapshot, name, scope, args.docs, args.limit);
-    let print = || print_references(&found, &snapshot, &args.symbol);
-    print_answer(&args.answer, found.is_empty(), || found.to_json(&snapshot), print)
+    let index = open_index(environment, &args.answer)?;
+    let found = References::find(&index, &name, args.docs, args.limit);
+    let print = || print_references(&found, &index.snapshot, &args.symbol);
+    print_answer(&args.answer, found.is_empty(), || found.to_answer(&index.snapshot), print)
 }
 
 fn print_references(found: &References, snapshot: &Snapshot, symbol: &str) {
     let paint = color::stdout();
-    for (path, line, kind, scope) in &found.defined {
-        let place = format!("{path}:{line}");
-        let scope = if scope.is_empty() { String::new() } else { format!(" in {}", printable(&scope)) };
-        outln!("{}  {}", paint.bold(&place), paint.dim(&format!("{kind}{scope}")));
+    if !found.qualifier_found && !found.defined.is_empty() {
+        errln!(
+            "no definition lies in what stands before the name in {}; these have the name",
+            printable(&symbol)
+        );
     }
-    for (path, line, inside) in &found.used {
-        let inside = inside.as_deref().map(|inside| printable(&inside)).unwrap_or_default();
-        outln!("{}", format!("{path}:{line}  {}", paint.dim(&inside)).trim_end());
+    for one in &found.defined {
+        let place = paint.bold(&format!("{}:{}", one.path, one.line));
+        let scope =
+            if one.scope.is_empty() { String::new() } else { format!(" in {}", printable(&one.scope)) };
+        let kind = paint.dim(&format!("{}{scope}", one.kind));
+        outln!("{}", format!("{place}  {kind}  {}", printable(&one.text)).trim_end());
+    }
+    for one in &found.used {
+        let inside = one.inside.as_deref().map(|inside| printable(&inside)).unwrap_or_default();
+        let inside = paint.dim(&inside);
+        outln!("{}", format!("{}:{}  {inside}  {}", one.path, one.line, printable(&one.text)).trim_end());
     }
     for place in &found.documented {
         let at = format!("{}:{}", shown_path(snapshot, place.file), place.first_line);

@@ -1,12 +1,12 @@
 //! The index of a project, brought up to date before it answers.
 
-use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::index::{CodeGraph, CodeIndex};
 use journeyman_host::input::read_argument;
 use journeyman_host::task_input::MAX_TASK_BYTES;
+use journeyman_host::{Context as _, HostError};
 use journeyman_index::store::Progress;
-use serde_json::Value;
+use serde::Serialize;
 
 use super::progress::{ProgressLine, clear_line};
 use crate::args::AnswerArgs;
@@ -41,14 +41,14 @@ pub(super) fn read_query(argument: &str) -> Result<String, HostError> {
 }
 
 /// Prints an answer, as JSON if the flags say so. Returns the exit code: 1 for an empty answer.
-pub(super) fn print_answer(
+pub(super) fn print_answer<T: Serialize>(
     args: &AnswerArgs,
     is_empty: bool,
-    to_json: impl FnOnce() -> Value,
+    to_answer: impl FnOnce() -> T,
     print: impl FnOnce(),
 ) -> Result<u8, HostError> {
     if args.json {
-        outln!("{}", to_json());
+        outln!("{}", serde_json::to_string(&to_answer()).context("the answer")?);
     } else {
         print();
     }

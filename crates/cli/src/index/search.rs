@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::index::{SearchKind, SearchOptions, SearchResults, shown_path};
+use journeyman_host::index::{FoundResults, SearchKind, SearchOptions, SearchResults, TextLine, shown_path};
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason};
 use journeyman_index::project::Line;
@@ -63,16 +63,20 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     let found = SearchResults::find(&index, &options)?;
     let snapshot = &index.snapshot;
     let print = || {
-        match &found {
-            SearchResults::Ranked(answer) => print_ranked(answer, snapshot, args.explain),
-            SearchResults::Sections(sections) => print_sections(sections, snapshot),
-            SearchResults::Lines(lines, has_more) => print_lines(lines, *has_more, snapshot),
+        match &found.found {
+            FoundResults::Ranked(answer, lines) => print_ranked(answer, lines, snapshot, args.explain),
+            FoundResults::Sections(sections) => print_sections(sections, snapshot),
+            FoundResults::Lines(lines) => print_lines(lines, snapshot),
+        }
+        // A ranked list has an end that matters to nobody.
+        if found.has_more && args.kind == KindArg::Text {
+            errln!("there are more; --limit shows them");
         }
         if found.is_empty() {
             errln!("nothing was found");
         }
     };
-    print_answer(&args.answer, found.is_empty(), || found.to_json(snapshot), print)
+    print_answer(&args.answer, found.is_empty(), || found.to_answer(&index), print)
 }
 
 fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
@@ -88,18 +92,15 @@ fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
     }
 }
 
-fn print_lines(lines: &[Line], has_more: bool, snapshot: &Snapshot) {
+fn print_lines(lines: &[Line], snapshot: &Snapshot) {
     let paint = color::stdout();
     for line in lines {
         let place = format!("{}:{}", shown_path(snapshot, line.file), line.line);
         outln!("{}: {}", paint.bold(&place), printable(&line.text));
     }
-    if has_more {
-        errln!("there are more; --limit shows them");
-    }
 }
 
-fn print_ranked(answer: &Answer, snapshot: &Snapshot, explain: bool) {
+fn print_ranked(answer: &Answer, lines: &[Vec<Vec<TextLine>>], snapshot: &Snapshot, explain: bool) {
     let paint = color::stdout();
     for definition in &answer.definitions {
         let place = format!("{}:{}", shown_path(snapshot, definition.file), definition.name_line);
@@ -107,14 +108,17 @@ fn print_ranked(answer: &Answer, snapshot: &Snapshot, explain: bool) {
         let how = definition.matched.name();
         outln!("{}  {} {name}  {}", paint.bold(&place), definition.kind.name(), paint.dim(how));
     }
-    for hit in &answer.files {
+    for (hit, lines) in answer.files.iter().zip(lines) {
         outln!(
             "{}  {}",
             paint.bold(&shown_path(snapshot, hit.file)),
             paint.dim(&format!("{:.2}", hit.score))
         );
-        for passage in &hit.passages {
+        for (passage, lines) in hit.passages.iter().zip(lines) {
             outln!("    {}", format_passage(passage));
+            for one in lines {
+                outln!("{}  {}", paint.dim(&format!("{:>10}", one.line)), printable(&one.text));
+            }
         }
         if explain {
             let told = hit.why.iter().map(|why| format!("{} {:.0}%", why.signal.name(), why.share * 100.0));

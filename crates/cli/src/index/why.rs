@@ -30,7 +30,7 @@ pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, HostE
     let node = known.find_file(&args.file)?;
     let near = args.near.as_deref().map(|near| known.find_file(near)).transpose()?;
     let found = Explanation::find(&known, node, &text, near);
-    print_answer(&args.answer, found.hit.is_none(), || found.to_json(), || print_explanation(&found))
+    print_answer(&args.answer, found.hit.is_none(), || found.to_answer(), || print_explanation(&found))
 }
 
 /// Prints what speaks for a file.
@@ -67,9 +67,13 @@ fn print_explanation(found: &Explanation) {
             None => outln!("  {}", paint.dim(&format!("{name:<14}    – nothing"))),
         }
     }
-    for passage in found.hit.as_ref().map(|hit| hit.passages.as_slice()).unwrap_or_default() {
+    let passages = found.hit.as_ref().map(|hit| hit.passages.as_slice()).unwrap_or_default();
+    for (passage, lines) in passages.iter().zip(&found.lines) {
         let last = passage.first_line + passage.lines.saturating_sub(1);
         let symbol = printable(&passage.symbol.as_deref().unwrap_or_default());
         outln!("{}", format!("  lines {}-{last}  {symbol}", passage.first_line).trim_end());
+        for one in lines {
+            outln!("{:>8}  {}", one.line, printable(&one.text));
+        }
     }
 }

@@ -27,7 +27,14 @@ fn a_question_finds_the_file_that_answers_it() {
     let house = shop();
     let ran = house.jm(&["search", "which customer waits", "--explain"]).run().expect(0);
     assert!(ran.stdout.starts_with("src/bell.py"), "{}", ran.stdout);
-    ran.prints(&["1-3  ring_bell", "text"]);
+    // Each passage with the lines that have the most of the question.
+    ran.prints(&["1-3  ring_bell", "         2  # the customer waits for an answer", "text"]);
+    let one = object(&house.jm(&["search", "customer", "--limit", "1", "--json"]).run().expect(0));
+    assert_eq!((&one["more"], &one["partial"]), (&json!(true), &json!(false)), "{one}");
+    assert_eq!(
+        one["files"][0]["passages"][0]["best"],
+        json!([{"line": 2, "text": "# the customer waits for an answer"}])
+    );
     let found = object(&house.jm(&["search", "customer", "--kind", "doc", "--json"]).run().expect(0));
     let paths: Vec<&Value> = found["sections"].as_array().unwrap().iter().map(|one| &one["path"]).collect();
     assert_eq!(paths, [&json!("docs/guide.md")]);
@@ -48,10 +55,18 @@ fn names_are_found_where_they_are_defined_and_used() {
     // What is ignored isn't there.
     assert_eq!(
         refs["definitions"],
-        json!([{"path": "src/bell.py", "line": 1, "kind": "function", "scope": ""}])
+        json!([{"path": "src/bell.py", "line": 1, "kind": "function", "scope": "", "text": "def ring_bell():"}])
     );
-    assert_eq!(refs["uses"], json!([{"path": "src/shop.py", "line": 4, "inside": "Shop.open_door"}]));
-    house.jm(&["refs", "Shop.open_door"]).run().expect(0).prints(&["src/shop.py:3  method in Shop"]);
+    assert_eq!(
+        refs["uses"],
+        json!([{"path": "src/shop.py", "line": 4, "inside": "Shop.open_door", "text": "return ring_bell()"}])
+    );
+    assert_eq!((&refs["more"], &refs["left_out"]), (&json!(false), &json!(0)));
+    let ran = house.jm(&["refs", "ring_bell"]).run().expect(0);
+    ran.prints(&[
+        "src/bell.py:1  function  def ring_bell():",
+        "src/shop.py:4  Shop.open_door  return ring_bell()",
+    ]);
     house.jm(&["refs", "no_such_name"]).run().expect(1).says(&["neither defined nor used"]);
     let symbols = house.jm(&["symbols", "src/shop.py"]).run().expect(0);
     symbols.prints(&["class", "method", "def open_door(self)"]);
@@ -60,6 +75,34 @@ fn names_are_found_where_they_are_defined_and_used() {
     house.jm(&["refs", "src/shop.py"]).run().expect(1).says(&["it is a file", "jm symbols"]);
     house.write("blob.py", "\0\u{1}\0");
     house.jm(&["symbols", "blob.py"]).run().expect(1).says(&["blob.py defines nothing: it is binary"]);
+}
+
+#[test]
+fn a_name_is_found_in_the_type_module_or_package_that_is_named() {
+    let house = shop();
+    house.write(
+        "src/till.py",
+        "class Till:\n    def open_door(self):\n        pass\n\ndef ring_bell():\n    pass\n",
+    );
+    let shop = "src/shop.py:3  method in Shop  def open_door(self):";
+    let till = "src/till.py:2  method in Till  def open_door(self):";
+    for (asked, found, others) in [
+        ("open_door", vec![shop, till], vec![]),
+        ("Shop.open_door", vec![shop], vec![till]),
+        ("Till::open_door()", vec![till], vec![shop]),
+        ("src.shop.Shop.open_door", vec![shop], vec![till]),
+        ("shop.open_door", vec![shop], vec![till]),
+        ("bell.ring_bell", vec!["src/bell.py:1  function"], vec!["src/till.py:5"]),
+        // The package's name is nowhere in the tree.
+        ("corner_store.till.ring_bell", vec!["src/till.py:5  function"], vec!["src/bell.py:1"]),
+    ] {
+        let ran = house.jm(&["refs", asked]).run().expect(0);
+        ran.prints(&found);
+        assert!(others.iter().all(|other| !ran.stdout.contains(other)), "{asked}: {}", ran.stdout);
+    }
+    let ran = house.jm(&["refs", "Cellar.open_door"]).run().expect(0);
+    ran.prints(&[shop, till]);
+    ran.says(&["no definition lies in what stands before the name in Cellar.open_door"]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The files that a file depends on, and those that depend on it.
 
 use journeyman_index::graph::{Cycle, Direction, Reach, Reached};
-use serde_json::{Value, json};
 
+use super::answers::{DepsAnswer, FoundCycle, NeighbourFile, PathStep};
 use super::graph::CodeGraph;
 
 /// The neighbours of a file in the dependency graph.
@@ -53,25 +53,32 @@ impl Dependencies {
         }
     }
 
-    /// Returns at most `limit` files as JSON.
+    /// Returns at most `limit` files as they are printed in JSON.
     #[must_use]
-    pub fn to_json(&self, known: &CodeGraph, limit: usize) -> Value {
+    pub fn to_answer(&self, known: &CodeGraph, limit: usize) -> DepsAnswer {
         let files = self.reach.files.iter().take(limit).map(|found| {
             let (from, to) = self.edge_to(found);
-            json!({
-                "path": known.graph.path(found.file), "distance": found.distance,
-                "from": known.graph.path(found.from), "why": known.edge_to_json(from, to),
-            })
+            NeighbourFile {
+                path: known.graph.path(found.file).to_owned(),
+                distance: found.distance,
+                from: known.graph.path(found.from).to_owned(),
+                why: known.edge_reason(from, to),
+            }
         });
-        let direction = match self.direction {
-            Direction::Dependents => "dependents",
-            Direction::Dependencies => "dependencies",
-            Direction::Both => "both",
-        };
-        json!({
-            "path": known.graph.path(self.start), "direction": direction, "files": files.collect::<Vec<_>>(),
-            "packages": self.packages, "more": self.count_more(limit), "cut": self.reach.cut,
-        })
+        let left_out = self.count_more(limit);
+        DepsAnswer::Files {
+            path: known.graph.path(self.start).to_owned(),
+            direction: match self.direction {
+                Direction::Dependents => "dependents",
+                Direction::Dependencies => "dependencies",
+                Direction::Both => "both",
+            },
+            files: files.collect(),
+            packages: self.packages.clone(),
+            more: left_out > 0,
+            left_out,
+            cut: self.reach.cut,
+        }
     }
 }
 
@@ -98,16 +105,17 @@ impl DependencyPath {
         }
     }
 
-    /// Returns the path as JSON.
+    /// Returns the path as it is printed in JSON.
     #[must_use]
-    pub fn to_json(&self, known: &CodeGraph) -> Value {
+    pub fn to_answer(&self, known: &CodeGraph) -> DepsAnswer {
         let step = |pair: &[u32]| {
             let [from, to] = pair else { return None };
-            let why = known.edge_to_json(*from, *to);
-            Some(json!({"from": known.graph.path(*from), "to": known.graph.path(*to), "why": why}))
+            let why = known.edge_reason(*from, *to);
+            let path = |file: u32| known.graph.path(file).to_owned();
+            Some(PathStep { from: path(*from), to: path(*to), why })
         };
-        let steps = self.files.as_ref().map(|files| files.windows(2).filter_map(step).collect::<Vec<_>>());
-        json!({"found": self.files.is_some(), "reversed": self.is_reversed, "steps": steps})
+        let steps = self.files.as_ref().map(|files| files.windows(2).filter_map(step).collect());
+        DepsAnswer::Path { found: self.files.is_some(), reversed: self.is_reversed, steps }
     }
 }
 
@@ -119,11 +127,12 @@ pub fn find_cycles(known: &CodeGraph, file: Option<u32>) -> Vec<Cycle> {
     cycles
 }
 
-/// Returns at most `limit` cycles as JSON.
+/// Returns at most `limit` cycles as they are printed in JSON.
 #[must_use]
-pub fn cycles_to_json(known: &CodeGraph, cycles: &[Cycle], limit: usize) -> Value {
-    let paths = |files: &[u32]| files.iter().map(|file| known.path(*file)).collect::<Vec<_>>();
+pub fn describe_cycles(known: &CodeGraph, cycles: &[Cycle], limit: usize) -> DepsAnswer {
+    let paths = |files: &[u32]| files.iter().map(|file| known.path(*file)).collect();
     let shown = cycles.iter().take(limit);
-    let shown = shown.map(|cycle| json!({"files": paths(&cycle.files), "round": paths(&cycle.round)}));
-    json!({"cycles": shown.collect::<Vec<_>>(), "more": cycles.len().saturating_sub(limit)})
+    let shown = shown.map(|cycle| FoundCycle { files: paths(&cycle.files), round: paths(&cycle.round) });
+    let left_out = cycles.len().saturating_sub(limit);
+    DepsAnswer::Cycles { cycles: shown.collect(), more: left_out > 0, left_out }
 }

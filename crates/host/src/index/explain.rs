@@ -2,10 +2,11 @@
 
 use journeyman_index::query::{Context, FileHit, MAX_LIMIT, Query, Searcher, Signal};
 use journeyman_index::tokens::Tokenizer;
-use serde_json::{Value, json};
 
+use super::answers::{MeasuredSignal, TextLine, WhyAnswer};
 use super::embedded::find_similar;
 use super::graph::CodeGraph;
+use super::search::{describe_passages, find_best_lines};
 
 /// The strength of one signal for a file.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Explanation {
     pub found_files: usize,
     /// The file's score and passages.
     pub hit: Option<FileHit>,
+    /// The best lines of each passage.
+    pub lines: Vec<Vec<TextLine>>,
     /// All signals.
     pub signals: Vec<SignalStrength>,
 }
@@ -64,24 +67,26 @@ impl Explanation {
             })
             .collect();
         let (path, found_files, hit) = (known.path(node), answer.files.len(), hit.cloned());
-        Self { path, rank: place, found_files, hit, signals: said }
+        let lines = hit.as_ref().map(|hit| find_best_lines(index, &query, std::slice::from_ref(hit)));
+        let lines = lines.and_then(|mut lines| lines.pop()).unwrap_or_default();
+        Self { path, rank: place, found_files, hit, lines, signals: said }
     }
 
-    /// Returns the explanation as JSON.
+    /// Returns the explanation as it is printed in JSON.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub fn to_answer(&self) -> WhyAnswer {
         let signals = self.signals.iter().map(|signal| {
             let (strength, share) = signal.counted.unwrap_or_default();
-            json!({"signal": signal.signal.name(), "raw": signal.raw, "strength": strength, "share": share})
+            MeasuredSignal { signal: signal.signal.name(), raw: signal.raw, strength, share }
         });
         let passages = self.hit.as_ref().map(|hit| hit.passages.as_slice()).unwrap_or_default();
-        let passages = passages.iter().map(|one| {
-            json!({"first_line": one.first_line, "lines": one.lines, "symbol": one.symbol, "score": one.score})
-        });
-        json!({
-            "path": self.path, "rank": self.rank.map(|rank| rank + 1), "of": self.found_files,
-            "score": self.hit.as_ref().map(|hit| hit.score), "signals": signals.collect::<Vec<_>>(),
-            "passages": passages.collect::<Vec<_>>(),
-        })
+        WhyAnswer {
+            path: self.path.clone(),
+            rank: self.rank.map(|rank| rank + 1),
+            of: self.found_files,
+            score: self.hit.as_ref().map(|hit| hit.score),
+            signals: signals.collect(),
+            passages: describe_passages(passages, &self.lines),
+        }
     }
 }

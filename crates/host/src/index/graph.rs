@@ -6,8 +6,8 @@ use journeyman_git::{EntryStatus, Git, StatusChange};
 use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Edge, FULL_NAME_WEIGHT, Graph};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
-use serde_json::{Value, json};
 
+use super::answers::EdgeReason;
 use super::open::CodeIndex;
 use crate::{Context as _, HostError};
 
@@ -72,14 +72,13 @@ impl CodeGraph {
         clean(self.graph.describe_edge(&self.index.snapshot, from, to).as_bytes())
     }
 
-    /// Returns why one file depends on another one, as JSON.
-    #[must_use]
-    pub fn edge_to_json(&self, from: u32, to: u32) -> Value {
+    /// Returns the reason why one file depends on another one, as it is printed in JSON.
+    pub(super) fn edge_reason(&self, from: u32, to: u32) -> EdgeReason {
         let Edge { line, part, names: weight, .. } = self.graph.edge(from, to).unwrap_or_default();
         let names =
             if weight > 0 { self.graph.shared_names(&self.index.snapshot, from, to) } else { Vec::new() };
-        let (line, weight) = ((line > 0).then_some(line), f64::from(weight) / f64::from(FULL_NAME_WEIGHT));
-        json!({"line": line, "part": part, "weight": weight, "names": names})
+        let weight = f64::from(weight) / f64::from(FULL_NAME_WEIGHT);
+        EdgeReason { line: (line > 0).then_some(line), part, weight, names }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The files that a change reaches.
 
 use journeyman_index::graph::{Reach, Reached};
-use serde_json::{Value, json};
 
+use super::answers::{AffectedFile, ImpactAnswer};
 use super::graph::{ChangeSet, CodeGraph};
 
 /// The files that a change reaches, and the tests to run.
@@ -56,23 +56,29 @@ impl Impact {
         self.reach.files.len().saturating_sub(limit)
     }
 
-    /// Returns at most `limit` files as JSON; tests are all in it.
+    /// Returns at most `limit` files as they are printed in JSON; tests are all in it.
     #[must_use]
-    pub fn to_json(&self, known: &CodeGraph, limit: usize) -> Value {
+    pub fn to_answer(&self, known: &CodeGraph, limit: usize) -> ImpactAnswer {
         let graph = &known.graph;
-        let paths = |files: &[u32]| files.iter().map(|file| graph.path(*file)).collect::<Vec<_>>();
-        let mut changed = paths(&self.changed);
+        let paths = |files: &[u32]| files.iter().map(|file| graph.path(*file).to_owned()).collect();
+        let mut changed: Vec<String> = paths(&self.changed);
         changed.retain(|path| !self.is_gone(path));
-        let affected = self.reach.files.iter().take(limit).map(|found: &Reached| {
-            json!({
-                "path": graph.path(found.file), "distance": found.distance,
-                "way": paths(&self.reach.path_to(found.file)), "test": self.tests.contains(&found.file),
-            })
+        let affected = self.reach.files.iter().take(limit).map(|found: &Reached| AffectedFile {
+            path: graph.path(found.file).to_owned(),
+            distance: found.distance,
+            way: paths(&self.reach.path_to(found.file)),
+            test: self.tests.contains(&found.file),
         });
-        json!({
-            "changed": changed, "gone": self.gone, "affected": affected.collect::<Vec<_>>(),
-            "more": self.count_more(limit), "cut": self.reach.cut, "by_files": self.reach.by_files,
-            "tests": paths(&self.tests),
-        })
+        let left_out = self.count_more(limit);
+        ImpactAnswer {
+            changed,
+            gone: self.gone.clone(),
+            affected: affected.collect(),
+            more: left_out > 0,
+            left_out,
+            cut: self.reach.cut,
+            by_files: self.reach.by_files,
+            tests: paths(&self.tests),
+        }
     }
 }

@@ -7,6 +7,7 @@ use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{TokenCounter as _, Tokens};
 use journeyman_sandbox::clean;
 
+use super::answers::MapAnswer;
 use super::open::CodeIndex;
 
 /// A map of a project, or of a project for a task.
@@ -47,6 +48,12 @@ impl ProjectMap {
         let (text, shown) = outline_map(&outlined, tokens);
         let cost = Estimate.count(&text).0;
         Self { text, shown, cost, files: graph.len(), has_signatures: !outlined.is_empty() }
+    }
+
+    /// Returns the map as it is printed in JSON.
+    #[must_use]
+    pub fn to_answer(&self) -> MapAnswer {
+        MapAnswer { map: self.text.clone(), tokens: self.cost, shown: self.shown, files: self.files }
     }
 }
 

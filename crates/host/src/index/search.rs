@@ -1,19 +1,22 @@
 //! Searching the files, symbols, lines and documents of a project.
 
-use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason, search_sections};
 use journeyman_index::project::Line;
 use journeyman_index::query::{
-    Answer, Context, Definition, FileHit, MAX_LIMIT, Passage, Query, Searcher, find_definitions, full_name,
+    Answer, Context, Definition, FileHit, LineChooser, MAX_LIMIT, Passage, Query, Searcher, find_definitions,
+    full_name,
 };
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::RelPath;
-use serde_json::{Value, json};
 
+use super::answers::{
+    CountedSignal, FoundDefinition, FoundFile, FoundLine, FoundPassage, FoundSection, SearchAnswer, TextLine,
+};
 use super::embedded::find_similar;
 use super::graph::find_near_files;
+use super::lines::LineReader;
 use super::open::CodeIndex;
-use super::symbols::shown_path;
+use super::symbols::{describe_section, shown_path};
 use crate::HostError;
 
 /// The kind of results.
@@ -44,15 +47,27 @@ pub struct SearchOptions<'a> {
     pub near: Option<&'a str>,
 }
 
+/// Number of lines of a passage that are shown: enough to tell what it does.
+const SHOWN_LINES: usize = 2;
+
 /// The results of a search.
 #[derive(Debug)]
-pub enum SearchResults {
-    /// Ranked files and symbols.
-    Ranked(Answer),
+pub struct SearchResults {
+    /// The results.
+    pub found: FoundResults,
+    /// True if the limit left results out.
+    pub has_more: bool,
+}
+
+/// The results of a search, by their kind.
+#[derive(Debug)]
+pub enum FoundResults {
+    /// Ranked files and symbols, with the best lines of each file's passages.
+    Ranked(Answer, Vec<Vec<Vec<TextLine>>>),
     /// Sections.
     Sections(Vec<SectionHit>),
-    /// Lines, and true if there are more.
-    Lines(Vec<Line>, bool),
+    /// Lines.
+    Lines(Vec<Line>),
 }
 
 impl SearchResults {
@@ -66,17 +81,19 @@ impl SearchResults {
         if kind == SearchKind::Text {
             let found = project.matching_lines(snapshot, text, ignore_case, limit);
             let (lines, has_more) = found.map_err(HostError::usage)?;
-            return Ok(Self::Lines(lines, has_more));
+            return Ok(Self { found: FoundResults::Lines(lines), has_more });
         }
+        // One result more than wanted tells if there are more.
+        let wanted = limit.saturating_add(1);
         let near = near.map(|near| find_near_files(index, near));
         let near = near.transpose()?.unwrap_or_default();
         let query = Query::new(text, &mut Tokenizer::new());
         if kind == SearchKind::Symbol {
-            let context = Context { near: &near, vectors: None };
-            let mut answer = Searcher::new().search(&**snapshot, None, &query, context, limit);
-            answer.files.clear();
-            answer.definitions = find_definitions(&**snapshot, text.trim(), limit);
-            return Ok(Self::Ranked(answer));
+            let mut definitions = find_definitions(&**snapshot, text.trim(), wanted);
+            let has_more = definitions.len() > limit;
+            definitions.truncate(limit);
+            let answer = Answer { definitions, files: Vec::new() };
+            return Ok(Self { found: FoundResults::Ranked(answer, Vec::new()), has_more });
         }
         let history = index.read_history();
         if query.is_empty() {
@@ -84,76 +101,118 @@ impl SearchResults {
                 "the query has no word that can be looked for; --kind text finds any text by a pattern",
             ));
         }
-        let max_files = if kind == SearchKind::Doc { MAX_LIMIT } else { limit };
+        let max_files = if kind == SearchKind::Doc { MAX_LIMIT } else { wanted };
         let similar = find_similar(index, text);
         let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
         let context = Context { near: &near, vectors };
-        let answer = Searcher::new().search(&**snapshot, history.as_ref(), &query, context, max_files);
+        let mut answer = Searcher::new().search(&**snapshot, history.as_ref(), &query, context, max_files);
         if kind == SearchKind::Doc {
             let read = |path: &RelPath| project.text(path);
-            return Ok(Self::Sections(search_sections(snapshot, &query, &answer.files, &read, limit)));
+            let mut sections = search_sections(snapshot, &query, &answer.files, &read, wanted);
+            let has_more = sections.len() > limit;
+            sections.truncate(limit);
+            return Ok(Self { found: FoundResults::Sections(sections), has_more });
         }
-        Ok(Self::Ranked(answer))
+        let has_more = answer.files.len() > limit || answer.definitions.len() > limit;
+        answer.files.truncate(limit);
+        answer.definitions.truncate(limit);
+        let lines = find_best_lines(index, &query, &answer.files);
+        Ok(Self { found: FoundResults::Ranked(answer, lines), has_more })
     }
 
     /// Returns true if nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        match self {
-            Self::Ranked(answer) => answer.files.is_empty() && answer.definitions.is_empty(),
-            Self::Sections(sections) => sections.is_empty(),
-            Self::Lines(lines, _) => lines.is_empty(),
+        match &self.found {
+            FoundResults::Ranked(answer, _) => answer.files.is_empty() && answer.definitions.is_empty(),
+            FoundResults::Sections(sections) => sections.is_empty(),
+            FoundResults::Lines(lines) => lines.is_empty(),
         }
     }
 
-    /// Returns the results as JSON.
+    /// Returns the results as they are printed in JSON.
     #[must_use]
-    pub fn to_json(&self, snapshot: &Snapshot) -> Value {
-        match self {
-            Self::Ranked(answer) => answer_to_json(answer, snapshot),
-            Self::Sections(sections) => {
-                let sections: Vec<Value> =
-                    sections.iter().map(|section| section_to_json(section, snapshot)).collect();
-                json!({"sections": sections, "partial": snapshot.is_partial()})
+    pub fn to_answer(&self, index: &CodeIndex) -> SearchAnswer {
+        let snapshot = &*index.snapshot;
+        let (more, partial) = (self.has_more, snapshot.is_partial());
+        let path = |file: u32| shown_path(snapshot, file);
+        match &self.found {
+            FoundResults::Ranked(answer, lines) => {
+                let definitions = answer.definitions.iter();
+                let files = answer.files.iter().zip(lines);
+                SearchAnswer::Ranked {
+                    definitions: definitions.map(|one| describe_definition(path(one.file), one)).collect(),
+                    files: files.map(|(hit, lines)| describe_file(path(hit.file), hit, lines)).collect(),
+                    more,
+                    partial,
+                }
             }
-            Self::Lines(lines, has_more) => {
-                let line = |line: &Line| json!({"path": shown_path(snapshot, line.file), "line": line.line, "text": line.text});
-                json!({"lines": lines.iter().map(line).collect::<Vec<_>>(), "more": has_more})
+            FoundResults::Sections(sections) => {
+                let section = |section: &SectionHit| FoundSection {
+                    place: describe_section(snapshot, &section.place),
+                    names_it: section.why == SectionReason::Names,
+                    score: if let SectionReason::Words(score) = section.why { Some(score) } else { None },
+                };
+                SearchAnswer::Sections { sections: sections.iter().map(section).collect(), more, partial }
+            }
+            FoundResults::Lines(lines) => {
+                let line = |line: &Line| FoundLine {
+                    path: path(line.file),
+                    line: line.line,
+                    text: line.text.clone(),
+                };
+                SearchAnswer::Lines { lines: lines.iter().map(line).collect(), more, partial }
             }
         }
     }
 }
 
-fn answer_to_json(answer: &Answer, snapshot: &Snapshot) -> Value {
-    let definition = |one: &Definition| {
-        json!({
-            "path": shown_path(snapshot, one.file), "line": one.name_line, "kind": one.kind.name(),
-            "name": full_name(&one.scope, &one.name), "signature": one.signature, "match": one.matched.name(),
-        })
+/// Returns, for each passage of each file, the lines that show best why it was found.
+pub(super) fn find_best_lines(
+    index: &CodeIndex,
+    query: &Query,
+    files: &[FileHit],
+) -> Vec<Vec<Vec<TextLine>>> {
+    let mut reader = LineReader::new(index);
+    let mut chooser = LineChooser::new(&*index.snapshot, query);
+    let mut lines = |file: u32, passage: &Passage| {
+        let lines = reader.best_lines(file, passage, &mut chooser, SHOWN_LINES).into_iter();
+        lines.map(|(line, text)| TextLine { line, text }).collect()
     };
-    let passage = |one: &Passage| json!({"first_line": one.first_line, "lines": one.lines, "symbol": one.symbol, "score": one.score});
-    let file = |hit: &FileHit| {
-        let why = hit
-            .why
-            .iter()
-            .map(|why| json!({"signal": why.signal.name(), "strength": why.strength, "share": why.share}));
-        json!({
-            "path": shown_path(snapshot, hit.file), "score": hit.score, "why": why.collect::<Vec<_>>(),
-            "passages": hit.passages.iter().map(passage).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "definitions": answer.definitions.iter().map(definition).collect::<Vec<_>>(),
-        "files": answer.files.iter().map(file).collect::<Vec<_>>(),
-        "partial": snapshot.is_partial(),
-    })
+    files.iter().map(|hit| hit.passages.iter().map(|passage| lines(hit.file, passage)).collect()).collect()
 }
 
-fn section_to_json(section: &SectionHit, snapshot: &Snapshot) -> Value {
-    let place = &section.place;
-    let score = if let SectionReason::Words(score) = section.why { Some(score) } else { None };
-    json!({
-        "path": shown_path(snapshot, place.file), "line": place.first_line, "lines": place.lines,
-        "headings": place.headings, "names_it": section.why == SectionReason::Names, "score": score,
-    })
+/// Returns a file's passages as they are printed in JSON.
+pub(super) fn describe_passages(passages: &[Passage], lines: &[Vec<TextLine>]) -> Vec<FoundPassage> {
+    let describe = |(passage, lines): (&Passage, &Vec<TextLine>)| FoundPassage {
+        first_line: passage.first_line,
+        lines: passage.lines,
+        symbol: passage.symbol.clone(),
+        score: passage.score,
+        best: lines.clone(),
+    };
+    passages.iter().zip(lines).map(describe).collect()
+}
+
+fn describe_definition(path: String, definition: &Definition) -> FoundDefinition {
+    FoundDefinition {
+        path,
+        line: definition.name_line,
+        kind: definition.kind.name(),
+        name: full_name(&definition.scope, &definition.name),
+        signature: definition.signature.clone(),
+        matched: definition.matched.name(),
+    }
+}
+
+fn describe_file(path: String, hit: &FileHit, lines: &[Vec<TextLine>]) -> FoundFile {
+    let why = hit.why.iter();
+    let why =
+        why.map(|why| CountedSignal { signal: why.signal.name(), strength: why.strength, share: why.share });
+    FoundFile {
+        path,
+        score: hit.score,
+        why: why.collect(),
+        passages: describe_passages(&hit.passages, lines),
+    }
 }

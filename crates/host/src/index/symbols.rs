@@ -3,8 +3,16 @@
 use journeyman_index::Snapshot;
 use journeyman_index::analysis::Content;
 use journeyman_index::docs::{Docs, SectionPlace, is_document};
-use journeyman_index::query::{Corpus as _, SymbolEntry};
-use serde_json::{Value, json};
+use journeyman_index::query::{
+    Corpus as _, Definition, QualifiedName, ScopeFit, SymbolEntry, definitions_called,
+};
+
+use super::answers::{
+    FileSymbolEntry, LinkedSection, LinkedSymbol, NameUse, NamedDefinition, RefsAnswer, SectionLines,
+    SymbolsAnswer,
+};
+use super::lines::LineReader;
+use super::open::CodeIndex;
 
 /// Returns the path of a file of the index, as it is shown.
 #[must_use]
@@ -13,12 +21,23 @@ pub fn shown_path(snapshot: &Snapshot, file: u32) -> String {
 }
 
 /// A link between a symbol and documentation.
-#[derive(Debug)]
-pub struct SymbolLink {
-    /// The link as JSON.
-    pub json: Value,
-    /// The link in words.
-    pub text: String,
+#[derive(Debug, Clone)]
+pub enum SymbolLink {
+    /// A section that describes the symbol.
+    Section(LinkedSection),
+    /// A symbol that the section names.
+    Symbol(LinkedSymbol),
+}
+
+impl SymbolLink {
+    /// Returns the link in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Section(section) => format!("{}:{}", section.path, section.line),
+            Self::Symbol(symbol) => symbol.name.clone(),
+        }
+    }
 }
 
 /// A symbol of a file.
@@ -31,10 +50,15 @@ pub struct FileSymbol {
     /// The 1-based line of its name.
     pub line: u32,
     /// Its signature, or its name.
-    pub signature: String,
+    pub shown: String,
     /// The sections that describe it; of a document's section, the symbols that it names.
     pub links: Vec<SymbolLink>,
-    json: Value,
+    name: String,
+    scope: String,
+    signature: String,
+    first_line: u32,
+    lines: u32,
+    local: bool,
 }
 
 /// The symbols of a file.
@@ -52,46 +76,68 @@ impl FileSymbols {
     /// Finds the symbols of a file.
     #[must_use]
     pub fn find(snapshot: &Snapshot, file: u32) -> Self {
-        let mut entries = Vec::new();
+        let mut symbols = Vec::new();
         snapshot.visit_symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
-            let depth = if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() };
             let shown = if symbol.signature.is_empty() { symbol.name } else { symbol.signature };
-            let own = (symbol.name.to_owned(), symbol.scope.to_owned(), symbol.first_line);
-            let (kind, line, signature) = (symbol.kind.name(), symbol.name_line, shown.to_owned());
-            let json = symbol_to_json(&symbol);
-            entries.push((own, FileSymbol { depth, kind, line, signature, links: Vec::new(), json }));
+            symbols.push(FileSymbol {
+                depth: if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() },
+                kind: symbol.kind.name(),
+                line: symbol.name_line,
+                shown: shown.to_owned(),
+                links: Vec::new(),
+                name: symbol.name.to_owned(),
+                scope: symbol.scope.to_owned(),
+                signature: symbol.signature.to_owned(),
+                first_line: symbol.first_line,
+                lines: symbol.lines,
+                local: symbol.local,
+            });
         });
         let mut finder = LinkFinder::new(snapshot, file);
-        let symbols = entries.into_iter().map(|((name, scope, first_line), symbol)| FileSymbol {
-            links: finder.find(&name, &scope, first_line),
-            ..symbol
-        });
-        let symbols = symbols.collect();
+        for symbol in &mut symbols {
+            symbol.links = finder.find(&symbol.name, &symbol.scope, symbol.first_line);
+        }
         Self { path: shown_path(snapshot, file), symbols, is_document: finder.document }
     }
 
-    /// Returns the symbols as JSON.
+    /// Returns the symbols as they are printed in JSON.
     #[must_use]
-    pub fn to_json(&self) -> Value {
-        let key = if self.is_document { "names" } else { "documentation" };
+    pub fn to_answer(&self) -> SymbolsAnswer {
         let symbols = self.symbols.iter().map(|symbol| {
-            let mut object = symbol.json.clone();
-            if let Some(fields) = object.as_object_mut() {
-                fields.insert(key.to_owned(), symbol.links.iter().map(|link| link.json.clone()).collect());
+            let (mut documentation, mut names) = (Vec::new(), Vec::new());
+            for link in &symbol.links {
+                match link {
+                    SymbolLink::Section(section) => documentation.push(section.clone()),
+                    SymbolLink::Symbol(symbol) => names.push(symbol.clone()),
+                }
             }
-            object
+            FileSymbolEntry {
+                name: symbol.name.clone(),
+                kind: symbol.kind,
+                scope: symbol.scope.clone(),
+                line: symbol.line,
+                first_line: symbol.first_line,
+                lines: symbol.lines,
+                signature: symbol.signature.clone(),
+                local: symbol.local,
+                documentation: (!self.is_document).then_some(documentation),
+                names: self.is_document.then_some(names),
+            }
         });
-        json!({"path": self.path, "symbols": symbols.collect::<Vec<_>>()})
+        SymbolsAnswer { path: self.path.clone(), symbols: symbols.collect() }
     }
 }
 
 /// The places that define, use or describe a name.
 #[derive(Debug)]
 pub struct References {
-    /// Definitions: path, line, kind, scope.
-    pub defined: Vec<(String, u32, &'static str, String)>,
-    /// Uses: path, line, and the symbol that they are in.
-    pub used: Vec<(String, u32, Option<String>)>,
+    /// Definitions, by path and line.
+    pub defined: Vec<NamedDefinition>,
+    /// False if the name is qualified and no definition lies in what stands before it; then these
+    /// are all definitions of the name.
+    pub qualifier_found: bool,
+    /// Uses, by path and line.
+    pub used: Vec<NameUse>,
     /// Sections of documents and comments.
     pub documented: Vec<SectionPlace>,
     /// The number of places that were left out.
@@ -101,14 +147,24 @@ pub struct References {
 impl References {
     /// Finds at most `limit` uses and `limit` sections; with `docs_only` no uses.
     #[must_use]
-    pub fn find(snapshot: &Snapshot, name: &str, scope: &str, docs_only: bool, limit: usize) -> Self {
-        let defined = find_definitions(snapshot, name, scope);
+    pub fn find(index: &CodeIndex, name: &QualifiedName, docs_only: bool, limit: usize) -> Self {
+        let snapshot = &*index.snapshot;
+        let mut lines = LineReader::new(index);
+        let (fit, defined) = definitions_called(snapshot, name);
+        let with_text = |one: Definition| NamedDefinition {
+            path: shown_path(snapshot, one.file),
+            line: one.name_line,
+            kind: one.kind.name(),
+            text: lines.line(one.file, one.name_line),
+            scope: one.scope,
+        };
+        let defined = defined.into_iter().map(with_text).collect();
         let mut docs = Docs::new(snapshot);
-        let meant = docs.symbols_called(name, scope);
-        let mut documented = docs.sections_mentioning(name, &meant);
+        let meant = docs.symbols_meant(name);
+        let mut documented = docs.sections_mentioning(name.name(), &meant);
         let mut used = Vec::new();
         if !docs_only {
-            snapshot.visit_references(name, |file, line| used.push((file, line)));
+            snapshot.visit_references(name.name(), |file, line| used.push((file, line)));
         }
         let mut used: Vec<(String, u32, u32)> =
             used.into_iter().map(|(file, line)| (shown_path(snapshot, file), line, file)).collect();
@@ -117,9 +173,14 @@ impl References {
         let more = used.len().saturating_sub(limit) + documented.len().saturating_sub(limit);
         used.truncate(limit);
         documented.truncate(limit);
-        let used: Vec<(String, u32, Option<String>)> =
-            used.into_iter().map(|(path, line, file)| (path, line, snapshot.symbol_at(file, line))).collect();
-        Self { defined, used, documented, more }
+        let used = used.into_iter().map(|(path, line, file)| NameUse {
+            path,
+            line,
+            inside: snapshot.symbol_at(file, line),
+            text: lines.line(file, line),
+        });
+        let used = used.collect();
+        Self { defined, qualifier_found: fit != ScopeFit::None, used, documented, more }
     }
 
     /// Returns true if nothing defines or uses the name.
@@ -128,21 +189,17 @@ impl References {
         self.defined.is_empty() && self.used.is_empty()
     }
 
-    /// Returns the places as JSON.
+    /// Returns the places as they are printed in JSON.
     #[must_use]
-    pub fn to_json(&self, snapshot: &Snapshot) -> Value {
-        let defined = self.defined.iter().map(
-            |(path, line, kind, scope)| json!({"path": path, "line": line, "kind": kind, "scope": scope}),
-        );
-        let used = self
-            .used
-            .iter()
-            .map(|(path, line, inside)| json!({"path": path, "line": line, "inside": inside}));
-        let documented = sections_to_json(snapshot, &self.documented);
-        json!({
-            "definitions": defined.collect::<Vec<_>>(), "uses": used.collect::<Vec<_>>(),
-            "documentation": documented, "more": self.more,
-        })
+    pub fn to_answer(&self, snapshot: &Snapshot) -> RefsAnswer {
+        RefsAnswer {
+            documentation: self.documented.iter().map(|place| describe_section(snapshot, place)).collect(),
+            definitions: self.defined.clone(),
+            qualifier_found: self.qualifier_found,
+            uses: self.used.clone(),
+            more: self.more > 0,
+            left_out: self.more,
+        }
     }
 }
 
@@ -200,45 +257,22 @@ impl<'a> LinkFinder<'a> {
         let (file, symbol) = self.snapshot.symbol(id)?;
         let scope = Snapshot::file(self.snapshot, file)?.scope(&symbol);
         let name = if scope.is_empty() { symbol.name } else { format!("{scope}.{}", symbol.name) };
-        let value = json!({"name": name, "path": shown_path(self.snapshot, file), "line": symbol.name_line});
-        Some(SymbolLink { json: value, text: name })
+        let (path, line) = (shown_path(self.snapshot, file), symbol.name_line);
+        Some(SymbolLink::Symbol(LinkedSymbol { name, path, line }))
     }
 
     fn section_link(&self, place: &SectionPlace) -> SymbolLink {
-        let path = shown_path(self.snapshot, place.file);
-        let text = format!("{path}:{}", place.first_line);
-        SymbolLink { json: json!({"path": path, "line": place.first_line, "headings": place.headings}), text }
+        let (path, line) = (shown_path(self.snapshot, place.file), place.first_line);
+        SymbolLink::Section(LinkedSection { path, line, headings: place.headings.clone() })
     }
 }
 
-fn symbol_to_json(symbol: &SymbolEntry<'_>) -> Value {
-    json!({
-        "name": symbol.name, "kind": symbol.kind.name(), "scope": symbol.scope, "line": symbol.name_line,
-        "first_line": symbol.first_line, "lines": symbol.lines, "signature": symbol.signature, "local": symbol.local,
-    })
-}
-
-/// Returns the definitions of a name within a scope: path, line, kind, scope.
-fn find_definitions(
-    snapshot: &Snapshot,
-    name: &str,
-    scope: &str,
-) -> Vec<(String, u32, &'static str, String)> {
-    let mut defined = Vec::new();
-    snapshot.symbols_called(&name.to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
-        if symbol.name == name && symbol.is_in(scope) {
-            let path = shown_path(snapshot, symbol.file);
-            defined.push((path, symbol.name_line, symbol.kind.name(), symbol.scope.to_owned()));
-        }
-    });
-    defined.sort();
-    defined
-}
-
-fn sections_to_json(snapshot: &Snapshot, places: &[SectionPlace]) -> Vec<Value> {
-    let one = |place: &SectionPlace| {
-        let path = shown_path(snapshot, place.file);
-        json!({"path": path, "line": place.first_line, "lines": place.lines, "headings": place.headings})
-    };
-    places.iter().map(one).collect()
+/// Returns a section as it is printed in JSON.
+pub(super) fn describe_section(snapshot: &Snapshot, place: &SectionPlace) -> SectionLines {
+    SectionLines {
+        path: shown_path(snapshot, place.file),
+        line: place.first_line,
+        lines: place.lines,
+        headings: place.headings.clone(),
+    }
 }

@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod answers;
 mod config;
 mod hooks;
 mod policy;

@@ -3,7 +3,7 @@
 use journeyman_protocol::RelPath;
 
 use super::{Docs, SectionPlace};
-use crate::query::{FileHit, Query};
+use crate::query::{FileHit, QualifiedName, Query};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
 use crate::tokens::Tokenizer;
@@ -51,10 +51,9 @@ pub fn search_sections(
     let mut docs = Docs::new(snapshot);
     let mut found: Vec<SectionHit> = Vec::new();
     if let Some(asked) = &query.symbol {
-        let whole = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
-        let (scope, name) = whole.rsplit_once('.').unwrap_or(("", &whole));
-        let symbols = docs.symbols_called(name, scope);
-        let places = docs.sections_mentioning(name, &symbols);
+        let asked = QualifiedName::parse(asked);
+        let symbols = docs.symbols_meant(&asked);
+        let places = docs.sections_mentioning(asked.name(), &symbols);
         found.extend(places.into_iter().map(|place| SectionHit { place, why: SectionReason::Names }));
     }
     let mut tokenizer = Tokenizer::new();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
-use super::document::{Posting, Purpose, is_component, is_within_scope};
+use super::document::{Posting, Purpose, is_component};
 use crate::analysis::{Content, Flags, Visibility};
 
 /// A set of documents in the index.
@@ -77,14 +77,6 @@ pub struct SymbolEntry<'a> {
     pub visibility: Visibility,
     /// True if it is defined inside a function.
     pub local: bool,
-}
-
-impl SymbolEntry<'_> {
-    /// Returns true if the innermost enclosing symbols have these names; true for an empty scope.
-    #[must_use]
-    pub fn is_in(&self, scope: &str) -> bool {
-        is_within_scope(scope, self.scope)
-    }
 }
 
 /// A condition on names. All are in lower case.
@@ -273,11 +265,5 @@ mod tests {
                 "{one} {other}"
             );
         }
-    }
-
-    #[test]
-    fn scopes_are_compared_by_their_ends() {
-        assert!(is_within_scope("", "A.B") && is_within_scope("B", "A.B") && is_within_scope("A.B", "A.B"));
-        assert!(!is_within_scope("B", "A.XB") && !is_within_scope("A", "A.B"));
     }
 }

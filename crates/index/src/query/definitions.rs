@@ -6,6 +6,7 @@ use journeyman_syntax::outline::SymbolKind;
 
 use super::corpus::{Corpus, NameCondition, SymbolEntry};
 use super::document::is_source;
+use super::qualified::{QualifiedName, ScopeFit};
 
 /// Maximum names that have the prefix, or are one letter off: the first ones of all.
 const MAX_NAMES: usize = 400;
@@ -82,16 +83,32 @@ pub struct Definition {
     pub signature: String,
 }
 
-/// Returns the definitions of a name, the best first; `Type.name` and the like find members of such
-/// a type.
+/// Returns the definitions of exactly this name that agree best with its qualifiers, by path and
+/// line, and their agreement: all definitions of the name, where none agrees.
+pub fn definitions_called<C: Corpus + ?Sized>(
+    corpus: &C,
+    asked: &QualifiedName,
+) -> (ScopeFit, Vec<Definition>) {
+    let mut found: Vec<(ScopeFit, Vec<u8>, Definition)> = Vec::new();
+    corpus.symbols_called(&asked.name().to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
+        let Some(file) = corpus.file(symbol.file).filter(|_| symbol.name == asked.name()) else { return };
+        let fit = asked.fit(file.path, symbol.scope);
+        found.push((fit, file.path.to_vec(), to_definition(&symbol, Match::Exact)));
+    });
+    let best = found.iter().map(|(fit, ..)| *fit).min().unwrap_or(ScopeFit::None);
+    found.retain(|(fit, ..)| *fit == best);
+    found.sort_by(|(_, a, one), (_, b, other)| a.cmp(b).then(one.name_line.cmp(&other.name_line)));
+    (best, found.into_iter().map(|(.., definition)| definition).collect())
+}
+
+/// Returns the definitions of a name, the best first; `Type.name`, `module::name` and the like find
+/// what lies in such a type or module.
 pub fn find_definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) -> Vec<Definition> {
-    let asked = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
-    let (scope, name) = asked.rsplit_once('.').unwrap_or(("", &asked));
-    let folded = name.to_lowercase();
+    let asked = QualifiedName::parse(asked);
+    let folded = asked.name().to_lowercase();
     let mut finder = DefinitionFinder {
         corpus,
-        scope,
-        name,
+        asked: &asked,
         budget: limit.max(MAX_EXAMINED_DEFINITIONS),
         found: Vec::new(),
     };
@@ -108,9 +125,7 @@ pub fn find_definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usiz
 /// Collects definitions of a name.
 struct DefinitionFinder<'a, C: ?Sized> {
     corpus: &'a C,
-    /// The qualifier before the name.
-    scope: &'a str,
-    name: &'a str,
+    asked: &'a QualifiedName,
     /// Maximum definitions that are examined for each kind of match.
     budget: usize,
     /// The sort key of each definition, and the definition.
@@ -135,7 +150,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
         let beginning = names(NameCondition::Prefix(folded), &mut seen);
         self.examine_names(beginning.iter().map(String::as_str), Some(Match::Prefix));
         // Other similar names come after them.
-        if self.scope.is_empty() && self.found.len() >= limit {
+        if self.asked.is_bare() && self.found.len() >= limit {
             return;
         }
         let typed = names(NameCondition::Typo(folded), &mut seen);
@@ -179,7 +194,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
 
     /// Keeps the `count` best definitions, each a file and a symbol, judged by their files.
     fn keep_best(&self, called: &mut Vec<(u32, u32)>, count: usize) {
-        let outer = self.scope.rsplit('.').next().unwrap_or_default().to_lowercase();
+        let outer = self.asked.last_qualifier().unwrap_or_default().to_lowercase();
         let mut outer_files = BTreeSet::new();
         if !outer.is_empty() {
             self.corpus.visit_symbols_named(&outer, &mut |file, _| {
@@ -208,16 +223,16 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
     }
 
     fn examine_symbol(&mut self, symbol: u32, fuzzy: Option<Match>) {
-        let Self { corpus, scope, name, found, .. } = self;
+        let Self { corpus, asked, found, .. } = self;
         corpus.visit_symbol(symbol, &mut |symbol| {
             let matched = match fuzzy {
-                _ if symbol.name == *name => Match::Exact,
+                _ if symbol.name == asked.name() => Match::Exact,
                 None => Match::Case,
                 Some(fuzzy) => fuzzy,
             };
             let Some(file) = corpus.file(symbol.file) else { return };
             let key = SortKey {
-                outside: !symbol.is_in(scope),
+                outside: asked.fit(file.path, symbol.scope),
                 matched,
                 strays: 0,
                 aside: !corpus.purpose(symbol.file).is_some_and(is_source),
@@ -235,7 +250,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
 /// The sort key of definitions; in each field, the lesser one comes first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey {
-    outside: bool,
+    outside: ScopeFit,
     matched: Match,
     strays: usize,
     aside: bool,

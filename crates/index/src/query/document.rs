@@ -48,3 +48,14 @@ pub(crate) fn is_within_scope(asked: &str, scope: &str) -> bool {
         || scope == asked
         || scope.strip_suffix(asked).is_some_and(|before| before.ends_with('.'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_compared_by_their_ends() {
+        assert!(is_within_scope("", "A.B") && is_within_scope("B", "A.B") && is_within_scope("A.B", "A.B"));
+        assert!(!is_within_scope("B", "A.XB") && !is_within_scope("A", "A.B"));
+    }
+}
