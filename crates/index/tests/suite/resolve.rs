@@ -274,6 +274,34 @@ const CASES: &[Case] = &[
             ("src/main.c", "#include \"../include/api.h\"\n", &["include/api.h"]),
         ],
     },
+    // Builds find third-party headers by an option: the only one of a name is meant, if no header
+    // folder has the name and it isn't one of the system's.
+    Case {
+        language: Language::C,
+        files: &[
+            "src/net.c",
+            "src/sds.h",
+            "deps/hiredis/hiredis.h",
+            "deps/hiredis/sds.h",
+            "deps/lua/src/lua.h",
+            "deps/lua/src/lualib.h",
+            "deps/jemalloc/lualib.h",
+            "vendor/zlib/stdio.h",
+            "own/unique.h",
+        ],
+        settings: &[],
+        imports: &[
+            ("src/net.c", "#include <hiredis.h>\n", &["deps/hiredis/hiredis.h"]),
+            ("src/net.c", "#include <lua.h>\n", &["deps/lua/src/lua.h"]),
+            ("src/net.c", "#include <lua/src/lua.h>\n", &["deps/lua/src/lua.h"]),
+            ("src/net.c", "#include <sds.h>\n", &["src/sds.h"]),
+            ("src/net.c", "#include \"sds.h\"\n", &["src/sds.h"]),
+            ("deps/hiredis/hiredis.h", "#include \"sds.h\"\n", &["deps/hiredis/sds.h"]),
+            ("src/net.c", "#include <lualib.h>\n", &["package:lualib.h"]),
+            ("src/net.c", "#include <stdio.h>\n", &["package:stdio.h"]),
+            ("src/net.c", "#include <unique.h>\n", &["package:unique.h"]),
+        ],
+    },
     Case {
         language: Language::Cpp,
         files: &["a/x.cc", "a/x.hpp", "inc/p/q.hpp"],
