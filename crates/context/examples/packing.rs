@@ -37,6 +37,9 @@ const MAX_BYTES: u64 = 1_000_000;
 /// system prompt and tools take this many tokens.
 const WINDOWS: [u64; 4] = [8_000, 32_000, 128_000, 200_000];
 const FIXED: u64 = 4_000;
+/// Rooms, in tokens, for the question how many reach a baseline's recall.
+const ROOMS: [u64; 12] =
+    [700, 1_000, 1_500, 2_000, 3_000, 4_500, 6_000, 9_000, 12_000, 18_000, 40_000, 80_000];
 /// Tokens of a file in the second baseline.
 const HEAD_AND_TAIL: Tokens = Tokens(1_000);
 /// Files of a baseline's ranking.
@@ -132,6 +135,23 @@ fn measure_rows(rows: &Path, mirror: &Path, limit: usize) {
     for ((window, name), score) in &scores {
         score.print(*window, name);
     }
+    for window in WINDOWS {
+        let Some(baseline) = scores.get(&(window, "whole files")) else { continue };
+        let rows = baseline.rows.max(1) as f64;
+        let (recall, tokens) = (baseline.ranges / rows, baseline.tokens as f64 / rows);
+        let curve = scores.iter().filter(|((_, name), _)| *name == "by room");
+        let curve = curve.map(|(_, score)| (score.ranges / rows, score.tokens as f64 / rows));
+        match tokens_for(recall, &curve.collect::<Vec<_>>()) {
+            Some(own) => println!(
+                "the recall of whole files in a window of {window} ({:.1} %) takes {own:.0} tokens instead of {tokens:.0}: {:.2} times",
+                recall * 100.0,
+                own / tokens
+            ),
+            None => {
+                println!("the recall of whole files in a window of {window} isn't reached by these rooms")
+            }
+        }
+    }
     let rows = scores.values().next().map_or(0, |score| score.rows);
     for (name, times) in [("gathering", &mut gathering), ("packing into 128k", &mut packing)] {
         times.sort_by(f64::total_cmp);
@@ -139,6 +159,9 @@ fn measure_rows(rows: &Path, mirror: &Path, limit: usize) {
         println!("{name}: p50 {:.1} ms, p99 {:.1} ms", at(0.5), at(0.99));
     }
     println!("{rows} rows");
+    let packed = scores.get(&(32_000, "packed")).expect("there are no rows");
+    let part = |value: f64| value / packed.rows.max(1) as f64;
+    assert!(part(packed.whole as f64) >= 0.75 && part(packed.ranges) >= 0.6, "a bound is missed at 32k");
 }
 
 fn measure_repository(
@@ -179,6 +202,10 @@ fn measure_repository(
         let found = gather(task, &sources).unwrap_or_default();
         gathering.push(began.elapsed().as_secs_f64() * 1e3);
         let ranked = rank(&snapshot, history.as_ref(), task);
+        for room in ROOMS {
+            let (shown, tokens) = pack(&found, Tokens(room));
+            scores.entry((room, "by room")).or_default().add(&row, &shown, tokens);
+        }
         for window in WINDOWS {
             let room = Tokens((window * 4 / 5).saturating_sub(FIXED.min(window / 5)));
             let began = Instant::now();
@@ -193,6 +220,14 @@ fn measure_repository(
             scores.entry((window, "head and tail")).or_default().add(&row, &shown, tokens);
         }
     }
+}
+
+/// Returns the tokens at which a curve of recalls and tokens reaches a recall.
+fn tokens_for(recall: f64, curve: &[(f64, f64)]) -> Option<f64> {
+    let after = curve.iter().position(|(reached, _)| *reached >= recall)?;
+    let (above, more) = curve[after];
+    let Some((below, less)) = after.checked_sub(1).map(|before| curve[before]) else { return Some(more) };
+    Some(less + (more - less) * (recall - below) / (above - below).max(f64::MIN_POSITIVE))
 }
 
 /// Source files by rank, without tests, documents and third-party code.

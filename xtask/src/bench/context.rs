@@ -1,26 +1,50 @@
-//! The cost of the context: counting tokens.
+//! The context: counting tokens, packing, and long sessions.
+//!
+//! `localisation` needs real issues with the lines that their fixes change: `--data DIR`
+//! (`JM_RECALL_DATA`) and `--mirror DIR` (`RB_MIRROR`), as `bench recall`. Without them it is
+//! skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
 
+use std::ffi::OsStr;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
 /// The parts, in order.
-const PARTS: [&str; 1] = ["counting"];
+const PARTS: [&str; 5] = ["counting", "packing", "localisation", "sessions", "turns"];
+/// The sessions of a full measurement, and the turns of the longest one.
+const SESSIONS: &str = "300";
+const TURNS: &str = "2000";
 
 /// Runs all parts, or those that `--only` names. Fails where one of them misses a bound, after all
 /// of them.
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
-    let parts: Vec<&str> = match options {
-        [] => PARTS.to_vec(),
-        ["--only", parts] => parts.split(',').collect(),
-        _ => bail!("`context` takes `--only PART[,PART]` of {}", PARTS.join(", ")),
-    };
+    let mut parts = PARTS.to_vec();
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let (mut data, mut mirror, mut sessions) =
+        (named("JM_RECALL_DATA"), named("RB_MIRROR"), SESSIONS.to_owned());
+    for pair in options.chunks(2) {
+        match *pair {
+            ["--only", only] => parts = only.split(',').collect(),
+            ["--data", value] => data = Some(std::path::absolute(value)?),
+            ["--mirror", value] => mirror = Some(std::path::absolute(value)?),
+            ["--sessions", value] => value.clone_into(&mut sessions),
+            _ => bail!(
+                "`context` takes --only PART[,PART] of {}, --data DIR, --mirror DIR and --sessions N",
+                PARTS.join(", ")
+            ),
+        }
+    }
     let mut missed = Vec::new();
     for part in parts {
         println!("\n## {part}\n");
         let done = match part {
             "counting" => counting(),
+            "packing" => example("journeyman-context", "packing", &["speed".as_ref()]),
+            "localisation" => localisation(data.as_deref(), mirror.as_deref()),
+            "sessions" => example("journeyman-host", "long_sessions", &["facts".as_ref(), sessions.as_ref()]),
+            "turns" => example("journeyman-host", "long_sessions", &["turns".as_ref(), TURNS.as_ref()]),
             other => bail!("there is no part `{other}`; there are {}", PARTS.join(", ")),
         };
         if let Err(error) = done {
@@ -29,6 +53,29 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
         }
     }
     ensure!(missed.is_empty(), "bounds were missed in {}", missed.join(", "));
+    Ok(())
+}
+
+/// Packs the context for real issues (`crates/context/examples/packing.rs`).
+fn localisation(data: Option<&Path>, mirror: Option<&Path>) -> anyhow::Result<()> {
+    let (Some(data), Some(mirror)) = (data, mirror) else {
+        ensure!(
+            std::env::var_os("JM_REQUIRE_ALL").is_none_or(|all| all != "1"),
+            "it needs --data DIR and --mirror DIR"
+        );
+        println!("skipped: it needs --data DIR and --mirror DIR");
+        return Ok(());
+    };
+    let rows = data.join("public.jsonl");
+    example("journeyman-context", "packing", &["rows".as_ref(), rows.as_os_str(), mirror.as_os_str()])
+}
+
+/// Builds and runs an example, which fails where a bound is missed.
+fn example(package: &str, name: &str, arguments: &[&OsStr]) -> anyhow::Result<()> {
+    crate::cargo(&["build", "--release", "--locked", "--package", package, "--example", name], &[])?;
+    let program = super::target().join("release/examples").join(name);
+    let status = Command::new(program).args(arguments).status().context(name.to_owned())?;
+    ensure!(status.success(), "{name} misses a bound");
     Ok(())
 }
 

@@ -197,14 +197,19 @@ fn timing() {
         ("open", many("((((", 100_000)),
         ("it", many("it('a', () => {", 10_000)),
         ("expect", many("expect(x).toBe(1);\n", 20_000)),
-        ("noqa", many("# noqa\n", 3_000)), ("noqa2", many("# noqa\n", 30_000)),
+        ("noqa", many("# noqa\n", 3_000)),
+        ("noqa2", many("# noqa\n", 30_000)),
         ("key", many("key: [\n", 30_000)),
         ("tag", many("<a>", 100_000)),
         ("quote", many("\"", 200_000)),
         ("assign", many("x = 1\n", 60_000)),
     ] {
-        if !name.starts_with(&only) { continue }
-        for path in ["tests/test_a.py", "a.test.js", "package.json", "Makefile", "pom.xml", "a.yml", "test/a.exs"] {
+        if !name.starts_with(&only) {
+            continue;
+        }
+        for path in
+            ["tests/test_a.py", "a.test.js", "package.json", "Makefile", "pom.xml", "a.yml", "test/a.exs"]
+        {
             let begun = std::time::Instant::now();
             let file = ChangedFile {
                 path: RelPath::parse(path).unwrap(),
@@ -212,7 +217,9 @@ fn timing() {
                 new: Some(text.replace('1', "2").replace("noqa", "fmt")),
             };
             let found = find_dishonest_changes(&[file]);
-            if begun.elapsed().as_millis() > 900 { eprintln!("{name} {path}: {} {:?}", found.len(), begun.elapsed()); }
+            if begun.elapsed().as_millis() > 900 {
+                eprintln!("{name} {path}: {} {:?}", found.len(), begun.elapsed());
+            }
         }
     }
 }
