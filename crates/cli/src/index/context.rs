@@ -36,7 +36,7 @@ pub(crate) fn context(environment: &Environment, args: &ContextArgs) -> Result<u
     let directory = args.answer.project.directory.as_deref();
     let plan = ContextPlan::draw(environment, directory, &index, &args.task, args.window.map(Tokens))?;
     if args.answer.json {
-        outln!("{}", plan.to_json());
+        outln!("{}", serde_json::json!(plan.into_answer()));
     } else if args.text {
         outln!("{}", plan.message);
     } else {

@@ -1,5 +1,6 @@
 //! The JSON of answers from the index: `docs/index.schema.json` is generated from these types.
 
+use journeyman_protocol::{ContextCategory, ContextShare, Tokens};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -380,6 +381,40 @@ pub struct MapAnswer {
     pub shown: usize,
     /// The number of files of the project.
     pub files: usize,
+}
+
+/// The answer of `jm context`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ContextAnswer {
+    /// The model, as `provider/name`; null if none is configured.
+    pub model: Option<String>,
+    /// The tokens of its window.
+    pub window: Tokens,
+    /// Estimated tokens of system prompt and first message.
+    pub tokens: Tokens,
+    /// What each category has of the window.
+    pub shares: Vec<ContextShare>,
+    /// Everything that was weighed, in and out, by category.
+    pub items: Vec<WeighedItem>,
+    /// The first message.
+    pub message: String,
+}
+
+/// Something that was weighed for the first request.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WeighedItem {
+    /// Its category.
+    pub category: ContextCategory,
+    /// Its name: a path, with its first and last line where it is a part of a file.
+    pub name: String,
+    /// Its estimated cost in tokens; 0 if it wasn't counted.
+    pub tokens: Tokens,
+    /// The likelihood that the task needs it, 0 to 1; null for what is always in.
+    pub relevance: Option<f64>,
+    /// The reason why it was weighed.
+    pub why: String,
+    /// `included`, `covered` (in already), `duplicate`, `no_room`, `unlikely` or `unreadable`.
+    pub outcome: &'static str,
 }
 
 /// The answer of `jm why`.

@@ -10,6 +10,7 @@ use journeyman_protocol::{ContextShare, LimitSource, Mode, ModelLimits, RelPath,
 use journeyman_tools::Registry;
 use journeyman_workspace::{Body, ListOptions};
 
+use super::answers::{ContextAnswer, WeighedItem};
 use super::open::CodeIndex;
 use crate::config::Environment;
 use crate::memory::load_notes;
@@ -124,30 +125,24 @@ impl ContextPlan {
         })
     }
 
-    /// Returns the plan as JSON.
+    /// Returns the plan for `--json`.
     #[must_use]
-    pub fn to_json(&self) -> serde_json::Value {
-        let items: Vec<serde_json::Value> = self
-            .items
-            .iter()
-            .map(|item| {
-                serde_json::json!({
-                    "category": item.category,
-                    "name": item.name,
-                    "tokens": item.tokens,
-                    "relevance": item.relevance.map(|percent| f64::from(percent) / 100.0),
-                    "why": item.why,
-                    "outcome": item.outcome.name(),
-                })
-            })
-            .collect();
-        serde_json::json!({
-            "model": self.model,
-            "window": self.window,
-            "tokens": self.tokens,
-            "shares": self.shares,
-            "items": items,
-            "message": self.message,
-        })
+    pub fn into_answer(self) -> ContextAnswer {
+        let item = |item: PackedItem| WeighedItem {
+            category: item.category,
+            name: item.name,
+            tokens: item.tokens,
+            relevance: item.relevance.map(|percent| f64::from(percent) / 100.0),
+            why: item.why,
+            outcome: item.outcome.name(),
+        };
+        ContextAnswer {
+            model: self.model,
+            window: self.window,
+            tokens: self.tokens,
+            shares: self.shares,
+            items: self.items.into_iter().map(item).collect(),
+            message: self.message,
+        }
     }
 }

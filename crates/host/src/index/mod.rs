@@ -17,10 +17,10 @@ mod summary;
 mod symbols;
 
 pub use answers::{
-    AffectedFile, CountedSignal, DepsAnswer, EdgeReason, FileSymbolEntry, FoundCycle, FoundDefinition,
-    FoundFile, FoundLine, FoundPassage, FoundSection, ImpactAnswer, LinkedSection, LinkedSymbol, MapAnswer,
-    MeasuredSignal, NameUse, NamedDefinition, NeighbourFile, PathStep, RefsAnswer, SearchAnswer,
-    SectionLines, SymbolsAnswer, TextLine, WhyAnswer,
+    AffectedFile, ContextAnswer, CountedSignal, DepsAnswer, EdgeReason, FileSymbolEntry, FoundCycle,
+    FoundDefinition, FoundFile, FoundLine, FoundPassage, FoundSection, ImpactAnswer, LinkedSection,
+    LinkedSymbol, MapAnswer, MeasuredSignal, NameUse, NamedDefinition, NeighbourFile, PathStep, RefsAnswer,
+    SearchAnswer, SectionLines, SymbolsAnswer, TextLine, WeighedItem, WhyAnswer,
 };
 pub use context::ContextPlan;
 pub use dependencies::{Dependencies, DependencyPath, describe_cycles, find_cycles};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use journeyman_host::index::{
-    DepsAnswer, ImpactAnswer, MapAnswer, RefsAnswer, SearchAnswer, SymbolsAnswer, WhyAnswer,
+    ContextAnswer, DepsAnswer, ImpactAnswer, MapAnswer, RefsAnswer, SearchAnswer, SymbolsAnswer, WhyAnswer,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ fn the_schema_of_answers_is_up_to_date() {
     generator.subschema_for::<DepsAnswer>();
     generator.subschema_for::<ImpactAnswer>();
     generator.subschema_for::<MapAnswer>();
+    generator.subschema_for::<ContextAnswer>();
     generator.subschema_for::<WhyAnswer>();
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
