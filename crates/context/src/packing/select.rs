@@ -22,7 +22,7 @@ const SIZE_EXPONENT: f64 = 0.3;
 const BRIDGED_LINES: u32 = 4;
 /// Tokens of an excerpt's tags, and of a note about a gap.
 const TAGS: u64 = 24;
-const GAP: u64 = 16;
+const GAP: u64 = 24;
 /// Candidates of more lines have near-duplicates; shorter ones repeat by chance.
 const LEAST_COMPARED_LINES: usize = 8;
 /// Share of a passage's lines that are in already, in hundredths, from which it says nothing new.
@@ -112,6 +112,12 @@ pub fn select(candidates: &[Candidate], texts: &Texts, room: &Room) -> Selection
         }
     }
     let excerpts = selector.render(room.total);
+    for decision in decisions.iter_mut().filter(|decision| decision.outcome.is_inside()) {
+        let path = candidates.get(decision.candidate).map(|candidate| &candidate.path);
+        if !excerpts.iter().any(|excerpt| Some(&excerpt.path) == path) {
+            decision.outcome = Outcome::NoRoom;
+        }
+    }
     let tokens = excerpts.iter().map(|excerpt| excerpt.tokens).sum();
     Selection { excerpts, decisions, tokens }
 }
@@ -359,6 +365,11 @@ mod tests {
             prop_assert!(selection.tokens.0 <= total);
             prop_assert_eq!(selection.decisions.len(), candidates.len());
             prop_assert_eq!(&select(&candidates, &texts, &room(total)), &selection);
+            for decision in &selection.decisions {
+                let path = &candidates[decision.candidate].path;
+                let is_shown = selection.excerpts.iter().any(|excerpt| excerpt.path == *path);
+                prop_assert!(is_shown || !decision.outcome.is_inside());
+            }
             for excerpt in &selection.excerpts {
                 prop_assert!(excerpt.lines.is_sorted_by(|one, other| one.end < other.start));
             }
