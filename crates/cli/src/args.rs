@@ -10,7 +10,9 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use journeyman_host::DeliveryOptions;
 
 pub(crate) use numbers::{allow_negative_numbers, parse_count};
-pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
+pub(crate) use policy::{
+    PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyPromoteArgs, PolicyTestArgs,
+};
 pub(crate) use project::{AnswerArgs, ProjectArgs};
 
 /// The commands of `jm --help`, by what they are for.

@@ -5,13 +5,13 @@ use journeyman_host::config::Environment;
 use journeyman_host::format::{printable, quantity};
 use journeyman_host::policy_check::{
     CallDescription, FIXED_RULES, FailedCase, MODE_EFFECTS, PolicyAnswer, PolicyOverview, PolicyQuery,
-    check_cases, decision_name, judge_call,
+    Promotion, check_cases, decision_name, judge_call,
 };
 use journeyman_host::root::project_root;
 use journeyman_policy::PartExplanation;
 use journeyman_protocol::{Decision, Mode};
 
-use crate::args::{PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
+use crate::args::{PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyPromoteArgs, PolicyTestArgs};
 use crate::color::{self, Paint};
 use crate::output::print_json_line;
 use crate::runtime::open_state;
@@ -26,6 +26,7 @@ pub(crate) async fn policy(environment: &Environment, command: PolicyCommand) ->
         PolicyCommand::Check(args) => check(environment, &args).await,
         PolicyCommand::Explain(args) => explain(environment, &args),
         PolicyCommand::Test(args) => test(environment, &args),
+        PolicyCommand::Promote(args) => promote(environment, &args),
     }
 }
 
@@ -57,6 +58,30 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
         Decision::Ask => EXIT_ASK,
         Decision::Deny => EXIT_DENY,
     })
+}
+
+fn promote(environment: &Environment, args: &PolicyPromoteArgs) -> Result<u8, HostError> {
+    let root = project_root(environment, args.project.directory.as_deref())?;
+    let found = Promotion::find(environment, &*open_state(environment)?, &root)?;
+    if found.rules.is_empty() {
+        errln!("the instruction files have no hard rule with a path or a command in backticks");
+        return Ok(1);
+    }
+    let policy = found.policy_text();
+    if !policy.is_empty() {
+        outln!("# .journeyman/policy.toml\n{}", printable(&policy));
+    }
+    if let Some(line) = found.checks_line() {
+        outln!("# .journeyman/config.toml\n{}", printable(&line));
+    }
+    if args.write {
+        for file in found.write()? {
+            errln!("written: {}", file.display());
+        }
+    } else {
+        errln!("jm policy promote --write puts them there");
+    }
+    Ok(0)
 }
 
 fn format_decision(paint: Paint, decision: Decision) -> String {

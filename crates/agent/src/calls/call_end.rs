@@ -1,10 +1,14 @@
 //! The end of a call: records its result and emits its events.
 
-use journeyman_context::fenced;
-use journeyman_protocol::{Block, CallState, CallTransition, Event, GuardViolation, ResultPart, ToolUse};
+use journeyman_context::{cut, fenced};
+use journeyman_protocol::{
+    Block, CallState, CallTransition, Event, GuardViolation, ResultPart, TokenCounter as _, Tokens, ToolUse,
+};
 
 use super::finished_call::FinishedCall;
+use crate::compaction::room::Room;
 use crate::session::context::Context;
+use crate::transcript::record::Record;
 
 /// Maximum bytes of a result's beginning in an event. The model gets the whole result.
 const MAX_PREVIEW_HEAD_BYTES: usize = 1_000;
@@ -14,6 +18,8 @@ const MAX_PREVIEW_TAIL_BYTES: usize = 3_000;
 /// store takes entries of up to 16 MiB.
 const MAX_RESULT_BYTES: usize = 12 * 1024 * 1024;
 
+/// Part of the room for requests that the text of one result may take, in hundredths.
+const MAX_RESULT_SHARE: u64 = 25;
 /// The tool whose results are compared with earlier ones.
 const READ_TOOL: &str = "read_file";
 /// Results of fewer bytes are repeated: a reference to one would save nothing.
@@ -53,7 +59,7 @@ pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: Fi
 
 /// Returns a result as a block for the model, or a short text if the result is too long for the
 /// log.
-fn result_block(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
+fn result_block(cx: &mut Context, call: &ToolUse, finished: FinishedCall) -> Block {
     let block = untruncated_result_block(cx, call, finished);
     let bytes = serde_json::to_vec(&block).map_or(0, |bytes| bytes.len());
     if bytes <= MAX_RESULT_BYTES {
@@ -63,7 +69,15 @@ fn result_block(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
     cx.transcript.state().result_block(&cx.redactor, &call.id, &call.name, &text)
 }
 
-fn untruncated_result_block(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
+fn untruncated_result_block(cx: &mut Context, call: &ToolUse, mut finished: FinishedCall) -> Block {
+    for part in &mut finished.parts {
+        if let ResultPart::Text { text } = part
+            && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(text)
+        {
+            *text = clean;
+        }
+    }
+    fit_window(cx, call, &mut finished.parts);
     if !cx.transcript.state().needs_result_block(&call.id) {
         // Fenced, so that text of a file or a command can't pass for another result or for the
         // user.
@@ -72,13 +86,6 @@ fn untruncated_result_block(cx: &Context, call: &ToolUse, finished: FinishedCall
     }
     let is_error = finished.is_error();
     let mut content = finished.parts;
-    for part in &mut content {
-        if let ResultPart::Text { text } = part
-            && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(text)
-        {
-            *text = clean;
-        }
-    }
     if call.name == READ_TOOL
         && let Some(known) = earlier_read(cx, call, &content)
     {
@@ -91,6 +98,29 @@ fn text_of(part: &ResultPart) -> &str {
     match part {
         ResultPart::Text { text } => text,
         ResultPart::Image(_) => "",
+    }
+}
+
+/// Shortens texts that would take too much of the model's window. The log keeps all of them.
+fn fit_window(cx: &mut Context, call: &ToolUse, content: &mut [ResultPart]) {
+    let most = Tokens(Room::of_model(cx).input.0 * MAX_RESULT_SHARE / 100);
+    for part in content {
+        let ResultPart::Text { text } = part else { continue };
+        // No text has more tokens than bytes.
+        if text.len() as u64 <= most.0 || cx.meter.counter().count(text) <= most {
+            continue;
+        }
+        let handle = format!("output:{}", call.id);
+        let shortened = cut(text, most, None).text;
+        let whole = std::mem::take(text);
+        *text = format!(
+            "{}\n[shortened, because the model's window is small; read_file with path {handle} shows the rest]",
+            shortened.trim_end()
+        );
+        // A result that a tool has shortened has its whole output in the log already.
+        if !whole.contains(&handle) {
+            cx.transcript.record(Record::Output { call: call.id.clone(), text: whole });
+        }
     }
 }
 
@@ -161,6 +191,27 @@ mod tests {
         assert_eq!(read("c3", &changed), changed);
         assert_eq!(read("c4", "short"), "short");
         assert_eq!(read("c5", "short"), "short");
+    }
+
+    #[tokio::test]
+    async fn a_result_takes_a_part_of_a_small_window_and_the_log_has_all_of_it() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.meter.set_refused_window(Tokens(4_096));
+        let made = call("c1", "read_file", json!({ "path": "a.rs" }));
+        test.record_reply(std::slice::from_ref(&made));
+        let text: String = (0..2_000).map(|line| format!("let value_{line} = {line};\n")).collect();
+        let parts = vec![ResultPart::Text { text: text.clone() }];
+        let finished = FinishedCall::with_output(CallState::Completed, parts, Vec::new());
+        record_call_end(&mut test.cx, &made, finished);
+        let last = test.cx.transcript.state().messages.last().unwrap().content.last().unwrap().clone();
+        let Block::ToolResult { content, .. } = last else { panic!("{last:?}") };
+        let shown = text_of(content.first().unwrap());
+        assert!(test.cx.meter.counter().count(shown) < Tokens(1_100), "{}", shown.len());
+        assert!(shown.contains("value_0 ") && shown.contains("output:c1"));
+        test.cx.transcript.flush().await.unwrap();
+        let store = std::sync::Arc::clone(test.cx.transcript.log().store());
+        let kept = crate::transcript::recall::result_text(&*store, &test.cx.session, &made.id).await.unwrap();
+        assert_eq!(kept.as_deref(), Some(text.as_str()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use journeyman_context::gathering::Gathered;
 use journeyman_context::{Inputs, SystemText, WindowBudget, first, system_prompt};
 use journeyman_model::{ModelRequest, SystemPart};
+use journeyman_policy::builtin_tool;
 use journeyman_protocol::{Event, Mode, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
@@ -15,6 +16,13 @@ use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::session::context::Context;
 use crate::transcript::record::{Record, Setting};
+
+/// A window below which only the essential tools are offered: the schemas of all would take more
+/// than a third of it.
+const SMALL_WINDOW: Tokens = Tokens(8_000);
+/// The built-in tools without which a task can't be done.
+const ESSENTIAL_TOOLS: [&str; 6] =
+    ["edit_file", "list_files", "read_file", "run_command", "search_text", "write_file"];
 
 /// Builds every request of a session.
 pub(crate) struct RequestBuilder {
@@ -45,7 +53,7 @@ impl RequestBuilder {
             model: String::new(),
             system: cx.transcript.state().system.clone(),
             messages: cx.transcript.lend_messages(),
-            tools: self.request_tools(cx.settings.mode),
+            tools: self.request_tools(cx),
             max_output: cx.settings.max_output.map(|most| most.min(limit)),
             temperature: cx.settings.temperature,
             top_p: cx.settings.top_p,
@@ -66,7 +74,7 @@ impl RequestBuilder {
         found: Option<&Gathered>,
     ) -> Result<String, AgentError> {
         cx.meter.start_query(&cx.model);
-        let tools = self.offered_tools(cx.settings.mode);
+        let tools = self.offered_tools(cx);
         let packed = first(&Inputs {
             task,
             workspace: &cx.workspace,
@@ -87,8 +95,7 @@ impl RequestBuilder {
         let message = cx.redactor.redact(&packed.message).into_owned();
         cx.transcript.record(Record::Context { system });
         let counter = cx.meter.counter();
-        let tools: Tokens =
-            self.request_tools(cx.settings.mode).iter().map(|tool| counter.count_tool(tool)).sum();
+        let tools: Tokens = self.request_tools(cx).iter().map(|tool| counter.count_tool(tool)).sum();
         let shares = window_budget(cx).divide(packed.report.shares, tools);
         cx.transcript.emit(Event::ContextPacked {
             tokens: packed.report.tokens,
@@ -116,13 +123,15 @@ impl RequestBuilder {
     }
 
     /// Returns the tools of a request. In the text protocol the prompt describes them.
-    pub(crate) fn request_tools(&self, mode: Mode) -> Vec<ToolSpec> {
-        if self.tool_calling { self.offered_tools(mode) } else { Vec::new() }
+    pub(crate) fn request_tools(&self, cx: &Context) -> Vec<ToolSpec> {
+        if self.tool_calling { self.offered_tools(cx) } else { Vec::new() }
     }
 
-    /// Returns the tools offered in a mode. Plan mode leaves out tools that write.
-    pub(crate) fn offered_tools(&self, mode: Mode) -> Vec<ToolSpec> {
-        let plan = mode == Mode::Plan;
+    /// Returns the tools that are offered. Plan mode leaves out tools that write, and a small window
+    /// those without which a task can be done.
+    pub(crate) fn offered_tools(&self, cx: &Context) -> Vec<ToolSpec> {
+        let plan = cx.settings.mode == Mode::Plan;
+        let is_small = cx.meter.limits().window < SMALL_WINDOW;
         let offered = |name: &str| {
             let reads = || self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
             // A command may only read; policy judges it by its text.
@@ -130,6 +139,11 @@ impl RequestBuilder {
         };
         let mut specs = self.registry.specs();
         specs.retain(|spec| offered(&spec.name));
+        if is_small {
+            specs.retain(|spec| {
+                builtin_tool(&spec.name).is_none() || ESSENTIAL_TOOLS.contains(&spec.name.as_str())
+            });
+        }
         specs
     }
 
@@ -149,7 +163,7 @@ impl RequestBuilder {
         let same = cx.transcript.state().setting.as_ref().is_some_and(same);
         let mut records = vec![Record::Setting(setting)];
         if !same && !cx.transcript.state().system.is_empty() {
-            let tools = self.offered_tools(cx.settings.mode);
+            let tools = self.offered_tools(cx);
             let in_text = (!self.tool_calling).then_some(tools.as_slice());
             let system = system_parts(cx, system_prompt(cx.settings.mode, in_text));
             records.push(Record::Context { system });
@@ -200,13 +214,22 @@ mod tests {
 
     #[tokio::test]
     async fn plan_mode_offers_no_tool_that_writes_except_commands() {
-        let test = TestContext::new(&[]).await;
+        let mut test = TestContext::new(&[]).await;
         let requests = builder(&test);
-        let (edit, plan) = (requests.offered_tools(Mode::Edit), requests.offered_tools(Mode::Plan));
+        let edit = requests.offered_tools(&test.cx);
+        test.cx.settings.mode = Mode::Plan;
+        let plan = requests.offered_tools(&test.cx);
         let missing: Vec<&str> =
             names(&edit).into_iter().filter(|name| !names(&plan).contains(name)).collect();
         assert_eq!(missing, ["edit_file", "write_file", "stop_command"]);
         assert!(!names(&edit).contains(&apply_edit::TOOL_NAME), "only the text protocol has this tool");
+    }
+
+    #[tokio::test]
+    async fn a_small_window_gets_the_essential_tools() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.meter.set_refused_window(Tokens(4_096));
+        assert_eq!(names(&builder(&test).offered_tools(&test.cx)), ESSENTIAL_TOOLS);
     }
 
     #[tokio::test]

@@ -173,7 +173,7 @@ impl Exchange<'_> {
         &'s mut self,
         stop: &'s CancellationToken,
     ) -> (&'s mut RoomMaker, Shortening<'s>, Vec<ToolSpec>) {
-        let tools = self.requests.request_tools(self.cx.settings.mode);
+        let tools = self.requests.request_tools(self.cx);
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let (cx, hooks, evidence) = (&mut *self.cx, &mut *self.hooks, self.evidence);
         (self.room, Shortening { cx, hooks, review, evidence, stop }, tools)

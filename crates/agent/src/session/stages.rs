@@ -143,7 +143,7 @@ impl Session {
     /// Shortens the conversation if a person asked for it.
     pub(super) async fn answer_compaction_request(&mut self, stop: &CancellationToken) {
         let Some(answer) = self.cx.shared.take_compaction_request() else { return };
-        let tools = self.requests.request_tools(self.cx.settings.mode);
+        let tools = self.requests.request_tools(&self.cx);
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let (cx, hooks, evidence) = (&mut self.cx, &mut self.hooks, self.verification.evidence());
         let stages = Shortening { cx, hooks, review, evidence, stop };

@@ -22,6 +22,18 @@ pub(crate) enum PolicyCommand {
     /// Check the examples of all rules, and files of cases
     #[command(after_help = include_str!("../../help/policy-test.txt"))]
     Test(PolicyTestArgs),
+    /// Make rules and checks of the hard rules in AGENTS.md and kin
+    #[command(after_help = include_str!("../../help/policy-promote.txt"))]
+    Promote(PolicyPromoteArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyPromoteArgs {
+    /// Write them into the project's .journeyman/policy.toml and config.toml
+    #[arg(long)]
+    pub(crate) write: bool,
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
 }
 
 #[derive(Debug, Args)]

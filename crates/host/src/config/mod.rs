@@ -28,7 +28,7 @@ pub use error::ConfigError;
 pub use files::{MAX_CONFIG_BYTES, config_files};
 pub use keys::{KEYS, Key, KeyKind, ProjectMay};
 pub use layers::{Flag, LoadedConfig, load, load_own};
-pub use policy::{LoadedPolicy, PolicyFile, load_policy, save_rules};
+pub use policy::{LoadedPolicy, PolicyFile, add_project_line, load_policy, save_project_rules, save_rules};
 pub use setting::{Layer, Setting, Source, format_key, format_value};
 pub use trust::{ProjectTrust, TrustStore};
 pub use typed::{Config, LimitsConfig, PriceConfig, ProviderConfig, VectorsConfig};

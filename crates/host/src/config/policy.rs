@@ -15,6 +15,8 @@ use crate::durable_file::{lock_directory, replace_file};
 
 /// The name of a file of rules.
 const POLICY_FILE: &str = "policy.toml";
+/// The name of a project's configuration.
+const CONFIG_FILE: &str = "config.toml";
 
 /// A file that may have rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,16 +103,59 @@ fn dirs_of_repository(root: &Path) -> Vec<&Path> {
 /// # Errors
 /// [`ConfigError`] where the file can't be read or written, or couldn't be read any more.
 pub fn save_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, ConfigError> {
+    let when: String = when.chars().filter(|c| !c.is_control()).collect();
+    add_rules(dir, rules, RuleLayer::User, &format!("# Allowed \"forever\" on {when}."))
+}
+
+/// Adds rules to the `policy.toml` of the project at `root`, as [`save_rules`] does. Links aren't
+/// followed: the repository may have put them there.
+///
+/// # Errors
+/// As [`save_rules`].
+pub fn save_project_rules(root: &Path, rules: &Rules) -> Result<PathBuf, ConfigError> {
+    let dir = root.join(PROJECT_DIR);
+    for path in [dir.clone(), dir.join(POLICY_FILE)] {
+        if path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+            let source = std::io::Error::other("it is a link");
+            return Err(ConfigError::Unwritable { path, source });
+        }
+    }
+    add_rules(&dir, rules, RuleLayer::Project, "# From the project's instructions.")
+}
+
+/// Puts a line with a key at the top of the project's `config.toml`, before any table, and returns
+/// the file. Links aren't followed.
+///
+/// # Errors
+/// [`ConfigError`] where the file can't be read or written.
+pub fn add_project_line(root: &Path, line: &str) -> Result<PathBuf, ConfigError> {
+    let dir = root.join(PROJECT_DIR);
+    let path = dir.join(CONFIG_FILE);
+    let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
+    for path in [&dir, &path] {
+        if path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+            return Err(unwritable(std::io::Error::other("it is a link")));
+        }
+    }
+    std::fs::create_dir_all(&dir).map_err(unwritable)?;
+    let _lock = lock_directory(&dir).map_err(unwritable)?;
+    let text = read_file(&path)?.unwrap_or_default();
+    replace_file(&path, &format!("{line}\n{text}")).map_err(unwritable)?;
+    Ok(path)
+}
+
+fn add_rules(dir: &Path, rules: &Rules, layer: RuleLayer, comment: &str) -> Result<PathBuf, ConfigError> {
     let place = dir.join(POLICY_FILE);
     let unwritable = |source| ConfigError::Unwritable { path: place.clone(), source };
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritable)?;
+    let mode = if layer == RuleLayer::User { 0o700 } else { 0o777 };
+    std::fs::DirBuilder::new().recursive(true).mode(mode).create(dir).map_err(unwritable)?;
     // Two sessions may be answered at once.
     let _lock = lock_directory(dir).map_err(unwritable)?;
     // People keep such files elsewhere, and a link to it stays one.
     let path = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());
     let mut text = read_file(&path)?.unwrap_or_default();
     let shown = Source::User(place.clone()).to_string();
-    let there = Rules::parse_with_tools(&text, RuleLayer::User, &shown, &|_| true)?;
+    let there = Rules::parse_with_tools(&text, layer, &shown, &|_| true)?;
     let known = |rule: &Rule| there.iter().any(|(_, old)| old == rule);
     let new: Vec<String> =
         rules.iter().map(|(_, rule)| rule).filter(|rule| !known(rule)).map(Rule::to_toml).collect();
@@ -120,9 +165,8 @@ pub fn save_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     if !text.is_empty() {
         text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
     }
-    let when: String = when.chars().filter(|c| !c.is_control()).collect();
-    text.push_str(&format!("# Allowed \"forever\" on {when}.\n{}", new.join("\n")));
-    Rules::parse_with_tools(&text, RuleLayer::User, &shown, &|_| true)?;
+    text.push_str(&format!("{comment}\n{}", new.join("\n")));
+    Rules::parse_with_tools(&text, layer, &shown, &|_| true)?;
     replace_file(&path, &text).map_err(unwritable)?;
     Ok(place)
 }

@@ -2,9 +2,11 @@
 
 mod cases;
 mod overview;
+mod promote;
 mod query;
 
 pub use cases::{FailedCase, check_cases};
 pub use overview::{FIXED_RULES, MODE_EFFECTS, PolicyOverview};
+pub use promote::{Demand, HardRule, Promotion, find_hard_rules};
 pub(crate) use query::find_checks;
 pub use query::{CallDescription, PolicyAnswer, PolicyQuery, decision_name, judge_call};
