@@ -19,6 +19,7 @@ mod checkpoints;
 mod commit;
 mod concurrent;
 mod config;
+mod context;
 mod cut_off;
 mod damage;
 mod demo;

@@ -1,0 +1,144 @@
+//! `jm context`, `jm compact`, `jm memory` and `jm policy promote`.
+
+use serde_json::{Value, json};
+
+use crate::support::{House, KEY, Server, say};
+
+/// A project with code of two shops.
+fn shop() -> House {
+    let house = House::new();
+    let open = "def open_shop(key):\n    return key == 'brass'\n";
+    let filler: String =
+        (0..80).map(|number| format!("def helper_{number}(value):\n    return value\n\n")).collect();
+    house.write("shop.py", &format!("{open}\n{filler}"));
+    house.write(
+        "test_shop.py",
+        "from shop import open_shop\n\n\ndef test_open():\n    assert open_shop('brass')\n",
+    );
+    house.write("other.py", "def unrelated():\n    pass\n");
+    house
+}
+
+#[test]
+fn the_plan_says_what_is_in_and_why() {
+    let house = shop();
+    let task = "open_shop accepts a wooden key";
+    let plan = house.jm(&["context", task]).run().expect(0);
+    plan.prints(&[
+        "window of",
+        "kept for the reply",
+        "related code",
+        "shop.py:1-",
+        "in the first request, about",
+    ]);
+    let json: Value = serde_json::from_str(
+        &house.jm(&["context", "--json", "--window", "32000", task]).run().expect(0).stdout,
+    )
+    .unwrap();
+    let sum = |field: &str| -> u64 {
+        let shares = json["shares"].as_array().unwrap().iter();
+        let shares = shares.filter(|share| field == "tokens" || share["category"] == "conversation");
+        shares.map(|share| share[field].as_u64().unwrap()).sum()
+    };
+    assert_eq!(json["window"], 32_000);
+    assert_eq!(sum("tokens") + sum("budget"), 32_000, "every token has a category: {json}");
+    let included: Vec<&str> = json["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item["outcome"] == "included")
+        .map(|item| item["name"].as_str().unwrap())
+        .collect();
+    assert!(included.iter().any(|name| name.starts_with("shop.py:1-")), "{included:?}");
+    let text = house.jm(&["context", "--text", task]).run().expect(0).stdout;
+    assert!(text.contains("def open_shop(key):") && text.contains(task), "{text}");
+    house.jm(&["context", " "]).run().expect(2).says(&["the task is empty"]);
+    house.jm(&["context", task, "--window", "many"]).run().expect(2);
+}
+
+#[test]
+fn a_session_gets_what_the_plan_shows() {
+    let house = shop();
+    house.jm(&["index"]).run().expect(0);
+    let server = Server::chat([say("Nothing to do."), say("Still nothing.")]);
+    server.run(&house, &["why does open_shop accept a wooden key?"]).run();
+    let first = server.seen()[0].body.to_string();
+    assert!(first.contains("def open_shop(key)"), "{first}");
+}
+
+#[test]
+fn a_conversation_is_shortened_shown_and_made_whole_again() {
+    let house = House::with_greeter();
+    let long = "word ".repeat(3_000);
+    let server = Server::chat([
+        say(&long),
+        say("Second."),
+        say("Third."),
+        say("A summary."),
+        say("Last."),
+        say("Last."),
+    ]);
+    server.run(&house, &["first task, never touch vendor/"]).run().expect(4);
+    house.jm(&["show", "--before-compaction"]).run().expect(2).says(&["was not shortened"]);
+    house.jm(&["compact", "--undo"]).run().expect(2).says(&["was not shortened"]);
+    let model = |arguments: &[&str]| house.jm(arguments).env("JM_API_KEY", KEY);
+    model(&["resume", "--last", "go on"]).run().expect(4);
+    model(&["resume", "--last", "and on"]).run().expect(4);
+    let shortened = model(&["compact"]).run().expect(0);
+    shortened.prints(&["the next request of session", "jm compact --undo"]);
+    house.jm(&["show", "--before-compaction"]).run().expect(0).prints(&["word word", "first task"]);
+    house.jm(&["compact", "--undo"]).run().expect(0).prints(&["is whole again"]);
+    model(&["resume", "--last", "once more"]).run().expect(4);
+    let last = server.seen().last().unwrap().body.to_string();
+    assert!(last.contains("word word word") && last.contains("never touch vendor/"), "it is whole again");
+}
+
+#[test]
+fn notes_are_told_to_later_sessions_while_they_hold() {
+    let house = shop();
+    house.jm(&["memory"]).run().expect(0).says(&["there are no notes"]);
+    house.jm(&["memory", "add", "keys are brass", "--at", "shop.py:1-2"]).run().expect(0).prints(&["note 1"]);
+    house.jm(&["memory", "add", "--all", "I like tabs"]).run().expect(0);
+    house.jm(&["memory", "add", "x", "--at", "shop.py:900-901"]).run().expect(2).says(&["names no lines"]);
+    house.jm(&["memory", "accept", "77"]).run().expect(2).says(&["there is no note 77"]);
+    let note = "a note that a model proposes";
+    let server = Server::chat([
+        crate::support::call("remember", json!({ "text": note })),
+        say("Noted."),
+        say("Nothing."),
+    ]);
+    server.run(&house, &["look around"]).run();
+    let first = server.seen()[0].body.to_string();
+    assert!(first.contains("keys are brass (shop.py:1)") && first.contains("I like tabs"), "{first}");
+    let listed: Value =
+        serde_json::from_str(&house.jm(&["memory", "--json"]).run().expect(0).stdout).unwrap();
+    let states: Vec<(&str, &str)> = listed["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["text"].as_str().unwrap(), one["state"].as_str().unwrap()))
+        .collect();
+    assert!(states.contains(&(note, "proposed")), "{states:?}");
+    house.write("shop.py", "def open_shop(key):\n    return True\n");
+    house.jm(&["memory"]).run().expect(0).prints(&["outdated"]);
+    server.run(&house, &["look again"]).run();
+    let last = server.seen().last().unwrap().body.to_string();
+    assert!(
+        !last.contains("keys are brass") && !last.contains(note),
+        "outdated and proposed ones aren't told"
+    );
+    house.jm(&["memory", "remove", "1"]).run().expect(0);
+}
+
+#[test]
+fn hard_rules_become_rules_and_checks() {
+    let house = shop();
+    house.jm(&["policy", "promote"]).run().expect(1).says(&["no hard rule"]);
+    house.write("AGENTS.md", "Never touch `vendor/`.\nAlways run `python3 -m unittest`.\n");
+    house.jm(&["policy", "promote"]).run().expect(0).prints(&["vendor/**", "checks = ["]);
+    house.jm(&["policy", "promote", "--write"]).run().expect(0).says(&["policy.toml", "config.toml"]);
+    let judged = house.jm(&["policy", "check", "--tool", "write_file", "--path", "vendor/a.py"]).run();
+    assert_eq!(judged.code(), 7, "{}", judged.stdout);
+    house.jm(&["policy", "check", "--tool", "write_file", "--path", "shop.py"]).run();
+    assert!(house.read(".journeyman/config.toml").starts_with("checks = ["));
+}
