@@ -347,3 +347,209 @@ async fn discard_layer(trial: OverlayRun) {
     // The next preview removes layers that can't be removed now.
     run_blocking("removing a layer", move || trial.discard()).await.ok();
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CallId, Mode, RelPath, SandboxNeeds, SandboxTier};
+    use journeyman_sandbox::{Sandbox, SandboxSettings};
+    use journeyman_store::Blobs;
+    use journeyman_testkit::skip;
+    use journeyman_workspace::{Change, ChangeSet, Expected, Options, Workspace};
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::settings::Approver;
+    use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
+    use crate::test_context::{TestContext, approved, call};
+
+    /// Confines commands. Returns false where the system doesn't allow that.
+    async fn confine(test: &mut TestContext) -> bool {
+        test.cx.sandbox = Arc::new(Sandbox::new(SandboxSettings {
+            allow: vec![SandboxTier::Namespaces],
+            allow_root: true,
+            ..SandboxSettings::default()
+        }));
+        test.cx.settings.needs = SandboxNeeds::ALL;
+        let works = test.cx.sandbox.enforcement(&test.cx.settings.needs).await;
+        works.inspect_err(|reason| skip(reason)).is_ok()
+    }
+
+    /// A call of a command that is judged as the session's policy judges it.
+    async fn judged(test: &TestContext, command: &str) -> (ToolUse, Effects, Verdict) {
+        let call = call("c1", "run_command", json!({ "command": command }));
+        let registry = Registry::with_builtin_at(&test.root);
+        let effects = registry.get("run_command").unwrap().effects(&call.input).unwrap();
+        let verdict = test.approvals.judge_call(&test.cx, &call.name, &effects, false).await.verdict;
+        (call, effects, verdict)
+    }
+
+    async fn plan(test: &TestContext, previews: &mut OverlayPreviews, command: &str) -> PreviewPlan {
+        let (call, effects, verdict) = judged(test, command).await;
+        previews.plan_preview(&test.cx, &test.approvals, &call, &effects, &verdict).await
+    }
+
+    fn previews(test: &TestContext) -> OverlayPreviews {
+        OverlayPreviews::new(Arc::new(Registry::with_builtin_at(&test.root)))
+    }
+
+    #[tokio::test]
+    async fn where_no_layer_can_be_mounted_a_preview_says_why() {
+        let mut test =
+            TestContext::new(&[("a", "1\n"), (".gitignore", "ignored\n"), ("ignored", "1\n")]).await;
+        if !confine(&mut test).await {
+            return;
+        }
+        test.cx.settings.approver = Approver::Handle;
+        let state = test.root.join("state");
+        let blobs = Arc::new(Blobs::open(&state.join("blobs"), 1 << 20).unwrap());
+        test.cx.workspace = Arc::new(Workspace::open(&test.root, Options::new(state, blobs)).unwrap());
+        let mut previews = previews(&test);
+        let PreviewPlan::Cannot(reason) = plan(&test, &mut previews, "rm -rf ignored").await else {
+            panic!("{:?}", judged(&test, "rm -rf ignored").await)
+        };
+        assert!(reason.contains("the state directory lies in the project itself"), "{reason}");
+        assert!(matches!(&previews.layer_support, LayerSupport::Unsupported(known) if *known == reason));
+        let error = previews.mount_layer(&test.cx).await.unwrap_err();
+        assert!(error.starts_with("not run: ") && error.ends_with("Make the call again."), "{error}");
+    }
+
+    #[tokio::test]
+    async fn only_commands_that_may_lose_something_are_tried_out() {
+        let mut test = TestContext::new(&[(".gitignore", "ignored\n"), ("ignored", "1\n")]).await;
+        test.cx.settings.approver = Approver::Handle;
+        let mut previews = previews(&test);
+        for command in ["ls", "cat ignored"] {
+            assert!(matches!(plan(&test, &mut previews, command).await, PreviewPlan::No), "{command}");
+        }
+        test.set_rules("[[rule]]\ncommand = ['rm', '-rf', 'ignored']\ndecision = 'allow'\n");
+        assert!(matches!(plan(&test, &mut previews, "rm -rf ignored").await, PreviewPlan::No));
+        test.set_rules("[[rule]]\ncommand = ['rm']\ndecision = 'deny'\n");
+        assert!(matches!(plan(&test, &mut previews, "rm -rf ignored").await, PreviewPlan::No));
+        test.set_rules("");
+        test.cx.settings.mode = Mode::Plan;
+        assert!(matches!(plan(&test, &mut previews, "rm -rf ignored").await, PreviewPlan::No));
+    }
+
+    /// A context whose sandbox mounts layers, with a tracked and an ignored file; `None` where the
+    /// system doesn't allow that.
+    async fn with_layers() -> Option<(TestContext, OverlayRun)> {
+        let mut test =
+            TestContext::new(&[(".gitignore", "ignored\n"), ("a", "1\n"), ("ignored", "1\n")]).await;
+        if !confine(&mut test).await {
+            return None;
+        }
+        // More than is kept for an undo.
+        std::fs::File::create(test.root.join("ignored")).unwrap().set_len(1 << 25).unwrap();
+        test.record_reply(&[call("c1", "run_command", json!({ "command": "the command" }))]);
+        let mounted = previews(&test).mount_layer(&test.cx).await;
+        match mounted {
+            Ok(layer) => Some((test, layer)),
+            Err(reason) => {
+                skip(reason);
+                None
+            }
+        }
+    }
+
+    /// Ends the preview of a command that allowed work did, as its calls are judged.
+    async fn finish(
+        test: &mut TestContext,
+        layer: OverlayRun,
+        finished: FinishedCall,
+    ) -> Option<(ApprovedCall, FinishedCall)> {
+        let mut ready = approved(call("c1", "run_command", json!({ "command": "the command" })), &[]);
+        ready.effects.command = Some("the command".to_owned());
+        let judged = test.approvals.judge_call(&test.cx, "edit_file", &Effects::default(), true).await;
+        ready.preview = Some(Box::new(judged));
+        let (seen, stop) = (Arc::new(Seen::default()), CancellationToken::new());
+        finish_preview(&mut test.cx, &mut test.approvals, &seen, ready, layer, finished, &stop).await.unwrap()
+    }
+
+    /// Does in the layer what the command does.
+    fn change(test: &TestContext, layer: &OverlayRun, change: Change) {
+        let (call, session) = (Some(CallId::new("c1")), test.cx.session.clone());
+        layer.workspace().apply(ChangeSet { call, session, changes: vec![change] }).unwrap();
+    }
+
+    fn write(name: &str) -> Change {
+        let (path, expected) = (RelPath::parse(name).unwrap(), Expected::Anything);
+        Change::Write { path, content: b"2\n".to_vec(), expected }
+    }
+
+    fn delete(name: &str) -> Change {
+        Change::Delete { path: RelPath::parse(name).unwrap(), expected: Expected::Anything }
+    }
+
+    fn done() -> FinishedCall {
+        FinishedCall::without_output(CallState::Completed, "done")
+    }
+
+    fn content(test: &TestContext, name: &str) -> Option<String> {
+        std::fs::read_to_string(test.root.join(name)).ok()
+    }
+
+    #[tokio::test]
+    async fn what_nobody_has_to_be_asked_about_lands_as_one_change() {
+        let Some((mut test, layer)) = with_layers().await else { return };
+        change(&test, &layer, write("a"));
+        assert_eq!(content(&test, "a").as_deref(), Some("1\n"), "nothing is in place before it lands");
+        let (_, finished) = finish(&mut test, layer, done()).await.unwrap();
+        let changes: Vec<String> = finished.changes.iter().map(|change| change.path.to_string()).collect();
+        assert_eq!((changes, finished.is_error()), (vec!["a".to_owned()], false), "{}", finished.text());
+        assert_eq!(content(&test, "a").as_deref(), Some("2\n"));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_changed_nothing_keeps_its_result() {
+        let Some((mut test, layer)) = with_layers().await else { return };
+        let (_, finished) = finish(&mut test, layer, done()).await.unwrap();
+        assert_eq!((finished.text(), finished.changes), ("done".to_owned(), Vec::new()));
+    }
+
+    #[tokio::test]
+    async fn a_loss_is_dropped_where_nobody_can_be_asked() {
+        let Some((mut test, layer)) = with_layers().await else { return };
+        change(&test, &layer, delete("ignored"));
+        let (_, refused) = finish(&mut test, layer, done()).await.unwrap();
+        assert_eq!(refused.state, CallState::Denied);
+        let text = refused.text();
+        assert!(text.contains("was tried out and dropped") && text.contains("ignored"), "{text}");
+        assert!(test.root.join("ignored").exists());
+        assert_eq!(test.approvals.unanswered_count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_loss_that_a_person_allows_lands_and_is_said() {
+        let Some((mut test, layer)) = with_layers().await else { return };
+        test.cx.settings.approver = Approver::Handle;
+        change(&test, &layer, delete("ignored"));
+        let shared = Arc::clone(&test.cx.shared);
+        let answers = async {
+            let mut status = shared.status.subscribe();
+            status.wait_for(|status| status.asked == [CallId::new("c1")]).await.unwrap();
+            let answer = PermissionAnswer::allow();
+            assert!(
+                shared.answer_question(&CallId::new("c1"), AuthoredAnswer { answer, by: "ada".to_owned() })
+            );
+        };
+        let finished = {
+            let mut finishing = std::pin::pin!(finish(&mut test, layer, done()));
+            tokio::select! {
+                ended = &mut finishing => panic!("nobody was asked: {:?}", ended.map(|(_, it)| it.text())),
+                () = answers => finishing.await,
+            }
+        };
+        let (_, finished) = finished.unwrap();
+        assert!(finished.text().contains("[landed after approval: it"), "{}", finished.text());
+        assert!(!test.root.join("ignored").exists());
+    }
+
+    #[tokio::test]
+    async fn nothing_lands_of_a_command_that_was_interrupted() {
+        let Some((mut test, layer)) = with_layers().await else { return };
+        change(&test, &layer, write("a"));
+        let (_, finished) = finish(&mut test, layer, FinishedCall::interrupted()).await.unwrap();
+        assert!(finished.text().ends_with("nothing of what it did was landed"), "{}", finished.text());
+        assert_eq!((content(&test, "a").as_deref(), finished.changes), (Some("1\n"), Vec::new()));
+    }
+}

@@ -336,3 +336,181 @@ fn list_files(changes: &[FileChange]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{Block, FileChangeKind, GuardViolationKind, RelPath};
+    use journeyman_workspace::{Change, ChangeSet, Expected};
+    use serde_json::json;
+
+    use super::*;
+    use crate::test_context::{SECRET, TestContext, call, user_message};
+    use crate::transcript::running::CallChange;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::parse(text).unwrap()
+    }
+
+    fn changed(text: &str) -> FileChange {
+        FileChange { path: path(text), kind: FileChangeKind::Modified }
+    }
+
+    /// A task with a reply of two calls, of which the first was executing when the program ended.
+    async fn cut_off() -> TestContext {
+        let mut test = TestContext::new(&[("a.rs", "one\n"), ("b.rs", "one\n")]).await;
+        test.cx.transcript.record(Record::Began);
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        let calls = [
+            call("c1", "write_file", json!({ "path": "a.rs", "content": "two\n" })),
+            call("c2", "write_file", json!({ "path": "b.rs", "content": "two\n" })),
+        ];
+        test.record_reply(&calls);
+        test.cx.transcript.change_call(&calls[0], CallState::Executing, CallChange::default());
+        test
+    }
+
+    /// Journals a change of a file as the doing of a call.
+    fn journal_edit(test: &TestContext, id: &str, name: &str) {
+        let change =
+            Change::Write { path: path(name), content: b"two\n".to_vec(), expected: Expected::Anything };
+        let (call, session) = (Some(CallId::new(id)), test.cx.session.clone());
+        test.cx.workspace.apply(ChangeSet { call, session, changes: vec![change] }).unwrap();
+    }
+
+    fn result_of(test: &TestContext, id: &str) -> Option<String> {
+        let open = test.cx.transcript.state().calls.iter().find(|open| open.call.id == CallId::new(id));
+        match open.and_then(|open| open.result.clone())? {
+            Block::ToolResult { content, is_error: true, .. } => {
+                let texts = content.iter().map(|part| match part {
+                    ResultPart::Text { text } => text.as_str(),
+                    ResultPart::Image(_) => "image",
+                });
+                Some(texts.collect())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_whose_changes_are_journaled_happened_and_is_not_done_again() {
+        let mut test = cut_off().await;
+        journal_edit(&test, "c1", "a.rs");
+        let found = close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        assert_eq!(
+            result_of(&test, "c1").unwrap(),
+            "cut off: the program ended while this call ran. Its changes are in place and journaled, don't make \
+             them again: a.rs. Its output is lost."
+        );
+        assert_eq!(result_of(&test, "c2"), None, "a call that had not begun is authorized again");
+        assert_eq!(found.changes, [changed("a.rs")]);
+        let sealed: Vec<&str> = found.sealed.iter().map(|record| record.id.as_str()).collect();
+        assert_eq!(sealed, ["c1"]);
+        assert!(matches!(&found.events[0], Event::FileEdited { change, .. } if *change == changed("a.rs")));
+        assert_eq!(std::fs::read_to_string(test.root.join("a.rs")).unwrap(), "two\n");
+        test.assert_survives_restart().await;
+    }
+
+    #[tokio::test]
+    async fn a_call_that_left_nothing_may_be_done_again() {
+        let mut test = cut_off().await;
+        let found = close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        let text = result_of(&test, "c1").unwrap();
+        assert!(text.contains("None of its changes are in place, so it is safe to do it again."), "{text}");
+        assert_eq!((found.changes, found.sealed.len()), (Vec::new(), 1));
+        // The same log again has nothing left to close.
+        let again = close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        assert!(again.sealed.is_empty() && again.events.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_call_whose_arguments_are_masked_never_runs() {
+        let mut test = TestContext::new(&[]).await;
+        let input = test.cx.redactor.redact(&format!("key = {SECRET}")).into_owned();
+        test.record_reply(&[
+            call("c1", "write_file", json!({ "path": "a", "content": input })),
+            call("c2", "write_file", json!({ "path": "b", "content": "plain" })),
+        ]);
+        let found = close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        assert_eq!(result_of(&test, "c1").as_deref(), Some(ARGUMENTS_LOST));
+        assert_eq!((result_of(&test, "c2"), found.sealed.len()), (None, 1));
+    }
+
+    #[tokio::test]
+    async fn checks_that_were_cut_off_do_not_run_any_more() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.record(Record::Began);
+        test.cx.transcript.record(Record::Checking { running: true });
+        close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        let state = test.assert_survives_restart().await;
+        assert!(!state.task.unwrap().checking);
+    }
+
+    #[tokio::test]
+    async fn what_a_cancelled_call_left_is_told_in_its_result() {
+        let mut test = cut_off().await;
+        journal_edit(&test, "c1", "a.rs");
+        let calls: Vec<ToolUse> =
+            test.cx.transcript.state().calls.iter().map(|open| open.call.clone()).collect();
+        let seen = Arc::new(Seen::default());
+        let mut finished = FinishedCall::interrupted();
+        undo_partial_effects(&mut test.cx, &test.checkpoints, &seen, &calls[0], &mut finished).await;
+        assert!(finished.text().ends_with("Its changes are in place: a.rs."), "{}", finished.text());
+        assert_eq!(finished.changes, [changed("a.rs")]);
+        let mut finished = FinishedCall::interrupted();
+        let before = finished.text();
+        undo_partial_effects(&mut test.cx, &test.checkpoints, &seen, &calls[1], &mut finished).await;
+        assert_eq!((finished.text(), finished.changes), (before, Vec::new()), "it left nothing");
+    }
+
+    #[tokio::test]
+    async fn messages_of_a_task_that_is_given_up_are_dropped_and_later_ones_are_not() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.record(Record::Queued(user_message(1, "do it")));
+        test.cx.transcript.record(Record::Began);
+        for id in [1, 2] {
+            test.cx.shared.add_queued(user_message(id, "do it"));
+        }
+        assert_eq!(dropped_messages(&test.cx, CutOffPolicy::Close), [MessageId(1)]);
+        assert_eq!(dropped_messages(&test.cx, CutOffPolicy::Continue), []);
+        test.cx.transcript.add_user_text("do it");
+        assert_eq!(dropped_messages(&test.cx, CutOffPolicy::Close), [], "they wait for the next task");
+    }
+
+    #[test]
+    fn a_result_says_what_is_known_and_is_bounded() {
+        let violation = GuardViolation {
+            call: None,
+            path: path(".git/hooks/pre-commit"),
+            kind: GuardViolationKind::Made,
+            repository: false,
+            moved_to: Some("/state/removed/1".to_owned()),
+            put_back: false,
+            problem: None,
+        };
+        let ran = RecoveredCall { ran: true, ..RecoveredCall::default() };
+        let applied: Vec<FileChange> = (0..30).map(|number| changed(&format!("f{number:02}"))).collect();
+        for (fate, says) in [
+            (ran.clone(), "None of its changes to tracked files are in place. Ignored files are not tracked"),
+            (ran.clone(), "Look at what is there before you run it again. Its output is lost."),
+            (
+                RecoveredCall { applied: applied.clone(), ..RecoveredCall::default() },
+                "don't make them again: f00, f01, ",
+            ),
+            (RecoveredCall { applied, ..RecoveredCall::default() }, "f19 and 10 more."),
+            (
+                RecoveredCall {
+                    left: vec![(changed("mine"), "somebody else changed it".to_owned())],
+                    ..ran.clone()
+                },
+                " mine differs and was left as it is: somebody else changed it.",
+            ),
+            (
+                RecoveredCall { violations: vec![violation; 50], ..ran },
+                "A command may not create repositories, or change files that programs outside the sandbox run or obey.",
+            ),
+        ] {
+            let text = describe_recovery(&fate, None);
+            assert!(text.contains(says) && text.len() < 4_000, "{text}");
+        }
+    }
+}

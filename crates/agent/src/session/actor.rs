@@ -74,7 +74,7 @@ async fn run_tasks(
     let shared = Arc::clone(&session.cx.shared);
     let mut begin = match opening {
         SessionOpening::New => None,
-        SessionOpening::Existing(cut_off) => session.reopen(cut_off).await,
+        SessionOpening::Existing(cut_off) => session.reopening().run(cut_off).await,
     };
     while !shared.closing.is_cancelled() {
         let next = begin.take().or_else(|| shared.has_work().then_some(TaskBegin::Message));

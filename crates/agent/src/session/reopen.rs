@@ -8,15 +8,26 @@ use std::sync::Arc;
 
 use journeyman_protocol::{ErrorPhase, Event, Message, ResumeStrategy, Role, RunOutcome, TurnPhase};
 
+use super::context::Context;
+use super::exchange::ReplyProgress;
+use super::inbox::Inbox;
 use super::opening::list_files;
 use super::shared::CutOffPolicy;
-use super::stages::Session;
 use super::task_begin::TaskBegin;
+use crate::approval::approvals::Approvals;
+use crate::calls::runner::ToolRunner;
 use crate::hooks::StartedBy;
+use crate::hooks::dispatch::HookDispatch;
+use crate::isolation::checkpoints::Checkpoints;
+use crate::isolation::copy_updates::CopyUpdates;
 use crate::recovery::cut_off::{CutOffWork, close_cut_off_calls, dropped_messages, record_own_changes};
+use crate::request::builder::RequestBuilder;
+use crate::supervision::Supervision;
 use crate::transcript::record::Record;
+use crate::verification::Verification;
 
 /// The point where a task that was cut off continues.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum ResumePoint {
     /// The task had not taken its messages into the transcript.
     Open,
@@ -26,10 +37,24 @@ pub(super) enum ResumePoint {
     AfterReply,
 }
 
-impl Session {
+/// The stages that take over a session from the process that held it before.
+pub(super) struct Reopening<'a> {
+    pub(super) cx: &'a mut Context,
+    pub(super) inbox: &'a Inbox,
+    pub(super) requests: &'a mut RequestBuilder,
+    pub(super) approvals: &'a mut Approvals,
+    pub(super) runner: &'a ToolRunner,
+    pub(super) hooks: &'a mut HookDispatch,
+    pub(super) supervision: &'a mut Supervision,
+    pub(super) verification: &'a mut Verification,
+    pub(super) checkpoints: &'a mut Checkpoints,
+    pub(super) copy_updates: &'a mut CopyUpdates,
+}
+
+impl Reopening<'_> {
     /// Takes over from the process that held the session before. Returns the task to continue, if
     /// any.
-    pub(crate) async fn reopen(&mut self, cut_off: CutOffPolicy) -> Option<TaskBegin> {
+    pub(super) async fn run(&mut self, cut_off: CutOffPolicy) -> Option<TaskBegin> {
         let strategy = match self.cx.transcript.state().task {
             // A candidate run starts with an open task that no process has worked on.
             Some(_)
@@ -45,26 +70,26 @@ impl Session {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
-        let CutOffWork { sealed, changes, events } = close_cut_off_calls(&mut self.cx, &self.inbox).await;
+        let CutOffWork { sealed, changes, events } = close_cut_off_calls(self.cx, self.inbox).await;
         let seen = Arc::clone(self.runner.seen_files());
         seen.restore(self.cx.transcript.state().seen.values().cloned());
         if let Some(task) = &self.cx.transcript.state().task {
             self.checkpoints.restore_checkpoint(task.checkpoint);
         }
-        record_own_changes(&mut self.cx, &seen, changes).await;
+        record_own_changes(self.cx, &seen, changes).await;
         self.hooks.set_start(StartedBy::Resume);
         self.cx.transcript.emit(Event::AgentResumed { strategy, interrupted: sealed, changed });
-        if let Err(error) = self.copy_updates.enter_copy(&mut self.cx).await {
+        if let Err(error) = self.copy_updates.enter_copy(self.cx).await {
             self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
         }
         events.into_iter().for_each(|event| self.cx.transcript.emit(event));
-        match list_files(&self.cx).await {
+        match list_files(self.cx).await {
             // Registers the checks' command lines with policy.
-            Ok(listing) => drop(self.verification.find_checks(&self.cx, &mut self.approvals, &listing)),
+            Ok(listing) => drop(self.verification.find_checks(self.cx, self.approvals, &listing)),
             Err(error) => self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string()),
         }
-        self.supervision.remind_at_start(&mut self.cx);
-        let given_up = dropped_messages(&self.cx, cut_off);
+        self.supervision.remind_at_start(self.cx);
+        let given_up = dropped_messages(self.cx, cut_off);
         let begin = match (&self.cx.transcript.state().task, cut_off) {
             (None, _) if given_up.is_empty() => None,
             (Some(_), CutOffPolicy::Continue) => Some(TaskBegin::Resume),
@@ -87,7 +112,7 @@ impl Session {
     /// difference.
     fn take_over_setting(&mut self) -> Vec<String> {
         let mut changed = Vec::new();
-        let mut now = self.requests.current_setting(&self.cx);
+        let mut now = self.requests.current_setting(self.cx);
         if let Some(was) = &self.cx.transcript.state().setting {
             if was.model == now.model && !was.tool_calling {
                 // An earlier run found that this model takes no tools.
@@ -106,25 +131,156 @@ impl Session {
             }
         }
         if self.cx.transcript.state().setting.as_ref() != Some(&now) {
-            self.requests.record_setting(&mut self.cx, now);
+            self.requests.record_setting(self.cx, now);
         }
         changed
     }
+}
 
-    /// Finds the point where a task that was cut off continues.
-    pub(super) fn resume_point(&mut self) -> ResumePoint {
-        let state = self.cx.transcript.state();
-        if state.task.as_ref().is_some_and(|task| !task.opened) && self.cx.shared.has_work() {
-            // The transcript ends with the previous task, which is finished.
-            return ResumePoint::Open;
-        }
-        self.cx.transcript.set_phase(TurnPhase::PreModel);
-        let state = self.cx.transcript.state();
-        let settled = state.is_settled();
-        let answered = state.messages.last().is_none_or(|last| last.role == Role::User);
-        let last = state.messages.iter().rev().find(|message| message.role == Role::Assistant);
-        let last_text = last.map(Message::text).unwrap_or_default();
-        self.replies.restore_text(last_text);
-        if settled && answered { ResumePoint::Ask } else { ResumePoint::AfterReply }
+/// Finds the point where a task that was cut off continues.
+pub(super) fn resume_point(cx: &mut Context, replies: &mut ReplyProgress) -> ResumePoint {
+    let state = cx.transcript.state();
+    if state.task.as_ref().is_some_and(|task| !task.opened) && cx.shared.has_work() {
+        // The transcript ends with the previous task, which is finished.
+        return ResumePoint::Open;
+    }
+    cx.transcript.set_phase(TurnPhase::PreModel);
+    let state = cx.transcript.state();
+    let settled = state.is_settled();
+    let answered = state.messages.last().is_none_or(|last| last.role == Role::User);
+    let last = state.messages.iter().rev().find(|message| message.role == Role::Assistant);
+    replies.restore_text(last.map(Message::text).unwrap_or_default());
+    if settled && answered { ResumePoint::Ask } else { ResumePoint::AfterReply }
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CallId, CallState, Mode};
+    use journeyman_tools::Registry;
+    use serde_json::json;
+
+    use super::*;
+    use crate::hooks::Hooks;
+    use crate::supervision::schedule::Schedule;
+    use crate::supervision::todos::Todos;
+    use crate::test_context::{TestContext, call, user_message};
+    use crate::transcript::running::CallChange;
+
+    async fn reopen(test: &mut TestContext, cut_off: CutOffPolicy) -> Option<TaskBegin> {
+        let todos = Arc::new(Todos::disabled(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
+        let mut reopening = Reopening {
+            cx: &mut test.cx,
+            inbox: &test.inbox,
+            requests: &mut RequestBuilder::new(Arc::new(Registry::default()), true),
+            approvals: &mut test.approvals,
+            runner: &ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox)),
+            hooks: &mut HookDispatch::new(Hooks::none()),
+            supervision: &mut Supervision::new(todos, Arc::new(Schedule::default()), 0),
+            verification: &mut Verification::new(Arc::new(|_: &str| false)),
+            checkpoints: &mut test.checkpoints,
+            copy_updates: &mut CopyUpdates::default(),
+        };
+        reopening.run(cut_off).await
+    }
+
+    /// Returns the strategy, the closed calls, and the differences of the settings of the newest
+    /// takeover.
+    async fn resumed(test: &mut TestContext) -> (ResumeStrategy, Vec<CallId>, Vec<String>) {
+        let events = test.events().await.into_iter().rev();
+        let mut resumed = events.filter_map(|event| match event {
+            Event::AgentResumed { strategy, interrupted, changed } => {
+                Some((strategy, interrupted.into_iter().map(|record| record.id).collect(), changed))
+            }
+            _ => None,
+        });
+        resumed.next().unwrap()
+    }
+
+    /// A task that was cut off after a reply with one call that had begun and one that had not.
+    async fn cut_off_in_calls() -> TestContext {
+        let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+        test.cx.transcript.record(Record::Began);
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        test.cx.transcript.add_user_text("do it");
+        let calls = [
+            call("c1", "write_file", json!({ "path": "a.rs", "content": "two\n" })),
+            call("c2", "read_file", json!({ "path": "a.rs" })),
+        ];
+        test.record_reply(&calls);
+        test.cx.transcript.change_call(&calls[0], CallState::Executing, CallChange::default());
+        test.checkpoints.begin_task();
+        test
+    }
+
+    #[tokio::test]
+    async fn a_finished_session_is_taken_over_with_nothing_to_continue() {
+        let mut test = TestContext::new(&[]).await;
+        assert_eq!(reopen(&mut test, CutOffPolicy::Continue).await, None);
+        assert_eq!(resumed(&mut test).await, (ResumeStrategy::Manual, Vec::new(), Vec::new()));
+        test.assert_survives_restart().await;
+    }
+
+    #[tokio::test]
+    async fn calls_that_had_begun_are_closed_and_the_others_run_when_the_task_goes_on() {
+        let mut test = cut_off_in_calls().await;
+        assert_eq!(reopen(&mut test, CutOffPolicy::Continue).await, Some(TaskBegin::Resume));
+        let (strategy, closed, _) = resumed(&mut test).await;
+        assert_eq!((strategy, closed), (ResumeStrategy::Crash, vec![CallId::new("c1")]));
+        let state = test.cx.transcript.state();
+        assert!(!state.is_open(&CallId::new("c1")) && state.is_open(&CallId::new("c2")));
+        let point = resume_point(&mut test.cx, &mut ReplyProgress::default());
+        assert_eq!(point, ResumePoint::AfterReply, "a call of the reply is open");
+        assert!(test.checkpoints.before_task().is_some(), "changes are compared with the task's beginning");
+        test.assert_survives_restart().await;
+    }
+
+    #[tokio::test]
+    async fn a_task_that_is_given_up_is_closed_with_all_its_calls() {
+        let mut test = cut_off_in_calls().await;
+        let checkpoint = test.cx.transcript.state().unverified_since();
+        assert_eq!(reopen(&mut test, CutOffPolicy::Close).await, None);
+        let state = test.assert_survives_restart().await;
+        assert!(state.is_settled() && state.task.is_none());
+        assert_eq!((state.outcome, state.unverified), (Some(RunOutcome::Interrupted), checkpoint));
+        let point = resume_point(&mut test.cx, &mut ReplyProgress::default());
+        assert_eq!(point, ResumePoint::Ask, "every call has its result");
+    }
+
+    #[tokio::test]
+    async fn a_task_continues_where_its_log_ends() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.record(Record::Began);
+        test.cx.transcript.record(Record::Queued(user_message(1, "do it")));
+        test.cx.shared.add_queued(user_message(1, "do it"));
+        let mut replies = ReplyProgress::default();
+        assert_eq!(
+            resume_point(&mut test.cx, &mut replies),
+            ResumePoint::Open,
+            "its message isn't taken yet"
+        );
+        test.cx.transcript.add_user_text("do it");
+        assert_eq!(resume_point(&mut test.cx, &mut replies), ResumePoint::Ask);
+        let message =
+            Message { role: Role::Assistant, content: vec![journeyman_protocol::Block::text("done")] };
+        test.cx.transcript.record(Record::Message {
+            message,
+            taken: Vec::new(),
+            stop: None,
+            calls: Vec::new(),
+        });
+        assert_eq!(resume_point(&mut test.cx, &mut replies), ResumePoint::AfterReply);
+        assert_eq!(replies.last_text(), "done");
+    }
+
+    #[tokio::test]
+    async fn differences_of_the_settings_are_told_once() {
+        let mut test = TestContext::new(&[]).await;
+        reopen(&mut test, CutOffPolicy::Continue).await;
+        test.cx.settings.mode = Mode::Ask;
+        reopen(&mut test, CutOffPolicy::Continue).await;
+        let (_, _, changed) = resumed(&mut test).await;
+        assert_eq!(changed, ["mode: edit → ask"]);
+        reopen(&mut test, CutOffPolicy::Continue).await;
+        assert_eq!(resumed(&mut test).await.2, Vec::<String>::new());
     }
 }

@@ -21,6 +21,7 @@ use crate::session::inbox::Inbox;
 use crate::session::incoming::IncomingMessages;
 use crate::session::opening::TaskOpening;
 use crate::session::parts::SessionParts;
+use crate::session::reopen::Reopening;
 use crate::session::report::TaskReport;
 use crate::session::settings::RunSettings;
 use crate::session::shared::SessionShared;
@@ -107,6 +108,22 @@ impl Session {
                 asks_question: false,
                 transcript,
             },
+        }
+    }
+
+    /// Returns the stages that take over a session that another process held.
+    pub(super) fn reopening(&mut self) -> Reopening<'_> {
+        Reopening {
+            cx: &mut self.cx,
+            inbox: &self.inbox,
+            requests: &mut self.requests,
+            approvals: &mut self.approvals,
+            runner: &self.runner,
+            hooks: &mut self.hooks,
+            supervision: &mut self.supervision,
+            verification: &mut self.verification,
+            checkpoints: &mut self.checkpoints,
+            copy_updates: &mut self.copy_updates,
         }
     }
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::exchange::ExchangeEnd;
 use super::incoming::QueuedSelection;
 use super::limits::reached_limit;
-use super::reopen::ResumePoint;
+use super::reopen::{ResumePoint, resume_point};
 use super::stages::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
@@ -62,7 +62,11 @@ impl Session {
         if resumes {
             self.cx.transcript.set_state(AgentState::Working);
         }
-        match if resumes { self.resume_point() } else { ResumePoint::Open } {
+        let point = match resumes {
+            true => resume_point(&mut self.cx, &mut self.replies),
+            false => ResumePoint::Open,
+        };
+        match point {
             ResumePoint::Open => self.opening().run().await.map(|()| None),
             ResumePoint::Ask => Ok(None),
             ResumePoint::AfterReply => self.handle_reply(stop).await,
