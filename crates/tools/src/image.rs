@@ -5,7 +5,7 @@ use std::os::fd::AsFd as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use journeyman_protocol::{ImageData, RelPath};
-use journeyman_root_fs::{Links, open_root, read_beneath};
+use journeyman_root_fs::{Links, open_regular, open_root, read_up_to};
 use journeyman_workspace::Workspace;
 
 use crate::ToolError;
@@ -34,9 +34,11 @@ pub(crate) fn read(workspace: &Workspace, path: &RelPath, most: u64) -> Result<I
 fn bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, ToolError> {
     let failed = |reason: String| ToolError::Image { path: path.clone(), reason };
     let root = open_root(&workspace.reach_path()).map_err(|error| failed(error.to_string()))?;
-    let read = read_beneath(root.as_fd(), path.as_bytes(), Links::Follow, most);
-    read.map_err(|error| failed(error.to_string()))?
-        .ok_or_else(|| failed(format!("it has more than the {most} bytes that are sent at most")))
+    let opened = open_regular(root.as_fd(), path.as_bytes(), Links::Follow);
+    let (file, stat) = opened.map_err(|error| failed(error.to_string()))?;
+    let size = u64::try_from(stat.st_size).unwrap_or_default();
+    let read = read_up_to(&file, size, most).map_err(|error| failed(error.to_string()))?;
+    read.ok_or_else(|| failed(format!("it has {size} bytes; at most {most} are sent")))
 }
 
 /// The media type by the bytes that the format begins with.

@@ -160,7 +160,9 @@ fn make_copy(isolation: &Isolation, owner: &SessionId, changes: &CopyChanges) ->
         .copies()
         .create_scratch(&name, owner, &isolation.copy_tools())
         .map_err(|error| error.to_string())?;
-    let landed = copy.workspace().land(changes, &LandOptions::default());
+    // Nobody undoes anything in this copy.
+    let options = LandOptions { beyond_undo: true, ..LandOptions::default() };
+    let landed = copy.workspace().land(changes, &options);
     let scratch = ScratchCopy { origin, name, copy };
     match landed {
         Ok(landing) => match landing.conflicts.first() {
