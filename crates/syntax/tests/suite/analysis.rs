@@ -465,7 +465,7 @@ fn temporary_trees_give_the_same_analysis() {
         };
         let cut = |at: usize| text[..text.floor_char_boundary(at)].to_owned();
         texts.extend([cut(text.len() / 3), cut(text.len() * 2 / 3)].map(|text| (language, text)));
-        texts.push((language, text.repeat(40)));
+        texts.push((language, text.repeat(8)));
         texts.push((language, text));
     }
     assert!(texts.len() > 40);

@@ -15,6 +15,8 @@ use crate::commands::harmless::HARMLESS;
 const SKIPPED: &[&str] = &["lsof", "ss ", "pgrep", "netstat"];
 /// At least so many are run; fewer would be no trial.
 const WANTED: usize = 500;
+/// Commands that run at once.
+const THREADS: usize = 3;
 
 /// Every file beneath a directory, with its content, size, mode and times of change.
 fn everything(root: &Path) -> BTreeMap<String, (Vec<u8>, u32, i64, i64)> {
@@ -37,9 +39,33 @@ fn everything(root: &Path) -> BTreeMap<String, (Vec<u8>, u32, i64, i64)> {
     found
 }
 
+/// The commands that are called read-only.
+fn read_only_commands() -> Vec<&'static str> {
+    let everyday = EVERYDAY.iter().map(|(_, command)| *command);
+    let all = HARMLESS.iter().copied().chain(everyday);
+    all.filter(|command| {
+        analyse_command(command, &[]).level == Level::ReadOnly
+            && !SKIPPED.iter().any(|skipped| command.contains(skipped))
+    })
+    .collect()
+}
+
 #[test]
 fn what_is_called_read_only_changes_nothing_when_it_runs() {
-    let place = std::env::temp_dir().join(format!("journeyman-promise-{}", std::process::id()));
+    let commands = read_only_commands();
+    assert!(commands.len() >= WANTED, "{}", commands.len());
+    // Most of the time is the starting of programs, so each thread has a project of its own.
+    std::thread::scope(|scope| {
+        for (nth, commands) in commands.chunks(commands.len().div_ceil(THREADS)).enumerate() {
+            scope.spawn(move || run_and_compare(nth, commands));
+        }
+    });
+    println!("{} commands that are called read-only were run, and changed nothing", commands.len());
+}
+
+/// Runs the commands in a project, and asserts after each that nothing changed.
+fn run_and_compare(nth: usize, commands: &[&str]) {
+    let place = std::env::temp_dir().join(format!("journeyman-promise-{}-{nth}", std::process::id()));
     let root = place.join("project");
     std::fs::create_dir_all(root.join("src/sub")).unwrap();
     std::fs::create_dir_all(root.join("tests")).unwrap();
@@ -78,14 +104,7 @@ fn what_is_called_read_only_changes_nothing_when_it_runs() {
     git(&["init", "-q"]);
     git(&["-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-q", "--allow-empty", "-m", "x"]);
     let before = everything(&place);
-    let mut run = 0;
-    let everyday = EVERYDAY.iter().map(|(_, command)| command);
-    for command in HARMLESS.iter().chain(everyday) {
-        if analyse_command(command, &[]).level != Level::ReadOnly
-            || SKIPPED.iter().any(|skipped| command.contains(skipped))
-        {
-            continue;
-        }
+    for command in commands {
         let done = Command::new("timeout")
             .args(["20", "/bin/sh", "-c", command])
             .current_dir(&root)
@@ -97,12 +116,9 @@ fn what_is_called_read_only_changes_nothing_when_it_runs() {
             .stderr(Stdio::null())
             .status();
         assert!(done.is_ok(), "{command}: {done:?}");
-        run += 1;
         let after = everything(&place);
         assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>(), "{command}");
         assert!(after == before, "{command} changed a file");
     }
     std::fs::remove_dir_all(&place).unwrap();
-    println!("{run} commands that are called read-only were run, and changed nothing");
-    assert!(run >= WANTED, "{run}");
 }

@@ -178,7 +178,7 @@ fn files_that_change_or_vanish_meanwhile_are_copied_as_the_checkpoint_has_them()
                 }
             }
         });
-        for _ in 0..10 {
+        for _ in 0..4 {
             // Begun anew each time, so that the copy meets changes.
             let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
             let base = copy.info().base;
