@@ -9,11 +9,11 @@
 //!
 //! Beside the rules, names and tags count: directories of some [names](tool_directories) are
 //! skipped unless a rule says otherwise with `!`, and so are directories [tagged](is_tagged_cache)
-//! as caches. A directory named `.git` is never looked at,
-//! nor are the directories in which [copies](is_copies_directory) of projects lie.
+//! as caches. A directory named `.git` is never looked at, nor are the directories in which
+//! [copies](is_copies_directory) of projects lie.
 //!
-//! [`walk`] has the walk for listing a tree by these rules. `workspace` walks to record the state of
-//! a tree, `index` to list the files that it reads. Every file is read within bounds, through no
+//! [`walk`] has the walk for listing a tree by these rules. `workspace` walks to record the state
+//! of a tree, `index` to list the files that it reads. Every file is read within bounds, through no
 //! link.
 
 use std::ffi::OsStr;

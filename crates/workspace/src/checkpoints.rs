@@ -207,9 +207,9 @@ impl ProjectHistory<'_> {
         Ok(self.differences_since(checkpoint)?.iter().map(Difference::file_change).collect())
     }
 
-    /// Returns the changes that bring files back to a checkpoint: those that were there then and for
-    /// which `wanted` returns true. They can be landed in a copy of this tree, under the name of
-    /// `session`.
+    /// Returns the changes that bring files back to a checkpoint: those that were there then and
+    /// for which `wanted` returns true. They can be landed in a copy of this tree, under the name
+    /// of `session`.
     ///
     /// # Errors
     /// As [`ProjectHistory::changes_since`].

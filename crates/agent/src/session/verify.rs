@@ -21,7 +21,7 @@ use crate::verification::{Verification, feed_back, task_end_of};
 /// again.
 const MAX_REPEATED_ROUNDS: usize = 2;
 
-/// What the original tests say of a change whose checks passed.
+/// The verdict of the original tests on a change whose checks passed.
 #[derive(PartialEq)]
 enum OriginalTestsResult {
     /// The session changed no test.

@@ -1,8 +1,8 @@
 //! Checks that run once more with the tests as they were before the session changed them.
 //!
 //! A session that changes tests until they pass has proven nothing, so the checks that passed run
-//! again in a copy of the tree, in which test files and the configuration of test runners have their
-//! original contents. New tests stay. Manifests and build files stay as well, though they may
+//! again in a copy of the tree, in which test files and the configuration of test runners have
+//! their original contents. New tests stay. Manifests and build files stay as well, though they may
 //! configure tests: the change may need what else they say.
 
 use std::fmt::Write as _;
@@ -48,8 +48,8 @@ enum SessionTree {
 }
 
 impl OriginalTests {
-    /// Prepares the copy, if the session changed or deleted tests since the checkpoint. `None` if it
-    /// did not.
+    /// Prepares the copy, if the session changed or deleted tests since the checkpoint. `None` if
+    /// it did not.
     pub(crate) async fn prepare(cx: &Context, since: Option<CheckpointId>) -> Option<Self> {
         let (tree, owner) = (SessionTree::of(cx, since)?, cx.session.clone());
         let prepared = run_blocking("restoring the original tests", move || prepare(&tree, &owner)).await;

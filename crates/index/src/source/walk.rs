@@ -65,7 +65,7 @@ struct PendingDirectory {
     rules: Option<Arc<RuleLayer>>,
 }
 
-/// What one thread found.
+/// The results of one thread.
 #[derive(Default)]
 struct ThreadResults {
     found: WalkResult,

@@ -14,6 +14,8 @@ use journeyman_protocol::RelPath;
 use journeyman_workspace::ListOptions;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+/// Depth of the deepest directory.
+const DEEPEST: usize = 160;
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
 
 fn write(root: &Path, path: &[u8], text: &str) {
@@ -40,10 +42,8 @@ fn same_files(bench: &Bench) -> BTreeSet<RelPath> {
     ours
 }
 
-#[test]
-fn of_hostile_trees_both_list_the_same_files() {
-    let bench = Bench::new(&[("src/a.rs", b"fn a() {}\n")]);
-    let root = &bench.root;
+/// Files with nested rules, tags, repositories and names of all kinds.
+fn write_files(root: &Path) {
     for (path, text) in [
         (&b".gitignore"[..], "*.log\n/build/\n!keep.log\nsecret*\n"),
         (b".ignore", "!secret.ok\n"),
@@ -81,6 +81,11 @@ fn of_hostile_trees_both_list_the_same_files() {
     ] {
         write(root, path, text);
     }
+}
+
+/// Links, pipes and a socket, deep and wide directories, and one that is closed. The socket lives
+/// as long as it is held.
+fn write_obstacles(root: &Path) -> UnixListener {
     symlink(".", root.join("loop")).unwrap();
     symlink("../src", root.join("src/up")).unwrap();
     symlink("/etc", root.join("outside")).unwrap();
@@ -95,9 +100,8 @@ fn of_hostile_trees_both_list_the_same_files() {
     std::fs::create_dir(root.join("pipe-rules")).unwrap();
     mknodat(CWD, root.join("pipe-rules/.gitignore"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     write(root, b"pipe-rules/x", "");
-    let _socket = UnixListener::bind(root.join("sock")).unwrap();
-    let deep = "d/".repeat(160);
-    for depth in [126, 127, 128, 129, 160] {
+    let deep = "d/".repeat(DEEPEST);
+    for depth in [126, 127, 128, 129, DEEPEST] {
         write(root, format!("{}x", &deep[..depth * 2]).as_bytes(), "");
     }
     for number in 0..300 {
@@ -106,7 +110,16 @@ fn of_hostile_trees_both_list_the_same_files() {
     write(root, b"closed/x", "");
     std::fs::set_permissions(root.join("closed"), std::fs::Permissions::from_mode(0o000)).unwrap();
     write(root, b"listable/x", "");
+    UnixListener::bind(root.join("sock")).unwrap()
+}
 
+#[test]
+fn of_hostile_trees_both_list_the_same_files() {
+    let bench = Bench::new(&[("src/a.rs", b"fn a() {}\n")]);
+    let root = &bench.root;
+    write_files(root);
+    let _socket = write_obstacles(root);
+    let deep = "d/".repeat(DEEPEST);
     let files = same_files(&bench);
     std::fs::set_permissions(root.join("closed"), std::fs::Permissions::from_mode(0o700)).unwrap();
     let has = |path: &str| files.contains(&RelPath::parse(path).unwrap());

@@ -100,8 +100,8 @@ pub struct Landing {
 }
 
 impl CopyChanges {
-    /// Takes out the files for which `unwanted` returns true, given their path and whether they were
-    /// there before, and returns their paths. They stay as they are where the rest is landed.
+    /// Takes out the files for which `unwanted` returns true, given their path and whether they
+    /// were there before, and returns their paths. They stay as they are where the rest is landed.
     pub fn leave_out(&mut self, unwanted: impl Fn(&RelPath, bool) -> bool) -> Vec<RelPath> {
         let left_out: BTreeSet<RelPath> = self
             .files
