@@ -66,7 +66,7 @@ fn change_randomly(tree: &Path, random: &mut fastrand::Rng) {
 
 #[test]
 fn any_changes_give_the_same_as_a_rebuild() {
-    for seed in 0..8 {
+    for seed in 0..5 {
         let mut random = fastrand::Rng::with_seed(seed);
         let kept = tempfile::tempdir().unwrap();
         let tree = kept.path().join("tree");

@@ -49,7 +49,7 @@ fn a_refresh_repairs_the_index_after_any_crash() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     let mut random = fastrand::Rng::with_seed(7);
-    for round in 0..25 {
+    for round in 0..15 {
         fill(&tree, round, 40);
         let mut child = start(kept.path());
         std::thread::sleep(Duration::from_micros(random.u64(0..60_000)));

@@ -124,7 +124,7 @@ fn memory_is_bounded() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 96, ..ProptestConfig::default() })]
 
     #[test]
     fn a_repeated_paragraph_is_kept_twice(
