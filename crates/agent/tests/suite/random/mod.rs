@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Seeds in the suite.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 60;
 /// Seeds that are played twice, to see that they play the same.
 const TWICE: u64 = 10;
 /// How often a seed is played, at most, until it has played the same twice.
