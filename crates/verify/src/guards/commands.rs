@@ -338,6 +338,11 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
         report.add(severity, HonestyKind::FailureSwallowed, path, line.number, message);
         return;
     }
+    if new.trim_start().to_ascii_lowercase().starts_with("exclude") && !old.starts_with("exclude") {
+        let message = format!("`{new}` leaves something out");
+        report.block(HonestyKind::ConfigurationLoosened, path, line.number, message);
+        return;
+    }
     if !(is_checking(new) || is_flags(new) || is_flags(old)) {
         return;
     }

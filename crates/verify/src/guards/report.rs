@@ -25,8 +25,12 @@ impl Report {
         line: u32,
         message: String,
     ) {
-        let known = |one: &HonestyFinding| one.kind == kind && one.path == *path && one.line == Some(line);
-        if self.findings.iter().any(known) {
+        let same =
+            |one: &&mut HonestyFinding| one.kind == kind && one.path == *path && one.line == Some(line);
+        if let Some(known) = self.findings.iter_mut().find(same) {
+            if known.severity < severity {
+                (known.severity, known.message) = (severity, message);
+            }
             return;
         }
         let finding =

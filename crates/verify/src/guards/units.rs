@@ -19,6 +19,9 @@ const MAX_UNITS: usize = 1_000;
 /// Maximum number of assertions of one of them.
 const MAX_ASSERTIONS: usize = 300;
 
+/// Maximum number of signs of skipping of one of them.
+const MAX_MARKS: usize = 20;
+
 /// A sign that a test is skipped, or that others are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -52,6 +55,32 @@ pub(super) struct Unit<'t> {
     range: Range<usize>,
 }
 
+/// The kind of the node above another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Above {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// A list of statements.
+    Block,
+    /// An expression that waits, or hands its value on.
+    Await,
+    /// Another one.
+    Other,
+}
+
+impl Above {
+    fn of(kind: &str) -> Self {
+        match kind {
+            "program" => Self::Block,
+            "return_statement" => Self::Await,
+            kind if kind.contains("await") => Self::Await,
+            kind if is_block(kind) => Self::Block,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Where a node stands.
 #[derive(Debug, Clone, Default)]
 struct Scope {
@@ -62,6 +91,10 @@ struct Scope {
     direct: bool,
     in_tests: bool,
     inherited: Vec<Mark>,
+    /// The node above: asking the tree for it takes a walk from the root.
+    above: Above,
+    /// True within a class that no runner of Python takes for tests.
+    in_other_class: bool,
 }
 
 /// Finds the tests and helpers of a file; none in a file of the product, unless it has tests of its
@@ -129,14 +162,15 @@ impl<'t> Walk<'_, 't> {
                 self.end_early(node, scope);
             }
         }
-        let transparent = is_block(kind) || kind == "expression_statement" || node.parent().is_none();
+        let transparent = is_block(kind) || kind == "expression_statement" || scope.above == Above::Nothing;
         let direct = scope.direct && transparent;
         self.visit_children(node, &Scope { direct, ..scope.clone() });
     }
 
     fn visit_children(&mut self, node: Node<'_>, scope: &Scope) {
+        let scope = Scope { above: Above::of(node.kind()), ..scope.clone() };
         for child in children(node) {
-            self.visit(child, scope);
+            self.visit(child, &scope);
         }
     }
 
@@ -161,6 +195,7 @@ impl<'t> Walk<'_, 't> {
                 in_tests: scope.in_tests || configured,
                 inherited: marks,
                 direct: true,
+                in_other_class: self.is_other_class(node),
                 ..scope.clone()
             });
         }
@@ -174,7 +209,7 @@ impl<'t> Walk<'_, 't> {
         if !(scope.in_tests || attributed) || nested || self.units.len() >= MAX_UNITS {
             return None;
         }
-        let in_class = self.source.language != Some(Language::Python) || self.is_in_test_class(node);
+        let in_class = !scope.in_other_class;
         let is_test = attributed || self.is_test_name(&name, node) && scope.in_tests && in_class;
         let mut marks = marks;
         if name.starts_with("DISABLED_")
@@ -189,14 +224,7 @@ impl<'t> Walk<'_, 't> {
         let first = decorations.iter().flatten().map(|token| token.start).min();
         let range = first.unwrap_or(usize::MAX).min(node.start_byte())..node.end_byte();
         let unit = self.open_unit(range, name, line_of(node), is_test, marks);
-        Some(Scope {
-            unit,
-            conditions: 0,
-            swallowed: false,
-            direct: true,
-            in_tests: true,
-            inherited: Vec::new(),
-        })
+        Some(Scope { unit, direct: true, in_tests: true, ..Scope::default() })
     }
 
     fn open_unit(
@@ -239,18 +267,13 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// Returns true unless a function stands in a class that Python's runners don't take.
-    fn is_in_test_class(&self, node: Node<'_>) -> bool {
-        let mut above = node.parent();
-        while let Some(one) = above {
-            if one.kind() == "class_definition" {
-                let text =
-                    |field: &str| one.child_by_field_name(field).map_or("", |it| self.source.text_of(it));
-                return text("name").starts_with("Test") || !text("superclasses").is_empty();
-            }
-            above = one.parent();
-        }
-        true
+    /// Returns true for a class of Python that no runner takes for tests.
+    fn is_other_class(&self, node: Node<'_>) -> bool {
+        let text = |field: &str| node.child_by_field_name(field).map_or("", |it| self.source.text_of(it));
+        self.source.language == Some(Language::Python)
+            && node.kind() == "class_definition"
+            && !text("name").starts_with("Test")
+            && text("superclasses").is_empty()
     }
 
     /// Returns true for a method whose comment says `@test`.
@@ -425,8 +448,7 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn add_assertion(&mut self, mut assertion: Assertion<'t>, node: Node<'_>, scope: &Scope) {
-        let returned = |kind: &str| kind.contains("await") || kind == "return_statement";
-        assertion.awaited = node.parent().is_some_and(|parent| returned(parent.kind()));
+        assertion.awaited = scope.above == Above::Await;
         assertion.conditions = scope.conditions;
         assertion.swallowed = scope.swallowed;
         self.assertion_ranges.push(node.byte_range());
@@ -542,8 +564,7 @@ impl<'t> Walk<'_, 't> {
         let kind = node.kind();
         let named =
             is_call(kind) || matches!(kind, "throw_statement" | "raise_statement" | "throw_expression");
-        let bare = kind == "identifier"
-            && node.parent().is_some_and(|parent| is_block(parent.kind()) || parent.kind() == "program");
+        let bare = kind == "identifier" && scope.above == Above::Block;
         let assigned = matches!(kind, "assignment" | "assignment_expression") && scope.unit == 0;
         if !(named || bare || assigned) {
             return;
@@ -566,7 +587,8 @@ impl<'t> Walk<'_, 't> {
                     || names.iter().any(|name| matches!(*name, "XCTSkip" | "SkipTest" | "GTEST_SKIP"))
             }
         };
-        if skips {
+        let full = self.units.get(scope.unit).is_none_or(|unit| unit.marks.len() >= MAX_MARKS);
+        if skips && !full {
             let mut mark = self.new_mark(tokens, false);
             mark.elsewhere = mark.elsewhere || scope.conditions > 0 && self.is_condition_elsewhere(node);
             if let Some(unit) = self.units.get_mut(scope.unit) {
@@ -685,6 +707,7 @@ fn assertion_start(tokens: &[Token<'_>]) -> usize {
 fn outside_literals<'t>(tokens: &[Token<'t>], is_inside: &dyn Fn(usize) -> bool) -> Vec<(&'t str, bool)> {
     let mut brackets = 0_usize;
     let mut expected_on = 0;
+    let mut named = "";
     let mut found = Vec::new();
     for pair in tokens.windows(2) {
         let [token, next] = pair else { continue };
@@ -698,7 +721,14 @@ fn outside_literals<'t>(tokens: &[Token<'t>], is_inside: &dyn Fn(usize) -> bool)
         if token.kind == TokenKind::Word && names_value && matches!(next.text, "=" | ":=" | ":" | "=>") {
             expected_on = token.line;
         }
-        if next.is_literal() && !is_inside(next.start) {
+        // A reason or a title is no value.
+        let titled = matches!(token.text, "=" | ":" | "=>")
+            && matches!(
+                named,
+                "Skip" | "reason" | "DisplayName" | "msg" | "message" | "title" | "timeout" | "description"
+            );
+        named = if token.kind == TokenKind::Word { token.text } else { named };
+        if next.is_literal() && !titled && !is_inside(next.start) {
             found.push((next.plain(), brackets > 0 && next.line != 0 || expected_on == next.line));
         }
     }
