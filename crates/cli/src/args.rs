@@ -277,6 +277,10 @@ pub(crate) struct RunOptions {
     /// Verify nothing (the run then ends with code 4)
     #[arg(long)]
     pub(crate) no_check: bool,
+    /// Accept a finding about tests or checks that say less than before, such as `test-skipped` or
+    /// `test-skipped:tests/slow.py`, which otherwise keeps the run from being verified (repeatable)
+    #[arg(long, value_name = "KIND[:PATH]")]
+    pub(crate) accept_finding: Vec<String>,
     /// Rounds of failed checks that go back to the model [built-in: 5]
     #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
     pub(crate) max_iterations: Option<u32>,
@@ -329,7 +333,7 @@ pub(crate) struct OutputArgs {
 
 impl RunOptions {
     pub(crate) fn to_options(&self) -> journeyman_host::RunOptions {
-        let Self { model, mode, check, no_check, max_iterations, limits, .. } = self.clone();
+        let Self { model, mode, check, no_check, accept_finding, max_iterations, limits, .. } = self.clone();
         let LimitArgs { max_turns, timeout, budget } = limits;
         let ModelArgs { model, base_url, wire, max_output_tokens, temperature, record, replay } = model;
         journeyman_host::RunOptions {
@@ -343,6 +347,7 @@ impl RunOptions {
             mode,
             checks: check,
             no_checks: no_check,
+            accept_findings: accept_finding,
             max_turns,
             max_iterations,
             timeout,

@@ -10,7 +10,7 @@ use journeyman_agent::{
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
-use journeyman_protocol::{Mode, RunReport, Tokens};
+use journeyman_protocol::{AcceptedFinding, Mode, RunReport, Tokens};
 use journeyman_sandbox::Sandbox;
 use journeyman_store::Store;
 use journeyman_tools::{Registry, SharedIndex};
@@ -292,6 +292,14 @@ impl SessionBuilder {
     }
 }
 
+/// Reads the findings that the user accepts.
+fn accepted_findings(config: &Config) -> Result<Vec<AcceptedFinding>, HostError> {
+    let named = config.accept_findings.iter().flatten();
+    named
+        .map(|text| text.parse().map_err(|error| HostError::usage(format_args!("accept_findings: {error}"))))
+        .collect()
+}
+
 fn run_settings(
     config: &Config,
     connected: &ConnectedModel,
@@ -327,6 +335,7 @@ fn run_settings(
         price: connected.price,
         limits: connected.limits.clone(),
         checks,
+        accepted_findings: accepted_findings(config)?,
         needs: sandboxes::required_needs(config)?,
         instructions: config.instructions.clone(),
         project_instructions: config.project_instructions.clone(),

@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use journeyman_protocol::{
     CallState, CheckOutcome, CompressionPhase, ContextCategory, ContextShare, Diagnostic, ErrorSeverity,
-    Event, Evidence, FileChangeKind, FileConflict, RelPath, ReminderCategory, ResumeStrategy, StopReason,
-    Todo, TodoStatus, Tokens, UnavailableTier, Usage, group_digits,
+    Event, Evidence, FileChangeKind, FileConflict, HonestyFinding, RelPath, ReminderCategory, ResumeStrategy,
+    StopReason, Todo, TodoStatus, Tokens, UnavailableTier, Usage, group_digits,
 };
 use journeyman_terminal::{Style, StyledLine};
 
@@ -87,6 +87,7 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         | Event::TurnFinished { .. }
         | Event::FileChanged { .. }
         | Event::GuardViolated { .. }
+        | Event::HonestyChecked { .. }
         | Event::TodoChanged { .. }
         | Event::ReminderSent { .. } => describe_step(event),
         // The others are for audits, or repeat another event.
@@ -117,11 +118,20 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
         Event::GuardViolated { violations, .. } => {
             list_some(violations, |violation| describe_problem(ErrorSeverity::Error, violation))
         }
+        Event::HonestyChecked { findings } => list_some(findings, describe_finding),
         Event::TodoChanged { current, .. } => vec![describe_todos(current)],
         Event::ReminderSent { category: ReminderCategory::Progress, .. } => {
             vec![note_line("  the run goes in circles; the model is told")]
         }
         _ => Vec::new(),
+    }
+}
+
+/// Describes a place where a change makes tests or checks say less.
+fn describe_finding(finding: &HonestyFinding) -> StyledLine {
+    match finding.blocks() {
+        true => describe_problem(ErrorSeverity::Error, finding),
+        false => note_line(printable(&format_args!("  {finding}"))),
     }
 }
 

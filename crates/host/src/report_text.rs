@@ -2,7 +2,7 @@
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
-    FileConflict, FileDiffStat, GuardViolation, RelPath, RunOutcome, RunReport, SessionId,
+    FileConflict, FileDiffStat, GuardViolation, HonestyFinding, RelPath, RunOutcome, RunReport, SessionId,
 };
 use journeyman_terminal::Paint;
 
@@ -64,6 +64,9 @@ pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> Str
     }
     out.push_str(&list_executed_files(report.changes.iter().map(|change| &change.path), paint));
     out.push_str(&format_violations(&report.violations, paint));
+    if !shown.evidence {
+        out.push_str(&format_findings(&report.findings, paint));
+    }
     for one in report.evidence.iter().filter(|_| !shown.evidence) {
         push_line(&mut out, &format_evidence(one, paint));
     }
@@ -104,6 +107,18 @@ pub fn format_cost(report: &RunReport) -> String {
 pub fn format_violations(violations: &[GuardViolation], paint: Paint) -> String {
     let lines: Vec<String> = violations.iter().map(printable).collect();
     format_list(&paint.red("not a command's to do:"), &lines, MAX_LISTED_VIOLATIONS, "more")
+}
+
+/// Lists the places where a change makes tests or checks say less, those that block first.
+#[must_use]
+pub fn format_findings(findings: &[HonestyFinding], paint: Paint) -> String {
+    let (blocking, others): (Vec<&HonestyFinding>, Vec<&HonestyFinding>) =
+        findings.iter().partition(|finding| finding.blocks());
+    let lines = |findings: Vec<&HonestyFinding>| -> Vec<String> {
+        findings.into_iter().map(|finding| printable(finding)).collect()
+    };
+    format_list(&paint.red("makes tests say less:"), &lines(blocking), MAX_LISTED_VIOLATIONS, "more")
+        + &format_list(&paint.yellow("worth a look:"), &lines(others), MAX_LISTED_VIOLATIONS, "more")
 }
 
 /// Lists the files that run code outside of any sandbox at the next build; empty where none does.

@@ -41,6 +41,8 @@ pub struct RunOptions {
     pub checks: Vec<String>,
     /// Verify nothing.
     pub no_checks: bool,
+    /// Findings about tests and checks that are accepted, in place of those of the configuration.
+    pub accept_findings: Vec<String>,
     /// Maximum number of model requests.
     pub max_turns: Option<u32>,
     /// Maximum rounds of feedback from failed checks.
@@ -214,6 +216,10 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
     if let Some(Checks::Custom(checks)) = &asked.checks {
         let checks = checks.iter().cloned().map(Value::String).collect();
         flags.push(Flag { flag: "--check", key: "checks", value: Value::Array(checks) });
+    }
+    if !options.accept_findings.is_empty() {
+        let accepted = options.accept_findings.iter().cloned().map(Value::String).collect();
+        flags.push(Flag { flag: "--accept-finding", key: "accept_findings", value: Value::Array(accepted) });
     }
     flags
 }

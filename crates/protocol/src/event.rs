@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::{
     AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, ContextShare,
-    CopyReport, Enforcement, Evidence, FileConflict, GuardViolation, Mode, RelPath, ReminderCategory,
-    RunOutcome, Seq, SessionId, StopReason, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage,
-    Verdict,
+    CopyReport, Enforcement, Evidence, FileConflict, GuardViolation, HonestyFinding, Mode, RelPath,
+    ReminderCategory, RunOutcome, Seq, SessionId, StopReason, Todo, Tokens, TurnPhase, UnavailableTier,
+    UnixMillis, Usage, Verdict,
 };
 
 /// The audience of an event. Each kind of event belongs to exactly one channel.
@@ -84,6 +84,10 @@ pub struct RunReport {
     /// handled. A run with violations is not verified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<GuardViolation>,
+    /// Places where the changes make tests or checks say less. A run with findings that block and
+    /// that the user didn't accept is not verified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<HonestyFinding>,
     /// The checks of the last verification.
     pub evidence: Vec<Evidence>,
     /// Number of times that failed checks were sent back to the model.
@@ -663,6 +667,11 @@ pub enum Event {
         /// One violation for each path, up to a maximum number.
         violations: Vec<GuardViolation>,
     },
+    /// The changes make tests or checks say less, here and there.
+    HonestyChecked {
+        /// The findings, those that block first.
+        findings: Vec<HonestyFinding>,
+    },
     /// The changes landed in the user's tree.
     Landed {
         /// The changed files.
@@ -797,6 +806,7 @@ kinds! {
     ReminderSent "reminder_sent" Monitor false;
     SchedulerTriggered "scheduler_triggered" Monitor false;
     GuardViolated "guard_violated" Progress false;
+    HonestyChecked "honesty_checked" Progress false;
     Landed "landed" Progress false;
     Committed "committed" Progress false;
     StorageFailure "storage_failure" Monitor true;

@@ -1,6 +1,7 @@
 //! Findings about a change that make tests or checks say less than before.
 
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,56 @@ impl HonestyKind {
 impl fmt::Display for HonestyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl FromStr for HonestyKind {
+    type Err = UnknownFinding;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFinding> {
+        let name = name.trim().replace('_', "-");
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        found.ok_or_else(|| UnknownFinding { name, known: Self::ALL.map(Self::name).join(", ") })
+    }
+}
+
+/// The error for a name that no kind of finding has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is no kind of finding; there are {known}")]
+pub struct UnknownFinding {
+    name: String,
+    known: String,
+}
+
+/// Findings that a user accepts by name: `test-skipped`, or `test-skipped:tests/slow.py` for one
+/// file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedFinding {
+    /// The kind.
+    pub kind: HonestyKind,
+    /// The file; all files if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+impl AcceptedFinding {
+    /// Returns true if the finding is one of those.
+    #[must_use]
+    pub fn covers(&self, finding: &HonestyFinding) -> bool {
+        self.kind == finding.kind
+            && self.path.as_deref().is_none_or(|path| finding.path.as_str() == Some(path))
+    }
+}
+
+impl FromStr for AcceptedFinding {
+    type Err = UnknownFinding;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFinding> {
+        let (kind, path) = match text.split_once(':') {
+            Some((kind, path)) => (kind, Some(path.trim().to_owned())),
+            None => (text, None),
+        };
+        Ok(Self { kind: kind.parse()?, path })
     }
 }
 

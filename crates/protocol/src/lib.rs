@@ -61,7 +61,7 @@ pub use event::{
 };
 pub use guard_violation::{GuardRules, GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};
-pub use honesty::{HonestyFinding, HonestyKind, HonestySeverity};
+pub use honesty::{AcceptedFinding, HonestyFinding, HonestyKind, HonestySeverity, UnknownFinding};
 pub use ids::{CallId, InvalidSessionId, Seq, SessionId, UnixMillis};
 pub use limits::{ImageTokens, LimitSource, ModelLimits, Tokenizer};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};

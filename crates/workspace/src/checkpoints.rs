@@ -27,6 +27,29 @@ use crate::snapshot::tree::Tree;
 use crate::transaction::writer::LastCheckpoint;
 use crate::workspace::Workspace;
 
+/// A changed file with its content before and after the change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedContent {
+    /// The file.
+    pub path: RelPath,
+    /// Its content before; `None` for a new file.
+    pub before: Option<Vec<u8>>,
+    /// Its content after; `None` for a file that is gone.
+    pub after: Option<Vec<u8>>,
+}
+
+impl ChangedContent {
+    /// Creates it from contents of which the inner `None` can't be read.
+    pub(crate) fn read(
+        path: RelPath,
+        before: Option<Option<Vec<u8>>>,
+        after: Option<Option<Vec<u8>>>,
+    ) -> Option<Self> {
+        let readable = !matches!(before, Some(None)) && !matches!(after, Some(None));
+        readable.then(|| Self { path, before: before.flatten(), after: after.flatten() })
+    }
+}
+
 /// A checkpoint, as `jm checkpoints` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointInfo {
@@ -232,6 +255,22 @@ impl ProjectHistory<'_> {
             removed: Vec::new(),
             objections: Vec::new(),
         })
+    }
+
+    /// Returns both contents of each file that differs from a checkpoint, of those that can be
+    /// read: files of at most [`DIFF_FILE_BYTES`] whose content is kept.
+    ///
+    /// # Errors
+    /// As [`ProjectHistory::changes_since`].
+    pub fn contents_since(&self, checkpoint: &CheckpointId) -> Result<Vec<ChangedContent>, WorkspaceError> {
+        let mut contents = Vec::new();
+        for Difference { path, before, after } in self.differences_since(checkpoint)? {
+            let old = before.as_ref().map(|state| self.workspace.project.kept_bytes(state)).transpose()?;
+            let new =
+                after.as_ref().map(|state| self.workspace.project.current_bytes(&path, state)).transpose()?;
+            contents.extend(ChangedContent::read(path, old, new));
+        }
+        Ok(contents)
     }
 
     pub(crate) fn differences_since(

@@ -83,7 +83,7 @@ mod walk;
 mod workspace;
 
 pub use change::{Applied, Change, ChangeId, ChangeSet, CheckpointId, Expected, UndoReport, UndoTarget};
-pub use checkpoints::{CheckpointInfo, ProjectHistory};
+pub use checkpoints::{ChangedContent, CheckpointInfo, ProjectHistory};
 pub use checkup::{Checkup, CheckupReport, Damage, landed_copies, projects_in};
 pub use commands::observe::Commands;
 pub use commands::recovery::{RecoveredCall, Recovery};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_protocol::{Event, FileChange, Mode};
-use journeyman_workspace::{CheckpointId, Diff, IgnoredChange, WorkspaceError};
+use journeyman_workspace::{ChangedContent, CheckpointId, Diff, IgnoredChange, WorkspaceError};
 use tokio::task::JoinHandle;
 
 use crate::AgentError;
@@ -177,6 +177,18 @@ impl Checkpoints {
         });
         let asked = asked.await;
         asked.map(Result::unwrap_or_default).unwrap_or_default()
+    }
+
+    /// Returns both contents of each change since the newest comparison's checkpoint.
+    pub(crate) async fn contents(&self, cx: &Context) -> Result<Vec<ChangedContent>, AgentError> {
+        let (workspace, id) = (Arc::clone(&cx.workspace), self.compared_checkpoint);
+        let copy = cx.copy.clone();
+        let read = move || match (copy, id) {
+            (Some(copy), _) => copy.contents(&copy.changes()?),
+            (None, Some(id)) => workspace.history().contents_since(&id),
+            (None, None) => Ok(Vec::new()),
+        };
+        Ok(run_blocking("reading the changes", read).await??)
     }
 
     /// Returns the changes since the newest comparison's checkpoint as a unified diff of at most

@@ -30,8 +30,8 @@ use journeyman_git::Git;
 use journeyman_protocol::{CopyReport, CopyState, RelPath, SessionId, UnavailableTier};
 use journeyman_sandbox::Sandbox;
 use journeyman_workspace::{
-    CopyChanges, CopyInfo, CopyTools, Diff, DiffStat, IsolatedCopy, LandOptions, RefreshReport, Tier,
-    Workspace, WorkspaceError,
+    ChangedContent, CopyChanges, CopyInfo, CopyTools, Diff, DiffStat, IsolatedCopy, LandOptions,
+    RefreshReport, Tier, Workspace, WorkspaceError,
 };
 
 use crate::AgentError;
@@ -187,6 +187,14 @@ impl WorkCopy {
     /// As [`Landings::diff`](journeyman_workspace::Landings::diff).
     pub fn diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
         self.isolation.origin.landings().diff(changes, max_bytes)
+    }
+
+    /// Reads both contents of those changes. Blocks.
+    ///
+    /// # Errors
+    /// As [`Landings::contents`](journeyman_workspace::Landings::contents).
+    pub fn contents(&self, changes: &CopyChanges) -> Result<Vec<ChangedContent>, WorkspaceError> {
+        self.isolation.origin.landings().contents(changes)
     }
 
     /// Counts the files and lines of those changes. Blocks.

@@ -81,6 +81,7 @@ impl TaskReport<'_> {
             diff,
             diffstat,
             violations: self.cx.transcript.state().violations.clone(),
+            findings: self.verification.findings().to_vec(),
             evidence: self.verification.keep_evidence(Vec::new()),
             iterations: self.cx.transcript.state().counters.iterations,
             turns: self.cx.transcript.state().counters.turns,

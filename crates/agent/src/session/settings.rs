@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use journeyman_context::memory::Note;
 use journeyman_model::{Price, Thinking};
-use journeyman_protocol::{Mode, ModelLimits, RelPath, SandboxNeeds, Tokens};
+use journeyman_protocol::{AcceptedFinding, Mode, ModelLimits, RelPath, SandboxNeeds, Tokens};
 use serde::{Deserialize, Serialize};
 
 use crate::isolation::CommitOptions;
@@ -186,6 +186,8 @@ pub struct RunSettings {
     pub price: Option<Price>,
     /// The checks to verify with.
     pub checks: Checks,
+    /// Findings about honesty that the user accepts by name.
+    pub accepted_findings: Vec<AcceptedFinding>,
     /// The sandbox guarantees that a command needs to run.
     pub needs: SandboxNeeds,
     /// The user's own instructions, for every project.
@@ -238,6 +240,7 @@ impl Default for RunSettings {
             shared_budget: None,
             price: None,
             checks: Checks::Found,
+            accepted_findings: Vec::new(),
             needs: SandboxNeeds::ALL,
             instructions: None,
             project_instructions: None,

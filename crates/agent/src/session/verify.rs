@@ -15,7 +15,7 @@ use crate::session::settings::Checks;
 use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::verification::original_tests::OriginalTests;
-use crate::verification::{Verification, feed_back, task_end_of};
+use crate::verification::{Verification, feed_back, task_end_of, without_dishonesty};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
 /// again.
@@ -70,6 +70,8 @@ impl TurnVerification<'_> {
             return Ok(Some(TaskEnd::new(RunOutcome::Unverified, why)));
         }
         let Some((evidence, previous)) = self.run_rounds(stop).await? else { return Ok(None) };
+        let contents = self.checkpoints.contents(self.cx).await?;
+        self.verification.check_honesty(self.cx, contents).await?;
         let verdict = verdict(&evidence);
         let contradicted = match verdict == Verdict::Passed {
             true => self.try_original_tests(&evidence, stop).await?,
@@ -106,7 +108,7 @@ impl TurnVerification<'_> {
             OriginalTestsResult::Passed => end.summary.push_str(", also with the tests as they were before"),
             OriginalTestsResult::NoneChanged | OriginalTestsResult::Stopped => {}
         }
-        Ok(Some(end))
+        Ok(Some(without_dishonesty(end, verification.findings())))
     }
 
     /// Runs the checks that passed again with the original tests, if the session changed tests.

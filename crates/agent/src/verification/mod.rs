@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use journeyman_context::Feedback;
 use journeyman_protocol::{
-    CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, RunOutcome,
-    SandboxNeeds, ToolUse,
+    CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding,
+    RunOutcome, SandboxNeeds, ToolUse,
 };
+use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
 use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict};
-use journeyman_workspace::{ListOptions, Listing, Workspace};
+use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -42,13 +43,14 @@ pub(crate) struct Verification {
     programs: Arc<ProgramCheck>,
     checks: Vec<Check>,
     evidence: Vec<Evidence>,
+    findings: Vec<HonestyFinding>,
     /// The caches of the session's checks, from the first round on.
     caches: Option<Arc<CheckCaches>>,
 }
 
 impl Verification {
     pub(crate) fn new(programs: Arc<ProgramCheck>) -> Self {
-        Self { programs, checks: Vec::new(), evidence: Vec::new(), caches: None }
+        Self { programs, checks: Vec::new(), evidence: Vec::new(), findings: Vec::new(), caches: None }
     }
 
     /// Returns the caches that the session's checks keep; `None` where there can be none, which
@@ -67,6 +69,7 @@ impl Verification {
     /// Forgets what checks found in the last task.
     pub(crate) fn begin_task(&mut self) {
         self.evidence.clear();
+        self.findings.clear();
     }
 
     /// Returns what the newest round of checks found in this task.
@@ -82,6 +85,32 @@ impl Verification {
     /// Stores the results of a round of checks and returns those of the round before.
     pub(crate) fn keep_evidence(&mut self, evidence: Vec<Evidence>) -> Vec<Evidence> {
         std::mem::replace(&mut self.evidence, evidence)
+    }
+
+    /// Returns where the changes make tests or checks say less, as of the newest round.
+    pub(crate) fn findings(&self) -> &[HonestyFinding] {
+        &self.findings
+    }
+
+    /// Reads the changes for places where they make tests or checks say less, and shows these.
+    pub(crate) async fn check_honesty(
+        &mut self,
+        cx: &mut Context,
+        contents: Vec<ChangedContent>,
+    ) -> Result<(), AgentError> {
+        let mut findings = run_blocking("reading the changes", move || {
+            let files: Vec<ChangedFile> = contents.into_iter().filter_map(changed_file).collect();
+            find_dishonest_changes(&files)
+        })
+        .await?;
+        for finding in &mut findings {
+            finding.accepted = cx.settings.accepted_findings.iter().any(|accepted| accepted.covers(finding));
+        }
+        if !findings.is_empty() {
+            cx.transcript.emit(Event::HonestyChecked { findings: findings.clone() });
+        }
+        self.findings = findings;
+        Ok(())
     }
 
     /// Returns true if a check with this command passes whatever the files hold.
@@ -250,6 +279,25 @@ impl Verification {
         }
         Ok((permitted, refused))
     }
+}
+
+/// Returns a change of a text; `None` for other files.
+fn changed_file(content: ChangedContent) -> Option<ChangedFile> {
+    let text = |bytes: Option<Vec<u8>>| bytes.map(String::from_utf8).transpose().ok();
+    Some(ChangedFile { path: content.path, old: text(content.before)?, new: text(content.after)? })
+}
+
+/// Turns a verified end into an unverified one if the changes make tests or checks say less, and
+/// the user didn't accept it.
+pub(crate) fn without_dishonesty(end: TaskEnd, findings: &[HonestyFinding]) -> TaskEnd {
+    let blocking: Vec<&HonestyFinding> = findings.iter().filter(|finding| finding.blocks()).collect();
+    let Some(first) = blocking.first().filter(|_| end.outcome == RunOutcome::Verified) else { return end };
+    let more = match blocking.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let how = format!("accept it with --accept-finding {}:{}", first.kind, first.path);
+    TaskEnd::new(RunOutcome::Unverified, format!("not verified, though checks passed: {first}{more}; {how}"))
 }
 
 async fn show_step(

@@ -137,6 +137,13 @@ pub const KEYS: &[Key] = &[
         "shell commands that verify a change, in place of those found",
     ),
     key(
+        "accept_findings",
+        KeyKind::List,
+        ProjectMay::Nothing,
+        None,
+        "findings about tests and checks that say less than before, which then don't keep a run from being verified: `test-skipped`, or `test-skipped:tests/slow.py` for one file",
+    ),
+    key(
         "isolate",
         KeyKind::Switch,
         ProjectMay::Narrow,

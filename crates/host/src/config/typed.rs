@@ -36,6 +36,8 @@ pub struct Config {
     pub budget_usd: Option<f64>,
     /// Commands that verify a change.
     pub checks: Option<Vec<String>>,
+    /// Findings about tests and checks that the user accepts.
+    pub accept_findings: Option<Vec<String>>,
     /// True if sessions work in a copy of the project.
     pub isolate: Option<bool>,
     /// The ways of copying the project to try, in this order; empty for all.
@@ -186,6 +188,7 @@ impl Config {
             timeout: get("timeout").and_then(duration_from_value),
             budget_usd: get("budget_usd").and_then(number_from_value),
             checks: get("checks").map(strings_from_value),
+            accept_findings: get("accept_findings").map(strings_from_value),
             isolate: get("isolate").and_then(Value::as_bool),
             isolation: isolation_tiers(settings)?,
             instructions: text("instructions"),

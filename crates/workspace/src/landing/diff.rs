@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use journeyman_protocol::{FileChangeKind, RelPath};
 use journeyman_text_diff::count_changed_lines;
 
+use crate::checkpoints::ChangedContent;
 use crate::error::WorkspaceError;
 use crate::files::diff::{Diff, DiffSide, FileDiff, file_diff, git_mode, quote_path};
 use crate::landing::Landings;
@@ -42,6 +43,20 @@ impl Landings<'_> {
             diff.add(&change.path, &piece, max_bytes);
         }
         Ok(diff)
+    }
+
+    /// Returns both contents of each of those changes that can be read.
+    ///
+    /// # Errors
+    /// As [`Landings::diff`].
+    pub fn contents(&self, changes: &CopyChanges) -> Result<Vec<ChangedContent>, WorkspaceError> {
+        let mut contents = Vec::new();
+        for change in &changes.files {
+            let (before, after) = self.read_sides(change)?;
+            let bytes = |side: Option<DiffContent>| side.map(|content| content.bytes);
+            contents.extend(ChangedContent::read(change.path.clone(), bytes(before), bytes(after)));
+        }
+        Ok(contents)
     }
 
     /// Counts the files and lines of those changes. A line counts with its end, so that a line feed

@@ -277,6 +277,7 @@ async fn every_way_to_end() {
             diff: String::new(),
             diffstat: Vec::new(),
             violations: Vec::new(),
+            findings: Vec::new(),
             evidence: Vec::new(),
             iterations: row.counts.1,
             turns: row.counts.0,

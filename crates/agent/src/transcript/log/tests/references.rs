@@ -68,6 +68,7 @@ impl Reply {
             diff: String::new(),
             diffstat: Vec::new(),
             violations: Vec::new(),
+            findings: Vec::new(),
             evidence: Vec::new(),
             iterations: 0,
             turns: 1,
