@@ -5,6 +5,7 @@
 //! runs them in order, inside the sandbox and between two snapshots of the tree, and gives one
 //! `Evidence` for each: passed, failed, or not run and why. [`verdict`] folds the evidence into
 //! one word. [`diagnostics::parse`] reads what compilers, linters and test runners print.
+//! [`guards`] finds where a change makes tests or checks say less; it is pure.
 //! [`test_files`] tells tests and their configuration from the product by their paths.
 //!
 //! A missing program, a refused sandbox or uninstalled dependencies never count as a failure, and

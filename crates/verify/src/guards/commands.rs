@@ -269,7 +269,7 @@ pub(super) fn compare_commands(
     if let Some(at) = old.lines().position(|line| is_stopping(line.trim()))
         && !new.lines().any(|line| is_stopping(line.trim()))
         && !came.iter().any(|line| line.text.starts_with("set +e"))
-        && new.lines().any(|line| is_checking(line))
+        && new.lines().any(is_checking)
     {
         let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
         let message = "the script no longer stops at the first failure".to_owned();

@@ -312,9 +312,9 @@ impl<'a, 't> Comparison<'a, 't, '_> {
 
     fn note_gone(&mut self, old: &Assertion<'t>, place: Place, after: &Unit<'t>) {
         let Some(path) = self.path(place) else { return };
-        let kept = |literal: &&str| is_trivial(literal) || self.is_kept(literal, after);
+        let kept = |literal: &str| is_trivial(literal) || self.is_kept(literal, after);
         let restated = old.literals.iter().any(|literal| !is_trivial(literal))
-            && old.literals.iter().all(|literal| kept(&literal))
+            && old.literals.iter().all(|literal| kept(literal))
             && self.asserts(after);
         if restated || old.strength == Strength::Vacuous || self.is_elsewhere(old) {
             return;
@@ -427,7 +427,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             self.came.literals.get(literal).is_some_and(|places| places.iter().any(|one| *one != place));
         let before = self.pairs.old_of.get(&place).and_then(|old| self.old.get(*old));
         let count = |unit: &Unit<'_>| unit.outside.iter().filter(|(text, _)| *text == literal).count();
-        others || count(after) > before.map_or(0, |unit| count(unit))
+        others || count(after) > before.map_or(0, count)
     }
 
     /// Returns true if a literal went from another unit.

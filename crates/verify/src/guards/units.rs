@@ -6,11 +6,14 @@ use std::ops::Range;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
-use super::assertion::{Assertion, Dialect, chain_names, quote, read_assertion, read_guard};
+use super::assertion::{Assertion, Dialect, chain_names, read_assertion, read_guard};
 use super::discovery::is_discovered;
+use super::marks::{Mark, hides_by_tag, holds_elsewhere, mark_of_decoration, new_mark, option_skips};
+use super::node_kinds::{is_block, is_call, is_closure, is_conditional, is_decoration, is_function};
 use super::source::{Source, Token, TokenKind, children, is_comment, is_text, line_of};
+use super::statements::Statements;
 use super::vocabulary::{
-    is_focus, is_group_call, is_skip, is_skipping_test_call, is_test_attribute, is_test_call, is_test_macro,
+    is_focus, is_group_call, is_skip, is_skipping_test_call, is_test_attribute, is_test_call,
 };
 use crate::test_files::is_test_file;
 
@@ -21,17 +24,6 @@ const MAX_ASSERTIONS: usize = 300;
 
 /// Maximum number of signs of skipping of one of them.
 const MAX_MARKS: usize = 20;
-
-/// A sign that a test is skipped, or that others are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) line: u32,
-    pub(super) quote: String,
-    /// True if it holds for another platform than the usual ones, or where something is missing.
-    pub(super) elsewhere: bool,
-    /// True if it leaves out the tests that don't carry it.
-    pub(super) focus: bool,
-}
 
 /// A test, a helper beside tests, or the rest of a file of tests.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +95,7 @@ pub(super) fn find_units<'t>(path: &str, source: &Source<'t>) -> Vec<Unit<'t>> {
     let in_tests = is_test_file(path) || path.ends_with(".py") && source.text.contains("import unittest");
     let mut walk = Walk {
         source,
-        dialect: dialect_of(source.language),
+        statements: Statements { source, dialect: dialect_of(source.language) },
         discovered: is_discovered(path, source.language),
         units: vec![Unit { line: 1, range: 0..source.text.len(), ..Unit::default() }],
         assertion_ranges: Vec::new(),
@@ -128,7 +120,7 @@ fn dialect_of(language: Option<Language>) -> Dialect {
 
 struct Walk<'s, 't> {
     source: &'s Source<'t>,
-    dialect: Dialect,
+    statements: Statements<'s, 't>,
     discovered: bool,
     units: Vec<Unit<'t>>,
     assertion_ranges: Vec<Range<usize>>,
@@ -154,7 +146,7 @@ impl<'t> Walk<'_, 't> {
             if is_conditional(kind) {
                 return self.visit_conditional(node, scope);
             }
-            if self.catches_failures(node) {
+            if self.statements.catches_failures(node) {
                 let inside = Scope { swallowed: true, direct: false, ..scope.clone() };
                 return self.visit_children(node, &inside);
             }
@@ -182,10 +174,10 @@ impl<'t> Walk<'_, 't> {
         if !is_group && !is_function(kind) {
             return None;
         }
-        let decorations = self.decorations(node);
+        let decorations = self.statements.decorations(node);
         let words: Vec<&Token<'t>> =
             decorations.iter().flatten().filter(|token| token.kind == TokenKind::Word).collect();
-        let marks = decorations.iter().filter_map(|tokens| self.mark_of_decoration(tokens));
+        let marks = decorations.iter().filter_map(|tokens| mark_of_decoration(tokens));
         let marks: Vec<Mark> = marks.chain(scope.inherited.iter().cloned()).collect();
         if is_group {
             let configured = words
@@ -195,7 +187,7 @@ impl<'t> Walk<'_, 't> {
                 in_tests: scope.in_tests || configured,
                 inherited: marks,
                 direct: true,
-                in_other_class: self.is_other_class(node),
+                in_other_class: self.statements.is_other_class(node),
                 ..scope.clone()
             });
         }
@@ -203,14 +195,14 @@ impl<'t> Walk<'_, 't> {
             let in_condition = place > 0 && words.first().is_some_and(|first| first.text.starts_with("cfg"));
             is_test_attribute(word.text) && !in_condition
         });
-        let name = self.name_of(node)?;
+        let name = self.statements.name_of(node)?;
         // A function within a test is part of it.
         let nested = scope.unit != 0 && self.units.get(scope.unit).is_some_and(|unit| unit.is_test);
         if !(scope.in_tests || attributed) || nested || self.units.len() >= MAX_UNITS {
             return None;
         }
         let in_class = !scope.in_other_class;
-        let is_test = attributed || self.is_test_name(&name, node) && scope.in_tests && in_class;
+        let is_test = attributed || self.statements.is_test_name(&name, node) && scope.in_tests && in_class;
         let mut marks = marks;
         if name.starts_with("DISABLED_")
             || self
@@ -247,124 +239,27 @@ impl<'t> Walk<'_, 't> {
         self.units.len() - 1
     }
 
-    fn is_test_name(&self, name: &str, node: Node<'_>) -> bool {
-        match self.source.language {
-            Some(Language::Go) => {
-                ["Test", "Benchmark", "Fuzz", "Example"].iter().any(|it| name.starts_with(it))
-                    && name != "TestMain"
-            }
-            Some(Language::Python | Language::Ruby | Language::Lua | Language::Bash) => {
-                name.starts_with("test")
-            }
-            Some(Language::Php | Language::Swift | Language::Java | Language::Kotlin) => {
-                name.starts_with("test") || self.has_test_comment(node)
-            }
-            Some(Language::C | Language::Cpp) => {
-                let lower = name.to_ascii_lowercase();
-                name.starts_with("TEST") || lower.starts_with("test") || lower.ends_with("_test")
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns true for a class of Python that no runner takes for tests.
-    fn is_other_class(&self, node: Node<'_>) -> bool {
-        let text = |field: &str| node.child_by_field_name(field).map_or("", |it| self.source.text_of(it));
-        self.source.language == Some(Language::Python)
-            && node.kind() == "class_definition"
-            && !text("name").starts_with("Test")
-            && text("superclasses").is_empty()
-    }
-
-    /// Returns true for a method whose comment says `@test`.
-    fn has_test_comment(&self, node: Node<'_>) -> bool {
-        node.prev_named_sibling()
-            .is_some_and(|before| is_comment(before.kind()) && self.source.text_of(before).contains("@test"))
-    }
-
-    /// Returns the tokens of each decorator, attribute or annotation of a definition.
-    fn decorations(&self, node: Node<'_>) -> Vec<Vec<Token<'t>>> {
-        let mut found = Vec::new();
-        let mut before = node.prev_named_sibling();
-        while let Some(one) = before.filter(|one| is_decoration(*one) || is_comment(one.kind())) {
-            if is_decoration(one) {
-                found.push(self.source.tokens_of(one).to_vec());
-            }
-            before = one.prev_named_sibling();
-        }
-        for child in children(node) {
-            if is_decoration(child) {
-                found.push(self.source.tokens_of(child).to_vec());
-            }
-            if child.kind() == "modifiers" {
-                let modifiers = children(child).into_iter().filter(|one| is_decoration(*one));
-                found.extend(modifiers.map(|one| self.source.tokens_of(one).to_vec()));
-            }
-        }
-        found
-    }
-
-    fn mark_of_decoration(&self, tokens: &[Token<'t>]) -> Option<Mark> {
-        let words = || tokens.iter().filter(|token| token.kind == TokenKind::Word);
-        let disabled = tokens.windows(3).any(|three| {
-            matches!(three, [name, sign, value] if name.text == "enabled" && sign.text == "=" && value.text == "false")
-        });
-        let expects_failure = tokens.windows(2).any(|pair| {
-            matches!(pair, [name, sign] if matches!(name.text, "expected" | "expectedExceptions") && sign.text == "=")
-        });
-        let disabled = disabled || expects_failure;
-        let first_cfg = words().next().is_some_and(|first| first.text == "cfg");
-        let configured = first_cfg && !words().any(|word| word.text == "test");
-        let skips = words().any(|word| is_skip(word.text));
-        (skips || disabled || configured).then(|| self.new_mark(tokens, false))
-    }
-
-    fn new_mark(&self, tokens: &[Token<'t>], focus: bool) -> Mark {
-        Mark {
-            line: tokens.first().map_or(1, |first| first.line),
-            quote: quote(tokens),
-            elsewhere: holds_elsewhere(tokens),
-            focus,
-        }
-    }
-
-    fn name_of(&self, node: Node<'_>) -> Option<String> {
-        let mut named =
-            node.child_by_field_name("name").or_else(|| node.child_by_field_name("declarator"))?;
-        while let Some(inner) = named.child_by_field_name("declarator") {
-            named = inner;
-        }
-        let mut name = self.source.text_of(named).to_owned();
-        // `TEST(Suite, Name)`.
-        if name.starts_with("TEST") || name.ends_with("_TEST") {
-            let declarator = node.child_by_field_name("declarator").map(|it| self.source.tokens_of(it));
-            let words = declarator.unwrap_or_default().iter().filter(|token| token.kind == TokenKind::Word);
-            name = words.map(|token| token.text).collect::<Vec<_>>().join(" ");
-        }
-        Some(name)
-    }
-
     /// Opens a unit for a test that is a call with a block; returns true if the node is visited.
     fn visit_test_call(&mut self, node: Node<'_>, scope: &Scope) -> bool {
         let tokens = self.source.tokens_of(node);
         let names = chain_names(tokens);
         let Some(first) = names.first().copied() else { return false };
-        let run = self.dialect.go && matches!(names.as_slice(), ["t" | "b", "Run"]);
-        let run = run && self.first_argument_is_text(node);
+        let run = self.statements.dialect.go && matches!(names.as_slice(), ["t" | "b", "Run"]);
+        let run = run && self.statements.first_argument_is_text(node);
         let is_test = is_test_call(first) || run || matches!(names.as_slice(), ["Deno", "test"]);
-        if !(is_test || is_group_call(first)) || self.opens_no_block(node) {
+        if !(is_test || is_group_call(first)) || self.statements.opens_no_block(node) {
             return false;
         }
-        let head = self.head_of(node);
+        let head = self.statements.head_of(node);
         let modifiers = names.iter().skip(1).filter(|name| is_skip(name)).count();
         let mut marks = scope.inherited.clone();
         let options = option_skips(&head)
             || head.iter().any(|token| token.kind == TokenKind::Text && hides_by_tag(token.text));
         if modifiers > 0 || is_skipping_test_call(first) || options {
-            marks.push(self.new_mark(&head, false));
+            marks.push(new_mark(&head, false));
         }
         if names.iter().any(|name| is_focus(name)) && !run {
-            marks.push(self.new_mark(&head, true));
+            marks.push(new_mark(&head, true));
         }
         let scope = match is_test {
             true if self.units.len() < MAX_UNITS => {
@@ -373,7 +268,7 @@ impl<'t> Walk<'_, 't> {
                     .find(|token| token.kind == TokenKind::Text)
                     .map_or(String::new(), |token| token.text.trim_matches(['"', '\'', '`']).to_owned());
                 let mut range = node.byte_range();
-                if let Some(block) = self.block_after(node) {
+                if let Some(block) = self.statements.block_after(node) {
                     range.end = block.end_byte();
                 }
                 let unit = self.open_unit(range, name, line_of(node), true, marks);
@@ -382,49 +277,10 @@ impl<'t> Walk<'_, 't> {
             _ => Scope { inherited: marks, ..scope.clone() },
         };
         self.visit_children(node, &scope);
-        if let Some(block) = self.block_after(node) {
+        if let Some(block) = self.statements.block_after(node) {
             self.visit_children(block, &scope);
         }
         true
-    }
-
-    fn first_argument_is_text(&self, node: Node<'_>) -> bool {
-        let tokens = self.source.tokens_of(node);
-        let open = tokens.iter().position(|token| token.text == "(");
-        open.and_then(|open| tokens.get(open + 1)).is_some_and(|first| first.kind == TokenKind::Text)
-    }
-
-    /// Returns true for a call that has no block of code: `it.todo("…")` has none, and skips.
-    fn opens_no_block(&self, node: Node<'_>) -> bool {
-        let text = self.source.text_of(node);
-        !(text.contains('{')
-            || text.contains("=>")
-            || text.contains(" do")
-            || text.contains("function")
-            || text.contains("func"))
-            && self.block_after(node).is_none()
-    }
-
-    /// Returns the block after a macro of C++ that defines a test.
-    fn block_after<'n>(&self, node: Node<'n>) -> Option<Node<'n>> {
-        let names = chain_names(self.source.tokens_of(node));
-        if !names.first().is_some_and(|first| is_test_macro(first)) {
-            return None;
-        }
-        node.parent()?.next_named_sibling().filter(|block| block.kind() == "compound_statement")
-    }
-
-    /// Returns the tokens of a test call before its block.
-    fn head_of(&self, node: Node<'_>) -> Vec<Token<'t>> {
-        let tokens = self.source.tokens_of(node);
-        let mut head = Vec::new();
-        for token in tokens {
-            if matches!(token.text, "function" | "async" | "do" | "=>" | "func") || head.len() > 60 {
-                break;
-            }
-            head.push(*token);
-        }
-        head
     }
 
     /// Adds an assertion to its unit; returns true if the node is one.
@@ -433,7 +289,9 @@ impl<'t> Walk<'_, 't> {
         if !(is_call(kind) || matches!(kind, "assert_statement" | "infix_expression")) {
             return false;
         }
-        let Some(assertion) = read_assertion(self.source.tokens_of(node), self.dialect) else { return false };
+        let Some(assertion) = read_assertion(self.source.tokens_of(node), self.statements.dialect) else {
+            return false;
+        };
         self.add_assertion(assertion, node, scope);
         // What a closure among the arguments asserts counts as well.
         let mut left = children(node);
@@ -475,88 +333,20 @@ impl<'t> Walk<'_, 't> {
             _ => Vec::new(),
         };
         if let Some(body) = body
-            && self.makes_fail(body)
+            && self.statements.makes_fail(body)
             && let Some(guard) = read_guard(&tokens)
         {
             self.add_assertion(guard, node, scope);
             return;
         }
         let has_else = node.child_by_field_name("alternative").is_some();
-        let returns = body.is_some_and(|body| self.only_returns(body));
+        let returns = body.is_some_and(|body| self.statements.only_returns(body));
         if returns && scope.direct && node.next_named_sibling().is_some() && !holds_elsewhere(&tokens) {
             self.end_early(node, scope);
         }
         let steps = usize::from(!has_else);
         let inside = Scope { conditions: scope.conditions + steps, direct: false, ..scope.clone() };
         self.visit_children(node, &inside);
-    }
-
-    /// Returns true for a body that is a `return` without a value.
-    fn only_returns(&self, body: Node<'_>) -> bool {
-        let words = self.source.tokens_of(body).iter().map(|token| token.text);
-        words.filter(|text| !matches!(*text, "{" | "}" | ";" | ":" | "end")).eq(["return"])
-    }
-
-    /// Returns true if the statements make the test or its program fail.
-    fn makes_fail(&self, body: Node<'_>) -> bool {
-        let tokens = self.source.tokens_of(body);
-        if children(body).iter().any(|child| is_conditional(child.kind())) {
-            return false;
-        }
-        let fails = tokens.windows(3).any(|three| {
-            let [first, second, third] = three else { return false };
-            let exits =
-                matches!(first.text, "exit" | "_exit" | "Exit") && second.text == "(" && third.text != "0";
-            let go = self.dialect.go
-                && second.text == "."
-                && matches!(third.text, "Error" | "Errorf" | "Fatal" | "Fatalf" | "Fail" | "FailNow");
-            exits || go
-        });
-        let returns = tokens.windows(2).any(|pair| {
-            matches!(pair, [word, value] if word.text == "return" && value.kind == TokenKind::Number && value.text != "0")
-        });
-        let thrown = tokens.iter().any(|token| {
-            let text = token.text.trim_end_matches('!');
-            matches!(
-                text,
-                "throw" | "raise" | "panic" | "abort" | "fail" | "failures" | "failed" | "errors" | "die"
-            )
-        });
-        fails || returns || thrown
-    }
-
-    /// Returns true for a `try` that forgets the failure of an assertion, and for blocks like it.
-    fn catches_failures(&self, node: Node<'_>) -> bool {
-        let kind = node.kind();
-        if kind == "with_statement" {
-            let head = self.source.text_of(node).lines().next().unwrap_or_default();
-            let forgets = head.contains("suppress(") || head.contains("aises(Assert");
-            return forgets && ["Assertion", "Exception"].iter().any(|it| head.contains(it));
-        }
-        if is_call(kind) {
-            let names = chain_names(self.source.tokens_of(node));
-            return names.iter().any(|name| matches!(*name, "catch_unwind" | "pcall" | "assertDoesNotRun"));
-        }
-        if !matches!(kind, "try_statement" | "try_expression" | "begin" | "body_statement" | "do_block") {
-            return false;
-        }
-        let handlers = children(node)
-            .into_iter()
-            .filter(|child| ["except", "catch", "rescue"].iter().any(|part| child.kind().contains(part)));
-        handlers.into_iter().any(|handler| {
-            let tokens = self.source.tokens_of(handler);
-            let head = tokens.iter().take_while(|token| !matches!(token.text, ":" | "{" | "then")).count();
-            let words = || tokens.iter().skip(head).filter(|token| token.kind == TokenKind::Word);
-            let handles = words().any(|word| {
-                matches!(
-                    word.text.trim_end_matches('!'),
-                    "raise" | "throw" | "fail" | "panic" | "exit" | "done" | "reject"
-                ) || word.text.to_ascii_lowercase().starts_with("assert")
-                    || word.text == "expect"
-                    || self.dialect.script && word.text == "t"
-            });
-            !handles && catches_assertions(tokens)
-        })
     }
 
     /// Adds a mark for a call or a statement that skips the test it stands in.
@@ -589,7 +379,7 @@ impl<'t> Walk<'_, 't> {
         };
         let full = self.units.get(scope.unit).is_none_or(|unit| unit.marks.len() >= MAX_MARKS);
         if skips && !full {
-            let mut mark = self.new_mark(tokens, false);
+            let mut mark = new_mark(tokens, false);
             mark.elsewhere = mark.elsewhere || scope.conditions > 0 && self.is_condition_elsewhere(node);
             if let Some(unit) = self.units.get_mut(scope.unit) {
                 unit.marks.push(mark);
@@ -627,7 +417,7 @@ impl<'t> Walk<'_, 't> {
             let Some(first) = names.first().copied() else { continue };
             if first.starts_with('@') {
                 if tokens.iter().any(|token| is_skip(token.text.trim_start_matches(':'))) {
-                    pending.push(self.new_mark(&tokens, false));
+                    pending.push(new_mark(&tokens, false));
                 }
                 continue;
             }
@@ -650,10 +440,10 @@ impl<'t> Walk<'_, 't> {
             }
             let skips = names.last().is_some_and(|last| is_skip(last)) && tokens.len() < 12;
             if skips {
-                let mark = self.new_mark(&tokens, false);
+                let mark = new_mark(&tokens, false);
                 self.units.get_mut(unit).into_iter().for_each(|unit| unit.marks.push(mark.clone()));
             }
-            if let Some(assertion) = read_assertion(&tokens, self.dialect) {
+            if let Some(assertion) = read_assertion(&tokens, self.statements.dialect) {
                 let end = tokens.last().map_or(0, |token| token.start + token.text.len());
                 self.assertion_ranges.push(assertion_start(&tokens)..end);
                 if let Some(unit) = self.units.get_mut(unit)
@@ -740,152 +530,4 @@ fn lines_of<'t>(tokens: &[Token<'t>]) -> Vec<(u32, Vec<Token<'t>>)> {
     let same = |one: &Token<'_>, other: &Token<'_>| one.line == other.line;
     let lines = tokens.chunk_by(same).map(|line| (line.first().map_or(0, |token| token.line), line.to_vec()));
     lines.collect()
-}
-
-/// Returns true for a condition that the usual machine doesn't meet: another platform, or a missing
-/// part.
-fn holds_elsewhere(tokens: &[Token<'_>]) -> bool {
-    let lower: Vec<String> = tokens.iter().map(|token| token.text.to_ascii_lowercase()).collect();
-    let has = |parts: &[&str]| lower.iter().any(|text| parts.iter().any(|part| text.contains(part)));
-    let differs = lower.iter().any(|text| matches!(text.as_str(), "!=" | "not" | "!" | "unless" | "!=="))
-        || has(&["skipunless", "enabledon"]);
-    let foreign = has(&["win32", "windows", "darwin", "macos", "cygwin", "freebsd"]);
-    let missing = has(&["importorskip", "which", "installed", "hasattr", "lookpath", "find_spec"]);
-    let native = has(&["linux", "posix", "unix"]);
-    foreign && !native && !differs || native && !foreign && differs || missing
-}
-
-/// Returns true if a handler takes the errors that assertions raise.
-fn catches_assertions(tokens: &[Token<'_>]) -> bool {
-    let head: Vec<&str> = tokens
-        .iter()
-        .take_while(|token| !matches!(token.text, ":" | "{" | "then"))
-        .map(|token| token.text)
-        .collect();
-    let kinds: Vec<&&str> = head
-        .iter()
-        .filter(|word| word.ends_with("Error") || word.ends_with("Exception") || **word == "Throwable")
-        .collect();
-    let any = [
-        "AssertionError",
-        "AssertionFailedError",
-        "Exception",
-        "BaseException",
-        "Throwable",
-        "Error",
-        "StandardError",
-    ];
-    kinds.is_empty() || kinds.iter().any(|kind| any.contains(kind))
-}
-
-/// Returns true if the options of a test call skip it: `{ skip: true }`, `skip: true`, `:skip`.
-fn option_skips(head: &[Token<'_>]) -> bool {
-    let named = head.windows(3).any(|three| {
-        let [name, sign, value] = three else { return false };
-        is_skip(name.text.trim_end_matches(':'))
-            && matches!(sign.text, ":" | "=" | "=>")
-            && value.text != "false"
-    });
-    named
-        || head.windows(2).any(|pair| {
-            matches!(pair, [name, value] if name.text.ends_with(':') && is_skip(name.text.trim_end_matches(':')) && value.text != "false")
-        })
-        || head.iter().any(|token| token.text.strip_prefix(':').is_some_and(is_skip))
-}
-
-/// Returns true for tags by which Catch2 hides a test or lets it fail.
-fn hides_by_tag(text: &str) -> bool {
-    ["[.]", "[!mayfail]", "[!shouldfail]", "[hide]", "[.", "[!hide]"].iter().any(|tag| text.contains(tag))
-}
-
-fn is_decoration(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "attribute_item" | "decorator" | "annotation" | "marker_annotation" | "attribute_list"
-    )
-}
-
-fn is_function(kind: &str) -> bool {
-    matches!(
-        kind,
-        "function_definition"
-            | "function_item"
-            | "function_declaration"
-            | "method_declaration"
-            | "method_definition"
-            | "method"
-            | "singleton_method"
-            | "local_function_statement"
-    )
-}
-
-fn is_closure(kind: &str) -> bool {
-    matches!(
-        kind,
-        "lambda"
-            | "lambda_expression"
-            | "arrow_function"
-            | "function_expression"
-            | "func_literal"
-            | "closure_expression"
-            | "block"
-            | "do_block"
-            | "lambda_literal"
-            | "anonymous_function"
-            | "function_definition"
-    )
-}
-
-pub(super) fn is_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "call"
-            | "call_expression"
-            | "method_invocation"
-            | "invocation_expression"
-            | "function_call_expression"
-            | "member_call_expression"
-            | "nullsafe_member_call_expression"
-            | "scoped_call_expression"
-            | "macro_invocation"
-            | "function_call"
-    )
-}
-
-fn is_conditional(kind: &str) -> bool {
-    matches!(
-        kind,
-        "if_statement"
-            | "if_expression"
-            | "if"
-            | "unless"
-            | "if_modifier"
-            | "unless_modifier"
-            | "preproc_if"
-            | "preproc_ifdef"
-    )
-}
-
-fn is_block(kind: &str) -> bool {
-    matches!(
-        kind,
-        "block"
-            | "statement_block"
-            | "compound_statement"
-            | "body_statement"
-            | "statement_list"
-            | "statements"
-            | "do_block"
-            | "function_body"
-            | "arguments"
-            | "argument_list"
-            | "arrow_function"
-            | "func_literal"
-            | "function_expression"
-            | "class_body"
-            | "declaration_list"
-            | "argument"
-            | "lambda_literal"
-            | "expression_list"
-    )
 }

@@ -9,6 +9,7 @@ mod cut_off;
 mod events;
 mod forks;
 mod guard;
+mod honesty;
 mod intent;
 mod interrupt;
 mod knowing;
@@ -51,6 +52,7 @@ pub(crate) fn cases() -> Vec<Case> {
         events::CASES,
         forks::CASES,
         guard::CASES,
+        honesty::CASES,
         intent::CASES,
         interrupt::CASES,
         knowing::CASES,
