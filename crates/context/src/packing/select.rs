@@ -23,6 +23,9 @@ const BRIDGED_LINES: u32 = 4;
 /// Tokens of an excerpt's tags, and of a note about a gap.
 const TAGS: u64 = 24;
 const GAP: u64 = 24;
+/// Bytes that a token of code hardly ever exceeds, on average: a text that is too long by this measure
+/// isn't counted.
+const MAX_BYTES_PER_TOKEN: u64 = 8;
 /// Candidates of more lines have near-duplicates; shorter ones repeat by chance.
 const LEAST_COMPARED_LINES: usize = 8;
 /// Share of a passage's lines that are in already, in hundredths, from which it says nothing new.
@@ -105,6 +108,10 @@ pub fn select(candidates: &[Candidate], texts: &Texts, room: &Room) -> Selection
             }
             let share = shares.entry(candidate.category).or_default();
             let most = if within_shares { *share } else { u64::MAX };
+            // What didn't fit isn't counted again; it may have become a little cheaper.
+            if decision.tokens.0 > selector.left.min(most) {
+                continue;
+            }
             (decision.outcome, decision.tokens) = selector.weigh(candidate, most);
             if decision.outcome == Outcome::Included {
                 *share = share.saturating_sub(decision.tokens.0);
@@ -152,17 +159,20 @@ impl<'a> Selector<'a> {
         }
         let chosen = self.files.get(path);
         let own: &[Range<u32>] = chosen.map_or(&[], |chosen| &chosen.lines);
+        let limit = self.left.min(most);
+        if (file.slice(&asked).len() as u64) / MAX_BYTES_PER_TOKEN > limit {
+            return (Outcome::NoRoom, Tokens(0));
+        }
         let wanted = if chosen.is_none() { at_least(file, asked) } else { asked };
         let new = missing_lines(own, &wanted);
         if new.is_empty() {
             return (Outcome::Covered, Tokens(0));
         }
         // The limit is checked before more text is counted than can fit.
-        let limit = self.left.min(most);
         let mut cost = if chosen.is_none() { TAGS + 2 * GAP } else { GAP };
         for range in &new {
             let bytes = file.slice(range).len() as u64;
-            if cost + bytes / 24 > limit {
+            if cost + bytes / MAX_BYTES_PER_TOKEN > limit {
                 return (Outcome::NoRoom, Tokens(cost + bytes / 4));
             }
             cost += file.count(range).0;
