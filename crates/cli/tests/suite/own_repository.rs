@@ -26,16 +26,16 @@ fn a_task_in_a_clone_of_this_project_over_every_wire() {
         return;
     }
     let Some(origin) = own_repository() else { return };
+    let house = House::new();
+    let clone = house.at("clone");
+    let cloned = Command::new("git")
+        .args(["-c", "safe.directory=*", "clone", "-q"])
+        .args([origin, clone.as_path()])
+        .output()
+        .unwrap();
+    assert!(cloned.status.success(), "{}", String::from_utf8_lossy(&cloned.stderr));
+    // Each task is undone, so the next one begins with the same files, and with an index.
     for wire in Wire::ALL {
-        let house = House::new();
-        let clone = house.at("clone");
-        let cloned = Command::new("git")
-            .args(["-c", "safe.directory=*", "clone", "-q"])
-            .args([origin, clone.as_path()])
-            .output()
-            .unwrap();
-        assert!(cloned.status.success(), "{}", String::from_utf8_lossy(&cloned.stderr));
-
         let line = "# For agents that work on this repository";
         let server = Server::start(
             wire,
