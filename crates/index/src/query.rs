@@ -24,7 +24,7 @@ pub use definitions::{Definition, Match, definitions_called, find_definitions};
 pub use document::{Posting, Purpose, full_name};
 pub use lines::LineChooser;
 pub use memory::MemoryCorpus;
-pub use parse::{MAX_QUERY_BYTES, MAX_TERMS, MentionedFile, Query, Term};
+pub use parse::{MAX_QUERY_BYTES, MAX_TERMS, MentionedFile, Query, Term, Topic};
 pub use qualified::{QualifiedName, ScopeFit};
 pub use rank::{Answer, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
 pub use signals::{Context, Signal};

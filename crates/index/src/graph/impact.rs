@@ -426,7 +426,8 @@ impl<'a> ImpactSearch<'a> {
         for (user, lines) in named.users_among(file, &seen) {
             self.work += lines.len();
             if *user != file {
-                let is_another = others.contains(user) || self.known.imports_another(*user, file, &others);
+                let is_another = others.contains(user) && !self.known.imports_name(*user, file, name)
+                    || self.known.imports_another(*user, file, &others);
                 if is_another || self.known.family_of(*user) != family {
                     continue;
                 }

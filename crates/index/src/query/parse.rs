@@ -12,6 +12,14 @@ pub const MAX_QUERY_BYTES: usize = 64 * 1024;
 pub const MAX_TERMS: usize = 512;
 /// Maximum mentions of each sort.
 const MAX_MENTIONS: usize = 64;
+/// Maximum bytes before the first line's colon, and the maximum number of topics there.
+const MAX_TOPIC_BYTES: usize = 40;
+const MAX_TOPICS: usize = 4;
+/// Words before a first line's colon that say what sort of change it is.
+const NO_TOPICS: [&str; 16] = [
+    "fix", "fixed", "fixes", "bug", "bugfix", "feat", "feature", "chore", "refactor", "perf", "style",
+    "types", "error", "issue", "update", "re",
+];
 /// Factor for words of the first line.
 const QUERY_TITLE_WEIGHT: f32 = 6.0;
 
@@ -33,6 +41,17 @@ pub struct MentionedFile {
     pub path: String,
     /// The line, if one is mentioned.
     pub line: Option<u32>,
+    /// True if it is a frame of a stack trace.
+    pub is_frame: bool,
+}
+
+/// A part of the program that the first line says that it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topic {
+    /// Its letters and digits, in lower case.
+    pub name: String,
+    /// Its terms, as [`Tokenizer`] returns them.
+    pub terms: Vec<String>,
 }
 
 /// A parsed query.
@@ -40,8 +59,12 @@ pub struct MentionedFile {
 pub struct Query {
     /// Search terms, in text order.
     pub terms: Vec<Term>,
-    /// Mentioned paths and file names, as written.
+    /// Mentioned paths and file names, as written; the frames of a stack trace come after the
+    /// others, the innermost one first.
     pub places: Vec<MentionedFile>,
+    /// Parts of the program that the first line names before a colon or in brackets: `parser` of
+    /// `fix(parser): …`, `parser: …` and `[parser] …`.
+    pub topics: Vec<Topic>,
     /// The parts of names joined by dots, colons or backslashes, which may be modules.
     pub modules: Vec<Vec<String>>,
     /// Names that look like code.
@@ -56,7 +79,11 @@ impl Query {
     pub fn new(text: &str, tokenizer: &mut Tokenizer) -> Self {
         let text = text.get(..text.floor_char_boundary(MAX_QUERY_BYTES)).unwrap_or_default();
         let cleaned = strip_boilerplate(text);
-        let mut query = Self { terms: weighted_terms(&cleaned, tokenizer), ..Self::default() };
+        let mut query = Self {
+            terms: weighted_terms(&cleaned, tokenizer),
+            topics: topics_of_title(&cleaned, tokenizer),
+            ..Self::default()
+        };
         query.collect_mentions(text);
         let whole = text.trim();
         if is_name(whole) && !(is_stop_word(whole) && whole.len() < 4) {
@@ -72,7 +99,26 @@ impl Query {
     }
 
     fn collect_mentions(&mut self, text: &str) {
-        for piece in text.split(|c: char| c.is_whitespace() || "`'\"()[]{}<>,;*|=".contains(c)) {
+        let mut frames = Vec::new();
+        for line in text.lines() {
+            let first = self.places.len();
+            self.collect_mentions_of_line(line);
+            // Python has the innermost frame last, others have it first.
+            match frame_order(line) {
+                Some(FrameOrder::InnermostFirst) => frames.extend(self.places.drain(first..)),
+                Some(FrameOrder::InnermostLast) => {
+                    frames.splice(0..0, self.places.drain(first..));
+                }
+                None => {}
+            }
+        }
+        frames.iter_mut().for_each(|frame| frame.is_frame = true);
+        self.places.append(&mut frames);
+        self.places.truncate(MAX_MENTIONS);
+    }
+
+    fn collect_mentions_of_line(&mut self, line: &str) {
+        for piece in line.split(|c: char| c.is_whitespace() || "`'\"()[]{}<>,;*|=".contains(c)) {
             let piece = piece.trim_end_matches(['.', ':', '!', '?']);
             if piece.is_empty() || piece.len() > 400 {
                 continue;
@@ -92,7 +138,8 @@ impl Query {
         });
         if (has_ending || path.contains('/')) && self.places.len() < MAX_MENTIONS {
             let path = path.replace('\\', "/");
-            let place = MentionedFile { path: path.trim_matches('/').to_owned(), line };
+            let path = path.trim_matches('/').to_owned();
+            let place = MentionedFile { path, line, is_frame: false };
             if !place.path.is_empty() && !self.places.contains(&place) {
                 self.places.push(place);
             }
@@ -120,6 +167,49 @@ impl Query {
             }
         }
     }
+}
+
+/// The order of the frames of a stack trace.
+enum FrameOrder {
+    InnermostFirst,
+    InnermostLast,
+}
+
+/// Returns the order of the stack trace that a line is a frame of; `None` for other lines.
+fn frame_order(line: &str) -> Option<FrameOrder> {
+    let line = line.trim_start();
+    if line.starts_with("File \"") && line.contains("\", line ") {
+        return Some(FrameOrder::InnermostLast);
+    }
+    let has_line = || line.split(':').skip(1).any(|part| part.starts_with(|c: char| c.is_ascii_digit()));
+    let is_frame = line.starts_with("at ")
+        || line.starts_with("from ")
+        || line.contains(".go:") && line.contains(" +0x");
+    (is_frame && has_line()).then_some(FrameOrder::InnermostFirst)
+}
+
+/// Returns the topics that a first line names before its colon or in brackets.
+fn topics_of_title(text: &str, tokenizer: &mut Tokenizer) -> Vec<Topic> {
+    let title = text.trim_start().lines().next().unwrap_or_default().trim();
+    let prefix = match title.strip_prefix('[') {
+        Some(inner) => inner.split_once(']').map(|(inside, _)| inside),
+        None => title.split_once(": ").map(|(before, _)| {
+            let inside = before.split_once('(').map(|(_, inside)| inside.trim_end_matches(['!', ')']));
+            inside.unwrap_or(before)
+        }),
+    };
+    let Some(prefix) = prefix.filter(|prefix| prefix.len() <= MAX_TOPIC_BYTES) else { return Vec::new() };
+    let parts = prefix.split([',', '/', '&', '|', ' ']).filter_map(|part| {
+        let letters = part.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+        let name: String = letters.collect();
+        if name.len() < 2 || NO_TOPICS.contains(&name.as_str()) {
+            return None;
+        }
+        let mut terms = Vec::new();
+        tokenizer.visit_terms(part, &mut |term| terms.push(term.to_owned()));
+        Some(Topic { name, terms })
+    });
+    parts.take(MAX_TOPICS).collect()
 }
 
 /// Splits `path:12`, `path:12:3`, `path#L12`, and `path(12)` without its last bracket, into a path
@@ -371,6 +461,36 @@ mod tests {
         }
         assert!(!query.names.iter().any(|found| found == "word"));
         assert_eq!(query.symbol, None);
+    }
+
+    #[test]
+    fn the_first_line_names_its_topic() {
+        for (title, expected) in [
+            ("fix(parser): a crash", &["parser"][..]),
+            ("feat(runtime-core)!: a crash", &["runtimecore"]),
+            ("net/http: a crash", &["net", "http"]),
+            ("[youtube] a crash", &["youtube"]),
+            ("fix: a crash", &[]),
+            ("a crash: this one is about the parser of long lines, as it is called", &["crash"]),
+            ("a crash", &[]),
+            ("it crashes where nobody would have thought that it could: here", &[]),
+        ] {
+            let topics: Vec<String> = query(title).topics.into_iter().map(|topic| topic.name).collect();
+            assert_eq!(topics, expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn frames_come_after_other_places_with_the_innermost_first() {
+        let frames = |text: &str| -> Vec<(String, bool)> {
+            query(text).places.into_iter().map(|place| (place.path, place.is_frame)).collect()
+        };
+        let python = "  File \"a/outer.py\", line 1, in f\n  File \"a/inner.py\", line 2, in g\nsee b.py";
+        let expected = [("b.py", false), ("a/inner.py", true), ("a/outer.py", true)];
+        assert_eq!(frames(python), expected.map(|(path, is_frame)| (path.to_owned(), is_frame)));
+        let script = "at g (src/inner.js:2:1)\n    at f (src/outer.js:1:1)";
+        let expected = [("src/inner.js", true), ("src/outer.js", true)];
+        assert_eq!(frames(script), expected.map(|(path, is_frame)| (path.to_owned(), is_frame)));
     }
 
     #[test]

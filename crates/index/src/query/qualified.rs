@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn any_text_is_a_name() {
         for text in ["", ".", "::", "<", "a<b", "()", "*", &"a.".repeat(100)] {
-            let _fit = QualifiedName::parse(text).fit(b"a/b.c", "d.e");
+            let asked = QualifiedName::parse(text);
+            assert_eq!(asked.fit(b"a/b.c", "d.e") == ScopeFit::Symbols, asked.is_bare(), "{text}");
         }
         assert!(QualifiedName::parse("open").is_bare() && QualifiedName::parse("").name().is_empty());
     }

@@ -30,6 +30,7 @@ fn signal_weight(signal: Signal, vectors: f32) -> f32 {
         Signal::HistoryTitle => 0.15,
         Signal::HistoryPool => 0.25,
         Signal::Near => 0.10,
+        Signal::Topic | Signal::Defines => 0.10,
         Signal::Vectors => vectors,
     }
 }
@@ -263,7 +264,7 @@ impl Searcher {
                 }
             }
         }
-        for MentionedFile { path, line } in &query.places {
+        for MentionedFile { path, line, .. } in &query.places {
             let Some(line) = *line else { continue };
             for (file, _) in mentioned_files(corpus, path) {
                 let hit = place_of(file).and_then(|place| files.get_mut(place));

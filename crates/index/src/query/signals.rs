@@ -2,7 +2,7 @@
 
 use super::corpus::{Corpus, Field, FileEntry};
 use super::document::Purpose;
-use super::parse::{MentionedFile, Query};
+use super::parse::{MentionedFile, Query, Topic};
 use super::score::{DocumentScores, add_bm25_scores};
 use crate::history::History;
 use crate::vectors::Similar;
@@ -53,13 +53,17 @@ pub enum Signal {
     HistoryPool,
     /// It is near the current file in the dependency graph.
     Near,
+    /// The query's first line names the file or its directory as what it is about.
+    Topic,
+    /// It defines names of the query that look like code.
+    Defines,
     /// The vectors of its three best chunks are similar to the query's.
     Vectors,
 }
 
 impl Signal {
     /// All signals.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Text,
         Self::Path,
         Self::Symbols,
@@ -68,6 +72,8 @@ impl Signal {
         Self::HistoryTitle,
         Self::HistoryPool,
         Self::Near,
+        Self::Topic,
+        Self::Defines,
         Self::Vectors,
     ];
 
@@ -83,6 +89,8 @@ impl Signal {
             Self::HistoryTitle => "history-title",
             Self::HistoryPool => "history-pool",
             Self::Near => "near",
+            Self::Topic => "topic",
+            Self::Defines => "defines",
             Self::Vectors => "vectors",
         }
     }
@@ -107,7 +115,8 @@ pub(crate) struct Signals {
 
 impl Signals {
     fn scores_of(&mut self, signal: Signal) -> &mut DocumentScores {
-        let [text, path, symbols, mention, history, title, pool, near, vectors] = &mut self.files;
+        let [text, path, symbols, mention, history, title, pool, near, topic, defines, vectors] =
+            &mut self.files;
         match signal {
             Signal::Text => text,
             Signal::Path => path,
@@ -117,6 +126,8 @@ impl Signals {
             Signal::HistoryTitle => title,
             Signal::HistoryPool => pool,
             Signal::Near => near,
+            Signal::Topic => topic,
+            Signal::Defines => defines,
             Signal::Vectors => vectors,
         }
     }
@@ -140,6 +151,8 @@ impl Signals {
             add_bm25_scores(corpus, field, &query.terms, lengths, self.scores_of(signal));
         }
         self.add_mention_scores(corpus, query);
+        self.add_topic_scores(corpus, query);
+        self.add_definition_scores(corpus, query);
         if let Some(history) = history {
             self.add_history_scores(corpus, history, query);
         }
@@ -191,15 +204,69 @@ impl Signals {
     }
 
     fn add_mention_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
-        for MentionedFile { path, .. } in &query.places {
-            for (file, score) in mentioned_files(corpus, path) {
-                self.scores_of(Signal::Mention).raise(file, score);
+        // Of a stack trace, the innermost frames in the project are where things go wrong.
+        let mut frames = 0.0;
+        for MentionedFile { path, is_frame, .. } in &query.places {
+            let files = mentioned_files(corpus, path);
+            let divisor = if *is_frame { 1.0 + frames } else { 1.0 };
+            if *is_frame && !files.is_empty() {
+                frames += 1.0;
+            }
+            for (file, score) in files {
+                self.scores_of(Signal::Mention).raise(file, score / divisor);
             }
         }
         for parts in &query.modules {
             for (file, score) in module_files(corpus, parts) {
                 self.scores_of(Signal::Mention).raise(file, score);
             }
+        }
+    }
+
+    fn add_topic_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+        for Topic { name, terms } in &query.topics {
+            let lists = terms.iter().map(|term| corpus.find_lists(Field::Path, term));
+            let Some(rarest) = lists.min_by_key(|lists| corpus.document_count(Field::Path, lists)) else {
+                continue;
+            };
+            let mut files = Vec::new();
+            for range in corpus.document_ranges(Field::Path) {
+                corpus.visit_postings(Field::Path, &rarest, range, &mut |postings| {
+                    files.extend(postings.iter().map(|posting| posting.document));
+                });
+            }
+            for file in files {
+                let score = corpus.file(file).map_or(0.0, |entry| topic_score(entry.path, name));
+                if score > 0.0 {
+                    self.scores_of(Signal::Topic).raise(file, score);
+                }
+            }
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn add_definition_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+        for name in &query.names {
+            let mut symbols: Vec<(u32, u32)> = Vec::new();
+            corpus.visit_symbols_named(&name.to_lowercase(), &mut |file, symbol| {
+                symbols.push((file, symbol));
+            });
+            // A name that so many things have says nothing.
+            if symbols.len() > MAX_NAMESAKES {
+                continue;
+            }
+            let mut files = Vec::new();
+            for (file, symbol) in symbols {
+                corpus.visit_symbol(symbol, &mut |entry| {
+                    if entry.name == *name && !entry.local {
+                        files.push(file);
+                    }
+                });
+            }
+            files.sort_unstable();
+            files.dedup();
+            let score = 1.0 / (files.len() as f32).max(1.0);
+            files.into_iter().for_each(|file| self.scores_of(Signal::Defines).add(file, score));
         }
     }
 
@@ -217,6 +284,25 @@ impl Signals {
                 }
             }
         }
+    }
+}
+
+/// Returns the score of a file for a topic: a whole one for its own name, half of it for a
+/// directory.
+fn topic_score(path: &[u8], topic: &str) -> f32 {
+    let is_topic = |part: &[u8]| {
+        let part = String::from_utf8_lossy(part);
+        part.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).eq(topic.chars())
+    };
+    let mut parts = path.rsplit(|byte| *byte == b'/');
+    let name = parts.next().unwrap_or_default();
+    let stem = name.split(|byte| *byte == b'.').next().unwrap_or_default();
+    if is_topic(stem) {
+        1.0
+    } else if parts.any(is_topic) {
+        0.5
+    } else {
+        0.0
     }
 }
 
@@ -305,6 +391,13 @@ mod tests {
             !is_source(Purpose::of_file(&entry("src/App.vue", true)))
                 && !is_source(Purpose::of_file(&entry("x.bin", false)))
         );
+    }
+
+    #[test]
+    fn topics_are_names_of_files_and_directories() {
+        assert_eq!(topic_score(b"packages/runtime-core/src/x.ts", "runtimecore"), 0.5);
+        assert_eq!(topic_score(b"src/Redis_CLI.c", "rediscli"), 1.0);
+        assert_eq!(topic_score(b"src/parsers/x.rs", "parser"), 0.0);
     }
 
     #[test]

@@ -107,6 +107,19 @@ fn a_package_re_exports_its_parts() {
 }
 
 #[test]
+fn a_listed_import_is_meant_where_the_file_defines_the_name_too() {
+    let tree = Tree::new(&[
+        ("shop/till.py", "def count():\n    return 1\n"),
+        (
+            "shop/door.py",
+            "from shop.till import count\n\n\nclass Door:\n    def count(self):\n        return 2\n\n    \
+             def open(self):\n        return count()\n",
+        ),
+    ]);
+    assert_eq!(tree.affected_by_line("shop/till.py", 2), ["shop/door.py"]);
+}
+
+#[test]
 fn ways_lead_through_re_exports() {
     // Two symbols have the name: only the import tells which one is meant.
     let tree = Tree::new(&[

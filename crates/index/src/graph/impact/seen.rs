@@ -398,6 +398,13 @@ impl<'a> ImpactCache<'a> {
         uses
     }
 
+    /// Returns true if a file's import of another file lists a name.
+    pub(super) fn imports_name(&mut self, user: u32, file: u32, name: &str) -> bool {
+        let line = self.graph.edge(user, file).map_or(0, |edge| edge.line);
+        let lists = |import: &Import| import.line == line && import.names.iter().any(|one| one == name);
+        line > 0 && self.imports_of(user).iter().any(lists)
+    }
+
     /// Returns true if a name with several definers means another one of them in a file: it imports
     /// that one, and not this one.
     pub(super) fn imports_another(&self, user: u32, file: u32, others: &[u32]) -> bool {
