@@ -186,7 +186,7 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<BTreeSet<&'t str>> {
     rows
 }
 
-/// What the comparison of one file has to know of the whole change.
+/// Facts about the whole change for the comparison of one file.
 struct Around<'t> {
     /// The literals of each line of the tests before the change.
     rows: Vec<BTreeSet<&'t str>>,

@@ -18,7 +18,7 @@ const ANY_ERROR: [&str; 9] = [
     "systemexception",
 ];
 
-/// What language rules an assertion is read by.
+/// The language rules by which an assertion is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Dialect {
     pub(super) go: bool,

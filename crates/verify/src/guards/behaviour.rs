@@ -7,7 +7,7 @@ use super::source::{Source, TokenKind};
 /// Extensions of documents, which change no behaviour.
 const DOCUMENTS: [&str; 8] = ["md", "rst", "adoc", "txt", "markdown", "org", "license", "gitignore"];
 
-/// What a change does to the product.
+/// The effect of a change on the product.
 #[derive(Default)]
 pub(super) struct Behaviour<'t> {
     changed: bool,

@@ -283,31 +283,8 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
     {
         return if is < was { blocking("a rule is laxer") } else { None };
     }
-    let truth = |value: Option<&str>| {
-        value.map(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "yes" | "on"))
-    };
-    let is_truth = |value: Option<&str>| {
-        value.is_none_or(|value| {
-            matches!(value.to_ascii_lowercase().as_str(), "true" | "false" | "yes" | "no" | "on" | "off")
-        })
-    };
-    if is_truth(one) && is_truth(other) && (one.is_some() || other.is_some()) {
-        if begins(&STRICT) && truth(one) == Some(true) && truth(other) != Some(true) {
-            return blocking("a check is off");
-        }
-        if (begins(&LENIENT) || plain.contains("failureignore"))
-            && truth(other) == Some(true)
-            && truth(one) != Some(true)
-        {
-            return blocking("failures are let through");
-        }
-        if matches!(
-            plain.as_str(),
-            "test" | "harness" | "autotests" | "enabled" | "doctest" | "processisolation" | "typecheck"
-        ) && truth(other) == Some(false)
-        {
-            return blocking("it is off");
-        }
+    if let Some(why) = judge_switch(&plain, one, other) {
+        return blocking(why);
     }
     if let (Some(was), Some(is)) = (number(one), number(other)) {
         let least = begins(&LEAST) || entry.key.contains("coverage") || entry.key.contains("codecov");
@@ -355,6 +332,38 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
         && !after.iter().any(|it| it == "error")
     {
         return blocking("warnings are no errors any more");
+    }
+    None
+}
+
+/// Judges a switch that changed; `None` if it is no switch, or checks no less.
+fn judge_switch(name: &str, one: Option<&str>, other: Option<&str>) -> Option<&'static str> {
+    let begins = |names: &[&str]| names.iter().any(|it| name.starts_with(it));
+    let truth = |value: Option<&str>| {
+        value.map(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "yes" | "on"))
+    };
+    let is_truth = |value: Option<&str>| {
+        value.is_none_or(|value| {
+            matches!(value.to_ascii_lowercase().as_str(), "true" | "false" | "yes" | "no" | "on" | "off")
+        })
+    };
+    if is_truth(one) && is_truth(other) && (one.is_some() || other.is_some()) {
+        if begins(&STRICT) && truth(one) == Some(true) && truth(other) != Some(true) {
+            return Some("a check is off");
+        }
+        if (begins(&LENIENT) || name.contains("failureignore"))
+            && truth(other) == Some(true)
+            && truth(one) != Some(true)
+        {
+            return Some("failures are let through");
+        }
+        if matches!(
+            name,
+            "test" | "harness" | "autotests" | "enabled" | "doctest" | "processisolation" | "typecheck"
+        ) && truth(other) == Some(false)
+        {
+            return Some("it is off");
+        }
     }
     None
 }

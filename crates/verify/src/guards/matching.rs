@@ -1,4 +1,4 @@
-//! Pairs of tests before and after a change: by name, or by likeness where a test was renamed.
+//! Pairs of tests before and after a change: by name, or by similarity where a test was renamed.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::units::Unit;
 /// Maximum number of unmatched tests that are compared with each other.
 const MAX_UNMATCHED: usize = 200;
 /// Share of tokens that a renamed test has in common with its old text.
-const MIN_LIKENESS: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 
 /// The place of a unit: its file and its number there.
 pub(super) type Place = (usize, usize);
@@ -48,7 +48,7 @@ impl Pairs {
         let mut pairs = Self { new_of: BTreeMap::new(), old_of: BTreeMap::new() };
         pairs.match_names(old, new, true);
         pairs.match_names(old, new, false);
-        pairs.match_likeness(old, new);
+        pairs.match_similar(old, new);
         pairs
     }
 
@@ -73,7 +73,7 @@ impl Pairs {
     }
 
     /// Pairs the remaining units with the most similar ones.
-    fn match_likeness(&mut self, old: &Side<'_, '_>, new: &Side<'_, '_>) {
+    fn match_similar(&mut self, old: &Side<'_, '_>, new: &Side<'_, '_>) {
         let left =
             |side: &Side<'_, '_>, known: &BTreeMap<Place, Place>| -> Vec<(Place, BTreeMap<String, usize>)> {
                 let unmatched =
@@ -82,19 +82,19 @@ impl Pairs {
             };
         let gone = left(old, &self.new_of);
         let came = left(new, &self.old_of);
-        let mut likes: Vec<(f64, Place, Place)> = Vec::new();
+        let mut scored: Vec<(f64, Place, Place)> = Vec::new();
         for (one, old_bag) in &gone {
             for (other, new_bag) in &came {
-                let likeness = likeness(old_bag, new_bag);
-                if likeness >= MIN_LIKENESS {
-                    likes.push((likeness, *one, *other));
+                let similarity = similarity(old_bag, new_bag);
+                if similarity >= MIN_SIMILARITY {
+                    scored.push((similarity, *one, *other));
                 }
             }
         }
-        likes.sort_by(|one, other| {
+        scored.sort_by(|one, other| {
             other.0.total_cmp(&one.0).then_with(|| (one.1, one.2).cmp(&(other.1, other.2)))
         });
-        for (_, one, other) in likes {
+        for (_, one, other) in scored {
             if !self.new_of.contains_key(&one) && !self.old_of.contains_key(&other) {
                 self.add(one, other);
             }
@@ -113,7 +113,7 @@ fn bag(unit: &Unit<'_>) -> BTreeMap<String, usize> {
 
 /// Returns the share of words that two units have in common, 0 to 1.
 #[allow(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
-fn likeness(one: &BTreeMap<String, usize>, other: &BTreeMap<String, usize>) -> f64 {
+fn similarity(one: &BTreeMap<String, usize>, other: &BTreeMap<String, usize>) -> f64 {
     let common: usize =
         one.iter().map(|(word, count)| other.get(word).map_or(0, |there| (*count).min(*there))).sum();
     let total: usize = one.values().sum::<usize>() + other.values().sum::<usize>();

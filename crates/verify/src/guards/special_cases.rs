@@ -40,7 +40,7 @@ const RUNNERS: [&str; 12] = [
     "pytest", "unittest", "jest", "vitest", "mocha", "rspec", "minitest", "phpunit", "junit", "nose",
     "testng", "xunit",
 ];
-/// What a program asks for its own modules, arguments or stack by.
+/// Expressions by which a program asks for its own modules, arguments or stack.
 const INTROSPECTION: [&str; 14] = [
     "sys.modules",
     "sys.argv",

@@ -1,4 +1,4 @@
-//! What definitions, blocks and statements of tests say.
+//! Reading of definitions, blocks and statements of tests.
 
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;

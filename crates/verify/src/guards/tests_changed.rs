@@ -1,4 +1,4 @@
-//! What a change does to tests: deleted, skipped, weakened, or with other expectations.
+//! Tests that a change deletes, skips, weakens, or gives other expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ pub(super) fn compare_tests(files: &[TestsOf<'_, '_>], behaviour: &Behaviour<'_>
     comparison.find_new_skips();
 }
 
-/// What the units of one side have that their counterparts lack.
+/// The contents of the units of one side that their counterparts lack.
 #[derive(Default)]
 struct Pool<'t> {
     /// Literals, with the places of the units that have them.
@@ -480,22 +480,12 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             let severity = self.severity_without(before.words.iter().copied());
             let message = format!("the cases of `{}` no longer have {shown}", after.name);
             self.report.add(severity, HonestyKind::CasesRemoved, path, after.line, message);
-        } else if self.is_renaming(&lost, &gained, before, after) {
+        } else if is_renaming(&lost, &gained, before, after) {
             // The same value under another name on both sides of the comparison.
         } else {
             let came = gained.iter().take(4).copied().collect::<Vec<_>>().join(", ");
             self.note_expectation(place, after.line, &shown, &came);
         }
-    }
-
-    /// Returns true if lost values were replaced inside and outside of assertions alike.
-    fn is_renaming(&self, lost: &[&str], gained: &[&str], before: &Unit<'t>, after: &Unit<'t>) -> bool {
-        let within = |unit: &Unit<'t>, literal: &str| {
-            unit.assertions.iter().any(|one| one.literals.contains(&literal))
-        };
-        lost.len() == gained.len()
-            && lost.iter().all(|literal| within(before, literal))
-            && gained.iter().all(|literal| within(after, literal))
     }
 }
 
@@ -555,6 +545,15 @@ fn is_copy(one: &Unit<'_>, other: &Unit<'_>) -> bool {
     one.tokens.len() > 8
         && one.tokens.len() == other.tokens.len()
         && one.tokens.iter().zip(&other.tokens).filter(|pair| differs(*pair)).count() <= 1
+}
+
+/// Returns true if lost values were replaced inside and outside of assertions alike.
+fn is_renaming(lost: &[&str], gained: &[&str], before: &Unit<'_>, after: &Unit<'_>) -> bool {
+    let within =
+        |unit: &Unit<'_>, literal: &str| unit.assertions.iter().any(|one| one.literals.contains(&literal));
+    lost.len() == gained.len()
+        && lost.iter().all(|literal| within(before, literal))
+        && gained.iter().all(|literal| within(after, literal))
 }
 
 /// Returns true for values that say little: they stand in any test.

@@ -36,7 +36,7 @@ pub(super) struct Unit<'t> {
     pub(super) is_registered: bool,
     pub(super) marks: Vec<Mark>,
     pub(super) assertions: Vec<Assertion<'t>>,
-    /// Tokens without comments, for telling a renamed test by its likeness.
+    /// Tokens without comments, for finding a renamed test by its similarity.
     pub(super) tokens: Vec<Token<'t>>,
     /// Literals that stand outside of assertions; true for those in tables of cases.
     pub(super) outside: Vec<(&'t str, bool)>,
