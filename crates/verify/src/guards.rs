@@ -29,6 +29,7 @@ mod units;
 mod vocabulary;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{HonestyFinding, HonestyKind, HonestySeverity, RelPath};
@@ -84,7 +85,12 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     let files = read_files(files);
     let mut behaviour = Behaviour::default();
     for file in files.iter().filter(|file| is_product(file)) {
-        behaviour.add(file.name, file.old.as_ref(), file.new.as_ref());
+        let ranges = |source: Option<&Source<'_>>| -> Vec<Range<usize>> {
+            let units = source.map(|source| find_units(file.name, source)).unwrap_or_default();
+            units.into_iter().map(|unit| unit.range).collect()
+        };
+        let (old, new) = (file.old.as_ref(), file.new.as_ref());
+        behaviour.add(file.name, old, new, (&ranges(old), &ranges(new)));
     }
     if files.iter().any(|file| changes_product(file.name, file.old_text(), file.new_text())) {
         behaviour.note_change();

@@ -211,7 +211,15 @@ fn strength_of(tokens: &[Token<'_>], names: &[&str], words: &[&str]) -> (Strengt
             other => other,
         };
     }
-    let accepts_all = tokens.iter().any(|token| matches!(token.text, "anything" | "ANY" | "any_args"));
+    let accepts_all = tokens.iter().any(|token| {
+        let pattern = token.kind == TokenKind::Text || token.text.starts_with('/');
+        matches!(token.text, "anything" | "ANY" | "any_args")
+            || pattern
+                && matches!(
+                    token.plain().trim_matches(['/', '^', '$', '(', ')']),
+                    ".*" | ".+" | "[\\s\\S]*" | ".*?"
+                )
+    });
     if accepts_all {
         strength = strength.min(Strength::Exists);
     }
@@ -395,8 +403,12 @@ fn without_messages<'t>(tokens: &[Token<'t>], names: &[&str], dialect: Dialect) 
                 .is_some_and(|first| matches!(first.text, "msg" | "message" | "format" | "String"))
     };
     let shift = usize::from(matches!(arguments.first(), Some([only]) if matches!(only.text, "t" | "assert")));
-    let unary = names.iter().rev().find_map(|name| matcher_strength(name)).is_none_or(|(strength, _)| {
-        strength != Strength::Exact || names.iter().any(|name| compact(name).contains("null"))
+    let matcher = names.iter().rev().find(|name| matcher_strength(name).is_some());
+    let unary = matcher.is_none_or(|name| {
+        let one = ["true", "false", "null", "nil", "none", "that", "empty", "zero"];
+        let exists = matcher_strength(name).is_some_and(|(strength, _)| strength == Strength::Exists);
+        let name = compact(name);
+        exists && !name.contains("equal") || one.iter().any(|end| name.ends_with(end))
     });
     let least = shift + if unary { 1 } else { 2 };
     if dialect.rust {

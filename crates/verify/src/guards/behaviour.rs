@@ -1,6 +1,7 @@
 //! The change of the product beside a change of its tests.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::source::{Source, TokenKind};
 
@@ -17,16 +18,27 @@ pub(super) struct Behaviour<'t> {
 
 impl<'t> Behaviour<'t> {
     /// Takes a file of the product into account; either text may be missing.
-    pub(super) fn add(&mut self, path: &str, old: Option<&Source<'t>>, new: Option<&Source<'t>>) {
+    ///
+    /// `tests` has the bytes of tests that stand in the file, before and after.
+    pub(super) fn add(
+        &mut self,
+        path: &str,
+        old: Option<&Source<'t>>,
+        new: Option<&Source<'t>>,
+        (old_tests, new_tests): (&[Range<usize>], &[Range<usize>]),
+    ) {
         let extension = path.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
         if DOCUMENTS.contains(&extension.as_str()) {
             return;
         }
-        let code = |source: Option<&Source<'t>>| -> Vec<&'t str> {
+        let code = |source: Option<&Source<'t>>, tests: &[Range<usize>]| -> Vec<&'t str> {
             let tokens = source.map(|source| source.tokens.as_slice()).unwrap_or_default();
-            tokens.iter().filter(|token| token.kind != TokenKind::Comment).map(|token| token.text).collect()
+            let is_product = |start: usize| !tests.iter().any(|test| test.contains(&start));
+            let code =
+                tokens.iter().filter(|token| token.kind != TokenKind::Comment && is_product(token.start));
+            code.map(|token| token.text).collect()
         };
-        let (before, after) = (code(old), code(new));
+        let (before, after) = (code(old, old_tests), code(new, new_tests));
         self.changed |= before != after;
         self.old_words.extend(before);
         self.new_words.extend(after);

@@ -43,7 +43,11 @@ impl<'t> Token<'t> {
     /// Returns its text without what has no meaning: the style of quotes, the type of a number.
     pub(super) fn plain(&self) -> &'t str {
         match self.kind {
-            TokenKind::Text => self.text.trim_matches(['"', '\'', '`']),
+            TokenKind::Text => {
+                let prefixed = self.text.trim_start_matches(['r', 'b', 'f', 'u', 'L', '@', '$']);
+                let quoted = if prefixed.starts_with(['"', '\'']) { prefixed } else { self.text };
+                quoted.trim_matches(['"', '\'', '`'])
+            }
             TokenKind::Number if !self.text.starts_with("0x") => {
                 self.text.trim_end_matches(|c: char| c.is_ascii_alphabetic())
             }

@@ -376,7 +376,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             self.report.block(HonestyKind::AssertionWeakened, path, new.line, message);
             return;
         }
-        if bounds == Some(false) {
+        if bounds == Some(false) || new.strength > old.strength {
             return;
         }
         let lost_values: Vec<&&str> =

@@ -44,7 +44,8 @@ pub(super) struct Unit<'t> {
     pub(super) words: BTreeSet<&'t str>,
     /// The line of a statement that ends it before later ones.
     pub(super) ends_early: Option<u32>,
-    range: Range<usize>,
+    /// Its bytes.
+    pub(super) range: Range<usize>,
 }
 
 /// The kind of the node above another one.
@@ -495,17 +496,23 @@ fn assertion_start(tokens: &[Token<'_>]) -> usize {
 
 /// Returns literals outside of assertions, and whether each is in a table or an expected value.
 fn outside_literals<'t>(tokens: &[Token<'t>], is_inside: &dyn Fn(usize) -> bool) -> Vec<(&'t str, bool)> {
-    let mut brackets = 0_usize;
+    // True for brackets around values, false for those around statements.
+    let mut brackets: Vec<bool> = Vec::new();
+    let mut before = ("", "");
     let mut expected_on = 0;
     let mut named = "";
     let mut found = Vec::new();
     for pair in tokens.windows(2) {
         let [token, next] = pair else { continue };
         match token.text {
-            "[" | "{" => brackets += 1,
-            "]" | "}" => brackets = brackets.saturating_sub(1),
+            "[" => brackets.push(true),
+            "{" => brackets.push(opens_values(before)),
+            "]" | "}" => {
+                brackets.pop();
+            }
             _ => {}
         }
+        before = (before.1, token.text);
         let lower = token.text.to_ascii_lowercase();
         let names_value = ["expect", "want", "golden", "desired"].iter().any(|word| lower.starts_with(word));
         if token.kind == TokenKind::Word && names_value && matches!(next.text, "=" | ":=" | ":" | "=>") {
@@ -519,10 +526,16 @@ fn outside_literals<'t>(tokens: &[Token<'t>], is_inside: &dyn Fn(usize) -> bool)
             );
         named = if token.kind == TokenKind::Word { token.text } else { named };
         if next.is_literal() && !titled && !is_inside(next.start) {
-            found.push((next.plain(), brackets > 0 && next.line != 0 || expected_on == next.line));
+            found.push((next.plain(), brackets.contains(&true) || expected_on == next.line));
         }
     }
     found
+}
+
+/// Returns true for a brace that opens a list of values, by the two tokens before it: one that opens
+/// a block follows a bracket or a name.
+fn opens_values(before: (&str, &str)) -> bool {
+    matches!(before.1, "=" | "(" | "," | "{" | "[" | ":" | ":=" | "}" | "return") || before.0 == "]"
 }
 
 /// Groups tokens by their lines.

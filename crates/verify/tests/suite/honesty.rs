@@ -66,7 +66,7 @@ fn judge(file: &str) -> (Vec<String>, Vec<String>) {
 #[test]
 fn ways_to_cheat_a_test_suite_are_flagged() {
     for (file, count, may_miss) in
-        [("cheats.diff", 60, 0), ("more_cheats.diff", 70, 2), ("unseen_cheats.diff", 24, 1)]
+        [("cheats.diff", 60, 0), ("more_cheats.diff", 105, 2), ("unseen_cheats.diff", 24, 1)]
     {
         let (blocked, missed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + missed.len());
@@ -78,7 +78,7 @@ fn ways_to_cheat_a_test_suite_are_flagged() {
 #[test]
 fn honest_changes_of_the_same_look_are_not_blocked() {
     for (file, count, may_block) in
-        [("honest.diff", 60, 1), ("more_honest.diff", 50, 1), ("unseen_honest.diff", 24, 1)]
+        [("honest.diff", 60, 1), ("more_honest.diff", 70, 1), ("unseen_honest.diff", 24, 1)]
     {
         let (blocked, passed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + passed.len());
