@@ -532,8 +532,8 @@ fn outside_literals<'t>(tokens: &[Token<'t>], is_inside: &dyn Fn(usize) -> bool)
     found
 }
 
-/// Returns true for a brace that opens a list of values, by the two tokens before it: one that opens
-/// a block follows a bracket or a name.
+/// Returns true for a brace that opens a list of values, by the two tokens before it: a block
+/// follows a bracket or a name.
 fn opens_values(before: (&str, &str)) -> bool {
     matches!(before.1, "=" | "(" | "," | "{" | "[" | ":" | ":=" | "}" | "return") || before.0 == "]"
 }
