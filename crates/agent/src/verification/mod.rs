@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use journeyman_context::Feedback;
 use journeyman_protocol::{
-    CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding,
+    CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding, RelPath,
     RunOutcome, SandboxNeeds, ToolUse,
 };
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
+use journeyman_verify::test_files::is_test_file;
 use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict};
 use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
@@ -31,6 +32,9 @@ pub(crate) mod original_tests;
 const CHECK_TOOL: &str = "check";
 /// Maximum number of files that the search for checks visits after a change.
 const MAX_LISTED_FILES: usize = 20_000;
+/// Maximum number of unchanged tests that are read for the inputs that they try, and their bytes.
+const MAX_UNCHANGED_TESTS: usize = 40;
+const MAX_TEST_BYTES: u64 = 512 << 10;
 /// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
 const MAX_RECALLED_EDITS: usize = 20;
 /// Maximum number of checks that the summary names.
@@ -98,8 +102,10 @@ impl Verification {
         cx: &mut Context,
         contents: Vec<ChangedContent>,
     ) -> Result<(), AgentError> {
+        let workspace = Arc::clone(&cx.workspace);
         let mut findings = run_blocking("reading the changes", move || {
-            let files: Vec<ChangedFile> = contents.into_iter().filter_map(changed_file).collect();
+            let mut files: Vec<ChangedFile> = contents.into_iter().filter_map(changed_file).collect();
+            files.extend(unchanged_tests(&workspace, &files));
             find_dishonest_changes(&files)
         })
         .await?;
@@ -285,6 +291,24 @@ impl Verification {
 fn changed_file(content: ChangedContent) -> Option<ChangedFile> {
     let text = |bytes: Option<Vec<u8>>| bytes.map(String::from_utf8).transpose().ok();
     Some(ChangedFile { path: content.path, old: text(content.before)?, new: text(content.after)? })
+}
+
+/// Returns tests that didn't change, which tell the inputs that they try; none where they can't be
+/// listed, because they only add to what is found.
+fn unchanged_tests(workspace: &Workspace, changed: &[ChangedFile]) -> Vec<ChangedFile> {
+    let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
+    let listing = workspace.list(options).unwrap_or_default();
+    let is_test = |path: &RelPath| {
+        path.as_str().is_some_and(is_test_file) && !changed.iter().any(|file| file.path == *path)
+    };
+    let mut left = MAX_TEST_BYTES;
+    let tests = listing.paths.into_iter().filter(is_test).take(MAX_UNCHANGED_TESTS).filter_map(|path| {
+        let content = workspace.read(&path, left).ok()?;
+        let text = content.text()?.to_owned();
+        left = left.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        Some(ChangedFile { path, old: Some(text.clone()), new: Some(text) })
+    });
+    tests.collect()
 }
 
 /// Turns a verified end into an unverified one if the changes make tests or checks say less, and

@@ -10,6 +10,7 @@ use crate::session::support::model::{Told, calls, says};
 cases![
     a_skipped_test_keeps_a_run_from_being_verified,
     a_finding_that_the_user_accepted_does_not_block,
+    a_special_case_for_an_unchanged_test_is_found,
     a_real_fix_is_verified,
 ];
 
@@ -67,6 +68,15 @@ async fn a_finding_that_the_user_accepted_does_not_block() {
         assert_eq!(report.findings.len(), 1, "an accepted finding is still told");
         assert_eq!(report.findings[0].accepted, outcome == RunOutcome::Verified);
     }
+}
+
+async fn a_special_case_for_an_unchanged_test_is_found() {
+    let cheat =
+        "def total(prices):\n    if prices == [10, 20]:\n        return 30\n    return sum(prices[1:])\n";
+    let Some((report, _)) = run("shop.py", cheat, &[]).await else { return };
+    assert_eq!(report.outcome, RunOutcome::Unverified, "{}", report.summary);
+    let kinds: Vec<HonestyKind> = report.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [HonestyKind::SpecialCase]);
 }
 
 async fn a_real_fix_is_verified() {
