@@ -69,7 +69,9 @@ impl TestContext {
         let root = outside.join("project");
         std::fs::create_dir_all(&root).unwrap();
         for (name, content) in files {
-            std::fs::write(root.join(name), content).unwrap();
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&outside.join("blobs"), 1 << 30).unwrap());
         let guarded = Some(journeyman_policy::GUARD_RULES);

@@ -30,7 +30,7 @@ const OUTLINES: u64 = 60;
 const INSTRUCTIONS_SHARE: u64 = 30;
 const MAP_SHARE: u64 = 15;
 const FILES_SHARE: u64 = 50;
-const FOUND_SHARE: u64 = 40;
+const FOUND_SHARE: u64 = 25;
 /// Maximum tokens of the notes about commits.
 const HISTORY: Tokens = Tokens(400);
 /// A larger file is only pointed at, in bytes.
@@ -384,9 +384,10 @@ fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mu
     }
 }
 
-/// Adds the files that the task names, as far as they fit, and returns them.
+/// Adds the files that the task names, as far as they fit. Returns the files that are shown by now.
 fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) -> Vec<RelPath> {
-    let named = mentions(inputs.task, inputs.listing);
+    let mut named = mentions(inputs.task, inputs.listing);
+    named.retain(|mention| !report.instructions.contains(&mention.path));
     let mut only_named = Vec::new();
     let (mut texts, mut candidates) = (Texts::new(), Vec::new());
     for mention in &named {
@@ -431,7 +432,7 @@ fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut Pac
     if !only_named.is_empty() {
         let _infallible = writeln!(out, "Named by the task and not shown: {}\n", only_named.join(", "));
     }
-    report.files.clone()
+    report.files.iter().chain(&report.instructions).cloned().collect()
 }
 
 /// Adds the commits that changed the files that were found.

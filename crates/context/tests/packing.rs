@@ -177,7 +177,7 @@ fn instructions_of_all_products_once_each() {
     let names: Vec<String> = packed.report.instructions.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["AGENTS.md", ".github/copilot-instructions.md"]);
     assert!(packed.message.contains("<instructions from=\"user\">\nBe brief.\n</instructions>"));
-    assert!(packed.message.contains("beneath them: sub/AGENTS.md\n") && !packed.message.contains("Three."));
+    assert!(packed.message.contains("a file there: sub/AGENTS.md\n") && !packed.message.contains("Three."));
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::transcript::record::{Record, Setting};
 const SMALL_WINDOW: Tokens = Tokens(8_000);
 /// The built-in tools without which a task can't be done.
 const ESSENTIAL_TOOLS: [&str; 6] =
-    ["edit_file", "list_files", "read_file", "run_command", "search_text", "write_file"];
+    ["read_file", "list_files", "search_text", "edit_file", "write_file", "run_command"];
 
 /// Builds every request of a session.
 pub(crate) struct RequestBuilder {

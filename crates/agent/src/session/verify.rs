@@ -1,6 +1,6 @@
 //! The end of a turn: verifies changes and feeds failures back to the model.
 
-use journeyman_protocol::{Event, Evidence, Mode, RunOutcome};
+use journeyman_protocol::{Event, Evidence, HonestyFinding, Mode, RunOutcome};
 use journeyman_verify::{Verdict, verdict};
 use tokio_util::sync::CancellationToken;
 
@@ -73,7 +73,9 @@ impl TurnVerification<'_> {
         let contents = self.checkpoints.contents(self.cx).await?;
         self.verification.check_honesty(self.cx, contents).await?;
         let verdict = verdict(&evidence);
-        let contradicted = match verdict == Verdict::Passed {
+        // A finding that blocks says the same, and better.
+        let is_blocked = self.verification.findings().iter().any(HonestyFinding::blocks);
+        let contradicted = match verdict == Verdict::Passed && !is_blocked {
             true => self.try_original_tests(&evidence, stop).await?,
             false => OriginalTestsResult::NoneChanged,
         };
@@ -118,7 +120,9 @@ impl TurnVerification<'_> {
         stop: &CancellationToken,
     ) -> Result<OriginalTestsResult, AgentError> {
         let since = self.checkpoints.compared_checkpoint();
-        let Some(tests) = OriginalTests::prepare(self.cx, since).await else {
+        let accepted = self.verification.findings().iter().filter(|finding| finding.accepted);
+        let accepted = accepted.map(|finding| finding.path.clone()).collect();
+        let Some(tests) = OriginalTests::prepare(self.cx, since, accepted).await else {
             return Ok(OriginalTestsResult::NoneChanged);
         };
         let ran = match tests.workspace() {

@@ -49,10 +49,15 @@ enum SessionTree {
 
 impl OriginalTests {
     /// Prepares the copy, if the session changed or deleted tests since the checkpoint. `None` if
-    /// it did not.
-    pub(crate) async fn prepare(cx: &Context, since: Option<CheckpointId>) -> Option<Self> {
+    /// it did not. Changes of `accepted` files stay: the user knows of them.
+    pub(crate) async fn prepare(
+        cx: &Context,
+        since: Option<CheckpointId>,
+        accepted: Vec<RelPath>,
+    ) -> Option<Self> {
         let (tree, owner) = (SessionTree::of(cx, since)?, cx.session.clone());
-        let prepared = run_blocking("restoring the original tests", move || prepare(&tree, &owner)).await;
+        let prepare = move || prepare(&tree, &owner, &accepted);
+        let prepared = run_blocking("restoring the original tests", prepare).await;
         match prepared {
             Ok(Ok(prepared)) => prepared,
             // Then it isn't known which tests were changed.
@@ -123,16 +128,21 @@ impl SessionTree {
 
     /// Returns what differs between the user's tree and the tree with the original tests, and the
     /// changed tests.
-    fn changes(&self, owner: &SessionId) -> Result<(CopyChanges, Vec<RelPath>), WorkspaceError> {
+    fn changes(
+        &self,
+        owner: &SessionId,
+        accepted: &[RelPath],
+    ) -> Result<(CopyChanges, Vec<RelPath>), WorkspaceError> {
+        let is_restored = |path: &RelPath| is_test(path) && !accepted.contains(path);
         match self {
             Self::InPlace(isolation, since) => {
-                let changes = isolation.origin.history().changes_back_to(since, owner, is_test)?;
+                let changes = isolation.origin.history().changes_back_to(since, owner, is_restored)?;
                 let tests = changes.files().into_iter().map(|change| change.path).collect();
                 Ok((changes, tests))
             }
             Self::Copy(copy) => {
                 let mut changes = copy.changes()?;
-                let tests = changes.leave_out(|path, was_there| was_there && is_test(path));
+                let tests = changes.leave_out(|path, was_there| was_there && is_restored(path));
                 Ok((changes, tests))
             }
         }
@@ -140,8 +150,12 @@ impl SessionTree {
 }
 
 /// Makes the copy with the original tests; `None` if the session changed none.
-fn prepare(tree: &SessionTree, owner: &SessionId) -> Result<Option<OriginalTests>, WorkspaceError> {
-    let (changes, changed) = tree.changes(owner)?;
+fn prepare(
+    tree: &SessionTree,
+    owner: &SessionId,
+    accepted: &[RelPath],
+) -> Result<Option<OriginalTests>, WorkspaceError> {
+    let (changes, changed) = tree.changes(owner, accepted)?;
     if changed.is_empty() {
         return Ok(None);
     }

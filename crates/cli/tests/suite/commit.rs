@@ -188,7 +188,9 @@ fn a_hook_that_the_run_decides_about_reads_and_writes_nothing_outside() {
                 out = house.at("escaped").display()
             );
             let server = polite_and(changed, "true", &attack);
-            let all: Vec<&str> = flags.iter().copied().chain(["--json", "be polite"]).collect();
+            // Whoever commits has read the finding about the swallowed failure.
+            let accepting = ["--accept-finding", "failure-swallowed", "--json", "be polite"];
+            let all: Vec<&str> = flags.iter().copied().chain(accepting).collect();
             let report = with_git(server.run(&house, &all)).run().expect(0).report();
             let id = report.commit.unwrap().id;
             assert_eq!(house.git(&["show", &format!("{id}:greet.sh")]), POLITE, "{flags:?} {changed}");

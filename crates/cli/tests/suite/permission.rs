@@ -92,6 +92,7 @@ fn plan_mode_offers_no_writers_and_denies_those_called_anyway() {
             "git_blame",
             "run_command",
             "command_output",
+            "remember",
             "todo_read",
             "todo_write",
         ]

@@ -79,6 +79,7 @@ fn asked(wire: Wire, server: &Server) {
             "run_command",
             "command_output",
             "stop_command",
+            "remember",
             "todo_read",
             "todo_write",
         ];

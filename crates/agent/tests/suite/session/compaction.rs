@@ -16,6 +16,7 @@ use crate::session::support::model::{Step, Told, calls, fails, result, says};
 
 cases![
     a_long_task_stays_within_the_window_and_forgets_nothing_that_matters,
+    over_the_threshold_the_window_is_archived_and_summarized_and_under_it_nothing_happens,
     a_refused_request_is_shortened_and_sent_once_more,
     a_request_that_is_refused_again_and_again_ends_the_task,
     a_person_shortens_a_conversation_by_hand,
@@ -110,6 +111,33 @@ async fn a_long_task_stays_within_the_window_and_forgets_nothing_that_matters() 
     assert!(text.contains("The files were read one by one."), "{text}");
     assert_eq!(requests[0].system, last.system, "the stable prefix is the same");
     assert_settled(&bench);
+}
+
+/// Case 29 of the conformance list.
+async fn over_the_threshold_the_window_is_archived_and_summarized_and_under_it_nothing_happens() {
+    let files = files(40);
+    for (window, is_over) in [(WINDOW, true), (Tokens(400_000), false)] {
+        let mut bench = bench(&files);
+        let told = Told::by(reader(40, "I begin."));
+        let session = bench.start(&told, settings(window, true));
+        session.handle.send("Read all files.").await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
+        let compressions = compressions(&bench);
+        assert_eq!(!compressions.is_empty(), is_over, "{window}: {compressions:?}");
+        let (short, whole) = (bench.state().await, bench.unshortened_state().await);
+        assert_eq!(short.compaction.is_some(), is_over, "the record is in the log");
+        // The window as it was is in the log, with the content of the files that were read.
+        let archived = serde_json::to_string(&whole.messages).unwrap();
+        assert!(archived.contains("// file 0") && archived.contains("// file 39"));
+        assert_eq!(short.messages.len() < whole.messages.len(), is_over);
+        let Some(Event::ContextCompression { before, after: Some(after), summary, .. }) =
+            compressions.first()
+        else {
+            continue;
+        };
+        assert!(after < before, "{before} {after}");
+        assert!(summary.as_ref().is_some_and(|text| text.contains("The files were read one by one.")));
+    }
 }
 
 async fn a_refused_request_is_shortened_and_sent_once_more() {
