@@ -108,12 +108,12 @@ impl TestContext {
             Vec::new(),
         );
         let transcript =
-            Transcript::new(State::default(), log, clock, Arc::clone(&redactor), Arc::clone(&shared));
+            Transcript::new(State::default(), log, clock.clone(), Arc::clone(&redactor), Arc::clone(&shared));
         let settings = RunSettings { needs: SandboxNeeds::NONE, ..RunSettings::default() };
         let cx = Context {
             session,
             meter: InputMeter::new(settings.limits.clone()),
-            cache_watch: CacheWatch::default(),
+            cache_watch: CacheWatch::new(clock),
             settings,
             index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::clone(&redactor), None)),
             workspace,

@@ -2,6 +2,8 @@
 
 use journeyman_protocol::{Tokens, UnixMillis, Usage};
 
+use crate::Clock;
+
 /// Requests that follow within this time find what the provider kept: the shortest time that
 /// providers document is five minutes.
 const KEPT_MS: u64 = 4 * 60 * 1_000;
@@ -13,8 +15,8 @@ const LEAST_CACHED: Tokens = Tokens(4_000);
 const PATIENCE: u32 = 3;
 
 /// Tells when a provider's cache stops working in a session.
-#[derive(Debug, Default)]
 pub(crate) struct CacheWatch {
+    clock: Clock,
     /// True once the provider has read something from its cache in this session.
     has_hit: bool,
     last: Option<(Tokens, UnixMillis)>,
@@ -23,9 +25,14 @@ pub(crate) struct CacheWatch {
 }
 
 impl CacheWatch {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, has_hit: false, last: None, low: 0, is_told: false }
+    }
+
     /// Observes the usage of a request. Returns a warning if the share that came from the cache has
     /// dropped, once a session.
-    pub(crate) fn observe(&mut self, usage: &Usage, now: UnixMillis) -> Option<String> {
+    pub(crate) fn observe(&mut self, usage: &Usage) -> Option<String> {
+        let now = self.clock.now();
         let input = usage.total_input();
         let last = self.last.replace((input, now));
         self.has_hit |= usage.cache_read.0 > 0;
@@ -51,6 +58,9 @@ impl CacheWatch {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     fn usage(input: u64, cache_read: u64) -> Usage {
@@ -58,10 +68,14 @@ mod tests {
     }
 
     fn watch(requests: &[(u64, u64, u64)]) -> usize {
-        let mut watch = CacheWatch::default();
-        let observed = requests
-            .iter()
-            .map(|(input, read, minute)| watch.observe(&usage(*input, *read), UnixMillis(minute * 60_000)));
+        let minute = Arc::new(AtomicU64::new(0));
+        let time = Arc::clone(&minute);
+        let clock = Clock::new(move || UnixMillis(time.load(Ordering::Relaxed) * 60_000));
+        let mut watch = CacheWatch::new(clock);
+        let observed = requests.iter().map(|(input, read, at)| {
+            minute.store(*at, Ordering::Relaxed);
+            watch.observe(&usage(*input, *read))
+        });
         observed.flatten().count()
     }
 

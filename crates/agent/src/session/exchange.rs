@@ -232,11 +232,10 @@ impl Exchange<'_> {
                 return;
             }
         };
-        if usage.estimated.is_zero() {
-            let now = self.cx.transcript.now();
-            if let Some(message) = self.cx.cache_watch.observe(usage, now) {
-                self.cx.transcript.emit(Event::Warning { message });
-            }
+        if usage.estimated.is_zero()
+            && let Some(message) = self.cx.cache_watch.observe(usage)
+        {
+            self.cx.transcript.emit(Event::Warning { message });
         }
         if !self.cx.meter.is_worth_counting(usage.total_input()) {
             return;

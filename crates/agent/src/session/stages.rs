@@ -95,7 +95,7 @@ impl Session {
             cx: Context {
                 session,
                 meter: InputMeter::new(settings.limits.clone()),
-                cache_watch: CacheWatch::default(),
+                cache_watch: CacheWatch::new(parts.clock),
                 settings,
                 workspace: parts.workspace,
                 copy: parts.copy,

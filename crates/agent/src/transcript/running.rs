@@ -7,7 +7,7 @@ use std::time::Duration;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{
     AgentState, Block, CallId, CallRecord, CallState, CallTransition, ErrorPhase, ErrorSeverity, Event,
-    GuardViolation, Message, ReminderCategory, Role, Seq, SessionId, ToolUse, TurnPhase, UnixMillis, Verdict,
+    GuardViolation, Message, ReminderCategory, Role, Seq, SessionId, ToolUse, TurnPhase, Verdict,
 };
 use journeyman_tools::Seen;
 use journeyman_workspace::Workspace;
@@ -206,11 +206,6 @@ impl Transcript {
     pub(crate) fn remind_model(&mut self, category: ReminderCategory, content: String) {
         self.add_user_text(reminder::wrap_reminder(&content));
         self.emit(Event::ReminderSent { category, content });
-    }
-
-    /// Returns the time.
-    pub(crate) fn now(&self) -> UnixMillis {
-        self.clock.now()
     }
 
     /// Lends the messages to a request. The caller gives them back with
