@@ -95,7 +95,7 @@ pub struct PackReport {
     pub instructions: Vec<RelPath>,
     /// The files that the task names and that were put in, whole or in part.
     pub files: Vec<RelPath>,
-    /// What each category has of its share.
+    /// The use of each category's share.
     pub shares: Vec<ContextShare>,
     /// Everything that was weighed, in and out, by category.
     pub items: Vec<PackedItem>,
@@ -114,7 +114,7 @@ pub struct PackedItem {
     pub relevance: Option<u8>,
     /// The reason why it was weighed.
     pub why: String,
-    /// What became of it.
+    /// The decision about it.
     pub outcome: Outcome,
 }
 
@@ -144,7 +144,7 @@ impl PackReport {
                 tokens: decision.tokens,
                 relevance: Some((relevance.clamp(0.0, 1.0) * 100.0).round() as u8),
                 why: reason.to_string(),
-                outcome: decision.outcome.clone(),
+                outcome: decision.outcome,
             });
         }
     }
@@ -229,8 +229,8 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     Ok(Packed { system, message, report })
 }
 
-/// Packs what an index finds for a later message of the user, without the files that the model knows
-/// already. Returns `None` if nothing is left.
+/// Packs what an index finds for a later message of the user, without the files that the model
+/// knows already. Returns `None` if nothing is left.
 #[must_use]
 pub fn follow_up(found: &Gathered, known: &dyn Fn(&RelPath) -> bool, room: Tokens) -> Option<Packed> {
     let known: Vec<RelPath> = found.texts.keys().filter(|path| known(path)).cloned().collect();

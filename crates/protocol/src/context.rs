@@ -31,7 +31,7 @@ pub enum ContextCategory {
     History,
     /// Messages of the conversation, with the results of tools.
     Conversation,
-    /// What is kept for the reply.
+    /// Room that is kept for the reply.
     Generation,
 }
 

@@ -256,7 +256,7 @@ pub enum Event {
         instructions: Vec<RelPath>,
         /// Files that the task names and that are included in whole or in part.
         files: Vec<RelPath>,
-        /// What each category has of the model's window.
+        /// The share of each category in the model's window.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         shares: Vec<ContextShare>,
     },

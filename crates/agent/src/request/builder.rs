@@ -127,7 +127,7 @@ impl RequestBuilder {
         if self.tool_calling { self.offered_tools(cx) } else { Vec::new() }
     }
 
-    /// Returns the tools that are offered. Plan mode leaves out tools that write, and a small window
+    /// Returns the tools that are offered. Plan mode leaves out tools that write, a small window
     /// those without which a task can be done.
     pub(crate) fn offered_tools(&self, cx: &Context) -> Vec<ToolSpec> {
         let plan = cx.settings.mode == Mode::Plan;

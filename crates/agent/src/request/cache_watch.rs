@@ -12,7 +12,7 @@ const EXPECTED_SHARE: u64 = 50;
 /// Input below which a provider may not cache at all.
 const LEAST_CACHED: Tokens = Tokens(4_000);
 /// Requests in a row with a low share, after which it is said.
-const PATIENCE: u32 = 3;
+const MAX_LOW_REQUESTS: u32 = 3;
 
 /// Tells when a provider's cache stops working in a session.
 pub(crate) struct CacheWatch {
@@ -45,12 +45,12 @@ impl CacheWatch {
         }
         let share = usage.cache_read.0.saturating_mul(100) / before.0.max(1);
         self.low = if share < EXPECTED_SHARE { self.low + 1 } else { 0 };
-        if self.low < PATIENCE {
+        if self.low < MAX_LOW_REQUESTS {
             return None;
         }
         self.is_told = true;
         Some(format!(
-            "the provider read only {share} % of the conversation so far from its cache, {PATIENCE} times in a row; \
+            "the provider read only {share} % of the conversation so far from its cache, {MAX_LOW_REQUESTS} times in a row; \
              before, it read more, so the session costs more now"
         ))
     }

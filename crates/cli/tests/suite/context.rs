@@ -10,7 +10,7 @@ fn shop() -> House {
     let open = "def open_shop(key):\n    return key == 'brass'\n";
     let filler: String =
         (0..80).map(|number| format!("def helper_{number}(value):\n    return value\n\n")).collect();
-    house.write("shop.py", &format!("{open}\n{filler}"));
+    house.write("shop.py", format!("{open}\n{filler}"));
     house.write(
         "test_shop.py",
         "from shop import open_shop\n\n\ndef test_open():\n    assert open_shop('brass')\n",

@@ -54,7 +54,7 @@ const MAX_COMMITS: usize = 8;
 const MAX_COMMITTED_FILES: usize = 5;
 const MAX_COMMITS_OF_FILE: usize = 2;
 
-/// What an index has for a task.
+/// Data of an index for a task.
 #[derive(Debug, Clone, Default)]
 pub struct Gathered {
     /// Files with how much is for them, 0 to 1, the best first.

@@ -64,18 +64,18 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// What became of a candidate.
+/// The decision about a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// Position of the candidate.
     pub candidate: usize,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
     /// Tokens that it added, or would have added; 0 if it wasn't weighed.
     pub tokens: Tokens,
 }
 
-/// What became of a candidate.
+/// The outcome of weighing a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Its lines are in.

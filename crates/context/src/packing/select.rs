@@ -23,8 +23,8 @@ const BRIDGED_LINES: u32 = 4;
 /// Tokens of an excerpt's tags, and of a note about a gap.
 const TAGS: u64 = 24;
 const GAP: u64 = 24;
-/// Bytes that a token of code hardly ever exceeds, on average: a text that is too long by this measure
-/// isn't counted.
+/// Bytes that a token of code hardly ever exceeds, on average: a text that is too long by this
+/// measure isn't counted.
 const MAX_BYTES_PER_TOKEN: u64 = 8;
 /// Candidates of more lines have near-duplicates; shorter ones repeat by chance.
 const LEAST_COMPARED_LINES: usize = 8;
@@ -67,7 +67,7 @@ impl Room {
 pub struct Selection {
     /// The excerpts, by category and then by the relevance of their best passage.
     pub excerpts: Vec<Excerpt>,
-    /// What became of each candidate, in their order.
+    /// The decision about each candidate, in their order.
     pub decisions: Vec<Decision>,
     /// The sum over excerpts; never above the budget.
     pub tokens: Tokens,

@@ -34,7 +34,7 @@ pub struct ContextPlan {
     pub window: Tokens,
     /// Estimated tokens of system prompt and first message.
     pub tokens: Tokens,
-    /// What each category has of the window.
+    /// The share of each category in the window.
     pub shares: Vec<ContextShare>,
     /// Everything that was weighed, in and out.
     pub items: Vec<PackedItem>,

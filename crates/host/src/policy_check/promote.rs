@@ -36,11 +36,11 @@ pub struct HardRule {
     pub file: String,
     /// Its line, 1-based.
     pub line: usize,
-    /// What it forbids or demands.
+    /// Its demand.
     pub demand: Demand,
 }
 
-/// What a hard rule forbids or demands.
+/// The demand of a hard rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Demand {
     /// These paths may not be changed.

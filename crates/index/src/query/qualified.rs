@@ -28,8 +28,8 @@ pub enum ScopeFit {
 }
 
 impl QualifiedName {
-    /// Parses a name with `.`, `::`, `#`, `->` or `\` between its parts, as it is called or defined:
-    /// `a::B<T>::c()` and `(*B).c` too.
+    /// Parses a name with `.`, `::`, `#`, `->` or `\` between its parts, as it is called or
+    /// defined: `a::B<T>::c()` and `(*B).c` too.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut plain = String::with_capacity(text.len());
