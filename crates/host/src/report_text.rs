@@ -114,9 +114,8 @@ pub fn format_violations(violations: &[GuardViolation], paint: Paint) -> String 
 pub fn format_findings(findings: &[HonestyFinding], paint: Paint) -> String {
     let (blocking, others): (Vec<&HonestyFinding>, Vec<&HonestyFinding>) =
         findings.iter().partition(|finding| finding.blocks());
-    let lines = |findings: Vec<&HonestyFinding>| -> Vec<String> {
-        findings.into_iter().map(printable).collect()
-    };
+    let lines =
+        |findings: Vec<&HonestyFinding>| -> Vec<String> { findings.into_iter().map(printable).collect() };
     format_list(&paint.red("makes tests say less:"), &lines(blocking), MAX_LISTED_VIOLATIONS, "more")
         + &format_list(&paint.yellow("worth a look:"), &lines(others), MAX_LISTED_VIOLATIONS, "more")
 }

@@ -163,7 +163,13 @@ impl<'a> Selector<'a> {
         if (file.slice(&asked).len() as u64) / MAX_BYTES_PER_TOKEN > limit {
             return (Outcome::NoRoom, Tokens(0));
         }
-        let wanted = if chosen.is_none() { at_least(file, asked) } else { asked };
+        let (wanted, counted) = match chosen {
+            None => {
+                let (lines, tokens) = at_least(file, asked);
+                (lines, Some(tokens))
+            }
+            Some(_) => (asked, None),
+        };
         let new = missing_lines(own, &wanted);
         if new.is_empty() {
             return (Outcome::Covered, Tokens(0));
@@ -175,7 +181,7 @@ impl<'a> Selector<'a> {
             if cost + bytes / MAX_BYTES_PER_TOKEN > limit {
                 return (Outcome::NoRoom, Tokens(cost + bytes / 4));
             }
-            cost += file.count(range).0;
+            cost += counted.unwrap_or_else(|| file.count(range).0);
         }
         if cost > limit {
             return (Outcome::NoRoom, Tokens(cost));
@@ -219,7 +225,8 @@ impl<'a> Selector<'a> {
 }
 
 /// Widens lines until they cost the least that a piece of a file may have; all of a small file.
-fn at_least(file: &FileText, lines: Range<u32>) -> Range<u32> {
+/// Returns them with their tokens.
+fn at_least(file: &FileText, lines: Range<u32>) -> (Range<u32>, u64) {
     let end = file.lines().saturating_add(1);
     let Range { start: mut first, end: mut last } = lines;
     let mut tokens = file.count(&(first..last)).0;
@@ -233,7 +240,7 @@ fn at_least(file: &FileText, lines: Range<u32>) -> Range<u32> {
             tokens += file.count(&(first..first + 1)).0;
         }
     }
-    first..last
+    (first..last, tokens)
 }
 
 /// Returns the parts of some lines that aren't among others, which are in order.
