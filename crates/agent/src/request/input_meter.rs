@@ -6,6 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use journeyman_context::counting::{Calibration, Counter, RequestCounter, RequestParts, RequestTokens};
@@ -18,6 +19,9 @@ use tokio::task::JoinHandle;
 
 /// Maximum number of questions to the server: at the beginning, and when the model is loaded.
 const MAX_QUERIES: u32 = 2;
+/// Maximum time that a request which continues a conversation waits for the server's limits: a
+/// server on this machine answers in some milliseconds.
+const MAX_ANSWER_WAIT: Duration = Duration::from_millis(500);
 /// Part of the window below which nothing is counted: such requests fit, however wrong a count is.
 const COUNTED_PART: u64 = 8;
 
@@ -28,6 +32,8 @@ pub(crate) struct InputMeter {
     query: Option<JoinHandle<Option<ServerLimits>>>,
     queries: u32,
     is_final: bool,
+    /// True if a request has waited for an answer.
+    has_waited: bool,
     is_warned: bool,
     is_warm: bool,
     counted: Vec<CountedMessage>,
@@ -50,6 +56,7 @@ impl InputMeter {
         Self {
             requests: RequestCounter::new(Arc::new(counter), calibration),
             query: None,
+            has_waited: false,
             queries: 0,
             is_final: !limits.source.is_open(),
             is_warned: false,
@@ -86,13 +93,31 @@ impl InputMeter {
 
     /// Applies the server's answer if it is there. Nothing is waited for.
     pub(crate) fn apply_answer(&mut self) {
-        let Some(answer) = self.query.as_mut().and_then(|query| query.now_or_never()) else { return };
+        if let Some(answer) = self.query.as_mut().and_then(|query| query.now_or_never()) {
+            self.apply(answer.ok().flatten());
+        }
+    }
+
+    /// Waits a little for the server's answer, and applies it. For a request that continues a
+    /// conversation: what is assumed in place of the answer may be too much for it.
+    pub(crate) async fn wait_for_answer(&mut self) {
+        let Some(query) = self.query.as_mut() else { return };
+        // Only once: a server that is slow now is slow for every request.
+        let most =
+            if std::mem::replace(&mut self.has_waited, true) { Duration::ZERO } else { MAX_ANSWER_WAIT };
+        if let Ok(answer) = tokio::time::timeout(most, query).await {
+            self.apply(answer.ok().flatten());
+        }
+    }
+
+    fn apply(&mut self, answer: Option<ServerLimits>) {
         self.query = None;
-        if let Ok(Some(told)) = answer {
-            told.apply_to(&mut self.limits);
-            self.is_final = told.is_final;
-        } else {
-            self.is_final = true;
+        match answer {
+            Some(told) => {
+                told.apply_to(&mut self.limits);
+                self.is_final = told.is_final;
+            }
+            None => self.is_final = true,
         }
     }
 
@@ -254,6 +279,18 @@ mod tests {
         assert_eq!(windows, [Tokens(4_096), Tokens(16_000), Tokens(16_000)]);
         meter.set_refused_window(Tokens(12_000));
         assert_eq!(meter.limits().source, LimitSource::Refusal);
+    }
+
+    #[tokio::test]
+    async fn a_conversation_that_goes_on_waits_for_the_answer() {
+        let model: Arc<dyn Model> = Arc::new(Telling(std::sync::Mutex::new(vec![told(4_096, true)])));
+        let mut meter = InputMeter::new(ModelLimits::careful_default(true));
+        meter.start_query(&model);
+        meter.apply_answer();
+        assert_eq!(meter.limits().window, ModelLimits::LOCAL_DEFAULT, "the answer isn't there yet");
+        meter.wait_for_answer().await;
+        assert_eq!(meter.limits().window, Tokens(4_096));
+        meter.wait_for_answer().await;
     }
 
     #[tokio::test]

@@ -190,7 +190,11 @@ impl Exchange<'_> {
         self.requests.rewrite_calls_as_text(self.cx);
         self.cx.transcript.begin_turn();
         self.cx.meter.start_query(&self.cx.model);
-        self.cx.meter.apply_answer();
+        // A session's first request waits for nothing.
+        match self.cx.transcript.state().messages.len() {
+            0..=1 => self.cx.meter.apply_answer(),
+            _ => self.cx.meter.wait_for_answer().await,
+        }
         let (room, stages, tools) = self.shortening(stop);
         room.make_room(stages, &tools).await?;
         let mut request = self.requests.build(self.cx);
