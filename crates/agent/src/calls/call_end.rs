@@ -1,6 +1,6 @@
 //! The end of a call: records its result and emits its events.
 
-use journeyman_context::{cut, fenced};
+use journeyman_context::{Estimate, cut, fenced};
 use journeyman_protocol::{
     Block, CallState, CallTransition, Event, GuardViolation, ResultPart, TokenCounter as _, Tokens, ToolUse,
 };
@@ -106,8 +106,9 @@ fn fit_window(cx: &mut Context, call: &ToolUse, content: &mut [ResultPart]) {
     let most = Tokens(Room::of_model(cx).input.0 * MAX_RESULT_SHARE / 100);
     for part in content {
         let ResultPart::Text { text } = part else { continue };
-        // No text has more tokens than bytes.
-        if text.len() as u64 <= most.0 || cx.meter.counter().count(text) <= most {
+        // No text has more tokens than bytes. An estimate, because the model's vocabulary may have to
+        // be unpacked first, and the text is cut by estimates too.
+        if text.len() as u64 <= most.0 || Estimate.count(text) <= most {
             continue;
         }
         let handle = format!("output:{}", call.id);
