@@ -1,5 +1,7 @@
 //! Names of code in a task.
 
+use journeyman_protocol::clip_to_bytes;
+
 /// Maximum names: a task with more is a log.
 const MAX_NAMES: usize = 12;
 /// Shorter names are everywhere.
@@ -11,7 +13,7 @@ const MAX_BYTES: usize = 64 << 10;
 /// qualifiers: with an underscore, a capital after a small letter or brackets behind them, or set
 /// in backticks.
 pub(super) fn code_names(task: &str) -> Vec<String> {
-    let task = task.get(..task.floor_char_boundary(MAX_BYTES)).unwrap_or_default();
+    let task = clip_to_bytes(task, MAX_BYTES);
     let mut names: Vec<String> = Vec::new();
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut at = 0;

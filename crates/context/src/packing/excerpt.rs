@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use journeyman_protocol::{ContextCategory, RelPath, TokenCounter as _, Tokens};
+use journeyman_protocol::{ContextCategory, RelPath, TokenCounter as _, Tokens, clip_to_bytes};
 
 use super::text::FileText;
 use crate::Estimate;
@@ -64,7 +64,7 @@ fn write_lines(out: &mut String, text: &str) {
             out.push_str(line);
             continue;
         }
-        let kept = line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default();
+        let kept = clip_to_bytes(line, MAX_LINE_BYTES);
         let _infallible = writeln!(out, "{kept} […{} bytes]", line.len() - kept.len());
     }
     if !out.is_empty() && !out.ends_with('\n') {
@@ -80,7 +80,7 @@ fn write_gap(out: &mut String, file: &FileText, gap: &Range<u32>) {
     let mut more = 0_usize;
     for name in file.defined_in(gap) {
         if names.len() < MAX_NAMES_IN_GAP {
-            names.push(name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or_default());
+            names.push(clip_to_bytes(name, MAX_NAME_BYTES));
         } else {
             more += 1;
         }

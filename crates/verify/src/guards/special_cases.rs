@@ -218,19 +218,24 @@ fn collect_branches<'t>(source: &Source<'t>, node: Node<'_>, found: &mut Vec<Bra
     }
 }
 
+/// Kinds of nodes with a condition, in all grammars; other branches are cases of a switch.
+const CONDITIONAL_KINDS: [&str; 9] = [
+    "if_statement",
+    "if_expression",
+    "if",
+    "elif_clause",
+    "elsif",
+    "if_modifier",
+    "conditional_expression",
+    "ternary_expression",
+    "conditional",
+];
+
 /// Reads a branch: a condition that compares with literals, and an answer of literals alone.
 fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
     let fields = |names: &[&str]| names.iter().find_map(|name| node.child_by_field_name(name));
     let (condition, answer) = match node.kind() {
-        "if_statement"
-        | "if_expression"
-        | "if"
-        | "elif_clause"
-        | "elsif"
-        | "if_modifier"
-        | "conditional_expression"
-        | "ternary_expression"
-        | "conditional" => {
+        kind if CONDITIONAL_KINDS.contains(&kind) => {
             let answer = fields(&["consequence", "body"])?;
             (fields(&["condition"])?, answer)
         }
@@ -256,18 +261,7 @@ fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
     if condition.id() == answer.id() {
         return None;
     }
-    let is_switch = !matches!(
-        node.kind(),
-        "if_statement"
-            | "if_expression"
-            | "if"
-            | "elif_clause"
-            | "elsif"
-            | "if_modifier"
-            | "conditional_expression"
-            | "ternary_expression"
-            | "conditional"
-    );
+    let is_switch = !CONDITIONAL_KINDS.contains(&node.kind());
     let compares = source.tokens_of(condition).iter().any(|token| {
         matches!(
             token.text,
