@@ -106,8 +106,8 @@ fn fit_window(cx: &mut Context, call: &ToolUse, content: &mut [ResultPart]) {
     let most = Tokens(Room::of_model(cx).input.0 * MAX_RESULT_SHARE / 100);
     for part in content {
         let ResultPart::Text { text } = part else { continue };
-        // No text has more tokens than bytes. An estimate, because the model's vocabulary may have to
-        // be unpacked first, and the text is cut by estimates too.
+        // No text has more tokens than bytes. An estimate, because the model's vocabulary may have
+        // to be unpacked first, and the text is cut by estimates too.
         if text.len() as u64 <= most.0 || Estimate.count(text) <= most {
             continue;
         }
