@@ -19,6 +19,7 @@ use journeyman_protocol::{CheckKind, RelPath};
 use journeyman_workspace::{Listing, StatKind, Workspace};
 
 use project::{MANIFESTS, Project, ProjectDirectory};
+pub(crate) use shell::quoted;
 
 use crate::Check;
 

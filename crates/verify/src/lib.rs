@@ -29,6 +29,7 @@
 //! The crate does not decide what is fed back to the model (`context` words it), compare with a
 //! baseline, install dependencies, or judge permissions.
 
+mod affected;
 mod caches;
 mod check;
 pub mod diagnostics;
@@ -41,6 +42,7 @@ mod run;
 pub mod test_files;
 mod unfailing;
 
+pub use affected::{ReadText, narrow};
 pub use caches::CheckCaches;
 pub use check::{Check, Verdict, VerifyError, custom, verdict};
 pub use find::{find, find_for};

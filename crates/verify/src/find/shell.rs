@@ -1,7 +1,7 @@
 //! Words of shell commands.
 
 /// Quotes `word` as one word of a POSIX shell.
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+:@%=,".contains(&b);
     if !word.is_empty() && word.bytes().all(plain) && !word.starts_with('-') {
         return word.to_owned();

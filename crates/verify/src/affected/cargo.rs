@@ -1,0 +1,83 @@
+//! `cargo test` of some packages or targets.
+
+use std::collections::BTreeSet;
+
+use super::{MAX_NAMED_TESTS, Place};
+use crate::find::quoted;
+
+/// A package, by its directory from the check's, and its name.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Package<'p> {
+    directory: &'p str,
+    name: String,
+}
+
+/// Names the packages of the files; if that is one package, also the targets.
+pub(super) fn narrow(command: &str, files: &[&str], place: &Place<'_>) -> Option<String> {
+    let sources = || files.iter().copied().filter(|path| path.ends_with(".rs"));
+    let packages: Option<BTreeSet<Package<'_>>> = sources().map(|path| package_of(path, place)).collect();
+    let packages = packages.filter(|packages| !packages.is_empty() && packages.len() <= MAX_NAMED_TESTS)?;
+    let base = command.replace(" --workspace", "").replace(" --all ", " ");
+    let named: String = packages.iter().map(|package| format!(" -p {}", quoted(&package.name))).collect();
+    let [package] = packages.iter().collect::<Vec<_>>()[..] else {
+        return Some(format!("{base}{named}"));
+    };
+    let targets: Option<BTreeSet<String>> = sources().map(|path| target_of(path, package, place)).collect();
+    // A file that belongs to no known target may be part of any.
+    let targets = targets.map(|targets| targets.into_iter().collect::<String>()).unwrap_or_default();
+    // The root package alone, without targets, is what runs anyway.
+    if targets.is_empty() && base == command && package.directory.is_empty() {
+        return None;
+    }
+    Some(format!("{base}{named}{targets}"))
+}
+
+/// Returns the package whose manifest is the nearest above the file.
+fn package_of<'p>(path: &'p str, place: &Place<'_>) -> Option<Package<'p>> {
+    let mut directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    loop {
+        let manifest = match directory {
+            "" => place.read("Cargo.toml"),
+            directory => place.read(&format!("{directory}/Cargo.toml")),
+        };
+        let name = manifest.and_then(|text| {
+            let table: toml::Table = text.parse().ok()?;
+            Some(table.get("package")?.get("name")?.as_str()?.to_owned())
+        });
+        if let Some(name) = name {
+            return Some(Package { directory, name });
+        }
+        if directory.is_empty() {
+            return None;
+        }
+        directory = directory.rsplit_once('/').map_or("", |(above, _)| above);
+    }
+}
+
+/// Returns the options that choose the target of a file; `None` if its target isn't known.
+fn target_of(path: &str, package: &Package<'_>, place: &Place<'_>) -> Option<String> {
+    let within = match package.directory {
+        "" => path,
+        directory => path.strip_prefix(directory)?.strip_prefix('/')?,
+    };
+    let at = |file: &str| match package.directory {
+        "" => file.to_owned(),
+        directory => format!("{directory}/{file}"),
+    };
+    match within.split('/').collect::<Vec<_>>()[..] {
+        ["src", ..] => {
+            let has = |file: &str| place.read(&at(file)).is_some();
+            match (has("src/lib.rs"), has("src/main.rs")) {
+                (true, false) => Some(" --lib".to_owned()),
+                (false, true) => Some(" --bins".to_owned()),
+                (true, true) => Some(" --lib --bins".to_owned()),
+                (false, false) => None,
+            }
+        }
+        ["tests", file] => Some(format!(" --test {}", quoted(file.strip_suffix(".rs")?))),
+        ["tests", directory, ..] => place
+            .read(&at(&format!("tests/{directory}/main.rs")))
+            .map(|_| format!(" --test {}", quoted(directory))),
+        _ => None,
+    }
+}

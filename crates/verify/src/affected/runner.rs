@@ -1,0 +1,212 @@
+//! The test runners that take the names of tests.
+
+use std::path::Path;
+
+use super::javascript::JavaScript;
+use super::{MAX_NAMED_TESTS, Place, append, cargo};
+use crate::find::quoted;
+
+/// A runner, as a command calls it.
+pub(super) enum Runner {
+    /// pytest without a path.
+    Pytest,
+    /// `unittest discover`, with the words that follow the command without a pattern.
+    Unittest,
+    /// `cargo test` of a whole package or workspace.
+    Cargo,
+    /// `go test` with a pattern of packages.
+    Go,
+    /// A JavaScript runner, possibly behind a script.
+    JavaScript(JavaScript),
+    /// RSpec or ExUnit: files are appended.
+    Files(&'static [&'static str]),
+    /// PHPUnit: a filter of class names.
+    PhpUnit,
+    /// Maven: class names.
+    Maven,
+    /// Gradle: class names.
+    Gradle,
+    /// .NET: class names.
+    DotNet,
+}
+
+/// Ends of the names of tests that RSpec and ExUnit run.
+const RSPEC: &[&str] = &["_spec.rb"];
+const EX_UNIT: &[&str] = &["_test.exs"];
+/// Programs that start the program that follows them, with the number of words of their own.
+const STARTERS: [(&[&str], usize); 6] = [
+    (&["uv", "run"], 2),
+    (&["poetry", "run"], 2),
+    (&["pdm", "run"], 2),
+    (&["hatch", "run"], 2),
+    (&["pipenv", "run"], 2),
+    (&["bundle", "exec"], 2),
+];
+
+impl Runner {
+    /// Returns the runner that a command calls for all tests.
+    pub(super) fn of(words: &[String], place: &Place<'_>) -> Option<Self> {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let started = STARTERS.iter().find(|(starter, _)| words.starts_with(starter));
+        let words = words.get(started.map_or(0, |(_, own)| *own)..)?;
+        let (program, rest) = words.split_first()?;
+        let program = Path::new(program).file_name()?.to_str()?;
+        match (program, rest) {
+            ("pytest" | "py.test", rest) => names_no_file(rest).then_some(Self::Pytest),
+            (python, ["-m", "pytest", rest @ ..]) if is_python(python) => {
+                names_no_file(rest).then_some(Self::Pytest)
+            }
+            (python, ["-m", "unittest", "discover", rest @ ..]) if is_python(python) => {
+                (!rest.iter().any(|word| word.starts_with("-p") || *word == "--pattern"))
+                    .then_some(Self::Unittest)
+            }
+            ("cargo", ["test" | "t", rest @ ..]) => {
+                let whole = [
+                    "--workspace",
+                    "--all",
+                    "--all-targets",
+                    "--all-features",
+                    "--offline",
+                    "--locked",
+                    "-q",
+                    "--quiet",
+                ];
+                rest.iter().all(|word| whole.contains(word)).then_some(Self::Cargo)
+            }
+            ("go", ["test", rest @ ..]) => {
+                (rest.iter().filter(|word| !word.starts_with('-')).copied().eq(["./..."])).then_some(Self::Go)
+            }
+            ("rspec", rest) => names_no_file(rest).then_some(Self::Files(RSPEC)),
+            ("mix", ["test", rest @ ..]) => names_no_file(rest).then_some(Self::Files(EX_UNIT)),
+            ("phpunit", rest) => names_no_file(rest).then_some(Self::PhpUnit),
+            ("php", [script, rest @ ..]) if script.ends_with("/phpunit") => {
+                names_no_file(rest).then_some(Self::PhpUnit)
+            }
+            ("mvn" | "mvnw" | "gradle" | "gradlew", rest) => Self::of_jvm(program, rest),
+            ("sh", [script, rest @ ..]) => Self::of_jvm(Path::new(script).file_name()?.to_str()?, rest),
+            ("dotnet", ["test", rest @ ..]) => {
+                (!rest.iter().any(|word| word.starts_with("--filter"))).then_some(Self::DotNet)
+            }
+            _ => JavaScript::of(program, rest, place).map(Self::JavaScript),
+        }
+    }
+
+    fn of_jvm(program: &str, rest: &[&str]) -> Option<Self> {
+        if rest.last() != Some(&"test") {
+            return None;
+        }
+        match program {
+            "mvn" | "mvnw" if !rest.iter().any(|word| word.starts_with("-Dtest")) => Some(Self::Maven),
+            "gradle" | "gradlew" => Some(Self::Gradle),
+            _ => None,
+        }
+    }
+
+    /// Returns the command narrowed to `files`, which are relative to the check's directory.
+    pub(super) fn command_for(self, command: &str, files: &[&str], place: &Place<'_>) -> Option<String> {
+        let named =
+            |is_test: fn(&str) -> bool| files.iter().copied().filter(move |path| is_test(file_name(path)));
+        match self {
+            Self::Pytest => append(command, named(is_pytest_file)),
+            Self::Unittest => {
+                let patterns: Vec<&str> =
+                    named(|name| name.ends_with(".py") && name.contains("test")).map(file_name).collect();
+                each_pattern(command, &patterns)
+            }
+            Self::Cargo => cargo::narrow(command, files, place),
+            Self::Go => {
+                let packages: Vec<String> =
+                    files.iter().filter(|path| path.ends_with(".go")).map(|path| go_package(path)).collect();
+                append(&command.replace(" ./...", ""), packages.iter().map(String::as_str))
+            }
+            Self::JavaScript(runner) => runner.command_for(command, files),
+            Self::Files(ends) => append(
+                command,
+                files.iter().copied().filter(|path| ends.iter().any(|end| path.ends_with(end))),
+            ),
+            Self::PhpUnit => class_names(files, ".php").map(|names| {
+                let filter = format!("/\\b({})::/", names.join("|"));
+                format!("{command} --filter {}", quoted(&filter))
+            }),
+            Self::Maven => class_names(files, ".java").map(|names| {
+                format!(
+                    "{command} -Dtest={} -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false",
+                    names.join(",")
+                )
+            }),
+            Self::Gradle => {
+                let mut names = class_names(files, ".java").unwrap_or_default();
+                names.extend(class_names(files, ".kt").unwrap_or_default());
+                let filters: Vec<String> =
+                    names.iter().map(|name| format!("--tests {}", quoted(&format!("*{name}")))).collect();
+                (!filters.is_empty()).then(|| format!("{command} {}", filters.join(" ")))
+            }
+            Self::DotNet => class_names(files, ".cs").map(|names| {
+                let parts: Vec<String> =
+                    names.iter().map(|name| format!("FullyQualifiedName~{name}")).collect();
+                format!("{command} --filter {}", quoted(&parts.join("|")))
+            }),
+        }
+    }
+}
+
+/// Returns true if no word names a file: every word is an option without a value of its own.
+fn names_no_file(words: &[&str]) -> bool {
+    words.iter().all(|word| word.starts_with('-'))
+}
+
+fn is_python(program: &str) -> bool {
+    program
+        .strip_prefix("python")
+        .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Returns true for the names that pytest collects unless it is told otherwise.
+fn is_pytest_file(name: &str) -> bool {
+    name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
+}
+
+/// Runs `unittest discover` for each file name, because it takes one pattern.
+fn each_pattern(command: &str, names: &[&str]) -> Option<String> {
+    /// Each start of Python costs as much as many a test.
+    const MAX_PATTERNS: usize = 8;
+    let mut names: Vec<&str> = names.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() || names.len() > MAX_PATTERNS {
+        return None;
+    }
+    let commands: Vec<String> = names.iter().map(|name| format!("{command} -p {}", quoted(name))).collect();
+    Some(commands.join(" && "))
+}
+
+/// Returns the package of a Go file as `go test` takes it.
+fn go_package(path: &str) -> String {
+    match path.rsplit_once('/') {
+        Some((directory, _)) => format!("./{directory}"),
+        None => ".".to_owned(),
+    }
+}
+
+/// Returns the names of the test classes that the files define, by the languages' convention that a
+/// file has the name of its class.
+fn class_names(files: &[&str], end: &str) -> Option<Vec<String>> {
+    let mut names: Vec<String> = files
+        .iter()
+        .filter_map(|path| file_name(path).strip_suffix(end))
+        .filter(|name| is_test_class(name) && name.chars().all(|c| c.is_alphanumeric() || c == '_'))
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    (!names.is_empty() && names.len() <= MAX_NAMED_TESTS).then_some(names)
+}
+
+/// Returns true for the names of classes that Surefire, Gradle and PHPUnit run by default.
+fn is_test_class(name: &str) -> bool {
+    name.starts_with("Test") || ["Test", "Tests", "TestCase", "Spec"].iter().any(|end| name.ends_with(end))
+}
