@@ -230,9 +230,9 @@ impl ProjectHistory<'_> {
         Ok(self.differences_since(checkpoint)?.iter().map(Difference::file_change).collect())
     }
 
-    /// Returns the changes that bring files back to a checkpoint: those that were there then and
-    /// for which `wanted` returns true. They can be landed in a copy of this tree, under the name
-    /// of `session`.
+    /// Returns the changes that bring files back to a checkpoint: those for which `wanted` returns
+    /// true, given the path and true if the file was there then. They can be landed in a copy of
+    /// this tree, under the name of `session`.
     ///
     /// # Errors
     /// As [`ProjectHistory::changes_since`].
@@ -240,10 +240,10 @@ impl ProjectHistory<'_> {
         &self,
         checkpoint: &CheckpointId,
         session: &SessionId,
-        wanted: impl Fn(&RelPath) -> bool,
+        wanted: impl Fn(&RelPath, bool) -> bool,
     ) -> Result<CopyChanges, WorkspaceError> {
         let mut found = self.differences_since(checkpoint)?;
-        found.retain(|difference| difference.before.is_some() && wanted(&difference.path));
+        found.retain(|difference| wanted(&difference.path, difference.before.is_some()));
         for difference in &mut found {
             std::mem::swap(&mut difference.before, &mut difference.after);
         }

@@ -27,6 +27,7 @@ use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::stream_redactor::StreamRedactor;
 
 pub(crate) mod original_tests;
+mod scratch;
 
 /// The tool name under which checks are authorized: rules use this name.
 const CHECK_TOOL: &str = "check";

@@ -8,20 +8,16 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use journeyman_protocol::{CheckOutcome, Evidence, RelPath, RunOutcome, SessionId, UnixMillis};
+use journeyman_protocol::{CheckOutcome, Evidence, RelPath, RunOutcome, SessionId};
 use journeyman_verify::test_files::{is_runner_configuration, is_test_file};
-use journeyman_workspace::{
-    CheckpointId, CopyChanges, IsolatedCopy, LandOptions, Tier, Workspace, WorkspaceError,
-};
+use journeyman_workspace::{CheckpointId, Workspace, WorkspaceError};
 
+use super::scratch::{ScratchCopy, SessionTree};
 use super::shorten;
 use crate::blocking::run_blocking;
-use crate::isolation::{Isolation, WorkCopy};
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
 
-/// Maximum number of files that are copied one by one for the copy.
-const MAX_COPIED_FILES: usize = 50_000;
 /// Maximum number of changed test files that a summary names.
 const MAX_NAMED_FILES: usize = 3;
 
@@ -30,21 +26,6 @@ const MAX_NAMED_FILES: usize = 3;
 pub(crate) struct OriginalTests {
     changed: Vec<RelPath>,
     copy: Result<ScratchCopy, String>,
-}
-
-/// A copy that is removed after use.
-struct ScratchCopy {
-    origin: Arc<Workspace>,
-    name: SessionId,
-    copy: IsolatedCopy,
-}
-
-/// The tree of a session, from which the copy is made.
-enum SessionTree {
-    /// The user's tree, with the checkpoint since which the session changes it.
-    InPlace(Box<Isolation>, CheckpointId),
-    /// The session's own copy.
-    Copy(Arc<WorkCopy>),
 }
 
 impl OriginalTests {
@@ -68,7 +49,7 @@ impl OriginalTests {
 
     /// Returns the copy as a workspace, or the reason why there is none.
     pub(crate) fn workspace(&self) -> Result<Arc<Workspace>, &str> {
-        self.copy.as_ref().map(|scratch| Arc::clone(scratch.copy.workspace())).map_err(String::as_str)
+        self.copy.as_ref().map(ScratchCopy::workspace).map_err(String::as_str)
     }
 
     /// Removes the copy. `evidence` is what the checks found in it. Returns the end of the task if
@@ -91,61 +72,10 @@ impl OriginalTests {
                 CheckOutcome::Passed => None,
             }),
         };
-        if let Ok(ScratchCopy { origin, name, copy }) = self.copy {
-            let removed = run_blocking("removing the copy with the original tests", move || {
-                drop(copy);
-                origin.copies().discard(&name)
-            });
-            // What can't be removed now is swept when the project is opened.
-            removed.await.ok();
+        if let Ok(scratch) = self.copy {
+            scratch.remove().await;
         }
         end.map(|why| TaskEnd::new(RunOutcome::Unverified, format!("finished, but not verified: {why}")))
-    }
-}
-
-impl SessionTree {
-    /// Returns the session's tree; `None` where nothing changed since any checkpoint.
-    fn of(cx: &Context, since: Option<CheckpointId>) -> Option<Self> {
-        if let Some(copy) = &cx.copy {
-            return Some(Self::Copy(Arc::clone(copy)));
-        }
-        let isolation = Isolation {
-            origin: Arc::clone(&cx.workspace),
-            sandbox: Arc::clone(&cx.sandbox),
-            git: None,
-            tiers: Tier::ALL.to_vec(),
-            max_copied_files: MAX_COPIED_FILES,
-        };
-        Some(Self::InPlace(Box::new(isolation), since?))
-    }
-
-    fn isolation(&self) -> &Isolation {
-        match self {
-            Self::InPlace(isolation, _) => isolation,
-            Self::Copy(copy) => copy.isolation(),
-        }
-    }
-
-    /// Returns what differs between the user's tree and the tree with the original tests, and the
-    /// changed tests.
-    fn changes(
-        &self,
-        owner: &SessionId,
-        accepted: &[RelPath],
-    ) -> Result<(CopyChanges, Vec<RelPath>), WorkspaceError> {
-        let is_restored = |path: &RelPath| is_test(path) && !accepted.contains(path);
-        match self {
-            Self::InPlace(isolation, since) => {
-                let changes = isolation.origin.history().changes_back_to(since, owner, is_restored)?;
-                let tests = changes.files().into_iter().map(|change| change.path).collect();
-                Ok((changes, tests))
-            }
-            Self::Copy(copy) => {
-                let mut changes = copy.changes()?;
-                let tests = changes.leave_out(|path, was_there| was_there && is_restored(path));
-                Ok((changes, tests))
-            }
-        }
     }
 }
 
@@ -155,46 +85,13 @@ fn prepare(
     owner: &SessionId,
     accepted: &[RelPath],
 ) -> Result<Option<OriginalTests>, WorkspaceError> {
-    let (changes, changed) = tree.changes(owner, accepted)?;
+    // New tests have no original.
+    let is_restored = |path: &RelPath, was_there| was_there && is_test(path) && !accepted.contains(path);
+    let (changes, changed) = tree.restoring(owner, is_restored)?;
     if changed.is_empty() {
         return Ok(None);
     }
-    let copy = make_copy(tree.isolation(), owner, &changes);
-    Ok(Some(OriginalTests { changed, copy }))
-}
-
-fn make_copy(isolation: &Isolation, owner: &SessionId, changes: &CopyChanges) -> Result<ScratchCopy, String> {
-    if isolation.origin.base().is_some() {
-        return Err("the project is a copy itself".to_owned());
-    }
-    // Nobody else has this name: the sessions of people begin with the time.
-    let name = SessionId::new(UnixMillis(0), fastrand::u64(..));
-    let origin = Arc::clone(&isolation.origin);
-    let copy = origin
-        .copies()
-        .create_scratch(&name, owner, &isolation.copy_tools())
-        .map_err(|error| error.to_string())?;
-    // Nobody undoes anything in this copy.
-    let options = LandOptions { beyond_undo: true, ..LandOptions::default() };
-    let landed = copy.workspace().land(changes, &options);
-    let scratch = ScratchCopy { origin, name, copy };
-    match landed {
-        Ok(landing) => match landing.conflicts.first() {
-            None => Ok(scratch),
-            Some((path, reason)) => Err(scratch.give_up(format!("{path}: {reason}"))),
-        },
-        Err(error) => Err(scratch.give_up(error.to_string())),
-    }
-}
-
-impl ScratchCopy {
-    fn give_up(self, reason: String) -> String {
-        let Self { origin, name, copy } = self;
-        drop(copy);
-        // What can't be removed now is swept when the project is opened.
-        origin.copies().discard(&name).ok();
-        reason
-    }
+    Ok(Some(OriginalTests { changed, copy: tree.make_copy(owner, &changes) }))
 }
 
 /// Returns true for a file that decides about nothing but tests.

@@ -1,0 +1,127 @@
+//! Copies of a session's tree for checks, in which some files are as they were before the task.
+
+use std::sync::Arc;
+
+use journeyman_protocol::{RelPath, SessionId, UnixMillis};
+use journeyman_workspace::{
+    CheckpointId, CopyChanges, IsolatedCopy, LandOptions, Tier, Workspace, WorkspaceError,
+};
+
+use crate::blocking::run_blocking;
+use crate::isolation::{Isolation, WorkCopy};
+use crate::session::context::Context;
+
+/// Maximum number of files that are copied one by one for a copy.
+const MAX_COPIED_FILES: usize = 50_000;
+
+/// The tree of a session, from which copies are made.
+pub(crate) enum SessionTree {
+    /// The user's tree, with the checkpoint since which the session changes it.
+    InPlace(Box<Isolation>, CheckpointId),
+    /// The session's own copy.
+    Copy(Arc<WorkCopy>),
+}
+
+/// A copy that nobody else knows of.
+pub(crate) struct ScratchCopy {
+    origin: Arc<Workspace>,
+    name: SessionId,
+    copy: IsolatedCopy,
+}
+
+impl SessionTree {
+    /// Returns the session's tree; `None` where nothing changed since any checkpoint.
+    pub(crate) fn of(cx: &Context, since: Option<CheckpointId>) -> Option<Self> {
+        if let Some(copy) = &cx.copy {
+            return Some(Self::Copy(Arc::clone(copy)));
+        }
+        let isolation = Isolation {
+            origin: Arc::clone(&cx.workspace),
+            sandbox: Arc::clone(&cx.sandbox),
+            git: None,
+            tiers: Tier::ALL.to_vec(),
+            max_copied_files: MAX_COPIED_FILES,
+        };
+        Some(Self::InPlace(Box::new(isolation), since?))
+    }
+
+    /// Returns what differs between the user's tree and the session's in which the files that
+    /// `is_restored` chooses are as before the task, and the changed ones among these. It gets the
+    /// path, and true if there was a file before the task.
+    ///
+    /// # Errors
+    /// Those of reading the journal or the copy.
+    pub(crate) fn restoring(
+        &self,
+        owner: &SessionId,
+        is_restored: impl Fn(&RelPath, bool) -> bool,
+    ) -> Result<(CopyChanges, Vec<RelPath>), WorkspaceError> {
+        match self {
+            Self::InPlace(isolation, since) => {
+                let changes = isolation.origin.history().changes_back_to(since, owner, is_restored)?;
+                let restored = changes.files().into_iter().map(|change| change.path).collect();
+                Ok((changes, restored))
+            }
+            Self::Copy(copy) => {
+                let mut changes = copy.changes()?;
+                let restored = changes.leave_out(is_restored);
+                Ok((changes, restored))
+            }
+        }
+    }
+
+    /// Makes a copy of the user's tree with these changes. The error is the reason, in words.
+    pub(crate) fn make_copy(&self, owner: &SessionId, changes: &CopyChanges) -> Result<ScratchCopy, String> {
+        let isolation = match self {
+            Self::InPlace(isolation, _) => isolation,
+            Self::Copy(copy) => copy.isolation(),
+        };
+        if isolation.origin.base().is_some() {
+            return Err("the project is a copy itself".to_owned());
+        }
+        // Nobody else has this name: the sessions of people begin with the time.
+        let name = SessionId::new(UnixMillis(0), fastrand::u64(..));
+        let origin = Arc::clone(&isolation.origin);
+        let copy = origin
+            .copies()
+            .create_scratch(&name, owner, &isolation.copy_tools())
+            .map_err(|error| error.to_string())?;
+        // Nobody undoes anything in this copy.
+        let options = LandOptions { beyond_undo: true, ..LandOptions::default() };
+        let landed = copy.workspace().land(changes, &options);
+        let scratch = ScratchCopy { origin, name, copy };
+        match landed {
+            Ok(landing) => match landing.conflicts.first() {
+                None => Ok(scratch),
+                Some((path, reason)) => Err(scratch.give_up(format!("{path}: {reason}"))),
+            },
+            Err(error) => Err(scratch.give_up(error.to_string())),
+        }
+    }
+}
+
+impl ScratchCopy {
+    /// Returns the copy as a workspace.
+    pub(crate) fn workspace(&self) -> Arc<Workspace> {
+        Arc::clone(self.copy.workspace())
+    }
+
+    /// Removes the copy.
+    pub(crate) async fn remove(self) {
+        let Self { origin, name, copy } = self;
+        let removed = run_blocking("removing a copy of the tree", move || {
+            drop(copy);
+            origin.copies().discard(&name)
+        });
+        // What can't be removed now is swept when the project is opened.
+        removed.await.ok();
+    }
+
+    fn give_up(self, reason: String) -> String {
+        let Self { origin, name, copy } = self;
+        drop(copy);
+        // What can't be removed now is swept when the project is opened.
+        origin.copies().discard(&name).ok();
+        reason
+    }
+}
