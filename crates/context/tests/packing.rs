@@ -9,8 +9,8 @@ use journeyman_context::{
     ContextError, Estimate, FEEDBACK_BUDGET, Feedback, Inputs, Packed, feedback, first,
 };
 use journeyman_protocol::{
-    CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, Mode, RelPath, Severity, TokenCounter as _,
-    Tokens, ToolSpec,
+    CheckKind, CheckOutcome, Diagnostic, Evidence, Mode, RelPath, Severity, TokenCounter as _, Tokens,
+    ToolSpec,
 };
 use journeyman_store::Blobs;
 use journeyman_workspace::{ListOptions, Options, Workspace};
@@ -231,17 +231,8 @@ fn content_of_files_cannot_leave_its_fence() {
 }
 
 fn evidence(command: &str, outcome: CheckOutcome, output: &str) -> Evidence {
-    Evidence {
-        kind: CheckKind::Test,
-        command: command.to_owned(),
-        directory: None,
-        original_tests: false,
-        outcome,
-        duration_ms: 10,
-        enforcement: Enforcement::none(),
-        diagnostics: Vec::new(),
-        output: output.to_owned(),
-    }
+    let output = output.to_owned();
+    Evidence { duration_ms: 10, output, ..Evidence::new(CheckKind::Test, command, outcome) }
 }
 
 fn failed(command: &str, output: &str) -> Evidence {
@@ -257,9 +248,8 @@ fn finding(path: &str, line: u32, message: &str) -> Diagnostic {
         path: RelPath::parse(path).ok(),
         line: Some(line),
         column: Some(5),
-        severity: Severity::Error,
         code: Some("E0308".to_owned()),
-        message: message.to_owned(),
+        ..Diagnostic::new(Severity::Error, message)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Enforcement, RelPath};
+use crate::{ContentHash, Enforcement, RelPath, UnixMillis};
 
 /// The kind of a check. Ordered as checks run: the quick and certain ones first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +69,67 @@ pub struct Diagnostic {
     pub code: Option<String>,
     /// The tool's message.
     pub message: String,
+    /// The name of the failed test, as its runner names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
+    /// The value that the failed assertion expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// The value that the failed assertion got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
+    /// Wall time of the failed test in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The lines of the file around `line`, with their numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// True if the same failure was there before the task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_task: bool,
+}
+
+impl Diagnostic {
+    /// A diagnostic that names no place and no test.
+    #[must_use]
+    pub fn new(severity: Severity, message: impl Into<String>) -> Self {
+        Self {
+            path: None,
+            line: None,
+            column: None,
+            severity,
+            code: None,
+            message: message.into(),
+            test: None,
+            expected: None,
+            actual: None,
+            duration_ms: None,
+            source: None,
+            before_task: false,
+        }
+    }
+}
+
+/// The number of tests that a check ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TestCounts {
+    /// The number of tests that passed.
+    pub passed: u64,
+    /// The number of tests that failed.
+    pub failed: u64,
+    /// The number of tests that were found and not run.
+    pub skipped: u64,
+}
+
+/// The failures of a check by name, compared with the tree before the task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// The failures that were there before the task.
+    pub old: Vec<String>,
+    /// The failures that were not there before the task.
+    pub new: Vec<String>,
+    /// The failures from before the task that are gone.
+    pub fixed: Vec<String>,
 }
 
 /// The outcome of a check.
@@ -131,4 +192,47 @@ pub struct Evidence {
     pub diagnostics: Vec<Diagnostic>,
     /// Head and tail of the output, without control characters and cut at a maximum length.
     pub output: String,
+    /// The time at which the check started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<UnixMillis>,
+    /// The hash of the tree on which the check ran: of the paths, modes and contents of the
+    /// project's files. What the check says holds for no other tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<ContentHash>,
+    /// The number of tests that ran, if the runner said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+    /// True if the check ran only the tests that the change affects.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub affected_only: bool,
+    /// The tests that failed, and passed when they ran again on the same tree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flaky: Vec<String>,
+    /// The failures compared with the tree before the task, if that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+}
+
+impl Evidence {
+    /// The evidence of a check at the root that took no time, printed nothing and was not confined.
+    #[must_use]
+    pub fn new(kind: CheckKind, command: impl Into<String>, outcome: CheckOutcome) -> Self {
+        Self {
+            kind,
+            command: command.into(),
+            directory: None,
+            original_tests: false,
+            outcome,
+            duration_ms: 0,
+            enforcement: Enforcement::none(),
+            diagnostics: Vec::new(),
+            output: String::new(),
+            started: None,
+            tree: None,
+            tests: None,
+            affected_only: false,
+            flaky: Vec::new(),
+            baseline: None,
+        }
+    }
 }

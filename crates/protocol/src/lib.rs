@@ -47,7 +47,7 @@ mod session;
 mod usage;
 
 pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
-pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
+pub use check::{Baseline, CheckKind, CheckOutcome, Diagnostic, Evidence, Severity, TestCounts};
 pub use clip::clip_to_bytes;
 pub use clock::Clock;
 pub use context::{ContextCategory, ContextShare};

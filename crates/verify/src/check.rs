@@ -157,22 +157,10 @@ pub(crate) fn not_run(reason: impl Into<String>) -> CheckOutcome {
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::Enforcement;
-
     use super::*;
 
     fn evidence(kind: CheckKind, outcome: CheckOutcome) -> Evidence {
-        Evidence {
-            kind,
-            command: String::new(),
-            directory: None,
-            original_tests: false,
-            outcome,
-            duration_ms: 0,
-            enforcement: Enforcement::none(),
-            diagnostics: Vec::new(),
-            output: String::new(),
-        }
+        Evidence::new(kind, "", outcome)
     }
 
     #[test]

@@ -17,5 +17,5 @@ pub(crate) fn forbidden_change_warnings(aftermath: &ForbiddenChanges) -> Vec<Dia
 }
 
 fn new_warning(path: Option<RelPath>, message: String) -> Diagnostic {
-    Diagnostic { path, line: None, column: None, severity: Severity::Warning, code: None, message }
+    Diagnostic { path, ..Diagnostic::new(Severity::Warning, message) }
 }

@@ -156,17 +156,8 @@ pub async fn run(
 
 /// Evidence without output.
 fn evidence_without_output(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> Evidence {
-    Evidence {
-        kind: check.kind,
-        command: check.command.clone(),
-        directory: check.directory.clone(),
-        original_tests: false,
-        outcome,
-        duration_ms: 0,
-        enforcement,
-        diagnostics: Vec::new(),
-        output: String::new(),
-    }
+    let directory = check.directory.clone();
+    Evidence { directory, enforcement, ..Evidence::new(check.kind, &check.command, outcome) }
 }
 
 /// The evidence of a check that wasn't let run, and why; `enforcement` is what it would have run

@@ -279,22 +279,12 @@ pub async fn uncommitted_files(git: &Git) -> Result<BTreeSet<RelPath>, GitError>
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CheckKind, Enforcement};
+    use journeyman_protocol::CheckKind;
 
     use super::*;
 
     fn evidence(command: &str, outcome: CheckOutcome) -> Evidence {
-        Evidence {
-            kind: CheckKind::Test,
-            command: command.to_owned(),
-            directory: None,
-            original_tests: false,
-            outcome,
-            duration_ms: 0,
-            enforcement: Enforcement::none(),
-            diagnostics: Vec::new(),
-            output: String::new(),
-        }
+        Evidence::new(CheckKind::Test, command, outcome)
     }
 
     #[test]

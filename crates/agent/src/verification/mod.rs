@@ -454,7 +454,7 @@ fn shorten(command: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{Enforcement, Mode};
+    use journeyman_protocol::Mode;
 
     use super::*;
     use crate::test_context::TestContext;
@@ -469,17 +469,7 @@ mod tests {
     }
 
     fn evidence(kind: CheckKind, outcome: CheckOutcome) -> Evidence {
-        Evidence {
-            kind,
-            command: "cargo test".to_owned(),
-            directory: None,
-            original_tests: false,
-            outcome,
-            duration_ms: 1,
-            enforcement: Enforcement::none(),
-            diagnostics: Vec::new(),
-            output: String::new(),
-        }
+        Evidence { duration_ms: 1, ..Evidence::new(kind, "cargo test", outcome) }
     }
 
     #[tokio::test]

@@ -56,22 +56,14 @@ impl<'a> Findings<'a> {
             line: path.is_some().then_some(place.line),
             column: if path.is_some() { place.column } else { None },
             path,
-            severity: Severity::Error,
             code: code.map(str::to_owned),
-            message: message.to_owned(),
+            ..Diagnostic::new(Severity::Error, message)
         });
     }
 
     /// Adds an error that has no place.
     pub(super) fn error(&mut self, code: Option<&str>, message: &str) {
-        self.push(Diagnostic {
-            path: None,
-            line: None,
-            column: None,
-            severity: Severity::Error,
-            code: code.map(str::to_owned),
-            message: message.to_owned(),
-        });
+        self.push(Diagnostic { code: code.map(str::to_owned), ..Diagnostic::new(Severity::Error, message) });
     }
 
     /// Adds a finding unless it is known; bounds its texts.
@@ -126,14 +118,7 @@ impl<'a> Findings<'a> {
         if all > MAX_DIAGNOSTICS {
             self.found.truncate(MAX_DIAGNOSTICS - 1);
             let more = all - self.found.len();
-            self.found.push(Diagnostic {
-                path: None,
-                line: None,
-                column: None,
-                severity: Severity::Note,
-                code: None,
-                message: format!("{more} more findings are not listed"),
-            });
+            self.found.push(Diagnostic::new(Severity::Note, format!("{more} more findings are not listed")));
         }
         self.found
     }

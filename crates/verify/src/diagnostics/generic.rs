@@ -44,9 +44,8 @@ fn read(found: Place<'_>, path: RelPath, message: &str) -> Diagnostic {
         path: Some(path),
         line: Some(found.line),
         column: found.column,
-        severity,
         code: code.map(str::to_owned),
-        message: message.to_owned(),
+        ..Diagnostic::new(severity, message)
     }
 }
 
@@ -67,11 +66,7 @@ fn read_linker_error(line: &str, findings: &mut Findings<'_>) -> bool {
     let path = before.split_once(":(").and_then(|(path, _)| findings.locate(path.rsplit(": ").next()?));
     findings.push(Diagnostic {
         path,
-        line: None,
-        column: None,
-        severity: Severity::Error,
-        code: None,
-        message: format!("undefined reference to {message}"),
+        ..Diagnostic::new(Severity::Error, format!("undefined reference to {message}"))
     });
     true
 }

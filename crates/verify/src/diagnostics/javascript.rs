@@ -119,9 +119,8 @@ impl JavaScript {
             path: Some(path.clone()),
             line: Some(line_number),
             column: Some(column),
-            severity,
             code: rule,
-            message: message.to_owned(),
+            ..Diagnostic::new(severity, message)
         });
         true
     }
@@ -243,9 +242,8 @@ fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
             path,
             line: inside.then_some(found.line),
             column: found.column.filter(|_| inside),
-            severity,
             code: Some(code.to_owned()),
-            message: message.to_owned(),
+            ..Diagnostic::new(severity, message)
         });
         Some(())
     };

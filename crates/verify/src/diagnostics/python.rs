@@ -1,5 +1,7 @@
 //! Python: tracebacks, syntax errors, unittest and pytest.
 
+use journeyman_protocol::{Diagnostic, Severity};
+
 use super::findings::Findings;
 use super::place::{Place, number, place};
 use super::reader::Reader;
@@ -159,13 +161,10 @@ impl Python {
             .iter()
             .any(|code| !code.is_empty() && findings.has_code_in(located.as_ref(), code));
         if !told {
-            findings.push(journeyman_protocol::Diagnostic {
+            findings.push(Diagnostic {
                 path: located,
-                line: None,
-                column: None,
-                severity: journeyman_protocol::Severity::Error,
                 code: (!name.is_empty()).then_some(name),
-                message: message.to_owned(),
+                ..Diagnostic::new(Severity::Error, message)
             });
         }
         true

@@ -106,9 +106,8 @@ impl Rust {
             path,
             line: inside.map(|place| place.line),
             column: inside.and_then(|place| place.column),
-            severity: message.severity,
             code: message.code,
-            message: message.text,
+            ..Diagnostic::new(message.severity, message.text)
         });
         self.wants_label = true;
     }

@@ -1,8 +1,7 @@
 //! Tests of loop detection: repetitions that count as a loop, and those that don't.
 
 use journeyman_protocol::{
-    CallId, CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, ImageData, ResultPart, Severity,
-    ToolUse,
+    CallId, CheckKind, CheckOutcome, Diagnostic, Evidence, ImageData, ResultPart, Severity, ToolUse,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -484,22 +483,10 @@ fn what_counts_as_the_same_result() {
 #[test]
 fn checks_are_the_same_by_what_they_find() {
     let evidence = |outcome: CheckOutcome, message: &str, duration_ms: u64| Evidence {
-        kind: CheckKind::Test,
-        command: "cargo test".to_owned(),
-        directory: None,
-        original_tests: false,
-        outcome,
         duration_ms,
-        enforcement: Enforcement::none(),
-        diagnostics: vec![Diagnostic {
-            path: None,
-            line: Some(3),
-            column: None,
-            severity: Severity::Error,
-            code: None,
-            message: message.to_owned(),
-        }],
+        diagnostics: vec![Diagnostic { line: Some(3), ..Diagnostic::new(Severity::Error, message) }],
         output: format!("took {duration_ms}"),
+        ..Evidence::new(CheckKind::Test, "cargo test", outcome)
     };
     let failed = || CheckOutcome::Failed { exit_code: Some(101), reason: String::new() };
     let key = |outcome, message, ms| checks_key(&[evidence(outcome, message, ms)]);
