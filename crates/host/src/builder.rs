@@ -330,6 +330,7 @@ fn run_settings(
         loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),
         max_turns: config.max_turns.unwrap_or(standard.max_turns),
         max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
+        test_budget: config.test_budget.unwrap_or(standard.test_budget),
         timeout: config.timeout.unwrap_or(standard.timeout),
         budget_usd: config.budget_usd,
         price: connected.price,

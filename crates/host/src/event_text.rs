@@ -65,8 +65,10 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
             let list = preview(checks.join(" · "));
             vec![StyledLine::new(Style::Strong, "verifying").with_text(format!(" round {round}: {list}"))]
         }
-        Event::CheckStarted { command, original_tests, .. } => {
-            vec![dim_line(format!("  $ {}{}", preview(command), name_tests(*original_tests)))]
+        Event::CheckStarted { command, original_tests, before_task, .. } => {
+            let tree =
+                if *before_task { " on the tree before the task" } else { name_tests(*original_tests) };
+            vec![dim_line(format!("  $ {}{tree}", preview(command)))]
         }
         Event::CheckResult { evidence } => describe_evidence(evidence),
         Event::VerifyFinished { fed_back: true, .. } => {

@@ -126,6 +126,9 @@ pub struct TestCounts {
 pub struct Baseline {
     /// The failures that were there before the task.
     pub old: Vec<String>,
+    /// Those of them that the change can affect: the task may be to fix them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub affected: Vec<String>,
     /// The failures that were not there before the task.
     pub new: Vec<String>,
     /// The failures from before the task that are gone.
@@ -234,5 +237,27 @@ impl Evidence {
             flaky: Vec::new(),
             baseline: None,
         }
+    }
+
+    /// Returns true if the check failed, and not only with failures from before the task that the
+    /// change can't affect.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        let is_unrelated = |baseline: &Baseline| baseline.new.is_empty() && baseline.affected.is_empty();
+        self.outcome.has_failed() && !self.baseline.as_ref().is_some_and(is_unrelated)
+    }
+
+    /// Returns true if the check fails, and every failure was there before the task.
+    #[must_use]
+    pub fn fails_as_before(&self) -> bool {
+        self.fails() && self.baseline.as_ref().is_some_and(|baseline| baseline.new.is_empty())
+    }
+
+    /// Returns true if the check says that the change works: it passed, or it failed only with
+    /// failures from before the task that the change can't affect, and other tests passed.
+    #[must_use]
+    pub fn proves(&self) -> bool {
+        let has_passed_tests = self.tests.is_some_and(|tests| tests.passed > 0);
+        self.outcome.has_passed() || self.outcome.has_failed() && !self.fails() && has_passed_tests
     }
 }

@@ -494,6 +494,10 @@ pub enum Event {
         /// session changed them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         original_tests: bool,
+        /// True if the check runs in a copy of the tree as it was before the task, to tell the
+        /// failures of the task from older ones. No result of it follows.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        before_task: bool,
     },
     /// A piece of the running check's output. Live only.
     CheckOutput {

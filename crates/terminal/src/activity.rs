@@ -296,6 +296,7 @@ mod tests {
             kind: CheckKind::Test,
             command: command.to_owned(),
             original_tests: false,
+            before_task: false,
         };
         let checks = vec!["cargo test".to_owned(), "cargo clippy".to_owned()];
         let said = lines(&[

@@ -39,8 +39,15 @@ pub fn narrow(check: &Check, files: &[RelPath], read: &ReadText<'_>) -> Option<C
     Some(Check {
         command,
         why: format!("{}; only the tests that the change can affect", check.why),
+        affected_only: true,
         ..check.clone()
     })
+}
+
+/// Returns true if a check runs all tests of a runner that takes the names of some.
+#[must_use]
+pub fn takes_test_names(check: &Check, read: &ReadText<'_>) -> bool {
+    words_of(&check.command).is_some_and(|words| Runner::of(&words, &Place { check, read }).is_some())
 }
 
 /// Returns the words of a command that does nothing but start one program.

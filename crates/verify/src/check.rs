@@ -36,6 +36,8 @@ pub struct Check {
     pub blocked: Option<String>,
     /// True if it passes whatever the files hold, as far as its text tells.
     pub cannot_fail: bool,
+    /// True if it runs only the tests that a change can affect.
+    pub affected_only: bool,
 }
 
 impl Check {
@@ -56,6 +58,7 @@ impl Check {
             timeout: time_limit(kind),
             blocked: None,
             cannot_fail: false,
+            affected_only: false,
         }
     }
 
@@ -115,13 +118,13 @@ pub enum Verdict {
 ///
 /// `Passed` takes more than the absence of failures: something passed, every check that the user
 /// named passed, and where the project has tests at least one test command passed. Types alone
-/// don't prove a change whose tests could not run.
+/// don't prove a change whose tests could not run. Failures from before the task are none.
 #[must_use]
 pub fn verdict(evidence: &[Evidence]) -> Verdict {
-    if evidence.iter().any(|one| one.outcome.has_failed()) {
+    if evidence.iter().any(Evidence::fails) {
         return Verdict::Failed;
     }
-    let passed = |one: &Evidence| one.outcome.has_passed();
+    let passed = Evidence::proves;
     let proves = |one: &&Evidence| matches!(one.kind, CheckKind::Test | CheckKind::Custom);
     let named_did = evidence.iter().filter(|one| one.kind == CheckKind::Custom).all(passed);
     let has_tests = evidence.iter().any(|one| proves(&one));

@@ -30,6 +30,7 @@
 //! baseline, install dependencies, or judge permissions.
 
 mod affected;
+mod baseline;
 mod caches;
 mod check;
 pub mod diagnostics;
@@ -42,9 +43,10 @@ mod run;
 pub mod test_files;
 mod unfailing;
 
-pub use affected::{ReadText, narrow};
+pub use affected::{ReadText, narrow, takes_test_names};
+pub use baseline::{compare_failures, failure_identity};
 pub use caches::CheckCaches;
 pub use check::{Check, Verdict, VerifyError, custom, verdict};
 pub use find::{find, find_for};
 pub use outcome::ran_no_test;
-pub use run::{Progress, RunContext, RunLimits, refused, run};
+pub use run::{Progress, RunContext, RunLimits, is_held_back, refused, run};

@@ -133,7 +133,7 @@ pub async fn run(
         let reason = match (&check.blocked, failed) {
             _ if cancel.is_cancelled() => Some("interrupted".to_owned()),
             (Some(reason), _) => Some(reason.clone()),
-            (None, Some(kind)) if kind != check.kind => Some(format!("not run because {kind} failed first")),
+            (None, Some(kind)) if kind != check.kind => Some(format!("{HELD_BACK}{kind} failed first")),
             _ => None,
         };
         let evidence = match reason {
@@ -154,10 +154,20 @@ pub async fn run(
     Ok(all)
 }
 
+/// The reason of a check that didn't run because an earlier kind failed, up to the name of that kind.
+const HELD_BACK: &str = "not run because ";
+
+/// Returns true for a check that was not run because one of an earlier kind failed.
+#[must_use]
+pub fn is_held_back(outcome: &CheckOutcome) -> bool {
+    matches!(outcome, CheckOutcome::NotRun { reason } if reason.starts_with(HELD_BACK))
+}
+
 /// Evidence without output.
 fn evidence_without_output(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> Evidence {
     let directory = check.directory.clone();
-    Evidence { directory, enforcement, ..Evidence::new(check.kind, &check.command, outcome) }
+    let affected_only = check.affected_only;
+    Evidence { directory, enforcement, affected_only, ..Evidence::new(check.kind, &check.command, outcome) }
 }
 
 /// The evidence of a check that wasn't let run, and why; `enforcement` is what it would have run

@@ -15,6 +15,8 @@ use crate::isolation::CommitOptions;
 pub const DEFAULT_MAX_TURNS: u32 = 100;
 /// Maximum rounds in which failed checks are fed back to the model.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
+/// Maximum duration of a run of all tests before a task ends: longer suites run on servers.
+pub const DEFAULT_TEST_BUDGET: Duration = Duration::from_secs(10 * 60);
 /// Wall time of a task: enough for slow models and test suites, and short enough to end overnight
 /// runs.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
@@ -176,6 +178,9 @@ pub struct RunSettings {
     pub max_turns: u32,
     /// Maximum rounds of feedback before the run gives up on its checks.
     pub max_iterations: u32,
+    /// Maximum duration of a run of all tests. Where they are known to take longer, the tests that
+    /// the change affects verify it alone, and the report says so.
+    pub test_budget: Duration,
     /// Maximum wall time of a task.
     pub timeout: Duration,
     /// Cost limit in US dollars.
@@ -235,6 +240,7 @@ impl Default for RunSettings {
             loop_guard: true,
             max_turns: DEFAULT_MAX_TURNS,
             max_iterations: DEFAULT_MAX_ITERATIONS,
+            test_budget: DEFAULT_TEST_BUDGET,
             timeout: DEFAULT_TIMEOUT,
             budget_usd: None,
             shared_budget: None,

@@ -15,7 +15,8 @@ use crate::session::settings::Checks;
 use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::verification::original_tests::OriginalTests;
-use crate::verification::{Verification, feed_back, task_end_of, without_dishonesty};
+use crate::verification::round::TaskChange;
+use crate::verification::{Verification, fails_as_before, feed_back, task_end_of, without_dishonesty};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
 /// again.
@@ -86,15 +87,18 @@ impl TurnVerification<'_> {
         let passed =
             verdict == Verdict::Passed && !matches!(contradicted, OriginalTestsResult::Contradicted(_));
         let failed = verdict == Verdict::Failed;
-        let feeds_back =
-            failed && self.cx.transcript.state().counters.iterations < self.cx.settings.max_iterations;
+        let changed = self.runner.has_new_edits() || self.runner.has_running_commands();
+        // The model has heard of failures from before the task, and leaves them.
+        let are_left = !previous.is_empty() && !changed && fails_as_before(&evidence);
+        let feeds_back = failed
+            && !are_left
+            && self.cx.transcript.state().counters.iterations < self.cx.settings.max_iterations;
         self.cx.transcript.emit(Event::VerifyFinished {
             round: self.cx.transcript.state().counters.rounds,
             passed,
             fed_back: feeds_back,
         });
         if feeds_back {
-            let changed = self.runner.has_new_edits() || self.runner.has_running_commands();
             feed_back(self.cx, self.runner.edit_summaries(), changed, &evidence, &previous);
             self.runner.mark_edits_checked();
             self.cx.transcript.flush().await?;
@@ -151,7 +155,9 @@ impl TurnVerification<'_> {
             self.cx
                 .transcript
                 .record(Record::Counters(TaskCounters { rounds, ..self.cx.transcript.state().counters }));
-            let evidence = self.verification.run_checks(self.cx, self.approvals, stop).await?;
+            let contents = self.checkpoints.contents(self.cx).await?;
+            let mut change = TaskChange::new(self.checkpoints.compared_checkpoint(), contents);
+            let evidence = self.verification.run_checks(self.cx, self.approvals, &mut change, stop).await?;
             if stop.is_cancelled() {
                 break;
             }
@@ -161,6 +167,8 @@ impl TurnVerification<'_> {
             if !passed || again >= MAX_REPEATED_ROUNDS || self.refresh_copy().await? == CopyState::Unchanged {
                 return Ok(Some((evidence, previous)));
             }
+            // The copy follows the user's tree, which is the tree before the task.
+            self.verification.forget_tree_before();
             self.cx.transcript.emit(Event::VerifyFinished { round: rounds, passed, fed_back: false });
         }
         self.cx.transcript.flush().await?;
@@ -193,6 +201,7 @@ impl TurnVerification<'_> {
 mod tests {
     use std::sync::Arc;
 
+    use journeyman_protocol::CheckKind;
     use journeyman_testkit::has_program;
     use journeyman_tools::Registry;
     use journeyman_workspace::ListOptions;
@@ -204,12 +213,22 @@ mod tests {
 
     /// Verifies the changes of a task once with this check, which policy allows.
     async fn verify(test: &mut TestContext, checks: Checks) -> Option<TaskEnd> {
-        test.set_rules("[[rule]]\ncommand = ['true']\ndecision = 'allow'\n[[rule]]\ncommand = ['false']\ndecision = 'allow'\n[[rule]]\ncommand = ['python3', '-m', 'unittest']\ndecision = 'allow'\n");
+        let allowed: &[&[&str]] = &[
+            &["true"],
+            &["false"],
+            &["python3", "-m", "unittest"],
+            &["python3", "-m", "unittest", "discover"],
+            &["python3", "-m", "py_compile", "calc.py"],
+            &["python3", "-m", "py_compile", "other.py"],
+        ];
+        let rules =
+            allowed.iter().map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
+        test.set_rules(&rules.collect::<String>());
         test.cx.settings.checks = checks;
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let mut runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
-        let mut verification = Verification::new(Arc::new(|_: &str| false));
+        let mut verification = Verification::new(Arc::new(|name: &str| name == "python3"));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
         verification.find_checks(&test.cx, &mut test.approvals, &listing);
         let mut stage = TurnVerification {
@@ -366,5 +385,76 @@ mod tests {
         // A new test has no original.
         let (end, evidence) = change_project(&[("calc.py", doubled), ("test_more.py", &more)]).await;
         assert_eq!((end.summary.as_str(), evidence), ("verified by `python3 -m unittest`", Vec::new()));
+    }
+
+    /// Verifies the changes of files in a Python project with these files by its own tests. Returns
+    /// the end, and the newest evidence of each command.
+    async fn verify_python(files: &[(&str, &str)], changes: &[(&str, &str)]) -> (TaskEnd, Vec<Evidence>) {
+        let mut test = TestContext::new(files).await;
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        for (name, text) in changes {
+            test.write(name, text);
+        }
+        test.cx.settings.max_iterations = 0;
+        let end = verify(&mut test, Checks::Found).await.unwrap();
+        assert!(test.cx.workspace.copies().list().unwrap().is_empty());
+        let mut evidence: Vec<Evidence> = Vec::new();
+        for event in test.events().await {
+            if let Event::CheckResult { evidence: newer } = event {
+                evidence.retain(|one| one.command != newer.command);
+                evidence.push(newer);
+            }
+        }
+        (end, evidence)
+    }
+
+    #[tokio::test]
+    async fn failures_from_before_the_task_neither_block_it_nor_hide_new_ones() {
+        if !has_program("python3") {
+            return;
+        }
+        let tests = tests_of(&[("sum", 4)]);
+        let old = tests_of(&[("old", 5)]).replace("from calc", "from other");
+        let files = [
+            ("calc.py", CALC),
+            ("other.py", CALC),
+            ("test_calc.py", tests.as_str()),
+            ("test_other.py", old.as_str()),
+        ];
+        let doubled = "def add(a, b):\n    return b + a\n";
+        let (end, evidence) = verify_python(&files, &[("calc.py", doubled)]).await;
+        assert_eq!(end.outcome, RunOutcome::Verified, "{} {evidence:?}", end.summary);
+        assert!(end.summary.contains("failed before the task as well: "), "{}", end.summary);
+        let one = evidence.iter().find(|one| one.kind == CheckKind::Test).unwrap();
+        let baseline = one.baseline.clone().unwrap();
+        assert!(baseline.old.len() == 1 && baseline.old[0].contains("test_old"), "{baseline:?}");
+        assert!(one.diagnostics.iter().any(|found| found.before_task), "{one:?}");
+
+        let (end, evidence) = verify_python(&files, &[("calc.py", WRONG)]).await;
+        assert_eq!(end.outcome, RunOutcome::ChecksFail, "{}", end.summary);
+        let one = evidence.iter().find(|one| one.kind == CheckKind::Test).unwrap();
+        let baseline = one.baseline.clone().unwrap();
+        assert!(baseline.new.len() == 1 && baseline.new[0].contains("test_sum"), "{baseline:?}");
+
+        // The task may be to fix what the change can affect.
+        let (end, _) = verify_python(&files, &[("other.py", doubled)]).await;
+        assert_eq!(end.outcome, RunOutcome::Unverified, "{}", end.summary);
+        assert!(end.summary.contains("nothing new fails"), "{}", end.summary);
+    }
+
+    #[tokio::test]
+    async fn a_test_that_passes_when_it_runs_again_is_named_as_flaky() {
+        if !has_program("python3") {
+            return;
+        }
+        let tests = "import os, unittest\nfrom calc import add\n\n\nclass Sums(unittest.TestCase):\n    \
+                     def test_sum(self):\n        self.assertEqual(add(2, 2), 4)\n\n    \
+                     def test_flaky(self):\n        there = os.path.exists('ran.tmp')\n        \
+                     open('ran.tmp', 'w').close()\n        self.assertTrue(there)\n";
+        let files = [("calc.py", CALC), ("test_calc.py", tests), (".gitignore", "ran.tmp\n")];
+        let doubled = "def add(a, b):\n    return b + a\n";
+        let (end, evidence) = verify_python(&files, &[("calc.py", doubled)]).await;
+        assert_eq!(end.outcome, RunOutcome::Verified, "{} {evidence:?}", end.summary);
+        assert!(end.summary.contains("; flaky: ") && end.summary.contains("test_flaky"), "{}", end.summary);
     }
 }

@@ -9,7 +9,7 @@ use journeyman_protocol::{
 };
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
 use journeyman_verify::test_files::is_test_file;
-use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict};
+use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict, compare_failures};
 use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -26,8 +26,11 @@ use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::stream_redactor::StreamRedactor;
 
+pub(crate) mod affected;
 pub(crate) mod original_tests;
+pub(crate) mod round;
 mod scratch;
+mod suite_times;
 
 /// The tool name under which checks are authorized: rules use this name.
 const CHECK_TOOL: &str = "check";
@@ -51,11 +54,31 @@ pub(crate) struct Verification {
     findings: Vec<HonestyFinding>,
     /// The caches of the session's checks, from the first round on.
     caches: Option<Arc<CheckCaches>>,
+    /// What checks found in the tree before the task, of those that failed since.
+    before_task: Vec<Evidence>,
+}
+
+/// The tree that checks run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TestedTree {
+    /// The session's own.
+    Session,
+    /// A copy of it with the original tests.
+    OriginalTests,
+    /// A copy of it as it was before the task.
+    BeforeTask,
 }
 
 impl Verification {
     pub(crate) fn new(programs: Arc<ProgramCheck>) -> Self {
-        Self { programs, checks: Vec::new(), evidence: Vec::new(), findings: Vec::new(), caches: None }
+        Self {
+            programs,
+            checks: Vec::new(),
+            evidence: Vec::new(),
+            findings: Vec::new(),
+            caches: None,
+            before_task: Vec::new(),
+        }
     }
 
     /// Returns the caches that the session's checks keep; `None` where there can be none, which
@@ -75,6 +98,12 @@ impl Verification {
     pub(crate) fn begin_task(&mut self) {
         self.evidence.clear();
         self.findings.clear();
+        self.forget_tree_before();
+    }
+
+    /// Forgets what checks found in the tree before the task, because that is another one now.
+    pub(crate) fn forget_tree_before(&mut self) {
+        self.before_task.clear();
     }
 
     /// Returns what the newest round of checks found in this task.
@@ -168,25 +197,6 @@ impl Verification {
         Ok(())
     }
 
-    /// Runs the permitted checks. The evidence lists the others with the reason.
-    pub(crate) async fn run_checks(
-        &mut self,
-        cx: &mut Context,
-        approvals: &mut Approvals,
-        stop: &CancellationToken,
-    ) -> Result<Vec<Evidence>, AgentError> {
-        let (checks, mut evidence) = self.permitted_checks(cx, approvals, stop).await?;
-        let round = cx.transcript.state().counters.rounds;
-        let commands = checks.iter().map(|check| check.command.clone()).collect();
-        cx.transcript.emit(Event::VerifyStarted { checks: commands, round });
-        for refused in &evidence {
-            cx.transcript.emit(Event::CheckResult { evidence: refused.clone() });
-        }
-        let workspace = Arc::clone(&cx.workspace);
-        evidence.extend(self.run_in(cx, workspace, &checks, false, stop).await?);
-        Ok(evidence)
-    }
-
     /// Runs the checks that passed once more, in a copy of the tree with the original tests.
     pub(crate) async fn run_with_original_tests(
         &mut self,
@@ -196,12 +206,18 @@ impl Verification {
         stop: &CancellationToken,
     ) -> Result<Vec<Evidence>, AgentError> {
         let has_passed = |check: &&Check| {
-            passed.iter().any(|one| {
-                one.outcome.has_passed() && one.command == check.command && one.directory == check.directory
-            })
+            passed
+                .iter()
+                .any(|one| one.proves() && one.command == check.command && one.directory == check.directory)
         };
         let checks: Vec<Check> = self.checks.iter().filter(has_passed).cloned().collect();
-        self.run_in(cx, copy, &checks, true, stop).await
+        let mut evidence = self.run_in(cx, copy, &checks, TestedTree::OriginalTests, stop).await?;
+        for one in &mut evidence {
+            let before = self.before_task.iter().find(|before| before.command == one.command);
+            // What the change can affect and failed before was no proof, or there was none.
+            one.baseline = before.and_then(|before| compare_failures(one, before, &|_| false));
+        }
+        Ok(evidence)
     }
 
     async fn run_in(
@@ -209,7 +225,7 @@ impl Verification {
         cx: &mut Context,
         workspace: Arc<Workspace>,
         checks: &[Check],
-        original_tests: bool,
+        tree: TestedTree,
         stop: &CancellationToken,
     ) -> Result<Vec<Evidence>, AgentError> {
         cx.transcript.record(Record::Checking { running: true });
@@ -234,14 +250,15 @@ impl Verification {
         let ran = loop {
             tokio::select! {
                 biased;
-                Some(step) = progress.recv() => show_step(cx, &mut output, step, original_tests).await?,
+                Some(step) = progress.recv() => show_step(cx, &mut output, step, tree).await?,
                 ran = &mut running => break ran?,
             }
         };
         while let Ok(step) = progress.try_recv() {
-            show_step(cx, &mut output, step, original_tests).await?;
+            show_step(cx, &mut output, step, tree).await?;
         }
         cx.transcript.record(Record::Checking { running: false });
+        let original_tests = tree == TestedTree::OriginalTests;
         Ok(ran.into_iter().map(|evidence| Evidence { original_tests, ..evidence }).collect())
     }
 
@@ -329,8 +346,9 @@ async fn show_step(
     cx: &mut Context,
     output: &mut StreamRedactor,
     step: Progress,
-    original_tests: bool,
+    tree: TestedTree,
 ) -> Result<(), AgentError> {
+    let original_tests = tree == TestedTree::OriginalTests;
     match step {
         Progress::Output { text, .. } => {
             if let Some(text) = output.push(&text) {
@@ -340,12 +358,15 @@ async fn show_step(
         }
         Progress::Started { check, .. } => {
             let (kind, command) = (check.kind, check.command);
-            cx.transcript.emit(Event::CheckStarted { kind, command, original_tests });
+            let before_task = tree == TestedTree::BeforeTask;
+            cx.transcript.emit(Event::CheckStarted { kind, command, original_tests, before_task });
         }
         Progress::Finished { evidence, .. } => {
             // The evidence has the end of the output.
             output.take_rest();
-            cx.transcript.emit(Event::CheckResult { evidence: Evidence { original_tests, ..evidence } });
+            if tree != TestedTree::BeforeTask {
+                cx.transcript.emit(Event::CheckResult { evidence: Evidence { original_tests, ..evidence } });
+            }
         }
         Progress::GuardViolated { check, violations, .. } => {
             cx.transcript.record_violations(Some(check.command), violations);
@@ -383,6 +404,12 @@ pub(crate) fn feed_back(
     cx.transcript.add_user_text(text);
 }
 
+/// Returns true if every failure was there before the task.
+pub(crate) fn fails_as_before(evidence: &[Evidence]) -> bool {
+    let mut failing = evidence.iter().filter(|one| one.fails()).peekable();
+    failing.peek().is_some() && failing.all(Evidence::fails_as_before)
+}
+
 /// Describes the end of a task whose checks ran.
 pub(crate) fn task_end_of(
     verdict: Verdict,
@@ -390,6 +417,15 @@ pub(crate) fn task_end_of(
     iterations: u32,
     cannot_fail: &dyn Fn(&str) -> bool,
 ) -> TaskEnd {
+    if verdict == Verdict::Failed && fails_as_before(evidence) {
+        let names: Vec<&String> =
+            evidence.iter().filter_map(|one| one.baseline.as_ref()).flat_map(|it| &it.affected).collect();
+        let why = format!(
+            "finished, but not verified: nothing new fails{}",
+            list_names("failed before the task as well, where the change can have effects", &names)
+        );
+        return TaskEnd::new(RunOutcome::Unverified, why);
+    }
     if verdict == Verdict::Failed {
         let rounds = match iterations {
             0 => String::new(),
@@ -399,7 +435,7 @@ pub(crate) fn task_end_of(
         return TaskEnd::new(RunOutcome::ChecksFail, format!("finished, but checks fail{rounds}"));
     }
     if verdict == Verdict::Passed {
-        let passed: Vec<&Evidence> = evidence.iter().filter(|one| one.outcome.has_passed()).collect();
+        let passed: Vec<&Evidence> = evidence.iter().filter(|one| one.proves()).collect();
         return TaskEnd::new(
             RunOutcome::Verified,
             describe_passed(&passed, evidence.len() - passed.len(), cannot_fail),
@@ -439,7 +475,29 @@ fn describe_passed(passed: &[&Evidence], not_run: usize, cannot_fail: &dyn Fn(&s
     if not_run > 0 {
         text.push_str(&format!("; {not_run} not run"));
     }
+    if passed.iter().any(|one| one.affected_only) {
+        text.push_str("; of the tests only those that the change affects, as all of them take too long");
+    }
+    let listed =
+        |what: &str, names: &mut dyn Iterator<Item = &String>| list_names(what, &names.collect::<Vec<_>>());
+    let baselines = || passed.iter().filter_map(|one| one.baseline.as_ref());
+    text.push_str(&listed("failed before the task as well", &mut baselines().flat_map(|it| &it.old)));
+    text.push_str(&listed("fixed", &mut baselines().flat_map(|it| &it.fixed)));
+    text.push_str(&listed("flaky", &mut passed.iter().flat_map(|one| &one.flaky)));
     text
+}
+
+/// Returns a part of a summary that names some tests or failures; empty if there are none.
+fn list_names(what: &str, names: &[&String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<String> = names.iter().take(MAX_NAMED_CHECKS).map(|name| shorten(name)).collect();
+    let more = match names.len().saturating_sub(MAX_NAMED_CHECKS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("; {what}: {}{more}", shown.join(", "))
 }
 
 /// Returns the first line of a command, at most [`MAX_NAMED_CHARS`] of it.
@@ -456,8 +514,13 @@ fn shorten(command: &str) -> String {
 mod tests {
     use journeyman_protocol::Mode;
 
+    use super::round::TaskChange;
     use super::*;
     use crate::test_context::TestContext;
+
+    fn no_change() -> TaskChange {
+        TaskChange::new(None, Vec::new())
+    }
 
     fn verification(test: &mut TestContext, commands: &[&str]) -> Verification {
         let commands = commands.iter().map(|command| (*command).to_owned()).collect();
@@ -478,7 +541,10 @@ mod tests {
         test.cx.settings.mode = Mode::Ask;
         let mut verification = verification(&mut test, &["touch ran"]);
         let stop = CancellationToken::new();
-        let evidence = verification.run_checks(&mut test.cx, &mut test.approvals, &stop).await.unwrap();
+        let evidence = verification
+            .run_checks(&mut test.cx, &mut test.approvals, &mut no_change(), &stop)
+            .await
+            .unwrap();
         let [Evidence { outcome: CheckOutcome::NotRun { reason }, .. }] = &evidence[..] else {
             panic!("{evidence:?}")
         };
@@ -493,7 +559,10 @@ mod tests {
         test.set_rules("[[rule]]\ncommand = ['touch']\ndecision = 'deny'\n[[rule]]\ncommand = ['true']\ndecision = 'allow'\n");
         let mut verification = verification(&mut test, &["touch ran", "true"]);
         let stop = CancellationToken::new();
-        let evidence = verification.run_checks(&mut test.cx, &mut test.approvals, &stop).await.unwrap();
+        let evidence = verification
+            .run_checks(&mut test.cx, &mut test.approvals, &mut no_change(), &stop)
+            .await
+            .unwrap();
         let outcomes: Vec<(&str, bool)> =
             evidence.iter().map(|one| (one.command.as_str(), one.outcome.has_passed())).collect();
         assert_eq!(outcomes, [("touch ran", false), ("true", true)]);

@@ -59,6 +59,7 @@ impl OriginalTests {
         let end = match &self.copy {
             Err(reason) => Some(format!("{tests} changed, and the original tests can't be run: {reason}")),
             Ok(_) => evidence.iter().find_map(|one| match &one.outcome {
+                CheckOutcome::Failed { .. } if !one.fails() => None,
                 CheckOutcome::Failed { reason, .. } => Some(format!(
                     "with {tests} as before the change, `{}` fails: {reason}",
                     shorten(&one.command)

@@ -121,6 +121,13 @@ pub const KEYS: &[Key] = &[
         Some("JM_MAX_ITERATIONS"),
         "rounds of failed checks that go back to the model",
     ),
+    key(
+        "test_budget",
+        KeyKind::Duration,
+        ProjectMay::Narrow,
+        None,
+        "time that all tests may take; where they are known to take longer, those that the change affects verify it alone",
+    ),
     key("timeout", KeyKind::Duration, ProjectMay::Narrow, Some("JM_TIMEOUT"), "wall time before a run stops"),
     key(
         "budget_usd",

@@ -402,6 +402,7 @@ fn widest_allowed(key: &Key, current: Option<&Setting>) -> Option<Value> {
         "isolate" => Some(Value::Boolean(false)),
         "max_turns" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_TURNS))),
         "max_iterations" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_ITERATIONS))),
+        "test_budget" => Some(Value::Float(journeyman_agent::DEFAULT_TEST_BUDGET.as_secs_f64())),
         "timeout" => Some(Value::Float(journeyman_agent::DEFAULT_TIMEOUT.as_secs_f64())),
         "tools.concurrency" => i64::try_from(journeyman_agent::DEFAULT_CONCURRENCY).ok().map(Value::Integer),
         "tools.timeout" => Some(Value::Float(journeyman_agent::DEFAULT_TOOL_TIMEOUT.as_secs_f64())),

@@ -30,6 +30,8 @@ pub struct Config {
     pub max_turns: Option<u32>,
     /// Maximum rounds of feedback from failed checks.
     pub max_iterations: Option<u32>,
+    /// Maximum duration of a run of all tests.
+    pub test_budget: Option<Duration>,
     /// Maximum wall time of a run.
     pub timeout: Option<Duration>,
     /// Maximum cost of a run, in US dollars.
@@ -185,6 +187,7 @@ impl Config {
             project_mode: mode.filter(|_| by_project),
             max_turns: count("max_turns"),
             max_iterations: count("max_iterations"),
+            test_budget: get("test_budget").and_then(duration_from_value),
             timeout: get("timeout").and_then(duration_from_value),
             budget_usd: get("budget_usd").and_then(number_from_value),
             checks: get("checks").map(strings_from_value),

@@ -1,0 +1,73 @@
+//! Measured durations of a project's test commands.
+//!
+//! They tell if affected tests are worth a run of their own, and if all tests fit the budget. They
+//! are kept in the project's state directory; losing them costs one run of all tests.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use journeyman_protocol::Evidence;
+use journeyman_verify::Check;
+use serde::{Deserialize, Serialize};
+
+use crate::session::context::Context;
+
+/// The file in the project's state directory.
+const FILE: &str = "check-times.json";
+/// Maximum number of commands whose durations are kept; the oldest are dropped.
+const MAX_COMMANDS: usize = 64;
+/// Maximum size of the file in bytes; commands are short.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Durations of test commands, the newest last.
+pub(crate) struct SuiteTimes {
+    path: PathBuf,
+    known: Vec<SuiteTime>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SuiteTime {
+    directory: String,
+    command: String,
+    ms: u64,
+}
+
+impl SuiteTimes {
+    /// Loads the durations that are known of the session's project.
+    pub(crate) fn load(cx: &Context) -> Self {
+        let state = match &cx.copy {
+            Some(copy) => copy.isolation().origin.state_dir(),
+            None => cx.workspace.state_dir(),
+        };
+        let path = state.join(FILE);
+        let is_small = fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BYTES);
+        let text = if is_small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+        Self { path, known: serde_json::from_slice(&text).unwrap_or_default() }
+    }
+
+    /// Returns the duration of the newest complete run of a check.
+    pub(crate) fn of(&self, check: &Check) -> Option<Duration> {
+        let directory = check.directory.as_ref().map(ToString::to_string).unwrap_or_default();
+        let newest =
+            self.known.iter().rev().find(|it| it.command == check.command && it.directory == directory);
+        newest.map(|it| Duration::from_millis(it.ms))
+    }
+
+    /// Keeps the durations of tests that passed; a failure may have ended them early.
+    pub(crate) fn keep<'e>(&mut self, evidence: impl Iterator<Item = &'e Evidence>) {
+        for one in evidence.filter(|one| one.outcome.has_passed()) {
+            let directory = one.directory.as_ref().map(ToString::to_string).unwrap_or_default();
+            self.known.retain(|it| it.command != one.command || it.directory != directory);
+            self.known.push(SuiteTime { directory, command: one.command.clone(), ms: one.duration_ms });
+        }
+        let surplus = self.known.len().saturating_sub(MAX_COMMANDS);
+        self.known.drain(..surplus);
+        let Ok(text) = serde_json::to_vec(&self.known) else { return };
+        let new = self.path.with_extension(format!("{}.new", std::process::id()));
+        // Derived data: what can't be written is measured again.
+        if fs::write(&new, text).is_ok() && fs::rename(&new, &self.path).is_err() {
+            fs::remove_file(&new).ok();
+        }
+    }
+}

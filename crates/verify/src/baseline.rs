@@ -1,0 +1,144 @@
+//! Failures compared with those of the tree before a task.
+
+use std::collections::BTreeSet;
+
+use journeyman_protocol::{Baseline, CheckOutcome, Diagnostic, Evidence, RelPath, Severity};
+
+use crate::diagnostics::MAX_DIAGNOSTICS;
+
+/// Compares the failures of a check with those of the same check `before` the task. `is_affected`
+/// returns true for a file whose tests or code the change can affect. `None` if it isn't known what
+/// failed: the check could not run before, or a list of failures is cut off.
+#[must_use]
+pub fn compare_failures(
+    now: &Evidence,
+    before: &Evidence,
+    is_affected: &dyn Fn(&RelPath) -> bool,
+) -> Option<Baseline> {
+    let (current, earlier) = match (failures(now)?, &before.outcome) {
+        (_, CheckOutcome::NotRun { .. }) => return None,
+        (current, CheckOutcome::Passed) => (current, BTreeSet::new()),
+        (current, CheckOutcome::Failed { .. }) => (current, failures(before)?),
+    };
+    // A failure without a place may be anywhere.
+    let affected: BTreeSet<String> = now
+        .diagnostics
+        .iter()
+        .filter(|found| found.path.as_ref().is_none_or(is_affected))
+        .map(failure_identity)
+        .collect();
+    let is_unplaced = now.diagnostics.is_empty();
+    let old: Vec<String> = current.intersection(&earlier).cloned().collect();
+    Some(Baseline {
+        affected: old.iter().filter(|name| is_unplaced || affected.contains(*name)).cloned().collect(),
+        old,
+        new: current.difference(&earlier).cloned().collect(),
+        fixed: earlier.difference(&current).cloned().collect(),
+    })
+}
+
+/// Returns the identities of a check's failures; `None` if not all of them are listed. The name of a
+/// test is one; any other error is known by its file and text, because lines move. A failure
+/// without any diagnostic is known by its output.
+fn failures(evidence: &Evidence) -> Option<BTreeSet<String>> {
+    if evidence.diagnostics.len() >= MAX_DIAGNOSTICS {
+        return None;
+    }
+    let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
+    let mut names: BTreeSet<String> =
+        evidence.diagnostics.iter().filter(is_error).map(failure_identity).collect();
+    if names.is_empty() && evidence.outcome.has_failed() {
+        names.insert(without_numbers(&evidence.output));
+    }
+    Some(names)
+}
+
+/// Returns what stays the same of a finding while other code moves.
+#[must_use]
+pub fn failure_identity(found: &Diagnostic) -> String {
+    if let Some(test) = &found.test {
+        return test.clone();
+    }
+    let path = found.path.as_ref().map(|path| format!("{path}: ")).unwrap_or_default();
+    let code = found.code.as_deref().map(|code| format!("{code}: ")).unwrap_or_default();
+    format!("{path}{code}{}", without_numbers(&found.message))
+}
+
+/// Durations, addresses, lines and counts are numbers, and change from run to run.
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::CheckKind;
+
+    use super::*;
+
+    fn failed(diagnostics: Vec<Diagnostic>) -> Evidence {
+        let outcome = CheckOutcome::Failed { exit_code: Some(1), reason: "exit code 1".to_owned() };
+        Evidence { diagnostics, ..Evidence::new(CheckKind::Test, "pytest", outcome) }
+    }
+
+    fn passed() -> Evidence {
+        Evidence::new(CheckKind::Test, "pytest", CheckOutcome::Passed)
+    }
+
+    fn test(name: &str) -> Diagnostic {
+        Diagnostic { test: Some(name.to_owned()), ..Diagnostic::new(Severity::Error, "1 != 2") }
+    }
+
+    fn error(line: u32, message: &str) -> Diagnostic {
+        let path = RelPath::parse("a.c").ok();
+        Diagnostic { path, line: Some(line), ..Diagnostic::new(Severity::Error, message) }
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn failures_are_old_new_or_fixed() {
+        let now = failed(vec![test("a"), test("b")]);
+        let cases = [
+            (passed(), Some((names(&[]), names(&["a", "b"]), names(&[])))),
+            (failed(vec![test("b"), test("c")]), Some((names(&["b"]), names(&["a"]), names(&["c"])))),
+            (failed(vec![test("a"), test("b")]), Some((names(&["a", "b"]), names(&[]), names(&[])))),
+            (Evidence { outcome: CheckOutcome::NotRun { reason: "no pytest".into() }, ..passed() }, None),
+        ];
+        for (before, expected) in cases {
+            let found =
+                compare_failures(&now, &before, &|_| false).map(|found| (found.old, found.new, found.fixed));
+            assert_eq!(found, expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_the_same_where_lines_moved_and_another_one_where_its_text_differs() {
+        let before = failed(vec![error(3, "'x' undeclared"), error(9, "expected an int")]);
+        let now = failed(vec![error(5, "'x' undeclared"), error(11, "expected a char"), error(5, "'y'")]);
+        let found = compare_failures(&now, &before, &|_| false).unwrap();
+        assert_eq!(found.new, ["a.c: 'y'", "a.c: expected a char"]);
+        assert_eq!(found.old, ["a.c: 'x' undeclared"]);
+        assert_eq!(found.affected, Vec::<String>::new());
+        let found = compare_failures(&now, &before, &|path| path.to_string() == "a.c").unwrap();
+        assert_eq!(found.affected, ["a.c: 'x' undeclared"]);
+    }
+
+    #[test]
+    fn a_failure_without_diagnostics_is_known_by_its_output() {
+        let printed = |output: &str| Evidence { output: output.to_owned(), ..failed(Vec::new()) };
+        let same = compare_failures(&printed("bad in 12 ms"), &printed("bad in 7 ms"), &|_| false).unwrap();
+        assert!(same.new.is_empty() && same.old.len() == 1, "{same:?}");
+        let other =
+            compare_failures(&printed("worse in 12 ms"), &printed("bad in 7 ms"), &|_| false).unwrap();
+        assert_eq!((other.new.len(), other.old.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_list_that_is_cut_off_tells_nothing() {
+        let many = failed((0..50).map(|n| test(&format!("t{n}"))).collect());
+        assert_eq!(compare_failures(&many, &many, &|_| false), None);
+        assert_eq!(compare_failures(&failed(vec![test("t1")]), &many, &|_| false), None);
+    }
+}
