@@ -12,19 +12,22 @@ mod session;
 mod start;
 mod symbols;
 mod turns;
+mod verdict;
 mod workspace;
 
 use std::path::PathBuf;
 
 use anyhow::bail;
 
-/// Runs a benchmark by name. `turns`, `start`, `version` and `sandbox` take `--beside DIR`, the
+/// Runs a benchmark by name. `turns`, `start`, `version`, `verdict` and `sandbox` take `--beside DIR`, the
 /// release folder of another build, whose programs are measured in the same run; `context`,
 /// `edit`, `index`, `recall` and `symbols` have options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let beside = match (name, options) {
         ("context" | "edit" | "index" | "recall" | "symbols", _) | (_, []) => None,
-        ("turns" | "start" | "version" | "sandbox", ["--beside", folder]) => Some(PathBuf::from(folder)),
+        ("turns" | "start" | "version" | "verdict" | "sandbox", ["--beside", folder]) => {
+            Some(PathBuf::from(folder))
+        }
         _ => bail!("the benchmark `{name}` doesn't take the options {options:?}"),
     };
     match name {
@@ -44,10 +47,12 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         "turns" => turns::run(&programs),
         "start" => start::first_request(&programs),
         "version" => start::version(&programs),
+        "verdict" => verdict::run(&programs),
         "all" => {
             start::version(&programs)?;
             start::first_request(&programs)?;
             turns::run(&programs)?;
+            verdict::run(&programs)?;
             session::run()?;
             workspace::run()?;
             sandbox::run(None)?;
@@ -59,7 +64,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         }
         other => {
             bail!(
-                "there is no benchmark `{other}`; there are turns, start, version, session, workspace, sandbox, context, edit, index, recall, symbols, all"
+                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, workspace, sandbox, context, edit, index, recall, symbols, all"
             )
         }
     }

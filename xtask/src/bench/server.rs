@@ -1,7 +1,8 @@
-//! A loopback model that answers at once: as many shell calls as asked, then a last word.
+//! A loopback model that answers at once: as many calls as asked, then a last word.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -18,15 +19,16 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens on a free port. Each conversation makes `calls` shell calls, one a turn.
-    pub(crate) fn start(calls: usize) -> anyhow::Result<Self> {
+    /// Listens on a free port. Each conversation makes these calls, one a turn.
+    pub(crate) fn start(calls: Vec<Call>) -> anyhow::Result<Self> {
+        let calls = Arc::new(calls);
         let listener = TcpListener::bind("127.0.0.1:0").context("a loopback port")?;
         let address = listener.local_addr()?;
         let (sender, arrivals) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let sender = sender.clone();
-                std::thread::spawn(move || serve(stream, calls, &sender));
+                let (sender, calls) = (sender.clone(), Arc::clone(&calls));
+                std::thread::spawn(move || serve(stream, &calls, &sender));
             }
         });
         Ok(Self { address, arrivals })
@@ -38,7 +40,7 @@ impl Server {
     }
 }
 
-fn serve(stream: TcpStream, calls: usize, arrivals: &Sender<Instant>) -> Option<()> {
+fn serve(stream: TcpStream, calls: &[Call], arrivals: &Sender<Instant>) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut writer = stream;
@@ -48,7 +50,7 @@ fn serve(stream: TcpStream, calls: usize, arrivals: &Sender<Instant>) -> Option<
         let done = body.get("messages").and_then(Value::as_array).map_or(0, |messages| {
             messages.iter().filter(|message| message.get("role").is_some_and(|role| role == "tool")).count()
         });
-        let events = if done < calls { call(done) } else { last_word() };
+        let events = calls.get(done).map_or_else(last_word, |call| call.events(done));
         let body: String =
             events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>() + "data: [DONE]\n\n";
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -89,15 +91,31 @@ fn usage() -> Value {
     json!({ "id": "chatcmpl-bench", "choices": [], "usage": { "prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020 } })
 }
 
-fn call(number: usize) -> Vec<Value> {
-    let arguments = json!({ "command": format!("echo turn {number}") }).to_string();
-    let call = json!([{ "index": 0, "id": format!("call_{number}"), "type": "function",
-        "function": { "name": "run_command", "arguments": arguments } }]);
-    vec![
-        chunk(&json!({ "role": "assistant", "tool_calls": call }), None),
-        chunk(&json!({}), Some("tool_calls")),
-        usage(),
-    ]
+/// A call of a tool.
+pub(crate) struct Call {
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: Value,
+}
+
+impl Call {
+    /// Returns `count` shell calls.
+    pub(crate) fn shell(count: usize) -> Vec<Self> {
+        let call = |number| Self {
+            tool: "run_command",
+            arguments: json!({ "command": format!("echo turn {number}") }),
+        };
+        (0..count).map(call).collect()
+    }
+
+    fn events(&self, number: usize) -> Vec<Value> {
+        let call = json!([{ "index": 0, "id": format!("call_{number}"), "type": "function",
+            "function": { "name": self.tool, "arguments": self.arguments.to_string() } }]);
+        vec![
+            chunk(&json!({ "role": "assistant", "tool_calls": call }), None),
+            chunk(&json!({}), Some("tool_calls")),
+            usage(),
+        ]
+    }
 }
 
 fn last_word() -> Vec<Value> {

@@ -30,7 +30,7 @@ pub(crate) fn first_request(programs: &[PathBuf]) -> anyhow::Result<()> {
     let mut times = Series::new(programs.len());
     for _ in 0..RUNS {
         for (number, (jm, state)) in programs.iter().zip(&states).enumerate() {
-            let server = Server::start(0)?;
+            let server = Server::start(Vec::new())?;
             let started = Instant::now();
             let mut child = jm_run(jm, place.path(), state.path(), &server).spawn()?;
             let arrived = server.arrival()?;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 
 use super::process::{Used, measure};
 use super::series::Series;
-use super::server::Server;
+use super::server::{Call, Server};
 
 const TURNS: usize = 50;
 const RUNS: usize = 5;
@@ -67,7 +67,7 @@ pub(crate) fn git(place: &Path) -> anyhow::Result<()> {
 fn once(jm: &Path) -> anyhow::Result<(Used, Duration)> {
     let place = project()?;
     let state = tempfile::tempdir()?;
-    let server = Server::start(TURNS)?;
+    let server = Server::start(Call::shell(TURNS))?;
     let mut command = jm_run(jm, place.path(), state.path(), &server);
     let used = measure(&mut command)?;
     // Nothing changed, so nothing was verified: exit code 4.
