@@ -13,6 +13,7 @@ mod part;
 mod seen;
 mod symbols;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -425,11 +426,17 @@ impl<'a> ImpactSearch<'a> {
         let others: Vec<u32> = named.definers.iter().copied().filter(|one| *one != file).collect();
         for (user, lines) in named.users_among(file, &seen) {
             self.work += lines.len();
+            let mut lines = Cow::Borrowed(lines.as_slice());
             if *user != file {
-                let is_another = others.contains(user) && !self.known.imports_name(*user, file, name)
-                    || self.known.imports_another(*user, file, &others);
-                if is_another || self.known.family_of(*user) != family {
+                if self.known.imports_another(*user, file, &others) || self.known.family_of(*user) != family {
                     continue;
+                }
+                if others.contains(user) && !self.known.imports_name(*user, file, name) {
+                    // The file means its own definition, except where it names the other module.
+                    lines = Cow::Owned(self.known.lines_that_name_module(*user, file, &lines));
+                    if lines.is_empty() {
+                        continue;
+                    }
                 }
                 // A member's name alone doesn't lead from outside.
                 let handed_on = seen.seen_through(*user).flatten().is_some();
@@ -441,7 +448,7 @@ impl<'a> ImpactSearch<'a> {
                     continue;
                 }
             }
-            self.follow_user(wanted, *user, lines, &seen);
+            self.follow_user(wanted, *user, &lines, &seen);
         }
         if role == NameRole::Own {
             self.follow_aliases(wanted, &seen);

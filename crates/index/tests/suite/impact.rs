@@ -107,6 +107,21 @@ fn a_package_re_exports_its_parts() {
 }
 
 #[test]
+fn a_file_that_defines_the_name_too_means_another_ones_by_naming_its_module() {
+    let tree = Tree::new(&[
+        ("base.py", "def value():\n    return 1\n"),
+        ("named.py", "import base\n\n\ndef value():\n    return base.value() + 1\n"),
+        (
+            "own.py",
+            "import base\n\n\ndef value():\n    return 2\n\n\ndef twice():\n    return 2 * value()\n\n\nbase.other()\n",
+        ),
+        ("test_named.py", "import named\n\n\ndef test_value():\n    assert named.value() == 2\n"),
+        ("test_own.py", "import own\n\n\ndef test_twice():\n    assert own.twice() == 4\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("base.py", 2), ["named.py", "test_named.py"]);
+}
+
+#[test]
 fn a_listed_import_is_meant_where_the_file_defines_the_name_too() {
     let tree = Tree::new(&[
         ("shop/till.py", "def count():\n    return 1\n"),

@@ -405,6 +405,14 @@ impl<'a> ImpactCache<'a> {
         line > 0 && self.imports_of(user).iter().any(lists)
     }
 
+    /// Returns those of some lines in which a file also uses the name of another file as a module,
+    /// as in `module.name`.
+    pub(super) fn lines_that_name_module(&mut self, user: u32, file: u32, lines: &[u32]) -> Vec<u32> {
+        let module = self.definers_and_users(module_name(self.graph.path(file)));
+        let named = module.use_lines(user);
+        lines.iter().copied().filter(|line| named.contains(line)).collect()
+    }
+
     /// Returns true if a name with several definers means another one of them in a file: it imports
     /// that one, and not this one.
     pub(super) fn imports_another(&self, user: u32, file: u32, others: &[u32]) -> bool {
