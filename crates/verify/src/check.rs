@@ -34,6 +34,13 @@ pub struct Check {
     pub timeout: Duration,
     /// Why it can't run here, if that is known beforehand: it becomes evidence of `not run`.
     pub blocked: Option<String>,
+    /// Why it is listed but not run unless somebody asks for it by name.
+    pub unasked: Option<String>,
+    /// The command that repairs what it finds, in the same directory, if its tool can.
+    pub fix: Option<String>,
+    /// The package registries, by policy's names, and hosts that it needs. Empty for a check
+    /// that runs offline.
+    pub network: &'static [&'static str],
     /// True if it passes whatever the files hold, as far as its text tells.
     pub cannot_fail: bool,
     /// True if it runs only the tests that a change can affect.
@@ -57,6 +64,9 @@ impl Check {
             why: why.into(),
             timeout: time_limit(kind),
             blocked: None,
+            unasked: None,
+            fix: None,
+            network: &[],
             cannot_fail: false,
             affected_only: false,
         }
@@ -74,6 +84,33 @@ impl Check {
     pub fn blocked(mut self, reason: impl Into<String>) -> Self {
         self.blocked = Some(reason.into());
         self
+    }
+
+    /// The same check, listed and not run unless somebody asks for it, for `reason`.
+    #[must_use]
+    pub fn unasked(mut self, reason: impl Into<String>) -> Self {
+        self.unasked.get_or_insert(reason.into());
+        self
+    }
+
+    /// The same check, whose tool repairs what it finds with the command `fix`.
+    #[must_use]
+    pub fn fixed_by(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    /// The command that repairs what this check finds, as a check of its own; `None` if its tool
+    /// repairs nothing.
+    #[must_use]
+    pub fn to_fix(&self) -> Option<Self> {
+        let command = self.fix.clone()?;
+        Some(Self {
+            command,
+            fix: None,
+            why: format!("repairs what `{}` finds", self.command),
+            ..self.clone()
+        })
     }
 }
 

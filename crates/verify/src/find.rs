@@ -3,17 +3,25 @@
 //! Every ecosystem is a pure function over a [`Project`]: what files there are, what they hold,
 //! which programs can be started. Nothing is executed to find out.
 
+mod beam;
 mod cargo;
 mod cmake;
+mod dotnet;
 mod go;
+mod hooks;
 mod jvm;
-mod make;
-mod node;
-mod project;
+mod meson;
+pub(crate) mod node;
+mod packages;
+mod php;
+pub(crate) mod project;
 mod python;
+mod ruby;
+mod security;
 mod shell;
+mod targets;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use journeyman_protocol::{CheckKind, RelPath};
 use journeyman_workspace::{Listing, StatKind, Workspace};
@@ -52,10 +60,26 @@ pub fn find(workspace: &Workspace, listing: &Listing, tools: &dyn Fn(&str) -> bo
 }
 
 /// Finds the checks that matter after `changed` files changed: those of the root first, then those
-/// of the nearest project above each changed file. Checks that are known not to be able to run are
-/// in the list with [`Check::blocked`] set, so that evidence says so. Ordered as they run.
+/// of the nearest project above each changed file, then those of the packages that depend on one of
+/// these. Checks that are known not to be able to run are in the list with [`Check::blocked`] set,
+/// so that evidence says so; those that only run when they are asked for are not. Ordered as they
+/// run.
 #[must_use]
 pub fn find_for(
+    workspace: &Workspace,
+    listing: &Listing,
+    changed: &[RelPath],
+    tools: &dyn Fn(&str) -> bool,
+) -> Vec<Check> {
+    let mut checks = find_all(workspace, listing, changed, tools);
+    checks.retain(|check| check.unasked.is_none());
+    checks
+}
+
+/// Finds the checks as [`find_for`] does, with those that only run when they are asked for
+/// ([`Check::unasked`]).
+#[must_use]
+pub fn find_all(
     workspace: &Workspace,
     listing: &Listing,
     changed: &[RelPath],
@@ -66,11 +90,18 @@ pub fn find_for(
 
 /// The finders over any [`Project`].
 fn in_project(project: &dyn Project) -> Vec<Check> {
+    let mut found = Directories { project, checks: BTreeMap::new() };
     let mut checks = in_directory(&ProjectDirectory { project, directory: None });
-    let further = further_directories(project, !checks.is_empty());
-    for (nth, directory) in further.iter().enumerate() {
-        let found = in_directory(&ProjectDirectory { project, directory: Some(directory) });
-        checks.extend(found.into_iter().map(|check| {
+    let has_checks = checks.iter().any(|check| check.unasked.is_none());
+    let further = further_directories(&mut found, !has_checks);
+    for (nth, (directory, why)) in further.iter().enumerate() {
+        checks.extend(found.checks_in(directory).iter().cloned().map(|check| {
+            let check = match why {
+                Some(needed) => {
+                    Check { why: format!("{}; depends on {needed}, which changed", check.why), ..check }
+                }
+                None => check,
+            };
             if nth < MAX_PROJECTS {
                 check
             } else {
@@ -91,46 +122,85 @@ fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
     checks.extend(python::find(place));
     checks.extend(go::find(place));
     checks.extend(cmake::find(place));
+    checks.extend(meson::find(place));
     checks.extend(jvm::find(place));
-    let tested = checks.iter().any(|check| check.kind == CheckKind::Test && check.blocked.is_none());
-    if !tested {
-        // A Makefile beside another build system mostly calls it; where nothing else tests, it is
-        // the way.
-        checks.extend(make::find(place));
-    }
+    checks.extend(ruby::find(place));
+    checks.extend(php::find(place));
+    checks.extend(dotnet::find(place));
+    checks.extend(beam::find(place));
+    let runs = |check: &&Check| check.blocked.is_none() && check.unasked.is_none();
+    let tested = checks.iter().filter(runs).any(|check| check.kind == CheckKind::Test);
+    checks.extend(targets::find(place, tested));
+    checks.extend(hooks::pre_commit(place));
+    checks.extend(security::find(place));
     for check in &mut checks {
         check.cannot_fail = cannot_fail(&check.command, &|name| place.read(name));
     }
     checks
 }
 
-/// Directories beneath the root with a manifest of their own, in the order of their paths.
-fn further_directories(project: &dyn Project, root_has_checks: bool) -> BTreeSet<RelPath> {
+/// The checks of directories, each found once.
+struct Directories<'a> {
+    project: &'a dyn Project,
+    checks: BTreeMap<RelPath, Vec<Check>>,
+}
+
+impl Directories<'_> {
+    fn checks_in(&mut self, directory: &RelPath) -> &[Check] {
+        let project = self.project;
+        self.checks
+            .entry(directory.clone())
+            .or_insert_with(|| in_directory(&ProjectDirectory { project, directory: Some(directory) }))
+    }
+
+    /// Returns true if `directory` is a project with checks of its own: a directory of a larger
+    /// build has a manifest, too, and none.
+    fn is_project(&mut self, directory: &RelPath) -> bool {
+        let is_manifest = |name: &&str| directory.join(name).is_ok_and(|path| self.project.has_file(&path));
+        let is_project =
+            MANIFESTS.iter().any(|name| is_manifest(&name)) || dotnet::is_project(self.project, directory);
+        is_project && !self.checks_in(directory).is_empty()
+    }
+}
+
+/// Directories beneath the root with checks of their own: those that changed in the order of their
+/// paths, then those that depend on them, each with the one that it depends on.
+fn further_directories(found: &mut Directories<'_>, root_is_bare: bool) -> Vec<(RelPath, Option<RelPath>)> {
+    let project = found.project;
     let mut directories = BTreeSet::new();
     for changed in project.changed() {
         let mut above = changed.parent();
         while let Some(directory) = above {
-            if is_project(project, &directory) {
+            if found.is_project(&directory) {
                 directories.insert(directory);
                 break;
             }
             above = directory.parent();
         }
     }
-    if !root_has_checks && directories.is_empty() {
+    if root_is_bare && directories.is_empty() {
         let manifests = project.files().iter().filter(|path| {
             MANIFESTS.iter().any(|name| path.file_name() == name.as_bytes())
                 && path.components().count() <= MAX_DEPTH_UNASKED
         });
         let all: BTreeSet<RelPath> = manifests.filter_map(RelPath::parent).collect();
+        let all: BTreeSet<RelPath> = all.into_iter().filter(|one| found.is_project(one)).collect();
         // A project inside another project is that one's business.
         directories = all.iter().filter(|one| !has_ancestor_in(one, &all)).cloned().collect();
     }
-    directories.retain(|directory| {
-        !directory.components().any(|name| FOREIGN_DIRECTORIES.contains(&name))
-            && !cargo::is_member(project, directory)
-    });
-    directories
+    directories.retain(|directory| !is_foreign(directory));
+    let dependents = match project.changed() {
+        [] => Vec::new(),
+        _ => packages::dependents(project, &directories),
+    };
+    let own = directories.into_iter().map(|directory| (directory, None));
+    let all = own.chain(dependents.into_iter().map(|(directory, needed)| (directory, Some(needed))));
+    all.filter(|(directory, _)| !cargo::is_member(project, directory)).collect()
+}
+
+/// Returns true for a path in a directory whose manifests are somebody else's, or bait for tests.
+fn is_foreign(path: &RelPath) -> bool {
+    path.components().any(|name| FOREIGN_DIRECTORIES.contains(&name))
 }
 
 fn has_ancestor_in(directory: &RelPath, all: &BTreeSet<RelPath>) -> bool {
@@ -142,10 +212,6 @@ fn has_ancestor_in(directory: &RelPath, all: &BTreeSet<RelPath>) -> bool {
         above = one.parent();
     }
     false
-}
-
-fn is_project(project: &dyn Project, directory: &RelPath) -> bool {
-    MANIFESTS.iter().filter_map(|name| directory.join(name).ok()).any(|path| project.has_file(&path))
 }
 
 /// A project as the workspace shows it.

@@ -47,6 +47,6 @@ pub use affected::{ReadText, narrow, takes_test_names};
 pub use baseline::{compare_failures, failure_identity};
 pub use caches::CheckCaches;
 pub use check::{Check, Verdict, VerifyError, custom, verdict};
-pub use find::{find, find_for};
+pub use find::{find, find_all, find_for};
 pub use outcome::ran_no_test;
 pub use run::{Progress, RunContext, RunLimits, is_held_back, refused, run};

@@ -26,6 +26,9 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
             format!("cargo clippy{workspace} --all-targets"),
             "the project configures clippy",
         );
+        // Clippy refuses to change files that aren't committed, unless it is told to.
+        let lint = lint
+            .fixed_by(format!("cargo clippy{workspace} --all-targets --fix --allow-dirty --allow-staged"));
         checks.push(if place.has_program("cargo-clippy") {
             lint
         } else {

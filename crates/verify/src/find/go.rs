@@ -7,6 +7,8 @@ use crate::Check;
 
 /// The name in evidence.
 const NAME: &str = "go";
+/// Files of which one configures golangci-lint.
+const GOLANGCI_FILES: [&str; 4] = [".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"];
 
 /// `go vet` type-checks every package with its tests and writes nothing; `go build ./...` would add
 /// nothing but a binary in the tree where there is one command.
@@ -14,10 +16,16 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     if !place.has_file("go.mod") {
         return Vec::new();
     }
-    let checks = vec![
+    let mut checks = vec![
         place.check(CheckKind::Types, NAME, "go vet ./...", "go.mod"),
         place.check(CheckKind::Test, NAME, "go test ./...", "go.mod"),
     ];
+    if place.has_any(&GOLANGCI_FILES) {
+        let lint =
+            place.check(CheckKind::Lint, NAME, "golangci-lint run", "the project configures golangci-lint");
+        let lint = lint.fixed_by("golangci-lint run --fix");
+        checks.push(place.needing("golangci-lint", "https://golangci-lint.run", lint));
+    }
     if place.has_program("go") {
         return checks;
     }

@@ -1,162 +1,232 @@
 //! JavaScript and TypeScript projects: npm, pnpm, Yarn, Bun.
 
+pub(super) mod manifest;
+mod script;
+
 use journeyman_protocol::CheckKind;
-use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::project::ProjectDirectory;
-use super::shell::quoted;
 use crate::Check;
+use manifest::{Manager, Manifest, is_installed};
+use script::TestScript;
 
 /// Script names that check types, in order of preference.
-const TYPE_SCRIPTS: [&str; 5] = ["typecheck", "type-check", "check-types", "check:types", "tsc"];
-/// The text that `npm init` writes in place of a test.
-const PLACEHOLDER_TEST: &str = "no test specified";
+const TYPE_SCRIPTS: [&str; 6] =
+    ["typecheck", "type-check", "check-types", "check:types", "types:check", "tsc"];
+/// Script names that check style, in order of preference, and those that repair it.
+const LINT_SCRIPTS: [&str; 4] = ["lint", "lint:check", "eslint", "check:lint"];
+const LINT_FIX_SCRIPTS: [&str; 3] = ["lint:fix", "lint-fix", "fix:lint"];
+/// Maximum number of test files that are read to learn if Node's own runner runs them.
+const MAX_PROBED: usize = 20;
+/// Reason for not running what needs a browser.
+const NEEDS_BROWSER: &str = "needs a browser, and mostly a server beside it";
 
-/// The fields of `package.json` that are read. Other fields, and fields of another type, are
-/// ignored.
-#[derive(Default)]
-struct Manifest {
-    scripts: Map<String, Value>,
-    dependencies: bool,
-    typescript: bool,
-    package_manager: Option<String>,
+/// A linter that is configured without a script for it.
+struct Linter {
+    package: &'static str,
+    configured_by: &'static [&'static str],
+    command: &'static str,
+    fix: &'static str,
 }
 
-/// A program that runs a project's scripts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manager {
-    Npm,
-    Pnpm,
-    Yarn,
-    Bun,
-}
+const LINTERS: [Linter; 3] = [
+    Linter {
+        package: "@biomejs/biome",
+        configured_by: &["biome.json", "biome.jsonc"],
+        command: "biome check .",
+        fix: "biome check --write .",
+    },
+    Linter {
+        package: "eslint",
+        configured_by: &[
+            "eslint.config.js",
+            "eslint.config.mjs",
+            "eslint.config.cjs",
+            "eslint.config.ts",
+            ".eslintrc.json",
+            ".eslintrc.js",
+            ".eslintrc.cjs",
+            ".eslintrc.yml",
+            ".eslintrc.yaml",
+            ".eslintrc",
+        ],
+        command: "eslint .",
+        fix: "eslint --fix .",
+    },
+    Linter {
+        package: "oxlint",
+        configured_by: &[".oxlintrc.json", "oxlintrc.json"],
+        command: "oxlint",
+        fix: "oxlint --fix",
+    },
+];
 
-impl Manager {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Npm => "npm",
-            Self::Pnpm => "pnpm",
-            Self::Yarn => "yarn",
-            Self::Bun => "bun",
-        }
-    }
+/// Test runners that are a dependency, in order of preference, with the words that run them once.
+const RUNNERS: [(&str, &str); 4] =
+    [("vitest", "vitest run"), ("jest", "jest"), ("mocha", "mocha"), ("ava", "ava")];
 
-    /// Returns the command that runs `script`.
-    fn run(self, script: &str) -> String {
-        match (self, script) {
-            (Self::Npm, "test") => "npm test".to_owned(),
-            _ => format!("{} run {}", self.name(), quoted(script)),
-        }
-    }
+/// Configuration files of runners that drive a browser, by the program and its arguments.
+const BROWSER_CONFIGS: [(&str, &str); 8] = [
+    ("playwright.config.ts", "playwright test"),
+    ("playwright.config.js", "playwright test"),
+    ("playwright.config.mjs", "playwright test"),
+    ("cypress.config.ts", "cypress run"),
+    ("cypress.config.js", "cypress run"),
+    ("cypress.json", "cypress run"),
+    ("wdio.conf.js", "wdio run wdio.conf.js"),
+    ("nightwatch.conf.js", "nightwatch"),
+];
 
-    /// Returns the command that installs the dependencies.
-    const fn install(self, locked: bool) -> &'static str {
-        match (self, locked) {
-            (Self::Npm, true) => "npm ci",
-            (Self::Npm, false) => "npm install",
-            (Self::Pnpm, _) => "pnpm install",
-            (Self::Yarn, _) => "yarn install",
-            (Self::Bun, _) => "bun install",
-        }
-    }
-}
-
-/// The scripts for types, lint and tests; `tsc` itself where TypeScript is configured without a
-/// script.
+/// The scripts for types, lint, tests and the build; where there is no script, the tools that are
+/// configured.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(text) = place.read("package.json") else { return Vec::new() };
-    let manifest = read(&text);
-    let (manager, locked) = manager(place, &manifest);
-    let ecosystem = manager.name();
-    let blocked = why_blocked(place, &manifest, manager, locked);
-    let mut checks = Vec::new();
+    let manifest = Manifest::read(&text);
+    let (manager, locked) = manifest.manager(place);
     // With the modules there, npm runs any project's scripts as well as its own manager would.
-    let runner = if place.has_program(ecosystem) { manager } else { Manager::Npm };
-    let mut script = |kind, name: &str| {
-        checks.push(place.check(
-            kind,
-            ecosystem,
-            runner.run(name),
-            format!("package.json has a script `{name}`"),
-        ));
-    };
-    let has = |name: &str| manifest.scripts.get(name).is_some_and(Value::is_string);
-    let types = TYPE_SCRIPTS.into_iter().find(|name| has(name));
-    if let Some(name) = types {
-        script(CheckKind::Types, name);
-    }
-    if has("lint") {
-        script(CheckKind::Lint, "lint");
-    }
-    let tests = manifest.scripts.get("test").and_then(Value::as_str);
-    if tests.is_some_and(|test| !test.contains(PLACEHOLDER_TEST) && !test.trim().is_empty()) {
-        script(CheckKind::Test, "test");
-    }
-    if types.is_none() && manifest.typescript && place.has_file("tsconfig.json") {
-        let command =
-            typescript_compiler(place).unwrap_or_else(|| "npx --no-install tsc --noEmit".to_owned());
-        checks.push(place.check(
-            CheckKind::Types,
-            ecosystem,
-            command,
-            "tsconfig.json and a dependency on typescript",
-        ));
-    }
-    match blocked {
+    let runner = if place.has_program(manager.name()) { manager } else { Manager::Npm };
+    let package = Package { place, manifest: &manifest, ecosystem: manager.name(), runner };
+    let mut checks = Vec::new();
+    checks.extend(package.types());
+    checks.extend(package.lint());
+    checks.extend(package.tests());
+    checks.extend(package.build(&checks));
+    match why_blocked(place, &manifest, manager, locked) {
         Some(reason) => checks.into_iter().map(|check| check.blocked(reason.clone())).collect(),
         None => checks,
     }
 }
 
-fn read(text: &str) -> Manifest {
-    #[derive(Deserialize)]
-    struct Raw {
-        #[serde(default)]
-        scripts: Value,
-        #[serde(default)]
-        dependencies: Value,
-        #[serde(default, rename = "devDependencies")]
-        dev_dependencies: Value,
-        #[serde(default, rename = "packageManager")]
-        package_manager: Value,
+/// One package.
+struct Package<'a> {
+    place: &'a ProjectDirectory<'a>,
+    manifest: &'a Manifest,
+    ecosystem: &'static str,
+    runner: Manager,
+}
+
+impl Package<'_> {
+    fn check(&self, kind: CheckKind, command: impl Into<String>, why: impl Into<String>) -> Check {
+        self.place.check(kind, self.ecosystem, command, why)
     }
-    let Ok(raw) = serde_json::from_str::<Raw>(text.trim_start_matches('\u{feff}')) else {
-        return Manifest::default();
-    };
-    let depends = |on: &Value| on.as_object().is_some_and(|table| !table.is_empty());
-    let on_typescript = |on: &Value| on.get("typescript").is_some();
-    Manifest {
-        dependencies: depends(&raw.dependencies) || depends(&raw.dev_dependencies),
-        typescript: on_typescript(&raw.dependencies) || on_typescript(&raw.dev_dependencies),
-        package_manager: raw.package_manager.as_str().map(str::to_owned),
-        scripts: match raw.scripts {
-            Value::Object(scripts) => scripts,
-            _ => Map::new(),
-        },
+
+    /// The check by a script.
+    fn script(&self, kind: CheckKind, name: &str) -> Check {
+        self.check(kind, self.runner.run(name), format!("package.json has a script `{name}`"))
+    }
+
+    fn first_script(&self, names: &[&'static str]) -> Option<&'static str> {
+        names.iter().copied().find(|name| self.manifest.script(name).is_some())
+    }
+
+    fn types(&self) -> Option<Check> {
+        if let Some(name) = self.first_script(&TYPE_SCRIPTS) {
+            return Some(self.script(CheckKind::Types, name));
+        }
+        if !self.manifest.depends_on("typescript") || !self.place.has_file("tsconfig.json") {
+            return None;
+        }
+        let command =
+            typescript_compiler(self.place).unwrap_or_else(|| "npx --no-install tsc --noEmit".to_owned());
+        Some(self.check(CheckKind::Types, command, "tsconfig.json and a dependency on typescript"))
+    }
+
+    fn lint(&self) -> Option<Check> {
+        let linter = LINTERS.iter().find(|linter| {
+            let declared = self.manifest.depends_on(linter.package);
+            declared && self.place.has_any(linter.configured_by)
+        });
+        if let Some(name) = self.first_script(&LINT_SCRIPTS) {
+            let check = self.script(CheckKind::Lint, name);
+            let fix = match self.first_script(&LINT_FIX_SCRIPTS) {
+                Some(name) => Some(self.runner.run(name)),
+                None => linter.map(|linter| self.runner.execute(linter.fix)),
+            };
+            return Some(Check { fix, ..check });
+        }
+        let linter = linter?;
+        let why = format!("the project configures {}", linter.package);
+        let check = self.check(CheckKind::Lint, self.runner.execute(linter.command), why);
+        Some(check.fixed_by(self.runner.execute(linter.fix)))
+    }
+
+    fn tests(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        let script = self.manifest.script("test");
+        match script.map_or(TestScript::Placeholder, TestScript::read) {
+            TestScript::Once => checks.push(self.script(CheckKind::Test, "test")),
+            TestScript::Watching(words) => {
+                let why = "the script `test` of package.json waits for changes; this runs it once";
+                checks.push(self.check(CheckKind::Test, self.runner.execute(&words), why));
+            }
+            TestScript::Browser(name) => {
+                let check = self.script(CheckKind::Test, "test");
+                checks.push(check.unasked(format!("{name} {NEEDS_BROWSER}")));
+                checks.extend(self.test_without_script());
+            }
+            TestScript::Placeholder => checks.extend(self.test_without_script()),
+        }
+        let driven = |(file, _): &&(&str, &str)| self.place.has_file(file);
+        if let Some((file, words)) = BROWSER_CONFIGS.iter().find(driven) {
+            let name = words.split(' ').next().and_then(script::browser_runner).unwrap_or(file);
+            let check = self.check(CheckKind::Test, self.runner.execute(words), *file);
+            let known = checks.iter().any(|check| check.unasked.is_some());
+            checks.extend((!known).then(|| check.unasked(format!("{name} {NEEDS_BROWSER}"))));
+        }
+        checks
+    }
+
+    /// The tests by a runner that is a dependency, or by Node's own.
+    fn test_without_script(&self) -> Option<Check> {
+        let is_test = |path: &&[u8]| is_test_file(path) && !path.starts_with(b"node_modules/");
+        let tests: Vec<&[u8]> = self.place.files().filter(is_test).collect();
+        if tests.is_empty() {
+            return None;
+        }
+        if let Some((name, words)) = RUNNERS.into_iter().find(|(name, _)| self.manifest.depends_on(name)) {
+            let why = format!("tests, and a dependency on {name}");
+            return Some(self.check(CheckKind::Test, self.runner.execute(words), why));
+        }
+        let texts = tests.iter().take(MAX_PROBED);
+        let own = |text: &str| text.contains("node:test");
+        let uses =
+            texts.filter_map(|path| self.place.read(std::str::from_utf8(path).ok()?)).any(|text| own(&text));
+        let check = self.check(CheckKind::Test, "node --test", "tests of Node's own runner");
+        uses.then(|| self.place.needing("node", "https://nodejs.org", check))
+    }
+
+    /// The build. It takes long and writes files, so it runs where nothing else says anything.
+    fn build(&self, others: &[Check]) -> Option<Check> {
+        self.manifest.script("build")?;
+        let build = self.script(CheckKind::Build, "build");
+        let proven = others
+            .iter()
+            .any(|check| check.unasked.is_none() && matches!(check.kind, CheckKind::Types | CheckKind::Test));
+        Some(match proven {
+            true => {
+                build.unasked("types or tests say more and write nothing; `jm check --kind build` runs it")
+            }
+            false => build,
+        })
     }
 }
 
-/// The project's package manager by its lock file, here or at the root, and whether there is one.
-fn manager(place: &ProjectDirectory<'_>, manifest: &Manifest) -> (Manager, bool) {
-    const LOCK_FILES: [(&str, Manager); 6] = [
-        ("package-lock.json", Manager::Npm),
-        ("npm-shrinkwrap.json", Manager::Npm),
-        ("pnpm-lock.yaml", Manager::Pnpm),
-        ("yarn.lock", Manager::Yarn),
-        ("bun.lock", Manager::Bun),
-        ("bun.lockb", Manager::Bun),
+/// A file that a test runner takes for a test by its name.
+fn is_test_file(path: &[u8]) -> bool {
+    const ENDINGS: [&[u8]; 10] = [
+        b".test.js",
+        b".test.mjs",
+        b".test.cjs",
+        b".test.ts",
+        b".test.tsx",
+        b".test.jsx",
+        b".spec.js",
+        b".spec.ts",
+        b".spec.tsx",
+        b".spec.jsx",
     ];
-    let root = ProjectDirectory { project: place.project, directory: None };
-    for place in [place, &root] {
-        if let Some((_, manager)) = LOCK_FILES.into_iter().find(|(lock, _)| place.has_file(lock)) {
-            return (manager, true);
-        }
-    }
-    let named = manifest.package_manager.as_deref().and_then(|named| named.split('@').next());
-    let all = [Manager::Npm, Manager::Pnpm, Manager::Yarn, Manager::Bun];
-    let manager = all.into_iter().find(|manager| Some(manager.name()) == named);
-    (manager.unwrap_or(Manager::Npm), false)
+    let in_directory = path.starts_with(b"test/") && (path.ends_with(b".js") || path.ends_with(b".mjs"));
+    in_directory || ENDINGS.iter().any(|ending| path.ends_with(ending))
 }
 
 /// Why no script can run here.
@@ -166,13 +236,7 @@ fn why_blocked(
     manager: Manager,
     locked: bool,
 ) -> Option<String> {
-    let root = ProjectDirectory { project: place.project, directory: None };
-    let installed = [place, &root].iter().any(|place| {
-        // It may be a link to modules that lie elsewhere.
-        let modules = place.has_directory("node_modules") || place.has_link("node_modules");
-        modules || place.has_any(&[".pnp.cjs", ".pnp.js"])
-    });
-    if manifest.dependencies && !installed {
+    if !manifest.dependencies.is_empty() && !is_installed(place) {
         let install = manager.install(locked);
         return Some(format!("its dependencies are not installed; `{install}` installs them"));
     }
@@ -188,8 +252,7 @@ fn typescript_compiler(place: &ProjectDirectory<'_>) -> Option<String> {
     if place.has_file(TYPESCRIPT_COMPILER) {
         return Some(format!("./{TYPESCRIPT_COMPILER} --noEmit"));
     }
-    let root = ProjectDirectory { project: place.project, directory: None };
     let depth = place.directory.map_or(0, |directory| directory.components().count());
-    root.has_file(TYPESCRIPT_COMPILER)
-        .then(|| format!("{}{TYPESCRIPT_COMPILER} --noEmit", "../".repeat(depth)))
+    let above = place.root().has_file(TYPESCRIPT_COMPILER);
+    above.then(|| format!("{}{TYPESCRIPT_COMPILER} --noEmit", "../".repeat(depth)))
 }

@@ -2,10 +2,11 @@
 
 use journeyman_protocol::{CheckKind, RelPath};
 
+use super::shell::quoted;
 use crate::Check;
 
 /// Files that make their directory a project.
-pub(super) const MANIFESTS: [&str; 17] = [
+pub(crate) const MANIFESTS: [&str; 39] = [
     "Cargo.toml",
     "package.json",
     "pyproject.toml",
@@ -23,10 +24,32 @@ pub(super) const MANIFESTS: [&str; 17] = [
     "GNUmakefile",
     "makefile",
     "Makefile",
+    "requirements.txt",
+    "noxfile.py",
+    "Gemfile",
+    "gems.rb",
+    "Rakefile",
+    "rakefile",
+    ".rspec",
+    "composer.json",
+    "phpunit.xml",
+    "phpunit.xml.dist",
+    "mix.exs",
+    "meson.build",
+    "justfile",
+    "Justfile",
+    ".justfile",
+    "Taskfile.yml",
+    "Taskfile.yaml",
+    "taskfile.yml",
+    "biome.json",
+    "biome.jsonc",
+    "deno.json",
+    "deno.jsonc",
 ];
 
 /// Queries of the finders.
-pub(super) trait Project {
+pub(crate) trait Project {
     /// Returns true if there is a file at `path`, relative to the root.
     fn has_file(&self, path: &RelPath) -> bool;
 
@@ -51,56 +74,81 @@ pub(super) trait Project {
 }
 
 /// One directory of a project, for the finders.
-pub(super) struct ProjectDirectory<'a> {
-    pub(super) project: &'a dyn Project,
-    pub(super) directory: Option<&'a RelPath>,
+pub(crate) struct ProjectDirectory<'a> {
+    pub(crate) project: &'a dyn Project,
+    pub(crate) directory: Option<&'a RelPath>,
 }
 
 impl ProjectDirectory<'_> {
     /// `name` in this directory, as a path from the root.
-    pub(super) fn path(&self, name: &str) -> Option<RelPath> {
+    pub(crate) fn path(&self, name: &str) -> Option<RelPath> {
         match self.directory {
             Some(directory) => directory.join(name).ok(),
             None => RelPath::parse(name).ok(),
         }
     }
 
-    pub(super) fn has_file(&self, name: &str) -> bool {
+    pub(crate) fn has_file(&self, name: &str) -> bool {
         self.path(name).is_some_and(|path| self.project.has_file(&path))
     }
 
-    pub(super) fn has_any(&self, names: &[&str]) -> bool {
+    pub(crate) fn has_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.has_file(name))
     }
 
-    pub(super) fn has_directory(&self, name: &str) -> bool {
+    pub(crate) fn has_directory(&self, name: &str) -> bool {
         self.path(name).is_some_and(|path| self.project.has_directory(&path))
     }
 
-    pub(super) fn has_link(&self, name: &str) -> bool {
+    pub(crate) fn has_link(&self, name: &str) -> bool {
         self.path(name).is_some_and(|path| self.project.has_link(&path))
     }
 
-    pub(super) fn read(&self, name: &str) -> Option<String> {
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
         self.project.read(&self.path(name)?)
     }
 
-    pub(super) fn has_program(&self, name: &str) -> bool {
+    pub(crate) fn has_program(&self, name: &str) -> bool {
         self.project.has_program(name)
     }
 
     /// The project's files beneath this directory, by their path from it.
-    pub(super) fn files(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &[u8]> {
         beneath(self.project.files(), self.directory)
     }
 
     /// The changed files beneath this directory, by their path from it.
-    pub(super) fn changed(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &[u8]> {
         beneath(self.project.changed(), self.directory)
     }
 
+    /// The changed files with this ending that are still there, as words of a shell, up to `limit`.
+    pub(crate) fn changed_files(&self, ending: &str, limit: usize) -> Vec<String> {
+        self.changed()
+            .filter(|path| path.ends_with(ending.as_bytes()))
+            .filter_map(|path| std::str::from_utf8(path).ok())
+            .filter(|path| self.has_file(path))
+            .take(limit)
+            .map(quoted)
+            .collect()
+    }
+
+    /// `check`, which can't run where `program` isn't installed; `source` says where to get it.
+    pub(crate) fn needing(&self, program: &str, source: &str, check: Check) -> Check {
+        if check.blocked.is_some() || self.has_program(program) {
+            return check;
+        }
+        let how = if source.starts_with('`') { "installs it" } else { "has it" };
+        check.blocked(format!("{program} is not installed; {source} {how}"))
+    }
+
+    /// The place of the root, which workspaces keep their lock files and modules in.
+    pub(crate) fn root(&self) -> ProjectDirectory<'_> {
+        ProjectDirectory { project: self.project, directory: None }
+    }
+
     /// A check in this directory.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         kind: CheckKind,
         ecosystem: &'static str,

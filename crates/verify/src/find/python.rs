@@ -1,10 +1,16 @@
 //! Python projects.
 
+mod config;
+mod environment;
+
 use journeyman_protocol::CheckKind;
 
+use super::hooks;
 use super::project::ProjectDirectory;
 use super::shell::quoted;
 use crate::Check;
+use config::Config;
+use environment::Environment;
 
 /// The name in evidence.
 const NAME: &str = "python";
@@ -14,152 +20,135 @@ const MAX_PROBED: usize = 20;
 const MAX_SYNTAX_FILES: usize = 100;
 
 /// Files that mark a Python project.
-const PROJECT_MARKERS: [&str; 7] =
-    ["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt", "Pipfile"];
+const PROJECT_MARKERS: [&str; 8] = [
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "pytest.ini",
+    "tox.ini",
+    "noxfile.py",
+    "requirements.txt",
+    "Pipfile",
+];
 
-/// mypy and ruff where configured, then the tests by pytest, or by unittest where the tests allow
-/// it. The syntax of changed files is looked at first, but only where tests follow: it proves
-/// nothing by itself.
+/// A tool that checks types or style, with the command that repairs what it finds.
+struct Tool {
+    kind: CheckKind,
+    name: &'static str,
+    arguments: &'static str,
+    fix: Option<&'static str>,
+}
+
+/// Type checkers and linters where configured, then the tests by pytest, or by unittest where the
+/// tests allow it. The syntax of changed files is looked at first, but only where tests follow: it
+/// proves nothing by itself.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let tests: Vec<&[u8]> = place.files().filter(|path| is_test_file(path)).collect();
     if !place.has_any(&PROJECT_MARKERS) && !tests.iter().any(|path| is_near(path)) {
         return Vec::new();
     }
-    let python = find_interpreter(place);
+    let environment = Environment::find(place);
     let config = Config::read(place);
-    let mut checks = Vec::new();
-    checks.extend(type_check(place, &config, &python));
-    checks.extend(lint_check(place, &config));
-    if let Some(test) = test_check(place, &config, &python, &tests) {
+    let mut checks: Vec<Check> =
+        tools(&config).into_iter().map(|tool| tool_check(place, &environment, &tool)).collect();
+    if let Some(test) = test_check(place, &config, &environment, &tests) {
         if test.blocked.is_none() {
-            checks.extend(syntax_check(place, &python));
+            checks.extend(syntax_check(place, &environment));
         }
         checks.push(test);
     }
-    if !place.has_program("python3") && python == "python3" {
-        checks = checks.into_iter().map(|check| check.blocked("python3 is not installed")).collect();
-    }
-    checks
-}
-
-/// Facts from the configuration files.
-#[derive(Default)]
-struct Config {
-    pytest: bool,
-    mypy: bool,
-    mypy_names_files: bool,
-    ruff: bool,
-    flake8: bool,
-}
-
-impl Config {
-    fn read(place: &ProjectDirectory<'_>) -> Self {
-        let pyproject: toml::Table =
-            place.read("pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
-        let tool = |name: &str| pyproject.get("tool").and_then(|tool| tool.get(name));
-        let setup = place.read("setup.cfg").unwrap_or_default();
-        let tox = place.read("tox.ini").unwrap_or_default();
-        let section = |name: &str| has_section(&setup, name) || has_section(&tox, name);
-        let mypy_ini = ["mypy.ini", ".mypy.ini"].iter().find_map(|name| place.read(name));
-        Self {
-            pytest: tool("pytest").is_some()
-                || place.has_any(&["pytest.ini", "conftest.py", "tests/conftest.py"])
-                || section("tool:pytest")
-                || section("pytest"),
-            mypy: tool("mypy").is_some() || mypy_ini.is_some() || section("mypy"),
-            mypy_names_files: tool("mypy").is_some_and(|mypy| mypy.get("files").is_some())
-                || mypy_ini.is_some_and(|text| names_files(&text))
-                || (section("mypy") && names_files(&setup)),
-            ruff: tool("ruff").is_some() || place.has_any(&["ruff.toml", ".ruff.toml"]),
-            flake8: place.has_file(".flake8") || section("flake8"),
-        }
-    }
-}
-
-fn has_section(text: &str, name: &str) -> bool {
-    text.lines()
-        .any(|line| line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) == Some(name))
-}
-
-fn names_files(text: &str) -> bool {
-    text.lines().any(|line| line.split('=').next().is_some_and(|key| key.trim() == "files"))
-}
-
-/// The project's own environment, if it has one, else what `PATH` has.
-fn find_interpreter(place: &ProjectDirectory<'_>) -> String {
-    // The environment's own `bin/python` is a link out of the project, which nothing here follows.
-    let own = [".venv", "venv"].into_iter().find(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
-    own.map_or_else(|| "python3".to_owned(), |own| format!("{own}/bin/python"))
-}
-
-/// A program of the project's environment, or of `PATH`.
-fn find_program(place: &ProjectDirectory<'_>, name: &str) -> Option<String> {
-    let own = [".venv/bin/", "venv/bin/"].map(|bin| format!("{bin}{name}"));
-    let own = own.into_iter().find(|path| place.has_file(path));
-    own.or_else(|| place.has_program(name).then(|| name.to_owned()))
-}
-
-fn type_check(place: &ProjectDirectory<'_>, config: &Config, python: &str) -> Option<Check> {
-    if !config.mypy {
-        return None;
-    }
-    let arguments = if config.mypy_names_files { "" } else { " ." };
-    let why = "the project configures mypy";
-    Some(match find_program(place, "mypy") {
-        Some(mypy) => place.check(CheckKind::Types, NAME, format!("{mypy}{arguments}"), why),
-        None => place
-            .check(CheckKind::Types, NAME, format!("mypy{arguments}"), why)
-            .blocked(format!("mypy is not installed; `{python} -m pip install mypy` installs it")),
-    })
-}
-
-fn lint_check(place: &ProjectDirectory<'_>, config: &Config) -> Option<Check> {
-    let (name, arguments) = match config {
-        Config { ruff: true, .. } => ("ruff", " check --output-format=concise ."),
-        Config { flake8: true, .. } => ("flake8", ""),
-        _ => return None,
+    checks.extend(hooks::environments(place, &config.pyproject, &config.tox));
+    let interpreter = environment.program_needed();
+    let missing = !place.has_program(interpreter) && environment.is_outside();
+    let block = |check: Check| match check.blocked {
+        _ if !missing => check,
+        _ => check.blocked(format!("{interpreter} is not installed")),
     };
-    let why = format!("the project configures {name}");
-    Some(match find_program(place, name) {
-        Some(program) => place.check(CheckKind::Lint, NAME, format!("{program}{arguments}"), why),
-        None => place
-            .check(CheckKind::Lint, NAME, format!("{name}{arguments}"), why)
-            .blocked(format!("{name} is not installed; `python3 -m pip install {name}` installs it")),
-    })
+    checks.into_iter().map(block).collect()
 }
 
-fn syntax_check(place: &ProjectDirectory<'_>, python: &str) -> Option<Check> {
-    let changed: Vec<String> = place
-        .changed()
-        .filter(|path| path.ends_with(b".py"))
-        .filter_map(|path| std::str::from_utf8(path).ok())
-        .filter(|path| place.has_file(path))
-        .take(MAX_SYNTAX_FILES)
-        .map(quoted)
-        .collect();
+/// The tools that the project configures.
+fn tools(config: &Config) -> Vec<Tool> {
+    let tool = |kind, name, arguments, fix| Tool { kind, name, arguments, fix };
+    let (types, lint) = (CheckKind::Types, CheckKind::Lint);
+    let mypy_arguments = if config.mypy_names_files { "" } else { " ." };
+    let rows = [
+        (config.mypy, tool(types, "mypy", mypy_arguments, None)),
+        (config.pyright, tool(types, "pyright", "", None)),
+        (config.ruff, tool(lint, "ruff", " check --output-format=concise .", Some(" check --fix ."))),
+        (config.ruff_format, tool(lint, "ruff", " format --check .", Some(" format ."))),
+        (config.black, tool(lint, "black", " --check --quiet .", Some(" --quiet ."))),
+        (config.flake8 && !config.ruff, tool(lint, "flake8", "", None)),
+        (config.pylint, tool(lint, "pylint", " --recursive=y .", None)),
+    ];
+    rows.into_iter().filter_map(|(configured, tool)| configured.then_some(tool)).collect()
+}
+
+fn tool_check(place: &ProjectDirectory<'_>, environment: &Environment, tool: &Tool) -> Check {
+    let Tool { kind, name, arguments, fix } = tool;
+    let program = environment.program(place, name);
+    let command = |arguments: &str| format!("{}{arguments}", program.as_deref().unwrap_or(name));
+    let check = place.check(*kind, NAME, command(arguments), format!("the project configures {name}"));
+    let check = match fix {
+        Some(fix) => check.fixed_by(command(fix)),
+        None => check,
+    };
+    match program {
+        Some(_) => check,
+        None => check.blocked(missing_module(environment, name)),
+    }
+}
+
+fn missing_module(environment: &Environment, name: &str) -> String {
+    let python = environment.interpreter();
+    format!("{name} is not installed; `{python} -m pip install {name}` installs it")
+}
+
+fn syntax_check(place: &ProjectDirectory<'_>, environment: &Environment) -> Option<Check> {
+    let changed = place.changed_files(".py", MAX_SYNTAX_FILES);
     if changed.is_empty() {
         return None;
     }
-    let command = format!("{python} -m py_compile {}", changed.join(" "));
+    let command = format!("{} -m py_compile {}", environment.interpreter(), changed.join(" "));
     Some(place.check(CheckKind::Types, NAME, command, "syntax of the changed files"))
 }
 
-fn test_check(place: &ProjectDirectory<'_>, config: &Config, python: &str, tests: &[&[u8]]) -> Option<Check> {
+fn test_check(
+    place: &ProjectDirectory<'_>,
+    config: &Config,
+    environment: &Environment,
+    tests: &[&[u8]],
+) -> Option<Check> {
+    // pytest among the development dependencies says nothing where there is nothing to run.
     if tests.is_empty() && !config.pytest {
         return None;
     }
-    if find_program(place, "pytest").is_some() {
-        let command = format!("{python} -m pytest -q");
-        return Some(place.check(CheckKind::Test, NAME, command, "tests, and pytest is installed"));
+    let python = environment.interpreter();
+    if let Some(command) = django_command(place, config, &python) {
+        return Some(place.check(CheckKind::Test, NAME, command, "manage.py; Django's own test runner"));
     }
-    if config.pytest || needs_pytest(place, tests) {
-        let check =
-            place.check(CheckKind::Test, NAME, format!("{python} -m pytest -q"), "the tests need pytest");
-        let reason = format!("pytest is not installed; `{python} -m pip install pytest` installs it");
-        return Some(check.blocked(reason));
+    let pytest = format!("{python} -m pytest -q");
+    let declared = config.pytest || config.depends_on("pytest");
+    if environment.program(place, "pytest").is_some_and(|_| declared || !environment.is_managed()) {
+        let why = environment.why("tests, and pytest is installed");
+        return Some(place.check(CheckKind::Test, NAME, pytest, why));
+    }
+    if declared || needs_pytest(place, tests) {
+        let why = if config.pytest { "the project configures pytest" } else { "the tests need pytest" };
+        let check = place.check(CheckKind::Test, NAME, pytest, why);
+        return Some(check.blocked(missing_module(environment, "pytest")));
     }
     let command = format!("{python} -m unittest discover{}", unittest_discovery_arguments(place, tests));
-    Some(place.check(CheckKind::Test, NAME, command, "tests, by the standard library's runner"))
+    let why = environment.why("tests, by the standard library's runner");
+    Some(place.check(CheckKind::Test, NAME, command, why))
+}
+
+/// The command for a Django project, whose tests need its settings; pytest-django reads them by
+/// itself.
+fn django_command(place: &ProjectDirectory<'_>, config: &Config, python: &str) -> Option<String> {
+    let manage = place.read("manage.py")?;
+    let own = manage.contains("DJANGO_SETTINGS_MODULE") && !config.pytest;
+    own.then(|| format!("{python} manage.py test"))
 }
 
 /// Returns true if the test files can't be run by unittest: they import pytest, or none knows
@@ -216,4 +205,9 @@ fn is_test_file(path: &[u8]) -> bool {
 /// Returns true if a test file is where a project without a manifest keeps its tests.
 fn is_near(path: &[u8]) -> bool {
     !path.contains(&b'/') || path.starts_with(b"tests/") || path.starts_with(b"test/")
+}
+
+/// Quotes a directory for a command that runs its programs.
+fn in_directory(directory: &str, program: &str) -> String {
+    quoted(&format!("{directory}/bin/{program}"))
 }

@@ -1,5 +1,8 @@
 //! Tests of the checks that each kind of project gets.
 
+mod ecosystems;
+mod monorepos;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::shell::quoted;
@@ -60,16 +63,26 @@ fn sketch(files: &[(&str, &str)], programs: &[&str], changed: &[&str]) -> Sketch
     }
 }
 
-/// `kind: command (in directory) [why not]`, one line a check.
+/// `kind: command (in directory) [why not]`, one line a check that runs unasked.
 fn found(files: &[(&str, &str)], programs: &[&str], changed: &[&str]) -> Vec<String> {
-    in_project(&sketch(files, programs, changed))
-        .iter()
-        .map(|check| {
-            let place = check.directory.as_ref().map_or(String::new(), |path| format!(" (in {path})"));
-            let blocked = check.blocked.as_ref().map_or(String::new(), |why| format!(" [{why}]"));
-            format!("{}: {}{place}{blocked}", check.kind, check.command)
-        })
-        .collect()
+    let checks = in_project(&sketch(files, programs, changed));
+    checks.iter().filter(|check| check.unasked.is_none()).map(line_of).collect()
+}
+
+/// The same with the checks that are only listed, each with the reason.
+fn listed(files: &[(&str, &str)], programs: &[&str]) -> Vec<String> {
+    let checks = in_project(&sketch(files, programs, &[]));
+    let line = |check: &Check| match &check.unasked {
+        Some(reason) => format!("{} {{{reason}}}", line_of(check)),
+        None => line_of(check),
+    };
+    checks.iter().map(line).collect()
+}
+
+fn line_of(check: &Check) -> String {
+    let place = check.directory.as_ref().map_or(String::new(), |path| format!(" (in {path})"));
+    let blocked = check.blocked.as_ref().map_or(String::new(), |why| format!(" [{why}]"));
+    format!("{}: {}{place}{blocked}", check.kind, check.command)
 }
 
 const ALL: &[&str] = &["cargo", "cargo-clippy", "npm", "python3", "go", "make"];
@@ -134,7 +147,7 @@ fn node_scripts() {
 
 #[test]
 fn node_package_managers_and_missing_modules() {
-    let needs = r#"{"scripts":{"test":"vitest"},"devDependencies":{"vitest":"1"}}"#;
+    let needs = r#"{"scripts":{"test":"vitest run"},"devDependencies":{"vitest":"1"}}"#;
     let cases: &[(&[&str], &[&str], &str)] = &[
         (
             &["package-lock.json"],
@@ -161,7 +174,7 @@ fn node_package_managers_and_missing_modules() {
 
 #[test]
 fn linked_node_modules_count_as_installed() {
-    let needs = r#"{"scripts":{"test":"vitest"},"devDependencies":{"vitest":"1"}}"#;
+    let needs = r#"{"scripts":{"test":"vitest run"},"devDependencies":{"vitest":"1"}}"#;
     assert_eq!(found(&[("package.json", needs), ("node_modules", LINK)], ALL, &[]), ["tests: npm test"]);
 }
 

@@ -1,0 +1,42 @@
+//! Runners of other checks, which make environments of their own: pre-commit, nox, tox.
+
+use journeyman_protocol::CheckKind;
+
+use super::project::ProjectDirectory;
+use crate::Check;
+
+/// The hooks that `pre-commit` runs. Those of other repositories are downloaded first.
+pub(super) fn pre_commit(place: &ProjectDirectory<'_>) -> Option<Check> {
+    let names = [".pre-commit-config.yaml", ".pre-commit-config.yml"];
+    let text = names.iter().find_map(|name| place.read(name))?;
+    let repositories =
+        text.lines().filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("repo:"));
+    let fetched = repositories.map(str::trim).any(|repository| !["local", "meta"].contains(&repository));
+    let command = "pre-commit run --all-files";
+    let check = place.check(CheckKind::Lint, "pre-commit", command, "the project configures pre-commit");
+    let check = match fetched {
+        true => check.unasked("its hooks are downloaded from other repositories; checks run offline"),
+        false => check,
+    };
+    Some(place.needing("pre-commit", "`python3 -m pip install pre-commit`", check))
+}
+
+/// tox and nox, which test in environments that they make: where the tests can run in the
+/// project's own, they only do it again.
+pub(super) fn environments(place: &ProjectDirectory<'_>, pyproject: &toml::Table, tox: &str) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let in_pyproject = pyproject.get("tool").is_some_and(|tool| tool.get("tox").is_some());
+    let has_tox =
+        tox.lines().any(|line| line.starts_with("[testenv") || line.trim() == "[tox]") || in_pyproject;
+    let reason = "it makes environments and downloads packages for them; checks run offline";
+    for (there, program, why) in
+        [(has_tox, "tox", "the project configures tox"), (place.has_file("noxfile.py"), "nox", "noxfile.py")]
+    {
+        if there {
+            let check = place.check(CheckKind::Test, program, program, why).unasked(reason);
+            let source = format!("`python3 -m pip install {program}`");
+            checks.push(place.needing(program, &source, check));
+        }
+    }
+    checks
+}

@@ -1,0 +1,41 @@
+//! Meson projects.
+
+use journeyman_protocol::CheckKind;
+
+use super::project::ProjectDirectory;
+use crate::Check;
+
+/// The name in evidence.
+const NAME: &str = "meson";
+/// Configures a new build directory each time, as for CMake.
+const BUILD: &str = "build=$(mktemp -d) && meson setup \"$build\"";
+/// Maximum number of Meson files that are read to learn if there are tests.
+const MAX_PROBED: usize = 50;
+
+/// A build outside of the sources, and its tests where the project has some.
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
+    let Some(root) = place.read("meson.build") else { return Vec::new() };
+    // A directory of a larger build has no project of its own.
+    if !calls(&root, "project") {
+        return Vec::new();
+    }
+    let files = place.files().filter(|path| path.ends_with(b"/meson.build")).take(MAX_PROBED);
+    let further = files.filter_map(|path| place.read(std::str::from_utf8(path).ok()?));
+    let tested = calls(&root, "test") || further.into_iter().any(|text| calls(&text, "test"));
+    let check = if tested {
+        let command = format!("{BUILD} && meson test -C \"$build\" --print-errorlogs");
+        place.check(CheckKind::Test, NAME, command, "meson.build defines tests")
+    } else {
+        let command = format!("{BUILD} && meson compile -C \"$build\"");
+        place.check(CheckKind::Build, NAME, command, "meson.build")
+    };
+    vec![place.needing("meson", "https://mesonbuild.com", check)]
+}
+
+/// Returns true if a line calls `function`.
+fn calls(text: &str, function: &str) -> bool {
+    text.lines().any(|line| {
+        let rest = line.trim_start().strip_prefix(function);
+        rest.is_some_and(|rest| rest.trim_start().starts_with('('))
+    })
+}

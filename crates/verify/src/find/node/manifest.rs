@@ -1,0 +1,141 @@
+//! The fields of `package.json` that are read, and the program that runs its scripts.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::project::ProjectDirectory;
+use super::super::shell::quoted;
+
+/// The fields of `package.json` that are read. Other fields, and fields of another type, are
+/// ignored.
+#[derive(Default)]
+pub(crate) struct Manifest {
+    pub(crate) name: Option<String>,
+    pub(crate) scripts: Map<String, Value>,
+    /// The names of all packages that it depends on.
+    pub(crate) dependencies: Vec<String>,
+    package_manager: Option<String>,
+}
+
+impl Manifest {
+    pub(crate) fn read(text: &str) -> Self {
+        #[derive(Deserialize)]
+        struct Raw {
+            #[serde(default)]
+            name: Value,
+            #[serde(default)]
+            scripts: Value,
+            #[serde(default)]
+            dependencies: Value,
+            #[serde(default, rename = "devDependencies")]
+            dev_dependencies: Value,
+            #[serde(default, rename = "packageManager")]
+            package_manager: Value,
+        }
+        let Ok(raw) = serde_json::from_str::<Raw>(text.trim_start_matches('\u{feff}')) else {
+            return Self::default();
+        };
+        let tables = [&raw.dependencies, &raw.dev_dependencies].into_iter().filter_map(Value::as_object);
+        Self {
+            name: raw.name.as_str().map(str::to_owned),
+            dependencies: tables.flat_map(|table| table.keys().cloned()).collect(),
+            package_manager: raw.package_manager.as_str().map(str::to_owned),
+            scripts: match raw.scripts {
+                Value::Object(scripts) => scripts,
+                _ => Map::new(),
+            },
+        }
+    }
+
+    /// The text of a script that does something.
+    pub(crate) fn script(&self, name: &str) -> Option<&str> {
+        self.scripts.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+    }
+
+    pub(crate) fn depends_on(&self, package: &str) -> bool {
+        self.dependencies.iter().any(|name| name == package)
+    }
+
+    /// The project's package manager by its lock file, here or at the root, and whether there is
+    /// one.
+    pub(crate) fn manager(&self, place: &ProjectDirectory<'_>) -> (Manager, bool) {
+        let root = place.root();
+        for place in [place, &root] {
+            if let Some((_, manager)) = LOCK_FILES.into_iter().find(|(lock, _)| place.has_file(lock)) {
+                return (manager, true);
+            }
+        }
+        let named = self.package_manager.as_deref().and_then(|named| named.split('@').next());
+        let all = [Manager::Npm, Manager::Pnpm, Manager::Yarn, Manager::Bun];
+        let manager = all.into_iter().find(|manager| Some(manager.name()) == named);
+        (manager.unwrap_or(Manager::Npm), false)
+    }
+}
+
+const LOCK_FILES: [(&str, Manager); 6] = [
+    ("package-lock.json", Manager::Npm),
+    ("npm-shrinkwrap.json", Manager::Npm),
+    ("pnpm-lock.yaml", Manager::Pnpm),
+    ("yarn.lock", Manager::Yarn),
+    ("bun.lock", Manager::Bun),
+    ("bun.lockb", Manager::Bun),
+];
+
+/// A program that runs a project's scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manager {
+    Npm,
+    Pnpm,
+    Yarn,
+    Bun,
+}
+
+impl Manager {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Pnpm => "pnpm",
+            Self::Yarn => "yarn",
+            Self::Bun => "bun",
+        }
+    }
+
+    /// Returns the command that runs `script`.
+    pub(crate) fn run(self, script: &str) -> String {
+        match (self, script) {
+            (Self::Npm, "test") => "npm test".to_owned(),
+            _ => format!("{} run {}", self.name(), quoted(script)),
+        }
+    }
+
+    /// Returns the command that runs a program of the installed packages.
+    pub(crate) fn execute(self, words: &str) -> String {
+        match self {
+            Self::Npm => format!("npx --no-install {words}"),
+            Self::Pnpm => format!("pnpm exec {words}"),
+            Self::Yarn => format!("yarn run {words}"),
+            Self::Bun => format!("bun run {words}"),
+        }
+    }
+
+    /// Returns the command that installs the dependencies.
+    pub(crate) const fn install(self, locked: bool) -> &'static str {
+        match (self, locked) {
+            (Self::Npm, true) => "npm ci",
+            (Self::Npm, false) => "npm install",
+            (Self::Pnpm, _) => "pnpm install",
+            (Self::Yarn, _) => "yarn install",
+            (Self::Bun, _) => "bun install",
+        }
+    }
+}
+
+/// Returns true if the packages are there: here or, for a member of a workspace, at the root.
+pub(crate) fn is_installed(place: &ProjectDirectory<'_>) -> bool {
+    let root = place.root();
+    [place, &root].iter().any(|place| {
+        // It may be a link to modules that lie elsewhere.
+        let modules = place.has_directory("node_modules") || place.has_link("node_modules");
+        modules || place.has_any(&[".pnp.cjs", ".pnp.js"])
+    })
+}

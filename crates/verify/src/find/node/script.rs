@@ -1,0 +1,156 @@
+//! The text of a test script: if it ends by itself, and if it drives a browser.
+
+use journeyman_syntax::shell::{self, Statement};
+
+use super::super::shell::quoted;
+
+/// The text that `npm init` writes in place of a test.
+const PLACEHOLDER_TEST: &str = "no test specified";
+/// Arguments that keep a runner waiting for changes.
+const WATCH_ARGUMENTS: [&str; 6] = ["--watch", "--watchAll", "-w", "watch", "dev", "--watch-all"];
+/// Runners of which a script may ask to wait for changes.
+const WATCHING_RUNNERS: [&str; 5] = ["vitest", "jest", "mocha", "ava", "tape-watch"];
+/// Programs that need a browser, which is a program of its own and mostly a server beside it.
+const BROWSER_RUNNERS: [(&str, &str); 9] = [
+    ("playwright", "Playwright"),
+    ("cypress", "Cypress"),
+    ("wdio", "WebdriverIO"),
+    ("nightwatch", "Nightwatch"),
+    ("testcafe", "TestCafe"),
+    ("karma", "Karma"),
+    ("ng", "Angular's runner"),
+    ("wtr", "Web Test Runner"),
+    ("web-test-runner", "Web Test Runner"),
+];
+
+/// A test script, by what its text says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TestScript {
+    /// It stands for no test.
+    Placeholder,
+    /// It runs its tests once.
+    Once,
+    /// It waits for changes; these words run the tests once.
+    Watching(String),
+    /// It drives a browser, by this runner.
+    Browser(&'static str),
+}
+
+impl TestScript {
+    pub(super) fn read(text: &str) -> Self {
+        if text.contains(PLACEHOLDER_TEST) || text.trim().is_empty() {
+            return Self::Placeholder;
+        }
+        let script = shell::parse(text);
+        let simple = |statement: &Statement| match statement {
+            Statement::Simple(simple) if simple.words.iter().all(|word| word.known) => {
+                Some(simple.words.iter().map(|word| word.text.clone()).collect::<Vec<String>>())
+            }
+            _ => None,
+        };
+        let commands: Vec<Vec<String>> = script.statements.iter().filter_map(simple).map(unwrap).collect();
+        let browser = commands.iter().filter_map(|words| browser_runner(words.first()?)).next();
+        match (browser, &commands[..]) {
+            (Some(name), _) => Self::Browser(name),
+            (None, [words]) if script.statements.len() == 1 => {
+                run_once(words).map_or(Self::Once, Self::Watching)
+            }
+            _ => Self::Once,
+        }
+    }
+}
+
+/// The browser runner that a program is.
+pub(super) fn browser_runner(program: &str) -> Option<&'static str> {
+    BROWSER_RUNNERS.iter().find(|(name, _)| *name == program).map(|(_, name)| *name)
+}
+
+/// Returns the words without a program that only starts the others.
+fn unwrap(mut words: Vec<String>) -> Vec<String> {
+    let starts =
+        |word: &String| ["npx", "cross-env", "dotenv", "--"].contains(&word.as_str()) || word.contains('=');
+    let begins = words.iter().position(|word| !starts(word)).unwrap_or(0);
+    words.split_off(begins)
+}
+
+/// Returns the words that run the tests once, where these wait for changes.
+fn run_once(words: &[String]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    if !WATCHING_RUNNERS.contains(&program.as_str()) {
+        return None;
+    }
+    let is_watch = |word: &String| WATCH_ARGUMENTS.contains(&word.split('=').next().unwrap_or(word));
+    let says_once = |word: &String| ["run", "--run", "bench", "related"].contains(&word.as_str());
+    let negated = |word: &String| word.ends_with("=false");
+    // Vitest waits for changes unless it is told not to.
+    let waits = arguments.iter().any(|word| is_watch(word) && !negated(word))
+        || program == "vitest"
+            && !arguments.iter().any(|word| says_once(word) || is_watch(word) && negated(word));
+    if !waits {
+        return None;
+    }
+    let mut once = vec![program.clone()];
+    if program == "vitest" {
+        once.push("run".to_owned());
+    }
+    once.extend(arguments.iter().filter(|word| !is_watch(word)).map(|word| quoted_argument(word)));
+    Some(once.join(" "))
+}
+
+/// Quotes an argument, which may begin with a hyphen.
+fn quoted_argument(word: &str) -> String {
+    match word.strip_prefix('-') {
+        Some(rest)
+            if !rest.is_empty() && quoted(rest.trim_start_matches('-')) == rest.trim_start_matches('-') =>
+        {
+            word.to_owned()
+        }
+        _ => quoted(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_that_wait_for_changes_are_run_once() {
+        let cases = [
+            ("vitest", "vitest run"),
+            ("vitest --coverage", "vitest run --coverage"),
+            ("vitest watch src", "vitest run src"),
+            ("NODE_ENV=test npx vitest --dom", "vitest run --dom"),
+            ("jest --watch", "jest"),
+            ("jest --watchAll -c 'a b.json'", "jest -c 'a b.json'"),
+            ("cross-env CI=1 mocha -w --exit", "mocha --exit"),
+        ];
+        for (script, expected) in cases {
+            assert_eq!(TestScript::read(script), TestScript::Watching(expected.to_owned()), "{script}");
+        }
+        for script in [
+            "vitest run",
+            "vitest --run",
+            "vitest --watch=false",
+            "jest",
+            "jest --watch=false",
+            "node --test",
+            "a && jest --watch",
+            "$X --watch",
+        ] {
+            assert_eq!(TestScript::read(script), TestScript::Once, "{script}");
+        }
+    }
+
+    #[test]
+    fn scripts_that_drive_a_browser_are_named() {
+        for (script, expected) in [
+            ("playwright test", "Playwright"),
+            ("npm run build && cypress run", "Cypress"),
+            ("ng test --watch=false", "Angular's runner"),
+            ("npx karma start", "Karma"),
+        ] {
+            assert_eq!(TestScript::read(script), TestScript::Browser(expected), "{script}");
+        }
+        assert_eq!(TestScript::read("echo \"Error: no test specified\" && exit 1"), TestScript::Placeholder);
+    }
+}

@@ -1,0 +1,146 @@
+//! PHP projects: Composer's scripts, PHPUnit, Pest, PHPStan, coding standards.
+
+use journeyman_protocol::CheckKind;
+use serde_json::Value;
+
+use super::project::ProjectDirectory;
+use super::shell::quoted;
+use crate::Check;
+
+/// The name in evidence.
+const NAME: &str = "php";
+/// Composer's scripts for each kind, in order of preference.
+const SCRIPTS: [(CheckKind, &[&str]); 3] = [
+    (CheckKind::Types, &["phpstan", "stan", "analyse", "analyze", "psalm", "types"]),
+    (CheckKind::Lint, &["lint", "cs", "cs-check", "check-style", "phpcs"]),
+    (CheckKind::Test, &["test", "tests", "phpunit", "pest"]),
+];
+/// Maximum number of changed files whose syntax is looked at in one command.
+const MAX_SYNTAX_FILES: usize = 100;
+
+/// A tool of the project, or of `PATH`.
+struct Tool {
+    kind: CheckKind,
+    name: &'static str,
+    /// Files of which one configures the tool.
+    configured_by: &'static [&'static str],
+    arguments: &'static str,
+    fix: Option<&'static str>,
+}
+
+const TOOLS: [Tool; 6] = [
+    Tool {
+        kind: CheckKind::Types,
+        name: "phpstan",
+        configured_by: &["phpstan.neon", "phpstan.neon.dist", "phpstan.dist.neon"],
+        arguments: " analyse --no-progress --error-format=raw",
+        fix: None,
+    },
+    Tool {
+        kind: CheckKind::Types,
+        name: "psalm",
+        configured_by: &["psalm.xml", "psalm.xml.dist"],
+        arguments: " --no-progress --output-format=emacs",
+        fix: None,
+    },
+    Tool {
+        kind: CheckKind::Lint,
+        name: "php-cs-fixer",
+        configured_by: &[".php-cs-fixer.php", ".php-cs-fixer.dist.php"],
+        arguments: " fix --dry-run --diff",
+        fix: Some(" fix"),
+    },
+    Tool {
+        kind: CheckKind::Lint,
+        name: "phpcs",
+        configured_by: &["phpcs.xml", "phpcs.xml.dist", ".phpcs.xml", ".phpcs.xml.dist"],
+        arguments: " -q --report=emacs",
+        fix: None,
+    },
+    Tool {
+        kind: CheckKind::Test,
+        name: "pest",
+        configured_by: &["tests/Pest.php"],
+        arguments: "",
+        fix: None,
+    },
+    Tool {
+        kind: CheckKind::Test,
+        name: "phpunit",
+        configured_by: &["phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"],
+        arguments: "",
+        fix: None,
+    },
+];
+
+/// The project's own scripts where Composer is there to run them, else its tools by their
+/// configuration.
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
+    let manifest: Option<Value> =
+        place.read("composer.json").and_then(|text| serde_json::from_str(&text).ok());
+    let configured = TOOLS.iter().any(|tool| place.has_any(tool.configured_by));
+    if manifest.is_none() && !configured && !place.has_file("composer.json") {
+        return Vec::new();
+    }
+    let missing = manifest
+        .as_ref()
+        .is_some_and(|manifest| needs_packages(manifest) && !place.has_file("vendor/autoload.php"));
+    let mut checks = Vec::new();
+    for (kind, names) in SCRIPTS {
+        let scripts = manifest.as_ref().and_then(|manifest| manifest.get("scripts"));
+        let script = scripts.and_then(|scripts| names.iter().find(|name| scripts.get(**name).is_some()));
+        match script.filter(|_| place.has_program("composer")) {
+            Some(name) => {
+                let why = format!("composer.json has a script `{name}`");
+                checks.push(place.check(kind, NAME, format!("composer run-script {name}"), why));
+            }
+            None => checks.extend(by_tool(place, kind)),
+        }
+    }
+    let reason = "its dependencies are not installed; `composer install` installs them";
+    checks = match missing {
+        true => checks.into_iter().map(|check| check.blocked(reason)).collect(),
+        false => checks,
+    };
+    if checks.iter().any(|check| check.kind == CheckKind::Test && check.blocked.is_none()) {
+        let changed = place.changed_files(".php", MAX_SYNTAX_FILES);
+        // Older versions of PHP look at one file a run.
+        let command = changed.iter().map(|file| format!("php -l {file}")).collect::<Vec<_>>().join(" && ");
+        if !changed.is_empty() {
+            checks.push(place.check(CheckKind::Types, NAME, command, "syntax of the changed files"));
+        }
+    }
+    checks.into_iter().map(|check| place.needing("php", "https://www.php.net", check)).collect()
+}
+
+/// The check by the first tool of `kind` that the project configures or, for tests, has installed.
+fn by_tool(place: &ProjectDirectory<'_>, kind: CheckKind) -> Option<Check> {
+    let own = |tool: &Tool| format!("vendor/bin/{}", tool.name);
+    let tools = || TOOLS.iter().filter(|tool| tool.kind == kind);
+    let configured = tools().find(|tool| place.has_any(tool.configured_by));
+    let installed = || tools().find(|tool| kind == CheckKind::Test && place.has_file(&own(tool)));
+    let tool = configured.or_else(installed)?;
+    let program = match place.has_file(&own(tool)) {
+        true => format!("php {}", own(tool)),
+        false => tool.name.to_owned(),
+    };
+    // Without a configuration PHPUnit has to be told where the tests are.
+    let tests = if tool.configured_by.iter().any(|file| place.has_file(file)) { "" } else { " tests" };
+    let tests = if kind == CheckKind::Test { tests } else { "" };
+    let why = format!("the project uses {}", tool.name);
+    let check = place.check(kind, NAME, format!("{program}{}{tests}", tool.arguments), why);
+    let check = match tool.fix {
+        Some(fix) => check.fixed_by(format!("{program}{fix}")),
+        None => check,
+    };
+    Some(match program.starts_with("php ") {
+        true => check,
+        false => place.needing(tool.name, &quoted(&format!("composer require --dev {}", tool.name)), check),
+    })
+}
+
+/// Returns true if a manifest requires packages besides PHP and its extensions.
+fn needs_packages(manifest: &Value) -> bool {
+    let tables = ["require", "require-dev"].iter().filter_map(|name| manifest.get(name)?.as_object());
+    tables.flat_map(|table| table.keys()).any(|name| name.contains('/'))
+}

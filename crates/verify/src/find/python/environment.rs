@@ -1,0 +1,89 @@
+//! The environment that a Python project's programs lie in.
+
+use super::super::project::ProjectDirectory;
+use super::in_directory;
+
+/// Managers of environments by their lock file, with what comes before a program that runs in one.
+/// Checks run offline, and the lock file is the project's to change.
+const MANAGERS: [(&str, &str, &str); 4] = [
+    ("uv.lock", "uv", "uv run --offline --frozen "),
+    ("poetry.lock", "poetry", "poetry run "),
+    ("pdm.lock", "pdm", "pdm run "),
+    ("Pipfile.lock", "pipenv", "pipenv run "),
+];
+
+/// The environment of a project's programs.
+pub(super) enum Environment {
+    /// A virtual environment in the project, by its directory.
+    Own(&'static str),
+    /// One that a manager keeps, by the manager and by what comes before a program.
+    Managed(&'static str, &'static str),
+    /// What `PATH` has.
+    Path,
+}
+
+impl Environment {
+    /// The project's own environment, if it has one, else that of the manager whose lock file there
+    /// is, else what `PATH` has. Members of a workspace have the root's.
+    pub(super) fn find(place: &ProjectDirectory<'_>) -> Self {
+        // The environment's own `bin/python` is a link out of the project, which nothing here
+        // follows.
+        let own = [".venv", "venv"].into_iter().find(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
+        if let Some(own) = own {
+            return Self::Own(own);
+        }
+        let root = place.root();
+        let manager = MANAGERS.into_iter().find(|(lock, program, _)| {
+            (place.has_file(lock) || root.has_file(lock)) && place.has_program(program)
+        });
+        manager.map_or(Self::Path, |(_, program, prefix)| Self::Managed(program, prefix))
+    }
+
+    /// The interpreter, as a command.
+    pub(super) fn interpreter(&self) -> String {
+        match self {
+            Self::Own(directory) => in_directory(directory, "python"),
+            Self::Managed(_, prefix) => format!("{prefix}python"),
+            Self::Path => "python3".to_owned(),
+        }
+    }
+
+    /// A program of the environment, or of `PATH`, as a command; `None` where it is not installed.
+    /// A manager's environment can't be looked into: its programs are taken to be there.
+    pub(super) fn program(&self, place: &ProjectDirectory<'_>, name: &str) -> Option<String> {
+        match self {
+            Self::Managed(_, prefix) => Some(format!("{prefix}{name}")),
+            Self::Own(directory) if place.has_file(&format!("{directory}/bin/{name}")) => {
+                Some(in_directory(directory, name))
+            }
+            Self::Own(_) | Self::Path => place.has_program(name).then(|| name.to_owned()),
+        }
+    }
+
+    /// The program without which nothing runs in the environment.
+    pub(super) fn program_needed(&self) -> &'static str {
+        match self {
+            Self::Managed(program, _) => program,
+            Self::Own(_) | Self::Path => "python3",
+        }
+    }
+
+    /// Returns true if the interpreter lies outside of the project.
+    pub(super) fn is_outside(&self) -> bool {
+        !matches!(self, Self::Own(_))
+    }
+
+    pub(super) fn is_managed(&self) -> bool {
+        matches!(self, Self::Managed(..))
+    }
+
+    /// Adds the manager to the reason for a check.
+    pub(super) fn why(&self, why: &str) -> String {
+        match self {
+            Self::Managed(program, _) => {
+                format!("{why}, in {program}'s environment").replace(", and pytest is installed", "")
+            }
+            Self::Own(_) | Self::Path => why.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Ruby projects: Bundler, Rake, RSpec, minitest, RuboCop.
+
+use journeyman_protocol::CheckKind;
+
+use super::project::ProjectDirectory;
+use super::shell::quoted;
+use crate::Check;
+
+/// The name in evidence.
+const NAME: &str = "ruby";
+/// Rakefiles, by Rake's own order.
+const RAKEFILES: [&str; 4] = ["rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"];
+/// Maximum number of changed files whose syntax is looked at in one command.
+const MAX_SYNTAX_FILES: usize = 100;
+
+/// RuboCop where configured, RSpec's examples, and the tests by the way that the project names:
+/// Rails' runner, Rake's task, or minitest over the files.
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
+    let has = |prefix: &str, ending: &str| {
+        place.files().any(|path| path.starts_with(prefix.as_bytes()) && path.ends_with(ending.as_bytes()))
+    };
+    let (specs, suffixed) = (has("spec/", "_spec.rb"), has("test/", "_test.rb"));
+    let prefixed = place.files().any(|path| {
+        path.strip_prefix(b"test/")
+            .is_some_and(|path| file_name(path).starts_with(b"test_") && path.ends_with(b".rb"))
+    });
+    let bundled = place.has_any(&["Gemfile", "gems.rb"]);
+    let rakefile = RAKEFILES.iter().find_map(|name| place.read(name));
+    if !(bundled || specs || suffixed || prefixed || rakefile.is_some()) {
+        return Vec::new();
+    }
+    let run = |command: &str| if bundled { format!("bundle exec {command}") } else { command.to_owned() };
+    let mut checks = Vec::new();
+    if place.has_any(&[".rubocop.yml"]) {
+        let lint = place.check(
+            CheckKind::Lint,
+            NAME,
+            run("rubocop --format emacs"),
+            "the project configures RuboCop",
+        );
+        checks.push(lint.fixed_by(run("rubocop -a")));
+    }
+    let mut tested = false;
+    if place.has_file(".rspec") || specs {
+        checks.push(place.check(CheckKind::Test, NAME, run("rspec"), "specs, run by RSpec"));
+        tested = true;
+    }
+    if suffixed || prefixed {
+        let rake = rakefile.as_deref().is_some_and(defines_test_task);
+        let (command, why) = if place.has_file("bin/rails") {
+            ("ruby bin/rails test".to_owned(), "a Rails application with tests")
+        } else if rake {
+            (run("rake test"), "the Rakefile has a task `test`")
+        } else {
+            let pattern = if suffixed { "test/**/*_test.rb" } else { "test/**/test_*.rb" };
+            let script = format!("Dir.glob({pattern:?}) {{ |file| require File.expand_path(file) }}");
+            (run(&format!("ruby -Ilib -Itest -e {}", quoted(&script))), "tests of minitest")
+        };
+        checks.push(place.check(CheckKind::Test, NAME, command, why));
+    } else if !tested && rakefile.as_deref().is_some_and(defines_test_task) {
+        checks.push(place.check(CheckKind::Test, NAME, run("rake test"), "the Rakefile has a task `test`"));
+        tested = true;
+    }
+    if tested || suffixed || prefixed {
+        checks.extend(syntax_check(place));
+    }
+    checks.into_iter().map(|check| needing_programs(place, bundled, check)).collect()
+}
+
+fn needing_programs(place: &ProjectDirectory<'_>, bundled: bool, check: Check) -> Check {
+    let program = check.command.split(' ').next().unwrap_or_default().to_owned();
+    let check = place.needing("ruby", "https://www.ruby-lang.org", check);
+    match program.as_str() {
+        _ if check.blocked.is_some() => check,
+        "bundle" if bundled => place.needing("bundle", "`gem install bundler`", check),
+        "rspec" | "rubocop" | "rake" => {
+            let source = format!("`gem install {program}`");
+            place.needing(&program, &source, check)
+        }
+        _ => check,
+    }
+}
+
+/// Returns true if a Rakefile defines a task `test`, directly or by Rake's class for it.
+fn defines_test_task(rakefile: &str) -> bool {
+    rakefile.lines().map(str::trim).filter(|line| !line.starts_with('#')).any(|line| {
+        line.contains("TestTask.new")
+            || line.strip_prefix("task").is_some_and(|rest| {
+                let name = rest.trim_start_matches([' ', '(']).trim_start_matches([':', '"', '\'']);
+                name.strip_prefix("test")
+                    .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+            })
+    })
+}
+
+/// The syntax of changed files: proves nothing by itself, but says quickly what is wrong.
+fn syntax_check(place: &ProjectDirectory<'_>) -> Option<Check> {
+    let changed = place.changed_files(".rb", MAX_SYNTAX_FILES);
+    if changed.is_empty() {
+        return None;
+    }
+    let command = format!("ruby -wc {}", changed.join(" "));
+    Some(place.check(CheckKind::Types, NAME, command, "syntax of the changed files"))
+}
+
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&b| b == b'/').next().unwrap_or_default()
+}
