@@ -44,6 +44,7 @@ mod path;
 mod permission;
 mod run_outcome;
 mod session;
+mod strength;
 mod usage;
 
 pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
@@ -69,4 +70,5 @@ pub use path::{InvalidPath, RelPath, is_invisible_char};
 pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};
 pub use run_outcome::RunOutcome;
 pub use session::{AgentState, MessageKind, ReminderCategory, Todo, TodoStatus, TurnPhase};
+pub use strength::{MutationKind, Strength, StrengthReport, Survivor, UnknownStrength, UntestedLine};
 pub use usage::{StopReason, TokenCounter, Tokens, Usage};

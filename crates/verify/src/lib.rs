@@ -6,6 +6,7 @@
 //! `Evidence` for each: passed, failed, or not run and why. [`verdict`] folds the evidence into
 //! one word. [`diagnostics::parse`] reads what compilers, linters and test runners print.
 //! [`guards`] finds where a change makes tests or checks say less; it is pure.
+//! [`mutation`] tells what the tests would notice of the change.
 //! [`test_files`] tells tests and their configuration from the product by their paths.
 //!
 //! A missing program, a refused sandbox or uninstalled dependencies never count as a failure, and
@@ -37,6 +38,7 @@ pub mod diagnostics;
 mod find;
 mod guard;
 pub mod guards;
+pub mod mutation;
 mod no_tests;
 mod outcome;
 mod run;

@@ -1,0 +1,198 @@
+//! Small mutations of changed lines: a test that doesn't notice them would not notice a fault there.
+//!
+//! [`find_mutants`] reads one file by its syntax tree and proposes the mutations of its changed
+//! lines; [`MutationPlan`] orders them, the most telling first and spread over all changed
+//! statements, and decides by the outcomes what is tried next; [`try_mutants`] runs the project's
+//! tests on them in copies. The first two are pure.
+//!
+//! Left out is what tests can't or needn't notice: logging, assertions, types, attributes,
+//! imports, tests beside the product, sizes of buffers, `if a > b { b = a }` with equal values.
+
+mod expressions;
+mod languages;
+mod mutant;
+mod places;
+mod plan;
+mod proposals;
+mod statements;
+mod trial;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use journeyman_protocol::RelPath;
+use journeyman_syntax::Node;
+use journeyman_syntax::language::Language;
+use journeyman_syntax::parse::{Tree, parse, reparse};
+
+use languages::words_of;
+pub use mutant::{FileMutants, Mutant, Statement};
+use places::{function_name, is_function, is_left_out, return_type, statement_place};
+pub use plan::{MutationPlan, PlannedFile, PlannedMutant, TrialOutcome};
+use proposals::{Proposal, Scope};
+pub use trial::{TrialContext, TrialLimits, try_mutants};
+
+/// Maximum bytes of a file that is mutated: longer ones are generated.
+const MAX_TEXT_BYTES: usize = 512 << 10;
+/// Maximum number of mutations of a file; more than any budget has time for.
+const MAX_MUTANTS: usize = 400;
+/// Maximum number of mutations that begin on one line.
+const MAX_MUTANTS_A_LINE: usize = 8;
+
+/// Returns the changed statements of a product file and the mutations of its changed lines, which
+/// are 1-based. Empty for a language that isn't mutated, and for a text with syntax errors.
+///
+/// The function is pure, bounded, and doesn't panic on any text.
+#[must_use]
+pub fn find_mutants(path: &RelPath, text: &str, lines: &[Range<u32>]) -> FileMutants {
+    let found = FileMutants::default();
+    let Some(name) = path.as_str() else { return found };
+    let Some(language) = Language::detect(name, text).filter(|_| text.len() <= MAX_TEXT_BYTES) else {
+        return found;
+    };
+    let (Some(words), Ok(tree)) = (words_of(language), parse(language, text)) else { return found };
+    if tree.has_error() {
+        return found;
+    }
+    let scope = Scope { text, language, words, return_type: None, is_returned: false, in_function: false };
+    let mut scan = Scan { path, text, lines, tree: &tree, found, on_line: BTreeMap::new() };
+    scan.visit(tree.root(), scope, None, None);
+    scan.found
+}
+
+/// Returns true for a language in which mutations are known.
+#[must_use]
+pub fn can_mutate(path: &str) -> bool {
+    Language::from_path(path).and_then(words_of).is_some()
+}
+
+struct Scan<'a, 't> {
+    path: &'a RelPath,
+    text: &'t str,
+    lines: &'a [Range<u32>],
+    tree: &'a Tree,
+    found: FileMutants,
+    on_line: BTreeMap<u32, usize>,
+}
+
+impl<'t> Scan<'_, 't> {
+    fn visit(
+        &mut self,
+        node: Node<'_>,
+        mut scope: Scope<'t>,
+        around: Option<Node<'_>>,
+        statement: Option<usize>,
+    ) {
+        if self.found.mutants.len() >= MAX_MUTANTS || !self.overlaps(node) || is_left_out(node, self.text) {
+            return;
+        }
+        let (mut around, mut statement) = (around, statement);
+        if is_function(node.kind()) {
+            scope.return_type = return_type(node, self.text);
+            scope.in_function = true;
+            scope.is_returned = false;
+            around = if function_name(node, self.text).is_some() { Some(node) } else { around };
+            // What stands in a nested function runs at another time.
+            statement = None;
+        }
+        if let Some(place) = statement_place(node, scope.language).filter(|_| scope.in_function) {
+            let function = around.and_then(|function| function_name(function, self.text));
+            let stop = statements::stop_before(node, place, &scope);
+            let stop = stop.and_then(|stop| self.check(stop, around, None));
+            let line = line_of(node);
+            if self.is_changed(line..line + 1) || self.has_changed_header(node) {
+                let block = node.parent().map_or(0, |block| block.start_byte());
+                self.found.statements.push(Statement { line, function, stop, block, around: statement });
+                statement = Some(self.found.statements.len() - 1);
+            }
+        }
+        scope.is_returned = match node.kind() {
+            "return_statement" | "return_expression" | "return" | "arrow_expression_clause" => true,
+            "arguments" | "argument_list" | "token_tree" | "subscript" => false,
+            kind if kind.ends_with("statement") => false,
+            _ => scope.is_returned,
+        };
+        let mut proposals = Vec::new();
+        expressions::propose(node, &scope, &mut proposals);
+        statements::propose(node, &scope, &mut proposals);
+        for proposal in proposals {
+            self.add(proposal, around, statement);
+        }
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            self.visit(child, scope, around, statement);
+        }
+    }
+
+    fn add(&mut self, proposal: Proposal, around: Option<Node<'_>>, statement: Option<usize>) {
+        let line = self.line_at(proposal.range.start);
+        let last = self.line_at(proposal.range.end.max(proposal.range.start + 1) - 1);
+        let count = self.on_line.get(&line).copied().unwrap_or(0);
+        if count >= MAX_MUTANTS_A_LINE || !self.is_changed(line..last + 1) {
+            return;
+        }
+        if let Some(mutant) = self.check(proposal, around, statement) {
+            self.on_line.insert(line, count + 1);
+            self.found.mutants.push(mutant);
+        }
+    }
+
+    /// Returns a proposal as a mutant if its text differs and still parses.
+    fn check(
+        &self,
+        proposal: Proposal,
+        around: Option<Node<'_>>,
+        statement: Option<usize>,
+    ) -> Option<Mutant> {
+        let Proposal { kind, range, replacement, test } = proposal;
+        let mutant = Mutant {
+            path: self.path.clone(),
+            line: self.line_at(range.start),
+            range,
+            replacement,
+            kind,
+            function: around.and_then(|function| function_name(function, self.text)),
+            proposal: test,
+            statement,
+        };
+        let mutated = mutant.apply(self.text)?;
+        let tree = reparse(self.tree, self.text, &mutated).ok()?;
+        (mutated != self.text && !tree.has_error()).then_some(mutant)
+    }
+
+    fn line_at(&self, byte: usize) -> u32 {
+        let head = self.text.as_bytes().get(..byte).unwrap_or_default();
+        u32::try_from(head.iter().filter(|byte| **byte == b'\n').count())
+            .unwrap_or(u32::MAX)
+            .saturating_add(1)
+    }
+
+    fn overlaps(&self, node: Node<'_>) -> bool {
+        let (first, last) = (line_of(node), end_line_of(node));
+        self.lines.iter().any(|lines| lines.start <= last && first < lines.end)
+    }
+
+    /// Returns true if each of the lines changed.
+    fn is_changed(&self, lines: Range<u32>) -> bool {
+        lines.clone().all(|line| self.lines.iter().any(|changed| changed.contains(&line)))
+    }
+
+    /// Returns true if the statement's own tokens, not only statements within, are on changed lines.
+    fn has_changed_header(&self, node: Node<'_>) -> bool {
+        let mut cursor = node.walk();
+        node.named_children(&mut cursor).any(|child| {
+            let block = child.kind().contains("block")
+                || child.kind().contains("compound")
+                || child.kind().contains("clause");
+            !block && self.overlaps(child)
+        })
+    }
+}
+
+fn line_of(node: Node<'_>) -> u32 {
+    u32::try_from(node.start_position().row).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+fn end_line_of(node: Node<'_>) -> u32 {
+    u32::try_from(node.end_position().row).unwrap_or(u32::MAX).saturating_add(1)
+}

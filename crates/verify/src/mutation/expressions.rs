@@ -1,0 +1,360 @@
+//! Mutations within expressions.
+
+use std::ops::Range;
+
+use journeyman_protocol::MutationKind;
+use journeyman_syntax::Node;
+
+use super::mutant::quote;
+use super::places::{called_words, is_call, is_tuning_call, named_children, text_of};
+use super::proposals::{Proposal, Scope};
+
+/// Operators and what each becomes.
+const OPERATORS: [(&str, &str, MutationKind); 38] = [
+    ("<", "<=", MutationKind::Boundary),
+    ("<=", "<", MutationKind::Boundary),
+    (">", ">=", MutationKind::Boundary),
+    (">=", ">", MutationKind::Boundary),
+    ("==", "!=", MutationKind::Condition),
+    ("!=", "==", MutationKind::Condition),
+    ("===", "!==", MutationKind::Condition),
+    ("!==", "===", MutationKind::Condition),
+    ("is", "is not", MutationKind::Condition),
+    ("is not", "is", MutationKind::Condition),
+    ("in", "not in", MutationKind::Condition),
+    ("not in", "in", MutationKind::Condition),
+    ("&&", "||", MutationKind::Logic),
+    ("||", "&&", MutationKind::Logic),
+    ("and", "or", MutationKind::Logic),
+    ("or", "and", MutationKind::Logic),
+    ("??", "&&", MutationKind::Logic),
+    ("+", "-", MutationKind::Arithmetic),
+    ("-", "+", MutationKind::Arithmetic),
+    ("*", "+", MutationKind::Arithmetic),
+    ("/", "*", MutationKind::Arithmetic),
+    ("//", "*", MutationKind::Arithmetic),
+    ("%", "*", MutationKind::Arithmetic),
+    ("**", "*", MutationKind::Arithmetic),
+    ("<<", ">>", MutationKind::Arithmetic),
+    (">>", "<<", MutationKind::Arithmetic),
+    ("&", "|", MutationKind::Arithmetic),
+    ("|", "&", MutationKind::Arithmetic),
+    ("^", "|", MutationKind::Arithmetic),
+    ("+=", "-=", MutationKind::Arithmetic),
+    ("-=", "+=", MutationKind::Arithmetic),
+    ("*=", "+=", MutationKind::Arithmetic),
+    ("/=", "*=", MutationKind::Arithmetic),
+    ("//=", "*=", MutationKind::Arithmetic),
+    ("%=", "*=", MutationKind::Arithmetic),
+    ("&=", "|=", MutationKind::Arithmetic),
+    ("|=", "&=", MutationKind::Arithmetic),
+    ("^=", "|=", MutationKind::Arithmetic),
+];
+/// Truth values and their opposites.
+const TRUTH: [(&str, &str); 6] = [
+    ("true", "false"),
+    ("false", "true"),
+    ("True", "False"),
+    ("False", "True"),
+    ("TRUE", "FALSE"),
+    ("FALSE", "TRUE"),
+];
+/// Functions for which the order of arguments doesn't matter.
+const COMMUTATIVE: [&str; 10] =
+    ["max", "min", "gcd", "lcm", "equals", "equal", "hypot", "add", "imax", "imin"];
+
+/// Proposes the mutations of one node of an expression.
+pub(super) fn propose(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+    operator(node, scope, out);
+    condition(node, scope, out);
+    negation(node, scope, out);
+    constant(node, scope, out);
+    range_end(node, scope, out);
+    arguments(node, scope, out);
+}
+
+fn is_operation(kind: &str) -> bool {
+    matches!(
+        kind,
+        "binary_expression"
+            | "binary_operator"
+            | "comparison_operator"
+            | "boolean_operator"
+            | "binary"
+            | "augmented_assignment"
+            | "augmented_assignment_expression"
+            | "compound_assignment_expr"
+            | "assignment_expression"
+            | "assignment_statement"
+            | "operator_assignment"
+    )
+}
+
+fn operator(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+    if !is_operation(node.kind()) {
+        return;
+    }
+    let mut cursor = node.walk();
+    let signs: Vec<Node<'_>> = node.children(&mut cursor).filter(|child| !child.is_named()).collect();
+    for sign in signs {
+        let written = scope.text_of(sign);
+        let Some((_, other, kind)) = OPERATORS.iter().find(|(sign, _, _)| *sign == written) else { continue };
+        let (Some(left), Some(right)) = (sign.prev_named_sibling(), sign.next_named_sibling()) else {
+            continue;
+        };
+        if *kind == MutationKind::Arithmetic && [left, right].iter().any(|side| is_text(*side)) {
+            continue;
+        }
+        if *kind == MutationKind::Boundary && chooses_the_larger(node, left, right, scope) {
+            continue;
+        }
+        let (left, right) = (quote(scope.text_of(left)), quote(scope.text_of(right)));
+        let test = match kind {
+            MutationKind::Boundary => format!("a case in which `{left}` equals `{right}`"),
+            MutationKind::Logic => format!("a case in which only one of `{left}` and `{right}` holds"),
+            MutationKind::Condition => {
+                format!("cases in which `{left} {written} {right}` is true and is false")
+            }
+            _ => format!("values for which `{left} {written} {right}` and `{left} {other} {right}` differ"),
+        };
+        out.push(Proposal::new(*kind, sign.byte_range(), *other, test));
+    }
+}
+
+fn is_text(node: Node<'_>) -> bool {
+    let kind = node.kind();
+    let is_part = ["content", "fragment", "start", "end"].iter().any(|part| kind.ends_with(part));
+    !is_part && (kind.contains("string") || kind.contains("heredoc"))
+}
+
+/// Returns true for `if a > b { b = a }` and `a > b ? a : b`, for which equal values change nothing.
+fn chooses_the_larger(comparison: Node<'_>, left: Node<'_>, right: Node<'_>, scope: &Scope<'_>) -> bool {
+    let mut around = comparison.parent();
+    while let Some(parent) = around.filter(|it| it.kind() == "parenthesized_expression") {
+        around = parent.parent();
+    }
+    let Some(around) = around.filter(|around| is_conditional(around.kind())) else { return false };
+    let sides = [scope.text_of(left), scope.text_of(right)];
+    let is_pair = |one: &str, other: &str| sides == [one, other] || sides == [other, one];
+    let texts: Vec<&str> = named_children(around).iter().map(|child| scope.text_of(*child)).collect();
+    if around.kind().ends_with("expression") || around.kind() == "conditional" {
+        return texts
+            .iter()
+            .enumerate()
+            .any(|(at, one)| texts.iter().skip(at + 1).any(|other| is_pair(one, other)));
+    }
+    assigns_pair(around, scope, &is_pair, 0)
+}
+
+fn only_child(node: Node<'_>) -> Option<Node<'_>> {
+    let mut children = named_children(node);
+    children.pop().filter(|_| children.is_empty())
+}
+
+fn assigns_pair(
+    node: Node<'_>,
+    scope: &Scope<'_>,
+    is_pair: &dyn Fn(&str, &str) -> bool,
+    depth: usize,
+) -> bool {
+    /// Depth of an assignment in the body of a condition.
+    const MAX_DEPTH: usize = 5;
+    let side = |name| node.child_by_field_name(name).map(|side| scope.text_of(side));
+    if let (true, Some(left), Some(right)) = (node.kind().contains("assignment"), side("left"), side("right"))
+        && is_pair(left, right)
+    {
+        return true;
+    }
+    depth < MAX_DEPTH
+        && named_children(node).into_iter().any(|child| assigns_pair(child, scope, is_pair, depth + 1))
+}
+
+fn is_conditional(kind: &str) -> bool {
+    matches!(
+        kind,
+        "if_statement"
+            | "if_expression"
+            | "elif_clause"
+            | "else_if_clause"
+            | "if"
+            | "elsif"
+            | "if_modifier"
+            | "conditional_expression"
+            | "ternary_expression"
+            | "conditional"
+    )
+}
+
+/// Conditions that are always or never true. The condition is still evaluated, so that all names
+/// stay in use.
+fn condition(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+    let loops = matches!(node.kind(), "while_statement" | "while_expression" | "while" | "do_statement");
+    let found = match node.kind() {
+        // Python's has no field names.
+        "conditional_expression" if node.child_by_field_name("condition").is_none() => node.named_child(1),
+        kind if loops || is_conditional(kind) || kind == "unless" || kind == "unless_modifier" => {
+            node.child_by_field_name("condition")
+        }
+        _ => None,
+    };
+    let Some(mut found) = found else { return };
+    if matches!(found.kind(), "parenthesized_expression" | "condition_clause") {
+        let Some(inner) = found.named_child(0) else { return };
+        found = inner;
+    }
+    let written = scope.text_of(found);
+    let constant = TRUTH.iter().any(|(word, _)| *word == written) || matches!(written, "0" | "1");
+    if constant || found.kind().starts_with("let_") || found.kind() == "declaration" {
+        return;
+    }
+    let (words, shown) = (scope.words, quote(written));
+    let never = format!("({written}) {} {}", words.and, words.no);
+    let test = format!("a case in which `{shown}` is true and decides the result");
+    out.push(Proposal::new(MutationKind::Condition, found.byte_range(), never, test));
+    if !loops {
+        let always = format!("({written}) {} {}", words.or, words.yes);
+        let test = format!("a case in which `{shown}` is false and decides the result");
+        out.push(Proposal::new(MutationKind::Condition, found.byte_range(), always, test));
+    }
+}
+
+fn negation(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+    let negates = matches!(
+        node.kind(),
+        "unary_expression" | "not_operator" | "unary" | "prefix_unary_expression" | "unary_op_expression"
+    );
+    let sign = node.child(0).map(|sign| scope.text_of(sign)).unwrap_or_default();
+    if !negates || !matches!(sign, "!" | "not") {
+        return;
+    }
+    let Some(argument) = named_children(node).pop() else { return };
+    let shown = quote(scope.text_of(node));
+    let test = format!("cases in which `{shown}` is true and is false");
+    out.push(Proposal::new(MutationKind::Condition, node.byte_range(), scope.text_of(argument), test));
+}
+
+fn constant(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+    let written = scope.text_of(node);
+    let literal = node.is_named() && node.named_child_count() == 0;
+    if let Some((_, other)) = TRUTH.iter().find(|(word, _)| literal && *word == written) {
+        let test = format!("a case whose result shows that `{written}` is not `{other}`");
+        out.push(Proposal::new(MutationKind::Constant, node.byte_range(), *other, test));
+    } else if is_number(node.kind()) && !is_tuning(node, scope) {
+        for other in other_numbers(written, is_step(node)) {
+            let test = format!("a case whose result differs with `{other}` in place of `{written}`");
+            out.push(Proposal::new(MutationKind::Constant, node.byte_range(), other, test));
+        }
+    } else if scope.is_returned && is_text(node) {
+        let empty = written.len() <= 2;
+        let other = if empty { "\"mutated\"" } else { "\"\"" };
+        let test = format!("a case that compares the text {}", quote(written));
+        out.push(Proposal::new(MutationKind::Text, node.byte_range(), other, test));
+    }
+}
+
+fn is_number(kind: &str) -> bool {
+    matches!(kind, "integer" | "float" | "number" | "number_literal" | "int_literal" | "float_literal")
+        || kind.ends_with("integer_literal")
+        || matches!(kind, "decimal_floating_point_literal" | "real_literal")
+}
+
+/// Returns true for the step of a loop, without which it doesn't end.
+fn is_step(node: Node<'_>) -> bool {
+    node.parent().is_some_and(|parent| {
+        let kind = parent.kind();
+        kind.contains("augmented") || kind.contains("compound_assignment") || kind == "operator_assignment"
+    })
+}
+
+/// Returns true for an argument of a call that it makes faster or slower, nothing else.
+fn is_tuning(node: Node<'_>, scope: &Scope<'_>) -> bool {
+    let call = node.parent().and_then(|arguments| arguments.parent());
+    call.is_some_and(|call| {
+        (is_call(call.kind()) || call.kind() == "object_creation_expression")
+            && is_tuning_call(call, scope.text)
+    })
+}
+
+/// Returns the numbers next to a decimal number, with its suffix.
+fn other_numbers(written: &str, is_step: bool) -> Vec<String> {
+    let digits_end = written
+        .char_indices()
+        .find(|(at, c)| !c.is_ascii_digit() && *c != '_' && !(*at == 0 && *c == '-'))
+        .map_or(written.len(), |(at, _)| at);
+    let (digits, rest) = written.split_at(digits_end);
+    let prefixed = digits == "0" && rest.starts_with(['x', 'X', 'b', 'B', 'o', 'O']);
+    let Ok(value) = digits.replace('_', "").parse::<i64>() else { return Vec::new() };
+    // Digits after a leading zero are octal in some languages.
+    let octal = digits.len() > 1 && digits.trim_start_matches('-').starts_with('0') && !rest.starts_with('.');
+    if prefixed || octal {
+        return Vec::new();
+    }
+    let mut others = vec![value.saturating_add(1)];
+    if value >= 1 && !is_step {
+        others.push(value - 1);
+    }
+    others.into_iter().map(|other| format!("{other}{rest}")).collect()
+}
+
+fn range_end(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+    if matches!(node.kind(), "range_expression" | "range") {
+        let mut cursor = node.walk();
+        let sign = node.children(&mut cursor).find(|child| !child.is_named());
+        let Some(sign) = sign.filter(|sign| sign.next_named_sibling().is_some()) else { return };
+        let other = match (node.kind(), scope.text_of(sign)) {
+            ("range_expression", "..") => "..=",
+            ("range_expression", "..=") | ("range", "...") => "..",
+            ("range", "..") => "...",
+            _ => return,
+        };
+        let test =
+            format!("a case whose result depends on the last element of `{}`", quote(scope.text_of(node)));
+        out.push(Proposal::new(MutationKind::Range, sign.byte_range(), other, test));
+        return;
+    }
+    // Python's range: the last element, unless a literal has its own mutations.
+    if node.kind() != "call" || called_words(node, scope.text) != ["range"] {
+        return;
+    }
+    let arguments = node.child_by_field_name("arguments").map(named_children).unwrap_or_default();
+    let end = if arguments.len() == 1 { arguments.first() } else { arguments.get(1) };
+    let Some(end) = end.filter(|end| !is_number(end.kind()) && end.kind() != "binary_operator") else {
+        return;
+    };
+    let written = scope.text_of(*end);
+    let test = format!("a case whose result depends on the last element of `{}`", quote(scope.text_of(node)));
+    out.push(Proposal::new(MutationKind::Range, end.byte_range(), format!("({written}) - 1"), test));
+}
+
+/// Exchanges two neighbouring arguments that are plain names.
+fn arguments(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+    if !is_call(node.kind()) && node.kind() != "object_creation_expression" && node.kind() != "new_expression"
+    {
+        return;
+    }
+    let words = called_words(node, scope.text);
+    if words.last().is_some_and(|word| COMMUTATIVE.contains(word)) {
+        return;
+    }
+    let given = node.child_by_field_name("arguments").map(named_children).unwrap_or_default();
+    let is_name = |node: &Node<'_>| {
+        let inner = if node.kind() == "argument" { node.named_child(0) } else { Some(*node) };
+        inner.is_some_and(|inner| matches!(inner.kind(), "identifier" | "variable_name"))
+    };
+    for (one, other) in given.iter().zip(given.iter().skip(1)) {
+        let (first, second) = (scope.text_of(*one), scope.text_of(*other));
+        if !is_name(one) || !is_name(other) || first == second {
+            continue;
+        }
+        let range: Range<usize> = one.start_byte()..other.end_byte();
+        let between = scope.text.get(one.end_byte()..other.start_byte()).unwrap_or(", ");
+        let test = format!("different values for `{first}` and `{second}`");
+        out.push(Proposal::new(MutationKind::Arguments, range, format!("{second}{between}{first}"), test));
+        return;
+    }
+}
+
+/// Returns the text of a node; for calls, whose name decides.
+pub(super) fn callee<'t>(node: Node<'_>, text: &'t str) -> &'t str {
+    node.child_by_field_name("method").map_or("", |method| text_of(method, text))
+}

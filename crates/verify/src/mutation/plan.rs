@@ -1,0 +1,286 @@
+//! The order of mutations, and what their outcomes mean.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use journeyman_protocol::{MutationKind, Strength, StrengthReport, UntestedLine};
+
+use super::mutant::{FileMutants, Mutant, Statement};
+
+/// Share of the mutations that tests have to notice, in hundredths. Some mutations change nothing
+/// that a test could see, and no rule finds all of these.
+const NOTICED_PER_CENT: u32 = 90;
+/// Maximum number of survivors, and of untested lines, in a report.
+const MAX_REPORTED: usize = 20;
+
+/// The outcome of the tests on a mutation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrialOutcome {
+    /// A test failed, or hung.
+    Noticed,
+    /// All tests passed.
+    Survived,
+    /// The mutation doesn't build, so no test ran.
+    Invalid,
+}
+
+/// A changed file of the product with its mutations.
+#[derive(Debug, Clone)]
+pub struct PlannedFile {
+    /// The text after the change.
+    pub text: String,
+    /// Its changed statements and mutations.
+    pub found: FileMutants,
+}
+
+/// What is known of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coverage {
+    Unknown,
+    Run,
+    NotRun,
+    /// Nothing can be put before it.
+    Unknowable,
+}
+
+/// A mutation that waits to be tried, or is being tried.
+#[derive(Debug, Clone)]
+pub struct PlannedMutant {
+    file: usize,
+    statement: Option<usize>,
+    /// The mutation.
+    pub mutant: Mutant,
+}
+
+/// The mutations of a change in the order in which they are tried. Mutations of statements that no
+/// test runs are left out, and a statement whose first mutation survives is asked about itself.
+#[derive(Debug)]
+pub struct MutationPlan {
+    files: Vec<PlannedFile>,
+    queue: VecDeque<PlannedMutant>,
+    coverage: Vec<Vec<Coverage>>,
+    stops_queued: Vec<Vec<bool>>,
+    survivors: Vec<PlannedMutant>,
+    report: StrengthReport,
+}
+
+impl MutationPlan {
+    /// Orders the mutations of all files.
+    #[must_use]
+    pub fn new(files: Vec<PlannedFile>) -> Self {
+        let known = |statement: &Statement| match statement.stop {
+            Some(_) => Coverage::Unknown,
+            None => Coverage::Unknowable,
+        };
+        let coverage: Vec<Vec<Coverage>> =
+            files.iter().map(|file| file.found.statements.iter().map(known).collect()).collect();
+        let stops_queued = coverage.iter().map(|all| vec![false; all.len()]).collect();
+        let statements = coverage.iter().map(Vec::len).sum::<usize>();
+        let report = StrengthReport { statements: count(statements), ..StrengthReport::default() };
+        let queue = order(&files);
+        let mut plan = Self { files, queue, coverage, stops_queued, survivors: Vec::new(), report };
+        // Last, when most statements are known to run.
+        for (file, statement) in plan.statements_without_mutants() {
+            plan.queue_stop(file, statement, false);
+        }
+        plan
+    }
+
+    /// Returns true if there is nothing to try.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Returns the next mutation to try, with the text that it changes.
+    pub fn next_mutant(&mut self) -> Option<(PlannedMutant, &str)> {
+        loop {
+            let planned = self.queue.pop_front()?;
+            let coverage = planned.statement.map(|statement| self.coverage_of(planned.file, statement));
+            let stops = planned.mutant.kind == MutationKind::Stop;
+            match coverage {
+                Some(Coverage::NotRun) if !stops => self.report.left_out += 1,
+                Some(Coverage::Run | Coverage::NotRun) if stops => {}
+                _ => {
+                    let text = self.files.get(planned.file).map_or("", |file| file.text.as_str());
+                    return Some((planned, text));
+                }
+            }
+        }
+    }
+
+    /// Takes what the tests said to a mutation.
+    pub fn record(&mut self, planned: PlannedMutant, outcome: TrialOutcome) {
+        let (file, statement) = (planned.file, planned.statement);
+        let stops = planned.mutant.kind == MutationKind::Stop;
+        match (stops, outcome, statement) {
+            (true, TrialOutcome::Survived, Some(statement)) => self.set(file, statement, Coverage::NotRun),
+            (true, TrialOutcome::Invalid, Some(statement)) => self.set(file, statement, Coverage::Unknowable),
+            (_, TrialOutcome::Noticed, Some(statement)) => self.set(file, statement, Coverage::Run),
+            (false, TrialOutcome::Survived, Some(statement)) => self.queue_stop(file, statement, true),
+            _ => {}
+        }
+        if stops {
+            return;
+        }
+        self.report.tried += 1;
+        match outcome {
+            TrialOutcome::Noticed => self.report.noticed += 1,
+            TrialOutcome::Invalid => self.report.invalid += 1,
+            TrialOutcome::Survived => self.survivors.push(planned),
+        }
+    }
+
+    /// Returns what is known when nothing more is tried. `limit` says why not everything was.
+    #[must_use]
+    pub fn into_report(mut self, limit: Option<String>) -> StrengthReport {
+        let left = self.queue.iter().filter(|planned| planned.mutant.kind != MutationKind::Stop);
+        self.report.left_out = self.report.left_out.saturating_add(count(left.count()));
+        let all = || self.coverage.iter().flatten();
+        self.report.run_statements = count(all().filter(|it| **it == Coverage::Run).count());
+        let covered = all().all(|it| matches!(it, Coverage::Run | Coverage::Unknowable));
+        self.report.untested = self.untested();
+        let noticed = self.report.noticed;
+        let valid = self.report.tried.saturating_sub(self.report.invalid);
+        self.report.strength = match (covered && noticed > 0, noticed * 100 >= valid * NOTICED_PER_CENT) {
+            (true, true) => Strength::Notices,
+            (true, false) => Strength::Covers,
+            (false, _) => Strength::Ran,
+        };
+        // A survivor that no test runs is told by its line alone.
+        let survivors = self.survivors.iter().filter(|planned| {
+            planned.statement.is_none_or(|it| self.coverage_of(planned.file, it) != Coverage::NotRun)
+        });
+        let shown = survivors.filter_map(|planned| {
+            let text = &self.files.get(planned.file)?.text;
+            Some(planned.mutant.survivor(text))
+        });
+        self.report.survivors = shown.take(MAX_REPORTED).collect();
+        self.report.limit = limit;
+        self.report
+    }
+
+    /// Returns the mutations that no test noticed, the most telling first.
+    pub fn survivors(&self) -> impl Iterator<Item = &Mutant> {
+        self.survivors.iter().map(|planned| &planned.mutant)
+    }
+
+    fn coverage_of(&self, file: usize, statement: usize) -> Coverage {
+        let known = self.coverage.get(file).and_then(|all| all.get(statement));
+        known.copied().unwrap_or(Coverage::Unknowable)
+    }
+
+    fn statement(&self, file: usize, statement: usize) -> Option<&Statement> {
+        self.files.get(file)?.found.statements.get(statement)
+    }
+
+    fn statements_without_mutants(&self) -> Vec<(usize, usize)> {
+        let has_mutants = |file: usize, statement: usize| {
+            self.queue.iter().any(|planned| planned.file == file && planned.statement == Some(statement))
+        };
+        let all =
+            self.coverage.iter().enumerate().flat_map(|(file, all)| (0..all.len()).map(move |it| (file, it)));
+        // From the last one on: those before it in its block run too.
+        all.filter(|(file, statement)| !has_mutants(*file, *statement)).rev().collect()
+    }
+
+    /// Asks if a test runs a statement, once, unless that is known.
+    fn queue_stop(&mut self, file: usize, statement: usize, first: bool) {
+        if self.coverage_of(file, statement) != Coverage::Unknown {
+            return;
+        }
+        let asked = self.stops_queued.get_mut(file).and_then(|all| all.get_mut(statement));
+        if asked.is_none_or(|asked| std::mem::replace(asked, true)) {
+            return;
+        }
+        let Some(mutant) = self.statement(file, statement).and_then(|it| it.stop.clone()) else { return };
+        let planned = PlannedMutant { file, statement: Some(statement), mutant };
+        if first { self.queue.push_front(planned) } else { self.queue.push_back(planned) }
+    }
+
+    /// Notes if a statement runs, with what follows for others: those around it and those before it
+    /// in its block run too; where it doesn't run, neither do those in it and after it.
+    fn set(&mut self, file: usize, statement: usize, coverage: Coverage) {
+        if let Some(known) = self.coverage.get_mut(file).and_then(|all| all.get_mut(statement)) {
+            *known = coverage;
+        }
+        let Some(this) = self.statement(file, statement) else { return };
+        let (block, around) = (this.block, this.around);
+        let Some(found) = self.files.get(file).map(|file| &file.found.statements) else { return };
+        let mut implied: Vec<usize> = Vec::new();
+        for (at, other) in found.iter().enumerate() {
+            let implies = match coverage {
+                Coverage::Run => other.block == block && at < statement || Some(at) == around,
+                Coverage::NotRun => other.block == block && at > statement || other.around == Some(statement),
+                Coverage::Unknown | Coverage::Unknowable => false,
+            };
+            if implies && self.coverage_of(file, at) == Coverage::Unknown {
+                implied.push(at);
+            }
+        }
+        for at in implied {
+            self.set(file, at, coverage);
+        }
+    }
+
+    fn untested(&self) -> Vec<UntestedLine> {
+        let mut untested = Vec::new();
+        for (planned, known) in self.files.iter().zip(&self.coverage) {
+            let not_run = planned.found.statements.iter().zip(known);
+            for (statement, _) in not_run.filter(|(_, known)| **known == Coverage::NotRun) {
+                let Some(path) = statement.stop.as_ref().map(|stop| stop.path.clone()) else { continue };
+                let line = UntestedLine { path, line: statement.line, function: statement.function.clone() };
+                if untested.len() < MAX_REPORTED && untested.last() != Some(&line) {
+                    untested.push(line);
+                }
+            }
+        }
+        untested
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The order in which kinds are tried: those first that a weak test lets pass most often.
+fn rank(kind: MutationKind) -> u8 {
+    match kind {
+        MutationKind::Boundary => 0,
+        MutationKind::Logic => 1,
+        MutationKind::Condition | MutationKind::Range => 2,
+        MutationKind::Constant | MutationKind::Arithmetic => 3,
+        MutationKind::ErrorHandling | MutationKind::Removal => 4,
+        MutationKind::Return | MutationKind::Text => 5,
+        MutationKind::Branch | MutationKind::Arguments => 6,
+        MutationKind::Stop => 7,
+    }
+}
+
+/// Deals the mutations out in rounds: each statement gives its most telling one, then its next.
+/// Within a round the first statement of each function comes before the second of any.
+fn order(files: &[PlannedFile]) -> VecDeque<PlannedMutant> {
+    let mut keyed = Vec::new();
+    for (file, planned) in files.iter().enumerate() {
+        let mut in_function: BTreeMap<Option<&str>, Vec<Option<usize>>> = BTreeMap::new();
+        let mut of_statement: BTreeMap<Option<usize>, Vec<(u8, usize)>> = BTreeMap::new();
+        for (at, mutant) in planned.found.mutants.iter().enumerate() {
+            of_statement.entry(mutant.statement).or_default().push((rank(mutant.kind), at));
+            let known = in_function.entry(mutant.function.as_deref()).or_default();
+            if !known.contains(&mutant.statement) {
+                known.push(mutant.statement);
+            }
+        }
+        for ranked in of_statement.values_mut() {
+            ranked.sort_unstable();
+            for (round, (_, at)) in ranked.iter().enumerate() {
+                let Some(mutant) = planned.found.mutants.get(*at) else { continue };
+                let siblings = in_function.get(&mutant.function.as_deref());
+                let place = siblings.and_then(|all| all.iter().position(|it| *it == mutant.statement));
+                let job = PlannedMutant { file, statement: mutant.statement, mutant: mutant.clone() };
+                keyed.push(((round, place.unwrap_or(0), file, *at), job));
+            }
+        }
+    }
+    keyed.sort_by_key(|(key, _)| *key);
+    keyed.into_iter().map(|(_, job)| job).collect()
+}

@@ -1,0 +1,293 @@
+//! Running the project's tests on mutations, in copies of the project.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_protocol::{Evidence, RelPath};
+use journeyman_workspace::{Change, ChangeSet, Expected, Workspace};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::languages::is_compiled;
+use super::mutant::Mutant;
+use super::plan::{MutationPlan, PlannedMutant, TrialOutcome};
+use crate::no_tests::count;
+use crate::{Check, RunContext, VerifyError, run};
+
+/// The time limit of a mutation: this many times what the tests take, and a fixed time on top for
+/// a rebuild. A hang counts as noticed.
+const TIMEOUT_FACTOR: u32 = 4;
+const TIMEOUT_MARGIN: Duration = Duration::from_secs(3);
+/// Words of builds that failed, so that no test ran.
+const BUILD_FAILURES: [&str; 6] = [
+    "could not compile",
+    "[build failed]",
+    "COMPILATION ERROR",
+    ": error TS",
+    ": error CS",
+    "[setup failed]",
+];
+
+/// Bounds of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrialLimits {
+    /// The wall time after which nothing more is tried; the tests on the unmutated copies count.
+    pub budget: Duration,
+    /// Maximum number of mutations.
+    pub max_trials: usize,
+}
+
+/// The tests and the copies that they run in, one mutation in each at a time.
+pub struct TrialContext {
+    /// The copies, with all that checks need. No two share caches: they have the same paths.
+    pub copies: Vec<RunContext>,
+    /// The checks that passed and prove the change, in their order.
+    pub checks: Vec<Check>,
+}
+
+/// The end of one run of the checks.
+struct Trial {
+    copy: Copy,
+    planned: PlannedMutant,
+    outcome: Result<Option<TrialOutcome>, VerifyError>,
+}
+
+/// A copy, the file that is mutated in it, and that file's own text.
+struct Copy {
+    context: RunContext,
+    mutated: Option<(RelPath, Arc<str>)>,
+}
+
+/// Runs the tests on the plan's mutations until all are tried or a limit is reached. Returns the
+/// reason why not everything was tried, if so. The tests run unmutated in each copy first; if they
+/// fail there, nothing is tried.
+///
+/// # Errors
+/// [`VerifyError`] when files can't be tracked around a check.
+pub async fn try_mutants(
+    plan: &mut MutationPlan,
+    context: TrialContext,
+    limits: TrialLimits,
+    stop: &CancellationToken,
+) -> Result<Option<String>, VerifyError> {
+    let begun = Instant::now();
+    let deadline = begun + limits.budget;
+    let running = stop.child_token();
+    let TrialContext { copies, checks } = context;
+    let timeout = match run_unmutated(&copies, &checks, limits.budget, &running).await? {
+        Ok(took) => took * TIMEOUT_FACTOR + TIMEOUT_MARGIN,
+        Err(reason) => return Ok(Some(reason)),
+    };
+    let mut idle: Vec<Copy> = copies.into_iter().map(|context| Copy { context, mutated: None }).collect();
+    for copy in &mut idle {
+        copy.context.limits.longest = Some(timeout);
+    }
+    let checks: Arc<[Check]> = checks.into();
+    let mut trials: JoinSet<Trial> = JoinSet::new();
+    let mut tried = 0;
+    loop {
+        let limit = match () {
+            () if stop.is_cancelled() => Some("stopped"),
+            () if Instant::now() >= deadline => Some("the time for it was used up"),
+            () if tried >= limits.max_trials => Some("there are more mutations than are tried"),
+            () => None,
+        };
+        if let Some(limit) = limit {
+            running.cancel();
+            while let Some(ended) = trials.join_next().await {
+                settle(plan, ended.map_err(torn_down)?)?;
+            }
+            return Ok(Some(limit.to_owned()));
+        }
+        if let Some(copy) = idle.pop() {
+            if let Some((planned, text)) = plan.next_mutant() {
+                let text = Arc::from(text);
+                trials.spawn(try_one(copy, planned, text, Arc::clone(&checks), running.clone()));
+                tried += 1;
+                continue;
+            }
+            idle.push(copy);
+        }
+        let ended = tokio::time::timeout_at(deadline, trials.join_next()).await;
+        match ended {
+            Ok(Some(ended)) => idle.push(settle(plan, ended.map_err(torn_down)?)?),
+            Ok(None) => return Ok(None),
+            // The next look at the clock ends the rest.
+            Err(_) => {}
+        }
+    }
+}
+
+fn torn_down(error: tokio::task::JoinError) -> VerifyError {
+    VerifyError::Stopped(error.to_string())
+}
+
+fn settle(plan: &mut MutationPlan, trial: Trial) -> Result<Copy, VerifyError> {
+    if let Some(outcome) = trial.outcome? {
+        plan.record(trial.planned, outcome);
+    }
+    Ok(trial.copy)
+}
+
+/// Runs the tests once in each copy, at the same time, which also warms its caches. Returns the
+/// longest time, or the reason why they don't pass.
+async fn run_unmutated(
+    copies: &[RunContext],
+    checks: &[Check],
+    budget: Duration,
+    stop: &CancellationToken,
+) -> Result<Result<Duration, String>, VerifyError> {
+    let mut runs = JoinSet::new();
+    for context in copies {
+        let (mut context, checks, stop) = (context.clone(), checks.to_vec(), stop.clone());
+        context.limits.longest = Some(budget);
+        runs.spawn(async move { run(&checks, &context, stop, &mut |_| {}).await });
+    }
+    let mut longest = Duration::ZERO;
+    while let Some(ended) = runs.join_next().await {
+        let evidence = ended.map_err(torn_down)??;
+        if let Some(bad) = evidence.iter().find(|one| !one.outcome.has_passed()) {
+            return Ok(Err(format!("`{}` doesn't pass in a copy of the project", bad.command)));
+        }
+        let took: u64 = evidence.iter().map(|one| one.duration_ms).sum();
+        longest = longest.max(Duration::from_millis(took));
+    }
+    Ok(Ok(longest))
+}
+
+async fn try_one(
+    mut copy: Copy,
+    planned: PlannedMutant,
+    text: Arc<str>,
+    checks: Arc<[Check]>,
+    stop: CancellationToken,
+) -> Trial {
+    let outcome = match write_mutant(&mut copy, &planned.mutant, text).await {
+        Ok(true) => {
+            run(&checks, &copy.context, stop, &mut |_| {}).await.map(|ran| judge(&planned.mutant, &ran))
+        }
+        Ok(false) => Ok(Some(TrialOutcome::Invalid)),
+        Err(error) => Err(error),
+    };
+    Trial { copy, planned, outcome }
+}
+
+/// Puts the mutation into the copy and takes back the one before it. Returns false if the copy's
+/// file isn't the one that the mutation was made for.
+async fn write_mutant(copy: &mut Copy, mutant: &Mutant, text: Arc<str>) -> Result<bool, VerifyError> {
+    let Some(mutated) = mutant.apply(&text) else { return Ok(false) };
+    let before = copy.mutated.replace((mutant.path.clone(), text));
+    let mut files = vec![(mutant.path.clone(), mutated.into_bytes())];
+    if let Some((path, text)) = before.filter(|(path, _)| *path != mutant.path) {
+        files.push((path, text.as_bytes().to_vec()));
+    }
+    let (workspace, session) = (Arc::clone(&copy.context.workspace), copy.context.session.clone());
+    let write = move || {
+        let write = |(path, content)| Change::Write { path, content, expected: Expected::Anything };
+        let changes = files.into_iter().map(write).collect();
+        Workspace::apply(&workspace, ChangeSet { call: None, session, changes })
+    };
+    let written = tokio::task::spawn_blocking(write).await.map_err(torn_down)?;
+    let command = format!("a mutation of {}", mutant.path);
+    written.map(|_| true).map_err(|source| VerifyError::Workspace { command, source })
+}
+
+/// Judges what the tests said to a mutation; `None` if they were interrupted.
+fn judge(mutant: &Mutant, evidence: &[Evidence]) -> Option<TrialOutcome> {
+    let Some(failed) = evidence.iter().find(|one| one.outcome.has_failed()) else {
+        return match evidence.iter().all(|one| one.outcome.has_passed()) {
+            true => Some(TrialOutcome::Survived),
+            false if evidence.iter().any(|one| crate::ran_no_test(&one.outcome)) => {
+                Some(TrialOutcome::Noticed)
+            }
+            false => None,
+        };
+    };
+    let built = !is_compiled(&mutant.path) || !is_build_failure(mutant, &failed.output);
+    Some(if built { TrialOutcome::Noticed } else { TrialOutcome::Invalid })
+}
+
+/// Returns true if a compiler refused the mutated file, so that no test ran.
+fn is_build_failure(mutant: &Mutant, output: &str) -> bool {
+    if count(output).ran.is_some_and(|ran| ran > 0) {
+        return false;
+    }
+    let path = mutant.path.to_string();
+    let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
+    output.lines().any(|line| {
+        let is_diagnostic =
+            || line.find(name).is_some_and(|at| line.get(at..).is_some_and(|it| it.contains(": error")));
+        BUILD_FAILURES.iter().any(|words| line.contains(words)) || is_diagnostic()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CheckKind, CheckOutcome, Enforcement, MutationKind};
+
+    use super::*;
+
+    fn mutant(path: &str) -> Mutant {
+        Mutant {
+            path: RelPath::parse(path).unwrap(),
+            range: 0..1,
+            replacement: String::new(),
+            line: 1,
+            kind: MutationKind::Boundary,
+            function: None,
+            proposal: String::new(),
+            statement: None,
+        }
+    }
+
+    fn evidence(outcome: CheckOutcome, output: &str) -> Evidence {
+        Evidence { kind: CheckKind::Test, outcome, output: output.to_owned(), ..blank() }
+    }
+
+    fn blank() -> Evidence {
+        Evidence {
+            kind: CheckKind::Test,
+            command: "make test".to_owned(),
+            directory: None,
+            original_tests: false,
+            outcome: CheckOutcome::Passed,
+            duration_ms: 1,
+            enforcement: Enforcement::none(),
+            diagnostics: Vec::new(),
+            output: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_mutation_that_does_not_build_was_not_noticed() {
+        use TrialOutcome::{Invalid, Noticed};
+        for (path, output, outcome) in [
+            ("src/lib.rs", "error: could not compile `x` (lib) due to 1 previous error", Invalid),
+            (
+                "src/lib.rs",
+                "running 3 tests\ntest a ... FAILED\ntest result: FAILED. 2 passed; 1 failed;",
+                Noticed,
+            ),
+            ("src/a.c", "src/a.c:3:9: error: 'x' undeclared", Invalid),
+            ("src/a.c", "t: t.c:4: main: Assertion `f(1) == 2' failed.", Noticed),
+            ("a.go", "FAIL\tx [build failed]", Invalid),
+            ("a.go", "--- FAIL: TestA (0.00s)\nFAIL\tx\t0.01s", Noticed),
+            ("src/A.java", "/p/src/A.java:3: error: incompatible types", Invalid),
+            ("src/a.ts", "src/a.ts(3,5): error TS2322: Type", Invalid),
+            // What isn't compiled fails in the tests.
+            ("a.py", "NameError: name 'x' is not defined\nRan 1 test in 0.1s\nFAILED (errors=1)", Noticed),
+        ] {
+            let failed = CheckOutcome::Failed { exit_code: Some(1), reason: String::new() };
+            assert_eq!(judge(&mutant(path), &[evidence(failed, output)]), Some(outcome), "{path}: {output}");
+        }
+    }
+
+    #[test]
+    fn tests_that_pass_or_were_interrupted_are_told_apart() {
+        let passed = evidence(CheckOutcome::Passed, "");
+        assert_eq!(judge(&mutant("a.py"), &[passed]), Some(TrialOutcome::Survived));
+        let interrupted = CheckOutcome::NotRun { reason: "interrupted".to_owned() };
+        assert_eq!(judge(&mutant("a.py"), &[evidence(interrupted, "")]), None);
+    }
+}
