@@ -66,7 +66,8 @@ pub use session::parts::{ProgramCheck, SessionParts};
 pub use session::settings::{
     Approver, Checks, CompactionSettings, DEFAULT_COMPACT_AT, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET,
     DEFAULT_INDEX_TIMEOUT, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TEST_BUDGET, DEFAULT_TIMEOUT,
-    DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, RunSettings, SharedBudget, StartOptions, TodoSettings,
+    DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, RunSettings, SharedBudget, StartOptions, StrengthSettings,
+    TodoSettings,
 };
 pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
 pub use supervision::{schedule, stall, todos};

@@ -281,6 +281,14 @@ pub(crate) struct RunOptions {
     /// `test-skipped:tests/slow.py`, which otherwise keeps the run from being verified (repeatable)
     #[arg(long, value_name = "KIND[:PATH]")]
     pub(crate) accept_finding: Vec<String>,
+    /// What the tests have to do for the change to be verified: ran, covers (run each changed
+    /// statement), notices (also fail for small mutations of the change) [built-in: ran]
+    #[arg(long, value_name = "STRENGTH", value_parser = ["ran", "covers", "notices"])]
+    pub(crate) verified_needs: Option<String>,
+    /// Seconds for measuring what the tests would notice of the change; 0 measures nothing
+    /// [built-in: 10]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) notice: Option<f64>,
     /// Rounds of failed checks that go back to the model [built-in: 5]
     #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
     pub(crate) max_iterations: Option<u32>,
@@ -334,6 +342,7 @@ pub(crate) struct OutputArgs {
 impl RunOptions {
     pub(crate) fn to_options(&self) -> journeyman_host::RunOptions {
         let Self { model, mode, check, no_check, accept_finding, max_iterations, limits, .. } = self.clone();
+        let Self { verified_needs, notice, .. } = self.clone();
         let LimitArgs { max_turns, timeout, budget } = limits;
         let ModelArgs { model, base_url, wire, max_output_tokens, temperature, record, replay } = model;
         journeyman_host::RunOptions {
@@ -348,6 +357,8 @@ impl RunOptions {
             checks: check,
             no_checks: no_check,
             accept_findings: accept_finding,
+            verified_needs,
+            notice,
             max_turns,
             max_iterations,
             timeout,

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
     Approver, Checks, Clock, CompactionSettings, DEFAULT_TODO_INTERVAL, EventFilter, RunSettings, Since,
-    TodoSettings,
+    StrengthSettings, TodoSettings,
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -300,6 +301,21 @@ fn accepted_findings(config: &Config) -> Result<Vec<AcceptedFinding>, HostError>
         .collect()
 }
 
+/// Seconds for measuring what tests would notice of a change: enough for a small suite, and a person
+/// can wait for it.
+const DEFAULT_NOTICE_SECONDS: f64 = 10.0;
+
+fn strength_settings(config: &Config) -> Result<StrengthSettings, HostError> {
+    let needs = config.verified_needs.as_deref().map(str::parse).transpose();
+    Ok(StrengthSettings {
+        needs: needs
+            .map_err(|error| HostError::usage(format_args!("verified_needs: {error}")))?
+            .unwrap_or_default(),
+        budget: Duration::try_from_secs_f64(config.notice_budget.unwrap_or(DEFAULT_NOTICE_SECONDS))
+            .map_err(|error| HostError::usage(format_args!("notice_budget: {error}")))?,
+    })
+}
+
 fn run_settings(
     config: &Config,
     connected: &ConnectedModel,
@@ -337,6 +353,7 @@ fn run_settings(
         limits: connected.limits.clone(),
         checks,
         accepted_findings: accepted_findings(config)?,
+        strength: strength_settings(config)?,
         needs: sandboxes::required_needs(config)?,
         instructions: config.instructions.clone(),
         project_instructions: config.project_instructions.clone(),

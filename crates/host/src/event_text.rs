@@ -5,7 +5,7 @@ use std::fmt::Display;
 use journeyman_protocol::{
     CallState, CheckOutcome, CompressionPhase, ContextCategory, ContextShare, Diagnostic, ErrorSeverity,
     Event, Evidence, FileChangeKind, FileConflict, HonestyFinding, RelPath, ReminderCategory, ResumeStrategy,
-    StopReason, Todo, TodoStatus, Tokens, UnavailableTier, Usage, group_digits,
+    StopReason, Strength, StrengthReport, Todo, TodoStatus, Tokens, UnavailableTier, Usage, group_digits,
 };
 use journeyman_terminal::{Style, StyledLine};
 
@@ -90,6 +90,7 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         | Event::FileChanged { .. }
         | Event::GuardViolated { .. }
         | Event::HonestyChecked { .. }
+        | Event::StrengthMeasured { .. }
         | Event::TodoChanged { .. }
         | Event::ReminderSent { .. } => describe_step(event),
         // The others are for audits, or repeat another event.
@@ -121,6 +122,7 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
             list_some(violations, |violation| describe_problem(ErrorSeverity::Error, violation))
         }
         Event::HonestyChecked { findings } => list_some(findings, describe_finding),
+        Event::StrengthMeasured { strength } => describe_strength(strength),
         Event::TodoChanged { current, .. } => vec![describe_todos(current)],
         Event::ReminderSent { category: ReminderCategory::Progress, .. } => {
             vec![note_line("  the run goes in circles; the model is told")]
@@ -135,6 +137,16 @@ fn describe_finding(finding: &HonestyFinding) -> StyledLine {
         true => describe_problem(ErrorSeverity::Error, finding),
         false => note_line(printable(&format_args!("  {finding}"))),
     }
+}
+
+/// Describes what the tests would notice of a change, and what not.
+fn describe_strength(report: &StrengthReport) -> Vec<StyledLine> {
+    let style = if report.strength == Strength::Notices { Style::Good } else { Style::Warning };
+    let head = StyledLine::new(style, "  strength:").with_text(format!(" {}", printable(&report)));
+    let untested = list_some(&report.untested, |line| note_line(preview(format_args!("    {line}"))));
+    let survivors =
+        list_some(&report.survivors, |survivor| note_line(preview(format_args!("    {survivor}"))));
+    std::iter::once(head).chain(untested).chain(survivors).collect()
 }
 
 /// Describes the reason for which a message ends before its end.

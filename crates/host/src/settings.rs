@@ -43,6 +43,10 @@ pub struct RunOptions {
     pub no_checks: bool,
     /// Findings about tests and checks that are accepted, in place of those of the configuration.
     pub accept_findings: Vec<String>,
+    /// What the tests have to do for a change to be verified: `ran`, `covers` or `notices`.
+    pub verified_needs: Option<String>,
+    /// Seconds of wall time for measuring what the tests would notice; 0 for none.
+    pub notice: Option<f64>,
     /// Maximum number of model requests.
     pub max_turns: Option<u32>,
     /// Maximum rounds of feedback from failed checks.
@@ -196,6 +200,7 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
     let mode = earlier.map(|earlier| earlier.mode.name().to_owned());
     add_text(source("--mode", &options.mode), "mode", options.mode.as_ref().or(mode.as_ref()));
     add_text("--timeout", "timeout", options.timeout.as_ref());
+    add_text("--verified-needs", "verified_needs", options.verified_needs.as_ref());
     for (flag, key, value) in [
         ("--max-turns", "max_turns", options.max_turns),
         ("--max-iterations", "max_iterations", options.max_iterations),
@@ -208,9 +213,11 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
     if options.allow_root {
         flags.push(Flag { flag: "--allow-root", key: "sandbox.allow_root", value: Value::Boolean(true) });
     }
-    for (flag, key, value) in
-        [("--budget", "budget_usd", options.budget), ("--temperature", "temperature", options.temperature)]
-    {
+    for (flag, key, value) in [
+        ("--budget", "budget_usd", options.budget),
+        ("--temperature", "temperature", options.temperature),
+        ("--notice", "notice_budget", options.notice),
+    ] {
         flags.extend(value.map(|value| Flag { flag, key, value: Value::Float(value) }));
     }
     if let Some(Checks::Custom(checks)) = &asked.checks {

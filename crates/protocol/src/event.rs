@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::{
     AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, ContextShare,
     CopyReport, Enforcement, Evidence, FileConflict, GuardViolation, HonestyFinding, Mode, RelPath,
-    ReminderCategory, RunOutcome, Seq, SessionId, StopReason, Todo, Tokens, TurnPhase, UnavailableTier,
-    UnixMillis, Usage, Verdict,
+    ReminderCategory, RunOutcome, Seq, SessionId, StopReason, StrengthReport, Todo, Tokens, TurnPhase,
+    UnavailableTier, UnixMillis, Usage, Verdict,
 };
 
 /// The audience of an event. Each kind of event belongs to exactly one channel.
@@ -88,6 +88,9 @@ pub struct RunReport {
     /// that the user didn't accept is not verified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<HonestyFinding>,
+    /// How much of the changes the tests would notice, if that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strength: Option<StrengthReport>,
     /// The checks of the last verification.
     pub evidence: Vec<Evidence>,
     /// Number of times that failed checks were sent back to the model.
@@ -676,6 +679,11 @@ pub enum Event {
         /// The findings, those that block first.
         findings: Vec<HonestyFinding>,
     },
+    /// What the tests that passed would notice of the changes was measured.
+    StrengthMeasured {
+        /// The result.
+        strength: StrengthReport,
+    },
     /// The changes landed in the user's tree.
     Landed {
         /// The changed files.
@@ -811,6 +819,7 @@ kinds! {
     SchedulerTriggered "scheduler_triggered" Monitor false;
     GuardViolated "guard_violated" Progress false;
     HonestyChecked "honesty_checked" Progress false;
+    StrengthMeasured "strength_measured" Progress false;
     Landed "landed" Progress false;
     Committed "committed" Progress false;
     StorageFailure "storage_failure" Monitor true;

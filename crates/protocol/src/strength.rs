@@ -69,7 +69,9 @@ pub enum MutationKind {
     Constant,
     /// Another arithmetic operator.
     Arithmetic,
-    /// A range or slice that ends one element elsewhere.
+    /// A call that is left out: what it is given is used as it is.
+    Call,
+    /// A range that ends one element elsewhere, or a loop that ends after its first round.
     Range,
     /// A statement that is left out.
     Removal,

@@ -8,8 +8,10 @@
 //! Left out is what tests can't or needn't notice: logging, assertions, types, attributes,
 //! imports, tests beside the product, sizes of buffers, `if a > b { b = a }` with equal values.
 
+mod calls;
 mod expressions;
 mod languages;
+mod lines;
 mod mutant;
 mod places;
 mod plan;
@@ -26,11 +28,12 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::parse::{Tree, parse, reparse};
 
 use languages::words_of;
+pub use lines::changed_lines;
 pub use mutant::{FileMutants, Mutant, Statement};
 use places::{function_name, is_function, is_left_out, return_type, statement_place};
 pub use plan::{MutationPlan, PlannedFile, PlannedMutant, TrialOutcome};
 use proposals::{Proposal, Scope};
-pub use trial::{TrialContext, TrialLimits, try_mutants};
+pub use trial::{TrialContext, TrialLimits, judge_trial, try_mutants};
 
 /// Maximum bytes of a file that is mutated: longer ones are generated.
 const MAX_TEXT_BYTES: usize = 512 << 10;
@@ -57,6 +60,7 @@ pub fn find_mutants(path: &RelPath, text: &str, lines: &[Range<u32>]) -> FileMut
     let scope = Scope { text, language, words, return_type: None, is_returned: false, in_function: false };
     let mut scan = Scan { path, text, lines, tree: &tree, found, on_line: BTreeMap::new() };
     scan.visit(tree.root(), scope, None, None);
+    scan.found.mutants.sort_by_key(|mutant| (mutant.range.start, mutant.range.end));
     scan.found
 }
 
@@ -114,6 +118,7 @@ impl<'t> Scan<'_, 't> {
         };
         let mut proposals = Vec::new();
         expressions::propose(node, &scope, &mut proposals);
+        calls::propose(node, &scope, &mut proposals);
         statements::propose(node, &scope, &mut proposals);
         for proposal in proposals {
             self.add(proposal, around, statement);

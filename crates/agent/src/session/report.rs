@@ -82,6 +82,7 @@ impl TaskReport<'_> {
             diffstat,
             violations: self.cx.transcript.state().violations.clone(),
             findings: self.verification.findings().to_vec(),
+            strength: self.verification.strength().cloned(),
             evidence: self.verification.keep_evidence(Vec::new()),
             iterations: self.cx.transcript.state().counters.iterations,
             turns: self.cx.transcript.state().counters.turns,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use journeyman_context::memory::Note;
 use journeyman_model::{Price, Thinking};
-use journeyman_protocol::{AcceptedFinding, Mode, ModelLimits, RelPath, SandboxNeeds, Tokens};
+use journeyman_protocol::{AcceptedFinding, Mode, ModelLimits, RelPath, SandboxNeeds, Strength, Tokens};
 use serde::{Deserialize, Serialize};
 
 use crate::isolation::CommitOptions;
@@ -129,6 +129,15 @@ impl Default for CompactionSettings {
     }
 }
 
+/// Measuring what tests would notice of a change. By default nothing is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StrengthSettings {
+    /// The strength that a verified change needs.
+    pub needs: Strength,
+    /// Wall time for the measurement, without the tests themselves; zero to measure nothing.
+    pub budget: Duration,
+}
+
 /// A budget that several sessions share, counted in billionths of a dollar so that single tokens of
 /// the cheapest models count.
 #[derive(Debug, Default)]
@@ -193,6 +202,8 @@ pub struct RunSettings {
     pub checks: Checks,
     /// Findings about honesty that the user accepts by name.
     pub accepted_findings: Vec<AcceptedFinding>,
+    /// What the tests have to notice of a change for it to be verified.
+    pub strength: StrengthSettings,
     /// The sandbox guarantees that a command needs to run.
     pub needs: SandboxNeeds,
     /// The user's own instructions, for every project.
@@ -247,6 +258,7 @@ impl Default for RunSettings {
             price: None,
             checks: Checks::Found,
             accepted_findings: Vec::new(),
+            strength: StrengthSettings::default(),
             needs: SandboxNeeds::ALL,
             instructions: None,
             project_instructions: None,

@@ -16,6 +16,7 @@ use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::verification::original_tests::OriginalTests;
 use crate::verification::round::TaskChange;
+use crate::verification::strength::{MeasuredChange, ask_for_tests, measure, with_strength};
 use crate::verification::{Verification, fails_as_before, feed_back, task_end_of, without_dishonesty};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
@@ -87,19 +88,26 @@ impl TurnVerification<'_> {
         let passed =
             verdict == Verdict::Passed && !matches!(contradicted, OriginalTestsResult::Contradicted(_));
         let failed = verdict == Verdict::Failed;
+        let asks_for_tests = passed && !is_blocked && self.measure_strength(&evidence, stop).await?;
+        if stop.is_cancelled() {
+            self.cx.transcript.flush().await?;
+            return Ok(None);
+        }
         let changed = self.runner.has_new_edits() || self.runner.has_running_commands();
         // The model has heard of failures from before the task, and leaves them.
         let are_left = !previous.is_empty() && !changed && fails_as_before(&evidence);
-        let feeds_back = failed
-            && !are_left
-            && self.cx.transcript.state().counters.iterations < self.cx.settings.max_iterations;
+        let has_rounds = self.cx.transcript.state().counters.iterations < self.cx.settings.max_iterations;
+        let feeds_back = asks_for_tests || failed && !are_left && has_rounds;
         self.cx.transcript.emit(Event::VerifyFinished {
             round: self.cx.transcript.state().counters.rounds,
             passed,
             fed_back: feeds_back,
         });
         if feeds_back {
-            feed_back(self.cx, self.runner.edit_summaries(), changed, &evidence, &previous);
+            match self.verification.strength().filter(|_| asks_for_tests) {
+                Some(strength) => ask_for_tests(self.cx, strength),
+                None => feed_back(self.cx, self.runner.edit_summaries(), changed, &evidence, &previous),
+            }
             self.runner.mark_edits_checked();
             self.cx.transcript.flush().await?;
             return Ok(None);
@@ -114,7 +122,21 @@ impl TurnVerification<'_> {
             OriginalTestsResult::Passed => end.summary.push_str(", also with the tests as they were before"),
             OriginalTestsResult::NoneChanged | OriginalTestsResult::Stopped => {}
         }
+        let end = with_strength(end, verification.strength(), self.cx.settings.strength.needs);
         Ok(Some(without_dishonesty(end, verification.findings())))
+    }
+
+    /// Measures what the tests would notice of the change. Returns true if the model is to be asked
+    /// for more tests.
+    async fn measure_strength(
+        &mut self,
+        evidence: &[Evidence],
+        stop: &CancellationToken,
+    ) -> Result<bool, AgentError> {
+        let contents = self.checkpoints.contents(self.cx).await?;
+        let change = MeasuredChange { contents, since: self.checkpoints.compared_checkpoint(), evidence };
+        let strength = measure(self.verification, self.cx, change, stop).await?;
+        Ok(self.verification.keep_strength(self.cx, strength))
     }
 
     /// Runs the checks that passed again with the original tests, if the session changed tests.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use journeyman_context::Feedback;
 use journeyman_protocol::{
     CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding, RelPath,
-    RunOutcome, SandboxNeeds, ToolUse,
+    RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
 use journeyman_verify::test_files::is_test_file;
@@ -30,6 +30,7 @@ pub(crate) mod affected;
 pub(crate) mod original_tests;
 pub(crate) mod round;
 mod scratch;
+pub(crate) mod strength;
 mod suite_times;
 
 /// The tool name under which checks are authorized: rules use this name.
@@ -52,6 +53,10 @@ pub(crate) struct Verification {
     checks: Vec<Check>,
     evidence: Vec<Evidence>,
     findings: Vec<HonestyFinding>,
+    /// What the tests would notice of the change, as of the newest round.
+    strength: Option<StrengthReport>,
+    /// The model was asked for more tests in this task.
+    asked_for_tests: bool,
     /// The caches of the session's checks, from the first round on.
     caches: Option<Arc<CheckCaches>>,
     /// What checks found in the tree before the task, of those that failed since.
@@ -76,6 +81,8 @@ impl Verification {
             checks: Vec::new(),
             evidence: Vec::new(),
             findings: Vec::new(),
+            strength: None,
+            asked_for_tests: false,
             caches: None,
             before_task: Vec::new(),
         }
@@ -98,6 +105,8 @@ impl Verification {
     pub(crate) fn begin_task(&mut self) {
         self.evidence.clear();
         self.findings.clear();
+        self.strength = None;
+        self.asked_for_tests = false;
         self.forget_tree_before();
     }
 
@@ -124,6 +133,23 @@ impl Verification {
     /// Returns where the changes make tests or checks say less, as of the newest round.
     pub(crate) fn findings(&self) -> &[HonestyFinding] {
         &self.findings
+    }
+
+    /// Stores what the tests would notice of the change. Returns true if the model is to be asked for
+    /// tests, once in a task, because the user needs more.
+    pub(crate) fn keep_strength(&mut self, cx: &Context, strength: Option<StrengthReport>) -> bool {
+        let lacks =
+            strength.as_ref().is_some_and(|it| it.tried > 0 && it.strength < cx.settings.strength.needs);
+        self.strength = strength;
+        let iterations = cx.transcript.state().counters.iterations;
+        lacks
+            && iterations < cx.settings.max_iterations
+            && !std::mem::replace(&mut self.asked_for_tests, true)
+    }
+
+    /// Returns what the tests would notice of the change, if that was measured.
+    pub(crate) fn strength(&self) -> Option<&StrengthReport> {
+        self.strength.as_ref()
     }
 
     /// Reads the changes for places where they make tests or checks say less, and shows these.

@@ -12,7 +12,7 @@ use journeyman_protocol::{CheckOutcome, Evidence, RelPath, RunOutcome, SessionId
 use journeyman_verify::test_files::{is_runner_configuration, is_test_file};
 use journeyman_workspace::{CheckpointId, Workspace, WorkspaceError};
 
-use super::scratch::{ScratchCopy, SessionTree};
+use super::scratch::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
 use super::shorten;
 use crate::blocking::run_blocking;
 use crate::session::context::Context;
@@ -92,11 +92,11 @@ fn prepare(
     if changed.is_empty() {
         return Ok(None);
     }
-    Ok(Some(OriginalTests { changed, copy: tree.make_copy(owner, &changes) }))
+    Ok(Some(OriginalTests { changed, copy: tree.make_copy(owner, &changes, MAX_COPIED_FILES) }))
 }
 
 /// Returns true for a file that decides about nothing but tests.
-fn is_test(path: &RelPath) -> bool {
+pub(super) fn is_test(path: &RelPath) -> bool {
     let path = path.to_string();
     is_test_file(&path) || is_runner_configuration(&path)
 }

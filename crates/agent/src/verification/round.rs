@@ -11,7 +11,7 @@ use journeyman_workspace::{ChangedContent, CheckpointId, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use super::affected::AffectedTests;
-use super::scratch::SessionTree;
+use super::scratch::{MAX_COPIED_FILES, SessionTree};
 use super::suite_times::SuiteTimes;
 use super::{TestedTree, Verification};
 use crate::AgentError;
@@ -248,7 +248,7 @@ impl Verification {
         let owner = cx.session.clone();
         let made = run_blocking("copying the tree as before the task", move || {
             let (changes, restored) = tree.restoring(&owner, |_, _| true).ok()?;
-            (!restored.is_empty()).then(|| tree.make_copy(&owner, &changes).ok()).flatten()
+            (!restored.is_empty()).then(|| tree.make_copy(&owner, &changes, MAX_COPIED_FILES).ok()).flatten()
         });
         let Some(scratch) = made.await? else { return Ok(None) };
         let ran = self

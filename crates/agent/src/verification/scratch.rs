@@ -12,7 +12,7 @@ use crate::isolation::{Isolation, WorkCopy};
 use crate::session::context::Context;
 
 /// Maximum number of files that are copied one by one for a copy.
-const MAX_COPIED_FILES: usize = 50_000;
+pub(crate) const MAX_COPIED_FILES: usize = 50_000;
 
 /// The tree of a session, from which copies are made.
 pub(crate) enum SessionTree {
@@ -70,12 +70,19 @@ impl SessionTree {
         }
     }
 
-    /// Makes a copy of the user's tree with these changes. The error is the reason, in words.
-    pub(crate) fn make_copy(&self, owner: &SessionId, changes: &CopyChanges) -> Result<ScratchCopy, String> {
+    /// Makes a copy of the user's tree with these changes, for which at most `max_copied_files` are
+    /// copied one by one. The error is the reason, in words.
+    pub(crate) fn make_copy(
+        &self,
+        owner: &SessionId,
+        changes: &CopyChanges,
+        max_copied_files: usize,
+    ) -> Result<ScratchCopy, String> {
         let isolation = match self {
             Self::InPlace(isolation, _) => isolation,
             Self::Copy(copy) => copy.isolation(),
         };
+        let isolation = Isolation { max_copied_files, ..isolation.clone() };
         if isolation.origin.base().is_some() {
             return Err("the project is a copy itself".to_owned());
         }
@@ -108,20 +115,19 @@ impl ScratchCopy {
 
     /// Removes the copy.
     pub(crate) async fn remove(self) {
-        let Self { origin, name, copy } = self;
-        let removed = run_blocking("removing a copy of the tree", move || {
-            drop(copy);
-            origin.copies().discard(&name)
-        });
-        // What can't be removed now is swept when the project is opened.
-        removed.await.ok();
+        run_blocking("removing a copy of the tree", move || self.discard()).await.ok();
     }
 
-    fn give_up(self, reason: String) -> String {
+    /// Removes the copy. Blocks.
+    pub(crate) fn discard(self) {
         let Self { origin, name, copy } = self;
         drop(copy);
         // What can't be removed now is swept when the project is opened.
         origin.copies().discard(&name).ok();
+    }
+
+    fn give_up(self, reason: String) -> String {
+        self.discard();
         reason
     }
 }

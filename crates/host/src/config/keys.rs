@@ -151,6 +151,20 @@ pub const KEYS: &[Key] = &[
         "findings about tests and checks that say less than before, which then don't keep a run from being verified: `test-skipped`, or `test-skipped:tests/slow.py` for one file",
     ),
     key(
+        "verified_needs",
+        KeyKind::OneOf(&["ran", "covers", "notices"]),
+        ProjectMay::Nothing,
+        None,
+        "what the tests have to do for a change to be verified: `ran` (built-in), `covers` (run each changed statement), `notices` (also fail for small mutations of it)",
+    ),
+    key(
+        "notice_budget",
+        KeyKind::Number,
+        ProjectMay::Nothing,
+        None,
+        "seconds of wall time for measuring what the tests would notice of a change, after they passed; unset, 10; 0 measures nothing",
+    ),
+    key(
         "isolate",
         KeyKind::Switch,
         ProjectMay::Narrow,

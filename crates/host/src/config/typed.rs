@@ -40,6 +40,10 @@ pub struct Config {
     pub checks: Option<Vec<String>>,
     /// Findings about tests and checks that the user accepts.
     pub accept_findings: Option<Vec<String>>,
+    /// What the tests have to do for a change to be verified.
+    pub verified_needs: Option<String>,
+    /// Seconds of wall time for measuring what the tests would notice; 0 for none.
+    pub notice_budget: Option<f64>,
     /// True if sessions work in a copy of the project.
     pub isolate: Option<bool>,
     /// The ways of copying the project to try, in this order; empty for all.
@@ -192,6 +196,8 @@ impl Config {
             budget_usd: get("budget_usd").and_then(number_from_value),
             checks: get("checks").map(strings_from_value),
             accept_findings: get("accept_findings").map(strings_from_value),
+            verified_needs: text("verified_needs"),
+            notice_budget: get("notice_budget").and_then(number_from_value),
             isolate: get("isolate").and_then(Value::as_bool),
             isolation: isolation_tiers(settings)?,
             instructions: text("instructions"),

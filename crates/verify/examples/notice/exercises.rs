@@ -31,7 +31,8 @@ pub(crate) fn all_exercises() -> anyhow::Result<Vec<Exercise>> {
             let (name, body) = section.split_once('\n').context("an exercise has a name")?;
             let parts: Vec<&str> = body.split("\n---\n").collect();
             ensure!(parts.len() == 4, "{name} has {} parts", parts.len());
-            let lines = |part: &str| part.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+            let lines =
+                |part: &str| part.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
             all.push(Exercise {
                 language,
                 name: name.trim().to_owned(),
@@ -79,7 +80,9 @@ impl Exercise {
         };
         for (number, case) in cases.iter().enumerate() {
             let written = match self.language {
-                "python" => writeln!(text, "    def test_case_{number:02}(self):\n        self.assertTrue({case})\n"),
+                "python" => {
+                    writeln!(text, "    def test_case_{number:02}(self):\n        self.assertTrue({case})\n")
+                }
                 "javascript" => writeln!(text, "test(\"case_{number:02}\", () => assert({case}));"),
                 _ => writeln!(text, "    check({number}, {case});"),
             };

@@ -3,7 +3,13 @@
 //!
 //! `cargo xtask bench notice` runs this. `--half first|second` takes every other exercise, so that
 //! thresholds can be chosen on one half and measured on the other; `--show` prints survivors.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a measurement")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a measurement"
+)]
 
 mod exercises;
 
@@ -14,7 +20,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use exercises::{Exercise, all_exercises};
-use journeyman_protocol::{CheckKind, Evidence, RelPath, SandboxNeeds, SandboxTier, SessionId, Strength, UnixMillis};
+use journeyman_protocol::{
+    CheckKind, Evidence, RelPath, SandboxNeeds, SandboxTier, SessionId, Strength, UnixMillis,
+};
 use journeyman_protocol::{MutationKind, StrengthReport};
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
@@ -50,14 +58,17 @@ struct Row {
 async fn main() -> anyhow::Result<()> {
     journeyman_sandbox::run_helper_if_asked();
     let options: Vec<String> = std::env::args().skip(1).collect();
-    let half = options.iter().position(|it| it == "--half").and_then(|at| options.get(at + 1)).map(String::as_str);
+    let half =
+        options.iter().position(|it| it == "--half").and_then(|at| options.get(at + 1)).map(String::as_str);
     let show = options.iter().any(|it| it == "--show");
     let only = options.iter().position(|it| it == "--only").and_then(|at| options.get(at + 1));
     ensure!(matches!(half, None | Some("first" | "second")), "--half takes first or second");
     let mut halves: [Vec<Row>; 2] = [Vec::new(), Vec::new()];
     for (number, exercise) in all_exercises()?.iter().enumerate() {
         let second = number % 2 == 1;
-        if half.is_some_and(|half| (half == "second") != second) || only.is_some_and(|only| *only != exercise.name) {
+        if half.is_some_and(|half| (half == "second") != second)
+            || only.is_some_and(|only| *only != exercise.name)
+        {
             continue;
         }
         let row = measure(exercise).await.with_context(|| format!("exercise {}", exercise.name))?;
@@ -104,11 +115,22 @@ fn print_row(exercise: &Exercise, row: &Row, show: bool) {
 fn summarize(name: &str, rows: &[&Row]) {
     let alarm = |report: &StrengthReport| report.strength != Strength::Notices;
     let count = |of: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| of(row)).count();
-    let share = |count: usize| format!("{count} of {} ({:.0} %)", rows.len(), 100.0 * count as f64 / rows.len() as f64);
+    let share = |count: usize| {
+        format!("{count} of {} ({:.0} %)", rows.len(), 100.0 * count as f64 / rows.len() as f64)
+    };
     println!("\n{name}");
-    println!("  wrong solution, tests that let it pass: not `notices`   {}", share(count(&|row| alarm(&row.wrong))));
-    println!("  right solution, adequate tests: not `notices`           {}", share(count(&|row| alarm(&row.right))));
-    println!("  right solution, the wrong one's tests: not `notices`    {}", share(count(&|row| alarm(&row.right_weak))));
+    println!(
+        "  wrong solution, tests that let it pass: not `notices`   {}",
+        share(count(&|row| alarm(&row.wrong)))
+    );
+    println!(
+        "  right solution, adequate tests: not `notices`           {}",
+        share(count(&|row| alarm(&row.right)))
+    );
+    println!(
+        "  right solution, the wrong one's tests: not `notices`    {}",
+        share(count(&|row| alarm(&row.right_weak)))
+    );
     println!("  a test that a survivor asks for fails on the wrong one  {}", share(count(&|row| row.caught)));
     let reports = || rows.iter().flat_map(|row| [&row.wrong, &row.right, &row.right_weak]);
     let spent: u64 = reports().map(|report| report.duration_ms).sum();
@@ -180,12 +202,17 @@ async fn strength(
 }
 
 /// Returns the numbers of the cases that fail for a solution.
-async fn failing_cases(exercise: &Exercise, solution: &str, cases: &[&str]) -> anyhow::Result<BTreeSet<usize>> {
+async fn failing_cases(
+    exercise: &Exercise,
+    solution: &str,
+    cases: &[&str],
+) -> anyhow::Result<BTreeSet<usize>> {
     let ran = Project::new(exercise, solution, cases)?.run(exercise).await?;
     if ran.outcome.has_passed() {
         return Ok(BTreeSet::new());
     }
-    let failed = |line: &str| ["FAIL", "ERROR", "not ok", "✖", "failed"].iter().any(|word| line.contains(word));
+    let failed =
+        |line: &str| ["FAIL", "ERROR", "not ok", "✖", "failed"].iter().any(|word| line.contains(word));
     let is_failing = |case: usize| {
         let name = format!("case_{case:02}");
         ran.output.lines().any(|line| line.contains(&name) && failed(line))
@@ -233,7 +260,8 @@ impl Project {
     }
 
     async fn run(&self, exercise: &Exercise) -> anyhow::Result<Evidence> {
-        let ran = run(&[exercise_check(exercise)], &self.context, CancellationToken::new(), &mut |_| {}).await?;
+        let ran =
+            run(&[exercise_check(exercise)], &self.context, CancellationToken::new(), &mut |_| {}).await?;
         let Some(evidence) = ran.into_iter().next() else { bail!("nothing ran") };
         Ok(evidence)
     }

@@ -105,6 +105,17 @@ fn operator(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
         if *kind == MutationKind::Arithmetic && [left, right].iter().any(|side| is_text(*side)) {
             continue;
         }
+        if *kind == MutationKind::Logic {
+            for (kept, dropped) in [(left, right), (right, left)] {
+                let test = format!("a case in which `{}` decides the result", quote(scope.text_of(dropped)));
+                out.push(Proposal::new(
+                    MutationKind::Condition,
+                    node.byte_range(),
+                    scope.text_of(kept),
+                    test,
+                ));
+            }
+        }
         if *kind == MutationKind::Boundary && chooses_the_larger(node, left, right, scope) {
             continue;
         }
@@ -137,11 +148,20 @@ fn chooses_the_larger(comparison: Node<'_>, left: Node<'_>, right: Node<'_>, sco
     let sides = [scope.text_of(left), scope.text_of(right)];
     let is_pair = |one: &str, other: &str| sides == [one, other] || sides == [other, one];
     let texts: Vec<&str> = named_children(around).iter().map(|child| scope.text_of(*child)).collect();
-    if around.kind().ends_with("expression") || around.kind() == "conditional" {
+    if matches!(around.kind(), "conditional_expression" | "ternary_expression" | "conditional") {
         return texts
             .iter()
             .enumerate()
             .any(|(at, one)| texts.iter().skip(at + 1).any(|other| is_pair(one, other)));
+    }
+    // `if a > b { return b }`: what is returned for equal values is either of them.
+    let body = ["consequence", "body"].iter().find_map(|field| around.child_by_field_name(field));
+    let is_return = |node: Node<'_>| node.kind().starts_with("return");
+    let only = body.and_then(|body| if is_return(body) { Some(body) } else { only_child(body) });
+    if let Some(value) = only.filter(|it| is_return(*it)).and_then(|it| it.named_child(0))
+        && sides.contains(&scope.text_of(value))
+    {
+        return true;
     }
     assigns_pair(around, scope, &is_pair, 0)
 }

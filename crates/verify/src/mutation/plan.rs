@@ -8,7 +8,7 @@ use super::mutant::{FileMutants, Mutant, Statement};
 
 /// Share of the mutations that tests have to notice, in hundredths. Some mutations change nothing
 /// that a test could see, and no rule finds all of these.
-const NOTICED_PER_CENT: u32 = 90;
+const NOTICED_PER_CENT: u32 = 95;
 /// Maximum number of survivors, and of untested lines, in a report.
 const MAX_REPORTED: usize = 20;
 
@@ -247,7 +247,7 @@ fn rank(kind: MutationKind) -> u8 {
     match kind {
         MutationKind::Boundary => 0,
         MutationKind::Logic => 1,
-        MutationKind::Condition | MutationKind::Range => 2,
+        MutationKind::Condition | MutationKind::Range | MutationKind::Call => 2,
         MutationKind::Constant | MutationKind::Arithmetic => 3,
         MutationKind::ErrorHandling | MutationKind::Removal => 4,
         MutationKind::Return | MutationKind::Text => 5,

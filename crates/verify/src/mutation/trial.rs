@@ -164,9 +164,9 @@ async fn try_one(
     stop: CancellationToken,
 ) -> Trial {
     let outcome = match write_mutant(&mut copy, &planned.mutant, text).await {
-        Ok(true) => {
-            run(&checks, &copy.context, stop, &mut |_| {}).await.map(|ran| judge(&planned.mutant, &ran))
-        }
+        Ok(true) => run(&checks, &copy.context, stop, &mut |_| {})
+            .await
+            .map(|ran| judge_trial(&planned.mutant.path, &ran)),
         Ok(false) => Ok(Some(TrialOutcome::Invalid)),
         Err(error) => Err(error),
     };
@@ -193,8 +193,9 @@ async fn write_mutant(copy: &mut Copy, mutant: &Mutant, text: Arc<str>) -> Resul
     written.map(|_| true).map_err(|source| VerifyError::Workspace { command, source })
 }
 
-/// Judges what the tests said to a mutation; `None` if they were interrupted.
-fn judge(mutant: &Mutant, evidence: &[Evidence]) -> Option<TrialOutcome> {
+/// Judges what the tests said to another content of a file; `None` if they were interrupted.
+#[must_use]
+pub fn judge_trial(path: &RelPath, evidence: &[Evidence]) -> Option<TrialOutcome> {
     let Some(failed) = evidence.iter().find(|one| one.outcome.has_failed()) else {
         return match evidence.iter().all(|one| one.outcome.has_passed()) {
             true => Some(TrialOutcome::Survived),
@@ -204,16 +205,16 @@ fn judge(mutant: &Mutant, evidence: &[Evidence]) -> Option<TrialOutcome> {
             false => None,
         };
     };
-    let built = !is_compiled(&mutant.path) || !is_build_failure(mutant, &failed.output);
+    let built = !is_compiled(path) || !is_build_failure(path, &failed.output);
     Some(if built { TrialOutcome::Noticed } else { TrialOutcome::Invalid })
 }
 
-/// Returns true if a compiler refused the mutated file, so that no test ran.
-fn is_build_failure(mutant: &Mutant, output: &str) -> bool {
+/// Returns true if a compiler refused the file, so that no test ran.
+fn is_build_failure(path: &RelPath, output: &str) -> bool {
     if count(output).ran.is_some_and(|ran| ran > 0) {
         return false;
     }
-    let path = mutant.path.to_string();
+    let path = path.to_string();
     let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
     output.lines().any(|line| {
         let is_diagnostic =
@@ -224,21 +225,12 @@ fn is_build_failure(mutant: &Mutant, output: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CheckKind, CheckOutcome, Enforcement, MutationKind};
+    use journeyman_protocol::{CheckKind, CheckOutcome, Enforcement};
 
     use super::*;
 
-    fn mutant(path: &str) -> Mutant {
-        Mutant {
-            path: RelPath::parse(path).unwrap(),
-            range: 0..1,
-            replacement: String::new(),
-            line: 1,
-            kind: MutationKind::Boundary,
-            function: None,
-            proposal: String::new(),
-            statement: None,
-        }
+    fn path(path: &str) -> RelPath {
+        RelPath::parse(path).unwrap()
     }
 
     fn evidence(outcome: CheckOutcome, output: &str) -> Evidence {
@@ -262,7 +254,7 @@ mod tests {
     #[test]
     fn a_mutation_that_does_not_build_was_not_noticed() {
         use TrialOutcome::{Invalid, Noticed};
-        for (path, output, outcome) in [
+        for (name, output, outcome) in [
             ("src/lib.rs", "error: could not compile `x` (lib) due to 1 previous error", Invalid),
             (
                 "src/lib.rs",
@@ -279,15 +271,19 @@ mod tests {
             ("a.py", "NameError: name 'x' is not defined\nRan 1 test in 0.1s\nFAILED (errors=1)", Noticed),
         ] {
             let failed = CheckOutcome::Failed { exit_code: Some(1), reason: String::new() };
-            assert_eq!(judge(&mutant(path), &[evidence(failed, output)]), Some(outcome), "{path}: {output}");
+            assert_eq!(
+                judge_trial(&path(name), &[evidence(failed, output)]),
+                Some(outcome),
+                "{name}: {output}"
+            );
         }
     }
 
     #[test]
     fn tests_that_pass_or_were_interrupted_are_told_apart() {
         let passed = evidence(CheckOutcome::Passed, "");
-        assert_eq!(judge(&mutant("a.py"), &[passed]), Some(TrialOutcome::Survived));
+        assert_eq!(judge_trial(&path("a.py"), &[passed]), Some(TrialOutcome::Survived));
         let interrupted = CheckOutcome::NotRun { reason: "interrupted".to_owned() };
-        assert_eq!(judge(&mutant("a.py"), &[evidence(interrupted, "")]), None);
+        assert_eq!(judge_trial(&path("a.py"), &[evidence(interrupted, "")]), None);
     }
 }

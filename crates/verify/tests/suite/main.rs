@@ -11,6 +11,7 @@
 mod confined;
 mod diagnostics;
 mod honesty;
+mod mutation;
 mod run;
 
 /// Does the sandbox's work where the sandbox executes this program again, before the test harness

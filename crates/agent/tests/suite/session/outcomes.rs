@@ -278,6 +278,7 @@ async fn every_way_to_end() {
             diffstat: Vec::new(),
             violations: Vec::new(),
             findings: Vec::new(),
+            strength: None,
             evidence: Vec::new(),
             iterations: row.counts.1,
             turns: row.counts.0,

@@ -69,6 +69,7 @@ impl Reply {
             diffstat: Vec::new(),
             violations: Vec::new(),
             findings: Vec::new(),
+            strength: None,
             evidence: Vec::new(),
             iterations: 0,
             turns: 1,
