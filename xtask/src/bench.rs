@@ -3,6 +3,7 @@
 mod context;
 mod edit;
 mod index;
+mod notice;
 mod process;
 mod recall;
 mod sandbox;
@@ -19,12 +20,12 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-/// Runs a benchmark by name. `turns`, `start`, `version`, `verdict` and `sandbox` take `--beside DIR`, the
-/// release folder of another build, whose programs are measured in the same run; `context`,
-/// `edit`, `index`, `recall` and `symbols` have options of their own.
+/// Runs a benchmark by name. `turns`, `start`, `version`, `verdict` and `sandbox` take `--beside
+/// DIR`, the release folder of another build, whose programs are measured in the same run; `context`,
+/// `edit`, `index`, `notice`, `recall` and `symbols` have options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let beside = match (name, options) {
-        ("context" | "edit" | "index" | "recall" | "symbols", _) | (_, []) => None,
+        ("context" | "edit" | "index" | "notice" | "recall" | "symbols", _) | (_, []) => None,
         ("turns" | "start" | "version" | "verdict" | "sandbox", ["--beside", folder]) => {
             Some(PathBuf::from(folder))
         }
@@ -34,6 +35,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         "context" => return context::run(options),
         "edit" => return edit::run(options),
         "index" => return index::run(options),
+        "notice" => return notice::run(options),
         "recall" => return recall::run(options),
         "symbols" => return symbols::run(options),
         "session" => return session::run(),
@@ -59,12 +61,13 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
             context::run(&[])?;
             edit::run(&[])?;
             index::run(&[])?;
+            notice::run(&[])?;
             recall::run(&[])?;
             symbols::run(&[])
         }
         other => {
             bail!(
-                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, workspace, sandbox, context, edit, index, recall, symbols, all"
+                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, workspace, sandbox, context, edit, index, notice, recall, symbols, all"
             )
         }
     }

@@ -141,7 +141,8 @@ fn is_text(node: Node<'_>) -> bool {
 /// Returns true for `if a > b { b = a }` and `a > b ? a : b`, for which equal values change nothing.
 fn chooses_the_larger(comparison: Node<'_>, left: Node<'_>, right: Node<'_>, scope: &Scope<'_>) -> bool {
     let mut around = comparison.parent();
-    while let Some(parent) = around.filter(|it| it.kind() == "parenthesized_expression") {
+    let is_within = |it: &Node<'_>| it.kind() == "parenthesized_expression" || is_conjunction(*it, scope);
+    while let Some(parent) = around.filter(is_within) {
         around = parent.parent();
     }
     let Some(around) = around.filter(|around| is_conditional(around.kind())) else { return false };
@@ -169,6 +170,14 @@ fn chooses_the_larger(comparison: Node<'_>, left: Node<'_>, right: Node<'_>, sco
 fn only_child(node: Node<'_>) -> Option<Node<'_>> {
     let mut children = named_children(node);
     children.pop().filter(|_| children.is_empty())
+}
+
+fn is_conjunction(node: Node<'_>, scope: &Scope<'_>) -> bool {
+    let mut cursor = node.walk();
+    is_operation(node.kind())
+        && node
+            .children(&mut cursor)
+            .any(|child| !child.is_named() && matches!(scope.text_of(child), "&&" | "and"))
 }
 
 fn assigns_pair(
@@ -260,7 +269,7 @@ fn constant(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
         let test = format!("a case whose result shows that `{written}` is not `{other}`");
         out.push(Proposal::new(MutationKind::Constant, node.byte_range(), *other, test));
     } else if is_number(node.kind()) && !is_tuning(node, scope) {
-        for other in other_numbers(written, is_step(node)) {
+        for other in other_numbers(written, is_step(node), moved_bound(node, scope)) {
             let test = format!("a case whose result differs with `{other}` in place of `{written}`");
             out.push(Proposal::new(MutationKind::Constant, node.byte_range(), other, test));
         }
@@ -295,8 +304,25 @@ fn is_tuning(node: Node<'_>, scope: &Scope<'_>) -> bool {
     })
 }
 
-/// Returns the numbers next to a decimal number, with its suffix.
-fn other_numbers(written: &str, is_step: bool) -> Vec<String> {
+/// Returns the number beside a bound that says the same as including or excluding the bound.
+fn moved_bound(node: Node<'_>, scope: &Scope<'_>) -> Option<i64> {
+    let compared = node.prev_sibling().filter(|_| node.next_sibling().is_none());
+    let right = match compared.map(|sign| scope.text_of(sign)) {
+        Some("<" | ">=") => Some(1),
+        Some("<=" | ">") => Some(-1),
+        _ => None,
+    };
+    let left = || match node.next_sibling().map(|sign| scope.text_of(sign)) {
+        Some("<" | ">=") => Some(-1),
+        Some("<=" | ">") => Some(1),
+        _ => None,
+    };
+    right.or_else(|| left().filter(|_| node.prev_sibling().is_none()))
+}
+
+/// Returns the numbers next to a decimal number, with its suffix, but not the one that `moved_bound`
+/// away.
+fn other_numbers(written: &str, is_step: bool, moved_bound: Option<i64>) -> Vec<String> {
     let digits_end = written
         .char_indices()
         .find(|(at, c)| !c.is_ascii_digit() && *c != '_' && !(*at == 0 && *c == '-'))
@@ -313,6 +339,7 @@ fn other_numbers(written: &str, is_step: bool) -> Vec<String> {
     if value >= 1 && !is_step {
         others.push(value - 1);
     }
+    others.retain(|other| moved_bound.is_none_or(|by| value.saturating_add(by) != *other));
     others.into_iter().map(|other| format!("{other}{rest}")).collect()
 }
 

@@ -149,7 +149,9 @@ fn assert_sound(path: &str, text: &str, lines: &Range<u32>) {
     let language = Language::from_path(path).unwrap();
     let found = find_mutants(&RelPath::parse(path).unwrap(), text, std::slice::from_ref(lines));
     assert_eq!(found, find_mutants(&RelPath::parse(path).unwrap(), text, std::slice::from_ref(lines)));
-    let line_of = |byte: usize| u32::try_from(text.as_bytes()[..byte].iter().filter(|byte| **byte == b'\n').count() + 1).unwrap();
+    let line_of = |byte: usize| {
+        u32::try_from(text.as_bytes()[..byte].iter().filter(|byte| **byte == b'\n').count() + 1).unwrap()
+    };
     for mutant in &found.mutants {
         let mutated = mutant.apply(text).unwrap();
         assert_ne!(mutated, text, "{mutant:?}");
