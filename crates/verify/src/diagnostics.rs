@@ -1,53 +1,126 @@
 //! Readers of the output of compilers, linters and test runners as [`Diagnostic`]s.
 //!
-//! Every reader is a small state machine over lines; a line goes to each in turn until one claims
-//! it. They run on any output, because a custom check or a `make` target may be any tool.
+//! A document in the output (JSON of a known tool, JUnit's XML) is read as such. Every reader of
+//! text is a small state machine over lines; a line goes to each in turn until one claims it. They
+//! run on any output, because a custom check or a `make` target may be any tool.
 
+mod documents;
 mod findings;
 mod generic;
 mod go;
+mod go_json;
 mod javascript;
+mod junit;
+mod jvm;
+mod lint_json;
+mod order;
 mod place;
 mod python;
 mod reader;
 mod rust;
+mod sections;
+mod source;
+mod test_json;
+mod test_names;
+mod values;
 
 use std::path::Path;
 
-use journeyman_protocol::{Diagnostic, RelPath, clip_to_bytes};
+use journeyman_protocol::{Diagnostic, RelPath, TestCounts, clip_to_bytes};
 
+use documents::Documents;
 use findings::Findings;
 pub use findings::{Locate, MAX_DIAGNOSTICS};
+pub use order::by_cause;
 use reader::Reader;
+pub(crate) use source::quote_sources;
 
 /// No format puts what matters further right; longer lines are minified code or data.
 const MAX_LINE_BYTES: usize = 2_000;
 
-/// Reads `output`, worst findings first, at most [`MAX_DIAGNOSTICS`]; when there are more, the last
-/// one says how many. `locate` turns a printed path into one of the project's files. Takes time
-/// linear in the output, and never panics.
+/// The diagnostics and the counts of one run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Readings {
+    /// The findings by likely cause.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The number of tests, if a structured report counts them.
+    pub tests: Option<TestCounts>,
+}
+
+/// Reads `output` by likely cause ([`by_cause`]), at most [`MAX_DIAGNOSTICS`]; when there are more,
+/// the last one says how many. `locate` turns a printed path into one of the project's files.
 #[must_use]
 pub fn parse(output: &str, locate: &Locate<'_>) -> Vec<Diagnostic> {
+    read(output, &[], locate).diagnostics
+}
+
+/// Reads `output` and the `reports` (JUnit's XML or JSON) that the same run wrote. What both tell
+/// of one test is one diagnostic. JSON of known tools, JUnit's XML and TAP are found in the output
+/// as well. Takes time linear in the texts, but for a bounded number of attempts, and never panics.
+#[must_use]
+pub fn read(output: &str, reports: &[String], locate: &Locate<'_>) -> Readings {
     let mut findings = Findings::new(locate);
-    let mut readers: [Box<dyn Reader>; 5] = [
-        Box::new(rust::Rust::default()),
-        Box::new(python::Python::default()),
-        Box::new(go::Go::default()),
-        Box::new(javascript::JavaScript::default()),
-        Box::new(generic::Generic),
-    ];
-    for line in output.lines() {
-        let line = clip_to_bytes(line.trim_end(), MAX_LINE_BYTES);
-        for reader in &mut readers {
-            if reader.line(line, &mut findings) {
-                break;
-            }
-        }
+    for report in reports {
+        let mut documents = Documents::default();
+        documents.read(report.trim_start(), &mut findings);
+        documents.finish(&mut findings);
     }
+    let has_counts = findings.counts().is_some();
+    let mut documents = Documents::default();
+    let mut readers = readers();
+    let mut rest = output;
+    while !rest.is_empty() {
+        if let Some(length) = documents.read(rest, &mut findings) {
+            rest = rest.get(length..).unwrap_or_default();
+            rest = rest.strip_prefix('\r').unwrap_or(rest);
+            rest = rest.strip_prefix('\n').unwrap_or(rest);
+            continue;
+        }
+        let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+        read_line(line, &mut readers, &mut findings);
+        rest = after;
+    }
+    documents.finish(&mut findings);
     for reader in &mut readers {
         reader.finish(&mut findings);
     }
-    findings.into_worst_first()
+    let tests = findings.counts().filter(|_| has_counts || reports.is_empty());
+    Readings { tests, diagnostics: findings.into_ordered() }
+}
+
+type Readers = [Box<dyn Reader>; 7];
+
+/// Returns the readers of lines, in the order in which they are asked.
+fn readers() -> Readers {
+    [
+        Box::new(rust::Rust::default()),
+        Box::new(python::Python::default()),
+        Box::new(go::Go::default()),
+        Box::new(jvm::Jvm::default()),
+        Box::new(sections::Sections::default()),
+        Box::new(javascript::JavaScript::default()),
+        Box::new(generic::Generic),
+    ]
+}
+
+/// Reads the lines of a text that holds no documents.
+fn read_lines(text: &str, findings: &mut Findings<'_>) {
+    let mut readers = readers();
+    for line in text.lines() {
+        read_line(line, &mut readers, findings);
+    }
+    for reader in &mut readers {
+        reader.finish(findings);
+    }
+}
+
+fn read_line(line: &str, readers: &mut Readers, findings: &mut Findings<'_>) {
+    let line = clip_to_bytes(line.trim_end(), MAX_LINE_BYTES);
+    for reader in readers {
+        if reader.line(line, findings) {
+            break;
+        }
+    }
 }
 
 /// Turns a path that a tool printed while running in `directory` of the project at `root` into a

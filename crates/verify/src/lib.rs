@@ -41,6 +41,8 @@ pub mod guards;
 pub mod mutation;
 mod no_tests;
 mod outcome;
+mod reading;
+mod reports;
 mod run;
 pub mod test_files;
 mod unfailing;

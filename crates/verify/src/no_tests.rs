@@ -1,48 +1,74 @@
 //! Counting of the tests that a test command ran, by what the known runners print.
 
+use journeyman_protocol::TestCounts;
+
 /// The tests that an output tells of.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct TestCounts {
-    /// Tests that ran; `None` where the output has no count of a known runner.
-    pub(crate) ran: Option<u64>,
-    /// Tests that were skipped or ignored.
-    pub(crate) left_out: u64,
+pub(crate) struct PrintedCounts {
+    /// The tests; `None` where the output has no count of a known runner.
+    pub(crate) tests: Option<TestCounts>,
+    /// True if a runner counted something else than tests.
+    is_rough: bool,
 }
 
-impl TestCounts {
-    fn add(&mut self, ran: u64, left_out: u64) {
-        self.ran = Some(self.ran.unwrap_or(0).saturating_add(ran));
-        self.left_out = self.left_out.saturating_add(left_out);
+impl PrintedCounts {
+    /// Returns the number of tests that ran, and of those that were skipped or ignored.
+    pub(crate) fn ran_and_skipped(&self) -> (Option<u64>, u64) {
+        let ran = self.tests.map(|tests| tests.passed.saturating_add(tests.failed));
+        (ran, self.tests.map_or(0, |tests| tests.skipped))
     }
+
+    /// Returns the counts if the runners count tests.
+    pub(crate) fn exact(&self) -> Option<TestCounts> {
+        self.tests.filter(|_| !self.is_rough)
+    }
+
+    fn add(&mut self, more: TestCounts) {
+        let tests = self.tests.get_or_insert_default();
+        tests.passed = tests.passed.saturating_add(more.passed);
+        tests.failed = tests.failed.saturating_add(more.failed);
+        tests.skipped = tests.skipped.saturating_add(more.skipped);
+    }
+}
+
+/// Returns counts of tests.
+fn counts(passed: u64, failed: u64, skipped: u64) -> Option<TestCounts> {
+    Some(TestCounts { passed, failed, skipped })
 }
 
 /// Adds up the counts of all runners in an output. An output with two kinds of counts for one run
 /// counts a test twice, which doesn't matter: none is none.
-pub(crate) fn count(output: &str) -> TestCounts {
-    let mut counts = TestCounts::default();
+pub(crate) fn count(output: &str) -> PrintedCounts {
+    let mut all = PrintedCounts::default();
     // Where libtest prints results, these decide: what it says before counts ignored tests too.
     let has_results = output.contains("test result: ");
     let lines = output.lines().map(|line| line.trim().trim_matches('=').trim());
     for line in lines.filter(|line| !(has_results && line.starts_with("running "))) {
-        if let Some((ran, left_out)) = count_in(line) {
-            counts.add(ran, left_out);
-        } else if let Some(skipped) = skipped_of_counted(line) {
-            counts.ran = counts.ran.map(|ran| ran.saturating_sub(skipped));
-            counts.left_out = counts.left_out.saturating_add(skipped);
+        // Go names packages, with the time or with `(cached)`.
+        all.is_rough |= line.starts_with("ok  \t") || line.contains("[no test files]");
+        if let Some(more) = count_in(line) {
+            all.add(more);
+        } else if let Some(more) = part_of_counted(line)
+            && let Some(tests) = &mut all.tests
+        {
+            let all_passed = tests.passed.saturating_sub(more.failed).saturating_sub(more.skipped);
+            *tests = TestCounts { passed: all_passed, ..*tests };
+            all.add(more);
         }
     }
-    counts
+    all
 }
 
-/// Returns the number of skipped tests on a line that follows a count which includes them:
-/// unittest's `OK (skipped=2)`.
-fn skipped_of_counted(line: &str) -> Option<u64> {
+/// Returns the tests on a line that follows a count which includes them: unittest's `OK
+/// (skipped=2)` and `FAILED (failures=1, errors=1)`.
+fn part_of_counted(line: &str) -> Option<TestCounts> {
     let inner = line.strip_prefix("OK (").or_else(|| line.strip_prefix("FAILED ("))?;
-    after(inner, "skipped=")
+    let of = |start: &str| after(inner, start).unwrap_or(0);
+    counts(0, of("failures=").saturating_add(of("errors=")), of("skipped="))
 }
 
-/// Returns the tests that a line says ran, and those that were left out.
-fn count_in(line: &str) -> Option<(u64, u64)> {
+/// Returns the tests that a line counts.
+fn count_in(line: &str) -> Option<TestCounts> {
     const NONE: [&str; 6] = [
         "No tests found, exiting with code 0",
         "No test files found, exiting with code 0",
@@ -52,76 +78,86 @@ fn count_in(line: &str) -> Option<(u64, u64)> {
         "no tests ran",
     ];
     if NONE.iter().any(|none| line.contains(none)) {
-        return Some((0, 0));
+        return counts(0, 0, 0);
     }
-    // Go names packages, with the time or with `(cached)`.
     if line.starts_with("ok  \t") {
-        return Some((1, 0));
+        return counts(1, 0, 0);
     }
     // libtest.
     if let Some(result) = line.strip_prefix("test result: ") {
-        let ran = ["passed", "failed", "measured"].iter().filter_map(|word| before(result, word)).sum();
-        return Some((ran, before(result, "ignored").unwrap_or(0)));
+        let of = |word| before(result, word).unwrap_or(0);
+        return counts(of("passed").saturating_add(of("measured")), of("failed"), of("ignored"));
     }
     if let Some(rest) = line.strip_prefix("running ") {
-        return Some((rest.split_once(" test")?.0.parse().ok()?, 0));
+        return counts(rest.split_once(" test")?.0.parse().ok()?, 0, 0);
     }
     // unittest: the number on one line, what was skipped on another.
     if let Some(rest) = line.strip_prefix("Ran ") {
-        return Some((rest.split_once(" test")?.0.parse().ok()?, 0));
+        return counts(rest.split_once(" test")?.0.parse().ok()?, 0, 0);
     }
     // node's two reporters.
     if let Some(rest) = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")) {
         let (word, count) = rest.split_once(' ')?;
         let count = count.parse().ok()?;
         return match word {
-            "pass" | "fail" => Some((count, 0)),
-            "skipped" | "todo" => Some((0, count)),
+            "pass" => counts(count, 0, 0),
+            "fail" => counts(0, count, 0),
+            "skipped" | "todo" => counts(0, 0, count),
             _ => None,
         };
     }
     // Mocha.
     if let Some((count, _)) = line.split_once(" passing (") {
-        return Some((count.parse().ok()?, 0));
+        return counts(count.parse().ok()?, 0, 0);
+    }
+    if let Some(count) = line.strip_suffix(" failing") {
+        return counts(0, count.parse().ok()?, 0);
     }
     if let Some(count) = line.strip_suffix(" pending") {
-        return Some((0, count.parse().ok()?));
+        return counts(0, 0, count.parse().ok()?);
     }
     // Maven's Surefire.
     if let Some(at) = line.find("Tests run: ") {
         let rest = line.get(at..)?;
         let all = after(rest, "Tests run: ")?;
-        let skipped = after(rest, "Skipped: ").unwrap_or(0);
-        return Some((all.saturating_sub(skipped), skipped));
+        let of = |start: &str| after(rest, start).unwrap_or(0);
+        let (failed, skipped) = (of("Failures: ").saturating_add(of("Errors: ")), of("Skipped: "));
+        return counts(all.saturating_sub(skipped).saturating_sub(failed), failed, skipped);
     }
     // CTest.
-    if let Some((_, all)) = line.split_once(" tests failed out of ") {
-        return Some((all.split_whitespace().next()?.parse().ok()?, 0));
+    if let Some((head, all)) = line.split_once(" tests failed out of ") {
+        let failed = head.rsplit(' ').next()?.parse().ok()?;
+        let all: u64 = all.split_whitespace().next()?.parse().ok()?;
+        return counts(all.saturating_sub(failed), failed, 0);
     }
     // Jest and Vitest.
     if let Some(rest) = line.strip_prefix("Tests:").or_else(|| line.strip_prefix("Tests  ")) {
-        let ran = before(rest, "passed").unwrap_or(0) + before(rest, "failed").unwrap_or(0);
-        let left_out = before(rest, "skipped").unwrap_or(0) + before(rest, "todo").unwrap_or(0);
-        return (ran + left_out > 0 || before(rest, "total").is_some()).then_some((ran, left_out));
+        let of = |word| before(rest, word);
+        let some = [of("passed"), of("failed"), of("skipped"), of("todo"), of("total")];
+        let zero = |count: Option<u64>| count.unwrap_or(0);
+        let skipped = zero(of("skipped")).saturating_add(zero(of("todo")));
+        return some
+            .iter()
+            .any(Option::is_some)
+            .then(|| counts(zero(of("passed")), zero(of("failed")), skipped))?;
     }
     pytest_summary(line)
 }
 
 /// Reads pytest's last line, `1 failed, 2 passed, 1 skipped in 0.12s`.
-fn pytest_summary(line: &str) -> Option<(u64, u64)> {
-    let (counts, time) = line.rsplit_once(" in ")?;
+fn pytest_summary(line: &str) -> Option<TestCounts> {
+    let (words, time) = line.rsplit_once(" in ")?;
     if !time.starts_with(|c: char| c.is_ascii_digit()) || !time.contains('s') {
         return None;
     }
-    if counts.ends_with(" collected") {
-        return before(counts, "test").or_else(|| before(counts, "tests")).map(|_| (0, 0));
+    if words.ends_with(" collected") {
+        return before(words, "test").or_else(|| before(words, "tests")).and_then(|_| counts(0, 0, 0));
     }
-    let ran: u64 = ["passed", "failed", "xpassed", "xfailed", "error", "errors"]
-        .iter()
-        .filter_map(|word| before(counts, word))
-        .sum();
-    let left_out = before(counts, "skipped").unwrap_or(0) + before(counts, "deselected").unwrap_or(0);
-    (ran + left_out > 0).then_some((ran, left_out))
+    let sum = |all: &[&str]| all.iter().filter_map(|word| before(words, word)).fold(0, u64::saturating_add);
+    let passed = sum(&["passed", "xpassed", "xfailed"]);
+    let failed = sum(&["failed", "error", "errors"]);
+    let skipped = sum(&["skipped", "deselected"]);
+    (passed > 0 || failed > 0 || skipped > 0).then_some(TestCounts { passed, failed, skipped })
 }
 
 /// Returns the number before a word.
@@ -141,4 +177,29 @@ fn after(text: &str, start: &str) -> Option<u64> {
     let rest = text.get(text.find(start)? + start.len()..)?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest.get(..digits)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_each_runner() {
+        let cases = [
+            ("test result: FAILED. 1 passed; 2 failed; 3 ignored; 0 measured; 0 filtered out", (1, 2, 3)),
+            ("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1, skipped=1)", (2, 2, 1)),
+            ("== 1 failed, 2 passed, 1 skipped in 0.12s ==", (2, 1, 1)),
+            ("# tests 3\n# pass 1\n# fail 1\n# skipped 1", (1, 1, 1)),
+            ("Tests:       1 failed, 1 skipped, 2 passed, 4 total", (2, 1, 1)),
+            ("      Tests  1 failed | 2 passed (3)", (2, 1, 0)),
+            ("  2 passing (3ms)\n  1 failing\n  1 pending", (2, 1, 1)),
+            ("[ERROR] Tests run: 4, Failures: 1, Errors: 1, Skipped: 1", (1, 2, 1)),
+            ("67% tests passed, 1 tests failed out of 3", (2, 1, 0)),
+        ];
+        for (output, (passed, failed, skipped)) in cases {
+            assert_eq!(count(output).exact(), counts(passed, failed, skipped), "{output}");
+        }
+        assert_eq!(count("ok  \tx/y\t0.1s").exact(), None, "packages are no tests");
+        assert_eq!(count("hello").exact(), None);
+    }
 }

@@ -56,8 +56,7 @@ fn tests_missing(kind: CheckKind, output: &str) -> Option<&'static str> {
     if !matches!(kind, CheckKind::Test | CheckKind::Custom) {
         return None;
     }
-    let counts = no_tests::count(output);
-    match (counts.ran, counts.left_out) {
+    match no_tests::count(output).ran_and_skipped() {
         (Some(0), 0) => Some(NO_TEST_RAN),
         (Some(0), _) => Some(ALL_LEFT_OUT),
         _ => None,

@@ -1,25 +1,21 @@
 //! Running checks: in order, confined, between two snapshots of the tree.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, FileChange, GuardViolation, RelPath,
-    SandboxNeeds, SessionId,
+    CheckKind, CheckOutcome, Enforcement, Evidence, FileChange, GuardViolation, SandboxNeeds, SessionId,
 };
 use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Streams, Toolchains, clean};
-use journeyman_workspace::{
-    ForbiddenChanges, GuardedState, ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError,
-};
+use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, Workspace, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
-use crate::diagnostics::{beneath, parse};
 use crate::guard::forbidden_change_warnings;
 use crate::outcome::judge;
+use crate::reading::read_check;
+use crate::reports::Reports;
 use crate::{Check, CheckCaches, VerifyError};
 use journeyman_policy::GUARD_RULES;
 
@@ -31,8 +27,6 @@ const EVIDENCE_BYTES: usize = 16 * 1024;
 const CAPTURED_BYTES: usize = 1024 * 1024;
 /// Live output shown of one check; who wants more has the evidence.
 const LIVE_BYTES: usize = 256 * 1024;
-/// Maximum number of different printed paths that are looked up; diagnostics name far fewer.
-const MAX_LOOKUPS: usize = 1_000;
 
 /// Bounds of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +65,7 @@ pub struct RunContext {
 }
 
 /// Progress of a verification.
+#[allow(clippy::large_enum_variant, reason = "one at a time, handed on at once")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     /// A check begins.
@@ -191,7 +186,9 @@ async fn run_one_check(
     observer: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Evidence, VerifyError> {
     let (before, guard) = begin(check, context).await?;
+    let (started, tree) = (context.workspace.now(), Some(before.tree_hash()));
     let mut request = request(check, context);
+    let reports = Reports::prepare(check, &context.workspace, &mut request);
     request.witness = before.process_lock();
     request.protected.extend(guard.protected().iter().cloned());
     request.linked = before.hard_links().paths().cloned().collect();
@@ -211,16 +208,20 @@ async fn run_one_check(
         Ok(completed) => completed,
         Err(reason) => {
             let not_run = evidence_without_output(check, not_run(reason), unused_enforcement());
-            return Ok(Evidence { diagnostics: warnings, ..not_run });
+            return Ok(Evidence { diagnostics: warnings, started, tree, ..not_run });
         }
     };
     let outcome = judge(check, &completed.outcome, &completed.combined.text);
     let mut evidence = evidence_without_output(check, outcome, completed.enforcement);
     evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
+    (evidence.started, evidence.tree) = (started, tree);
     let text = completed.combined.text;
     evidence.output = bounded(&text, context.limits.evidence_bytes);
+    let (workspace, ran) = (Arc::clone(&context.workspace), check.clone());
+    let readings = in_background(move || read_check(&text, &reports, &ran, &workspace)).await?;
+    evidence.tests = readings.tests;
     if evidence.outcome.has_failed() {
-        evidence.diagnostics = read(text, check, context).await?;
+        evidence.diagnostics = readings.diagnostics;
     }
     evidence.diagnostics.extend(warnings);
     Ok(evidence)
@@ -279,7 +280,7 @@ async fn confined(
 /// The check as the sandbox takes it.
 fn request(check: &Check, context: &RunContext) -> Request {
     /// Plain output, no prompts, no watching for changes, no caches beside the sources.
-    const PLAIN_OUTPUT_VARIABLES: [(&str, &str); 8] = [
+    const PLAIN_OUTPUT_VARIABLES: [(&str, &str); 9] = [
         ("CI", "1"),
         ("NO_COLOR", "1"),
         ("CARGO_TERM_COLOR", "never"),
@@ -288,6 +289,7 @@ fn request(check: &Check, context: &RunContext) -> Request {
         ("PYTHONDONTWRITEBYTECODE", "1"),
         ("PYTHONPYCACHEPREFIX", "/tmp/pycache"),
         ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+        ("CTEST_OUTPUT_ON_FAILURE", "1"),
     ];
     let root = context.workspace.root();
     let mut request = Request::shell(root, &check.command).with_toolchains(&context.toolchains);
@@ -306,52 +308,6 @@ fn request(check: &Check, context: &RunContext) -> Request {
         caches.add_to(&mut request);
     }
     request
-}
-
-/// Reads the diagnostics of a failed check.
-async fn read(text: String, check: &Check, context: &RunContext) -> Result<Vec<Diagnostic>, VerifyError> {
-    let workspace = Arc::clone(&context.workspace);
-    let directory = check.directory.clone();
-    in_background(move || {
-        let known = RefCell::new(HashMap::new());
-        let locate = |printed: &str| {
-            if let Some(found) = known.borrow().get(printed) {
-                return Option::clone(found);
-            }
-            if known.borrow().len() >= MAX_LOOKUPS {
-                return None;
-            }
-            let found = locate(&workspace, directory.as_ref(), printed);
-            known.borrow_mut().insert(printed.to_owned(), found.clone());
-            found
-        };
-        parse(&text, &locate)
-    })
-    .await
-}
-
-/// The existing file that a tool means by `printed`: relative to where it ran, or to the root, or,
-/// as Go's tests print it, by a name that only one file has.
-fn locate(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
-    let is_file =
-        |path: &RelPath| matches!(workspace.stat(path), Ok(Some(stat)) if stat.kind == StatKind::File);
-    let from_here = beneath(workspace.root(), directory, printed).filter(is_file);
-    let found = from_here.or_else(|| beneath(workspace.root(), None, printed).filter(is_file));
-    if found.is_some() {
-        return found;
-    }
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    if !printed.ends_with(".go") || !printed.bytes().all(plain) {
-        return None;
-    }
-    let options = ListOptions {
-        under: directory.cloned(),
-        glob: Some(printed.to_owned()),
-        limit: 2,
-        ..ListOptions::default()
-    };
-    let mut paths = workspace.list(options).ok()?.paths.into_iter();
-    paths.next().filter(|_| paths.next().is_none())
 }
 
 /// Head and tail of `text`, about `limit` bytes in all, cut between lines where lines are short.

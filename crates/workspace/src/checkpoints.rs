@@ -221,6 +221,16 @@ pub struct ProjectHistory<'a> {
 }
 
 impl ProjectHistory<'_> {
+    /// Returns the hash of the tree as it is, as [`TreeSnapshot::tree_hash`](crate::TreeSnapshot)
+    /// gives it. Files that look as they did when they were hashed aren't read again.
+    ///
+    /// # Errors
+    /// Those of looking at the tree.
+    pub fn tree_hash(&self) -> Result<ContentHash, WorkspaceError> {
+        let snapshots = &self.workspace.snapshots;
+        Ok(snapshots.take_snapshot(ContentMode::Hashes, None)?.hash())
+    }
+
     /// Returns the files that differ from a checkpoint, sorted, whoever changed them.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use journeyman_protocol::{ContentHash, FileChange, RelPath};
+use journeyman_protocol::{Clock, ContentHash, FileChange, RelPath, UnixMillis};
 use journeyman_sandbox::Base;
 
 use crate::change::{Applied, ChangeId, ChangeSet};
@@ -213,6 +213,12 @@ impl Workspace {
     #[must_use]
     pub fn fingerprints(&self, paths: &[RelPath]) -> Vec<Option<ContentHash>> {
         self.hashes.fingerprints(paths)
+    }
+
+    /// Returns the time by the clock that the workspace was opened with.
+    #[must_use]
+    pub fn now(&self) -> Option<UnixMillis> {
+        self.project.options.clock.as_ref().map(Clock::now)
     }
 
     pub(crate) fn quota(&self) -> Quota<'_> {

@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
-use journeyman_protocol::{Diagnostic, RelPath, Severity, clip_to_bytes};
+use journeyman_protocol::{Diagnostic, RelPath, Severity, TestCounts, clip_to_bytes};
 
+use super::order::by_cause;
 use super::place::Place;
+use super::test_names::is_same_test;
+use super::values::compared_values;
 
 /// More than this many findings say nothing new to a reader, and would crowd out the rest of a
 /// request.
@@ -16,19 +19,27 @@ pub type Locate<'a> = dyn Fn(&str) -> Option<RelPath> + 'a;
 /// Enough to hold every error of a bad day behind its warnings, and little enough to hold in
 /// memory.
 const MAX_GATHERED: usize = 2_000;
+/// Maximum number of failures of structured reports that are compared with those of the output:
+/// each is compared with each.
+const MAX_MERGED: usize = 500;
 /// A message longer than this is a dump of values; the output has the rest.
 const MAX_MESSAGE_BYTES: usize = 600;
+/// Maximum bytes of a code, the name of a test or a compared value.
+const MAX_WORD_BYTES: usize = 300;
 
-/// The identity of a finding: place, code and message.
+/// The identity of a finding: place, code, test and message.
 type Key = (Option<RelPath>, Option<u32>, Option<u32>, String);
 
 /// Gathers diagnostics, each once.
 pub(super) struct Findings<'a> {
     locate: &'a Locate<'a>,
     found: Vec<Diagnostic>,
+    /// Failed tests of structured reports, which the output may tell of as well.
+    reported: Vec<Diagnostic>,
     known: HashSet<Key>,
-    codes: HashSet<String>,
-    codes_in: HashSet<(Option<RelPath>, String)>,
+    tests: HashSet<String>,
+    tests_in: HashSet<(Option<RelPath>, String)>,
+    counts: Option<TestCounts>,
     left_out: usize,
 }
 
@@ -37,11 +48,18 @@ impl<'a> Findings<'a> {
         Self {
             locate,
             found: Vec::new(),
+            reported: Vec::new(),
             known: HashSet::new(),
-            codes: HashSet::new(),
-            codes_in: HashSet::new(),
+            tests: HashSet::new(),
+            tests_in: HashSet::new(),
+            counts: None,
             left_out: 0,
         }
+    }
+
+    /// Returns an empty collection for a part of a report.
+    pub(super) fn nested(&self) -> Self {
+        Self::new(self.locate)
     }
 
     /// The project's file that a tool means by `path`.
@@ -50,44 +68,67 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds an error at `place`, whose file may lie outside the project.
-    pub(super) fn error_at(&mut self, place: Place<'_>, code: Option<&str>, message: &str) {
-        let path = self.locate(place.path);
-        self.push(Diagnostic {
-            line: path.is_some().then_some(place.line),
-            column: if path.is_some() { place.column } else { None },
-            path,
-            code: code.map(str::to_owned),
-            ..Diagnostic::new(Severity::Error, message)
-        });
+    pub(super) fn error_at(&mut self, place: Place<'_>, test: Option<&str>, message: &str) {
+        let error = Diagnostic::new(Severity::Error, message);
+        let error = self.placed(error, place);
+        self.push(Diagnostic { test: test.map(str::to_owned), ..error });
     }
 
     /// Adds an error that has no place.
-    pub(super) fn error(&mut self, code: Option<&str>, message: &str) {
-        self.push(Diagnostic { code: code.map(str::to_owned), ..Diagnostic::new(Severity::Error, message) });
+    pub(super) fn error(&mut self, test: Option<&str>, message: &str) {
+        self.push(Diagnostic { test: test.map(str::to_owned), ..Diagnostic::new(Severity::Error, message) });
+    }
+
+    /// Puts a diagnostic at `place`, if its file is the project's.
+    pub(super) fn placed(&self, diagnostic: Diagnostic, place: Place<'_>) -> Diagnostic {
+        let path = self.locate(place.path);
+        let (line, column) = match path {
+            Some(_) => (Some(place.line).filter(|line| *line > 0), place.column.filter(|column| *column > 0)),
+            None => (None, None),
+        };
+        Diagnostic { path, line, column, ..diagnostic }
     }
 
     /// Adds a finding unless it is known; bounds its texts.
-    pub(super) fn push(&mut self, mut diagnostic: Diagnostic) {
-        diagnostic.message = clip_to_bytes(diagnostic.message.trim(), MAX_MESSAGE_BYTES).to_owned();
-        diagnostic.code =
-            diagnostic.code.map(|code| clip_to_bytes(code.trim(), MAX_MESSAGE_BYTES).to_owned());
-        if diagnostic.message.is_empty() && diagnostic.code.is_none() {
-            return;
+    pub(super) fn push(&mut self, diagnostic: Diagnostic) {
+        let Some(diagnostic) = bounded(diagnostic) else { return };
+        let mut named = diagnostic.message.clone();
+        for word in [&diagnostic.code, &diagnostic.test].into_iter().flatten() {
+            named.push('\n');
+            named.push_str(word);
         }
-        let named = match &diagnostic.code {
-            Some(code) => format!("{code}\n{}", diagnostic.message),
-            None => diagnostic.message.clone(),
-        };
         let key = (diagnostic.path.clone(), diagnostic.line, diagnostic.column, named);
         if self.found.len() >= MAX_GATHERED {
             self.left_out = self.left_out.saturating_add(1);
         } else if self.known.insert(key) {
-            if let Some(code) = &diagnostic.code {
-                self.codes.insert(code.clone());
-                self.codes_in.insert((diagnostic.path.clone(), code.clone()));
+            if let Some(test) = &diagnostic.test {
+                self.tests.insert(test.clone());
+                self.tests_in.insert((diagnostic.path.clone(), test.clone()));
             }
             self.found.push(diagnostic);
         }
+    }
+
+    /// Adds a failed test of a structured report, which stands for what the output says of it.
+    pub(super) fn report_test(&mut self, diagnostic: Diagnostic) {
+        if self.reported.len() >= MAX_MERGED {
+            self.push(diagnostic);
+        } else if let Some(diagnostic) = bounded(diagnostic) {
+            self.reported.push(diagnostic);
+        }
+    }
+
+    /// Adds the tests that a structured report counts.
+    pub(super) fn count_tests(&mut self, more: TestCounts) {
+        let counts = self.counts.get_or_insert_default();
+        counts.passed = counts.passed.saturating_add(more.passed);
+        counts.failed = counts.failed.saturating_add(more.failed);
+        counts.skipped = counts.skipped.saturating_add(more.skipped);
+    }
+
+    /// Returns the tests that structured reports counted, if there were any.
+    pub(super) fn counts(&self) -> Option<TestCounts> {
+        self.counts
     }
 
     /// Adds to the newest finding's message, within bounds.
@@ -101,19 +142,49 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Returns true if a finding carries `code`.
-    pub(super) fn has_code(&self, code: &str) -> bool {
-        self.codes.contains(code)
+    /// Sets how long the newest failure of a test took.
+    pub(super) fn set_duration(&mut self, test: &str, duration_ms: u64) {
+        if let Some(found) = self.found.iter_mut().rev().find(|one| one.test.as_deref() == Some(test)) {
+            found.duration_ms.get_or_insert(duration_ms);
+        }
     }
 
-    /// Returns true if a finding lies in `path` and carries `code`.
-    pub(super) fn has_code_in(&self, path: Option<&RelPath>, code: &str) -> bool {
-        self.codes_in.contains(&(path.cloned(), code.to_owned()))
+    /// Returns true if a finding is about this test.
+    pub(super) fn has_test(&self, test: &str) -> bool {
+        self.tests.contains(test)
     }
 
-    /// Everything, errors first and otherwise as printed, cut to [`MAX_DIAGNOSTICS`].
-    pub(super) fn into_worst_first(mut self) -> Vec<Diagnostic> {
-        self.found.sort_by_key(|one| std::cmp::Reverse(one.severity));
+    /// Returns true if a finding lies in `path` and is about this test.
+    pub(super) fn has_test_in(&self, path: Option<&RelPath>, test: &str) -> bool {
+        self.tests_in.contains(&(path.cloned(), test.to_owned()))
+    }
+
+    /// Returns true if an error outside of tests lies in `path`.
+    pub(super) fn has_error_in(&self, path: &RelPath) -> bool {
+        self.found.iter().any(|one| one.test.is_none() && one.path.as_ref() == Some(path))
+    }
+
+    /// Returns the first finding with a place in the project, or else the first one.
+    pub(super) fn into_best(mut self) -> Option<Diagnostic> {
+        match self.found.iter().position(|one| one.line.is_some()) {
+            Some(at) => Some(self.found.swap_remove(at)),
+            None => self.found.into_iter().next(),
+        }
+    }
+
+    /// Everything by likely cause, cut to [`MAX_DIAGNOSTICS`].
+    pub(super) fn into_ordered(mut self) -> Vec<Diagnostic> {
+        self.merge_reported();
+        for one in &mut self.found {
+            if one.expected.is_none()
+                && is_assertion(one)
+                && let Some(values) = compared_values(&one.message)
+            {
+                one.expected = Some(clip_to_bytes(&values.expected, MAX_WORD_BYTES).to_owned());
+                one.actual = Some(clip_to_bytes(&values.actual, MAX_WORD_BYTES).to_owned());
+            }
+        }
+        by_cause(&mut self.found, &[]);
         let all = self.found.len() + self.left_out;
         if all > MAX_DIAGNOSTICS {
             self.found.truncate(MAX_DIAGNOSTICS - 1);
@@ -122,4 +193,54 @@ impl<'a> Findings<'a> {
         }
         self.found
     }
+
+    /// Puts the failures of structured reports in the place of what the output says of the same
+    /// tests, and takes from the output what the report lacks.
+    fn merge_reported(&mut self) {
+        for mut report in std::mem::take(&mut self.reported) {
+            let name = report.test.clone().unwrap_or_default();
+            let same = |one: &Diagnostic| one.test.as_deref().is_some_and(|test| is_same_test(test, &name));
+            let first = self.found.iter().position(&same);
+            let has_place = |one: &&Diagnostic| same(one) && one.line.is_some();
+            if let Some(printed) =
+                self.found.iter().find(has_place).or_else(|| first.and_then(|at| self.found.get(at)))
+            {
+                if report.line.is_none() && printed.line.is_some() {
+                    (report.path, report.line, report.column) =
+                        (printed.path.clone(), printed.line, printed.column);
+                }
+                if report.message.is_empty() || printed.message.starts_with(&report.message) {
+                    report.message.clone_from(&printed.message);
+                }
+            }
+            self.found.retain(|one| !same(one));
+            if self.found.len() < MAX_GATHERED {
+                self.found.insert(first.unwrap_or(self.found.len()).min(self.found.len()), report);
+            }
+        }
+    }
+}
+
+/// Returns true for what may have compared values; a compiler's "expected" is about types.
+fn is_assertion(diagnostic: &Diagnostic) -> bool {
+    diagnostic.test.is_some() || diagnostic.message.contains("assert")
+}
+
+/// Bounds the texts of a diagnostic; `None` for one that says nothing.
+fn bounded(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
+    if diagnostic.expected.is_none()
+        && is_assertion(&diagnostic)
+        && let Some(values) = compared_values(&diagnostic.message)
+    {
+        // The message is cut below, and a long value may push the other one out of it.
+        diagnostic.expected = Some(values.expected);
+        diagnostic.actual = Some(values.actual);
+    }
+    diagnostic.message = clip_to_bytes(diagnostic.message.trim(), MAX_MESSAGE_BYTES).to_owned();
+    for word in [&mut diagnostic.code, &mut diagnostic.test, &mut diagnostic.expected, &mut diagnostic.actual]
+    {
+        *word = word.take().map(|word| clip_to_bytes(word.trim(), MAX_WORD_BYTES).to_owned());
+    }
+    (!diagnostic.message.is_empty() || diagnostic.code.is_some() || diagnostic.test.is_some())
+        .then_some(diagnostic)
 }

@@ -28,6 +28,12 @@ impl Reader for Go {
             self.more = 0;
             return true;
         }
+        // With `-v` the output comes before the verdict.
+        if let Some(name) = line.strip_prefix("=== RUN ").or_else(|| line.strip_prefix("=== CONT ")) {
+            self.test = Some(name.trim().to_owned());
+            self.more = 0;
+            return true;
+        }
         if let Some(message) = line.strip_prefix("panic: ") {
             self.panic = Some(message.trim_end_matches(" [recovered]").to_owned());
             return true;
@@ -66,7 +72,7 @@ impl Reader for Go {
         let parents: HashSet<&str> =
             failed.iter().filter_map(|name| name.rsplit_once('/')).map(|(parent, _)| parent).collect();
         for name in &failed {
-            if !findings.has_code(name) && !parents.contains(name.as_str()) {
+            if !findings.has_test(name) && !parents.contains(name.as_str()) {
                 findings.error(Some(name), "the test fails");
             }
         }
@@ -74,6 +80,15 @@ impl Reader for Go {
 }
 
 impl Go {
+    /// Ends a test that failed, whose lines were read apart from those of others.
+    pub(super) fn end_test(&mut self, test: &str) {
+        if !self.failed.iter().any(|failed| failed == test) {
+            self.failed.push(test.to_owned());
+        }
+        self.test = None;
+        self.more = 0;
+    }
+
     /// `\t/p/x.go:12 +0x1d`: the first one in the project is where the panic comes from.
     fn panic_frame(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
         let Some(place) = place(text).filter(|place| place.path.ends_with(".go")) else { return false };

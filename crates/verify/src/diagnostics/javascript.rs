@@ -175,8 +175,11 @@ impl JavaScript {
 
     fn flush(&mut self, findings: &mut Findings<'_>) {
         let Some(failure) = self.failure.take() else { return };
-        let told = failure.test.as_deref().is_some_and(|test| findings.has_code(test));
-        if told {
+        let told = failure.test.as_deref().is_some_and(|test| findings.has_test(test));
+        // RSpec's headings look like Mocha's.
+        let is_rspec =
+            failure.lines.iter().any(|line| line.starts_with("# ") || line.starts_with("Failure/Error:"));
+        if told || is_rspec {
             return;
         }
         if failure.lines.is_empty() {

@@ -11,6 +11,9 @@ const MAX_MORE_LINES: usize = 4;
 /// pytest explains an assertion in `E` lines; the first ones say what differs.
 const MAX_EXPLANATION_LINES: usize = 4;
 
+/// Headings of errors around a test.
+const PYTEST_STAGES: [&str; 2] = ["ERROR at setup of ", "ERROR at teardown of "];
+
 /// Reads what Python, unittest and pytest print.
 #[derive(Default)]
 pub(super) struct Python {
@@ -137,7 +140,10 @@ impl Python {
             return true;
         }
         if line.starts_with("___") && line.ends_with("___") {
-            self.test = Some(line.trim_matches(['_', ' ']).to_owned());
+            let name = line.trim_matches(['_', ' ']);
+            let name = PYTEST_STAGES.iter().find_map(|stage| name.strip_prefix(stage)).unwrap_or(name);
+            // What can't be collected is no test.
+            self.test = (!name.starts_with("ERROR collecting ")).then(|| name.to_owned());
             self.frame = None;
             return true;
         }
@@ -157,13 +163,14 @@ impl Python {
         let located = findings.locate(path);
         let name = test.replace("::", ".");
         let bare = name.split('[').next().unwrap_or_default();
-        let told = [name.as_str(), bare, &format!("ERROR collecting {path}")]
-            .iter()
-            .any(|code| !code.is_empty() && findings.has_code_in(located.as_ref(), code));
+        let told = match &located {
+            Some(path) if name.is_empty() => findings.has_error_in(path),
+            _ => [name.as_str(), bare].iter().any(|test| findings.has_test_in(located.as_ref(), test)),
+        };
         if !told {
             findings.push(Diagnostic {
                 path: located,
-                code: (!name.is_empty()).then_some(name),
+                test: (!name.is_empty()).then_some(name),
                 ..Diagnostic::new(Severity::Error, message)
             });
         }

@@ -3,7 +3,7 @@
 use journeyman_protocol::{Diagnostic, Severity};
 
 use super::findings::Findings;
-use super::place::{Place, place, severity};
+use super::place::{Place, is_code, place, severity};
 use super::reader::Reader;
 
 /// An assertion prints three lines; a few more cover messages with values in them.
@@ -38,6 +38,8 @@ struct Message {
     severity: Severity,
     code: Option<String>,
     text: String,
+    /// True if it is one only where a place follows.
+    needs_place: bool,
 }
 
 struct Panic {
@@ -73,13 +75,21 @@ impl Reader for Rust {
             let code = code.map(str::to_owned);
             let noise = SUMMARY_LINES.iter().any(|summary| text.starts_with(summary))
                 || (severity == Severity::Warning && text.contains(" generated "));
-            self.message = (!noise).then(|| Message { severity, code, text: text.to_owned() });
+            self.message =
+                (!noise).then(|| Message { severity, code, text: text.to_owned(), needs_place: false });
             self.wants_label = false;
             return true;
         }
         if let Some(rest) = line.trim_start().strip_prefix("--> ") {
             self.placed(rest, findings);
             return true;
+        }
+        if let Some((code, text)) = line.split_once(' ').filter(|(word, _)| is_code(word)) {
+            // ruff prints its findings in rustc's form, but for the heading.
+            self.flush_message(findings);
+            let (code, text) = (Some(code.to_owned()), text.trim_start_matches("[*] ").to_owned());
+            self.message = Some(Message { severity: Severity::Error, code, text, needs_place: true });
+            return false;
         }
         self.label(line, findings)
     }
@@ -88,7 +98,7 @@ impl Reader for Rust {
         self.flush_message(findings);
         self.flush_panic(findings);
         for test in std::mem::take(&mut self.failed) {
-            if !findings.has_code(&test) {
+            if !findings.has_test(&test) {
                 name_failed_test(&test, findings);
             }
         }
@@ -128,8 +138,10 @@ impl Rust {
     fn flush_message(&mut self, findings: &mut Findings<'_>) {
         if let Some(message) = self.message.take()
             && message.severity == Severity::Error
+            && !message.needs_place
         {
-            findings.error(message.code.as_deref(), &message.text);
+            findings
+                .push(Diagnostic { code: message.code, ..Diagnostic::new(message.severity, message.text) });
         }
     }
 

@@ -6,7 +6,7 @@ use journeyman_protocol::{Diagnostic, RelPath, Severity};
 use journeyman_verify::diagnostics::{MAX_DIAGNOSTICS, beneath, parse};
 use proptest::prelude::*;
 
-/// `path:line:column severity code | message`, the form the tables below compare.
+/// `path:line:column severity code-or-test | message`, the form the tables below compare.
 fn shown(one: &Diagnostic) -> String {
     let number = |value: Option<u32>| value.map_or("-".to_owned(), |value| value.to_string());
     format!(
@@ -19,7 +19,7 @@ fn shown(one: &Diagnostic) -> String {
             Severity::Warning => "warning",
             Severity::Note => "note",
         },
-        one.code.as_deref().unwrap_or("-"),
+        one.code.as_deref().or(one.test.as_deref()).unwrap_or("-"),
         one.message
     )
 }
@@ -103,8 +103,8 @@ error: test failed, to rerun pass `--lib`
     assert_eq!(
         read(output),
         [
-            "-:-:- error tests::three | \"nope\"",
             "src/lib.rs:6:20 error tests::one | assertion `left == right` failed: sum; left: 3; right: 4",
+            "-:-:- error tests::three | \"nope\"",
             "-:-:- error tests::silent | the test fails",
         ]
     );
@@ -338,9 +338,9 @@ ERROR tests/test_broken.py
     assert_eq!(
         read(output),
         [
+            "tests/test_broken.py:1:- error - | ModuleNotFoundError: No module named 'nothing'",
             "tests/test_m.py:5:- error test_add | assert -1 == 3; +  where -1 = add(1, 2)",
             "tests/test_m.py:9:- error TestA.test_b[1] | ValueError: x",
-            "tests/test_broken.py:1:- error ERROR collecting tests/test_broken.py | ModuleNotFoundError: No module named 'nothing'",
             "tests/test_m.py:-:- error test_quiet | AssertionError",
         ]
     );

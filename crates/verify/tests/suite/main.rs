@@ -12,6 +12,7 @@ mod confined;
 mod diagnostics;
 mod honesty;
 mod mutation;
+mod reports;
 mod run;
 
 /// Does the sandbox's work where the sandbox executes this program again, before the test harness

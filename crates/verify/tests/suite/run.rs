@@ -269,7 +269,7 @@ fn a_real_cargo_project() {
     assert_eq!(words(&evidence), ["failed: exit code 101"]);
     let first = &evidence[0].diagnostics[0];
     assert_eq!(
-        (first.path.as_ref().unwrap().to_string().as_str(), first.line, first.code.as_deref()),
+        (first.path.as_ref().unwrap().to_string().as_str(), first.line, first.test.as_deref()),
         ("src/lib.rs", Some(4), Some("adds"))
     );
     write(
@@ -336,7 +336,7 @@ fn a_real_node_project() {
     assert_eq!(words(&evidence), ["failed: exit code 1"]);
     let first = &evidence[0].diagnostics[0];
     assert_eq!(
-        (first.path.as_ref().unwrap().to_string().as_str(), first.code.as_deref()),
+        (first.path.as_ref().unwrap().to_string().as_str(), first.test.as_deref()),
         ("a.test.js", Some("adds"))
     );
 }

@@ -6,7 +6,7 @@ use crate::ignored::IgnoredSnapshot;
 use crate::journal::JournalMark;
 use crate::snapshot::entry::EntryContent;
 use crate::snapshot::tree::Tree;
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{ContentHash, RelPath};
 use std::sync::Arc;
 
 /// The tree before a command: give it back to [`Commands::end`](crate::Commands::end).
@@ -36,6 +36,12 @@ impl TreeSnapshot {
     #[must_use]
     pub fn files(&self) -> usize {
         self.tree.entries.len()
+    }
+
+    /// Returns the hash of the paths, permissions and contents of the files that it covers.
+    #[must_use]
+    pub fn tree_hash(&self) -> ContentHash {
+        self.tree.hash()
     }
 
     /// Everything named `.git`, in any letter case (a directory, a file or a link), that the walk

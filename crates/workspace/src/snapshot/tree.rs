@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use journeyman_protocol::ContentHash;
 
 use crate::limits::Limits;
-use crate::snapshot::entry::{EntryContent, TreeEntry, WalkedDir};
+use crate::snapshot::entry::{EntryContent, FileKind, TreeEntry, WalkedDir};
 use crate::snapshot::index::TreeIndex;
 
 /// The tree at one moment.
@@ -30,12 +30,36 @@ pub(crate) struct Tree {
     pub(crate) steady: OnceLock<bool>,
     /// The blobs of the tree, if it was stored.
     pub(crate) stored: OnceLock<StoredBlobs>,
+    pub(crate) hash: OnceLock<ContentHash>,
 }
 
 impl Tree {
     /// Returns the contents of each directory.
     pub(crate) fn index(&self) -> &TreeIndex {
         self.index.get_or_init(|| TreeIndex::of(&self.entries, &self.dirs))
+    }
+
+    /// Returns the hash of the paths, permissions and contents of all files. Of a file that is too
+    /// large to keep, size and time of change stand for the content.
+    pub(crate) fn hash(&self) -> ContentHash {
+        *self.hash.get_or_init(|| {
+            let mut list = Vec::new();
+            for entry in &self.entries {
+                let state = entry.state();
+                list.extend_from_slice(&entry.path);
+                list.push(0);
+                list.extend_from_slice(&state.mode.to_le_bytes());
+                list.push(u8::from(state.kind == FileKind::Link));
+                match state.hash {
+                    Some(hash) => list.extend_from_slice(hash.as_bytes()),
+                    None => {
+                        list.extend_from_slice(&state.size.to_le_bytes());
+                        list.extend_from_slice(&entry.seen.mtime.to_le_bytes());
+                    }
+                }
+            }
+            ContentHash::of(&list)
+        })
     }
 
     /// Returns true if the same signatures mean this very tree, with every content kept that may

@@ -105,7 +105,8 @@ pub fn checks_key(evidence: &[Evidence]) -> u64 {
             CheckOutcome::NotRun { reason } => (2_u8, reason).hash(&mut key),
         }
         for found in &check.diagnostics {
-            (&found.path, found.line, found.severity as u8, &found.code, &found.message).hash(&mut key);
+            (&found.path, found.line, found.severity as u8, &found.code, &found.test, &found.message)
+                .hash(&mut key);
         }
     }
     key.finish()

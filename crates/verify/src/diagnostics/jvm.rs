@@ -1,0 +1,139 @@
+//! The JVM: javac, Maven, Gradle and the stack traces of tests.
+
+use journeyman_protocol::{Diagnostic, Severity};
+
+use super::findings::Findings;
+use super::place::{Place, number};
+use super::reader::Reader;
+
+/// A cause and its explanation; more is a stack trace.
+const MAX_MESSAGE_LINES: usize = 4;
+
+/// Reads what Maven, Gradle and JUnit print.
+#[derive(Default)]
+pub(super) struct Jvm {
+    failure: Option<Failure>,
+}
+
+/// A failed test whose exception or place has not come yet.
+struct Failure {
+    test: String,
+    class: String,
+    message: Vec<String>,
+}
+
+impl Reader for Jvm {
+    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        let text = line.strip_prefix("[ERROR] ").or_else(|| line.strip_prefix("[WARNING] ")).unwrap_or(line);
+        let is_maven = text.len() < line.len();
+        if is_maven && read_maven_place(text, line.starts_with("[WARNING]"), findings) {
+            return true;
+        }
+        if let Some((name, class)) = failed_test(text) {
+            self.flush(findings);
+            self.failure = Some(Failure { test: name, class, message: Vec::new() });
+            return true;
+        }
+        if self.failure.is_none() {
+            return false;
+        }
+        let trimmed = text.trim_start();
+        if let Some(frame) = trimmed.strip_prefix("at ") {
+            return self.frame(frame, findings);
+        }
+        if trimmed.is_empty() || trimmed.starts_with("[INFO]") {
+            // Gradle leaves a line between the heading and the exception.
+            if self.failure.as_ref().is_some_and(|failure| !failure.message.is_empty()) {
+                self.flush(findings);
+            }
+            return false;
+        }
+        if let Some(failure) = self.failure.as_mut().filter(|one| one.message.len() < MAX_MESSAGE_LINES) {
+            failure.message.push(trimmed.to_owned());
+        }
+        true
+    }
+
+    fn finish(&mut self, findings: &mut Findings<'_>) {
+        self.flush(findings);
+    }
+}
+
+impl Jvm {
+    /// `com.x.CalcTest.adds(CalcTest.java:12)`: the file is known by its name and its package.
+    fn frame(&mut self, frame: &str, findings: &mut Findings<'_>) -> bool {
+        let Some((qualified, rest)) = frame.rsplit_once('(') else { return true };
+        let Some((file, line)) = rest.trim_end_matches(')').rsplit_once(':') else { return true };
+        let Some((line, "")) = number(line) else { return true };
+        let qualified = qualified.rsplit('/').next().unwrap_or(qualified);
+        let is_own = self.failure.as_ref().is_some_and(|failure| {
+            let class = failure.class.split('$').next().unwrap_or_default();
+            !class.is_empty() && qualified.split('$').next().is_some_and(|name| name.contains(class))
+        });
+        if !is_own {
+            return true;
+        }
+        let Some(failure) = self.failure.take() else { return true };
+        let class = qualified.rsplit_once('.').map_or("", |(class, _)| class);
+        let package =
+            class.rsplit_once('.').map_or(String::new(), |(package, _)| package.replace('.', "/") + "/");
+        const SOURCES: [&str; 4] = ["src/test/java/", "src/test/kotlin/", "src/main/java/", ""];
+        let paths = SOURCES.iter().map(|root| format!("{root}{package}{file}"));
+        let path = paths.into_iter().find(|path| findings.locate(path).is_some()).unwrap_or_default();
+        let message = failure.text();
+        let place = Place { path: &path, line, column: None, rest: "" };
+        findings.error_at(place, Some(&failure.test), &message);
+        true
+    }
+
+    fn flush(&mut self, findings: &mut Findings<'_>) {
+        if let Some(failure) = self.failure.take()
+            && !findings.has_test(&failure.test)
+        {
+            findings.error(Some(&failure.test), &failure.text());
+        }
+    }
+}
+
+impl Failure {
+    fn text(&self) -> String {
+        if self.message.is_empty() { "the test fails".to_owned() } else { self.message.join("; ") }
+    }
+}
+
+/// `/p/src/A.java:[3,5] cannot find symbol`.
+fn read_maven_place(text: &str, is_warning: bool, findings: &mut Findings<'_>) -> bool {
+    let Some((path, rest)) = text.split_once(":[") else { return false };
+    let Some((line, rest)) = number(rest) else { return false };
+    let (column, rest) = match rest.strip_prefix(',').and_then(number) {
+        Some((column, rest)) => (Some(column), rest),
+        None => (None, rest),
+    };
+    let Some(message) = rest.strip_prefix(']') else { return false };
+    let severity = if is_warning { Severity::Warning } else { Severity::Error };
+    let found = Diagnostic::new(severity, message.trim());
+    let found = findings.placed(found, Place { path, line, column, rest: "" });
+    findings.push(found);
+    true
+}
+
+/// Returns the test and its class: `com.x.CalcTest.adds -- Time elapsed: 0.01 s <<< FAILURE!`,
+/// `adds(com.x.CalcTest)  Time elapsed: …` of older Maven, `CalcTest > adds() FAILED` of Gradle.
+fn failed_test(text: &str) -> Option<(String, String)> {
+    if let Some(gradle) = text.strip_suffix(" FAILED")
+        && let Some((class, name)) = gradle.split_once(" > ")
+    {
+        let name = name.trim_end_matches("()");
+        return Some((format!("{class}.{name}"), class.to_owned()));
+    }
+    let before = text.strip_suffix("<<< FAILURE!").or_else(|| text.strip_suffix("<<< ERROR!"))?;
+    let name = before.split("Time elapsed").next()?.trim().trim_end_matches('-').trim();
+    if name.starts_with("Tests run:") {
+        return None;
+    }
+    if let Some((name, class)) = name.strip_suffix(')').and_then(|rest| rest.split_once('(')) {
+        return Some((format!("{class}.{name}"), class.to_owned()));
+    }
+    let (class, _) = name.rsplit_once('.')?;
+    Some((name.to_owned(), class.to_owned()))
+}

@@ -1,0 +1,195 @@
+//! Test runners that print one block a failure: RSpec, minitest, PHPUnit, ExUnit, `dotnet test`,
+//! GoogleTest.
+
+use journeyman_protocol::Diagnostic;
+
+use super::findings::Findings;
+use super::place::{Place, number, place};
+use super::reader::Reader;
+
+/// A matcher's message has two to four lines; a few more cover the values.
+const MAX_MESSAGE_LINES: usize = 6;
+
+/// Reads blocks of a heading, a message and a place.
+#[derive(Default)]
+pub(super) struct Sections {
+    block: Option<Block>,
+}
+
+struct Block {
+    runner: Runner,
+    test: String,
+    lines: Vec<String>,
+    place: Option<(String, u32)>,
+    duration_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runner {
+    /// `  1) Calc adds` of RSpec, told from Mocha's by the line after it.
+    RSpec,
+    /// `  1) Failure:` with the test on the next line.
+    Minitest,
+    /// `1) Tests\CalcTest::testAdds`.
+    PhpUnit,
+    /// `  1) test adds (CalcTest)`.
+    ExUnit,
+    /// `  Failed Calc.Tests.Adds [12 ms]`.
+    Dotnet,
+    /// `[ RUN      ] Calc.Adds`, of which the failure comes before its end.
+    GoogleTest,
+}
+
+impl Reader for Sections {
+    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        if let Some((runner, test)) = heading(line) {
+            self.flush(findings);
+            let (test, duration_ms) = match runner {
+                Runner::Dotnet => split_duration(test),
+                _ => (test, None),
+            };
+            let block = Block { runner, test: test.to_owned(), lines: Vec::new(), place: None, duration_ms };
+            self.block = Some(block);
+            // Mocha's headings look the same, and its reader has to see them too.
+            return runner != Runner::RSpec;
+        }
+        let Some(block) = &mut self.block else { return false };
+        let text = line.trim();
+        if block.ends_with(text) {
+            self.flush(findings);
+            return false;
+        }
+        block.add(text, findings);
+        block.runner != Runner::RSpec
+    }
+
+    fn finish(&mut self, findings: &mut Findings<'_>) {
+        self.flush(findings);
+    }
+}
+
+impl Sections {
+    fn flush(&mut self, findings: &mut Findings<'_>) {
+        let Some(block) = self.block.take().filter(Block::is_failure) else { return };
+        let message = match block.lines.is_empty() {
+            true => "the test fails".to_owned(),
+            false => block.lines.join("; "),
+        };
+        let error = Diagnostic {
+            test: Some(block.test),
+            duration_ms: block.duration_ms,
+            ..Diagnostic::new(journeyman_protocol::Severity::Error, message)
+        };
+        let error = match &block.place {
+            Some((path, line)) => findings.placed(error, Place { path, line: *line, column: None, rest: "" }),
+            None => error,
+        };
+        findings.push(error);
+    }
+}
+
+impl Block {
+    /// Returns true if the block is a failure of its runner, and not only looks like one.
+    fn is_failure(&self) -> bool {
+        match self.runner {
+            Runner::RSpec => self.lines.iter().any(|line| line.starts_with("Failure/Error:")),
+            Runner::GoogleTest => self.place.is_some(),
+            Runner::Minitest => !self.test.is_empty(),
+            _ => !self.lines.is_empty() || self.place.is_some(),
+        }
+    }
+
+    fn ends_with(&self, text: &str) -> bool {
+        match self.runner {
+            Runner::GoogleTest => text.starts_with("[  FAILED  ]") || text.starts_with("[       OK ]"),
+            Runner::RSpec => text.starts_with("Finished in ") || text.starts_with("Failed examples:"),
+            Runner::PhpUnit => text == "FAILURES!" || text == "ERRORS!",
+            Runner::ExUnit => text.starts_with("Finished in "),
+            Runner::Dotnet => text.starts_with("Failed! ") || text.starts_with("Passed "),
+            Runner::Minitest => text.contains(" runs, ") && text.contains(" assertions, "),
+        }
+    }
+
+    fn add(&mut self, text: &str, findings: &Findings<'_>) {
+        if text.is_empty() {
+            return;
+        }
+        if self.runner == Runner::Minitest && self.test.is_empty() {
+            // `CalcTest#test_adds [test/calc_test.rb:5]:`
+            let (test, rest) = text.split_once(" [").unwrap_or((text.trim_end_matches(':'), ""));
+            self.test = test.to_owned();
+            self.note_place(rest, findings);
+            return;
+        }
+        if self.note_place(text, findings) || is_label(text) {
+            return;
+        }
+        if self.lines.len() < MAX_MESSAGE_LINES {
+            self.lines.push(text.to_owned());
+        }
+    }
+
+    /// Remembers the first place in the project.
+    fn note_place(&mut self, text: &str, findings: &Findings<'_>) -> bool {
+        // `in /p/FooTests.cs:line 12`, after `at X() `, is what .NET prints.
+        let dotnet = text.rsplit_once(" in ").and_then(|(_, at)| {
+            let (path, line) = at.split_once(":line ")?;
+            number(line).map(|(line, _)| (path.to_owned(), line))
+        });
+        let text = text.strip_prefix("# ").unwrap_or(text);
+        let plain = || {
+            let found = place(text).filter(|found| !found.path.contains(char::is_whitespace))?;
+            let is_frame = found.rest.is_empty() || found.rest.starts_with([':', ']']);
+            is_frame.then(|| (found.path.to_owned(), found.line))
+        };
+        let Some((path, line)) = dotnet.or_else(plain) else { return text.starts_with("at ") };
+        let is_own = !["/gems/", "vendor/", "/deps/"].iter().any(|part| path.contains(part));
+        if self.place.is_none() && is_own && findings.locate(&path).is_some() {
+            self.place = Some((path, line));
+        }
+        true
+    }
+}
+
+/// Returns true for a line that only names what follows.
+fn is_label(text: &str) -> bool {
+    matches!(text, "Error Message:" | "Stack Trace:" | "stacktrace:" | "Failure")
+}
+
+/// Reads the heading of a block: the runner, and the test.
+fn heading(line: &str) -> Option<(Runner, &str)> {
+    if let Some(test) = line.strip_prefix("[ RUN      ] ") {
+        return Some((Runner::GoogleTest, test.trim()));
+    }
+    if let Some(test) = line.strip_prefix("  Failed ").filter(|rest| rest.ends_with(']')) {
+        return Some((Runner::Dotnet, test));
+    }
+    let indented = line.starts_with(' ');
+    let (_, rest) = number(line.trim_start())?;
+    let title = rest.strip_prefix(") ")?.trim();
+    if matches!(title, "Failure:" | "Error:") {
+        return Some((Runner::Minitest, ""));
+    }
+    if let Some(rest) = title.strip_prefix("test ")
+        && rest.ends_with(')')
+        && rest.contains(" (")
+    {
+        return Some((Runner::ExUnit, title));
+    }
+    if !indented && title.contains("::") && !title.contains(char::is_whitespace) {
+        return Some((Runner::PhpUnit, title));
+    }
+    // A data provider's name comes after the method.
+    if !indented && title.split_once(" with data set ").is_some_and(|(name, _)| name.contains("::")) {
+        return Some((Runner::PhpUnit, title));
+    }
+    (indented && !title.is_empty()).then_some((Runner::RSpec, title))
+}
+
+/// `Calc.Tests.Adds [12 ms]`: the test, and its time.
+fn split_duration(test: &str) -> (&str, Option<u64>) {
+    let Some((name, time)) = test.rsplit_once(" [") else { return (test, None) };
+    let milliseconds =
+        time.strip_suffix(" ms]").and_then(|count| count.trim_start_matches("< ").parse().ok());
+    (name, milliseconds)
+}

@@ -1,0 +1,65 @@
+//! Reading of what a check printed and reported, with the project's files at hand.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use journeyman_protocol::{CheckKind, RelPath};
+use journeyman_workspace::{ListOptions, StatKind, Workspace};
+
+use crate::Check;
+use crate::diagnostics::{Readings, beneath, quote_sources, read};
+use crate::no_tests;
+use crate::reports::Reports;
+
+/// Maximum number of different printed paths that are looked up; diagnostics name far fewer.
+const MAX_LOOKUPS: usize = 1_000;
+/// Maximum bytes of a file whose lines are quoted.
+const MAX_SOURCE_BYTES: u64 = 1 << 20;
+
+/// Reads the diagnostics and the number of tests of a check that ran.
+pub(crate) fn read_check(text: &str, reports: &Reports, check: &Check, workspace: &Workspace) -> Readings {
+    let known = RefCell::new(HashMap::new());
+    let locate = |printed: &str| {
+        if let Some(found) = known.borrow().get(printed) {
+            return Option::clone(found);
+        }
+        if known.borrow().len() >= MAX_LOOKUPS {
+            return None;
+        }
+        let found = locate(workspace, check.directory.as_ref(), printed);
+        known.borrow_mut().insert(printed.to_owned(), found.clone());
+        found
+    };
+    let mut readings = read(text, &reports.read(workspace, check), &locate);
+    if matches!(check.kind, CheckKind::Test | CheckKind::Custom) && readings.tests.is_none() {
+        readings.tests = no_tests::count(text).exact();
+    }
+    quote_sources(&mut readings.diagnostics, |path| {
+        Some(workspace.read(path, MAX_SOURCE_BYTES).ok()?.text()?.to_owned())
+    });
+    readings
+}
+
+/// The existing file that a tool means by `printed`: relative to where it ran, or to the root, or,
+/// as Go's tests print it, by a name that only one file has.
+fn locate(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
+    let is_file =
+        |path: &RelPath| matches!(workspace.stat(path), Ok(Some(stat)) if stat.kind == StatKind::File);
+    let from_here = beneath(workspace.root(), directory, printed).filter(is_file);
+    let found = from_here.or_else(|| beneath(workspace.root(), None, printed).filter(is_file));
+    if found.is_some() {
+        return found;
+    }
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+    if !printed.ends_with(".go") || !printed.bytes().all(plain) {
+        return None;
+    }
+    let options = ListOptions {
+        under: directory.cloned(),
+        glob: Some(printed.to_owned()),
+        limit: 2,
+        ..ListOptions::default()
+    };
+    let mut paths = workspace.list(options).ok()?.paths.into_iter();
+    paths.next().filter(|_| paths.next().is_none())
+}
