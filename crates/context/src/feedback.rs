@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use journeyman_protocol::{
-    CheckOutcome, Diagnostic, Evidence, Severity, TokenCounter as _, Tokens, clip_to_bytes,
+    CheckOutcome, Diagnostic, Evidence, HonestyFinding, Severity, TokenCounter as _, Tokens, clip_to_bytes,
 };
 
 use crate::Estimate;
 use crate::cut::cut;
 use crate::fence::fenced;
+use crate::rounds::{CheckedRound, better_round, has_same_cause};
 
 /// Maximum tokens of the whole message: it stays in the transcript for the rest of the session.
 pub const FEEDBACK_BUDGET: Tokens = Tokens(2_500);
@@ -18,8 +19,12 @@ const MAX_DIAGNOSTICS: usize = 12;
 const MAX_MESSAGE_BYTES: usize = 400;
 /// A longer command or reason is cut, in bytes.
 const MAX_WORDS_BYTES: usize = 300;
+/// Maximum number of quoted source lines a diagnostic.
+const MAX_SOURCE_LINES: usize = 5;
 /// Checks that are shown one by one.
 const MAX_CHECKS: usize = 6;
+/// Maximum number of failures that are named as fixed, new or old, and of findings.
+const MAX_NAMED: usize = 8;
 /// Maximum tokens of the summary of edits.
 const EDITS_BUDGET: Tokens = Tokens(500);
 /// Approximate tokens of the fixed words.
@@ -30,8 +35,12 @@ const FRAME: Tokens = Tokens(350);
 pub struct Feedback<'a> {
     /// Every check of this round, also those that passed or didn't run.
     pub evidence: &'a [Evidence],
-    /// The checks of the round before, to see what an attempt changed.
-    pub previous: Option<&'a [Evidence]>,
+    /// The failures of this round.
+    pub round: &'a CheckedRound,
+    /// The earlier rounds of the task, oldest first, to see what an attempt changed.
+    pub earlier: &'a [CheckedRound],
+    /// Where the change makes tests or checks say less.
+    pub findings: &'a [HonestyFinding],
     /// The number of the attempt, 1-based.
     pub attempt: u32,
     /// Of how many.
@@ -45,7 +54,9 @@ pub struct Feedback<'a> {
 /// The message for a failed verification: [`Feedback`] without a round before.
 #[must_use]
 pub fn feedback(evidence: &[Evidence], attempt: u32, of: u32, edits_summary: &str) -> String {
-    Feedback { evidence, previous: None, attempt, of, edits_summary, unchanged: None }.message()
+    let round = &CheckedRound::new(attempt, evidence, &[]);
+    let (earlier, findings) = (&[], &[]);
+    Feedback { evidence, round, earlier, findings, attempt, of, edits_summary, unchanged: None }.message()
 }
 
 impl Feedback<'_> {
@@ -56,28 +67,12 @@ impl Feedback<'_> {
         let mut failed: Vec<&Evidence> =
             self.evidence.iter().filter(|check| check.outcome.has_failed()).collect();
         failed.sort_by_key(|check| check.diagnostics.is_empty());
-        let ran = match self.unchanged {
-            Some(_) => "The project's checks ran again, though no file was changed since the attempt before",
-            None => "The project's checks ran on your change",
-        };
-        let mut out = format!(
-            "{ran}, and {} of {} failed. This was attempt {} of {}.\n",
-            failed.len(),
-            self.evidence.len(),
-            self.attempt,
-            self.of
-        );
-        if let Some(how_to_edit) = self.unchanged {
-            let _infallible = writeln!(out, "{how_to_edit}");
-        } else if self.repeats() {
-            out.push_str(
-                "These are the same failures as after the attempt before: that change didn't touch their cause. Don't \
-                 refine it; go back to what the failure says and take another approach.\n",
-            );
-        }
+        let mut out = self.beginning(failed.len());
+        self.describe_progress(&mut out);
         if self.attempt >= self.of {
             out.push_str("No attempt is left after the next answer, so make it count.\n");
         }
+        self.describe_findings(&mut out);
         let edits = cut(self.edits_summary.trim(), EDITS_BUDGET, None).text;
         let spent = FRAME + Estimate.count(&edits);
         let shown = failed.len().clamp(1, MAX_CHECKS) as u64;
@@ -104,15 +99,117 @@ impl Feedback<'_> {
         out
     }
 
-    /// Returns true if the same checks failed with the same findings as in the round before.
-    fn repeats(&self) -> bool {
-        let findings = |evidence: &[Evidence]| -> Vec<String> {
-            let failed = evidence.iter().filter(|check| check.outcome.has_failed());
-            failed.map(fingerprint).collect()
+    /// The first lines: the number of checks that failed.
+    fn beginning(&self, failed: usize) -> String {
+        let ran = match self.unchanged {
+            Some(_) => "The project's checks ran again, though no file was changed since the attempt before",
+            None => "The project's checks ran on your change",
         };
-        let now = findings(self.evidence);
-        !now.is_empty() && self.previous.is_some_and(|previous| findings(previous) == now)
+        let (attempt, of, all) = (self.attempt, self.of, self.evidence.len());
+        match failed {
+            0 => format!(
+                "{ran} and passed, but the change is not accepted. This was attempt {attempt} of {of}.\n"
+            ),
+            _ => format!("{ran}, and {failed} of {all} failed. This was attempt {attempt} of {of}.\n"),
+        }
     }
+
+    /// Says how the failures changed since the attempt before, and what follows from that.
+    fn describe_progress(&self, out: &mut String) {
+        let old: Vec<String> = self
+            .evidence
+            .iter()
+            .filter_map(|check| check.baseline.as_ref())
+            .flat_map(|baseline| baseline.old.iter().cloned())
+            .collect();
+        name_failures(out, "Failed already before the task, so leave them alone", &old);
+        if let Some(how_to_edit) = self.unchanged {
+            let _infallible = writeln!(out, "{how_to_edit}");
+            return;
+        }
+        let Some(last) = self.earlier.last() else { return };
+        let changes = self.round.compare(last);
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let _infallible = writeln!(
+            out,
+            "Since the attempt before: {} fixed, {} new, {} the same.",
+            changes.fixed.len(),
+            changes.new.len(),
+            changes.same.len()
+        );
+        name_failures(out, "Fixed", &changes.fixed);
+        name_failures(out, "New, so your last change caused them", &owned(&changes.new));
+        let is_same = changes.new.is_empty() && changes.fixed.is_empty() && !changes.same.is_empty();
+        if has_same_cause(self.earlier, self.round) {
+            let cause = self.round.failures.first().map(String::as_str).unwrap_or_default();
+            let _infallible = writeln!(
+                out,
+                "`{}` has been the first failure three times running: stop refining this approach. Before you edit \
+                 again, list what you tried and what each attempt showed, state two different hypotheses about the \
+                 cause, and read the failing test, the code that it calls and its callers to tell which one holds.",
+                one_line(cause)
+            );
+        } else if is_same {
+            out.push_str(
+                "These are the same failures as after the attempt before: that change didn't touch their cause. Don't \
+                 refine it; go back to what the failure says and take another approach.\n",
+            );
+        }
+        if let Some(best) = better_round(self.earlier, self.round) {
+            let _infallible = writeln!(
+                out,
+                "There are more failures than before: attempt {} had {}, now there are {}. Consider taking back what \
+                 you changed since attempt {} and going on from there.",
+                best.attempt, best.count, self.round.count, best.attempt
+            );
+            if let Some(checkpoint) = best.checkpoint {
+                let _infallible = writeln!(
+                    out,
+                    "That state is checkpoint {checkpoint}; the user can bring it back with \
+                     `jm undo --to {checkpoint}`."
+                );
+            }
+        }
+    }
+
+    /// Names the places that keep the change from being accepted though checks pass.
+    fn describe_findings(&self, out: &mut String) {
+        let blocking: Vec<String> = self
+            .findings
+            .iter()
+            .filter(|finding| finding.blocks())
+            .map(|finding| clip_to_bytes(&one_line(&finding.to_string()), MAX_WORDS_BYTES).to_owned())
+            .collect();
+        if blocking.is_empty() {
+            return;
+        }
+        out.push_str("\n## Your change makes tests or checks say less\n");
+        for finding in blocking.iter().take(MAX_NAMED) {
+            let _infallible = writeln!(out, "- {finding}");
+        }
+        if let Some(more) = blocking.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+            let _infallible = writeln!(out, "- … and {more} more");
+        }
+        out.push_str(
+            "Put these back as they were and make the code pass instead. If the task itself asks for such a change, \
+             leave it and say why in your answer: only the user can accept it.\n",
+        );
+    }
+}
+
+/// A line that names failures, or nothing.
+fn name_failures(out: &mut String, what: &str, names: &[String]) {
+    if names.is_empty() {
+        return;
+    }
+    let shown: Vec<String> = names
+        .iter()
+        .take(MAX_NAMED)
+        .map(|name| format!("`{}`", clip_to_bytes(&one_line(name), 100)))
+        .collect();
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let _infallible = writeln!(out, "{what}: {}{more}.", shown.join(", "));
 }
 
 const ADVICE: &str = "
@@ -124,22 +221,6 @@ const ADVICE: &str = "
 - If a failure was there before your change or isn't caused by it, say so instead of working around it.
 When you stop, the checks run again.
 ";
-
-/// Returns the identity of a failure: the command and the findings without the parts that change
-/// from run to run.
-fn fingerprint(check: &Evidence) -> String {
-    let mut out = check.command.clone();
-    for found in &check.diagnostics {
-        let path = found.path.as_ref().map(ToString::to_string).unwrap_or_default();
-        let _infallible =
-            write!(out, "\n{path} {} {}", found.code.as_deref().unwrap_or_default(), found.message);
-    }
-    if check.diagnostics.is_empty() {
-        // Durations, addresses and counts are numbers.
-        out.extend(check.output.chars().filter(|c| !c.is_ascii_digit()));
-    }
-    out
-}
 
 /// One failed check within its share of the budget.
 fn failure(out: &mut String, check: &Evidence, share: Tokens) {
@@ -154,12 +235,14 @@ fn failure(out: &mut String, check: &Evidence, share: Tokens) {
     let mut spent = Estimate.count(&heading);
     out.push_str(&heading);
     let mut left_out = 0;
-    for (index, found) in check.diagnostics.iter().enumerate() {
+    // What was there before the task is named above.
+    let found: Vec<&Diagnostic> = check.diagnostics.iter().filter(|one| !one.before_task).collect();
+    for (index, found) in found.iter().enumerate() {
         let line = diagnostic(found);
         let cost = Estimate.count(&line);
         // Half of the share is for the output, which has what the finding leaves out.
         if index > 0 && (index >= MAX_DIAGNOSTICS || spent + cost > Tokens(share.0 / 2)) {
-            left_out = check.diagnostics.len() - index;
+            left_out = check.diagnostics.iter().filter(|one| !one.before_task).count() - index;
             break;
         }
         spent += cost;
@@ -212,11 +295,27 @@ fn diagnostic(found: &Diagnostic) -> String {
         Severity::Warning => "warning",
         Severity::Note => "note",
     });
+    if let Some(test) = &found.test {
+        let _infallible = write!(out, " in test `{}`", clip_to_bytes(&one_line(test), MAX_WORDS_BYTES));
+    }
     if let Some(code) = &found.code {
         let _infallible = write!(out, "[{}]", clip_to_bytes(&one_line(code), MAX_WORDS_BYTES));
     }
     let message = found.message.trim();
     let _infallible = writeln!(out, ": {}", clip_to_bytes(message, MAX_MESSAGE_BYTES).replace('\n', "\n  "));
+    if let (Some(expected), Some(actual)) = (&found.expected, &found.actual) {
+        let _infallible = writeln!(
+            out,
+            "  expected `{}`, got `{}`",
+            clip_to_bytes(&one_line(expected), MAX_WORDS_BYTES),
+            clip_to_bytes(&one_line(actual), MAX_WORDS_BYTES)
+        );
+    }
+    if let Some(source) = &found.source {
+        for line in source.lines().take(MAX_SOURCE_LINES) {
+            let _infallible = writeln!(out, "  {}", clip_to_bytes(line, MAX_WORDS_BYTES));
+        }
+    }
     out
 }
 

@@ -37,6 +37,7 @@ mod mention;
 mod outlines;
 pub mod packing;
 mod prompt;
+mod rounds;
 mod window;
 mod words;
 
@@ -50,4 +51,5 @@ pub use first::{
 };
 pub use instructions::nested_instructions;
 pub use outlines::{Outlined, Signature, outline_map};
+pub use rounds::CheckedRound;
 pub use window::WindowBudget;

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_context::{
-    ContextError, Estimate, FEEDBACK_BUDGET, Feedback, Inputs, Packed, feedback, first,
+    CheckedRound, ContextError, Estimate, FEEDBACK_BUDGET, Feedback, Inputs, Packed, feedback, first,
 };
 use journeyman_protocol::{
-    CheckKind, CheckOutcome, Diagnostic, Evidence, Mode, RelPath, Severity, TokenCounter as _, Tokens,
-    ToolSpec,
+    Baseline, CheckKind, CheckOutcome, Diagnostic, Evidence, HonestyFinding, HonestyKind, HonestySeverity,
+    Mode, RelPath, Severity, TokenCounter as _, Tokens, ToolSpec,
 };
 use journeyman_store::Blobs;
 use journeyman_workspace::{ListOptions, Options, Workspace};
@@ -287,15 +287,106 @@ fn the_same_failure_again_is_named() {
     let before = [failed("cargo test", "test a failed in 0.31 s\n")];
     let now = [failed("cargo test", "test a failed in 0.52 s\n")];
     let other = [failed("cargo test", "test b failed in 0.31 s\n")];
-    let says_so = |previous: Option<&[Evidence]>| {
-        let feedback =
-            Feedback { evidence: &now, previous, attempt: 5, of: 5, edits_summary: "", unchanged: None };
-        feedback.message().contains("same failures")
-    };
-    assert!(says_so(Some(&before)));
-    assert!(!says_so(Some(&other)) && !says_so(Some(&[])) && !says_so(None));
+    let round = |evidence: &[Evidence]| CheckedRound::new(1, evidence, &[]);
+    let says_so = |earlier: &[CheckedRound]| message(&now, earlier, &[]).contains("same failures");
+    assert!(says_so(&[round(&before)]));
+    assert!(!says_so(&[round(&other)]) && !says_so(&[]));
     assert!(feedback(&now, 5, 5, "").contains("No attempt is left"));
     assert!(!feedback(&now, 4, 5, "").contains("No attempt is left"));
+}
+
+/// The message of the fourth of five attempts.
+fn message(now: &[Evidence], earlier: &[CheckedRound], findings: &[HonestyFinding]) -> String {
+    let feedback = Feedback {
+        evidence: now,
+        round: &CheckedRound::new(4, now, findings),
+        earlier,
+        findings,
+        attempt: 4,
+        of: 5,
+        edits_summary: "",
+        unchanged: None,
+    };
+    feedback.message()
+}
+
+/// A failed test at a line.
+fn failed_test(test: &str, line: u32) -> Diagnostic {
+    Diagnostic { code: None, test: Some(test.to_owned()), ..finding("tests/a.rs", line, "1 != 2") }
+}
+
+#[test]
+fn feedback_tells_how_the_failures_changed() {
+    let round = |attempt, tests: &[&str]| {
+        let mut check = failed("cargo test", "");
+        check.diagnostics = tests.iter().map(|test| failed_test(test, attempt * 10)).collect();
+        let evidence = vec![check];
+        let round = CheckedRound::new(attempt, &evidence, &[]);
+        (CheckedRound { checkpoint: Some(u64::from(attempt) + 40), ..round }, evidence)
+    };
+    let ((first, _), (second, _), (third, evidence)) =
+        (round(1, &["a"]), round(2, &["a", "b"]), round(3, &["a", "c", "d"]));
+    let text = message(&evidence, &[first.clone(), second], &[]);
+    assert!(text.contains("Since the attempt before: 1 fixed, 2 new, 1 the same."), "{text}");
+    assert!(
+        text.contains("Fixed: `b`.") && text.contains("New, so your last change caused them: `c`, `d`."),
+        "{text}"
+    );
+    assert!(text.contains("`a` has been the first failure three times running"), "{text}");
+    assert!(text.contains("attempt 1 had 1, now there are 3") && text.contains("--to 41"), "{text}");
+    assert!(!text.contains("same failures"), "{text}");
+    let text = message(&evidence, &[third], &[]);
+    assert!(text.contains("same failures") && !text.contains("three times"), "{text}");
+    assert!(!text.contains("--to"), "{text}");
+}
+
+#[test]
+fn feedback_has_values_source_and_old_failures_by_name() {
+    let mut check = failed("cargo test", "");
+    check.diagnostics = vec![
+        Diagnostic {
+            expected: Some("2".to_owned()),
+            actual: Some("1".to_owned()),
+            source: Some("> 7 | assert_eq!(f(), 2)".to_owned()),
+            ..failed_test("a", 7)
+        },
+        Diagnostic { before_task: true, ..failed_test("old", 9) },
+    ];
+    let old = vec!["old".to_owned()];
+    check.baseline = Some(Baseline { old, ..Baseline::default() });
+    let text = message(&[check], &[], &[]);
+    assert!(
+        text.contains("error in test `a`: 1 != 2\n  expected `2`, got `1`\n  > 7 | assert_eq!(f(), 2)\n"),
+        "{text}"
+    );
+    assert!(text.contains("Failed already before the task, so leave them alone: `old`."), "{text}");
+    assert_eq!(text.matches("`old`").count(), 1, "{text}");
+}
+
+#[test]
+fn findings_that_block_are_fed_back_though_checks_pass() {
+    let finding = HonestyFinding {
+        kind: HonestyKind::TestSkipped,
+        severity: HonestySeverity::Blocking,
+        path: RelPath::parse("tests/a.py").unwrap(),
+        line: Some(3),
+        message: "`test_a` is skipped now".to_owned(),
+        accepted: false,
+    };
+    let accepted = HonestyFinding { accepted: true, ..finding.clone() };
+    let passed = [evidence("pytest", CheckOutcome::Passed, "")];
+    let text = message(&passed, &[], std::slice::from_ref(&finding));
+    assert!(
+        text.starts_with(
+            "The project's checks ran on your change and passed, but the change is not accepted."
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("`test_a` is skipped now") && text.contains("only the user can accept it"),
+        "{text}"
+    );
+    assert!(!message(&passed, &[], &[accepted]).contains("say less"));
 }
 
 #[test]

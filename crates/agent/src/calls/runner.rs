@@ -31,6 +31,8 @@ pub(crate) const MAX_CALLS: usize = 64;
 const MAX_CUSTOM_EVENT_BYTES: usize = 64 * 1024;
 /// Maximum bytes of an output in the log. Of a longer one the beginning and the end are kept.
 const MAX_LOGGED_OUTPUT_BYTES: usize = 1024 * 1024;
+/// Maximum number of files named in the record of an edit.
+const MAX_NAMED_FILES: usize = 20;
 /// Maximum number of files named in a notice.
 const MAX_NAMED: usize = 10;
 /// Maximum bytes of a checkpoint's label.
@@ -43,8 +45,8 @@ pub(crate) struct ToolRunner {
     seen_files: Arc<Seen>,
     outputs: Option<Arc<Outputs>>,
     background_commands: Option<Arc<Background>>,
-    /// One line for each call of the task that changed files.
-    edit_summaries: Vec<String>,
+    /// Number of calls of the task that changed files.
+    edits: usize,
     /// Number of these calls before checks last failed.
     checked_edits: usize,
 }
@@ -57,14 +59,14 @@ impl ToolRunner {
             seen_files: Arc::default(),
             outputs: None,
             background_commands: None,
-            edit_summaries: Vec::new(),
+            edits: 0,
             checked_edits: 0,
         }
     }
 
     /// Forgets the last task's edits.
     pub(crate) fn begin_task(&mut self) {
-        self.edit_summaries.clear();
+        self.edits = 0;
         self.checked_edits = 0;
     }
 
@@ -78,27 +80,29 @@ impl ToolRunner {
         &self.seen_files
     }
 
-    /// Returns one line for each call of the task that changed files.
-    pub(crate) fn edit_summaries(&self) -> &[String] {
-        &self.edit_summaries
-    }
-
     /// Returns true if calls changed files since the task began or since checks last failed.
     pub(crate) fn has_new_edits(&self) -> bool {
-        self.edit_summaries.len() > self.checked_edits
+        self.edits > self.checked_edits
     }
 
     /// Notes that checks failed on all changes so far.
     pub(crate) fn mark_edits_checked(&mut self) {
-        self.checked_edits = self.edit_summaries.len();
+        self.checked_edits = self.edits;
     }
 
     /// Records that a call of `tool` changed files.
-    pub(crate) fn record_edit(&mut self, tool: &str, changes: &[FileChange]) {
-        if !changes.is_empty() {
-            let files: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
-            self.edit_summaries.push(format!("{tool}: {}", files.join(", ")));
+    pub(crate) fn record_edit(&mut self, cx: &mut Context, tool: &str, changes: &[FileChange]) {
+        if changes.is_empty() {
+            return;
         }
+        self.edits += 1;
+        let files = changes.iter().take(MAX_NAMED_FILES).map(|change| change.path.to_string());
+        let files = files.collect::<Vec<_>>().join(", ");
+        let more = match changes.len().saturating_sub(MAX_NAMED_FILES) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        cx.transcript.record(Record::Edited { summary: format!("{tool}: {files}{more}") });
     }
 
     /// Returns true while a command runs in the background.

@@ -122,6 +122,26 @@ impl Checkpoints {
         Ok(())
     }
 
+    /// Records the tree on which checks failed, so that a better attempt can be gone back to.
+    /// `None` in an isolated copy, which `jm undo` doesn't reach.
+    pub(crate) async fn record_attempt(
+        &mut self,
+        cx: &mut Context,
+        attempt: u32,
+    ) -> Result<Option<u64>, AgentError> {
+        if cx.copy.is_some() {
+            return Ok(None);
+        }
+        let label = format!("after attempt {attempt}");
+        let id = self.take_checkpoint(cx, label.clone()).await?;
+        if self.newest.id.replace(id) != Some(id) {
+            let step = Some(cx.next_step());
+            cx.transcript.record(Record::Checkpoint { id: id.0, step });
+            cx.transcript.emit(Event::Checkpoint { id: id.0, label, step });
+        }
+        Ok(Some(id.0))
+    }
+
     async fn take_checkpoint(&self, cx: &Context, label: String) -> Result<CheckpointId, AgentError> {
         let workspace = Arc::clone(&cx.workspace);
         let session = cx.session.clone();

@@ -227,7 +227,7 @@ impl Step<'_> {
         }
         let running = self.runner.has_running_commands();
         self.supervision.observe_call(self.cx, &ready.call, ready.read_only, running, &finished);
-        self.runner.record_edit(&ready.call.name, &finished.changes);
+        self.runner.record_edit(self.cx, &ready.call.name, &finished.changes);
         record_call_end(self.cx, &ready.call, finished);
         self.runner.record_output(self.cx, &ready.call.id);
         self.supervision.note_todos(self.cx);

@@ -17,7 +17,9 @@ use crate::transcript::record::{Record, TaskCounters};
 use crate::verification::original_tests::OriginalTests;
 use crate::verification::round::TaskChange;
 use crate::verification::strength::{MeasuredChange, ask_for_tests, measure, with_strength};
-use crate::verification::{Verification, fails_as_before, feed_back, task_end_of, without_dishonesty};
+use crate::verification::{
+    Verification, fails_as_before, feed_back, has_new_blocking, task_end_of, without_dishonesty,
+};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
 /// again.
@@ -71,7 +73,7 @@ impl TurnVerification<'_> {
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
             return Ok(Some(TaskEnd::new(RunOutcome::Unverified, why)));
         }
-        let Some((evidence, previous)) = self.run_rounds(stop).await? else { return Ok(None) };
+        let Some(evidence) = self.run_rounds(stop).await? else { return Ok(None) };
         let contents = self.checkpoints.contents(self.cx).await?;
         self.verification.check_honesty(self.cx, contents).await?;
         let verdict = verdict(&evidence);
@@ -94,10 +96,7 @@ impl TurnVerification<'_> {
             return Ok(None);
         }
         let changed = self.runner.has_new_edits() || self.runner.has_running_commands();
-        // The model has heard of failures from before the task, and leaves them.
-        let are_left = !previous.is_empty() && !changed && fails_as_before(&evidence);
-        let has_rounds = self.cx.transcript.state().counters.iterations < self.cx.settings.max_iterations;
-        let feeds_back = asks_for_tests || failed && !are_left && has_rounds;
+        let feeds_back = asks_for_tests || self.has_failures_to_feed_back(passed, failed, changed, &evidence);
         self.cx.transcript.emit(Event::VerifyFinished {
             round: self.cx.transcript.state().counters.rounds,
             passed,
@@ -106,7 +105,11 @@ impl TurnVerification<'_> {
         if feeds_back {
             match self.verification.strength().filter(|_| asks_for_tests) {
                 Some(strength) => ask_for_tests(self.cx, strength),
-                None => feed_back(self.cx, self.runner.edit_summaries(), changed, &evidence, &previous),
+                None => {
+                    let attempt = self.cx.transcript.state().counters.iterations.saturating_add(1);
+                    let checkpoint = self.checkpoints.record_attempt(self.cx, attempt).await?;
+                    feed_back(self.cx, changed, &evidence, self.verification.findings(), checkpoint);
+                }
             }
             self.runner.mark_edits_checked();
             self.cx.transcript.flush().await?;
@@ -165,13 +168,27 @@ impl TurnVerification<'_> {
         })
     }
 
+    /// Returns true if the model is to hear of failures, or of findings that block what passed.
+    fn has_failures_to_feed_back(
+        &self,
+        passed: bool,
+        failed: bool,
+        changed: bool,
+        evidence: &[Evidence],
+    ) -> bool {
+        let state = self.cx.transcript.state();
+        let has_heard = state.task.as_ref().is_some_and(|task| !task.rounds.is_empty());
+        // The model has heard of failures from before the task, and leaves them.
+        let are_left = has_heard && !changed && fails_as_before(evidence);
+        let is_dishonest = passed && has_new_blocking(self.cx, self.verification.findings());
+        let has_rounds = state.counters.iterations < self.cx.settings.max_iterations;
+        (failed && !are_left || is_dishonest) && has_rounds
+    }
+
     /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile, so that the
-    /// verified state is the one to land. Returns the evidence of this round and of the round
-    /// before; `None` if the user stopped the checks.
-    async fn run_rounds(
-        &mut self,
-        stop: &CancellationToken,
-    ) -> Result<Option<(Vec<Evidence>, Vec<Evidence>)>, AgentError> {
+    /// verified state is the one to land. Returns the evidence of the last round; `None` if the
+    /// user stopped the checks.
+    async fn run_rounds(&mut self, stop: &CancellationToken) -> Result<Option<Vec<Evidence>>, AgentError> {
         for again in 0.. {
             let rounds = self.cx.transcript.state().counters.rounds.saturating_add(1);
             self.cx
@@ -183,11 +200,11 @@ impl TurnVerification<'_> {
             if stop.is_cancelled() {
                 break;
             }
-            let previous = self.verification.keep_evidence(evidence.clone());
+            self.verification.keep_evidence(evidence.clone());
             self.supervision.observe_checks(&evidence);
             let passed = verdict(&evidence) == Verdict::Passed;
             if !passed || again >= MAX_REPEATED_ROUNDS || self.refresh_copy().await? == CopyState::Unchanged {
-                return Ok(Some((evidence, previous)));
+                return Ok(Some(evidence));
             }
             // The copy follows the user's tree, which is the tree before the task.
             self.verification.forget_tree_before();

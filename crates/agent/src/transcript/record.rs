@@ -3,6 +3,7 @@
 //! A record has no channel, and subscribers don't see it. Records alone hold everything that a
 //! session needs after a restart. Events are for people.
 
+use journeyman_context::CheckedRound;
 use journeyman_context::compaction::{AgedResult, WorkingState};
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
@@ -195,6 +196,13 @@ pub enum Record {
         /// True when checks started, false when they finished.
         running: bool,
     },
+    /// A call of the task changed files.
+    Edited {
+        /// The tool, and the files.
+        summary: String,
+    },
+    /// A round of checks failed and went back to the model.
+    Failed(CheckedRound),
     /// Commands of the task created, changed or deleted guarded files.
     GuardViolated {
         /// The violations, with what was done about each.
@@ -256,6 +264,8 @@ impl Record {
             Self::Counters(_) => "counters",
             Self::Checkpoint { .. } => "checkpoint",
             Self::Checking { .. } => "checking",
+            Self::Edited { .. } => "edited",
+            Self::Failed(_) => "failed",
             Self::GuardViolated { .. } => "guard_violated",
             Self::Todos { .. } => "todos",
             Self::Allowed { .. } => "allowed",

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
+use journeyman_context::CheckedRound;
 use journeyman_context::compaction::{WorkingState, apply_aged};
 use journeyman_model::SystemPart;
 use journeyman_policy::secrets::Redactor;
@@ -104,6 +105,10 @@ pub struct OpenTask {
     pub checking: bool,
     /// True if the task's first messages are in the transcript.
     pub opened: bool,
+    /// One line for each call that changed files.
+    pub edits: Vec<String>,
+    /// The rounds of checks that failed and went back to the model.
+    pub rounds: Vec<CheckedRound>,
 }
 
 const COUNTERS_KIND: &str = "counters";
@@ -375,6 +380,16 @@ impl State {
             Record::Checking { running } => {
                 if let Some(task) = &mut self.task {
                     task.checking = running;
+                }
+            }
+            Record::Edited { summary } => {
+                if let Some(task) = &mut self.task {
+                    task.edits.push(summary);
+                }
+            }
+            Record::Failed(round) => {
+                if let Some(task) = &mut self.task {
+                    task.rounds.push(round);
                 }
             }
             Record::GuardViolated { violations } => self.violations.extend(violations),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_context::Feedback;
+use journeyman_context::{CheckedRound, Feedback};
 use journeyman_protocol::{
     CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding, RelPath,
     RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
@@ -403,30 +403,36 @@ async fn show_step(
     cx.transcript.flush().await
 }
 
-/// Tells the model what failed, as one structured message. `edits` has one line for each call that
-/// changed files; `changed` is true if files may have changed since the `previous` evidence.
+/// Tells the model what failed, as one structured message, and records the round with the
+/// `checkpoint` of its tree. `changed` is true if files may have changed since the round before.
 pub(crate) fn feed_back(
     cx: &mut Context,
-    edits: &[String],
     changed: bool,
     evidence: &[Evidence],
-    previous: &[Evidence],
+    findings: &[HonestyFinding],
+    checkpoint: Option<u64>,
 ) {
     let how_to_edit = how_to_edit(cx.transcript.state().tool_calling());
-    let unchanged = !previous.is_empty() && !changed;
     let iterations = cx.transcript.state().counters.iterations.saturating_add(1);
     cx.transcript.record(Record::Counters(TaskCounters { iterations, ..cx.transcript.state().counters }));
+    let task = cx.transcript.state().task.as_ref();
+    let (edits, earlier) = task.map_or((&[][..], &[][..]), |task| (&task.edits, &task.rounds));
+    let unchanged = !earlier.is_empty() && !changed;
+    let mut round = CheckedRound::new(iterations, evidence, findings);
+    (round.checkpoint, round.edits) = (checkpoint, edits.len());
     let skip = edits.len().saturating_sub(MAX_RECALLED_EDITS);
-    let edits: Vec<&str> = edits.iter().skip(skip).map(String::as_str).collect();
     let text = Feedback {
         evidence,
-        previous: (!previous.is_empty()).then_some(previous),
-        attempt: cx.transcript.state().counters.iterations,
+        round: &round,
+        earlier,
+        findings,
+        attempt: iterations,
         of: cx.settings.max_iterations,
-        edits_summary: &edits.join("\n"),
+        edits_summary: &edits.get(skip..).unwrap_or_default().join("\n"),
         unchanged: unchanged.then_some(how_to_edit),
     }
     .message();
+    cx.transcript.record(Record::Failed(round));
     cx.transcript.add_user_text(text);
 }
 
@@ -434,6 +440,14 @@ pub(crate) fn feed_back(
 pub(crate) fn fails_as_before(evidence: &[Evidence]) -> bool {
     let mut failing = evidence.iter().filter(|one| one.fails()).peekable();
     failing.peek().is_some() && failing.all(Evidence::fails_as_before)
+}
+
+/// Returns true if findings block a change whose checks pass, and the model wasn't told of the same
+/// ones right before: then it has no way to remove them, and only the user can accept them.
+pub(crate) fn has_new_blocking(cx: &Context, findings: &[HonestyFinding]) -> bool {
+    let round = CheckedRound::new(0, &[], findings);
+    let last = cx.transcript.state().task.as_ref().and_then(|task| task.rounds.last());
+    round.count > 0 && last.is_none_or(|last| last.failures != round.failures)
 }
 
 /// Describes the end of a task whose checks ran.
@@ -607,14 +621,21 @@ mod tests {
     #[tokio::test]
     async fn feedback_is_one_message_and_counts_a_round() {
         let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.record(Record::Began);
+        test.cx.transcript.record(Record::Edited { summary: "write_file: src/a.rs".to_owned() });
         let failed = CheckOutcome::Failed { exit_code: Some(101), reason: "exit code 101".to_owned() };
         let evidence = [evidence(CheckKind::Test, failed)];
-        feed_back(&mut test.cx, &["write_file: src/a.rs".to_owned()], true, &evidence, &[]);
+        feed_back(&mut test.cx, true, &evidence, &[], Some(7));
         let text = test.last_text();
         assert!(text.contains("cargo test") && text.contains("src/a.rs"), "{text}");
-        assert_eq!(test.reloaded_state().await.counters.iterations, 1);
+        let reloaded = test.reloaded_state().await;
+        assert_eq!(reloaded.counters.iterations, 1);
+        let task = reloaded.task.unwrap();
+        assert_eq!(task.edits, ["write_file: src/a.rs"], "a restart knows the edits and the rounds");
+        let round = &task.rounds[0];
+        assert_eq!((round.attempt, round.count, round.checkpoint, round.edits), (1, 1, Some(7), 1));
         // The second attempt changed nothing: that isn't a change that failed.
-        feed_back(&mut test.cx, &["write_file: src/a.rs".to_owned()], false, &evidence, &evidence);
+        feed_back(&mut test.cx, false, &evidence, &[], None);
         let text = test.last_text();
         assert!(text.contains("no file was changed since") && text.contains("call `edit_file`"), "{text}");
         assert!(!text.contains("touch their cause"), "{text}");

@@ -9,13 +9,14 @@ use super::reader::Reader;
 /// An assertion prints three lines; a few more cover messages with values in them.
 const MAX_PANIC_LINES: usize = 6;
 /// Summaries that cargo prints after the findings.
-const SUMMARY_LINES: [&str; 9] = [
+const SUMMARY_LINES: [&str; 10] = [
     "could not compile",
     "aborting due to",
     "test failed, to rerun",
     "doctest failed, to rerun",
     "bench failed, to rerun",
     "build failed",
+    "test run failed",
     "process didn't exit successfully",
     "failed to run custom build command",
     "Recipe ",

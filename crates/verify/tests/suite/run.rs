@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    CheckKind, CheckOutcome, Evidence, RelPath, SandboxNeeds, SandboxTier, SessionId, Severity, UnixMillis,
+    CheckKind, CheckOutcome, Evidence, RelPath, SandboxNeeds, SandboxTier, SessionId, Severity, TestCounts,
+    UnixMillis,
 };
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
@@ -381,4 +382,67 @@ fn what_a_check_makes_that_it_may_not_is_moved_away_with_a_warning() {
         assert_eq!(bench.root.join(path).exists(), path == "mod/.git", "{command}");
     }
     assert_eq!(std::fs::read_to_string(bench.root.join("mod/.git")).unwrap(), "gitdir: ../m\n");
+}
+
+/// Writes the report that pytest would, where its variable asks for it.
+const REPORTING: &str = r#"
+file=${PYTEST_ADDOPTS#*--junitxml=}
+case $1 in
+link) ln -s /etc/passwd "$file" ;;
+*) printf '<testsuites><testsuite><testcase classname="t" name="ok"/><testcase classname="t" name="adds" time="0.25"><failure message="assert 1 == 2">t.py:2: AssertionError</failure></testcase></testsuite></testsuites>' > "$file" ;;
+esac
+printf '\033[31mred\033[0m 10%%\r 99%%\r\n\0\377\n'
+exit 1
+"#;
+
+#[test]
+fn evidence_has_the_tree_the_tests_and_the_failing_lines() {
+    let project = Bench::new(&[("fake.sh", REPORTING), ("t.py", "def adds():\n    assert 1 == 2\n")]);
+    let check = Check::new(CheckKind::Test, "python", "sh fake.sh", "");
+    let (evidence, _) = project.run(std::slice::from_ref(&check));
+    let first = &evidence[0];
+    assert_eq!(first.tests, Some(TestCounts { passed: 1, failed: 1, skipped: 0 }));
+    assert_eq!(first.diagnostics.len(), 1, "{first:#?}");
+    let found = &first.diagnostics[0];
+    assert_eq!((found.line, found.test.as_deref(), found.duration_ms), (Some(2), Some("t.adds"), Some(250)));
+    assert_eq!((found.expected.as_deref(), found.actual.as_deref()), (Some("2"), Some("1")));
+    assert_eq!(found.source.as_deref(), Some("  1 | def adds():\n> 2 |     assert 1 == 2"));
+    assert!(!first.output.contains(['\u{1b}', '\0', '\r']), "{:?}", first.output);
+    // The same tree has the same hash, whenever it is looked at, and another one another.
+    let tree = first.tree.unwrap();
+    let history = |project: &Bench| project.context.workspace.history().tree_hash().unwrap();
+    assert_eq!(history(&project), tree);
+    std::fs::write(project.root.join("t.py"), "def adds():\n    assert 2 == 2\n").unwrap();
+    assert_ne!(history(&project), tree);
+    std::fs::write(project.root.join("t.py"), "def adds():\n    assert 1 == 2\n").unwrap();
+    assert_eq!(history(&project), tree);
+    let left =
+        std::fs::read_dir(project.context.workspace.state_dir().join("check-reports")).unwrap().count();
+    assert_eq!(left, 0, "reports are removed after they are read");
+}
+
+#[test]
+fn a_report_that_is_a_link_is_not_read() {
+    let project = Bench::new(&[("fake.sh", REPORTING)]);
+    let check = Check::new(CheckKind::Test, "python", "sh fake.sh link", "");
+    let (evidence, _) = project.run(&[check]);
+    assert_eq!((&evidence[0].tests, evidence[0].diagnostics.len()), (&None, 0), "{evidence:#?}");
+}
+
+#[test]
+fn nextest_and_its_report() {
+    if !has_program("cargo-nextest") {
+        return;
+    }
+    let project = Bench::new(&[
+        ("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n"),
+        ("src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 3);\n}\n#[test]\nfn ok() {}\n"),
+        (".gitignore", "target\nCargo.lock\n"),
+    ]);
+    let check = Check::new(CheckKind::Test, "cargo", "cargo nextest run", "");
+    let (evidence, _) = project.run(&[check]);
+    assert_eq!(evidence[0].tests, Some(TestCounts { passed: 1, failed: 1, skipped: 0 }), "{evidence:#?}");
+    let found = &evidence[0].diagnostics[0];
+    assert_eq!((found.line, found.test.as_deref()), (Some(3), Some("x.adds")), "{found:#?}");
+    assert_eq!((found.expected.as_deref(), found.actual.as_deref()), (Some("3"), Some("2")));
 }
