@@ -283,7 +283,7 @@ pub(crate) struct RunOptions {
     pub(crate) accept_finding: Vec<String>,
     /// What the tests have to do for the change to be verified: ran, covers (run each changed
     /// statement), notices (also fail for small mutations of the change) [built-in: ran]
-    #[arg(long, value_name = "STRENGTH", value_parser = ["ran", "covers", "notices"])]
+    #[arg(long, value_name = "STRENGTH")]
     pub(crate) verified_needs: Option<String>,
     /// Seconds for measuring what the tests would notice of the change; 0 measures nothing
     /// [built-in: 10]

@@ -178,7 +178,7 @@ async fn strength(
     tests_ms: &mut u64,
 ) -> anyhow::Result<(StrengthReport, Vec<Mutant>)> {
     let path = RelPath::parse(exercise.solution_file())?;
-    let found = find_mutants(&path, solution, &[1..u32::MAX]);
+    let found = find_mutants(&path, solution, std::slice::from_ref(&(1..u32::MAX)));
     let stops: Vec<Mutant> = found.statements.iter().filter_map(|statement| statement.stop.clone()).collect();
     let mut plan = MutationPlan::new(vec![PlannedFile { text: solution.to_owned(), found }]);
     let projects: Vec<Project> =

@@ -42,6 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::single_range_in_vec_init, reason = "a list of ranges")]
     fn changed_lines_are_those_that_a_diff_adds() {
         let path = RelPath::parse("a.py").unwrap();
         let old = "one\ntwo\nthree\nfour\nfive\n";

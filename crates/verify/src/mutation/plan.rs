@@ -141,10 +141,11 @@ impl MutationPlan {
         self.report.untested = self.untested();
         let noticed = self.report.noticed;
         let valid = self.report.tried.saturating_sub(self.report.invalid);
-        self.report.strength = match (covered && noticed > 0, noticed * 100 >= valid * NOTICED_PER_CENT) {
+        let notices = noticed > 0 && noticed.saturating_mul(100) >= valid.saturating_mul(NOTICED_PER_CENT);
+        self.report.strength = match (covered, notices) {
             (true, true) => Strength::Notices,
-            (true, false) => Strength::Covers,
-            (false, _) => Strength::Ran,
+            (true, false) if self.report.run_statements > 0 => Strength::Covers,
+            _ => Strength::Ran,
         };
         // A survivor that no test runs is told by its line alone.
         let survivors = self.survivors.iter().filter(|planned| {

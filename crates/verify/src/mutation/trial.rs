@@ -96,7 +96,10 @@ pub async fn try_mutants(
         if let Some(limit) = limit {
             running.cancel();
             while let Some(ended) = trials.join_next().await {
-                settle(plan, ended.map_err(torn_down)?)?;
+                let Trial { planned, outcome, .. } = ended.map_err(torn_down)?;
+                if let Some(outcome) = outcome? {
+                    plan.record(planned, outcome);
+                }
             }
             return Ok(Some(limit.to_owned()));
         }
@@ -111,7 +114,13 @@ pub async fn try_mutants(
         }
         let ended = tokio::time::timeout_at(deadline, trials.join_next()).await;
         match ended {
-            Ok(Some(ended)) => idle.push(settle(plan, ended.map_err(torn_down)?)?),
+            Ok(Some(ended)) => {
+                let Trial { copy, planned, outcome } = ended.map_err(torn_down)?;
+                if let Some(outcome) = outcome? {
+                    plan.record(planned, outcome);
+                }
+                idle.push(copy);
+            }
             Ok(None) => return Ok(None),
             // The next look at the clock ends the rest.
             Err(_) => {}
@@ -121,13 +130,6 @@ pub async fn try_mutants(
 
 fn torn_down(error: tokio::task::JoinError) -> VerifyError {
     VerifyError::Stopped(error.to_string())
-}
-
-fn settle(plan: &mut MutationPlan, trial: Trial) -> Result<Copy, VerifyError> {
-    if let Some(outcome) = trial.outcome? {
-        plan.record(trial.planned, outcome);
-    }
-    Ok(trial.copy)
 }
 
 /// Runs the tests once in each copy, at the same time, which also warms its caches. Returns the

@@ -9,9 +9,8 @@ use journeyman_syntax::parse::parse;
 use journeyman_verify::mutation::{FileMutants, MutationPlan, PlannedFile, TrialOutcome, find_mutants};
 use proptest::prelude::*;
 
-#[expect(clippy::single_range_in_vec_init, reason = "all lines are one range of lines")]
 fn all_mutants(path: &str, text: &str) -> FileMutants {
-    find_mutants(&RelPath::parse(path).unwrap(), text, &[1..u32::MAX])
+    find_mutants(&RelPath::parse(path).unwrap(), text, std::slice::from_ref(&(1..u32::MAX)))
 }
 
 /// Returns the mutated code of each mutation of one kind.
