@@ -16,8 +16,9 @@ pub(crate) use policy::{
 pub(crate) use project::{AnswerArgs, ProjectArgs};
 
 /// The commands of `jm --help`, by what they are for.
-pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 5] = [
+pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
     ("Work", &["run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
+    ("Checks", &["check", "checks"]),
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
     ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "context", "why", "index"]),
@@ -73,6 +74,12 @@ pub(crate) enum Command {
     /// Explain the rank of a file for a query
     #[command(after_help = include_str!("../help/why.txt"))]
     Why(crate::index::WhyArgs),
+    /// Run this project's own checks in the sandbox; no model is needed
+    #[command(after_help = include_str!("../help/check.txt"))]
+    Check(Box<crate::check::CheckArgs>),
+    /// List this project's checks, and say why each was found or is left out
+    #[command(after_help = include_str!("../help/checks.txt"))]
+    Checks(crate::checks::ChecksArgs),
     /// Run a command in the sandbox
     #[command(after_help = include_str!("../help/exec.txt"))]
     Exec(Box<crate::exec::ExecArgs>),

@@ -8,7 +8,9 @@ mod apply;
 mod approvals;
 mod args;
 mod candidates;
+mod check;
 mod checkpoints;
+mod checks;
 mod color;
 mod command_line;
 mod compact;
@@ -80,6 +82,8 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Map(args) => index::map(&environment, &args),
         Command::Context(args) => index::context(&environment, &args),
         Command::Why(args) => index::why(&environment, &args),
+        Command::Check(args) => block_on(check::check(&environment, args)),
+        Command::Checks(args) => block_on(checks::list(&environment, &args)),
         Command::Exec(args) => block_on(exec::exec(&environment, args)),
         Command::Demo(args) => block_on(demo::demo(&environment, args)),
         Command::Doctor(args) => block_on(doctor::doctor(&environment, &args)),

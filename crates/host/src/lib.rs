@@ -32,6 +32,7 @@ pub mod approvals;
 mod builder;
 pub mod candidates;
 pub mod checkpoints;
+pub mod checks;
 pub mod config;
 #[cfg(feature = "containers")]
 mod containers;

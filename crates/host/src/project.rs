@@ -42,7 +42,7 @@ pub struct ProjectContext {
     pub(crate) programs: Arc<ProgramCheck>,
     pub(crate) holder: String,
     tiers: Vec<Tier>,
-    needs: SandboxNeeds,
+    pub(crate) needs: SandboxNeeds,
     embedder: Arc<FindVectorer>,
 }
 

@@ -39,6 +39,7 @@ mod find;
 mod guard;
 pub mod guards;
 pub mod mutation;
+mod network;
 mod no_tests;
 mod outcome;
 mod reading;

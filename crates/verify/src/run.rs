@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
 use crate::guard::forbidden_change_warnings;
+use crate::network::network_of;
 use crate::outcome::judge;
 use crate::reading::read_check;
 use crate::reports::Reports;
@@ -292,7 +293,9 @@ fn request(check: &Check, context: &RunContext) -> Request {
         ("CTEST_OUTPUT_ON_FAILURE", "1"),
     ];
     let root = context.workspace.root();
-    let mut request = Request::shell(root, &check.command).with_toolchains(&context.toolchains);
+    let mut request = Request::shell(root, &check.command);
+    request.network = network_of(check.network);
+    let mut request = request.with_toolchains(&context.toolchains);
     request
         .env
         .extend(PLAIN_OUTPUT_VARIABLES.map(|(name, value)| (OsString::from(name), OsString::from(value))));

@@ -1,0 +1,52 @@
+//! The progress of a round: one line that says what runs, and a line for each result.
+
+use journeyman_agent::verify::Progress;
+use journeyman_host::checks::describe_result;
+use journeyman_host::format::preview;
+use journeyman_terminal::{Style, StyledLine, stderr_screen};
+
+use crate::output::write_screen;
+
+/// Prints the results as they come.
+pub(super) struct RoundProgress {
+    prints_results: bool,
+    shows_progress: bool,
+}
+
+impl RoundProgress {
+    pub(super) fn new(prints_results: bool, shows_progress: bool) -> Self {
+        Self { prints_results, shows_progress }
+    }
+
+    pub(super) fn observe(&self, step: Progress) {
+        match step {
+            Progress::Started { index, of, check } => {
+                let text = format!("{}/{of} {} {}", index + 1, check.kind, preview(&check.command));
+                self.show(&text);
+            }
+            Progress::Output { text, .. } => {
+                if let Some(last) = text.lines().rev().find(|line| !line.trim().is_empty()) {
+                    self.show(&preview(last));
+                }
+            }
+            Progress::GuardViolated { violations, .. } => {
+                stderr_screen().clear_progress();
+                violations.iter().for_each(|violation| errln!("warning: {violation}"));
+            }
+            Progress::Finished { evidence, .. } => {
+                stderr_screen().clear_progress();
+                if self.prints_results {
+                    let lines = describe_result(&evidence);
+                    write_screen(|screen| lines.iter().for_each(|line| screen.write_line(line)));
+                }
+            }
+            Progress::Changed { .. } => {}
+        }
+    }
+
+    fn show(&self, text: &str) {
+        if self.shows_progress {
+            stderr_screen().show_progress(Some(&StyledLine::new(Style::Dim, format!("… {text}"))));
+        }
+    }
+}

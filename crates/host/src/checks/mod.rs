@@ -1,0 +1,12 @@
+//! A project's own checks without a session: found, run in the sandbox, and run again as files
+//! change. No model and no key is needed.
+
+mod answers;
+mod project;
+mod selection;
+mod text;
+
+pub use answers::{CheckAnswer, CheckVerdict, ChecksAnswer, ListedCheck};
+pub use project::{CheckObserver, CheckedProject, RoundResult};
+pub use selection::{CheckSelection, SelectedChecks};
+pub use text::{describe_check, describe_result, describe_verdict};

@@ -1,0 +1,215 @@
+//! A project that is open for running its checks.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use journeyman_agent::Checks;
+use journeyman_agent::verify::{self, Check, Progress, RunContext, RunLimits, find_all, verdict};
+use journeyman_git::GitError;
+use journeyman_protocol::{Evidence, FileChange, RelPath, SessionId};
+use journeyman_workspace::ListOptions;
+use tokio_util::sync::CancellationToken;
+
+use super::{CheckAnswer, CheckSelection, CheckVerdict, ListedCheck, SelectedChecks};
+use crate::config::Environment;
+use crate::root::project_root;
+use crate::sessions::{holder_name, new_session_id};
+use crate::state::StateDirs;
+use crate::{Context as _, HostError, ProjectContext, Prompts, RunOptions, resolve_settings};
+
+/// Maximum number of files that the search for checks visits.
+const MAX_LISTED_FILES: usize = 20_000;
+
+/// Receives the progress of checks while they run.
+pub type CheckObserver<'a> = dyn FnMut(Progress) + Send + 'a;
+
+/// A project whose checks can be found and run.
+pub struct CheckedProject {
+    context: ProjectContext,
+    checks: Checks,
+    /// The session that files changed by checks are journaled for, so that undo knows them.
+    session: SessionId,
+}
+
+/// The result of one round of checks.
+#[derive(Debug, Default)]
+pub struct RoundResult {
+    /// A result for each check that was chosen.
+    pub evidence: Vec<Evidence>,
+    /// The results of the commands that repair.
+    pub fixes: Vec<Evidence>,
+    /// The files that checks and repairs changed.
+    pub changed: Vec<FileChange>,
+    /// True if the user stopped the checks.
+    pub interrupted: bool,
+}
+
+impl RoundResult {
+    /// Returns the combined result.
+    #[must_use]
+    pub fn verdict(&self) -> CheckVerdict {
+        match verdict(&self.evidence) {
+            _ if self.interrupted => CheckVerdict::Interrupted,
+            verdict => verdict.into(),
+        }
+    }
+
+    /// Returns the round as an answer.
+    #[must_use]
+    pub fn to_answer(&self, selected: &SelectedChecks) -> CheckAnswer {
+        let verdict = self.verdict();
+        let others = selected.left_out.iter();
+        CheckAnswer {
+            verdict,
+            exit_code: verdict.exit_code(),
+            evidence: self.evidence.clone(),
+            left_out: others.map(|(check, reason)| ListedCheck::new(check, Some(reason))).collect(),
+            fixes: self.fixes.clone(),
+            changed: self.changed.clone(),
+        }
+    }
+}
+
+impl CheckedProject {
+    /// Opens the project in `directory`. The checks that its configuration names take the place of
+    /// those that are found, once the user trusts it.
+    ///
+    /// # Errors
+    /// [`HostError`] for a wrong configuration, or one that nobody trusts, and where the project
+    /// can't be opened.
+    pub fn open(
+        environment: &Environment,
+        state: &StateDirs,
+        directory: Option<&Path>,
+        options: &RunOptions,
+        prompts: Option<&dyn Prompts>,
+    ) -> Result<Self, HostError> {
+        let root = project_root(environment, directory)?;
+        let settings = resolve_settings(environment, &root, options, None, prompts)?;
+        let holder = holder_name("check");
+        let context = ProjectContext::open(environment, state, &root, &settings.config, Vec::new(), holder)?;
+        let checks = settings.checks();
+        Ok(Self { context, checks, session: new_session_id() })
+    }
+
+    /// Returns the root of the project.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.context.root
+    }
+
+    /// Returns the notes that a person should read about how the checks are confined.
+    pub async fn sandbox_notes(&self) -> Vec<String> {
+        self.context.sandbox_notes().await
+    }
+
+    /// Finds the checks that matter after `changed` files changed, or all without any.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the project can't be listed.
+    pub async fn find_checks(&self, changed: Vec<RelPath>) -> Result<Vec<Check>, HostError> {
+        if let Checks::Custom(commands) = &self.checks {
+            let named = |check| Check { why: "the configuration names it".to_owned(), ..check };
+            return Ok(verify::custom(commands).into_iter().map(named).collect());
+        }
+        let (workspace, programs) = (Arc::clone(&self.context.workspace), Arc::clone(&self.context.programs));
+        let find = move || {
+            let listing =
+                workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() })?;
+            Ok(find_all(&workspace, &listing, &changed, &*programs))
+        };
+        let found = tokio::task::spawn_blocking(find).await.context("finding the checks")?;
+        found.map_err(|error: journeyman_workspace::WorkspaceError| HostError::failed(error))
+    }
+
+    /// Returns the files that a selection is about: those that it names, and those that differ from
+    /// the last commit where it asks for them. `None` for a selection that is about all files.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for a path that isn't there or lies outside of the project, and where
+    /// there is no repository to compare with.
+    pub async fn files_of(
+        &self,
+        environment: &Environment,
+        selection: &CheckSelection,
+    ) -> Result<Option<Vec<RelPath>>, HostError> {
+        if selection.paths.is_empty() && !selection.changed {
+            return Ok(None);
+        }
+        let mut files = Vec::new();
+        for path in &selection.paths {
+            let shown = path.display();
+            let whole = std::fs::canonicalize(environment.cwd.join(path))
+                .map_err(|error| HostError::usage(format_args!("{shown}: {error}")))?;
+            let outside =
+                || HostError::usage(format_args!("{shown} lies outside of {}", self.root().display()));
+            let beneath = whole.strip_prefix(self.root()).map_err(|_| outside())?;
+            // A directory stands for a file in it. The root is about everything.
+            let name = if whole.is_dir() { beneath.join(".directory") } else { beneath.to_owned() };
+            files.push(RelPath::parse(name.as_os_str().as_encoded_bytes()).map_err(|_| outside())?);
+        }
+        if selection.changed {
+            match self.context.git.status().await {
+                Ok(status) => files.extend(status.entries.into_iter().map(|entry| entry.path)),
+                Err(GitError::NoRepository { .. }) => {
+                    return Err(HostError::usage(
+                        "--changed compares with the last commit, and this is no git repository",
+                    ));
+                }
+                Err(error) => return Err(error).context("the repository"),
+            }
+        }
+        files.sort();
+        files.dedup();
+        Ok(Some(files))
+    }
+
+    /// Runs the checks, after the commands that repair where `fix` says so.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where files can't be tracked around a check.
+    pub async fn run(
+        &self,
+        checks: &[Check],
+        fix: bool,
+        stop: &CancellationToken,
+        observer: &mut CheckObserver<'_>,
+    ) -> Result<RoundResult, HostError> {
+        let mut result = RoundResult::default();
+        if fix {
+            for check in checks.iter().filter(|check| check.blocked.is_none()).filter_map(Check::to_fix) {
+                // One that can't repair all that it finds fails as the check itself will.
+                let fixed = self.run_round(&[check], stop, observer, &mut result.changed).await?;
+                result.fixes.extend(fixed);
+            }
+        }
+        result.evidence = self.run_round(checks, stop, observer, &mut result.changed).await?;
+        result.interrupted = stop.is_cancelled();
+        Ok(result)
+    }
+
+    async fn run_round(
+        &self,
+        checks: &[Check],
+        stop: &CancellationToken,
+        observer: &mut CheckObserver<'_>,
+        changed: &mut Vec<FileChange>,
+    ) -> Result<Vec<Evidence>, HostError> {
+        let context = RunContext {
+            workspace: Arc::clone(&self.context.workspace),
+            sandbox: Arc::clone(&self.context.sandbox),
+            toolchains: Arc::clone(&self.context.toolchains),
+            limits: RunLimits::default(),
+            needs: self.context.needs,
+            caches: None,
+            session: self.session.clone(),
+        };
+        let mut observe = |step: Progress| {
+            if let Progress::Changed { changes, .. } = &step {
+                changed.extend(changes.iter().cloned());
+            }
+            observer(step);
+        };
+        verify::run(checks, &context, stop.clone(), &mut observe).await.context("the checks")
+    }
+}

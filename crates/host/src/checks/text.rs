@@ -1,0 +1,112 @@
+//! Checks and their results in words.
+
+use journeyman_agent::verify::Check;
+use journeyman_protocol::{CheckOutcome, Event, Evidence, RelPath};
+use journeyman_terminal::{Style, StyledLine};
+
+use super::{CheckVerdict, RoundResult, SelectedChecks};
+use crate::event_text::describe_event;
+use crate::format::{format_seconds, printable, quantity};
+
+/// Columns of a kind's name.
+const KIND_COLUMNS: usize = 8;
+
+/// Describes a check: its command and directory, why it was found, and why it doesn't run.
+#[must_use]
+pub fn describe_check(check: &Check, reason: Option<&str>) -> Vec<StyledLine> {
+    let left_out = reason.or(check.blocked.as_deref());
+    let kind = format!("{:<KIND_COLUMNS$} ", check.kind.to_string());
+    let place = describe_directory(check.directory.as_ref());
+    let style = if left_out.is_some() { Style::Dim } else { Style::Strong };
+    let head = StyledLine::new(Style::Plain, kind).with(style, printable(&check.command)).with_text(place);
+    let indent = " ".repeat(KIND_COLUMNS + 1);
+    let mut lines = vec![head, StyledLine::new(Style::Dim, format!("{indent}{}", printable(&check.why)))];
+    if let Some(reason) = left_out {
+        let mark = if left_out == check.blocked.as_deref() { "can't run" } else { "not run" };
+        lines.push(
+            StyledLine::new(Style::Plain, indent.clone())
+                .with(Style::Warning, format!("{mark}: {}", printable(reason))),
+        );
+    }
+    if let Some(fix) = &check.fix {
+        lines.push(StyledLine::new(Style::Dim, format!("{indent}repairs with: {}", printable(fix))));
+    }
+    lines
+}
+
+/// Describes the result of a check: one line, and for a failure what it found.
+#[must_use]
+pub fn describe_result(evidence: &Evidence) -> Vec<StyledLine> {
+    let kind = format!(" {:<KIND_COLUMNS$} ", evidence.kind.to_string());
+    let place = describe_directory(evidence.directory.as_ref());
+    let took = format_seconds(evidence.duration_ms);
+    let (mark, said) = match &evidence.outcome {
+        CheckOutcome::Passed => (StyledLine::new(Style::Good, "✓"), took),
+        CheckOutcome::Failed { reason, .. } => {
+            (StyledLine::new(Style::Bad, "✗"), format!("{took}, {}", printable(reason)))
+        }
+        CheckOutcome::NotRun { reason } => {
+            (StyledLine::new(Style::Warning, "–"), format!("not run: {}", printable(reason)))
+        }
+    };
+    let head = mark.with_text(kind).with(Style::Strong, printable(&evidence.command)).with_text(place);
+    let head = head.with(Style::Dim, format!("  {said}"));
+    let found = describe_event(&Event::CheckResult { evidence: evidence.clone() });
+    let mut lines: Vec<StyledLine> = std::iter::once(head).chain(found.into_iter().skip(1)).collect();
+    if evidence.outcome.has_failed() && evidence.diagnostics.is_empty() {
+        lines.extend(last_lines(&evidence.output));
+    }
+    lines
+}
+
+/// The end of an output that nothing could be read from.
+fn last_lines(output: &str) -> Vec<StyledLine> {
+    const MAX_LINES: usize = 20;
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let end = lines.get(lines.len().saturating_sub(MAX_LINES)..).unwrap_or_default();
+    end.iter().map(|line| StyledLine::new(Style::Dim, format!("    {}", printable(line)))).collect()
+}
+
+/// Describes the whole result in one line. `is_about_nothing` says that no file was to be checked.
+#[must_use]
+pub fn describe_verdict(
+    result: &RoundResult,
+    selected: &SelectedChecks,
+    is_about_nothing: bool,
+) -> StyledLine {
+    let count = |is: fn(&CheckOutcome) -> bool| result.evidence.iter().filter(|one| is(&one.outcome)).count();
+    let (passed, failed) = (count(CheckOutcome::has_passed), count(CheckOutcome::has_failed));
+    let not_run = result.evidence.len() - passed - failed;
+    let also = |count: usize, what: &str| if count > 0 { format!(", {count} {what}") } else { String::new() };
+    match result.verdict() {
+        CheckVerdict::Passed => {
+            let text = format!("{} passed{}", quantity(passed, "check"), also(not_run, "not run"));
+            StyledLine::new(Style::Good, text)
+        }
+        CheckVerdict::Failed => {
+            let others = format!("{}{}", also(passed, "passed"), also(not_run, "not run"));
+            StyledLine::new(Style::Bad, format!("{} failed{others}", quantity(failed, "check")))
+        }
+        CheckVerdict::Interrupted => StyledLine::new(Style::Warning, "interrupted"),
+        CheckVerdict::NothingRan if passed > 0 => {
+            let text = format!("{} passed, but no test ran: that proves little", quantity(passed, "check"));
+            StyledLine::new(Style::Warning, text)
+        }
+        CheckVerdict::NothingRan if result.evidence.is_empty() => StyledLine::new(
+            Style::Warning,
+            match selected.left_out.is_empty() {
+                _ if is_about_nothing => "no file differs from the last commit: nothing to check",
+                true => "no check was found; name one with --check",
+                false => "no check is left to run; `jm checks` lists them and says why",
+            },
+        ),
+        CheckVerdict::NothingRan => StyledLine::new(
+            Style::Warning,
+            "no check could run; `jm setup` installs what they need where it can",
+        ),
+    }
+}
+
+fn describe_directory(directory: Option<&RelPath>) -> String {
+    directory.map(|directory| format!(" (in {})", printable(directory))).unwrap_or_default()
+}
