@@ -41,6 +41,8 @@ pub struct Check {
     /// The package registries, by policy's names, and hosts that it needs. Empty for a check
     /// that runs offline.
     pub network: &'static [&'static str],
+    /// True if it writes the toolchain's own caches outside of the project, as fetching does.
+    pub fills_caches: bool,
     /// True if it passes whatever the files hold, as far as its text tells.
     pub cannot_fail: bool,
     /// True if it runs only the tests that a change can affect.
@@ -67,6 +69,7 @@ impl Check {
             unasked: None,
             fix: None,
             network: &[],
+            fills_caches: false,
             cannot_fail: false,
             affected_only: false,
         }

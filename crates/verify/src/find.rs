@@ -13,12 +13,12 @@ mod jvm;
 mod meson;
 pub(crate) mod node;
 mod packages;
-mod php;
+pub(crate) mod php;
 pub(crate) mod project;
 mod python;
 mod ruby;
 mod security;
-mod shell;
+pub(crate) mod shell;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,8 +114,17 @@ fn in_project(project: &dyn Project) -> Vec<Check> {
     checks
 }
 
+/// The directories whose checks matter: the root, and those beneath it.
+pub(crate) fn checked_directories(project: &dyn Project) -> Vec<Option<RelPath>> {
+    let mut found = Directories { project, checks: BTreeMap::new() };
+    let own = in_directory(&ProjectDirectory { project, directory: None });
+    let further = further_directories(&mut found, own.iter().all(|check| check.unasked.is_some()));
+    let further = further.into_iter().take(MAX_PROJECTS).map(|(directory, _)| Some(directory));
+    std::iter::once(None).chain(further).collect()
+}
+
 /// The checks of one directory.
-fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
+pub(crate) fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
     checks.extend(cargo::find(place));
     checks.extend(node::find(place));
@@ -215,11 +224,11 @@ fn has_ancestor_in(directory: &RelPath, all: &BTreeSet<RelPath>) -> bool {
 }
 
 /// A project as the workspace shows it.
-struct OnDisk<'a> {
-    workspace: &'a Workspace,
-    listing: &'a Listing,
-    changed: &'a [RelPath],
-    tools: &'a dyn Fn(&str) -> bool,
+pub(crate) struct OnDisk<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) listing: &'a Listing,
+    pub(crate) changed: &'a [RelPath],
+    pub(crate) tools: &'a dyn Fn(&str) -> bool,
 }
 
 impl OnDisk<'_> {
@@ -261,4 +270,4 @@ impl Project for OnDisk<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

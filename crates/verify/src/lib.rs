@@ -45,6 +45,7 @@ mod outcome;
 mod reading;
 mod reports;
 mod run;
+mod setup;
 pub mod test_files;
 mod unfailing;
 
@@ -55,3 +56,4 @@ pub use check::{Check, Verdict, VerifyError, custom, verdict};
 pub use find::{find, find_all, find_for};
 pub use outcome::ran_no_test;
 pub use run::{Progress, RunContext, RunLimits, is_held_back, refused, run};
+pub use setup::{Lack, SetupPlan, SetupStep, find_setup};

@@ -296,6 +296,11 @@ fn request(check: &Check, context: &RunContext) -> Request {
     let mut request = Request::shell(root, &check.command);
     request.network = network_of(check.network);
     let mut request = request.with_toolchains(&context.toolchains);
+    if check.fills_caches {
+        // Into the layer that is thrown away, nothing would have been fetched.
+        let caches = std::mem::take(&mut request.layered);
+        request.writable.extend(caches.into_iter().filter(|cache| cache.is_dir()));
+    }
     request
         .env
         .extend(PLAIN_OUTPUT_VARIABLES.map(|(name, value)| (OsString::from(name), OsString::from(value))));

@@ -1,6 +1,6 @@
 //! JavaScript and TypeScript projects: npm, pnpm, Yarn, Bun.
 
-pub(super) mod manifest;
+pub(crate) mod manifest;
 mod script;
 
 use journeyman_protocol::CheckKind;

@@ -140,7 +140,7 @@ fn by_tool(place: &ProjectDirectory<'_>, kind: CheckKind) -> Option<Check> {
 }
 
 /// Returns true if a manifest requires packages besides PHP and its extensions.
-fn needs_packages(manifest: &Value) -> bool {
+pub(crate) fn needs_packages(manifest: &Value) -> bool {
     let tables = ["require", "require-dev"].iter().filter_map(|name| manifest.get(name)?.as_object());
     tables.flat_map(|table| table.keys()).any(|name| name.contains('/'))
 }

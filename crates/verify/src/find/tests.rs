@@ -13,7 +13,7 @@ const LINK: &str = "\0link";
 
 /// A project of nothing but words.
 #[derive(Default)]
-struct Sketch {
+pub(crate) struct Sketch {
     files: BTreeMap<String, String>,
     listed: Vec<RelPath>,
     programs: BTreeSet<String>,
@@ -51,7 +51,7 @@ impl Project for Sketch {
     }
 }
 
-fn sketch(files: &[(&str, &str)], programs: &[&str], changed: &[&str]) -> Sketch {
+pub(crate) fn sketch(files: &[(&str, &str)], programs: &[&str], changed: &[&str]) -> Sketch {
     let path = |text: &str| RelPath::parse(text).unwrap();
     let mut listed: Vec<RelPath> = files.iter().map(|(name, _)| path(name)).collect();
     listed.sort();

@@ -1,0 +1,68 @@
+//! Packages of Rust, Go, Ruby, PHP and Elixir projects.
+
+use super::{SetupStep, step};
+use crate::find::php::needs_packages;
+use crate::find::project::ProjectDirectory;
+
+/// The steps of this directory.
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<SetupStep> {
+    [cargo(place), go(place), ruby(place), php(place), elixir(place)].into_iter().flatten().collect()
+}
+
+/// Crates of a registry. Nothing in the project tells which ones the host has.
+fn cargo(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
+    let lock = place.read("Cargo.lock")?;
+    let fetched = lock.lines().any(|line| line.starts_with("source = \"registry+"));
+    if !fetched || !place.has_program("cargo") || place.has_directory("vendor") {
+        return None;
+    }
+    let why = "crates of Cargo.lock may not be downloaded";
+    let step = step(place, "cargo", "cargo fetch --locked", why, &["Cargo.lock"]);
+    Some(SetupStep { network: &["crates"], is_needed: false, fills_caches: true, ..step })
+}
+
+/// Go modules. `go.sum` has a line for each that is fetched.
+fn go(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
+    let sums = place.read("go.sum")?;
+    if sums.trim().is_empty() || !place.has_program("go") || place.has_directory("vendor") {
+        return None;
+    }
+    let why = "modules of go.sum may not be downloaded";
+    let step = step(place, "go", "go mod download", why, &["go.mod", "go.sum"]);
+    Some(SetupStep { network: &["go"], is_needed: false, fills_caches: true, ..step })
+}
+
+/// Gems, in the project itself.
+fn ruby(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
+    let lock = place.read("Gemfile.lock").or_else(|| place.read("Gemfile"))?;
+    let fetched = lock.contains("rubygems.org")
+        && lock.lines().any(|line| line.starts_with("    ") || line.trim_start().starts_with("gem "));
+    if !fetched || !place.has_program("bundle") || place.has_directory("vendor/bundle") {
+        return None;
+    }
+    let command = "bundle config set --local path vendor/bundle && bundle install";
+    let why = "gems of the Gemfile may not be installed";
+    let step = step(place, "ruby", command, why, &["Gemfile", "Gemfile.lock"]);
+    Some(SetupStep { network: &["rubygems"], is_needed: false, ..step })
+}
+
+/// Composer's packages: the registry has their index, GitHub their archives.
+fn php(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
+    let manifest = serde_json::from_str(&place.read("composer.json")?).ok()?;
+    if !needs_packages(&manifest) || place.has_file("vendor/autoload.php") || !place.has_program("composer") {
+        return None;
+    }
+    let command = "composer install --no-interaction --no-progress";
+    let why = "the packages of composer.json are not installed";
+    let step = step(place, "php", command, why, &["composer.json", "composer.lock"]);
+    Some(SetupStep { network: &["packagist", "api.github.com", "codeload.github.com"], ..step })
+}
+
+fn elixir(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
+    if !place.has_file("mix.lock") || place.has_directory("deps") || !place.has_program("mix") {
+        return None;
+    }
+    let why = "the packages of mix.lock are not installed";
+    let step = step(place, "elixir", "mix deps.get", why, &["mix.exs", "mix.lock"]);
+    Some(SetupStep { network: &["hex"], ..step })
+}

@@ -1,0 +1,110 @@
+//! Environments of Python projects.
+
+use toml::{Table, Value};
+
+use super::{SetupStep, step};
+use crate::Check;
+use crate::find::project::ProjectDirectory;
+use crate::find::shell::quoted;
+
+/// The name of the checks' ecosystem.
+const NAME: &str = "python";
+/// Lists of requirements: the first of the project, then those for its tests.
+const REQUIREMENTS: [&str; 6] = [
+    "requirements.txt",
+    "requirements-dev.txt",
+    "requirements-test.txt",
+    "dev-requirements.txt",
+    "requirements/dev.txt",
+    "requirements/test.txt",
+];
+/// Names of the extras and groups that tests need, in order of preference.
+const TEST_GROUPS: [&str; 4] = ["test", "tests", "testing", "dev"];
+/// Managers of environments: the lock file, the program, the command that makes an environment in
+/// the project as the lock file says.
+const MANAGERS: [(&str, &str, &str); 4] = [
+    ("uv.lock", "uv", "uv sync --frozen"),
+    ("poetry.lock", "poetry", "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction"),
+    ("pdm.lock", "pdm", "pdm sync"),
+    ("Pipfile.lock", "pipenv", "PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev"),
+];
+
+/// A virtual environment in the project with what it requires, where it has none.
+pub(super) fn find(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<SetupStep> {
+    let own = [".venv", "venv"].iter().any(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
+    let is_python = checks.iter().any(|check| check.ecosystem == NAME);
+    if own || !is_python {
+        return None;
+    }
+    let lacking = missing_tools(checks);
+    if let Some((lock, program, command)) = MANAGERS.into_iter().find(|(lock, ..)| place.has_file(lock)) {
+        if !place.has_program(program) {
+            return None;
+        }
+        let why = format!("there is no environment in the project as {lock} says");
+        let step = step(place, NAME, command, why, &[lock, "pyproject.toml"]);
+        return Some(SetupStep { network: &["pypi"], ..step });
+    }
+    let requirements = requirements(place, &lacking);
+    if requirements.is_empty() || !place.has_program("python3") {
+        return None;
+    }
+    let command = format!(
+        "python3 -m venv .venv && .venv/bin/python -m pip install --quiet {}",
+        requirements.join(" ")
+    );
+    let why = match lacking.as_slice() {
+        [] => "there is no environment with what the project requires".to_owned(),
+        lacking => {
+            format!("{} is not installed, and there is no environment in the project", lacking.join(", "))
+        }
+    };
+    let files: Vec<&str> =
+        REQUIREMENTS.into_iter().chain(["pyproject.toml", "setup.py", "setup.cfg"]).collect();
+    let step = step(place, NAME, command, why, &files);
+    Some(SetupStep { network: &["pypi"], is_needed: !lacking.is_empty(), ..step })
+}
+
+/// The programs that checks are blocked for.
+fn missing_tools(checks: &[Check]) -> Vec<String> {
+    let own = checks.iter().filter(|check| check.ecosystem == NAME && check.unasked.is_none());
+    let blocked = own.filter_map(|check| check.blocked.as_deref());
+    let mut names: Vec<String> = blocked
+        .filter(|reason| reason.contains("-m pip install"))
+        .filter_map(|reason| reason.split_once(" is not installed").map(|(name, _)| name.to_owned()))
+        .collect();
+    names.dedup();
+    names
+}
+
+/// What pip has to install, as words of a shell: what the project lists, and the tools that checks
+/// lack.
+fn requirements(place: &ProjectDirectory<'_>, lacking: &[String]) -> Vec<String> {
+    let files = REQUIREMENTS.iter().filter(|name| place.has_file(name));
+    let mut words: Vec<String> = files.map(|name| format!("-r {name}")).collect();
+    let pyproject: Table =
+        place.read("pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
+    let extras = pyproject.get("project").and_then(|project| project.get("optional-dependencies"));
+    let is_package = pyproject.contains_key("build-system") || place.has_file("setup.py");
+    let has_name = pyproject.get("project").is_some_and(|project| project.get("name").is_some());
+    if is_package || has_name {
+        let extra =
+            TEST_GROUPS.into_iter().find(|name| extras.is_some_and(|extras| extras.get(name).is_some()));
+        words.push(
+            extra.map_or_else(|| "-e .".to_owned(), |extra| format!("-e {}", quoted(&format!(".[{extra}]")))),
+        );
+    }
+    let groups = pyproject.get("dependency-groups").and_then(Value::as_table);
+    for group in TEST_GROUPS.iter().filter_map(|name| groups?.get(*name)?.as_array()) {
+        // A table includes another group.
+        words.extend(group.iter().filter_map(Value::as_str).map(quoted));
+    }
+    words.extend(
+        lacking
+            .iter()
+            .filter(|name| !words.iter().any(|word| word.starts_with(*name)))
+            .map(|name| quoted(name))
+            .collect::<Vec<_>>(),
+    );
+    words
+}
