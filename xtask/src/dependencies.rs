@@ -64,6 +64,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "terminal",
         ],
     ),
+    ("tui", &["protocol", "syntax", "agent", "host", "terminal"]),
     (
         "cli",
         &[
@@ -83,6 +84,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "agent",
             "host",
             "terminal",
+            "tui",
         ],
     ),
 ];

@@ -17,7 +17,7 @@ pub(crate) use project::{AnswerArgs, ProjectArgs};
 
 /// The commands of `jm --help`, by what they are for.
 pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
-    ("Work", &["run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
+    ("Work", &["chat", "run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
     ("Checks", &["check", "checks"]),
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
@@ -35,6 +35,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Work with the agent in a conversation; `jm` alone does the same
+    #[command(after_help = include_str!("../help/chat.txt"))]
+    Chat(Box<ChatArgs>),
     /// Take a task to a verified change in this directory
     #[command(after_help = include_str!("../help/run.txt"))]
     Run(Box<RunArgs>),
@@ -180,6 +183,15 @@ pub(crate) struct ModelArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// The first message, in quotes
+    #[arg(value_name = "MESSAGE")]
+    pub(crate) message: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// The task, in quotes; `-`, or nothing and a pipe, reads it from standard input. Data that is
     /// piped beside a task is attached to it
@@ -263,6 +275,16 @@ pub(crate) struct ResumeArgs {
     pub(crate) land: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
+}
+
+impl ResumeArgs {
+    /// Returns true if nothing says what is to be done in the session: the person will.
+    pub(crate) fn is_conversation(&self) -> bool {
+        let output = &self.options.output;
+        let is_plain = !(self.close || self.land || output.json || output.stream_json || output.quiet);
+        // A task that was cut off is finished by `jm resume ID`, as before.
+        is_plain && !self.last && self.session.is_none() && self.message.is_none()
+    }
 }
 
 /// The flags that a run and a resumed session have in common.

@@ -9,6 +9,7 @@ use journeyman_host::format::printable;
 use serde_json::json;
 
 use crate::args::{Cli, build_command};
+use crate::chat;
 use crate::color::{self, Paint};
 use crate::output::{print_json_line, shown_error};
 
@@ -72,9 +73,13 @@ impl CommandError {
     }
 }
 
-/// Parses the command line. A sentence in place of a command is a task.
+/// Parses the command line. A sentence in place of a command is a task, and where a person can see
+/// it the first message of a conversation. So is nothing.
 pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, CommandError> {
-    if arguments.get(1).is_some_and(is_sentence) {
+    let is_task = arguments.get(1).is_some_and(is_sentence);
+    if (is_task || arguments.len() == 1) && !wants_result(&arguments) && chat::is_possible() {
+        arguments.insert(1, "chat".into());
+    } else if is_task {
         arguments.insert(1, "run".into());
     }
     let matches = build_command().try_get_matches_from(&arguments);
@@ -85,6 +90,14 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
         let advice = advise(&error, &arguments);
         CommandError::CommandLine { error: Box::new(error), advice }
     })
+}
+
+/// Returns true if the command line asks for what only a run without a conversation has.
+fn wants_result(arguments: &[OsString]) -> bool {
+    const RUN_FLAGS: [&str; 8] =
+        ["--json", "--stream-json", "--quiet", "-q", "--candidates", "--file", "--land", "-"];
+    let mut flags = arguments.iter().filter_map(|argument| argument.to_str());
+    flags.any(|flag| RUN_FLAGS.contains(&flag.split('=').next().unwrap_or_default()))
 }
 
 /// Returns true if the command line asks for output that a program reads.

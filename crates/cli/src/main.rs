@@ -8,6 +8,7 @@ mod apply;
 mod approvals;
 mod args;
 mod candidates;
+mod chat;
 mod check;
 mod checkpoints;
 mod checks;
@@ -59,8 +60,12 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<u8, HostError> {
     let environment = Environment::from_process().map_err(HostError::failed)?;
     match cli.command {
+        Command::Chat(args) => block_on(chat::chat(&environment, *args)),
         Command::Run(args) => block_on(run::run(&environment, *args)),
         Command::Ask(args) => block_on(run::run(&environment, args.into_run())),
+        Command::Resume(args) if args.is_conversation() && chat::is_possible() => {
+            block_on(chat::resume(&environment, *args))
+        }
         Command::Resume(args) => block_on(resume::resume(&environment, args)),
         Command::Compact(args) => block_on(compact::compact(&environment, args)),
         Command::Memory(args) => block_on(memory::memory(&environment, &args)),

@@ -249,6 +249,12 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         enforcement: Option<Enforcement>,
     },
+    /// A message that a person sent while the run went on joined it. The first message of a run is
+    /// its task.
+    MessageJoined {
+        /// The message as sent.
+        text: String,
+    },
     /// The context of a request was assembled.
     ContextPacked {
         /// Estimated size of the context.
@@ -770,6 +776,7 @@ macro_rules! kinds {
 // The variant, its name, its channel, and whether it is live only.
 kinds! {
     RunStarted "run_started" Progress false;
+    MessageJoined "message_joined" Progress false;
     ContextPacked "context_packed" Monitor false;
     ContextCompression "context_compression" Monitor false;
     ResultsAged "results_aged" Monitor false;

@@ -6,7 +6,7 @@ mod inline;
 mod marks;
 mod table;
 
-pub(crate) use blocks::{Block, Splitter};
+pub use blocks::{Block, Splitter};
 use code::{MIN_COLUMNS, indent_line, render_code};
 pub use marks::Marks;
 
@@ -30,7 +30,8 @@ pub fn render(source: &str, width: usize, marks: Marks) -> Vec<StyledLine> {
 }
 
 /// Renders one block, without the empty line before it.
-pub(crate) fn render_block(block: &Block, width: usize, marks: Marks) -> Vec<StyledLine> {
+#[must_use]
+pub fn render_block(block: &Block, width: usize, marks: Marks) -> Vec<StyledLine> {
     let indent = block.indent.min(width.saturating_sub(MIN_COLUMNS));
     let room = width.saturating_sub(indent);
     let lines = if block.is_code {

@@ -44,6 +44,7 @@ impl Paint {
             Style::Warning => self.yellow(text),
             Style::Accent | Style::Code => self.cyan(text),
             Style::Dim => self.dim(text),
+            Style::Selected => self.wrap_in_sgr("7", text),
         }
     }
 

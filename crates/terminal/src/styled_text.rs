@@ -21,6 +21,8 @@ pub enum Style {
     Emphasis,
     /// Code, or what a person types.
     Code,
+    /// The choice that a key would take.
+    Selected,
 }
 
 /// A line of text in parts.

@@ -1,6 +1,6 @@
 //! Messages that arrive while a task runs.
 
-use journeyman_protocol::MessageKind;
+use journeyman_protocol::{Event, MessageKind};
 
 use super::context::Context;
 use super::first_message::{is_question, text_blocks, user_text};
@@ -55,6 +55,9 @@ impl IncomingMessages<'_> {
         } else {
             None
         };
+        for queued in kept.iter().filter(|queued| queued.kind == MessageKind::User) {
+            self.cx.transcript.emit(Event::MessageJoined { text: queued.text.clone() });
+        }
         let texts = kept.into_iter().map(|queued| queued.text).chain(found).chain(context).chain(more);
         let content = text_blocks(texts);
         let added = !content.is_empty();

@@ -5,15 +5,15 @@
 
 /// A complete block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Block {
+pub struct Block {
     /// The Markdown, without the indentation of its first line; for code the line itself.
-    pub(crate) source: String,
+    pub source: String,
     /// Columns by which the block is indented.
-    pub(crate) indent: usize,
+    pub indent: usize,
     /// True for a line of code.
-    pub(crate) is_code: bool,
+    pub is_code: bool,
     /// True if empty lines come before the block.
-    pub(crate) has_gap: bool,
+    pub has_gap: bool,
 }
 
 /// An open fence of code.
@@ -25,8 +25,8 @@ struct Fence {
 }
 
 /// Splits a text that arrives in pieces.
-#[derive(Debug, Default)]
-pub(crate) struct Splitter {
+#[derive(Debug, Default, Clone)]
+pub struct Splitter {
     /// The complete lines of the open block.
     open: String,
     indent: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Splitter {
 
 impl Splitter {
     /// Takes a piece of the text, and returns the blocks that it completes.
-    pub(crate) fn push(&mut self, text: &str) -> Vec<Block> {
+    pub fn push(&mut self, text: &str) -> Vec<Block> {
         let mut blocks = Vec::new();
         for part in text.split_inclusive('\n') {
             self.partial.push_str(part);
@@ -55,7 +55,7 @@ impl Splitter {
     }
 
     /// Ends the text, and returns the last blocks.
-    pub(crate) fn finish(&mut self) -> Vec<Block> {
+    pub fn finish(&mut self) -> Vec<Block> {
         let mut blocks = Vec::new();
         let line = std::mem::take(&mut self.partial);
         if !line.is_empty() {
@@ -68,7 +68,8 @@ impl Splitter {
 
     /// Returns the text of the open block, as far as it has arrived, and its indentation. Code
     /// comes in whole lines, so that nothing of it is open.
-    pub(crate) fn open_source(&self) -> (String, usize) {
+    #[must_use]
+    pub fn open_source(&self) -> (String, usize) {
         if self.fence.is_some() {
             return (String::new(), 0);
         }
@@ -76,13 +77,14 @@ impl Splitter {
     }
 
     /// Returns true if empty lines come before the open block.
-    pub(crate) fn open_has_gap(&self) -> bool {
+    #[must_use]
+    pub fn open_has_gap(&self) -> bool {
         self.has_gap && self.has_emitted
     }
 
     /// Completes what has arrived of the open block up to its last space, for a block that is too
     /// tall.
-    pub(crate) fn split_open(&mut self) -> Option<Block> {
+    pub fn split_open(&mut self) -> Option<Block> {
         let (source, _) = self.open_source();
         let end = source.rfind(char::is_whitespace)?;
         let (head, rest) = (source.get(..end)?.to_owned(), source.get(end + 1..)?.to_owned());

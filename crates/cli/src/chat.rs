@@ -1,0 +1,64 @@
+//! `jm`, `jm "MESSAGE"` and `jm resume` in a terminal: the conversation.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+
+use journeyman_host::HostError;
+use journeyman_host::config::Environment;
+use journeyman_host::resume::find_resumable;
+use journeyman_host::root::project_root;
+use journeyman_host::state::StateDirs;
+use journeyman_tui::{Beginning, Setup, hold_conversation};
+
+use crate::args::{ChatArgs, ResumeArgs, RunOptions};
+use crate::prompt::TerminalPrompts;
+
+/// Returns true if a person is at a terminal that can show a conversation.
+pub(crate) fn is_possible() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !is_dumb
+}
+
+pub(crate) async fn chat(environment: &Environment, args: ChatArgs) -> Result<u8, HostError> {
+    let message = args.message.filter(|message| !message.trim().is_empty());
+    open(environment, &args.options, |_| Ok(Beginning::New(message))).await
+}
+
+/// Goes on with a session in a conversation: one that is named, or one from a list.
+pub(crate) async fn resume(environment: &Environment, args: ResumeArgs) -> Result<u8, HostError> {
+    let directory = args.options.directory.clone();
+    let session = if args.last { Some("last".to_owned()) } else { args.session };
+    let state = Arc::new(StateDirs::open(environment)?);
+    let beginning = match session {
+        None => Beginning::Choose,
+        Some(word) => {
+            let found = find_resumable(&state, environment, &word, directory.as_deref()).await?;
+            Beginning::Again(found.id, None)
+        }
+    };
+    open(environment, &args.options, |_| Ok(beginning)).await
+}
+
+async fn open(
+    environment: &Environment,
+    options: &RunOptions,
+    begin: impl FnOnce(&StateDirs) -> Result<Beginning, HostError>,
+) -> Result<u8, HostError> {
+    if !is_possible() {
+        return Err(HostError::usage(
+            "a conversation needs a terminal; without one, jm run \"TASK\" takes a task to its end",
+        ));
+    }
+    // Nothing may be written to the terminal beside the conversation, not even progress.
+    let state = Arc::new(StateDirs::open(environment)?);
+    let beginning = begin(&state)?;
+    let setup = Setup {
+        environment: environment.clone(),
+        state,
+        root: project_root(environment, options.directory.as_deref())?,
+        options: options.to_options(),
+        delivery: options.delivery.to_options(),
+        prompts: &TerminalPrompts,
+    };
+    hold_conversation(setup, beginning).await
+}

@@ -1,0 +1,472 @@
+//! Messages, commands and their results.
+
+use std::path::Path;
+
+use crossterm::event::EventStream;
+use journeyman_agent::AgentError;
+use journeyman_host::checkpoints::Comparison;
+use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
+use journeyman_host::export::{ConversationFormat, ExportFormat, export_session};
+use journeyman_host::format::{describe_usage, preview, printable, quantity};
+use journeyman_host::policy_check::{MODE_EFFECTS, PolicyOverview};
+use journeyman_host::session_commands::fork_session;
+use journeyman_host::sessions::find_session;
+use journeyman_host::state::format_minute;
+use journeyman_host::undo::{redo, undo_session};
+use journeyman_host::{Context as _, HostError};
+use journeyman_protocol::{Mode, group_digits};
+use journeyman_terminal::diff::number_named_lines;
+use journeyman_terminal::{Style, StyledLine};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, Flow, JobEnd};
+use crate::blocks::{Block, Entry};
+use crate::commands::{COMMANDS, Command};
+use crate::picker::{Item, Picker};
+use crate::presentation::{Choice, Overlay};
+use crate::recall::Recall;
+use crate::viewer::Viewer;
+
+/// Maximum bytes of a command's output that go with the next message.
+const MAX_ATTACHED_BYTES: usize = 16 * 1024;
+/// Maximum lines of a command's output that are shown.
+const MAX_OUTPUT_LINES: usize = 20;
+
+/// The keys, for the page of help.
+const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send"),
+    ("Alt-Enter, Ctrl-J, \\ Enter", "a further line"),
+    ("Esc", "stop the work; twice: go back to an earlier message"),
+    ("Ctrl-T", "the whole transcript: search, open and close blocks"),
+    ("Ctrl-R", "search earlier messages"),
+    ("Ctrl-G", "write the message in $EDITOR"),
+    ("@", "files of the project"),
+    ("!COMMAND", "run a command in the sandbox; its output goes with the next message"),
+    ("Ctrl-A E B F K U W Y _", "as in a shell: move, delete, put in again, take back"),
+    ("Ctrl-Z", "stop the program; fg goes on"),
+    ("Ctrl-C", "clear the line, or stop the work"),
+    ("Ctrl-D", "end"),
+];
+
+impl App {
+    /// Sends a message to the session, which is opened if it isn't.
+    pub(crate) async fn send_message(&mut self, message: String) {
+        if self.link.is_none() {
+            self.open_new_session().await;
+        }
+        let Some(link) = &self.link else {
+            self.composer.set_text(&message);
+            return;
+        };
+        if let Err(error) = link.template.check_task(&message) {
+            self.notice = Some(error.to_string());
+            self.composer.set_text(&message);
+            return;
+        }
+        let attached = std::mem::take(&mut self.attachments);
+        let text = std::iter::once(message.clone()).chain(attached).collect::<Vec<_>>().join("\n\n");
+        self.queued.push(message);
+        let session = link.session.clone();
+        self.jobs.push(Box::pin(async move {
+            let sent = session.send(text.clone()).await;
+            JobEnd::Sent { text, sent }
+        }));
+        self.presentation.invalidate();
+    }
+
+    /// Takes the result of work that the loop didn't wait for.
+    pub(crate) fn finish_job(&mut self, end: JobEnd) -> Flow {
+        self.presentation.invalidate();
+        match end {
+            JobEnd::Sent { sent: Ok(_) | Err(AgentError::InDoubt { .. }), .. } => {}
+            JobEnd::Sent { text, sent: Err(error) } => {
+                self.queued.retain(|queued| !text.starts_with(queued.as_str()));
+                self.composer.set_text(&text);
+                self.say(Style::Bad, &format!("the message was not sent: {error}"));
+            }
+            JobEnd::Compacted(Ok(_)) => {}
+            JobEnd::Compacted(Err(error)) => self.say(Style::Warning, &error.to_string()),
+            JobEnd::CommandRan { command, output: Ok((output, code)) } => {
+                self.attach_output(&command, &output, code)
+            }
+            JobEnd::CommandRan { command, output: Err(error) } => {
+                self.say(Style::Bad, &format!("$ {command} didn't run: {error}"));
+            }
+            JobEnd::FilesListed(files) => {
+                self.files = Some(files);
+                self.complete_word();
+            }
+            JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
+        }
+        Flow::Continue
+    }
+
+    /// Runs a command of the person's in the sandbox.
+    pub(crate) fn run_command(&mut self, command: &str) {
+        if command.is_empty() {
+            self.notice = Some("! takes a command, such as !git status".to_owned());
+            return;
+        }
+        let options = CommandOptions {
+            command: ["sh", "-c", command].map(Into::into).to_vec(),
+            root: Some(self.setup.root.clone()),
+            access: CommandAccess::Direct,
+            net: Vec::new(),
+            plain_http: false,
+            writable: Vec::new(),
+            readable: Vec::new(),
+            variables: Vec::new(),
+            timeout: None,
+            memory: None,
+            processes: None,
+            stdin: None,
+            terminal: None,
+            captures_output: true,
+            allow_root: self.setup.options.allow_root,
+        };
+        let (environment, state) = (self.setup.environment.clone(), std::sync::Arc::clone(&self.setup.state));
+        let command = command.to_owned();
+        self.jobs.push(Box::pin(async move {
+            let output = async {
+                let open = CommandRequest::new(&environment, options)?.open(&state)?;
+                let report = open.run(&CancellationToken::new(), async |_| Ok(())).await?;
+                if let Some(error) = report.error() {
+                    return Err(HostError::failed(error));
+                }
+                Ok((report.completed.combined.text, report.code))
+            };
+            let output = output.await;
+            JobEnd::CommandRan { command, output }
+        }));
+        self.notice = Some("the command runs…".to_owned());
+    }
+
+    fn attach_output(&mut self, command: &str, output: &str, code: u8) {
+        let output = printable(output);
+        let (style, ended) = if code == 0 {
+            (Style::Good, String::new())
+        } else {
+            (Style::Bad, format!("  exit code {code}"))
+        };
+        let mut lines = vec![
+            StyledLine::new(style, "●").with_text(format!(" $ {}", preview(command))).with(Style::Bad, ended),
+        ];
+        let all: Vec<&str> = output.lines().collect();
+        let hidden = all.len().saturating_sub(MAX_OUTPUT_LINES);
+        if hidden > 0 {
+            lines.push(StyledLine::new(Style::Dim, format!("    … {} before", quantity(hidden, "line"))));
+        }
+        lines.extend(all.iter().skip(hidden).map(|line| StyledLine::new(Style::Dim, format!("    {line}"))));
+        lines.push(StyledLine::new(Style::Dim, "    (goes with your next message)"));
+        self.conversation.push_note(lines);
+        let kept = output.get(output.ceil_char_boundary(output.len().saturating_sub(MAX_ATTACHED_BYTES))..);
+        let fence =
+            "`".repeat(output.split(|letter| letter != '`').map(str::len).max().unwrap_or(0).max(2) + 1);
+        let text = kept.unwrap_or_default();
+        self.attachments
+            .push(format!("The user ran `{command}` (exit code {code}):\n{fence}\n{text}\n{fence}"));
+    }
+
+    /// Obeys a command.
+    pub(crate) async fn obey(&mut self, command: Command, argument: &str) -> Result<Flow, HostError> {
+        let needs_rest = matches!(
+            command,
+            Command::Model
+                | Command::Mode
+                | Command::New
+                | Command::Resume
+                | Command::Fork
+                | Command::Back
+                | Command::Undo
+                | Command::Redo
+        );
+        if needs_rest && self.conversation.is_working() {
+            self.notice = Some("the session works; Esc stops it first".to_owned());
+            return Ok(Flow::Continue);
+        }
+        match command {
+            Command::Quit => return Ok(Flow::Quit),
+            Command::Help => self.show_help()?,
+            Command::Model => self.change_model(argument).await,
+            Command::Mode => self.change_mode(argument).await,
+            Command::New => {
+                self.open_new_session().await;
+                self.say(Style::Dim, "a new session");
+            }
+            Command::Resume => self.choose_session().await?,
+            Command::Fork => self.fork().await,
+            Command::Back => self.choose_turning()?,
+            Command::Diff => self.show_diff()?,
+            Command::Undo => self.undo().await,
+            Command::Redo => self.redo().await,
+            Command::Checkpoints => self.choose_checkpoint()?,
+            Command::Context => self.show_context(),
+            Command::Cost => {
+                let facts = self.conversation.facts();
+                let text = describe_usage(&facts.usage(), facts.cost_usd());
+                self.say(Style::Plain, &text);
+            }
+            Command::Compact => self.compact(),
+            Command::Permissions => self.show_permissions()?,
+            Command::Export => self.export(argument).await,
+        }
+        Ok(Flow::Continue)
+    }
+
+    async fn change_model(&mut self, name: &str) {
+        if name.is_empty() {
+            let model = self.surroundings.model.clone();
+            self.notice = Some(format!("the model is {model}; another one: /model PROVIDER/NAME"));
+            return;
+        }
+        let before = self.setup.options.model.replace(name.to_owned());
+        let (base_url, wire) = (self.setup.options.base_url.take(), self.setup.options.wire.take());
+        self.reopen().await;
+        if self.link.is_none() {
+            self.setup.options.model = before;
+            (self.setup.options.base_url, self.setup.options.wire) = (base_url, wire);
+            return self.reopen().await;
+        }
+        self.say(Style::Dim, &format!("from here on with {name}"));
+    }
+
+    async fn change_mode(&mut self, name: &str) {
+        match name.parse::<Mode>() {
+            Ok(mode) => {
+                self.setup.options.mode = Some(mode.name().to_owned());
+                self.reopen().await;
+                self.conversation.note_mode(mode);
+                self.say(Style::Dim, &format!("from here on in mode {mode}"));
+            }
+            Err(error) if !name.is_empty() => self.notice = Some(error.to_string()),
+            Err(_) => {
+                let text = format!(
+                    "the mode is {}; another one: /mode plan, ask, edit or auto",
+                    self.surroundings.mode
+                );
+                self.notice = Some(text);
+            }
+        }
+    }
+
+    /// Returns the session's id, if its log exists.
+    fn logged_session(&mut self) -> Option<journeyman_protocol::SessionId> {
+        let id = self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone());
+        if id.is_none() {
+            self.notice = Some("nothing was said yet".to_owned());
+        }
+        id
+    }
+
+    async fn fork(&mut self) {
+        let Some(id) = self.logged_session() else { return };
+        match fork_session(&self.setup.environment, &self.setup.state, id.as_str(), None).await {
+            Ok(forked) => {
+                self.open_session(&forked.id, Recall::Nothing).await;
+                self.say(
+                    Style::Dim,
+                    &format!("a copy of the session: {}; the one before is {id}", forked.id),
+                );
+            }
+            Err(error) => self.say(Style::Bad, &error.to_string()),
+        }
+    }
+
+    async fn undo(&mut self) {
+        let Some(id) = self.logged_session() else { return };
+        self.close_link().await;
+        let undone =
+            undo_session(&self.setup.environment, &self.setup.state, Some(id.as_str()), None, None).await;
+        self.open_session(&id, Recall::Nothing).await;
+        self.report_undo(undone, "taken back");
+    }
+
+    async fn redo(&mut self) {
+        let id = self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone());
+        self.close_link().await;
+        let root = self.setup.root.clone();
+        let redone = redo(&self.setup.environment, &self.setup.state, Some(&root)).await;
+        match id {
+            Some(id) => self.open_session(&id, Recall::Nothing).await,
+            None => self.open_new_session().await,
+        }
+        self.report_undo(redone.map(Some), "changed again");
+    }
+
+    fn show_diff(&mut self) -> Result<(), HostError> {
+        let Some(link) = &self.link else { return Ok(()) };
+        let compared = match Comparison::new(&link.template.project.workspace, None, None) {
+            Ok(compared) => compared,
+            Err(error) => {
+                self.notice = Some(error.to_string());
+                return Ok(());
+            }
+        };
+        let diff = compared.diff;
+        if diff.files.is_empty() {
+            self.notice = Some("nothing is different from when the newest run began".to_owned());
+            return Ok(());
+        }
+        let head = StyledLine::new(Style::Strong, quantity(diff.files.len(), "file"))
+            .with(Style::Good, format!("  +{}", diff.added))
+            .with(Style::Bad, format!(" −{}", diff.removed));
+        let mut lines = vec![head, StyledLine::default()];
+        lines.extend(number_named_lines(&printable(&diff.text)));
+        self.show_document("since the newest run began", lines)
+    }
+
+    fn show_document(&mut self, title: &str, lines: Vec<StyledLine>) -> Result<(), HostError> {
+        let viewer = Viewer::new(title, self.presentation.marks(), false);
+        let entry = Entry { block: Block::Lines(lines), has_gap: false };
+        self.open_overlay(Overlay::Document(viewer, vec![entry]))
+    }
+
+    fn choose_checkpoint(&mut self) -> Result<(), HostError> {
+        let Some(link) = &self.link else { return Ok(()) };
+        let checkpoints = link.template.project.workspace.checkpoints().context("the checkpoints")?;
+        if checkpoints.is_empty() {
+            self.notice =
+                Some("there are no checkpoints yet; a task makes one before it changes anything".to_owned());
+            return Ok(());
+        }
+        let item = |checkpoint: &journeyman_agent::workspace::CheckpointInfo| Item {
+            label: preview(&checkpoint.label),
+            note: format!("{:>4}  {}", checkpoint.id, checkpoint.at.map(format_minute).unwrap_or_default()),
+            details: vec![
+                format!("{} since", quantity(checkpoint.changes, "change")),
+                "Enter takes the files back to this state; /redo undoes that".to_owned(),
+            ],
+        };
+        let items = checkpoints.iter().rev().map(item).collect();
+        let ids = checkpoints.iter().rev().map(|checkpoint| checkpoint.id.0).collect();
+        let picker = Picker::new("Take the files back to a checkpoint", items, Vec::new());
+        self.open_overlay(Overlay::Picker(picker, Choice::Checkpoint(ids)))
+    }
+
+    fn show_context(&mut self) {
+        let facts = self.conversation.facts();
+        let shares = facts.shares.iter().filter(|share| !share.tokens.is_zero());
+        let mut lines: Vec<StyledLine> = shares
+            .map(|share| {
+                StyledLine::new(
+                    Style::Plain,
+                    format!("  {:>9}  {}", group_digits(share.tokens.0), share.category.name()),
+                )
+            })
+            .collect();
+        let window = self
+            .surroundings
+            .window
+            .map(|window| format!(" of {}", group_digits(window.0)))
+            .unwrap_or_default();
+        let head = format!(
+            "the last request had {}{window} tokens; the first had, estimated:",
+            group_digits(facts.context.0)
+        );
+        lines.insert(0, StyledLine::new(Style::Strong, head));
+        if lines.len() == 1 {
+            self.notice = Some("nothing was sent yet".to_owned());
+            return;
+        }
+        self.conversation.push_note(lines);
+    }
+
+    fn compact(&mut self) {
+        if self.logged_session().is_none() {
+            return;
+        }
+        if let Some(link) = &self.link {
+            let session = link.session.clone();
+            self.jobs.push(Box::pin(async move { JobEnd::Compacted(session.compact().await) }));
+        }
+    }
+
+    fn show_permissions(&mut self) -> Result<(), HostError> {
+        let overview = match PolicyOverview::load(&self.setup.environment, &self.setup.root) {
+            Ok(overview) => overview,
+            Err(error) => {
+                self.notice = Some(error.to_string());
+                return Ok(());
+            }
+        };
+        let mut lines = vec![StyledLine::new(Style::Strong, "Modes")];
+        lines.extend(
+            MODE_EFFECTS.iter().map(|(mode, effect)| {
+                StyledLine::new(Style::Plain, format!("  {:<5} {effect}", mode.name()))
+            }),
+        );
+        for file in &overview.loaded.files {
+            lines.push(StyledLine::default());
+            lines.push(StyledLine::new(Style::Strong, printable(&file.path.display())));
+            lines.extend(overview.rules_of(file).map(|(id, rule)| {
+                StyledLine::new(Style::Dim, format!("  {:>4}  ", id.line)).with_text(printable(rule))
+            }));
+        }
+        self.show_document("permissions", lines)
+    }
+
+    async fn export(&mut self, argument: &str) {
+        if argument.is_empty() {
+            self.notice = Some("/export takes a new file, such as /export session.md".to_owned());
+            return;
+        }
+        let Some(id) = self.logged_session() else { return };
+        let path = self.setup.environment.cwd.join(Path::new(argument));
+        let format = ExportFormat::Conversation(ConversationFormat::Markdown);
+        let exported = async {
+            let summary = find_session(&self.setup.state, &self.setup.environment, id.as_str()).await?;
+            export_session(&self.setup.state, &summary, format, Some(&path), |_| ()).await
+        };
+        match exported.await {
+            Ok(()) => self.say(Style::Dim, &format!("written to {}", path.display())),
+            Err(error) => self.notice = Some(error.to_string()),
+        }
+    }
+
+    /// Shows keys and commands.
+    pub(crate) fn show_help(&mut self) -> Result<(), HostError> {
+        let row = |left: &str, right: &str| {
+            StyledLine::new(Style::Code, format!("  {left:<28}")).with_text(format!(" {right}"))
+        };
+        let mut lines = vec![StyledLine::new(Style::Strong, "Keys")];
+        lines.extend(KEYS.iter().map(|(key, does)| row(key, does)));
+        lines.extend([StyledLine::default(), StyledLine::new(Style::Strong, "Commands")]);
+        lines
+            .extend(COMMANDS.iter().map(|info| row(&format!("/{} {}", info.name, info.argument), info.help)));
+        self.show_document("help", lines)
+    }
+
+    /// Lets something else have the keys and the terminal for a while.
+    pub(crate) fn with_keys_released<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, HostError> {
+        // A reader in the background would take what is typed for somebody else.
+        drop(self.keys.take());
+        let done = work(self);
+        self.keys = Some(EventStream::new());
+        Ok(done)
+    }
+
+    /// Lets the person write the message in their editor.
+    pub(crate) fn edit_outside(&mut self) -> Result<(), HostError> {
+        let text = self.composer.whole_text();
+        let editor = crate::editor::find_editor(&self.setup.environment);
+        let edited = self.with_keys_released(|app| {
+            app.presentation.suspend(|| crate::editor::edit_text(&editor, &text))
+        })?;
+        match edited.context("the terminal")? {
+            Ok(text) => self.composer.set_text(text.trim_end()),
+            Err(error) => self.notice = Some(format!("{editor}: {error}")),
+        }
+        Ok(())
+    }
+
+    /// Says where the conversation is.
+    pub(crate) fn greet(&mut self) {
+        let root = self.setup.shown_root();
+        let line = StyledLine::new(Style::Strong, "journeyman")
+            .with(Style::Dim, format!("  {}  ? for help", printable(&root)));
+        self.conversation.push_note(vec![line]);
+    }
+}

@@ -1,0 +1,65 @@
+//! The alternate screen: rows that fill the terminal, drawn by difference at known places.
+
+use journeyman_terminal::StyledLine;
+use journeyman_terminal::wrap::cut_line;
+
+use crate::screen::Size;
+use crate::theme::Theme;
+
+/// Enters the alternate screen; the terminal keeps what was on the other one.
+const ENTER: &str = "\x1b[?1049h\x1b[2J\x1b[?25l";
+/// Leaves it.
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// The alternate screen of a terminal.
+#[derive(Debug)]
+pub(crate) struct AltScreen {
+    theme: Theme,
+    size: Size,
+    rows: Vec<Option<StyledLine>>,
+}
+
+impl AltScreen {
+    /// Makes the screen, and the bytes that enter it.
+    #[must_use]
+    pub(crate) fn enter(theme: Theme, size: Size) -> (Self, String) {
+        (Self { theme, size, rows: vec![Some(StyledLine::default()); size.rows] }, ENTER.to_owned())
+    }
+
+    /// Returns the bytes that leave the screen.
+    #[must_use]
+    pub(crate) fn leave(self) -> String {
+        LEAVE.to_owned()
+    }
+
+    /// Takes another size. Everything is drawn anew.
+    pub(crate) fn resize(&mut self, size: Size) {
+        (self.size, self.rows) = (size, vec![None; size.rows]);
+    }
+
+    /// Draws rows from the top; the rest is empty. Returns the bytes, none if nothing is different.
+    /// The cursor is shown at its row and column, or not at all.
+    #[must_use]
+    pub(crate) fn draw(&mut self, rows: &[StyledLine], cursor: Option<(usize, usize)>) -> String {
+        let mut out = String::new();
+        for (place, before) in self.rows.iter_mut().enumerate() {
+            let row = rows.get(place).map(|row| cut_line(row, self.size.columns)).unwrap_or_default();
+            if before.as_ref() == Some(&row) {
+                continue;
+            }
+            out.push_str(&format!("\x1b[{};1H\x1b[2K", place + 1));
+            for (style, text) in &row.spans {
+                self.theme.paint(*style, text, &mut out);
+            }
+            *before = Some(row);
+        }
+        if out.is_empty() && cursor.is_none() {
+            return out;
+        }
+        let shown = match cursor {
+            Some((row, column)) => format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1),
+            None => String::new(),
+        };
+        format!("\x1b[?2026h\x1b[?25l{out}{shown}\x1b[?2026l")
+    }
+}

@@ -1,0 +1,281 @@
+//! The loop: keys, the session's events, and work of its own lead to another state, which is drawn.
+
+use std::future::pending;
+use std::io;
+use std::time::Instant;
+
+use crossterm::event::{Event as TerminalEvent, EventStream};
+use futures_util::StreamExt as _;
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::FuturesUnordered;
+use journeyman_agent::{AgentError, MessageId};
+use journeyman_host::format::printable;
+use journeyman_host::{Context as _, HostError};
+use journeyman_protocol::{Envelope, Event, SessionId, Tokens};
+use journeyman_terminal::{Style, StyledLine};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::completion::Completion;
+use crate::composer::Composer;
+use crate::fold::Conversation;
+use crate::link::{Link, Setup};
+use crate::presentation::Presentation;
+use crate::questions::Questions;
+use crate::recall::Recall;
+use crate::view::{LiveArea, Surroundings};
+
+/// The exit code of a conversation that a signal ended.
+const EXIT_TERMINATED: u8 = 130;
+/// The beginning of a conversation.
+#[derive(Debug)]
+pub enum Beginning {
+    /// A new session, with a first message or without.
+    New(Option<String>),
+    /// An earlier session, with a message for it or without.
+    Again(SessionId, Option<String>),
+    /// An earlier session that is chosen from a list.
+    Choose,
+}
+
+/// The result of work that the loop waits for while it goes on.
+pub(crate) enum JobEnd {
+    /// A message was sent, or not.
+    Sent { text: String, sent: Result<MessageId, AgentError> },
+    /// The conversation was shortened, or not.
+    Compacted(Result<(Tokens, Tokens), AgentError>),
+    /// A command of the person's ended.
+    CommandRan { command: String, output: Result<(String, u8), HostError> },
+    /// The project's files were listed.
+    FilesListed(Vec<String>),
+    /// The branch was read.
+    BranchRead(Option<String>),
+}
+
+/// What the loop does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    Quit,
+}
+
+/// What the loop waited for.
+enum Input {
+    Terminal(Option<io::Result<TerminalEvent>>),
+    Session(Result<Option<std::sync::Arc<Envelope>>, AgentError>),
+    Job(JobEnd),
+    Frame,
+    Terminated,
+}
+
+/// A conversation.
+pub(crate) struct App {
+    pub(crate) setup: Setup,
+    pub(crate) link: Option<Link>,
+    pub(crate) conversation: Conversation,
+    pub(crate) questions: Questions,
+    pub(crate) composer: Composer,
+    pub(crate) completion: Option<Completion>,
+    /// The project's files, once they are wanted.
+    pub(crate) files: Option<Vec<String>>,
+    /// Messages that were sent and are not taken yet.
+    pub(crate) queued: Vec<String>,
+    /// Outputs of the person's commands, which go with the next message.
+    pub(crate) attachments: Vec<String>,
+    pub(crate) notice: Option<String>,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) presentation: Presentation,
+    pub(crate) jobs: FuturesUnordered<LocalBoxFuture<'static, JobEnd>>,
+    pub(crate) keys: Option<EventStream>,
+    pub(crate) escaped_at: Option<Instant>,
+    /// True if keys go to the question although a message is being written.
+    pub(crate) answers_first: bool,
+    exit_code: u8,
+}
+
+impl App {
+    /// Makes a conversation without a session.
+    pub(crate) fn new(setup: Setup, history: Vec<String>, presentation: Presentation) -> Self {
+        Self {
+            setup,
+            link: None,
+            conversation: Conversation::new(Instant::now()),
+            questions: Questions::default(),
+            composer: Composer::new(history),
+            completion: None,
+            files: None,
+            queued: Vec::new(),
+            attachments: Vec::new(),
+            notice: None,
+            surroundings: Surroundings::default(),
+            presentation,
+            jobs: FuturesUnordered::new(),
+            keys: None,
+            escaped_at: None,
+            answers_first: false,
+            exit_code: 0,
+        }
+    }
+
+    /// Runs the conversation to its end. Returns the exit code.
+    pub(crate) async fn run(mut self, beginning: Beginning) -> Result<u8, HostError> {
+        let mut terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+        let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+        let lived = self.live(beginning, &mut terminations, &mut hangups).await;
+        // Whatever happened, the terminal is the person's again before anything else is awaited.
+        let left = self.presentation.leave();
+        drop(self.keys.take());
+        self.close_link().await;
+        lived?;
+        left.context("the terminal")?;
+        Ok(self.exit_code)
+    }
+
+    async fn live(
+        &mut self,
+        beginning: Beginning,
+        terminations: &mut Signal,
+        hangups: &mut Signal,
+    ) -> Result<(), HostError> {
+        self.keys = Some(EventStream::new());
+        self.greet();
+        // The first prompt doesn't wait for the project to be opened.
+        self.draw(Instant::now()).context("the terminal")?;
+        self.begin(beginning).await?;
+        loop {
+            let input = self.next_input(terminations, hangups).await;
+            let flow = match input {
+                Input::Terminal(Some(Ok(event))) => self.handle_terminal(event).await?,
+                // The terminal is gone.
+                Input::Terminal(_) => Flow::Quit,
+                Input::Session(event) => self.handle_session(event),
+                Input::Job(end) => self.finish_job(end),
+                Input::Frame => {
+                    self.draw(Instant::now()).context("the terminal")?;
+                    Flow::Continue
+                }
+                Input::Terminated => {
+                    self.exit_code = EXIT_TERMINATED;
+                    Flow::Quit
+                }
+            };
+            if flow == Flow::Quit {
+                return Ok(());
+            }
+            self.report_panics();
+        }
+    }
+
+    async fn next_input(&mut self, terminations: &mut Signal, hangups: &mut Signal) -> Input {
+        let now = Instant::now();
+        // Nothing runs while nothing changes: there is no clock without work.
+        let next_frame = match self.presentation.next_frame() {
+            Some(frame) => Some(frame),
+            None => self.conversation.next_activity_change(now).map(|wait| now + wait),
+        };
+        let frame = async {
+            match next_frame {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => pending().await,
+            }
+        };
+        let (keys, link, jobs) = (self.keys.as_mut(), self.link.as_mut(), &mut self.jobs);
+        tokio::select! {
+            biased;
+            _ = terminations.recv() => Input::Terminated,
+            _ = hangups.recv() => Input::Terminated,
+            event = async { match keys { Some(keys) => keys.next().await, None => pending().await } } => {
+                Input::Terminal(event)
+            }
+            () = frame => Input::Frame,
+            Some(end) = jobs.next(), if !jobs.is_empty() => Input::Job(end),
+            event = async { match link { Some(link) => link.events.next().await, None => pending().await } } => {
+                Input::Session(event)
+            }
+        }
+    }
+
+    /// Draws a frame.
+    pub(crate) fn draw(&mut self, now: Instant) -> io::Result<()> {
+        let Self {
+            conversation, questions, composer, completion, queued, surroundings, presentation, ..
+        } = self;
+        let (notice, marks) = (self.notice.as_deref(), presentation.marks());
+        let completion = completion.as_ref();
+        let (conversation, questions, composer, queued) =
+            (&*conversation, &*questions, &*composer, queued.as_slice());
+        let area =
+            LiveArea { conversation, questions, composer, completion, queued, notice, surroundings, marks };
+        presentation.draw(conversation.entries(), |size| area.render(size, now), now)
+    }
+
+    fn handle_session(&mut self, event: Result<Option<std::sync::Arc<Envelope>>, AgentError>) -> Flow {
+        let now = Instant::now();
+        match event {
+            Ok(Some(envelope)) => self.apply(&envelope, now),
+            Ok(None) => {
+                self.link = None;
+                self.say(Style::Warning, "the session has ended; the next message begins a new one");
+            }
+            Err(error) => {
+                self.link = None;
+                self.say(Style::Bad, &format!("the session's log can't be read: {error}"));
+            }
+        }
+        self.presentation.invalidate();
+        Flow::Continue
+    }
+
+    /// Takes an event of the session.
+    pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
+        match &envelope.event {
+            Event::RunStarted { task, .. } => {
+                self.queued.retain(|queued| !task.contains(queued.trim()));
+                if let Some(link) = &mut self.link {
+                    link.has_log = true;
+                }
+            }
+            Event::MessageJoined { text } => self.queued.retain(|queued| queued.trim() != text.trim()),
+            Event::Done { .. } => self.read_branch(),
+            _ => {}
+        }
+        self.conversation.apply(envelope, now);
+        self.questions.handle_event(&envelope.event, now);
+        while let Some(refused) = self.questions.refuse_unreadable() {
+            self.decide(refused);
+        }
+    }
+
+    /// Says something below the conversation; it is no part of the session.
+    pub(crate) fn say(&mut self, style: Style, text: &str) {
+        let lines = printable(text).lines().map(|line| StyledLine::new(style, line)).collect();
+        self.conversation.push_note(lines);
+        self.presentation.invalidate();
+    }
+
+    fn report_panics(&mut self) {
+        for message in self.presentation.take_panics() {
+            self.say(Style::Bad, &format!("a bug: {message}"));
+        }
+    }
+
+    async fn begin(&mut self, beginning: Beginning) -> Result<(), HostError> {
+        match beginning {
+            Beginning::New(message) => {
+                self.open_new_session().await;
+                self.read_branch();
+                if let Some(message) = message {
+                    self.send_message(message).await;
+                }
+            }
+            Beginning::Again(id, message) => {
+                self.open_session(&id, Recall::Tail).await;
+                if let Some(message) = message {
+                    self.send_message(message).await;
+                }
+            }
+            Beginning::Choose => self.choose_session().await?,
+        }
+        self.presentation.invalidate();
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! Finished blocks of a conversation as lines of a width. Pure.
+
+use std::collections::HashSet;
+
+use journeyman_host::event_text::{describe_event, describe_output};
+use journeyman_host::format::{describe_usage, preview, printable, quantity};
+use journeyman_protocol::{CallId, CallState, Event, FileChange, FileChangeKind, RunOutcome, RunReport};
+use journeyman_terminal::markdown::{self, Marks};
+use journeyman_terminal::wrap::wrap_line;
+use journeyman_terminal::{Style, StyledLine};
+use serde_json::Value;
+
+use crate::edits::edit_lines;
+
+/// Minimum columns that text is rendered for.
+pub(crate) const MIN_COLUMNS: usize = 12;
+/// Columns by which the further rows of a line are indented beyond its first.
+const HANGING_INDENT: usize = 2;
+/// Maximum lines of an edit in the conversation; the transcript shows all.
+const MAX_EDIT_LINES: usize = 16;
+/// Maximum lines of thinking in the conversation.
+const MAX_THINKING_LINES: usize = 4;
+/// Maximum lines of a person's message in the conversation, such as a pasted file.
+const MAX_MESSAGE_LINES: usize = 40;
+/// Maximum changed files that the end of a run lists.
+const MAX_LISTED_FILES: usize = 12;
+/// The mark of a person's message.
+const MESSAGE_MARK: &str = "› ";
+
+/// A tool call that has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct EndedCall {
+    /// The call.
+    pub(crate) call: CallId,
+    /// The event that began it.
+    pub(crate) start: Event,
+    /// The event that ended it.
+    pub(crate) end: Event,
+    /// The files that it changed.
+    pub(crate) changes: Vec<FileChange>,
+}
+
+/// A part of a conversation that no later event changes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Block {
+    /// A message of the person.
+    Message(String),
+    /// A block of the model's reply.
+    Prose(markdown::Block),
+    /// The model's thinking.
+    Thinking(String),
+    /// A tool call.
+    Call(Box<EndedCall>),
+    /// Anything that is said in lines.
+    Lines(Vec<StyledLine>),
+    /// The end of a run.
+    Report(Box<RunReport>),
+}
+
+/// A block with the distance from the one before.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    /// The block.
+    pub(crate) block: Block,
+    /// True if an empty row comes before it.
+    pub(crate) has_gap: bool,
+}
+
+/// The amount of a block that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// The conversation: long results are cut.
+    Short,
+    /// Everything that is on record.
+    Whole,
+}
+
+/// The form in which blocks are rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Columns.
+    pub(crate) width: usize,
+    /// The marks of Markdown.
+    pub(crate) marks: Marks,
+    /// The amount.
+    pub(crate) detail: Detail,
+}
+
+/// Renders a block with its distance. No row is wider than the layout's width.
+#[must_use]
+pub(crate) fn render_entry(entry: &Entry, layout: Layout) -> Vec<StyledLine> {
+    let gap = entry.has_gap.then(StyledLine::default);
+    gap.into_iter().chain(render_block(&entry.block, layout)).collect()
+}
+
+fn render_block(block: &Block, layout: Layout) -> Vec<StyledLine> {
+    let width = layout.width.max(MIN_COLUMNS);
+    match block {
+        Block::Message(text) => render_message(text, width, layout.detail),
+        Block::Prose(block) => markdown::render_block(block, width, layout.marks),
+        Block::Thinking(text) => render_thinking(text, width, layout.detail),
+        Block::Call(call) => wrap_lines(call_lines(call, layout.detail), width),
+        Block::Lines(lines) => wrap_lines(lines.clone(), width),
+        Block::Report(report) => wrap_lines(report_lines(report), width),
+    }
+}
+
+/// Wraps lines; each keeps its indentation and hangs from it.
+pub(crate) fn wrap_lines(lines: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
+    let wrap = |line: StyledLine| {
+        let spaces = line.to_text().chars().take_while(|character| *character == ' ').count();
+        wrap_line(&line, width, spaces + HANGING_INDENT)
+    };
+    lines.into_iter().flat_map(wrap).collect()
+}
+
+/// Keeps the first lines, and says how many more there are.
+fn keep_first(mut lines: Vec<StyledLine>, max: usize, detail: Detail) -> Vec<StyledLine> {
+    if detail == Detail::Short && lines.len() > max + 1 {
+        let more = lines.split_off(max).len();
+        lines.push(StyledLine::new(
+            Style::Dim,
+            format!("  … {} (Ctrl-T shows all)", quantity(more, "more line")),
+        ));
+    }
+    lines
+}
+
+fn render_message(text: &str, width: usize, detail: Detail) -> Vec<StyledLine> {
+    let room = width.saturating_sub(MESSAGE_MARK.len());
+    let rows = printable(text);
+    let rows = rows.lines().flat_map(|line| wrap_line(&StyledLine::new(Style::Strong, line), room, 0));
+    let mark = |(place, row): (usize, StyledLine)| {
+        let mut line = StyledLine::new(Style::Accent, if place == 0 { MESSAGE_MARK } else { "  " });
+        line.spans.extend(row.spans);
+        line
+    };
+    keep_first(rows.enumerate().map(mark).collect(), MAX_MESSAGE_LINES, detail)
+}
+
+fn render_thinking(text: &str, width: usize, detail: Detail) -> Vec<StyledLine> {
+    let text = printable(text.trim());
+    let lines = text.lines().map(|line| StyledLine::new(Style::Dim, format!("  {line}"))).collect();
+    keep_first(wrap_lines(lines, width), MAX_THINKING_LINES, detail)
+}
+
+fn call_lines(call: &EndedCall, detail: Detail) -> Vec<StyledLine> {
+    let EndedCall { start, end, changes, .. } = call;
+    let (Event::ToolStart { tool, input, .. }, Event::ToolEnd { state, preview, .. }) = (start, end) else {
+        return Vec::new();
+    };
+    let edit = match state {
+        CallState::Completed => edit_lines(tool, input, preview),
+        _ => Vec::new(),
+    };
+    let mut lines = vec![call_title(start, *state, &edit)];
+    let result = match detail {
+        Detail::Short => describe_event(end),
+        Detail::Whole => describe_output(end).unwrap_or_else(|| whole_result(input, preview)),
+    };
+    lines.extend(result);
+    if edit.is_empty() {
+        let change =
+            |change: &FileChange| StyledLine::new(Style::Plain, format!("    {}", describe_change(change)));
+        lines.extend(keep_first(changes.iter().map(change).collect(), MAX_LISTED_FILES, detail));
+    }
+    lines.extend(keep_first(edit, MAX_EDIT_LINES, detail));
+    lines
+}
+
+/// Describes a changed file with a mark for the way in which it changed.
+pub(crate) fn describe_change(change: &FileChange) -> String {
+    let mark = match change.kind {
+        FileChangeKind::Added => '+',
+        FileChangeKind::Modified => '~',
+        FileChangeKind::Deleted => '-',
+    };
+    format!("{mark} {}", printable(&change.path))
+}
+
+/// Returns the line that says what a call does, with its size if it is an edit.
+fn call_title(start: &Event, state: CallState, edit: &[StyledLine]) -> StyledLine {
+    let style = match state {
+        CallState::Completed => Style::Good,
+        CallState::Denied | CallState::Failed | CallState::Interrupted => Style::Bad,
+        _ => Style::Accent,
+    };
+    let mut line = StyledLine::new(style, "●").with_text(format!(" {}", call_label(start)));
+    let count = |style| edit.iter().filter(|line| line.spans.iter().any(|(it, _)| *it == style)).count();
+    let (added, removed) = (count(Style::Good), count(Style::Bad));
+    if added + removed > 0 {
+        line = line.with(Style::Good, format!("  +{added}")).with(Style::Bad, format!(" −{removed}"));
+    }
+    line
+}
+
+/// Says what a call does: a command as it would be typed, anything else by its summary.
+pub(crate) fn call_label(start: &Event) -> String {
+    let Event::ToolStart { tool, input, summary, .. } = start else { return String::new() };
+    match input.get("command").and_then(Value::as_str) {
+        Some(command) if tool == "run_command" => format!("$ {}", preview(command)),
+        _ => preview(summary),
+    }
+}
+
+/// Returns the arguments and the result of a call as far as its end has them.
+fn whole_result(input: &Value, preview: &str) -> Vec<StyledLine> {
+    let dim = |line: &str| StyledLine::new(Style::Dim, format!("    {line}"));
+    let arguments = input.as_object().into_iter().flatten().flat_map(|(name, value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = printable(&format_args!("{name}: {text}"));
+        text.lines().map(dim).collect::<Vec<_>>()
+    });
+    arguments.chain(printable(preview).lines().map(dim)).collect()
+}
+
+fn report_lines(report: &RunReport) -> Vec<StyledLine> {
+    let (style, mark) = match report.outcome {
+        RunOutcome::Verified => (Style::Good, "✓"),
+        RunOutcome::Answered => (Style::Dim, "•"),
+        RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict | RunOutcome::Interrupted => {
+            (Style::Warning, "•")
+        }
+        RunOutcome::Error | RunOutcome::ChecksFail | RunOutcome::PermissionNeeded => (Style::Bad, "✗"),
+    };
+    let mut lines = vec![StyledLine::new(style, format!("{mark} {}", printable(&report.summary)))];
+    let mut seen = HashSet::new();
+    let sized = report.diffstat.iter().map(|file| {
+        seen.insert(&file.path);
+        StyledLine::new(Style::Plain, format!("  {}", printable(&file.path)))
+            .with(Style::Good, format!("  +{}", file.added))
+            .with(Style::Bad, format!(" −{}", file.removed))
+    });
+    let mut files: Vec<StyledLine> = sized.collect();
+    let unsized_files = report.changes.iter().filter(|change| !seen.contains(&change.path));
+    files.extend(
+        unsized_files.map(|change| StyledLine::new(Style::Plain, format!("  {}", describe_change(change)))),
+    );
+    lines.extend(keep_first(files, MAX_LISTED_FILES, Detail::Short));
+    lines.push(StyledLine::new(Style::Dim, format!("  {}", describe_usage(&report.usage, report.cost_usd))));
+    lines
+}

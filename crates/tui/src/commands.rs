@@ -1,0 +1,162 @@
+//! The commands that a message beginning with `/` names.
+
+use journeyman_protocol::Mode;
+
+/// A command of the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Shows keys and commands.
+    Help,
+    /// Goes on with another model.
+    Model,
+    /// Goes on in another mode.
+    Mode,
+    /// Begins a new session.
+    New,
+    /// Goes on with an earlier session.
+    Resume,
+    /// Goes on in a copy of this session.
+    Fork,
+    /// Goes back to an earlier message.
+    Back,
+    /// Shows what changed.
+    Diff,
+    /// Takes the session's changes back.
+    Undo,
+    /// Makes the changes again.
+    Redo,
+    /// Lists the checkpoints.
+    Checkpoints,
+    /// Shows the use of the model's window.
+    Context,
+    /// Shows tokens and cost.
+    Cost,
+    /// Shortens the conversation.
+    Compact,
+    /// Shows what is allowed.
+    Permissions,
+    /// Writes the session into a file.
+    Export,
+    /// Ends the program.
+    Quit,
+}
+
+/// A command's name, its argument, and its line of help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CommandInfo {
+    /// The command.
+    pub(crate) command: Command,
+    /// The name behind the slash.
+    pub(crate) name: &'static str,
+    /// The argument, empty if it takes none.
+    pub(crate) argument: &'static str,
+    /// The line of help.
+    pub(crate) help: &'static str,
+}
+
+const fn info(
+    command: Command,
+    name: &'static str,
+    argument: &'static str,
+    help: &'static str,
+) -> CommandInfo {
+    CommandInfo { command, name, argument, help }
+}
+
+/// All commands, in the order in which they are listed.
+pub(crate) const COMMANDS: &[CommandInfo] = &[
+    info(Command::Help, "help", "", "keys and commands"),
+    info(Command::Model, "model", "PROVIDER/NAME", "go on with another model"),
+    info(Command::Mode, "mode", "MODE", "go on in mode plan, ask, edit or auto"),
+    info(Command::New, "new", "", "begin a new session"),
+    info(Command::Resume, "resume", "", "go on with an earlier session"),
+    info(Command::Fork, "fork", "", "go on in a copy of this session"),
+    info(Command::Back, "back", "", "go back to an earlier message (Esc Esc)"),
+    info(Command::Diff, "diff", "", "what changed since the newest run began"),
+    info(Command::Undo, "undo", "", "take back what this session changed"),
+    info(Command::Redo, "redo", "", "do again what the newest undo took back"),
+    info(Command::Checkpoints, "checkpoints", "", "states of the files to go back to"),
+    info(Command::Context, "context", "", "what the model's window is used for"),
+    info(Command::Cost, "cost", "", "tokens and cost of this session"),
+    info(Command::Compact, "compact", "", "shorten the conversation"),
+    info(Command::Permissions, "permissions", "", "what is allowed, asked about and denied"),
+    info(Command::Export, "export", "FILE", "write the conversation into a file, as Markdown"),
+    info(Command::Quit, "quit", "", "end (Ctrl-D)"),
+];
+
+/// A message that is a command, or would be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ParsedCommand {
+    /// A command with its argument.
+    Known(Command, String),
+    /// No command: the name as typed, and the nearest one.
+    Unknown(String, Option<&'static str>),
+}
+
+/// Parses a message. Returns `None` for one that is no command; a path is none.
+#[must_use]
+pub(crate) fn parse_command(message: &str) -> Option<ParsedCommand> {
+    let (name, argument) = match message.trim().strip_prefix('/')?.split_once(char::is_whitespace) {
+        Some((name, argument)) => (name, argument.trim()),
+        None => (message.trim().strip_prefix('/')?, ""),
+    };
+    if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-') {
+        return None;
+    }
+    if let Some(found) = COMMANDS.iter().find(|info| info.name == name) {
+        return Some(ParsedCommand::Known(found.command, argument.to_owned()));
+    }
+    let alias = match name {
+        "exit" | "q" => Some(Command::Quit),
+        "clear" => Some(Command::New),
+        "rewind" => Some(Command::Back),
+        _ => None,
+    };
+    Some(match alias {
+        Some(command) => ParsedCommand::Known(command, argument.to_owned()),
+        None => ParsedCommand::Unknown(name.to_owned(), nearest_command(name)),
+    })
+}
+
+/// Returns the command whose name is most like a word.
+fn nearest_command(name: &str) -> Option<&'static str> {
+    /// Likeness from which a name is taken for a slip of the finger.
+    const MIN_SIMILARITY: f64 = 0.7;
+    let scored = COMMANDS.iter().map(|info| (strsim::jaro_winkler(name, info.name), info.name));
+    scored
+        .filter(|(score, _)| *score >= MIN_SIMILARITY)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// Returns the values that a command's argument may have, where there are few.
+#[must_use]
+pub(crate) fn argument_values(name: &str) -> Vec<&'static str> {
+    match name {
+        "mode" => Mode::ALL.iter().map(|mode| mode.name()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_told_from_commands() {
+        let known = |command, argument: &str| Some(ParsedCommand::Known(command, argument.to_owned()));
+        let unknown = |name: &str, nearest| Some(ParsedCommand::Unknown(name.to_owned(), nearest));
+        for (message, expected) in [
+            ("/help", known(Command::Help, "")),
+            (" /mode  auto ", known(Command::Mode, "auto")),
+            ("/exit", known(Command::Quit, "")),
+            ("/modle x", unknown("modle", Some("model"))),
+            ("/zzz", unknown("zzz", None)),
+            ("/usr/bin/env is a path", None),
+            ("/", None),
+            ("fix /help", None),
+        ] {
+            assert_eq!(parse_command(message), expected, "{message:?}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Completion of commands, their arguments and files, as a list below the composer. Pure.
+
+use journeyman_terminal::wrap::cut_line;
+use journeyman_terminal::{Style, StyledLine};
+
+use crate::commands::{COMMANDS, argument_values};
+
+/// Maximum rows of the list.
+pub(crate) const MAX_ROWS: usize = 8;
+/// Maximum matches that are ranked: nobody scrolls through more.
+const MAX_MATCHES: usize = 50;
+
+/// One possible completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// The text that is inserted.
+    pub(crate) insert: String,
+    /// The text in the list.
+    pub(crate) label: String,
+    /// A word of explanation.
+    pub(crate) help: String,
+}
+
+/// The open list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Completion {
+    /// The byte position from which the text is replaced.
+    pub(crate) start: usize,
+    candidates: Vec<Candidate>,
+    selected: usize,
+}
+
+/// The kind of thing that the word before the cursor may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CompletedWord<'a> {
+    /// A command, without its slash.
+    Command(&'a str),
+    /// The argument of a command.
+    Argument(&'a str, &'a str),
+    /// A file, without its mark.
+    File(&'a str),
+}
+
+/// Finds the word before the cursor that can be completed, and its byte position.
+#[must_use]
+pub(crate) fn word_at_cursor(before: &str) -> Option<(usize, CompletedWord<'_>)> {
+    if let Some(typed) = before.strip_prefix('/') {
+        return match typed.split_once(' ') {
+            None => (!typed.contains(['/', '\n'])).then_some((0, CompletedWord::Command(typed))),
+            Some((name, argument)) if !argument.contains(char::is_whitespace) => {
+                Some((before.len() - argument.len(), CompletedWord::Argument(name, argument)))
+            }
+            Some(_) => None,
+        };
+    }
+    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + before.get(at..).map_or(1, first_len));
+    let word = before.get(start..)?.strip_prefix('@')?;
+    Some((start, CompletedWord::File(word)))
+}
+
+fn first_len(text: &str) -> usize {
+    text.chars().next().map_or(1, char::len_utf8)
+}
+
+impl Completion {
+    /// Makes the list for the word before the cursor, or none. `files` are the project's.
+    #[must_use]
+    pub(crate) fn find(before: &str, files: &[String]) -> Option<Self> {
+        let (start, word) = word_at_cursor(before)?;
+        let candidates = match word {
+            CompletedWord::Command(typed) => command_candidates(typed),
+            CompletedWord::Argument(name, typed) => {
+                let values = argument_values(name);
+                let matching = values.into_iter().filter(|value| value.starts_with(typed) && *value != typed);
+                let candidate = |value: &str| Candidate {
+                    insert: value.to_owned(),
+                    label: value.to_owned(),
+                    help: String::new(),
+                };
+                matching.map(candidate).collect()
+            }
+            CompletedWord::File(typed) => file_candidates(typed, files),
+        };
+        (!candidates.is_empty()).then_some(Self { start, candidates, selected: 0 })
+    }
+
+    /// Returns the selected candidate.
+    #[must_use]
+    pub(crate) fn selected(&self) -> Option<&Candidate> {
+        self.candidates.get(self.selected)
+    }
+
+    /// Selects the next candidate, or the one before; the list has no ends.
+    pub(crate) fn select(&mut self, forward: bool) {
+        let count = self.candidates.len().max(1);
+        self.selected = if forward { self.selected + 1 } else { self.selected + count - 1 } % count;
+    }
+
+    /// Renders the list within a width.
+    #[must_use]
+    pub(crate) fn render(&self, width: usize) -> Vec<StyledLine> {
+        let first = (self.selected + 1).saturating_sub(MAX_ROWS);
+        let shown = self.candidates.iter().enumerate().skip(first).take(MAX_ROWS);
+        let widest = shown.clone().map(|(_, one)| one.label.chars().count()).max().unwrap_or_default();
+        let draw = |(place, one): (usize, &Candidate)| {
+            let style = if place == self.selected { Style::Selected } else { Style::Plain };
+            let line = StyledLine::new(Style::Plain, "  ").with(style, one.label.clone());
+            let gap = widest.saturating_sub(one.label.chars().count()) + 2;
+            let help =
+                if one.help.is_empty() { String::new() } else { format!("{}{}", " ".repeat(gap), one.help) };
+            cut_line(&line.with(Style::Dim, help), width)
+        };
+        shown.map(draw).collect()
+    }
+}
+
+fn command_candidates(typed: &str) -> Vec<Candidate> {
+    let matching = COMMANDS.iter().filter(|info| info.name.starts_with(typed));
+    let candidate = matching.map(|info| {
+        let space = if info.argument.is_empty() { "" } else { " " };
+        let argument = if info.argument.is_empty() { String::new() } else { format!(" {}", info.argument) };
+        Candidate {
+            insert: format!("/{}{space}", info.name),
+            label: format!("/{}{argument}", info.name),
+            help: info.help.to_owned(),
+        }
+    });
+    candidate.collect()
+}
+
+fn file_candidates(typed: &str, files: &[String]) -> Vec<Candidate> {
+    let mut scored: Vec<(i64, &String)> =
+        files.iter().filter_map(|path| Some((fuzzy_score(typed, path)?, path))).collect();
+    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let candidate = |(_, path): (i64, &String)| Candidate {
+        // The agent reads files that a message names; the mark is for this list alone.
+        insert: format!("{path} "),
+        label: path.clone(),
+        help: String::new(),
+    };
+    scored.into_iter().take(MAX_MATCHES).map(candidate).collect()
+}
+
+/// Scores a path for the letters that were typed, which have to occur in their order; `None` if
+/// they don't. Letters count more at the beginning of a word, in a row, and in the file's name.
+#[must_use]
+pub(crate) fn fuzzy_score(typed: &str, path: &str) -> Option<i64> {
+    let name_start = path.rfind('/').map_or(0, |at| at + 1);
+    let whole = subsequence_score(typed, path, name_start);
+    // Letters that all are in the name are looked for there first.
+    let name = path.get(name_start..).unwrap_or_default();
+    let in_name = subsequence_score(typed, name, 0).map(|score| score + 20);
+    let score = whole.max(in_name)?;
+    Some(score * 8 - i64::try_from(path.len()).unwrap_or(i64::MAX / 16))
+}
+
+fn subsequence_score(typed: &str, text: &str, name_start: usize) -> Option<i64> {
+    let mut score = 0;
+    let mut rest = text.char_indices();
+    let mut last_end = None;
+    let mut before = '/';
+    for wanted in typed.chars().flat_map(char::to_lowercase) {
+        loop {
+            let (at, character) = rest.next()?;
+            let is_word_start =
+                !before.is_alphanumeric() || (before.is_lowercase() && character.is_uppercase());
+            before = character;
+            if character.to_lowercase().eq([wanted]) {
+                score += 1;
+                score += if last_end == Some(at) { 6 } else { 0 };
+                score += if is_word_start { 4 } else { 0 };
+                score += if at >= name_start { 2 } else { 0 };
+                last_end = Some(at + character.len_utf8());
+                break;
+            }
+        }
+    }
+    Some(score)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_before_the_cursor_says_what_is_completed() {
+        for (before, expected) in [
+            ("/mo", Some((0, CompletedWord::Command("mo")))),
+            ("/mode a", Some((6, CompletedWord::Argument("mode", "a")))),
+            ("look at @src/l", Some((8, CompletedWord::File("src/l")))),
+            ("@", Some((0, CompletedWord::File("")))),
+            ("see\n@a", Some((4, CompletedWord::File("a")))),
+            ("/usr/bin", None),
+            ("a@b", None),
+            ("", None),
+        ] {
+            assert_eq!(word_at_cursor(before), expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_file_comes_first() {
+        let files =
+            ["src/parser/mod.rs", "src/main.rs", "docs/primer.md", "tests/parse_main.rs"].map(str::to_owned);
+        for (typed, first) in [
+            ("main", "src/main.rs"),
+            ("parsermod", "src/parser/mod.rs"),
+            ("pm", "tests/parse_main.rs"),
+            ("primer", "docs/primer.md"),
+            ("SRC/M", "src/main.rs"),
+        ] {
+            let found = Completion::find(&format!("@{typed}"), &files).unwrap();
+            assert_eq!(found.selected().unwrap().label, first, "{typed}");
+        }
+        assert_eq!(Completion::find("@zzz", &files), None);
+    }
+
+    #[test]
+    fn the_list_goes_round() {
+        let mut list = Completion::find("/co", &[]).unwrap();
+        assert_eq!(list.selected().unwrap().insert, "/context");
+        list.select(false);
+        assert_eq!(list.selected().unwrap().insert, "/compact");
+        list.select(true);
+        assert_eq!(list.selected().unwrap().insert, "/context");
+        let rows: Vec<String> = list.render(30).iter().map(StyledLine::to_text).collect();
+        assert_eq!(rows[0], "  /context  what the model's …");
+    }
+}

@@ -1,0 +1,410 @@
+//! The composer: a message as it is written, its history, and large pastes in their place. Pure: a
+//! key leads to another state and at most one effect.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use journeyman_terminal::wrap::char_width;
+use journeyman_terminal::{Style, StyledLine};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::buffer::{Buffer, Motion};
+
+/// Lines of a paste above which it is folded.
+const MAX_SHOWN_PASTE_LINES: usize = 8;
+/// Bytes of a paste above which it is folded.
+const MAX_SHOWN_PASTE_BYTES: usize = 1_000;
+/// The mark before the first row.
+const PROMPT: &str = "› ";
+/// Columns of the mark.
+const PROMPT_COLUMNS: usize = 2;
+
+/// The result of a key that is more than another text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ComposerEffect {
+    /// The text is as before, and the key means nothing here.
+    Ignored,
+    /// The text or the cursor is another.
+    Changed,
+    /// The message is complete, with what was pasted in its place.
+    Submitted(String),
+}
+
+/// A search through the history.
+#[derive(Debug, Clone, Default)]
+struct HistorySearch {
+    query: String,
+    /// The number of matches to pass over.
+    skipped: usize,
+    /// The text before the search.
+    before: String,
+}
+
+/// The rows of the composer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ComposerRows {
+    /// The rows.
+    pub(crate) rows: Vec<StyledLine>,
+    /// The cursor's row and column.
+    pub(crate) cursor: (usize, usize),
+}
+
+/// A message that is being written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Composer {
+    buffer: Buffer,
+    /// Pasted texts with the words that stand for them.
+    pastes: Vec<(String, String)>,
+    /// Earlier messages, the newest last.
+    history: Vec<String>,
+    /// The place in the history that is shown, from its end.
+    recalled: Option<usize>,
+    /// The text that was written before the history was looked at.
+    draft: String,
+    search: Option<HistorySearch>,
+}
+
+impl Composer {
+    /// Makes a composer with earlier messages, the newest last.
+    #[must_use]
+    pub(crate) fn new(history: Vec<String>) -> Self {
+        Self { history, ..Self::default() }
+    }
+
+    /// Returns the text as it is shown.
+    #[must_use]
+    pub(crate) fn text(&self) -> &str {
+        self.buffer.text()
+    }
+
+    /// Returns the text before the cursor.
+    #[must_use]
+    pub(crate) fn before_cursor(&self) -> &str {
+        self.buffer.before()
+    }
+
+    /// Returns true if nothing is written.
+    #[must_use]
+    pub(crate) fn is_blank(&self) -> bool {
+        self.buffer.is_blank()
+    }
+
+    /// Returns true while the history is searched.
+    #[must_use]
+    pub(crate) fn is_searching(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// Takes another text.
+    pub(crate) fn set_text(&mut self, text: &str) {
+        self.buffer.set_text(text);
+        (self.recalled, self.search) = (None, None);
+    }
+
+    /// Removes the text.
+    pub(crate) fn clear(&mut self) {
+        self.buffer.set_text("");
+        self.pastes.clear();
+        (self.recalled, self.search) = (None, None);
+    }
+
+    /// Replaces the text from a byte position to the cursor, such as by a completion.
+    pub(crate) fn complete(&mut self, start: usize, text: &str) {
+        self.buffer.replace_before(start, text);
+    }
+
+    /// Inserts pasted text. A large one is folded: words stand for it until it is sent.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let text = clean_paste(text);
+        self.search = None;
+        let lines = text.lines().count();
+        if lines <= MAX_SHOWN_PASTE_LINES && text.len() <= MAX_SHOWN_PASTE_BYTES {
+            return self.buffer.insert(&text);
+        }
+        let number = self.pastes.len() + 1;
+        let stand_in = format!("[paste {number}: {lines} lines]");
+        self.buffer.insert(&stand_in);
+        self.pastes.push((stand_in, text));
+    }
+
+    /// Returns the message with what was pasted in its place.
+    #[must_use]
+    pub(crate) fn whole_text(&self) -> String {
+        let unfold = |text: String, (stand_in, pasted): &(String, String)| text.replacen(stand_in, pasted, 1);
+        self.pastes.iter().fold(self.buffer.text().to_owned(), unfold)
+    }
+
+    /// Adds a message to the history, once.
+    pub(crate) fn remember(&mut self, message: &str) {
+        if !message.trim().is_empty() && self.history.last().is_none_or(|last| last != message) {
+            self.history.push(message.to_owned());
+        }
+    }
+
+    /// Takes a key. `width` is that of the rows, for keys that go to another row.
+    pub(crate) fn handle_key(&mut self, key: KeyEvent, width: usize) -> ComposerEffect {
+        if self.search.is_some() {
+            return self.handle_search_key(key, width);
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        match key.code {
+            KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => self.buffer.insert("\n"),
+            KeyCode::Enter if self.buffer.before().ends_with('\\') => {
+                let start = self.buffer.cursor() - 1;
+                self.buffer.replace_before(start, "\n");
+            }
+            KeyCode::Enter => return self.submit(),
+            KeyCode::Char(letter) if control => return self.handle_control(letter, width),
+            KeyCode::Char(letter) if alt => match letter {
+                'b' => self.buffer.move_by(Motion::WordLeft),
+                'f' => self.buffer.move_by(Motion::WordRight),
+                'd' => self.buffer.delete(Motion::WordRight),
+                _ => return ComposerEffect::Ignored,
+            },
+            KeyCode::Char(letter) => {
+                self.recalled = None;
+                self.buffer.insert(letter.encode_utf8(&mut [0; 4]));
+            }
+            KeyCode::Backspace if control || alt => self.buffer.delete(Motion::WordLeft),
+            KeyCode::Backspace => self.delete_left(),
+            KeyCode::Delete if control => self.buffer.delete(Motion::WordRight),
+            KeyCode::Delete => self.buffer.delete(Motion::Right),
+            KeyCode::Left if control || alt => self.buffer.move_by(Motion::WordLeft),
+            KeyCode::Right if control || alt => self.buffer.move_by(Motion::WordRight),
+            KeyCode::Left => self.buffer.move_by(Motion::Left),
+            KeyCode::Right => self.buffer.move_by(Motion::Right),
+            KeyCode::Home => self.buffer.move_by(if control { Motion::Start } else { Motion::LineStart }),
+            KeyCode::End => self.buffer.move_by(if control { Motion::End } else { Motion::LineEnd }),
+            KeyCode::Up => return self.go_up(width),
+            KeyCode::Down => return self.go_down(width),
+            _ => return ComposerEffect::Ignored,
+        }
+        ComposerEffect::Changed
+    }
+
+    fn handle_control(&mut self, letter: char, width: usize) -> ComposerEffect {
+        match letter {
+            'a' => self.buffer.move_by(Motion::LineStart),
+            'e' => self.buffer.move_by(Motion::LineEnd),
+            'b' => self.buffer.move_by(Motion::Left),
+            'f' => self.buffer.move_by(Motion::Right),
+            'd' => self.buffer.delete(Motion::Right),
+            'h' => self.delete_left(),
+            'k' => self.buffer.delete(Motion::LineEnd),
+            'u' => self.buffer.delete(Motion::LineStart),
+            'w' => self.buffer.delete(Motion::WordLeft),
+            'y' => self.buffer.yank(),
+            'j' => self.buffer.insert("\n"),
+            '_' | '7' | '/' => self.buffer.undo(),
+            'p' => return self.go_up(width),
+            'n' => return self.go_down(width),
+            'r' => {
+                let before = self.buffer.text().to_owned();
+                self.search = Some(HistorySearch { before, ..HistorySearch::default() });
+            }
+            _ => return ComposerEffect::Ignored,
+        }
+        ComposerEffect::Changed
+    }
+
+    /// Deletes the character before the cursor, or the whole of a folded paste.
+    fn delete_left(&mut self) {
+        let folded =
+            self.pastes.iter().find(|(stand_in, _)| self.buffer.before().ends_with(stand_in.as_str()));
+        match folded.map(|(stand_in, _)| self.buffer.cursor() - stand_in.len()) {
+            Some(start) => self.buffer.replace_before(start, ""),
+            None => self.buffer.delete(Motion::Left),
+        }
+    }
+
+    fn submit(&mut self) -> ComposerEffect {
+        if self.buffer.is_blank() {
+            return ComposerEffect::Ignored;
+        }
+        let message = self.whole_text();
+        self.buffer.take_text();
+        self.pastes.clear();
+        self.recalled = None;
+        self.remember(&message);
+        ComposerEffect::Submitted(message)
+    }
+
+    fn go_up(&mut self, width: usize) -> ComposerEffect {
+        let (rows, (row, column)) = self.rows_of(width);
+        if row > 0 {
+            self.go_to_row(&rows, row - 1, column);
+            return ComposerEffect::Changed;
+        }
+        let place = self.recalled.map_or(0, |place| place + 1);
+        let Some(earlier) = self.history.iter().rev().nth(place).cloned() else {
+            return ComposerEffect::Ignored;
+        };
+        if self.recalled.is_none() {
+            self.draft = self.buffer.text().to_owned();
+        }
+        self.recalled = Some(place);
+        self.buffer.set_text(earlier);
+        ComposerEffect::Changed
+    }
+
+    fn go_down(&mut self, width: usize) -> ComposerEffect {
+        let (rows, (row, column)) = self.rows_of(width);
+        if row + 1 < rows.len() {
+            self.go_to_row(&rows, row + 1, column);
+            return ComposerEffect::Changed;
+        }
+        let Some(place) = self.recalled else { return ComposerEffect::Ignored };
+        self.recalled = place.checked_sub(1);
+        let later = self.recalled.and_then(|place| self.history.iter().rev().nth(place).cloned());
+        let text = later.unwrap_or_else(|| std::mem::take(&mut self.draft));
+        self.buffer.set_text(text);
+        ComposerEffect::Changed
+    }
+
+    fn go_to_row(&mut self, rows: &[(usize, String)], row: usize, column: usize) {
+        let Some((start, text)) = rows.get(row) else { return };
+        let (mut at, mut passed) = (*start, 0);
+        for character in text.graphemes(true) {
+            passed += grapheme_width(character);
+            if passed > column {
+                break;
+            }
+            at += character.len();
+        }
+        self.buffer.move_to(at);
+    }
+
+    fn handle_search_key(&mut self, key: KeyEvent, width: usize) -> ComposerEffect {
+        let Some(search) = &mut self.search else { return ComposerEffect::Ignored };
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('r') if control => search.skipped += 1,
+            KeyCode::Char('g' | 'c') if control => return self.end_search(false),
+            KeyCode::Esc => return self.end_search(false),
+            KeyCode::Backspace => {
+                search.query.pop();
+                search.skipped = 0;
+            }
+            KeyCode::Char(letter) if !control => {
+                search.query.push(letter);
+                search.skipped = 0;
+            }
+            _ => {
+                self.end_search(true);
+                return match key.code {
+                    KeyCode::Tab => ComposerEffect::Changed,
+                    _ => self.handle_key(key, width),
+                };
+            }
+        }
+        self.show_match();
+        ComposerEffect::Changed
+    }
+
+    fn end_search(&mut self, is_taken: bool) -> ComposerEffect {
+        if let Some(search) = self.search.take().filter(|_| !is_taken) {
+            self.buffer.set_text(search.before);
+        }
+        ComposerEffect::Changed
+    }
+
+    fn show_match(&mut self) {
+        let Some(search) = &mut self.search else { return };
+        let query = search.query.to_lowercase();
+        let mut matches = self.history.iter().rev().filter(|text| text.to_lowercase().contains(&query));
+        match matches.nth(search.skipped) {
+            Some(found) if !query.is_empty() => self.buffer.set_text(found.clone()),
+            // The oldest match stays.
+            _ => search.skipped = search.skipped.saturating_sub(1),
+        }
+    }
+
+    /// Renders the text within a width, and at most `max_rows` rows around the cursor.
+    #[must_use]
+    pub(crate) fn render(&self, width: usize, max_rows: usize, hint: &str) -> ComposerRows {
+        let (rows, (row, column)) = self.rows_of(width);
+        if self.buffer.text().is_empty() && self.search.is_none() {
+            let line = StyledLine::new(Style::Accent, PROMPT).with(Style::Dim, hint);
+            return ComposerRows { rows: vec![line], cursor: (0, PROMPT_COLUMNS) };
+        }
+        let max_rows = max_rows.max(1);
+        let first = row.saturating_sub(max_rows - 1).min(rows.len().saturating_sub(max_rows));
+        let draw = |(place, (_, text)): (usize, &(usize, String))| {
+            let mark = if place == 0 { PROMPT } else { "  " };
+            self.style_row(StyledLine::new(Style::Accent, mark), text)
+        };
+        let mut shown: Vec<StyledLine> =
+            rows.iter().enumerate().skip(first).take(max_rows).map(draw).collect();
+        if let Some(search) = &self.search {
+            let text = format!("  search the history: {}", search.query);
+            shown.push(StyledLine::new(Style::Dim, text));
+        }
+        ComposerRows { rows: shown, cursor: (row - first, PROMPT_COLUMNS + column) }
+    }
+
+    /// Marks what stands for folded pastes.
+    fn style_row(&self, mut line: StyledLine, text: &str) -> StyledLine {
+        let mut rest = text;
+        while let Some((at, length)) = self
+            .pastes
+            .iter()
+            .filter_map(|(stand_in, _)| Some((rest.find(stand_in.as_str())?, stand_in.len())))
+            .min()
+        {
+            let (before, from) = rest.split_at(at);
+            let (stand_in, behind) = from.split_at(length);
+            line.push(Style::Plain, before);
+            line.push(Style::Accent, stand_in);
+            rest = behind;
+        }
+        line.push(Style::Plain, rest);
+        line
+    }
+
+    /// Breaks the text into rows, each with the byte position of its start, and finds the cursor.
+    fn rows_of(&self, width: usize) -> (Vec<(usize, String)>, (usize, usize)) {
+        // A column stays free for the cursor behind the last character.
+        let room = width.saturating_sub(PROMPT_COLUMNS + 1).max(1);
+        let cursor = self.buffer.cursor();
+        let (mut rows, mut place) = (Vec::new(), (0, 0));
+        let (mut start, mut row, mut column) = (0, String::new(), 0);
+        for (at, character) in self.buffer.text().grapheme_indices(true) {
+            let columns = grapheme_width(character);
+            let is_end = character.starts_with(['\n', '\r']);
+            if !is_end && column + columns > room && !row.is_empty() {
+                rows.push((start, std::mem::take(&mut row)));
+                (start, column) = (at, 0);
+            }
+            if at == cursor {
+                place = (rows.len(), column);
+            }
+            if is_end {
+                rows.push((start, std::mem::take(&mut row)));
+                (start, column) = (at + character.len(), 0);
+            } else {
+                row.push_str(character);
+                column += columns;
+            }
+        }
+        if cursor >= self.buffer.text().len() {
+            place = (rows.len(), column);
+        }
+        rows.push((start, row));
+        (rows, place)
+    }
+}
+
+/// Returns the columns of a character as people see it.
+fn grapheme_width(character: &str) -> usize {
+    // Terminals draw joined pictures in the columns of the first, or of all: two is what most do.
+    let mut widths = character.chars().map(char_width);
+    match character.contains('\u{200d}') {
+        true => widths.next().unwrap_or_default(),
+        false => widths.sum::<usize>().min(2).max(usize::from(character == "\t") * 4),
+    }
+}
+
+/// Removes what a terminal would obey, and gives all lines one kind of end.
+fn clean_paste(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
+    text.chars().filter(|character| *character == '\n' || !character.is_control()).collect()
+}

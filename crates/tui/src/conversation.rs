@@ -1,0 +1,38 @@
+//! The entrance: a conversation from its beginning to its end.
+
+use journeyman_host::state::find_session_log;
+use journeyman_host::{Context as _, HostError};
+
+use crate::app::{App, Beginning};
+use crate::link::Setup;
+use crate::presentation::Presentation;
+use crate::screen::Reflow;
+use crate::theme::Theme;
+
+/// Maximum earlier messages that the composer recalls.
+const MAX_HISTORY: usize = 200;
+
+/// Holds a conversation on the terminal of this process. Returns the exit code.
+///
+/// # Errors
+/// [`HostError`] where the terminal or the session log fails.
+pub async fn hold_conversation(setup: Setup, beginning: Beginning) -> Result<u8, HostError> {
+    let history = read_history(&setup).await;
+    let theme = Theme::from_variables(setup.environment.var("NO_COLOR"));
+    let reflow = Reflow::from_variables(|name| setup.environment.var(name));
+    let presentation = Presentation::take(theme, reflow).context("the terminal")?;
+    App::new(setup, history, presentation).run(beginning).await
+}
+
+/// Returns the first messages of earlier sessions, the newest last.
+async fn read_history(setup: &Setup) -> Vec<String> {
+    // A query would create an empty log.
+    if find_session_log(&setup.state.dir).is_none() {
+        return Vec::new();
+    }
+    let root = setup.root.display().to_string();
+    let sessions =
+        journeyman_agent::store::Store::sessions(&*setup.state.store, Some(&root), MAX_HISTORY).await;
+    let titles = sessions.unwrap_or_default().into_iter().rev().map(|session| session.title);
+    titles.filter(|title| !title.trim().is_empty()).collect()
+}

@@ -1,0 +1,43 @@
+//! The person's own editor, for a long message.
+
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::process::Command;
+
+use journeyman_host::config::Environment;
+
+/// The editor where none is named.
+const DEFAULT_EDITOR: &str = "vi";
+/// Maximum bytes of a message that is read back.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Returns the editor that the person's environment names.
+pub(crate) fn find_editor(environment: &Environment) -> String {
+    let named = environment.var("VISUAL").or_else(|| environment.var("EDITOR"));
+    named.unwrap_or(DEFAULT_EDITOR).to_owned()
+}
+
+/// Opens a text in an editor, waits for its end, and returns the text as it is then.
+///
+/// # Errors
+/// The editor doesn't run or fails, or its file can't be read.
+pub(crate) fn edit_text(editor: &str, text: &str) -> io::Result<String> {
+    let mut file = tempfile::Builder::new().prefix("message-").suffix(".md").tempfile()?;
+    file.write_all(text.as_bytes())?;
+    // By a shell, as everybody does: the variable may have arguments.
+    let status =
+        Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).status()?;
+    if !status.success() {
+        return Err(io::Error::other(format!("the editor ended with {status}; the message stays as it was")));
+    }
+    // Many editors write a new file in place of the old one.
+    let read = match std::fs::File::open(file.path()) {
+        Ok(file) => file,
+        Err(_) => {
+            file.as_file_mut().seek(SeekFrom::Start(0))?;
+            file.as_file().try_clone()?
+        }
+    };
+    let mut edited = String::new();
+    read.take(MAX_BYTES).read_to_string(&mut edited)?;
+    Ok(edited)
+}

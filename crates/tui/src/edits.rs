@@ -1,0 +1,96 @@
+//! The change that a call of an editing tool makes, drawn from its arguments.
+
+use journeyman_host::format::printable;
+use journeyman_terminal::{Style, StyledLine};
+use serde_json::Value;
+
+/// Returns the changed lines of an edit, with their numbers where the result has them; none for
+/// other tools.
+pub(crate) fn edit_lines(tool: &str, input: &Value, result: &str) -> Vec<StyledLine> {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    match tool {
+        "write_file" => {
+            let content = text(input, "content").unwrap_or_default();
+            number_lines(&[], &content.lines().map(str::to_owned).collect::<Vec<_>>(), Some(1))
+        }
+        "edit_file" => {
+            let several = input.get("edits").and_then(Value::as_array);
+            let pairs: Vec<&Value> = several.map_or_else(|| vec![input], |edits| edits.iter().collect());
+            let mut lines = Vec::new();
+            for pair in pairs {
+                let (Some(search), Some(replace)) = (text(pair, "search"), text(pair, "replace")) else {
+                    continue;
+                };
+                if !lines.is_empty() {
+                    lines.push(StyledLine::new(Style::Dim, "      ⋮"));
+                }
+                lines.extend(pair_lines(&search, &replace, result));
+            }
+            lines
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the lines that a replacement takes away and adds, without those that stay.
+fn pair_lines(search: &str, replace: &str, result: &str) -> Vec<StyledLine> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (search.lines().collect(), replace.lines().collect());
+    let same_start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let mut old = old.get(same_start..).unwrap_or_default().to_vec();
+    let mut rest_of_new = new.get(same_start..).unwrap_or_default().to_vec();
+    let same_end = old.iter().rev().zip(rest_of_new.iter().rev()).take_while(|(old, new)| old == new).count();
+    old.truncate(old.len().saturating_sub(same_end));
+    rest_of_new.truncate(rest_of_new.len().saturating_sub(same_end));
+    let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let first = new.first().and_then(|line| find_number(result, line)).map(|number| number + same_start);
+    number_lines(&owned(old), &owned(rest_of_new), first)
+}
+
+/// Finds the number of a line in an excerpt whose lines begin with theirs.
+fn find_number(result: &str, line: &str) -> Option<usize> {
+    result.lines().find_map(|shown| {
+        let shown = shown.trim_start();
+        let digits = shown.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = shown.split_at_checked(digits)?;
+        let is_line = !line.trim().is_empty() && rest.trim() == line.trim();
+        number.parse().ok().filter(|_| is_line)
+    })
+}
+
+fn number_lines(old: &[String], new: &[String], first: Option<usize>) -> Vec<StyledLine> {
+    let widest = first.map_or(0, |first| first + old.len().max(new.len())).to_string().len().max(4);
+    let line = |(place, text): (usize, &String), sign: char, style: Style| {
+        let number = first.map_or(String::new(), |first| (first + place).to_string());
+        StyledLine::new(Style::Dim, format!("  {number:>widest$} "))
+            .with(style, format!("{sign} {}", printable(text).replace('\t', "    ")))
+    };
+    let removed = old.iter().enumerate().map(|one| line(one, '-', Style::Bad));
+    let added = new.iter().enumerate().map(|one| line(one, '+', Style::Good));
+    removed.chain(added).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_edit_is_its_changed_lines() {
+        let shown = |input: Value, result: &str| -> Vec<String> {
+            edit_lines("edit_file", &input, result).iter().map(StyledLine::to_text).collect()
+        };
+        let one =
+            json!({"path": "a", "search": "fn a() {\n    1\n}", "replace": "fn a() {\n    2\n    3\n}"});
+        let result = "edited a\n 40  fn a() {\n 41      2\n";
+        assert_eq!(shown(one.clone(), result), ["    41 -     1", "    41 +     2", "    42 +     3"]);
+        assert_eq!(
+            shown(one, "done"),
+            ["       -     1", "       +     2", "       +     3"],
+            "no number is known"
+        );
+        let two = json!({"edits": [{"search": "a", "replace": "b"}, {"search": "c", "replace": ""}]});
+        assert_eq!(shown(two, ""), ["       - a", "       + b", "      ⋮", "       - c"]);
+        assert!(edit_lines("run_command", &json!({"command": "ls"}), "").is_empty());
+    }
+}

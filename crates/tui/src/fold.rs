@@ -1,0 +1,470 @@
+//! The fold over a session's events: finished blocks, and the state that is still moving.
+//!
+//! The same events give the same blocks, whoever watches and from where. What was only streamed is
+//! settled by the event that records it: text that didn't arrive is added, and nothing is shown
+//! twice.
+
+use std::time::{Duration, Instant};
+
+use journeyman_host::event_text::describe_event;
+use journeyman_host::format::printable;
+use journeyman_protocol::{
+    AgentState, CallId, CheckOutcome, Envelope, Event, FileChange, Mode, RunOutcome, RunReport, Seq,
+    StopReason, Todo, TodoStatus,
+};
+use journeyman_terminal::markdown::{self, Splitter};
+use journeyman_terminal::{Activity, Style, StyledLine};
+
+use crate::blocks::{Block, EndedCall, Entry};
+use crate::facts::Facts;
+
+/// Maximum bytes of a running command's output that are kept: the live area shows its last lines.
+const MAX_OUTPUT_BYTES: usize = 4_000;
+
+/// A tool call that hasn't ended.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenCall {
+    /// The call.
+    pub(crate) call: CallId,
+    /// The event that began it.
+    pub(crate) start: Event,
+    /// The end of its output so far.
+    pub(crate) output: String,
+    /// The files that it changed so far.
+    changes: Vec<FileChange>,
+}
+
+/// A check that runs.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenCheck {
+    /// The command.
+    pub(crate) command: String,
+    /// The place among the round's checks, from 1, and their number.
+    pub(crate) place: (usize, usize),
+    /// The end of its output so far.
+    pub(crate) output: String,
+}
+
+/// The beginning of a run: a place to go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Turning {
+    /// The entry of the log with which the run began.
+    pub(crate) seq: Seq,
+    /// The message that began it.
+    pub(crate) message: String,
+    /// The checkpoint of the files before it.
+    pub(crate) checkpoint: Option<u64>,
+}
+
+/// The text of a reply that is being streamed.
+#[derive(Debug, Default)]
+struct OpenText {
+    block: Option<u32>,
+    splitter: Splitter,
+    /// Bytes of the block that arrived.
+    bytes: u64,
+    /// All text of the turn that was shown.
+    shown: String,
+    /// True if pieces of the turn's text never arrived.
+    has_hole: bool,
+}
+
+/// A session as its events tell it.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    entries: Vec<Entry>,
+    text: OpenText,
+    thinking: Option<String>,
+    /// True if the turn's thinking is among the entries.
+    has_thought: bool,
+    calls: Vec<OpenCall>,
+    check: Option<OpenCheck>,
+    checks: (usize, usize),
+    todos: Vec<Todo>,
+    state: AgentState,
+    facts: Facts,
+    activity: Activity,
+    turnings: Vec<Turning>,
+    last_report: Option<Box<RunReport>>,
+    position: Seq,
+}
+
+impl Conversation {
+    /// Makes the conversation of a session without events.
+    #[must_use]
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            entries: Vec::new(),
+            text: OpenText::default(),
+            thinking: None,
+            has_thought: false,
+            calls: Vec::new(),
+            check: None,
+            checks: (0, 0),
+            todos: Vec::new(),
+            state: AgentState::Ready,
+            facts: Facts::default(),
+            activity: Activity::new(now),
+            turnings: Vec::new(),
+            last_report: None,
+            position: Seq::START,
+        }
+    }
+
+    /// Returns the finished blocks. Later events only add to them.
+    #[must_use]
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns the block of the reply that is being written: its Markdown, its indentation, and
+    /// true if empty lines come before it.
+    #[must_use]
+    pub(crate) fn open_prose(&self) -> Option<(markdown::Block, bool)> {
+        let (source, indent) = self.text.splitter.open_source();
+        if source.trim().is_empty() {
+            return None;
+        }
+        let has_gap = match self.entries.last().map(|entry| &entry.block) {
+            Some(Block::Prose(_)) => self.text.splitter.open_has_gap(),
+            Some(_) => true,
+            None => false,
+        };
+        Some((markdown::Block { source, indent, is_code: false, has_gap }, has_gap))
+    }
+
+    /// Returns the thinking that is being written.
+    #[must_use]
+    pub(crate) fn open_thinking(&self) -> Option<&str> {
+        self.thinking.as_deref().filter(|text| !text.trim().is_empty())
+    }
+
+    /// Returns the calls that run.
+    #[must_use]
+    pub(crate) fn open_calls(&self) -> &[OpenCall] {
+        &self.calls
+    }
+
+    /// Returns the check that runs.
+    #[must_use]
+    pub(crate) fn open_check(&self) -> Option<&OpenCheck> {
+        self.check.as_ref()
+    }
+
+    /// Returns the todos, none if all are done.
+    #[must_use]
+    pub(crate) fn open_todos(&self) -> &[Todo] {
+        let is_open = self.todos.iter().any(|todo| todo.status != TodoStatus::Completed);
+        if is_open { &self.todos } else { &[] }
+    }
+
+    /// Returns true while the session works or asks.
+    #[must_use]
+    pub(crate) fn is_working(&self) -> bool {
+        self.state != AgentState::Ready
+    }
+
+    /// Returns the facts for the status line.
+    #[must_use]
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Returns the line that says what the session waits for at this moment.
+    #[must_use]
+    pub(crate) fn activity_line(&self, now: Instant) -> Option<StyledLine> {
+        self.activity.line(now)
+    }
+
+    /// Returns the time after which that line may be another, or `None` if it stays.
+    pub(crate) fn next_activity_change(&mut self, now: Instant) -> Option<Duration> {
+        self.activity.next_change(now)
+    }
+
+    /// Returns the runs, the oldest first.
+    #[must_use]
+    pub(crate) fn turnings(&self) -> &[Turning] {
+        &self.turnings
+    }
+
+    /// Returns the report of the last run that ended.
+    #[must_use]
+    pub(crate) fn last_report(&self) -> Option<&RunReport> {
+        self.last_report.as_deref()
+    }
+
+    /// Returns the last entry of the log that was seen.
+    #[must_use]
+    pub(crate) fn position(&self) -> Seq {
+        self.position
+    }
+
+    /// Takes an event.
+    pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
+        self.position = envelope.seq.unwrap_or(self.position).max(self.position);
+        let event = &envelope.event;
+        self.activity.handle_event(event, now);
+        self.facts.apply(event);
+        match event {
+            Event::RunStarted { task, .. } => self.begin_run(task, envelope.seq),
+            Event::MessageJoined { text } => self.push(Block::Message(text.clone()), true),
+            Event::Checkpoint { id, step: None, .. } => {
+                if let Some(turning) = self.turnings.last_mut() {
+                    turning.checkpoint.get_or_insert(*id);
+                }
+            }
+            Event::StateChanged { state } => self.state = *state,
+            Event::TodoChanged { current, .. } => self.todos.clone_from(current),
+            Event::Done { report } => self.end_run(report),
+            _ if self.apply_reply(event) || self.apply_call(event) || self.apply_check(event) => {}
+            other => self.push_lines(other),
+        }
+    }
+
+    fn begin_run(&mut self, task: &str, seq: Option<Seq>) {
+        self.text = OpenText::default();
+        (self.thinking, self.has_thought) = (None, false);
+        self.state = AgentState::Working;
+        self.push(Block::Message(task.to_owned()), true);
+        let seq = seq.unwrap_or(self.position);
+        self.turnings.push(Turning { seq, message: task.to_owned(), checkpoint: None });
+    }
+
+    fn end_run(&mut self, report: &RunReport) {
+        self.finish_text();
+        self.calls.clear();
+        self.check = None;
+        self.state = AgentState::Ready;
+        // An answer that changed nothing needs no words about itself but the tokens, which the
+        // status line has.
+        if report.outcome != RunOutcome::Answered {
+            self.push(Block::Report(Box::new(report.clone())), true);
+        }
+        self.last_report = Some(Box::new(report.clone()));
+    }
+
+    /// Takes an event about the model's reply. Returns false for others.
+    fn apply_reply(&mut self, event: &Event) -> bool {
+        match event {
+            Event::TurnStarted { .. } => {
+                self.finish_text();
+                self.text = OpenText::default();
+                self.has_thought = false;
+            }
+            Event::ThinkingStart { .. } => self.thinking = Some(String::new()),
+            Event::ThinkingDelta { text, .. } => {
+                self.thinking.get_or_insert_default().push_str(&printable(text));
+            }
+            Event::ThinkingEnd { text, .. } => self.finish_thinking(text),
+            Event::TextStart { .. } => self.finish_text(),
+            Event::TextDelta { block, offset, text } => self.push_text(*block, *offset, text),
+            Event::TextEnd { block, text } => {
+                if self.text.block.is_none_or(|open| open == *block) {
+                    self.push_text(*block, 0, text);
+                }
+                self.finish_text();
+            }
+            Event::TurnFinished { text, thinking, stop, .. } => self.finish_turn(text, thinking, stop, event),
+            Event::Retry { .. } => {
+                self.thinking = None;
+                self.finish_text();
+                self.push_lines(event);
+                self.text = OpenText::default();
+            }
+            Event::CallDelta { .. } => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes a piece of a block's text. A piece may repeat what has arrived.
+    fn push_text(&mut self, block: u32, offset: u64, text: &str) {
+        if self.text.block != Some(block) {
+            self.finish_text();
+            (self.text.block, self.text.bytes) = (Some(block), 0);
+        }
+        let Some(known) = self.text.bytes.checked_sub(offset) else {
+            self.text.has_hole = true;
+            return;
+        };
+        let Some(new) = usize::try_from(known).ok().and_then(|known| text.get(known..)) else { return };
+        self.text.bytes = offset.saturating_add(text.len() as u64);
+        self.text.shown.push_str(new);
+        let blocks = self.text.splitter.push(&printable(new));
+        blocks.into_iter().for_each(|block| self.push_prose(block));
+    }
+
+    fn finish_text(&mut self) {
+        let blocks = self.text.splitter.finish();
+        blocks.into_iter().for_each(|block| self.push_prose(block));
+        if self.text.block.take().is_some() {
+            self.text.shown.push('\n');
+        }
+    }
+
+    fn finish_thinking(&mut self, text: &str) {
+        self.thinking = None;
+        if !text.trim().is_empty() {
+            self.has_thought = true;
+            self.push(Block::Thinking(text.to_owned()), true);
+        }
+    }
+
+    fn finish_turn(&mut self, text: &str, thinking: &str, stop: &StopReason, event: &Event) {
+        if !self.has_thought {
+            self.finish_thinking(thinking);
+        }
+        self.thinking = None;
+        self.finish_text();
+        let shown = std::mem::take(&mut self.text).shown;
+        if without_spaces(&shown) != without_spaces(text) {
+            // The record is whole; what was streamed may have lost its end, or a piece.
+            let missing = text.strip_prefix(shown.trim_end()).unwrap_or(text);
+            let has_shown = !shown.trim().is_empty() && missing.len() == text.len();
+            if has_shown && !stop.is_cut_off() {
+                let note = "pieces of the reply didn't arrive; here it is once more, whole:";
+                self.push(Block::Lines(vec![StyledLine::new(Style::Dim, note)]), true);
+            }
+            if !(has_shown && stop.is_cut_off()) {
+                let mut splitter = Splitter::default();
+                let mut blocks = splitter.push(&printable(missing));
+                blocks.extend(splitter.finish());
+                blocks.into_iter().for_each(|block| self.push_prose(block));
+            }
+        }
+        self.push_lines(event);
+    }
+
+    /// Takes an event about a tool call. Returns false for others.
+    fn apply_call(&mut self, event: &Event) -> bool {
+        match event {
+            Event::ToolStart { call, .. } => {
+                self.finish_text();
+                self.calls.retain(|open| open.call != *call);
+                let (call, start) = (call.clone(), event.clone());
+                self.calls.push(OpenCall { call, start, output: String::new(), changes: Vec::new() });
+            }
+            Event::ToolOutput { call, text } => {
+                if let Some(open) = self.calls.iter_mut().find(|open| open.call == *call) {
+                    push_bounded(&mut open.output, text);
+                }
+            }
+            Event::FileEdited { call, change } => {
+                match self.calls.iter_mut().find(|open| open.call == *call) {
+                    Some(open) => open.changes.push(change.clone()),
+                    // A command in the background, or one that was settled after a crash.
+                    None => self.push_lines(event),
+                }
+            }
+            Event::ToolEnd { call, .. } => {
+                let Some(place) = self.calls.iter().position(|open| open.call == *call) else { return true };
+                let OpenCall { call, start, changes, .. } = self.calls.remove(place);
+                let is_first = !matches!(self.entries.last().map(|entry| &entry.block), Some(Block::Call(_)));
+                self.push(
+                    Block::Call(Box::new(EndedCall { call, start, end: event.clone(), changes })),
+                    is_first,
+                );
+            }
+            Event::ToolError { .. }
+            | Event::ToolExecuted { .. }
+            | Event::PermissionRequired { .. }
+            | Event::PermissionDecided { .. } => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes an event about verification. Returns false for others.
+    fn apply_check(&mut self, event: &Event) -> bool {
+        match event {
+            Event::VerifyStarted { checks, .. } => {
+                self.checks = (0, checks.len());
+            }
+            Event::CheckStarted { command, original_tests, .. } => {
+                self.checks.0 += 1;
+                let again = if *original_tests { " with the original tests" } else { "" };
+                let command = format!("{}{again}", printable(command));
+                let place = (self.checks.0, self.checks.1.max(self.checks.0));
+                self.check = Some(OpenCheck { command, place, output: String::new() });
+            }
+            Event::CheckOutput { text } => {
+                if let Some(check) = &mut self.check {
+                    push_bounded(&mut check.output, text);
+                }
+            }
+            Event::CheckResult { evidence } => {
+                self.check = None;
+                self.push_lines(event);
+                // The failing assertion is often said by the output alone.
+                if matches!(evidence.outcome, CheckOutcome::Failed { .. }) && evidence.diagnostics.is_empty()
+                {
+                    self.push(Block::Lines(output_end(&evidence.output)), false);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn push_prose(&mut self, block: markdown::Block) {
+        let has_gap = match self.entries.last().map(|entry| &entry.block) {
+            Some(Block::Prose(_)) => block.has_gap,
+            _ => true,
+        };
+        self.push(Block::Prose(block), has_gap);
+    }
+
+    /// Adds the words for an event, if there are any.
+    fn push_lines(&mut self, event: &Event) {
+        // The status line says with which model and how much is sent.
+        if matches!(event, Event::ContextPacked { .. }) {
+            return;
+        }
+        let lines = describe_event(event);
+        if !lines.is_empty() {
+            let follows_prose = matches!(
+                self.entries.last().map(|entry| &entry.block),
+                Some(Block::Prose(_) | Block::Message(_))
+            );
+            self.push(Block::Lines(lines), follows_prose);
+        }
+    }
+
+    fn push(&mut self, block: Block, has_gap: bool) {
+        let has_gap = has_gap && !self.entries.is_empty();
+        self.entries.push(Entry { block, has_gap });
+    }
+
+    /// Takes note of the mode that the next run will have.
+    pub(crate) fn note_mode(&mut self, mode: Mode) {
+        self.facts.mode = Some(mode);
+    }
+
+    /// Adds lines of the surface itself, such as the answer to a command. They belong to this view
+    /// alone.
+    pub(crate) fn push_note(&mut self, lines: Vec<StyledLine>) {
+        if !lines.is_empty() {
+            self.push(Block::Lines(lines), true);
+        }
+    }
+}
+
+/// Returns the last lines of a check's output.
+fn output_end(output: &str) -> Vec<StyledLine> {
+    const MAX_LINES: usize = 6;
+    let text = printable(output);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let shown = lines.get(lines.len().saturating_sub(MAX_LINES)..).unwrap_or_default();
+    shown.iter().map(|line| StyledLine::new(Style::Dim, format!("    {line}"))).collect()
+}
+
+fn push_bounded(output: &mut String, text: &str) {
+    output.push_str(&printable(text));
+    if let Some(excess) = output.len().checked_sub(MAX_OUTPUT_BYTES) {
+        output.drain(..output.ceil_char_boundary(excess));
+    }
+}
+
+fn without_spaces(text: &str) -> String {
+    text.chars().filter(|character| !character.is_whitespace()).collect()
+}

@@ -1,0 +1,57 @@
+//! The conversation in a terminal: a view of one session, a composer, questions.
+//!
+//! It has no state of its own. What it shows of a session is a pure fold over the session's events
+//! (`fold`), so that a session which is opened again, or was killed, shows the same.
+//! Events make **blocks**; a block that is finished never changes and goes into the terminal's own
+//! scrollback exactly once, where the terminal's search, selection and copying work. Below them is
+//! the **live area**: what is still moving, the composer, the status line.
+//!
+//! The parts, each of which can be tested without a terminal:
+//!
+//! - `fold`: events → blocks and the state that is moving; `facts`: the numbers of the status line;
+//! - `blocks`, `edits`: a block and a width → lines; the words for events are `journeyman-host`'s,
+//!   Markdown, diffs and wrapping are `journeyman-terminal`'s;
+//! - `buffer`, `composer`, `completion`, `questions`, `picker`, `viewer`: a key → another state and
+//!   at most one effect;
+//! - `view`: all of these and a size → the rows of the live area;
+//! - `screen`, `alt_screen`: rows before and after → bytes for the terminal;
+//! - `presentation`, `terminal`: the terminal itself; `link`, `recall`: the session;
+//!   `app`, `typing`, `actions`: the loop.
+//!
+//! The renderer is our own, by difference over rows, relative to the cursor: it never asks where
+//! the cursor is, a finished row that stood in the live area costs nothing when it is finished, and
+//! one that comes above the composer is one inserted line. `ratatui`'s inline viewport draws
+//! finished text a second time, and asks the terminal for the cursor after every resize.
+//! Nothing is drawn and no timer runs while nothing changes.
+//!
+//! It asks no model and changes no file: everything is done by a session's handle, and by the
+//! functions of `journeyman-host` that the command line uses too.
+
+mod actions;
+mod alt_screen;
+mod app;
+mod blocks;
+mod buffer;
+mod commands;
+mod completion;
+mod composer;
+mod conversation;
+mod editor;
+mod edits;
+mod facts;
+mod fold;
+mod link;
+mod picker;
+mod presentation;
+mod questions;
+mod recall;
+mod screen;
+mod terminal;
+mod theme;
+mod typing;
+mod view;
+mod viewer;
+
+pub use app::Beginning;
+pub use conversation::hold_conversation;
+pub use link::Setup;

@@ -1,0 +1,153 @@
+//! A session as the conversation holds it: opened new, opened again, closed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription};
+use journeyman_host::config::Environment;
+use journeyman_host::events::read_events;
+use journeyman_host::resume::{Resumption, find_resumable};
+use journeyman_host::sessions::{SessionClaim, new_session_id};
+use journeyman_host::state::StateDirs;
+use journeyman_host::{
+    Delivery, DeliveryOptions, HostError, PreparedRun, Prompts, RunOptions, SessionTemplate, Workplace,
+    configured_limits,
+};
+use journeyman_protocol::{Envelope, Seq, SessionId};
+
+use crate::view::Surroundings;
+
+/// The command that holds the session, for whoever finds it held.
+const HOLDER: &str = "chat";
+
+/// Everything that sessions of a conversation are opened with.
+pub struct Setup {
+    /// The variables, the home and the current directory.
+    pub environment: Environment,
+    /// The state directories.
+    pub state: Arc<StateDirs>,
+    /// The project's root.
+    pub root: PathBuf,
+    /// The user's options; commands of the conversation change them.
+    pub options: RunOptions,
+    /// The user's options about where a session works.
+    pub delivery: DeliveryOptions,
+    /// Questions before a session, asked on the terminal as it was.
+    pub prompts: &'static dyn Prompts,
+}
+
+/// An open session.
+pub(crate) struct Link {
+    /// The project and the settings of the session.
+    pub(crate) template: SessionTemplate,
+    /// The session.
+    pub(crate) session: SessionHandle,
+    /// Its events.
+    pub(crate) events: Subscription,
+    /// Facts for the status line.
+    pub(crate) surroundings: Surroundings,
+    /// True if the log has the session.
+    pub(crate) has_log: bool,
+    /// Warnings and notes for the person.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Setup {
+    /// Opens a new session. Nothing is written before its first message.
+    ///
+    /// # Errors
+    /// [`HostError`] naming what is missing, such as a model.
+    pub(crate) async fn open_new(&self) -> Result<Link, HostError> {
+        let prepared =
+            PreparedRun::new(&self.environment, &self.root, &self.options, None, Some(self.prompts))?;
+        // In a conversation a person looks on and can take everything back.
+        let workplace = match prepared.settings.asked.isolate.or(prepared.settings.config.isolate) {
+            Some(true) => Workplace::Copy,
+            _ => Workplace::Project,
+        };
+        let delivery = Delivery::new(&self.delivery, workplace)?;
+        let (surroundings, notes) = self.describe(&prepared);
+        let mut template =
+            prepared.into_template(&self.environment, &self.state, &self.root, HOLDER, delivery)?;
+        let session = template.start(new_session_id()).await?;
+        let events = session.subscribe(EventFilter::all(), Since::Now);
+        Ok(Link { template, session, events, surroundings, has_log: false, notes })
+    }
+
+    /// Reads the events of a session, and opens it again. A task that was cut off goes on.
+    ///
+    /// # Errors
+    /// [`HostError`] where another process has the session, or it can't be opened.
+    pub(crate) async fn open_again(
+        &mut self,
+        id: &SessionId,
+        show: &mut dyn FnMut(&Envelope),
+    ) -> Result<Link, HostError> {
+        let summary = find_resumable(&self.state, &self.environment, id.as_str(), None).await?;
+        let state = Arc::clone(&self.state);
+        let claim = SessionClaim::take(&state, &summary.id, HOLDER).await?;
+        let opened = self.open_claimed(&summary, show).await;
+        // An opened session has released the claim already.
+        claim.release().await;
+        opened
+    }
+
+    async fn open_claimed(
+        &mut self,
+        summary: &journeyman_agent::store::SessionSummary,
+        show: &mut dyn FnMut(&Envelope),
+    ) -> Result<Link, HostError> {
+        let resumption = Resumption::load(&self.environment, &self.state, summary, None).await?;
+        let earlier = resumption.earlier.as_ref();
+        let prepared = PreparedRun::new(
+            &self.environment,
+            &resumption.root,
+            &self.options,
+            earlier,
+            Some(self.prompts),
+        )?;
+        let mut delivery_options = self.delivery.clone();
+        if !resumption.has_copy && delivery_options.isolate.is_none() {
+            delivery_options.isolate = Some(false);
+        }
+        let delivery = resumption.plan_delivery(&delivery_options, &prepared.settings, false)?;
+        let (surroundings, notes) = self.describe(&prepared);
+        self.root.clone_from(&resumption.root);
+        let mut last = Seq::START;
+        read_events(&self.state, &resumption.session, Seq::START, &mut |envelope| {
+            last = envelope.seq.unwrap_or(last);
+            show(envelope);
+            Ok(())
+        })
+        .await?;
+        let mut template =
+            prepared.into_template(&self.environment, &self.state, &resumption.root, HOLDER, delivery)?;
+        let session = template.resume(resumption.session.clone(), CutOffPolicy::Continue).await?;
+        let events = session.subscribe(EventFilter::all(), Since::Seq(last));
+        Ok(Link { template, session, events, surroundings, has_log: true, notes })
+    }
+
+    fn describe(&self, prepared: &PreparedRun) -> (Surroundings, Vec<String>) {
+        let config = &prepared.settings.config;
+        let limits = configured_limits(config, &self.environment).ok().flatten();
+        let model = limits.as_ref().map(|(name, _)| name.clone()).or_else(|| config.model.clone());
+        let mode = config.mode.map_or("edit", |mode| mode.name());
+        let surroundings = Surroundings {
+            model: model.unwrap_or_default(),
+            mode: mode.to_owned(),
+            branch: None,
+            window: limits.map(|(_, limits)| limits.window),
+        };
+        (surroundings, prepared.settings.warnings.clone())
+    }
+
+    /// Returns the project's root as people read it.
+    #[must_use]
+    pub(crate) fn shown_root(&self) -> String {
+        let home = self.environment.home.as_deref();
+        match home.and_then(|home| self.root.strip_prefix(home).ok()) {
+            Some(rest) => Path::new("~").join(rest).display().to_string(),
+            None => self.root.display().to_string(),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A list to choose from, in the alternate screen, narrowed by typed words. Pure.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use journeyman_terminal::wrap::{cut_line, text_width};
+use journeyman_terminal::{Style, StyledLine};
+
+use crate::screen::Size;
+
+/// Rows around the list: title, words, an empty row, details and keys.
+const OWN_ROWS: usize = 6;
+
+/// An item of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// The text in the list.
+    pub(crate) label: String,
+    /// A few dim words before it.
+    pub(crate) note: String,
+    /// Lines about the selected item.
+    pub(crate) details: Vec<String>,
+}
+
+/// The result of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PickerEffect {
+    /// The list is another, or the same.
+    Stay,
+    /// Nothing is chosen.
+    Close,
+    /// The item at this place is chosen.
+    Chosen(usize),
+    /// The item at this place is chosen in the way that another key names.
+    ChosenBy(usize, char),
+}
+
+/// The list.
+#[derive(Debug)]
+pub(crate) struct Picker {
+    title: String,
+    items: Vec<Item>,
+    words: String,
+    selected: usize,
+    /// Keys with Alt that choose in another way, each with what it does.
+    ways: Vec<(char, &'static str)>,
+}
+
+impl Picker {
+    /// Makes a list with the first item selected.
+    #[must_use]
+    pub(crate) fn new(title: impl Into<String>, items: Vec<Item>, ways: Vec<(char, &'static str)>) -> Self {
+        Self { title: title.into(), items, words: String::new(), selected: 0, ways }
+    }
+
+    /// Returns the places of the items that have all words.
+    fn matching(&self) -> Vec<usize> {
+        let words: Vec<String> = self.words.split_whitespace().map(str::to_lowercase).collect();
+        let has_all = |item: &Item| {
+            let text = format!("{} {} {}", item.label, item.note, item.details.join(" ")).to_lowercase();
+            words.iter().all(|word| text.contains(word.as_str()))
+        };
+        self.items.iter().enumerate().filter(|(_, item)| has_all(item)).map(|(place, _)| place).collect()
+    }
+
+    /// Takes a key.
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> PickerEffect {
+        let matching = self.matching();
+        let last = matching.len().saturating_sub(1);
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Esc => return PickerEffect::Close,
+            KeyCode::Char('c' | 'd') if control => return PickerEffect::Close,
+            KeyCode::Enter => {
+                return matching
+                    .get(self.selected)
+                    .map_or(PickerEffect::Stay, |place| PickerEffect::Chosen(*place));
+            }
+            KeyCode::Char(letter) if key.modifiers.contains(KeyModifiers::ALT) => {
+                if let Some(place) =
+                    matching.get(self.selected).filter(|_| self.ways.iter().any(|(key, _)| *key == letter))
+                {
+                    return PickerEffect::ChosenBy(*place, letter);
+                }
+            }
+            KeyCode::Up => self.selected = self.selected.saturating_sub(1),
+            KeyCode::Down => self.selected = (self.selected + 1).min(last),
+            KeyCode::Char('p') if control => self.selected = self.selected.saturating_sub(1),
+            KeyCode::Char('n') if control => self.selected = (self.selected + 1).min(last),
+            KeyCode::PageUp => self.selected = self.selected.saturating_sub(10),
+            KeyCode::PageDown => self.selected = (self.selected + 10).min(last),
+            KeyCode::Backspace => {
+                self.words.pop();
+                self.selected = 0;
+            }
+            KeyCode::Char(letter) if !control => {
+                self.words.push(letter);
+                self.selected = 0;
+            }
+            _ => {}
+        }
+        PickerEffect::Stay
+    }
+
+    /// Returns the rows for a terminal's size, and the cursor.
+    #[must_use]
+    pub(crate) fn render(&self, size: Size) -> (Vec<StyledLine>, (usize, usize)) {
+        let matching = self.matching();
+        let details =
+            matching.get(self.selected).and_then(|place| self.items.get(*place)).map(|item| &item.details);
+        let detail_rows = details.map_or(0, Vec::len).min(size.rows / 3);
+        let room = size.rows.saturating_sub(OWN_ROWS + detail_rows).max(1);
+        let first = (self.selected + 1).saturating_sub(room);
+        let mut rows = vec![
+            StyledLine::new(Style::Strong, &self.title)
+                .with(Style::Dim, format!("  {} of {}", matching.len(), self.items.len())),
+            StyledLine::new(Style::Accent, "› ").with_text(&self.words),
+            StyledLine::default(),
+        ];
+        let shown = matching.iter().enumerate().skip(first).take(room);
+        for (number, item) in shown.filter_map(|(number, place)| Some((number, self.items.get(*place)?))) {
+            let style = if number == self.selected { Style::Selected } else { Style::Plain };
+            rows.push(StyledLine::new(Style::Dim, format!("  {}  ", item.note)).with(style, &item.label));
+        }
+        if matching.is_empty() {
+            rows.push(StyledLine::new(Style::Dim, "  nothing has these words"));
+        }
+        rows.push(StyledLine::default());
+        let details = details.into_iter().flatten().take(detail_rows);
+        rows.extend(details.map(|line| StyledLine::new(Style::Dim, format!("  {line}"))));
+        rows.resize(size.rows.saturating_sub(1).max(rows.len().min(size.rows)), StyledLine::default());
+        let ways = self.ways.iter().map(|(key, way)| format!(" · Alt-{key} {way}"));
+        let keys = format!("Enter chooses · type to search{} · Esc closes", ways.collect::<String>());
+        rows.push(StyledLine::new(Style::Dim, keys));
+        let column = (2 + text_width(&self.words)).min(size.columns.saturating_sub(1));
+        (rows.iter().map(|row| cut_line(row, size.columns)).collect(), (1, column))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picker() -> Picker {
+        let item =
+            |label: &str| Item { label: label.to_owned(), note: "now".to_owned(), details: Vec::new() };
+        Picker::new(
+            "Sessions",
+            ["fix the parser", "fix the lexer", "docs"].map(item).to_vec(),
+            vec![('f', "forks")],
+        )
+    }
+
+    fn press(picker: &mut Picker, code: KeyCode) -> PickerEffect {
+        picker.handle_key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn words_narrow_the_list() {
+        let mut picker = picker();
+        "lex".chars().for_each(|letter| {
+            press(&mut picker, KeyCode::Char(letter));
+        });
+        assert_eq!(press(&mut picker, KeyCode::Enter), PickerEffect::Chosen(1));
+        press(&mut picker, KeyCode::Char('?'));
+        assert_eq!(press(&mut picker, KeyCode::Enter), PickerEffect::Stay);
+    }
+
+    #[test]
+    fn the_selection_stays_within_the_list() {
+        let mut picker = picker();
+        (0..9).for_each(|_| {
+            press(&mut picker, KeyCode::Down);
+        });
+        let alt = KeyEvent::new(KeyCode::Char('f'), KeyModifiers::ALT);
+        assert_eq!(picker.handle_key(alt), PickerEffect::ChosenBy(2, 'f'));
+        for rows in 1..12 {
+            let (shown, _) = picker.render(Size { columns: 20, rows });
+            assert!(rows < 7 || shown.len() == rows, "{rows}: {}", shown.len());
+        }
+    }
+}

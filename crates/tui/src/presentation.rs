@@ -1,0 +1,260 @@
+//! The terminal with everything that is drawn on it.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use journeyman_terminal::StyledLine;
+use journeyman_terminal::markdown::Marks;
+
+use crate::alt_screen::AltScreen;
+use crate::blocks::{Detail, Entry, Layout, render_entry};
+use crate::picker::Picker;
+use crate::screen::{Frame, Reflow, Screen, Size};
+use crate::terminal::RawTerminal;
+use crate::theme::Theme;
+use crate::viewer::Viewer;
+
+/// Time between two frames while something streams: words are read no faster, and each frame
+/// costs the terminal something.
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
+/// The size of a terminal that doesn't say its own.
+const DEFAULT_SIZE: Size = Size { columns: 80, rows: 24 };
+
+/// The content of the alternate screen.
+pub(crate) enum Overlay {
+    /// The whole conversation.
+    Transcript(Viewer),
+    /// A text that stays as it is.
+    Document(Viewer, Vec<Entry>),
+    /// A list to choose from, and what the choice is for.
+    Picker(Picker, Choice),
+}
+
+/// The purpose of a list, with the things that its items stand for.
+pub(crate) enum Choice {
+    /// Sessions to go on with.
+    Session(Vec<journeyman_protocol::SessionId>),
+    /// Messages to go back to.
+    Turning(Vec<crate::fold::Turning>),
+    /// Checkpoints to take the files back to.
+    Checkpoint(Vec<u64>),
+}
+
+/// The terminal, and what stands on it.
+pub(crate) struct Presentation {
+    terminal: RawTerminal,
+    screen: Screen,
+    theme: Theme,
+    overlay: Option<(AltScreen, Overlay)>,
+    /// The number of blocks that are in the scrollback, or were left out on purpose.
+    committed: usize,
+    drawn_at: Instant,
+    is_stale: bool,
+}
+
+impl Presentation {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// The terminal can't be set.
+    pub(crate) fn take(theme: Theme, reflow: Reflow) -> io::Result<Self> {
+        let terminal = RawTerminal::take()?;
+        let screen = Screen::new(theme, reflow, terminal_size());
+        let drawn_at = Instant::now();
+        Ok(Self { terminal, screen, theme, overlay: None, committed: 0, drawn_at, is_stale: true })
+    }
+
+    /// Returns the terminal's size.
+    #[must_use]
+    pub(crate) fn size(&self) -> Size {
+        self.screen.size()
+    }
+
+    /// Returns the marks of Markdown that the terminal needs.
+    #[must_use]
+    pub(crate) fn marks(&self) -> Marks {
+        if self.theme.has_colors() { Marks::Dropped } else { Marks::Kept }
+    }
+
+    /// Takes note that something is different.
+    pub(crate) fn invalidate(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Returns the time of the next frame, or `None` if nothing is different.
+    #[must_use]
+    pub(crate) fn next_frame(&self) -> Option<Instant> {
+        self.is_stale.then_some(self.drawn_at + FRAME_INTERVAL)
+    }
+
+    /// Takes blocks for shown, such as those of a session that was left a moment ago.
+    pub(crate) fn skip_to(&mut self, committed: usize) {
+        self.committed = committed;
+    }
+
+    /// Returns the rows of the blocks that have come since the last frame.
+    fn finished_rows(&mut self, entries: &[Entry]) -> Vec<StyledLine> {
+        let layout = Layout { width: self.size().columns, marks: self.marks(), detail: Detail::Short };
+        let new = entries.get(self.committed..).unwrap_or_default();
+        self.committed = entries.len();
+        new.iter().flat_map(|entry| render_entry(entry, layout)).collect()
+    }
+
+    /// Draws the live area below the blocks that have come, or what is on the alternate screen.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn draw(
+        &mut self,
+        entries: &[Entry],
+        live: impl FnOnce(Size) -> (Vec<StyledLine>, (usize, usize)),
+        now: Instant,
+    ) -> io::Result<()> {
+        (self.is_stale, self.drawn_at) = (false, now);
+        let size = self.size();
+        let bytes = match &mut self.overlay {
+            Some((alt, overlay)) => {
+                let (rows, cursor) = overlay.render(entries, size);
+                alt.draw(&rows, cursor)
+            }
+            None => {
+                let finished = self.finished_rows(entries);
+                let (live, cursor) = live(size);
+                self.screen.draw(&Frame { finished, live, cursor })
+            }
+        };
+        if bytes.is_empty() { Ok(()) } else { self.terminal.write(&bytes) }
+    }
+
+    /// Takes the size that the terminal has now.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn resize(&mut self) -> io::Result<()> {
+        let size = terminal_size();
+        self.is_stale = true;
+        if size == self.size() {
+            return Ok(());
+        }
+        match &mut self.overlay {
+            // What is on the other screen is drawn over when it is shown again.
+            Some((alt, _)) => {
+                alt.resize(size);
+                Ok(())
+            }
+            None => {
+                let bytes = self.screen.resize(size);
+                self.terminal.write(&bytes)
+            }
+        }
+    }
+
+    /// Shows something on the alternate screen.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn open(&mut self, overlay: Overlay) -> io::Result<()> {
+        self.is_stale = true;
+        if let Some((_, open)) = &mut self.overlay {
+            *open = overlay;
+            return Ok(());
+        }
+        let (alt, bytes) = AltScreen::enter(self.theme, self.size());
+        self.overlay = Some((alt, overlay));
+        self.terminal.note_alternate(true);
+        self.terminal.write(&bytes)
+    }
+
+    /// Returns what is on the alternate screen.
+    pub(crate) fn overlay(&mut self) -> Option<&mut Overlay> {
+        self.overlay.as_mut().map(|(_, overlay)| overlay)
+    }
+
+    /// Goes back from the alternate screen. Returns what was on it.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn close(&mut self) -> io::Result<Option<Overlay>> {
+        let Some((alt, overlay)) = self.overlay.take() else { return Ok(None) };
+        self.is_stale = true;
+        self.terminal.note_alternate(false);
+        self.terminal.write(&alt.leave())?;
+        // Its size may have changed meanwhile.
+        self.resize()?;
+        Ok(Some(overlay))
+    }
+
+    /// Draws everything anew below what stands on the terminal.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn redraw(&mut self) -> io::Result<()> {
+        self.is_stale = true;
+        let bytes = self.screen.clear();
+        self.terminal.write(&bytes)
+    }
+
+    /// Gives the terminal back for as long as something else needs it.
+    ///
+    /// # Errors
+    /// The terminal can't be set.
+    pub(crate) fn suspend<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
+        self.leave()?;
+        let done = work();
+        self.terminal.enter()?;
+        self.screen.forget();
+        self.resize()?;
+        Ok(done)
+    }
+
+    /// Stops the program as Ctrl-Z does, and goes on when it is continued.
+    ///
+    /// # Errors
+    /// The terminal can't be set.
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
+        let bytes = self.screen.clear();
+        self.terminal.write(&bytes)?;
+        self.terminal.stop()?;
+        self.screen.forget();
+        self.resize()
+    }
+
+    /// Gives the terminal back, without the live area.
+    ///
+    /// # Errors
+    /// The terminal can't be set.
+    pub(crate) fn leave(&mut self) -> io::Result<()> {
+        self.close()?;
+        let bytes = self.screen.clear();
+        self.terminal.write(&bytes)?;
+        self.terminal.leave()
+    }
+
+    /// Returns the messages of panics that didn't end the program.
+    #[must_use]
+    pub(crate) fn take_panics(&self) -> Vec<String> {
+        self.terminal.take_panics()
+    }
+}
+
+impl Overlay {
+    fn render(&mut self, entries: &[Entry], size: Size) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        match self {
+            Self::Transcript(viewer) => viewer.render(entries, size),
+            Self::Document(viewer, own) => viewer.render(own, size),
+            Self::Picker(picker, _) => {
+                let (rows, cursor) = picker.render(size);
+                (rows, Some(cursor))
+            }
+        }
+    }
+}
+
+fn terminal_size() -> Size {
+    match crossterm::terminal::size() {
+        Ok((columns, rows)) if columns > 0 && rows > 0 => {
+            Size { columns: usize::from(columns), rows: usize::from(rows) }
+        }
+        _ => DEFAULT_SIZE,
+    }
+}

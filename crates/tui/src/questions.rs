@@ -1,0 +1,256 @@
+//! Questions about tool calls: what would happen, why it is asked, and what would be lost. Pure.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use journeyman_agent::PermissionAnswer;
+use journeyman_host::approvals::{AnsweredRequest, ApprovalQueue, ApprovalReply, ApprovalRequest, RuleScope};
+use journeyman_host::format::{preview, printable};
+use journeyman_protocol::{CallId, Event};
+use journeyman_terminal::{Style, StyledLine};
+
+use crate::blocks::wrap_lines;
+use crate::buffer::{Buffer, Motion};
+
+/// Time after a question appears in which keys are no answer: they were meant for something else.
+const DEAF_TIME: Duration = Duration::from_millis(400);
+/// Maximum rows of a call's arguments or diff; one key shows all.
+const MAX_BODY_ROWS: usize = 12;
+/// Maximum further questions that are listed.
+const MAX_LISTED: usize = 4;
+
+/// The result of a key.
+#[derive(Debug)]
+pub(crate) enum QuestionEffect {
+    /// The key means nothing here.
+    Ignored,
+    /// The rows are others.
+    Changed,
+    /// The question is answered; the rule's file is said, if one was written.
+    Answered(Box<AnsweredRequest>),
+    /// The person wants to see the whole call.
+    ShowWhole(Vec<StyledLine>),
+}
+
+/// The open questions of a session, and the note that is written for one.
+#[derive(Default)]
+pub(crate) struct Questions {
+    queue: ApprovalQueue,
+    /// The requests after the first, for the list; the queue gives only the first.
+    waiting: Vec<(CallId, String)>,
+    shown: Option<(CallId, Instant)>,
+    /// The note of a refusal, while it is written.
+    note: Option<Buffer>,
+}
+
+impl Questions {
+    /// Makes the questions of a session. Rules that are allowed for good are written into
+    /// `config_dir`.
+    #[must_use]
+    pub(crate) fn new(config_dir: Option<PathBuf>) -> Self {
+        Self { queue: ApprovalQueue::new(config_dir), ..Self::default() }
+    }
+
+    /// Takes an event.
+    pub(crate) fn handle_event(&mut self, event: &Event, now: Instant) {
+        self.queue.handle_event(event);
+        match event {
+            Event::PermissionRequired { call, summary, .. } => {
+                self.waiting.push((call.clone(), preview(summary)))
+            }
+            Event::PermissionDecided { call, .. } => self.waiting.retain(|(open, _)| open != call),
+            Event::Done { .. } => self.waiting.clear(),
+            _ => {}
+        }
+        self.follow_queue(now);
+    }
+
+    fn follow_queue(&mut self, now: Instant) {
+        let first = self.queue.first().map(|request| request.call.clone());
+        if first.as_ref() != self.shown.as_ref().map(|(call, _)| call) {
+            self.shown = first.map(|call| (call, now));
+            self.note = None;
+        }
+    }
+
+    /// Returns the answer to a call that is too long for anybody to read, which is refused.
+    pub(crate) fn refuse_unreadable(&mut self) -> Option<AnsweredRequest> {
+        let refusal = self.queue.first()?.full_arguments().err()?;
+        self.queue.answer_first(refusal.into())
+    }
+
+    /// Returns true if a question is open.
+    #[must_use]
+    pub(crate) fn is_open(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    /// Takes a key for the open question.
+    pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionEffect {
+        let Some((_, since)) = &mut self.shown else { return QuestionEffect::Ignored };
+        if now.saturating_duration_since(*since) < DEAF_TIME {
+            // Whoever goes on typing means the message that they are writing.
+            *since = now;
+            return QuestionEffect::Ignored;
+        }
+        if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+            return QuestionEffect::Ignored;
+        }
+        if self.note.is_some() {
+            return self.handle_note_key(key);
+        }
+        let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
+        let allow_rule = |scope| {
+            let answer = PermissionAnswer::allow_rule();
+            request.rules.is_some().then_some(ApprovalReply { answer, scope })
+        };
+        let reply = match key.code {
+            KeyCode::Char('y') => Some(PermissionAnswer::allow().into()),
+            KeyCode::Char('s') => allow_rule(RuleScope::Session),
+            KeyCode::Char('r') => allow_rule(RuleScope::Forever),
+            KeyCode::Char('n') => {
+                self.note = Some(Buffer::default());
+                return QuestionEffect::Changed;
+            }
+            KeyCode::Char('d') => return QuestionEffect::ShowWhole(whole_call(request)),
+            _ => return QuestionEffect::Ignored,
+        };
+        match reply {
+            Some(reply) => self.answer(reply),
+            None => QuestionEffect::Changed,
+        }
+    }
+
+    fn handle_note_key(&mut self, key: KeyEvent) -> QuestionEffect {
+        let Some(note) = &mut self.note else { return QuestionEffect::Ignored };
+        match key.code {
+            KeyCode::Esc => self.note = None,
+            KeyCode::Enter => {
+                let note = Some(note.take_text().trim().to_owned()).filter(|note| !note.is_empty());
+                self.note = None;
+                return self.answer(PermissionAnswer::Deny { note }.into());
+            }
+            KeyCode::Char(letter) => note.insert(letter.encode_utf8(&mut [0; 4])),
+            KeyCode::Backspace => note.delete(Motion::Left),
+            KeyCode::Left => note.move_by(Motion::Left),
+            KeyCode::Right => note.move_by(Motion::Right),
+            _ => return QuestionEffect::Ignored,
+        }
+        QuestionEffect::Changed
+    }
+
+    fn answer(&mut self, reply: ApprovalReply) -> QuestionEffect {
+        self.shown = None;
+        match self.queue.answer_first(reply) {
+            Some(answered) => QuestionEffect::Answered(Box::new(answered)),
+            None => QuestionEffect::Changed,
+        }
+    }
+
+    /// Takes note that the session has heard an answer.
+    pub(crate) fn go_on(&mut self, now: Instant) {
+        self.follow_queue(now);
+    }
+
+    /// Renders the open question in at most `max_rows` rows. Returns also the cursor, if a note is
+    /// written.
+    #[must_use]
+    pub(crate) fn render(&self, width: usize, max_rows: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        let Some(request) = self.queue.first().filter(|_| self.shown.is_some()) else {
+            return (Vec::new(), None);
+        };
+        let head = wrap_lines(vec![title(request, self.waiting.len())], width);
+        let tail = wrap_lines(self.tail_lines(request), width);
+        let body_room = max_rows.saturating_sub(head.len() + tail.len()).clamp(1, MAX_BODY_ROWS);
+        let mut body = wrap_lines(body_lines(request), width);
+        if body.len() > body_room {
+            body.truncate(body_room.saturating_sub(1));
+            body.push(StyledLine::new(Style::Dim, "  … [d] shows the whole"));
+        }
+        let mut rows: Vec<StyledLine> = head.into_iter().chain(body).chain(tail).collect();
+        rows.truncate(max_rows.max(1));
+        let cursor = self.note.as_ref().map(|note| {
+            let label = "  no, because: ";
+            rows.push(StyledLine::new(Style::Warning, label).with_text(note.text()));
+            let before = journeyman_terminal::wrap::text_width(note.before());
+            (rows.len() - 1, (label.len() + before).min(width.saturating_sub(1)))
+        });
+        (rows, cursor)
+    }
+
+    fn tail_lines(&self, request: &ApprovalRequest) -> Vec<StyledLine> {
+        let labeled =
+            |style, label: &str, text: String| StyledLine::new(style, format!("  {label} ")).with_text(text);
+        let mut lines = vec![labeled(Style::Dim, "why it asks:", printable(&request.verdict.reason))];
+        // The reason may say it already.
+        let lost = request.verdict.destroys.as_ref().filter(|lost| !request.verdict.reason.contains(*lost));
+        lines.extend(lost.map(|lost| labeled(Style::Bad, "would be lost:", printable(lost))));
+        if let Some(rules) = &request.rules {
+            let rules: Vec<String> = rules.iter().map(|(_, rule)| printable(&rule)).collect();
+            lines.push(labeled(Style::Dim, "the rule:", rules.join("; ")));
+        }
+        let others = self.waiting.iter().filter(|(call, _)| *call != request.call);
+        let listed =
+            others.take(MAX_LISTED).map(|(_, summary)| labeled(Style::Dim, "then:", summary.clone()));
+        lines.extend(listed);
+        if self.note.is_some() {
+            lines.push(StyledLine::new(Style::Dim, "  Enter says no with this note · Esc goes back"));
+            return lines;
+        }
+        let key = |line: StyledLine, key: &str, text: &str| {
+            line.with(Style::Strong, format!("  {key}")).with(Style::Plain, format!(" {text}"))
+        };
+        let mut keys = key(StyledLine::default(), "y", "yes, once");
+        if request.rules.is_some() {
+            keys = key(keys, "s", "by the rule, this session");
+            keys = key(keys, "r", "by the rule, always");
+        }
+        lines.push(key(key(keys, "n", "no…"), "d", "details"));
+        lines
+    }
+}
+
+fn title(request: &ApprovalRequest, count: usize) -> StyledLine {
+    let question = if request.is_edit() { "May I make this change?" } else { "May I run this?" };
+    let line = StyledLine::new(Style::Warning, format!("? {question}"));
+    let path = request.input.get("path").and_then(serde_json::Value::as_str).filter(|_| request.is_edit());
+    let line = match path {
+        Some(path) => line.with(Style::Strong, format!(" {}", printable(path))),
+        None => line,
+    };
+    match count {
+        0 | 1 => line,
+        many => line.with(Style::Dim, format!("  (1 of {many})")),
+    }
+}
+
+fn body_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
+    let indent = |line: StyledLine| {
+        let mut indented = StyledLine::new(Style::Plain, "  ");
+        indented.spans.extend(line.spans);
+        indented
+    };
+    let (first, rest) = request.diff_lines();
+    let arguments = match request.full_arguments() {
+        Ok(text) if !request.is_edit() => {
+            text.lines().map(|line| StyledLine::new(Style::Code, line)).collect()
+        }
+        _ => Vec::new(),
+    };
+    arguments.into_iter().chain(first).chain(rest).map(indent).collect()
+}
+
+/// Returns everything about a call.
+fn whole_call(request: &ApprovalRequest) -> Vec<StyledLine> {
+    let arguments = request.full_arguments().unwrap_or_default();
+    let mut lines = vec![StyledLine::new(Style::Strong, printable(&request.summary)), StyledLine::default()];
+    lines.extend(arguments.lines().map(|line| StyledLine::new(Style::Code, line)));
+    let (first, rest) = request.diff_lines();
+    if !first.is_empty() {
+        lines.push(StyledLine::default());
+    }
+    lines.extend(first);
+    lines.extend(rest);
+    lines
+}

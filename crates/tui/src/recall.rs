@@ -1,0 +1,288 @@
+//! Sessions of a conversation: opened, left, gone back in.
+
+use std::time::Instant;
+
+use journeyman_agent::protocol::SessionId;
+use journeyman_agent::workspace::{CheckpointId, ListOptions};
+use journeyman_host::HostError;
+use journeyman_host::format::{describe_age, preview, printable, quantity};
+use journeyman_host::session_commands::fork_session;
+use journeyman_host::sessions::{ListedSession, list_sessions};
+use journeyman_host::state::{find_session_log, now};
+use journeyman_host::undo::{UndoResult, undo_to_checkpoint};
+use journeyman_terminal::{Style, StyledLine};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, JobEnd};
+use crate::fold::{Conversation, Turning};
+use crate::picker::{Item, Picker};
+use crate::presentation::{Choice, Overlay};
+use crate::questions::Questions;
+
+/// Maximum sessions of a list.
+const MAX_LISTED_SESSIONS: usize = 200;
+/// Maximum blocks of an earlier session that go into the scrollback when it is opened; Ctrl-T
+/// shows all.
+const MAX_RECALLED_BLOCKS: usize = 60;
+/// Maximum files that are offered for completion.
+const MAX_FILES: usize = 50_000;
+
+/// The part of a session's past that is shown when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recall {
+    /// Its end.
+    Tail,
+    /// Nothing: the person has it before their eyes.
+    Nothing,
+}
+
+/// The things that go back to an earlier message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoBack {
+    Both,
+    Conversation,
+    Files,
+}
+
+impl App {
+    /// Opens a new session in place of the one before. Says why not, if it can't.
+    pub(crate) async fn open_new_session(&mut self) {
+        self.close_link().await;
+        self.reset(Conversation::new(Instant::now()));
+        match self.setup.open_new().await {
+            Ok(link) => self.take_link(link),
+            Err(error) => self.explain_failure(&error),
+        }
+    }
+
+    /// Opens an earlier session in place of the one before. Says why not, if it can't.
+    pub(crate) async fn open_session(&mut self, id: &SessionId, recall: Recall) {
+        self.close_link().await;
+        let (mut conversation, started) = (Conversation::new(Instant::now()), Instant::now());
+        let opened = self.setup.open_again(id, &mut |envelope| conversation.apply(envelope, started)).await;
+        match opened {
+            Ok(link) => {
+                let all = conversation.entries().len();
+                self.reset(conversation);
+                let left_out = match recall {
+                    Recall::Tail => all.saturating_sub(MAX_RECALLED_BLOCKS),
+                    Recall::Nothing => all,
+                };
+                self.presentation.skip_to(left_out);
+                self.take_link(link);
+                if recall == Recall::Tail && left_out > 0 {
+                    let text =
+                        format!("{} before are in the transcript (Ctrl-T)", quantity(left_out, "block"));
+                    self.say(Style::Dim, &text);
+                }
+            }
+            Err(error) => self.explain_failure(&error),
+        }
+    }
+
+    fn reset(&mut self, conversation: Conversation) {
+        self.conversation = conversation;
+        self.queued.clear();
+        self.presentation.skip_to(0);
+    }
+
+    fn take_link(&mut self, mut link: crate::link::Link) {
+        self.questions = Questions::new(link.template.config_dir.clone());
+        let branch = self.surroundings.branch.take();
+        self.surroundings = crate::view::Surroundings { branch, ..link.surroundings.clone() };
+        let notes = std::mem::take(&mut link.notes);
+        self.link = Some(link);
+        notes.iter().for_each(|note| self.say(Style::Warning, note));
+        self.presentation.invalidate();
+    }
+
+    fn explain_failure(&mut self, error: &HostError) {
+        self.say(Style::Bad, &error.to_string());
+        self.presentation.invalidate();
+    }
+
+    /// Ends the session, and delivers its work as the person asked when they began.
+    pub(crate) async fn close_link(&mut self) {
+        let Some(link) = self.link.take() else { return };
+        link.session.close().await;
+        let crate::link::Link { template, session, .. } = link;
+        drop(session);
+        let Some(report) = self.conversation.last_report().filter(|report| !report.changes.is_empty()) else {
+            return;
+        };
+        let report = std::sync::Arc::new(report.clone());
+        match template.deliver(&report, None, &CancellationToken::new()).await {
+            Ok(delivered) => {
+                let now = Instant::now();
+                delivered.events.iter().for_each(|envelope| self.conversation.apply(envelope, now));
+            }
+            Err(error) => self.explain_failure(&error),
+        }
+    }
+
+    /// Closes the session for work that needs it closed, and opens it again.
+    pub(crate) async fn reopen(&mut self) {
+        let Some(link) = &self.link else { return self.open_new_session().await };
+        let (id, has_log) = (link.session.id().clone(), link.has_log);
+        match has_log {
+            true => self.open_session(&id, Recall::Nothing).await,
+            // Nothing is lost: it has no message yet.
+            false => self.open_new_session().await,
+        }
+    }
+
+    /// Opens the list of sessions.
+    pub(crate) async fn choose_session(&mut self) -> Result<(), HostError> {
+        // A query would create an empty log.
+        let sessions = match find_session_log(&self.setup.state.dir) {
+            Some(_) => list_sessions(&self.setup.state, None, MAX_LISTED_SESSIONS).await?,
+            None => Vec::new(),
+        };
+        let own = self.link.as_ref().map(|link| link.session.id().clone());
+        let root = self.setup.root.display().to_string();
+        let mut sessions: Vec<ListedSession> =
+            sessions.into_iter().filter(|session| Some(&session.id) != own.as_ref()).collect();
+        // Those of this project come first, each group with the newest first.
+        sessions.sort_by_key(|session| session.root != root);
+        if sessions.is_empty() {
+            self.say(Style::Dim, "there is no earlier session to go on with");
+            return if self.link.is_none() { Ok(self.open_new_session().await) } else { Ok(()) };
+        }
+        let item = |session: &ListedSession| Item {
+            label: preview(&session.title),
+            note: format!(
+                "{:>11}  {:<12}",
+                describe_age(now(), session.updated),
+                session.status.replace('_', " ")
+            ),
+            details: vec![
+                printable(&session.title),
+                printable(&session.root),
+                format!("session {}, {} entries", session.id, session.last),
+            ],
+        };
+        let items = sessions.iter().map(item).collect();
+        let ids = sessions.into_iter().map(|session| session.id).collect();
+        let picker = Picker::new("Go on with a session", items, Vec::new());
+        self.open_overlay(Overlay::Picker(picker, Choice::Session(ids)))
+    }
+
+    /// Opens the list of messages to go back to.
+    pub(crate) fn choose_turning(&mut self) -> Result<(), HostError> {
+        let turnings: Vec<Turning> = self.conversation.turnings().iter().rev().cloned().collect();
+        if turnings.is_empty() {
+            self.say(Style::Dim, "there is no message to go back to");
+            return Ok(());
+        }
+        let item = |turning: &Turning| Item {
+            label: preview(&turning.message),
+            note: String::new(),
+            details: printable(&turning.message).lines().take(4).map(str::to_owned).collect(),
+        };
+        let items = turnings.iter().map(item).collect();
+        let ways = vec![('c', "the conversation alone"), ('f', "the files alone")];
+        let picker = Picker::new("Go back to before a message: conversation and files", items, ways);
+        self.open_overlay(Overlay::Picker(picker, Choice::Turning(turnings)))
+    }
+
+    /// Goes back to before a message. Its text is in the composer then.
+    pub(crate) async fn go_back(&mut self, turning: &Turning, what: GoBack) {
+        let Some(id) = self.link.as_ref().map(|link| link.session.id().clone()) else { return };
+        self.close_link().await;
+        if what != GoBack::Conversation {
+            match turning.checkpoint {
+                Some(checkpoint) => self.restore_checkpoint(checkpoint).await,
+                None => self.say(
+                    Style::Warning,
+                    "no checkpoint is known before this message: the files stay as they are",
+                ),
+            }
+        }
+        if what == GoBack::Files {
+            return self.open_session(&id, Recall::Nothing).await;
+        }
+        let before = turning.seq.0.saturating_sub(1);
+        let is_first = self.conversation.turnings().first().is_some_and(|first| first.seq == turning.seq);
+        if is_first {
+            self.open_new_session().await;
+        } else {
+            let forked = fork_session(
+                &self.setup.environment,
+                &self.setup.state,
+                id.as_str(),
+                Some(&before.to_string()),
+            )
+            .await;
+            match forked {
+                Ok(forked) => self.open_session(&forked.id, Recall::Nothing).await,
+                Err(error) => {
+                    self.explain_failure(&error);
+                    return self.open_session(&id, Recall::Nothing).await;
+                }
+            }
+        }
+        self.composer.set_text(&turning.message);
+        self.say(Style::Dim, &format!("back to before: {}", preview(&turning.message)));
+    }
+
+    /// Takes the files back to a checkpoint. No session may be open.
+    pub(crate) async fn restore_checkpoint(&mut self, checkpoint: u64) {
+        let root = self.setup.root.clone();
+        let id = CheckpointId(checkpoint);
+        let undone = undo_to_checkpoint(&self.setup.environment, &self.setup.state, id, Some(&root)).await;
+        self.report_undo(undone.map(Some), "taken back");
+    }
+
+    /// Says which files were taken back or changed again.
+    pub(crate) fn report_undo(&mut self, undone: Result<Option<UndoResult>, HostError>, how: &str) {
+        match undone {
+            Ok(Some(result)) => {
+                let mut lines = vec![StyledLine::new(
+                    Style::Strong,
+                    format!("{how}: {}", quantity(result.report.restored.len(), "file")),
+                )];
+                let files = result.report.restored.iter();
+                lines.extend(files.map(|change| {
+                    StyledLine::new(Style::Plain, format!("  {}", crate::blocks::describe_change(change)))
+                }));
+                let conflicts = result.report.conflicts.iter();
+                lines.extend(conflicts.map(|(path, reason)| {
+                    StyledLine::new(
+                        Style::Warning,
+                        format!("  {} stays: {}", printable(path), printable(reason)),
+                    )
+                }));
+                self.conversation.push_note(lines);
+            }
+            Ok(None) => self.say(Style::Dim, "nothing was changed"),
+            Err(error) => self.explain_failure(&error),
+        }
+        self.presentation.invalidate();
+    }
+
+    /// Begins to list the project's files, for completion.
+    pub(crate) fn list_files(&mut self) {
+        let Some(workspace) =
+            self.link.as_ref().map(|link| std::sync::Arc::clone(&link.template.project.workspace))
+        else {
+            return;
+        };
+        self.files = Some(Vec::new());
+        let listing = tokio::task::spawn_blocking(move || {
+            workspace.list(ListOptions { limit: MAX_FILES, ..ListOptions::default() })
+        });
+        self.jobs.push(Box::pin(async move {
+            let listed = listing.await.ok().and_then(Result::ok).unwrap_or_default();
+            JobEnd::FilesListed(listed.paths.iter().map(|path| printable(path)).collect())
+        }));
+    }
+
+    /// Begins to read the branch, for the status line.
+    pub(crate) fn read_branch(&mut self) {
+        let Some(git) = self.link.as_ref().map(|link| link.template.project.git.clone()) else { return };
+        self.jobs.push(Box::pin(async move {
+            let state = git.state().await.ok();
+            JobEnd::BranchRead(state.and_then(|state| state.head.branch).map(|branch| printable(&branch)))
+        }));
+    }
+}

@@ -1,0 +1,261 @@
+//! The live area at the end of the terminal's text, and what goes into the scrollback above it.
+//!
+//! A frame has rows that are finished and rows that live on. Both are drawn over the live rows of
+//! the frame before, by difference; then the finished ones are given up: the terminal moves them
+//! into its scrollback as the text grows. So each finished row is written once, and costs nothing
+//! if it stood in the live area already. Positions are relative to the cursor: no absolute row is
+//! known or asked for, so that nothing is wrong after the terminal has moved its text.
+
+use journeyman_terminal::wrap::{char_width, cut_line, line_width};
+use journeyman_terminal::{Style, StyledLine};
+
+use crate::theme::Theme;
+
+/// The beginning of an update that the terminal shows at once, where it knows such updates.
+const BEGIN_UPDATE: &str = "\x1b[?2026h\x1b[?25l";
+/// The end of such an update.
+const END_UPDATE: &str = "\x1b[?25h\x1b[?2026l";
+/// Erases from the cursor to the end of the line.
+const ERASE_LINE: &str = "\x1b[K";
+/// Erases from the cursor to the end of the screen.
+const ERASE_BELOW: &str = "\x1b[J";
+
+/// The rows and columns of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Characters in a row.
+    pub(crate) columns: usize,
+    /// Rows.
+    pub(crate) rows: usize,
+}
+
+/// The way in which a terminal treats lines that no longer fit when it gets narrower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reflow {
+    /// Their end goes into further rows.
+    Wraps,
+    /// Their end is cut off.
+    Cuts,
+}
+
+impl Reflow {
+    /// Returns the way of the terminal that the environment names. The console of Linux, xterm and
+    /// GNU screen cut; others that are in use today wrap.
+    #[must_use]
+    pub(crate) fn from_variables<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        let cuts = variable("TERM") == Some("linux") || is_set("XTERM_VERSION") || is_set("STY");
+        if cuts && !is_set("TMUX") { Self::Cuts } else { Self::Wraps }
+    }
+}
+
+/// The rows of one frame.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Rows that are finished: they are above the live area, and never drawn again.
+    pub(crate) finished: Vec<StyledLine>,
+    /// Rows of the live area; at least one.
+    pub(crate) live: Vec<StyledLine>,
+    /// The row of the live area and the column of the cursor.
+    pub(crate) cursor: (usize, usize),
+}
+
+/// The live area as it stands on the terminal.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    theme: Theme,
+    reflow: Reflow,
+    size: Size,
+    /// The rows, from the top of the live area.
+    rows: Vec<StyledLine>,
+    /// The row of the live area in which the cursor stands, and its column.
+    cursor: (usize, usize),
+}
+
+impl Screen {
+    /// Makes the screen of a terminal whose cursor stands at the beginning of an empty row.
+    #[must_use]
+    pub(crate) fn new(theme: Theme, reflow: Reflow, size: Size) -> Self {
+        Self { theme, reflow, size, rows: Vec::new(), cursor: (0, 0) }
+    }
+
+    /// Returns the size of the terminal.
+    #[must_use]
+    pub(crate) fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Draws a frame. Returns the bytes for the terminal, none if nothing is different.
+    #[must_use]
+    pub(crate) fn draw(&mut self, frame: &Frame) -> String {
+        let finished = frame.finished.len();
+        let cut = |row: &StyledLine| cut_line(row, self.size.columns);
+        let rows: Vec<StyledLine> = frame.finished.iter().chain(&frame.live).map(cut).collect();
+        let cursor = (finished + frame.cursor.0, frame.cursor.1.min(self.size.columns.saturating_sub(1)));
+        if rows == self.rows && cursor == self.cursor {
+            self.give_up(finished);
+            return String::new();
+        }
+        let mut out = Pen {
+            out: BEGIN_UPDATE.to_owned(),
+            row: self.cursor.0,
+            columns: self.size.columns,
+            theme: self.theme,
+        };
+        let moved = self.shift_rows(&rows, &mut out);
+        for (place, row) in rows.iter().enumerate() {
+            match moved.get(place) {
+                Some(before) if before == row => {}
+                Some(before) => out.replace_row(place, before, row),
+                // Only the first frame has no row to draw over.
+                None => out.replace_row(place, &StyledLine::default(), row),
+            }
+        }
+        out.move_to(cursor.0, cursor.1);
+        out.out.push_str(END_UPDATE);
+        (self.rows, self.cursor) = (rows, cursor);
+        self.give_up(finished);
+        out.out
+    }
+
+    /// Makes as many rows as the frame has, by inserting or deleting some above those at the end
+    /// that stay the same. Returns the rows that are on the terminal then.
+    fn shift_rows(&self, rows: &[StyledLine], out: &mut Pen) -> Vec<StyledLine> {
+        let mut moved = self.rows.clone();
+        if moved.is_empty() {
+            moved.push(StyledLine::default());
+        }
+        let same_end = rows.iter().rev().zip(moved.iter().rev()).take_while(|(new, old)| new == old).count();
+        let kept = moved.len() - same_end;
+        if let Some(more) = rows.len().checked_sub(moved.len()).filter(|more| *more > 0) {
+            out.move_to(moved.len() - 1, 0);
+            for _ in 0..more {
+                out.out.push_str("\r\n");
+            }
+            out.row += more;
+            if same_end > 0 {
+                out.move_to(kept, 0);
+                out.out.push_str(&format!("\x1b[{more}L"));
+            }
+            moved.splice(kept..kept, std::iter::repeat_n(StyledLine::default(), more));
+        } else if let Some(fewer) = moved.len().checked_sub(rows.len()).filter(|fewer| *fewer > 0) {
+            let first = rows.len() - same_end;
+            out.move_to(first, 0);
+            if same_end > 0 {
+                out.out.push_str(&format!("\x1b[{fewer}M"));
+            } else {
+                out.out.push_str(ERASE_BELOW);
+            }
+            moved.drain(first..first + fewer);
+        }
+        moved
+    }
+
+    /// Forgets rows at the top: they are finished.
+    fn give_up(&mut self, finished: usize) {
+        self.rows.drain(..finished.min(self.rows.len()));
+        self.cursor.0 = self.cursor.0.saturating_sub(finished);
+    }
+
+    /// Takes another size. Returns the bytes that erase the live area as the terminal has it now,
+    /// so that no rest of it stays.
+    #[must_use]
+    pub(crate) fn resize(&mut self, size: Size) -> String {
+        let before = std::mem::replace(&mut self.size, size);
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let narrower = size.columns < before.columns && self.reflow == Reflow::Wraps;
+        let rows_of =
+            |columns: usize| if narrower { columns.div_ceil(size.columns.max(1)).max(1) } else { 1 };
+        let above: usize = self.rows.iter().take(self.cursor.0).map(|row| rows_of(line_width(row))).sum();
+        let within = if narrower { self.cursor.1 / size.columns.max(1) } else { 0 };
+        // A terminal keeps the cursor's row on the screen: no more rows than that are above it.
+        let up = (above + within).min(size.rows.saturating_sub(1));
+        self.clear_from(up)
+    }
+
+    /// Erases the live area. Returns the bytes for that.
+    #[must_use]
+    pub(crate) fn clear(&mut self) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let up = self.cursor.0;
+        self.clear_from(up)
+    }
+
+    fn clear_from(&mut self, up: usize) -> String {
+        (self.rows, self.cursor) = (Vec::new(), (0, 0));
+        let up = if up > 0 { format!("\x1b[{up}A") } else { String::new() };
+        format!("\r{up}{ERASE_BELOW}")
+    }
+
+    /// Forgets the live area, which something else has erased or left above.
+    pub(crate) fn forget(&mut self) {
+        (self.rows, self.cursor) = (Vec::new(), (0, 0));
+    }
+}
+
+/// Writes bytes, and knows the row of the cursor.
+struct Pen {
+    out: String,
+    row: usize,
+    columns: usize,
+    theme: Theme,
+}
+
+impl Pen {
+    fn move_to(&mut self, row: usize, column: usize) {
+        if row < self.row {
+            self.out.push_str(&format!("\x1b[{}A", self.row - row));
+        } else if row > self.row {
+            self.out.push_str(&format!("\x1b[{}B", row - self.row));
+        }
+        self.row = row;
+        match column {
+            0 => self.out.push('\r'),
+            _ => self.out.push_str(&format!("\x1b[{}G", column + 1)),
+        }
+    }
+
+    /// Writes a row over another one, from the first difference on.
+    fn replace_row(&mut self, place: usize, before: &StyledLine, row: &StyledLine) {
+        let is_certain = has_certain_width(before) && has_certain_width(row);
+        let (column, rest) = if is_certain { first_difference(before, row) } else { (0, row.clone()) };
+        self.move_to(place, column);
+        for (style, text) in &rest.spans {
+            self.theme.paint(*style, text, &mut self.out);
+        }
+        if line_width(before) > line_width(row) || !is_certain && line_width(row) < self.columns {
+            self.out.push_str(ERASE_LINE);
+        }
+    }
+}
+
+/// Returns true if all terminals agree about the columns of a row. They don't about characters
+/// that are joined or changed by others.
+fn has_certain_width(row: &StyledLine) -> bool {
+    characters(row).all(|(_, character)| {
+        char_width(character) > 0
+            && !matches!(character, '\u{fe0f}' | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}')
+    })
+}
+
+/// Returns the column at which two rows begin to differ, and the second one from there on.
+fn first_difference(before: &StyledLine, row: &StyledLine) -> (usize, StyledLine) {
+    let (mut old, mut column, mut rest) = (characters(before), 0, StyledLine::default());
+    let mut is_same = true;
+    for (style, character) in characters(row) {
+        is_same = is_same && old.next() == Some((style, character));
+        match is_same {
+            true => column += char_width(character),
+            false => rest.push(style, character.encode_utf8(&mut [0; 4])),
+        }
+    }
+    (column, rest)
+}
+
+fn characters(line: &StyledLine) -> impl Iterator<Item = (Style, char)> + '_ {
+    line.spans.iter().flat_map(|(style, text)| text.chars().map(|character| (*style, character)))
+}

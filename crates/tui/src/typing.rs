@@ -1,0 +1,304 @@
+//! Keys: the part of the conversation that each goes to.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event as TerminalEvent, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use journeyman_host::approvals::AnsweredRequest;
+use journeyman_host::{Context as _, HostError};
+use journeyman_protocol::SessionId;
+use journeyman_terminal::Style;
+
+use crate::app::{App, Flow};
+use crate::blocks::{Block, Entry};
+use crate::commands::{COMMANDS, ParsedCommand, parse_command};
+use crate::completion::Completion;
+use crate::composer::ComposerEffect;
+use crate::fold::Turning;
+use crate::picker::PickerEffect;
+use crate::presentation::{Choice, Overlay};
+use crate::questions::QuestionEffect;
+use crate::recall::{GoBack, Recall};
+use crate::viewer::{Viewer, ViewerEffect};
+
+/// The longest time between the two keys of Esc Esc.
+const DOUBLE_KEY_TIME: Duration = Duration::from_millis(700);
+
+/// The choice of a list, with the things that it leads to.
+enum Chosen {
+    Nothing,
+    Session(SessionId),
+    Turning(Turning, GoBack),
+    Checkpoint(u64),
+}
+
+impl App {
+    /// Takes an event of the terminal.
+    pub(crate) async fn handle_terminal(&mut self, event: TerminalEvent) -> Result<Flow, HostError> {
+        let flow = match event {
+            TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.handle_key(key).await?,
+            TerminalEvent::Paste(text) => {
+                self.composer.paste(&text);
+                self.complete_word();
+                Flow::Continue
+            }
+            TerminalEvent::Resize(..) => {
+                self.presentation.resize().context("the terminal")?;
+                Flow::Continue
+            }
+            _ => return Ok(Flow::Continue),
+        };
+        // A key is answered at once, whatever else is drawn and when.
+        if flow == Flow::Continue {
+            self.draw(Instant::now()).context("the terminal")?;
+        }
+        Ok(flow)
+    }
+
+    async fn handle_key(&mut self, key: KeyEvent) -> Result<Flow, HostError> {
+        self.notice = None;
+        if self.presentation.overlay().is_some() {
+            return self.handle_overlay_key(key).await;
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let escaped = self.escaped_at.take();
+        match key.code {
+            KeyCode::Char('c') if control => return Ok(self.handle_control_c()),
+            KeyCode::Char('d') if control && self.composer.is_blank() => return Ok(Flow::Quit),
+            KeyCode::Char('z') if control => {
+                self.with_keys_released(|app| app.presentation.stop())?.context("the terminal")?;
+            }
+            KeyCode::Char('t') if control => {
+                let viewer = Viewer::new("transcript", self.presentation.marks(), true);
+                self.open_overlay(Overlay::Transcript(viewer))?;
+            }
+            KeyCode::Char('l') if control => self.presentation.redraw().context("the terminal")?,
+            KeyCode::Char('g') if control && !self.composer.is_searching() => self.edit_outside()?,
+            _ if self.answers_question() && self.handle_question_key(key)? => {}
+            KeyCode::Tab if self.questions.is_open() && self.completion.is_none() => {
+                self.answers_first = !self.answers_first;
+            }
+            _ if self.handle_completion_key(key) => {}
+            KeyCode::Esc if !self.composer.is_searching() => self.handle_escape(escaped)?,
+            KeyCode::Char('?') if self.composer.text().is_empty() => self.show_help()?,
+            _ => return self.handle_composer_key(key).await,
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Returns true if keys go to the open question.
+    fn answers_question(&self) -> bool {
+        self.questions.is_open() && (self.composer.is_blank() || self.answers_first)
+    }
+
+    fn handle_control_c(&mut self) -> Flow {
+        if !self.composer.is_blank() {
+            self.composer.clear();
+            self.completion = None;
+        } else if self.conversation.is_working() {
+            self.interrupt();
+        } else {
+            self.notice =
+                Some("Ctrl-D ends the conversation; the session can be gone on with later".to_owned());
+        }
+        Flow::Continue
+    }
+
+    fn handle_escape(&mut self, escaped: Option<Instant>) -> Result<(), HostError> {
+        if self.conversation.is_working() {
+            self.interrupt();
+        } else if escaped.is_some_and(|before| before.elapsed() <= DOUBLE_KEY_TIME) {
+            match self.composer.is_blank() {
+                true => self.choose_turning()?,
+                false => self.composer.clear(),
+            }
+        } else {
+            self.escaped_at = Some(Instant::now());
+            let text = if self.composer.is_blank() {
+                "Esc again goes back to an earlier message"
+            } else {
+                "Esc again clears"
+            };
+            self.notice = Some(text.to_owned());
+        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self) {
+        if let Some(link) = &self.link {
+            link.session.interrupt();
+            self.notice = Some("stopping…".to_owned());
+        }
+    }
+
+    fn handle_question_key(&mut self, key: KeyEvent) -> Result<bool, HostError> {
+        match self.questions.handle_key(key, Instant::now()) {
+            QuestionEffect::Ignored => return Ok(false),
+            QuestionEffect::Changed => {}
+            QuestionEffect::Answered(answered) => self.decide(*answered),
+            QuestionEffect::ShowWhole(lines) => {
+                let entry = Entry { block: Block::Lines(lines), has_gap: false };
+                let viewer = Viewer::new("the whole call", self.presentation.marks(), false);
+                self.open_overlay(Overlay::Document(viewer, vec![entry]))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Passes an answer on to the session.
+    pub(crate) fn decide(&mut self, answered: AnsweredRequest) {
+        if let Some(link) = &self.link {
+            link.session.decide(&answered.call, answered.answer);
+        }
+        match answered.rule_file {
+            Some(Ok(path)) => self.say(Style::Dim, &format!("the rule is in {}", path.display())),
+            Some(Err(error)) => {
+                self.say(Style::Warning, &format!("the rule holds in this session only: {error}"))
+            }
+            None => {}
+        }
+        self.questions.go_on(Instant::now());
+        self.answers_first = false;
+    }
+
+    fn handle_completion_key(&mut self, key: KeyEvent) -> bool {
+        let Some(list) = &mut self.completion else { return false };
+        match key.code {
+            KeyCode::Down => list.select(true),
+            KeyCode::Up => list.select(false),
+            KeyCode::BackTab => list.select(false),
+            KeyCode::Esc => self.completion = None,
+            KeyCode::Tab => {
+                self.accept_completion();
+            }
+            KeyCode::Enter if key.modifiers.is_empty() => {
+                // A command that needs nothing more is done at once.
+                let is_done = self.composer.before_cursor().starts_with('/') && self.accept_completion();
+                if is_done {
+                    return false;
+                }
+                self.accept_completion();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Puts the selected completion into the text. Returns true if the text is a command that
+    /// takes no argument.
+    fn accept_completion(&mut self) -> bool {
+        let Some(list) = self.completion.take() else { return false };
+        if let Some(candidate) = list.selected() {
+            self.composer.complete(list.start, &candidate.insert);
+        }
+        let text = self.composer.text();
+        let is_command =
+            COMMANDS.iter().any(|info| text.strip_prefix('/') == Some(info.name) && info.argument.is_empty());
+        let has_argument = text.starts_with('/') && text.contains(' ') && !text.ends_with(' ');
+        is_command || has_argument
+    }
+
+    async fn handle_composer_key(&mut self, key: KeyEvent) -> Result<Flow, HostError> {
+        let width = self.presentation.size().columns;
+        match self.composer.handle_key(key, width) {
+            ComposerEffect::Ignored => {}
+            ComposerEffect::Changed => self.complete_word(),
+            ComposerEffect::Submitted(message) => {
+                self.completion = None;
+                return self.submit(message).await;
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Offers completions for the word before the cursor.
+    pub(crate) fn complete_word(&mut self) {
+        let before = self.composer.before_cursor();
+        if before.contains('@') && self.files.is_none() {
+            self.list_files();
+        }
+        let files = self.files.as_deref().unwrap_or_default();
+        self.completion = Completion::find(self.composer.before_cursor(), files);
+    }
+
+    async fn submit(&mut self, message: String) -> Result<Flow, HostError> {
+        if let Some(command) = message.strip_prefix('!') {
+            self.run_command(command.trim());
+            return Ok(Flow::Continue);
+        }
+        match parse_command(&message) {
+            Some(ParsedCommand::Known(command, argument)) => self.obey(command, &argument).await,
+            Some(ParsedCommand::Unknown(name, nearest)) => {
+                let advice =
+                    nearest.map_or("? shows all".to_owned(), |nearest| format!("did you mean /{nearest}?"));
+                self.notice = Some(format!("there is no command /{name}; {advice}"));
+                self.composer.set_text(&message);
+                Ok(Flow::Continue)
+            }
+            None => {
+                self.send_message(message).await;
+                Ok(Flow::Continue)
+            }
+        }
+    }
+
+    pub(crate) fn open_overlay(&mut self, overlay: Overlay) -> Result<(), HostError> {
+        self.presentation.open(overlay).context("the terminal")
+    }
+
+    async fn handle_overlay_key(&mut self, key: KeyEvent) -> Result<Flow, HostError> {
+        let entries = self.conversation.entries();
+        let (is_over, chosen) = match self.presentation.overlay() {
+            None => (true, Chosen::Nothing),
+            Some(Overlay::Transcript(viewer)) => {
+                (viewer.handle_key(key, entries) == ViewerEffect::Close, Chosen::Nothing)
+            }
+            Some(Overlay::Document(viewer, own)) => {
+                (viewer.handle_key(key, own) == ViewerEffect::Close, Chosen::Nothing)
+            }
+            Some(Overlay::Picker(picker, choice)) => match picker.handle_key(key) {
+                PickerEffect::Stay => (false, Chosen::Nothing),
+                PickerEffect::Close => (true, Chosen::Nothing),
+                PickerEffect::Chosen(place) => (true, choice.at(place, None)),
+                PickerEffect::ChosenBy(place, way) => (true, choice.at(place, Some(way))),
+            },
+        };
+        if is_over {
+            self.presentation.close().context("the terminal")?;
+        }
+        match chosen {
+            Chosen::Nothing if is_over && self.link.is_none() => self.open_new_session().await,
+            Chosen::Nothing => {}
+            Chosen::Session(id) => self.open_session(&id, Recall::Tail).await,
+            Chosen::Turning(turning, what) => self.go_back(&turning, what).await,
+            Chosen::Checkpoint(id) => {
+                let session =
+                    self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone());
+                self.close_link().await;
+                self.restore_checkpoint(id).await;
+                match session {
+                    Some(session) => self.open_session(&session, Recall::Nothing).await,
+                    None => self.open_new_session().await,
+                }
+            }
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+impl Choice {
+    fn at(&self, place: usize, way: Option<char>) -> Chosen {
+        let chosen = match self {
+            Self::Session(ids) => ids.get(place).cloned().map(Chosen::Session),
+            Self::Turning(turnings) => turnings.get(place).cloned().map(|turning| {
+                let what = match way {
+                    Some('c') => GoBack::Conversation,
+                    Some('f') => GoBack::Files,
+                    _ => GoBack::Both,
+                };
+                Chosen::Turning(turning, what)
+            }),
+            Self::Checkpoint(ids) => ids.get(place).copied().map(Chosen::Checkpoint),
+        };
+        chosen.unwrap_or(Chosen::Nothing)
+    }
+}

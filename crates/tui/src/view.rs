@@ -1,0 +1,265 @@
+//! The live area: what is still moving, the composer and the status line, within a size. Pure.
+
+use std::time::Instant;
+
+use journeyman_host::format::{preview, printable};
+use journeyman_protocol::{Todo, TodoStatus, Tokens};
+use journeyman_terminal::markdown::{self, Marks};
+use journeyman_terminal::wrap::{cut_line, line_width};
+use journeyman_terminal::{Style, StyledLine};
+
+use crate::blocks::{call_label, wrap_lines};
+use crate::completion::Completion;
+use crate::composer::Composer;
+use crate::facts::{Facts, Proof, format_tokens};
+use crate::fold::Conversation;
+use crate::questions::Questions;
+use crate::screen::Size;
+
+/// Maximum rows of a running command's output.
+const MAX_OUTPUT_ROWS: usize = 3;
+/// Maximum rows of thinking that is being written.
+const MAX_THINKING_ROWS: usize = 3;
+/// Maximum todos that are shown; those in work come first.
+const MAX_TODO_ROWS: usize = 6;
+/// Maximum queued messages that are shown.
+const MAX_QUEUED_ROWS: usize = 3;
+/// Rows of a terminal from which empty rows separate the parts.
+const ROOMY_ROWS: usize = 14;
+
+/// Facts of the status line that no event tells.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Surroundings {
+    /// The model, before a run names it.
+    pub(crate) model: String,
+    /// The permission mode, before a run names it.
+    pub(crate) mode: String,
+    /// The branch of the project's repository.
+    pub(crate) branch: Option<String>,
+    /// Tokens of the model's window.
+    pub(crate) window: Option<Tokens>,
+}
+
+/// The parts of the live area.
+pub(crate) struct LiveArea<'a> {
+    /// The session.
+    pub(crate) conversation: &'a Conversation,
+    /// Its questions.
+    pub(crate) questions: &'a Questions,
+    /// The message that is being written.
+    pub(crate) composer: &'a Composer,
+    /// The list below it.
+    pub(crate) completion: Option<&'a Completion>,
+    /// Messages that were sent and are not taken yet.
+    pub(crate) queued: &'a [String],
+    /// A word that lasts until the next key.
+    pub(crate) notice: Option<&'a str>,
+    /// Facts for the status line.
+    pub(crate) surroundings: &'a Surroundings,
+    /// The marks of Markdown.
+    pub(crate) marks: Marks,
+}
+
+impl LiveArea<'_> {
+    /// Renders the area in at most all rows but one. Returns the cursor's row and column.
+    #[must_use]
+    pub(crate) fn render(&self, size: Size, now: Instant) -> (Vec<StyledLine>, (usize, usize)) {
+        let width = size.columns;
+        let max_rows = size.rows.saturating_sub(1).max(2);
+        let is_roomy = size.rows >= ROOMY_ROWS;
+        let has_question = self.questions.is_open();
+        let status = self.status_line(width);
+        let hint = if self.conversation.is_working() {
+            "say more; it is read at the next step"
+        } else {
+            "say what to do; / for commands, @ for files"
+        };
+        let composer = self.composer.render(width, (size.rows / 3).max(1), hint);
+        let (question, note_cursor) = self.questions.render(width, max_rows.saturating_sub(3));
+        let mut list = self.completion.map(|list| list.render(width)).unwrap_or_default();
+        list.truncate(max_rows.saturating_sub(composer.rows.len() + 1));
+
+        let mut below: Vec<StyledLine> = Vec::new();
+        let cursor = match note_cursor {
+            Some((row, column)) => (row, column),
+            None if has_question => (question.len(), composer.cursor.1),
+            None => composer.cursor,
+        };
+        let mut room = max_rows;
+        // From the most to the least important: what can't be done without comes first.
+        let mut take = |mut rows: Vec<StyledLine>| {
+            rows.truncate(room);
+            room -= rows.len();
+            rows
+        };
+        let status = take(vec![status]);
+        let composer_rows = take(composer.rows);
+        let question_rows = take(question);
+        let list = take(list);
+        let activity = take(self.activity_rows(now, width));
+        let queued = take(self.queued_rows(width));
+        let gap = take(if is_roomy { vec![StyledLine::default()] } else { Vec::new() });
+        let todos = take(self.todo_rows(width));
+        let running = take_last(self.running_rows(width), &mut room);
+        let prose = take_last(self.prose_rows(width), &mut room);
+
+        let mut above: Vec<StyledLine> = prose;
+        above.extend(running);
+        above.extend(todos);
+        above.extend(gap);
+        above.extend(activity);
+        above.extend(queued);
+        let cursor_row = above.len() + cursor.0;
+        below.extend(question_rows);
+        below.extend(composer_rows);
+        below.extend(list);
+        below.extend(status);
+        above.extend(below);
+        let last = above.len().saturating_sub(1);
+        (above, (cursor_row.min(last), cursor.1))
+    }
+
+    fn activity_rows(&self, now: Instant, width: usize) -> Vec<StyledLine> {
+        if let Some(notice) = self.notice {
+            return vec![cut_line(&StyledLine::new(Style::Warning, notice), width)];
+        }
+        if self.questions.is_open() || !self.conversation.is_working() {
+            return Vec::new();
+        }
+        let line = self.conversation.activity_line(now);
+        let line = line.unwrap_or_else(|| StyledLine::new(Style::Dim, "working"));
+        let line = StyledLine::new(Style::Accent, "• ")
+            .with(Style::Dim, format!("{} · Esc interrupts", line.to_text()));
+        vec![cut_line(&line, width)]
+    }
+
+    fn queued_rows(&self, width: usize) -> Vec<StyledLine> {
+        let skipped = self.queued.len().saturating_sub(MAX_QUEUED_ROWS);
+        let shown = self.queued.iter().skip(skipped);
+        let row = |text: &String| {
+            cut_line(&StyledLine::new(Style::Dim, format!("  queued: {}", preview(text))), width)
+        };
+        shown.map(row).collect()
+    }
+
+    fn todo_rows(&self, width: usize) -> Vec<StyledLine> {
+        let todos = self.conversation.open_todos();
+        let now = todos.iter().position(|todo| todo.status != TodoStatus::Completed).unwrap_or_default();
+        let first = now.saturating_sub(1).min(todos.len().saturating_sub(MAX_TODO_ROWS));
+        let row = |todo: &Todo| {
+            let (style, mark) = match todo.status {
+                TodoStatus::Completed => (Style::Dim, "✓"),
+                TodoStatus::InProgress => (Style::Strong, "▸"),
+                TodoStatus::Pending => (Style::Plain, "·"),
+            };
+            cut_line(&StyledLine::new(style, format!("  {mark} {}", preview(&todo.title))), width)
+        };
+        todos.iter().skip(first).take(MAX_TODO_ROWS).map(row).collect()
+    }
+
+    /// Renders the calls and the check that run, each with the end of its output.
+    fn running_rows(&self, width: usize) -> Vec<StyledLine> {
+        let mut rows = Vec::new();
+        for call in self.conversation.open_calls() {
+            let title =
+                StyledLine::new(Style::Accent, "○").with_text(format!(" {}", call_label(&call.start)));
+            rows.push(cut_line(&title, width));
+            rows.extend(output_rows(&call.output, width));
+        }
+        if let Some(check) = self.conversation.open_check() {
+            let (place, all) = check.place;
+            let title = StyledLine::new(Style::Accent, "○")
+                .with(Style::Dim, format!(" check {place} of {all}: "))
+                .with_text(format!("$ {}", preview(&check.command)));
+            rows.push(cut_line(&title, width));
+            rows.extend(output_rows(&check.output, width));
+        }
+        rows
+    }
+
+    fn prose_rows(&self, width: usize) -> Vec<StyledLine> {
+        let mut rows = Vec::new();
+        if let Some(thinking) = self.conversation.open_thinking() {
+            let lines = thinking.trim().lines().map(|line| StyledLine::new(Style::Dim, format!("  {line}")));
+            let wrapped = wrap_lines(lines.collect(), width);
+            rows.push(StyledLine::default());
+            rows.extend(wrapped.iter().skip(wrapped.len().saturating_sub(MAX_THINKING_ROWS)).cloned());
+        }
+        if let Some((block, has_gap)) = self.conversation.open_prose() {
+            if has_gap {
+                rows.push(StyledLine::default());
+            }
+            rows.extend(markdown::render_block(&block, width, self.marks));
+        }
+        rows
+    }
+
+    fn status_line(&self, width: usize) -> StyledLine {
+        let Facts { model, mode, sandbox, context, proof, .. } = self.conversation.facts();
+        let mode = mode.map_or_else(|| self.surroundings.mode.clone(), |mode| mode.name().to_owned());
+        let model = if model.is_empty() { &self.surroundings.model } else { model };
+        let usage = self.conversation.facts().usage();
+        let tokens = usage.total_input() + usage.output;
+        let used = match self.surroundings.window {
+            Some(window) if window.0 > 0 => {
+                format!("{}% of {}", (context.0 * 100).div_ceil(window.0), format_tokens(window))
+            }
+            _ => String::new(),
+        };
+        let (style, proof) = match proof {
+            Proof::Nothing => (Style::Dim, ""),
+            Proof::Unverified => (Style::Warning, "unverified"),
+            Proof::Failing => (Style::Bad, "checks fail"),
+            Proof::Verified => (Style::Good, "verified"),
+        };
+        let cost = self.conversation.facts().cost_usd().map(|usd| format!("${usd:.2}")).unwrap_or_default();
+        let total =
+            if tokens.is_zero() { String::new() } else { format!("{} tokens", format_tokens(tokens)) };
+        // In the order of the line, each with its importance: the least important go first where
+        // the line is too narrow.
+        let mut parts = vec![
+            (1, style, proof.to_owned()),
+            (2, Style::Dim, mode),
+            (3, Style::Dim, printable(model)),
+            (5, Style::Dim, self.surroundings.branch.clone().unwrap_or_default()),
+            (4, Style::Dim, used),
+            (7, Style::Dim, total),
+            (6, Style::Dim, cost),
+            (8, Style::Dim, sandbox.as_ref().map(|tier| format!("sandbox {tier}")).unwrap_or_default()),
+        ];
+        parts.retain(|(_, _, text)| !text.is_empty());
+        loop {
+            let line = join_parts(&parts);
+            let least = parts.iter().map(|(importance, ..)| *importance).max();
+            if line_width(&line) <= width || parts.len() <= 1 {
+                return cut_line(&line, width);
+            }
+            parts.retain(|(importance, ..)| Some(*importance) != least);
+        }
+    }
+}
+
+fn join_parts(parts: &[(u8, Style, String)]) -> StyledLine {
+    let mut line = StyledLine::default();
+    for (_, style, text) in parts {
+        line.push(Style::Dim, if line.is_empty() { "  " } else { " · " });
+        line.push(*style, text);
+    }
+    line
+}
+
+/// Keeps as many of the last rows as there is room for.
+fn take_last(mut rows: Vec<StyledLine>, room: &mut usize) -> Vec<StyledLine> {
+    rows.drain(..rows.len().saturating_sub(*room));
+    *room -= rows.len();
+    rows
+}
+
+fn output_rows(output: &str, width: usize) -> Vec<StyledLine> {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let shown = lines.get(lines.len().saturating_sub(MAX_OUTPUT_ROWS)..).unwrap_or_default();
+    let row = |line: &&str| {
+        cut_line(&StyledLine::new(Style::Dim, format!("    {}", line.replace('\t', "    "))), width)
+    };
+    shown.iter().map(row).collect()
+}

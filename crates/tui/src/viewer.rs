@@ -1,0 +1,298 @@
+//! A text in the alternate screen: scrolled, searched, its blocks opened and closed. Pure.
+
+use std::collections::BTreeSet;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use journeyman_terminal::markdown::Marks;
+use journeyman_terminal::wrap::cut_line;
+use journeyman_terminal::{Style, StyledLine};
+
+use crate::blocks::{Block, Detail, Entry, Layout, render_entry};
+use crate::screen::Size;
+
+/// Rows that the viewer keeps for itself: the line of its keys.
+const OWN_ROWS: usize = 1;
+
+/// The result of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ViewerEffect {
+    /// The view is another, or the same.
+    Stay,
+    /// The person has seen enough.
+    Close,
+}
+
+/// A search as it is typed, or as it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Search {
+    query: String,
+    is_typing: bool,
+}
+
+/// The rendered rows of the blocks, for one width.
+#[derive(Debug, Default)]
+struct Rendered {
+    width: usize,
+    /// The rows of each block.
+    blocks: Vec<Vec<StyledLine>>,
+}
+
+/// A view of blocks.
+#[derive(Debug)]
+pub(crate) struct Viewer {
+    title: String,
+    marks: Marks,
+    rendered: Rendered,
+    /// Blocks that are shown whole.
+    opened: BTreeSet<usize>,
+    focus: Option<usize>,
+    /// The first row that is shown; `None` follows the end.
+    top: Option<usize>,
+    search: Option<Search>,
+    size: Size,
+}
+
+impl Viewer {
+    /// Makes a view that shows the end, as of a conversation, or the beginning.
+    #[must_use]
+    pub(crate) fn new(title: impl Into<String>, marks: Marks, from_end: bool) -> Self {
+        Self {
+            title: title.into(),
+            marks,
+            rendered: Rendered::default(),
+            opened: BTreeSet::new(),
+            focus: None,
+            top: (!from_end).then_some(0),
+            search: None,
+            size: Size { columns: 80, rows: 24 },
+        }
+    }
+
+    /// Returns the rows for a terminal's size, and the cursor while words are typed.
+    pub(crate) fn render(
+        &mut self,
+        entries: &[Entry],
+        size: Size,
+    ) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        self.size = size;
+        self.bring_up_to_date(entries);
+        let room = size.rows.saturating_sub(OWN_ROWS).max(1);
+        let all = self.row_count();
+        let last_top = all.saturating_sub(room);
+        let top = self.top.unwrap_or(last_top).min(last_top);
+        self.top = self.top.map(|_| top);
+        let query = self.search.as_ref().map(|search| search.query.to_lowercase()).unwrap_or_default();
+        let mut rows: Vec<StyledLine> = Vec::with_capacity(size.rows);
+        let mut at = 0;
+        for (place, block) in self.rendered.blocks.iter().enumerate() {
+            let first_text = block.iter().position(|row| !row.is_empty()).unwrap_or_default();
+            for (number, row) in block.iter().enumerate() {
+                if at >= top && rows.len() < room {
+                    let is_focus = self.focus == Some(place) && number == first_text;
+                    rows.push(if is_focus { select_row(row) } else { mark_matches(row, &query) });
+                }
+                at += 1;
+            }
+        }
+        rows.resize(room, StyledLine::default());
+        let percent = if last_top == 0 { 100 } else { top * 100 / last_top };
+        let (line, cursor) = self.own_line(percent);
+        rows.push(cut_line(&line, size.columns));
+        (rows, cursor.map(|column| (room, column.min(size.columns.saturating_sub(1)))))
+    }
+
+    fn own_line(&self, percent: usize) -> (StyledLine, Option<usize>) {
+        match &self.search {
+            Some(search) if search.is_typing => {
+                let text = format!("/{}", search.query);
+                let column = journeyman_terminal::wrap::text_width(&text);
+                (StyledLine::new(Style::Plain, text), Some(column))
+            }
+            _ => {
+                let keys = "q closes · / searches, n N · Tab, Enter open a block · a opens all";
+                let text = format!("{} · {percent}% · {keys}", self.title);
+                (StyledLine::new(Style::Dim, text), None)
+            }
+        }
+    }
+
+    fn bring_up_to_date(&mut self, entries: &[Entry]) {
+        let width = self.size.columns;
+        if self.rendered.width != width || self.rendered.blocks.len() > entries.len() {
+            self.rendered = Rendered { width, blocks: Vec::new() };
+        }
+        for (place, entry) in entries.iter().enumerate().skip(self.rendered.blocks.len()) {
+            self.rendered.blocks.push(render_entry(entry, self.layout(place)));
+        }
+    }
+
+    fn layout(&self, place: usize) -> Layout {
+        let detail = if self.opened.contains(&place) { Detail::Whole } else { Detail::Short };
+        Layout { width: self.size.columns, marks: self.marks, detail }
+    }
+
+    fn row_count(&self) -> usize {
+        self.rendered.blocks.iter().map(Vec::len).sum()
+    }
+
+    /// Takes a key.
+    pub(crate) fn handle_key(&mut self, key: KeyEvent, entries: &[Entry]) -> ViewerEffect {
+        if self.search.as_ref().is_some_and(|search| search.is_typing) {
+            self.handle_search_key(key);
+            return ViewerEffect::Stay;
+        }
+        let page = self.size.rows.saturating_sub(OWN_ROWS + 2).max(1);
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('t' | 'c') if control => return ViewerEffect::Close,
+            KeyCode::Char('q') | KeyCode::Esc => return ViewerEffect::Close,
+            KeyCode::Down | KeyCode::Char('j') => self.scroll(1, true),
+            KeyCode::Up | KeyCode::Char('k') => self.scroll(1, false),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll(page, true),
+            KeyCode::PageUp | KeyCode::Char('b') => self.scroll(page, false),
+            KeyCode::Char('d') if control => self.scroll(page / 2, true),
+            KeyCode::Char('u') if control => self.scroll(page / 2, false),
+            KeyCode::Home | KeyCode::Char('g') => self.top = Some(0),
+            KeyCode::End | KeyCode::Char('G') => self.top = None,
+            KeyCode::Char('/') => self.search = Some(Search { is_typing: true, ..Search::default() }),
+            KeyCode::Char('n') => self.find_next(true),
+            KeyCode::Char('N') => self.find_next(false),
+            KeyCode::Tab => self.move_focus(entries, true),
+            KeyCode::BackTab => self.move_focus(entries, false),
+            KeyCode::Enter => self.toggle(entries),
+            KeyCode::Char('a') => self.toggle_all(entries),
+            _ => {}
+        }
+        ViewerEffect::Stay
+    }
+
+    fn handle_search_key(&mut self, key: KeyEvent) {
+        let Some(search) = &mut self.search else { return };
+        match key.code {
+            KeyCode::Esc => self.search = None,
+            KeyCode::Enter => {
+                search.is_typing = false;
+                self.find_next(false);
+            }
+            KeyCode::Backspace => {
+                search.query.pop();
+            }
+            KeyCode::Char(letter) => search.query.push(letter),
+            _ => {}
+        }
+    }
+
+    fn current_top(&self) -> usize {
+        let room = self.size.rows.saturating_sub(OWN_ROWS).max(1);
+        self.top.unwrap_or_else(|| self.row_count().saturating_sub(room))
+    }
+
+    fn scroll(&mut self, rows: usize, down: bool) {
+        let top = self.current_top();
+        let last_top = self.row_count().saturating_sub(self.size.rows.saturating_sub(OWN_ROWS).max(1));
+        let target = if down { top.saturating_add(rows) } else { top.saturating_sub(rows) };
+        // At the end, the view follows what is added.
+        self.top = (target < last_top || self.top == Some(0) && target == 0).then_some(target);
+    }
+
+    /// Goes to the next row with the words, or the one before; the search has no ends.
+    fn find_next(&mut self, forward: bool) {
+        let Some(query) = self.search.as_ref().map(|search| search.query.to_lowercase()) else { return };
+        let rows = self.rendered.blocks.iter().flatten();
+        let matches: Vec<usize> = rows
+            .enumerate()
+            .filter(|(_, row)| !query.is_empty() && row.to_text().to_lowercase().contains(&query))
+            .map(|(place, _)| place)
+            .collect();
+        let top = self.current_top();
+        let found = match forward {
+            true => matches.iter().find(|place| **place > top).or(matches.first()),
+            false => matches.iter().rev().find(|place| **place < top).or(matches.last()),
+        };
+        if let Some(place) = found {
+            self.top = Some(*place);
+        }
+    }
+
+    fn move_focus(&mut self, entries: &[Entry], forward: bool) {
+        let can_open = |place: &usize| {
+            entries.get(*place).is_some_and(|entry| {
+                matches!(entry.block, Block::Call(_) | Block::Thinking(_) | Block::Message(_))
+            })
+        };
+        let next = match (self.focus, forward) {
+            (Some(focus), true) => (focus + 1..entries.len()).find(can_open),
+            (Some(focus), false) => (0..focus).rev().find(can_open),
+            (None, true) => (self.block_at(self.current_top())..entries.len()).find(can_open),
+            (None, false) => (0..entries.len()).rev().find(can_open),
+        };
+        if next.is_some() {
+            self.focus = next;
+            self.show_focus();
+        }
+    }
+
+    fn block_at(&self, row: usize) -> usize {
+        let mut end = 0;
+        let position = self.rendered.blocks.iter().position(|block| {
+            end += block.len();
+            end > row
+        });
+        position.unwrap_or_default()
+    }
+
+    fn show_focus(&mut self) {
+        let Some(focus) = self.focus else { return };
+        let start: usize = self.rendered.blocks.iter().take(focus).map(Vec::len).sum();
+        let room = self.size.rows.saturating_sub(OWN_ROWS).max(1);
+        let top = self.current_top();
+        if start < top || start >= top + room.saturating_sub(2) {
+            self.top = Some(start);
+        }
+    }
+
+    fn toggle(&mut self, entries: &[Entry]) {
+        let Some(focus) = self.focus else { return };
+        if !self.opened.remove(&focus) {
+            self.opened.insert(focus);
+        }
+        if let (Some(entry), layout) = (entries.get(focus), self.layout(focus))
+            && let Some(block) = self.rendered.blocks.get_mut(focus)
+        {
+            *block = render_entry(entry, layout);
+        }
+        self.show_focus();
+    }
+
+    fn toggle_all(&mut self, entries: &[Entry]) {
+        self.opened = if self.opened.is_empty() { (0..entries.len()).collect() } else { BTreeSet::new() };
+        self.rendered.blocks.clear();
+        self.bring_up_to_date(entries);
+    }
+}
+
+fn select_row(row: &StyledLine) -> StyledLine {
+    StyledLine::new(Style::Selected, row.to_text())
+}
+
+/// Marks the places of a row that have the words of a search.
+fn mark_matches(row: &StyledLine, query: &str) -> StyledLine {
+    let text = row.to_text();
+    let lower = text.to_lowercase();
+    if query.is_empty() || !lower.contains(query) || lower.len() != text.len() {
+        return row.clone();
+    }
+    let matches: Vec<(usize, usize)> =
+        lower.match_indices(query).map(|(at, hit)| (at, at + hit.len())).collect();
+    let mut marked = StyledLine::default();
+    let mut at = 0;
+    for (style, span) in &row.spans {
+        for character in span.chars() {
+            let is_match = matches.iter().any(|(start, end)| (*start..*end).contains(&at));
+            let style = if is_match { Style::Selected } else { *style };
+            marked.push(style, character.encode_utf8(&mut [0; 4]));
+            at += character.len_utf8();
+        }
+    }
+    marked
+}
