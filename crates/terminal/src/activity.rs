@@ -153,6 +153,12 @@ impl Activity {
         Some(StyledLine::new(Style::Dim, text))
     }
 
+    /// Returns the time since the present activity began, for people.
+    #[must_use]
+    pub fn elapsed(&self, now: Instant) -> String {
+        format_elapsed(now.saturating_duration_since(self.since))
+    }
+
     /// Returns the time after which the line may be another, or `None` if it stays away.
     pub fn next_change(&mut self, now: Instant) -> Option<Duration> {
         if self.doing == Doing::Nothing {

@@ -16,6 +16,8 @@ use crate::edits::edit_lines;
 pub(crate) const MIN_COLUMNS: usize = 12;
 /// Columns by which the further rows of a line are indented beyond its first.
 const HANGING_INDENT: usize = 2;
+/// Columns before thinking.
+pub(crate) const THINKING_INDENT: usize = 2;
 /// Maximum lines of an edit in the conversation; the transcript shows all.
 const MAX_EDIT_LINES: usize = 16;
 /// Maximum lines of thinking in the conversation.
@@ -140,8 +142,14 @@ fn render_message(text: &str, width: usize, detail: Detail) -> Vec<StyledLine> {
 
 fn render_thinking(text: &str, width: usize, detail: Detail) -> Vec<StyledLine> {
     let text = printable(text.trim());
-    let lines = text.lines().map(|line| StyledLine::new(Style::Dim, format!("  {line}"))).collect();
-    keep_first(wrap_lines(lines, width), MAX_THINKING_LINES, detail)
+    let lines: Vec<StyledLine> = text.lines().map(thinking_line).collect();
+    let wrapped = lines.iter().flat_map(|line| wrap_line(line, width, THINKING_INDENT)).collect();
+    keep_first(wrapped, MAX_THINKING_LINES, detail)
+}
+
+/// Returns a line of thinking as it is shown, to be wrapped with [`THINKING_INDENT`].
+pub(crate) fn thinking_line(line: &str) -> StyledLine {
+    StyledLine::new(Style::Dim, format!("{:THINKING_INDENT$}{line}", ""))
 }
 
 fn call_lines(call: &EndedCall, detail: Detail) -> Vec<StyledLine> {

@@ -120,13 +120,14 @@ pub(crate) fn parse_command(message: &str) -> Option<ParsedCommand> {
 
 /// Returns the command whose name is most like a word.
 fn nearest_command(name: &str) -> Option<&'static str> {
-    /// Likeness from which a name is taken for a slip of the finger.
-    const MIN_SIMILARITY: f64 = 0.7;
-    let scored = COMMANDS.iter().map(|info| (strsim::jaro_winkler(name, info.name), info.name));
-    scored
-        .filter(|(score, _)| *score >= MIN_SIMILARITY)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+    /// Maximum letters that a slip of the finger changes.
+    const MAX_DISTANCE: usize = 2;
+    let scored = COMMANDS.iter().map(|info| {
+        let distance = strsim::damerau_levenshtein(name, info.name);
+        // Of two that are as near, two letters were swapped rather than one forgotten.
+        (distance, name.len().abs_diff(info.name.len()), info.name)
+    });
+    scored.filter(|(distance, ..)| *distance <= MAX_DISTANCE).min().map(|(.., name)| name)
 }
 
 /// Returns the values that a command's argument may have, where there are few.

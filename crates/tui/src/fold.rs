@@ -176,6 +176,18 @@ impl Conversation {
         self.activity.line(now)
     }
 
+    /// Returns the time since the present activity began, for people.
+    #[must_use]
+    pub(crate) fn elapsed(&self, now: Instant) -> String {
+        self.activity.elapsed(now)
+    }
+
+    /// Returns true if the last block is a call, which calls that run follow without a gap.
+    #[must_use]
+    pub(crate) fn ends_in_calls(&self) -> bool {
+        matches!(self.entries.last().map(|entry| &entry.block), None | Some(Block::Call(_)))
+    }
+
     /// Returns the time after which that line may be another, or `None` if it stays.
     pub(crate) fn next_activity_change(&mut self, now: Instant) -> Option<Duration> {
         self.activity.next_change(now)
@@ -191,12 +203,6 @@ impl Conversation {
     #[must_use]
     pub(crate) fn last_report(&self) -> Option<&RunReport> {
         self.last_report.as_deref()
-    }
-
-    /// Returns the last entry of the log that was seen.
-    #[must_use]
-    pub(crate) fn position(&self) -> Seq {
-        self.position
     }
 
     /// Takes an event.

@@ -55,3 +55,7 @@ mod viewer;
 pub use app::Beginning;
 pub use conversation::hold_conversation;
 pub use link::Setup;
+
+#[cfg(test)]
+#[path = "../tests/unit/mod.rs"]
+mod unit;

@@ -88,34 +88,58 @@ impl Screen {
     /// Draws a frame. Returns the bytes for the terminal, none if nothing is different.
     #[must_use]
     pub(crate) fn draw(&mut self, frame: &Frame) -> String {
-        let finished = frame.finished.len();
         let cut = |row: &StyledLine| cut_line(row, self.size.columns);
-        let rows: Vec<StyledLine> = frame.finished.iter().chain(&frame.live).map(cut).collect();
-        let cursor = (finished + frame.cursor.0, frame.cursor.1.min(self.size.columns.saturating_sub(1)));
-        if rows == self.rows && cursor == self.cursor {
-            self.give_up(finished);
+        let mut finished: Vec<StyledLine> = frame.finished.iter().map(cut).collect();
+        let mut live: Vec<StyledLine> = frame.live.iter().map(cut).collect();
+        // The rows above the terminal's first can't be reached: no frame may have more.
+        let hidden = live.len().saturating_sub(self.size.rows.max(1));
+        live.drain(..hidden);
+        let cursor =
+            (frame.cursor.0.saturating_sub(hidden), frame.cursor.1.min(self.size.columns.saturating_sub(1)));
+        let room = self.size.rows.saturating_sub(live.len().max(self.rows.len())).max(1);
+        let mut out = Pen { out: BEGIN_UPDATE.to_owned(), row: self.cursor.0, theme: self.theme };
+        while finished.len() > room {
+            let rest = finished.split_off(room);
+            self.draw_piece(finished, &live, cursor, &mut out);
+            finished = rest;
+        }
+        let is_changed =
+            self.draw_piece(finished, &live, cursor, &mut out) || out.out.len() > BEGIN_UPDATE.len();
+        if !is_changed {
             return String::new();
         }
-        let mut out = Pen {
-            out: BEGIN_UPDATE.to_owned(),
-            row: self.cursor.0,
-            columns: self.size.columns,
-            theme: self.theme,
-        };
-        let moved = self.shift_rows(&rows, &mut out);
-        for (place, row) in rows.iter().enumerate() {
-            match moved.get(place) {
-                Some(before) if before == row => {}
-                Some(before) => out.replace_row(place, before, row),
-                // Only the first frame has no row to draw over.
-                None => out.replace_row(place, &StyledLine::default(), row),
-            }
-        }
-        out.move_to(cursor.0, cursor.1);
         out.out.push_str(END_UPDATE);
-        (self.rows, self.cursor) = (rows, cursor);
-        self.give_up(finished);
         out.out
+    }
+
+    /// Draws as many finished rows as there is room for, and the live ones. Returns true if
+    /// anything was different.
+    fn draw_piece(
+        &mut self,
+        finished: Vec<StyledLine>,
+        live: &[StyledLine],
+        cursor: (usize, usize),
+        out: &mut Pen,
+    ) -> bool {
+        let count = finished.len();
+        let rows: Vec<StyledLine> = finished.into_iter().chain(live.iter().cloned()).collect();
+        let cursor = (count + cursor.0, cursor.1);
+        let is_changed = rows != self.rows || cursor != self.cursor;
+        if is_changed {
+            let moved = self.shift_rows(&rows, out);
+            for (place, row) in rows.iter().enumerate() {
+                match moved.get(place) {
+                    Some(before) if before == row => {}
+                    Some(before) => out.replace_row(place, before, row),
+                    None => out.replace_row(place, &StyledLine::default(), row),
+                }
+            }
+            out.move_to(cursor.0, cursor.1);
+            (self.rows, self.cursor) = (rows, cursor);
+        }
+        self.give_up(count);
+        out.row = self.cursor.0;
+        is_changed
     }
 
     /// Makes as many rows as the frame has, by inserting or deleting some above those at the end
@@ -201,7 +225,6 @@ impl Screen {
 struct Pen {
     out: String,
     row: usize,
-    columns: usize,
     theme: Theme,
 }
 
@@ -222,13 +245,16 @@ impl Pen {
     /// Writes a row over another one, from the first difference on.
     fn replace_row(&mut self, place: usize, before: &StyledLine, row: &StyledLine) {
         let is_certain = has_certain_width(before) && has_certain_width(row);
-        let (column, rest) = if is_certain { first_difference(before, row) } else { (0, row.clone()) };
+        // A row that gets shorter is erased whole: some terminals remember the length of a row
+        // whose end was erased, and wrap its emptiness when they get narrower.
+        let is_fresh = !is_certain || line_width(before) > line_width(row);
+        let (column, rest) = if is_fresh { (0, row.clone()) } else { first_difference(before, row) };
         self.move_to(place, column);
+        if is_fresh && !before.is_empty() {
+            self.out.push_str(ERASE_LINE);
+        }
         for (style, text) in &rest.spans {
             self.theme.paint(*style, text, &mut self.out);
-        }
-        if line_width(before) > line_width(row) || !is_certain && line_width(row) < self.columns {
-            self.out.push_str(ERASE_LINE);
         }
     }
 }

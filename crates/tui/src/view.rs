@@ -5,10 +5,10 @@ use std::time::Instant;
 use journeyman_host::format::{preview, printable};
 use journeyman_protocol::{Todo, TodoStatus, Tokens};
 use journeyman_terminal::markdown::{self, Marks};
-use journeyman_terminal::wrap::{cut_line, line_width};
+use journeyman_terminal::wrap::{cut_line, line_width, wrap_line};
 use journeyman_terminal::{Style, StyledLine};
 
-use crate::blocks::{call_label, wrap_lines};
+use crate::blocks::{THINKING_INDENT, call_label, thinking_line};
 use crate::completion::Completion;
 use crate::composer::Composer;
 use crate::facts::{Facts, Proof, format_tokens};
@@ -126,8 +126,13 @@ impl LiveArea<'_> {
         if self.questions.is_open() || !self.conversation.is_working() {
             return Vec::new();
         }
-        let line = self.conversation.activity_line(now);
-        let line = line.unwrap_or_else(|| StyledLine::new(Style::Dim, "working"));
+        // Calls and checks say by themselves what they do.
+        let is_running =
+            !self.conversation.open_calls().is_empty() || self.conversation.open_check().is_some();
+        let line = match (is_running, self.conversation.activity_line(now)) {
+            (false, Some(line)) => line,
+            _ => StyledLine::new(Style::Dim, format!("working · {}", self.conversation.elapsed(now))),
+        };
         let line = StyledLine::new(Style::Accent, "• ")
             .with(Style::Dim, format!("{} · Esc interrupts", line.to_text()));
         vec![cut_line(&line, width)]
@@ -160,6 +165,9 @@ impl LiveArea<'_> {
     /// Renders the calls and the check that run, each with the end of its output.
     fn running_rows(&self, width: usize) -> Vec<StyledLine> {
         let mut rows = Vec::new();
+        if !self.conversation.ends_in_calls() && !self.conversation.open_calls().is_empty() {
+            rows.push(StyledLine::default());
+        }
         for call in self.conversation.open_calls() {
             let title =
                 StyledLine::new(Style::Accent, "○").with_text(format!(" {}", call_label(&call.start)));
@@ -180,8 +188,9 @@ impl LiveArea<'_> {
     fn prose_rows(&self, width: usize) -> Vec<StyledLine> {
         let mut rows = Vec::new();
         if let Some(thinking) = self.conversation.open_thinking() {
-            let lines = thinking.trim().lines().map(|line| StyledLine::new(Style::Dim, format!("  {line}")));
-            let wrapped = wrap_lines(lines.collect(), width);
+            let lines = thinking.trim().lines().map(thinking_line);
+            let wrapped: Vec<StyledLine> =
+                lines.flat_map(|line| wrap_line(&line, width, THINKING_INDENT)).collect();
             rows.push(StyledLine::default());
             rows.extend(wrapped.iter().skip(wrapped.len().saturating_sub(MAX_THINKING_ROWS)).cloned());
         }
@@ -201,7 +210,7 @@ impl LiveArea<'_> {
         let usage = self.conversation.facts().usage();
         let tokens = usage.total_input() + usage.output;
         let used = match self.surroundings.window {
-            Some(window) if window.0 > 0 => {
+            Some(window) if window.0 > 0 && !context.is_zero() => {
                 format!("{}% of {}", (context.0 * 100).div_ceil(window.0), format_tokens(window))
             }
             _ => String::new(),

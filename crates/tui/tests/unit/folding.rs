@@ -1,0 +1,122 @@
+//! The same events give the same blocks, whoever watches and from where.
+
+use journeyman_protocol::{Event, Seq, StopReason, Usage};
+
+use super::player::{Player, command, done, finished, started, streamed};
+use crate::blocks::{Block, Entry};
+
+const REPLY: &str = "# A title\n\nSome *words* in a paragraph\nof two lines.\n\n- one\n- two\n\n```rust\nfn a() {}\n\n```\nThe end.";
+
+fn entries(events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
+    let mut player = Player::new(80, 24);
+    events.into_iter().for_each(|event| player.take(event));
+    player.conversation.entries().to_vec()
+}
+
+fn session(reply: Vec<Event>) -> Vec<Event> {
+    [
+        vec![started("go on")],
+        reply,
+        command("c1", "make", "one\ntwo\n"),
+        done(journeyman_protocol::RunOutcome::Verified, "verified"),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_watched_session_and_its_log_are_the_same_blocks() {
+    for size in [1, 7, 1_000] {
+        let live = session(streamed(REPLY, size));
+        let logged: Vec<Event> = live.iter().filter(|event| !event.is_live_only()).cloned().collect();
+        assert_eq!(entries(live), entries(logged), "in pieces of {size}");
+    }
+}
+
+#[test]
+fn whoever_comes_in_the_middle_of_a_reply_gets_it_whole() {
+    let live = streamed(REPLY, 5);
+    let late = [
+        // The text so far comes in one piece, then what follows.
+        vec![started("go on"), Event::TextDelta { block: 0, offset: 0, text: REPLY[..40].to_owned() }],
+        vec![Event::TextDelta { block: 0, offset: 40, text: REPLY[40..].to_owned() }, finished(REPLY)],
+    ];
+    assert_eq!(entries(late.concat()), entries([vec![started("go on")], live].concat()));
+}
+
+#[test]
+fn a_reply_that_lost_pieces_is_shown_whole() {
+    let text = "first paragraph\n\nsecond paragraph\n\nthird";
+    let delta = |offset: usize, end: usize| Event::TextDelta {
+        block: 0,
+        offset: offset as u64,
+        text: text[offset..end].to_owned(),
+    };
+    let shown = |events: Vec<Event>| -> Vec<String> {
+        let of_entry = |entry: Entry| match entry.block {
+            Block::Prose(block) => Some(block.source.trim().to_owned()),
+            Block::Lines(_) => Some("(note)".to_owned()),
+            _ => None,
+        };
+        entries(events).into_iter().filter_map(of_entry).collect()
+    };
+    let whole = ["first paragraph", "second paragraph", "third"].map(str::to_owned).to_vec();
+    let lost_end =
+        vec![Event::TurnStarted { turn: 1 }, delta(0, 17), Event::Lagged { after: Seq(1) }, finished(text)];
+    assert_eq!(shown(lost_end), whole, "what is missing is added");
+    let lost_all = vec![Event::TurnStarted { turn: 1 }, finished(text)];
+    assert_eq!(shown(lost_all), whole);
+    let lost_middle = vec![Event::TurnStarted { turn: 1 }, delta(0, 17), delta(35, 40), finished(text)];
+    assert_eq!(shown(lost_middle), whole);
+}
+
+#[test]
+fn a_reply_that_begins_again_is_not_mixed_with_the_first() {
+    let retry = Event::Retry { attempt: 2, of: 3, wait_ms: 10, reason: "the connection broke".to_owned() };
+    let broken = vec![
+        Event::TurnStarted { turn: 1 },
+        Event::TextDelta { block: 0, offset: 0, text: "half a wo".to_owned() },
+        retry,
+    ];
+    let again = streamed("the whole reply", 4).split_off(1);
+    let texts: Vec<String> = entries([broken, again].concat())
+        .into_iter()
+        .map(|entry| match entry.block {
+            Block::Prose(block) => block.source.trim().to_owned(),
+            _ => "(the retry)".to_owned(),
+        })
+        .collect();
+    assert_eq!(texts, ["half a wo", "(the retry)", "the whole reply"]);
+}
+
+#[test]
+fn a_reply_that_was_cut_off_keeps_what_was_shown() {
+    let cut = Event::TurnFinished {
+        turn: 1,
+        stop: StopReason::Cancelled,
+        usage: Usage::default(),
+        text: "a reply that".to_owned(),
+        thinking: String::new(),
+    };
+    let events = vec![
+        Event::TurnStarted { turn: 1 },
+        Event::TextDelta { block: 0, offset: 0, text: "a reply that was".to_owned() },
+        cut,
+    ];
+    let prose = entries(events).into_iter().filter(|entry| matches!(entry.block, Block::Prose(_))).count();
+    assert_eq!(prose, 1);
+}
+
+#[test]
+fn messages_that_join_a_run_stand_where_they_were_read() {
+    let joined = Event::MessageJoined { text: "and the tests".to_owned() };
+    let events = [vec![started("go on")], streamed("one", 1), vec![joined], streamed("two", 1)].concat();
+    let kinds: Vec<&str> = entries(events)
+        .iter()
+        .map(|entry| match entry.block {
+            Block::Message(_) => "message",
+            Block::Prose(_) => "prose",
+            _ => "other",
+        })
+        .collect();
+    assert_eq!(kinds, ["message", "prose", "message", "prose"]);
+}

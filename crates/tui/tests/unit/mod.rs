@@ -1,0 +1,7 @@
+//! Tests of several parts together: events in, a terminal's screen and scrollback out.
+
+mod any_sequence;
+mod folding;
+mod player;
+mod resizing;
+mod screens;

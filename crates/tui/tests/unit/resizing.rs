@@ -1,0 +1,36 @@
+//! A terminal that changes its size: nothing of the live area stays where it was.
+
+use super::player::{Player, command, started, streamed};
+
+/// The words that stand in the composer, and nowhere else.
+const COMPOSER: &str = "› say";
+
+fn composers(player: &mut Player) -> usize {
+    player.all_rows().iter().filter(|row| row.contains(COMPOSER)).count()
+}
+
+#[test]
+fn no_row_of_the_live_area_is_left_behind() {
+    let mut player = Player::new(80, 24);
+    player.play([started("go on")]);
+    let text = "A paragraph that is long enough to be wrapped in every one of the widths. ".repeat(4);
+    for (place, event) in streamed(&text, 9).into_iter().enumerate() {
+        player.play([event]);
+        let columns = [80, 64, 41, 120, 40, 79][place % 6];
+        player.resize(columns, 24);
+        assert_eq!(composers(&mut player), 1, "at {columns} columns:\n{}", player.all_rows().join("\n"));
+    }
+}
+
+#[test]
+fn a_higher_terminal_loses_nothing() {
+    let mut player = Player::new(60, 12);
+    player.play([started("go on")]);
+    for call in 0..20 {
+        player.play(command(&format!("c{call}"), "make", "one\ntwo\nthree\n"));
+        player.resize(60, 12 + call);
+    }
+    let finished = player.finished.clone();
+    assert_eq!(player.all_rows()[..finished.len()], finished);
+    assert_eq!(composers(&mut player), 1);
+}
