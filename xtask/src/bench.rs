@@ -12,6 +12,7 @@ mod server;
 mod session;
 mod start;
 mod symbols;
+mod tui;
 mod turns;
 mod verdict;
 mod workspace;
@@ -20,13 +21,13 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-/// Runs a benchmark by name. `turns`, `start`, `version`, `verdict` and `sandbox` take `--beside
-/// DIR`, the release folder of another build, whose programs are measured in the same run; `context`,
-/// `edit`, `index`, `notice`, `recall` and `symbols` have options of their own.
+/// Runs a benchmark by name. `turns`, `start`, `version`, `verdict`, `sandbox` and `tui` take
+/// `--beside DIR`, the release folder of another build, whose programs are measured in the same run;
+/// `context`, `edit`, `index`, `notice`, `recall` and `symbols` have options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let beside = match (name, options) {
         ("context" | "edit" | "index" | "notice" | "recall" | "symbols", _) | (_, []) => None,
-        ("turns" | "start" | "version" | "verdict" | "sandbox", ["--beside", folder]) => {
+        ("turns" | "start" | "version" | "verdict" | "sandbox" | "tui", ["--beside", folder]) => {
             Some(PathBuf::from(folder))
         }
         _ => bail!("the benchmark `{name}` doesn't take the options {options:?}"),
@@ -50,6 +51,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         "start" => start::first_request(&programs),
         "version" => start::version(&programs),
         "verdict" => verdict::run(&programs),
+        "tui" => tui::run(&programs),
         "all" => {
             start::version(&programs)?;
             start::first_request(&programs)?;
@@ -63,11 +65,12 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
             index::run(&[])?;
             notice::run(&[])?;
             recall::run(&[])?;
-            symbols::run(&[])
+            symbols::run(&[])?;
+            tui::run(&programs)
         }
         other => {
             bail!(
-                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, workspace, sandbox, context, edit, index, notice, recall, symbols, all"
+                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, workspace, sandbox, context, edit, index, notice, recall, symbols, tui, all"
             )
         }
     }

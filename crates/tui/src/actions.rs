@@ -36,13 +36,13 @@ const MAX_OUTPUT_LINES: usize = 20;
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "send"),
     ("Alt-Enter, Ctrl-J, \\ Enter", "a further line"),
-    ("Esc", "stop the work; twice: go back to an earlier message"),
-    ("Ctrl-T", "the whole transcript: search, open and close blocks"),
+    ("Esc", "stop the work; twice: go back"),
+    ("Ctrl-T", "the transcript: search, open blocks"),
     ("Ctrl-R", "search earlier messages"),
     ("Ctrl-G", "write the message in $EDITOR"),
     ("@", "files of the project"),
-    ("!COMMAND", "run a command in the sandbox; its output goes with the next message"),
-    ("Ctrl-A E B F K U W Y _", "as in a shell: move, delete, put in again, take back"),
+    ("!COMMAND", "run it in the sandbox, for the next message"),
+    ("Ctrl-A E B F K U W Y _", "as in a shell"),
     ("Ctrl-Z", "stop the program; fg goes on"),
     ("Ctrl-C", "clear the line, or stop the work"),
     ("Ctrl-D", "end"),
@@ -77,6 +77,9 @@ impl App {
     /// Takes the result of work that the loop didn't wait for.
     pub(crate) fn finish_job(&mut self, end: JobEnd) -> Flow {
         self.presentation.invalidate();
+        if matches!(end, JobEnd::CommandRan { .. } | JobEnd::Compacted(_)) {
+            self.notice = None;
+        }
         match end {
             JobEnd::Sent { sent: Ok(_) | Err(AgentError::InDoubt { .. }), .. } => {}
             JobEnd::Sent { text, sent: Err(error) } => {
@@ -227,7 +230,7 @@ impl App {
             (self.setup.options.base_url, self.setup.options.wire) = (base_url, wire);
             return self.reopen().await;
         }
-        self.say(Style::Dim, &format!("from here on with {name}"));
+        self.notice = Some(format!("from here on with {name}"));
     }
 
     async fn change_mode(&mut self, name: &str) {
@@ -235,8 +238,7 @@ impl App {
             Ok(mode) => {
                 self.setup.options.mode = Some(mode.name().to_owned());
                 self.reopen().await;
-                self.conversation.note_mode(mode);
-                self.say(Style::Dim, &format!("from here on in mode {mode}"));
+                self.notice = Some(format!("from here on in mode {mode}"));
             }
             Err(error) if !name.is_empty() => self.notice = Some(error.to_string()),
             Err(_) => {
@@ -426,7 +428,7 @@ impl App {
     /// Shows keys and commands.
     pub(crate) fn show_help(&mut self) -> Result<(), HostError> {
         let row = |left: &str, right: &str| {
-            StyledLine::new(Style::Code, format!("  {left:<28}")).with_text(format!(" {right}"))
+            StyledLine::new(Style::Code, format!("  {left:<26}")).with_text(format!(" {right}"))
         };
         let mut lines = vec![StyledLine::new(Style::Strong, "Keys")];
         lines.extend(KEYS.iter().map(|(key, does)| row(key, does)));

@@ -58,8 +58,8 @@ impl AltScreen {
         }
         let shown = match cursor {
             Some((row, column)) => format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1),
-            None => String::new(),
+            None => "\x1b[?25l".to_owned(),
         };
-        format!("\x1b[?2026h\x1b[?25l{out}{shown}\x1b[?2026l")
+        format!("\x1b[?2026h{out}{shown}\x1b[?2026l")
     }
 }

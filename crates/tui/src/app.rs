@@ -1,7 +1,7 @@
 //! The loop: keys, the session's events, and work of its own lead to another state, which is drawn.
 
 use std::future::pending;
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Instant;
 
 use crossterm::event::{Event as TerminalEvent, EventStream};
@@ -124,7 +124,13 @@ impl App {
         // Whatever happened, the terminal is the person's again before anything else is awaited.
         let left = self.presentation.leave();
         drop(self.keys.take());
+        let logged = self.link.as_ref().filter(|link| link.has_log);
+        let resumable = logged.map(|link| link.session.id().clone());
         self.close_link().await;
+        if let Some(id) = resumable {
+            let line = format!("to go on with it: jm resume {id} \"MESSAGE\", or jm resume\n");
+            io::stderr().write_all(line.as_bytes()).ok();
+        }
         lived?;
         left.context("the terminal")?;
         Ok(self.exit_code)
@@ -170,7 +176,10 @@ impl App {
         // Nothing runs while nothing changes: there is no clock without work.
         let next_frame = match self.presentation.next_frame() {
             Some(frame) => Some(frame),
-            None => self.conversation.next_activity_change(now).map(|wait| now + wait),
+            None => {
+                let waits = [self.conversation.next_activity_change(now), self.questions.next_change(now)];
+                waits.into_iter().flatten().min().map(|wait| now + wait)
+            }
         };
         let frame = async {
             match next_frame {
@@ -235,7 +244,10 @@ impl App {
                 }
             }
             Event::MessageJoined { text } => self.queued.retain(|queued| queued.trim() != text.trim()),
-            Event::Done { .. } => self.read_branch(),
+            Event::Done { .. } => {
+                self.notice = None;
+                self.read_branch();
+            }
             _ => {}
         }
         self.conversation.apply(envelope, now);

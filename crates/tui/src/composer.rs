@@ -270,7 +270,10 @@ impl Composer {
             }
             at += character.len();
         }
-        self.buffer.move_to(at);
+        // The end of a row that is wrapped is the beginning of the next one.
+        let is_next = rows.get(row + 1).is_some_and(|(next, _)| *next == at);
+        let last = text.graphemes(true).next_back().map_or(0, str::len);
+        self.buffer.move_to(if is_next { at - last } else { at });
     }
 
     fn handle_search_key(&mut self, key: KeyEvent, width: usize) -> ComposerEffect {
@@ -338,7 +341,10 @@ impl Composer {
             let text = format!("  search the history: {}", search.query);
             shown.push(StyledLine::new(Style::Dim, text));
         }
-        ComposerRows { rows: shown, cursor: (row - first, PROMPT_COLUMNS + column) }
+        ComposerRows {
+            rows: shown,
+            cursor: (row - first, (PROMPT_COLUMNS + column).min(width.saturating_sub(1))),
+        }
     }
 
     /// Marks what stands for folded pastes.
@@ -360,36 +366,47 @@ impl Composer {
         line
     }
 
-    /// Breaks the text into rows, each with the byte position of its start, and finds the cursor.
+    /// Breaks the text into rows between words, each with the byte position of its start, and finds
+    /// the cursor.
     fn rows_of(&self, width: usize) -> (Vec<(usize, String)>, (usize, usize)) {
-        // A column stays free for the cursor behind the last character.
+        // A column stays free for the cursor behind the last character, or a space between rows.
         let room = width.saturating_sub(PROMPT_COLUMNS + 1).max(1);
-        let cursor = self.buffer.cursor();
-        let (mut rows, mut place) = (Vec::new(), (0, 0));
-        let (mut start, mut row, mut column) = (0, String::new(), 0);
-        for (at, character) in self.buffer.text().grapheme_indices(true) {
+        let text = self.buffer.text();
+        let mut rows: Vec<(usize, String)> = Vec::new();
+        let (mut start, mut column, mut word) = (0, 0, 0);
+        let mut end_row = |start: &mut usize, end: usize, next: usize| {
+            rows.push((*start, text.get(*start..end).unwrap_or_default().to_owned()));
+            *start = next;
+        };
+        for (at, character) in text.grapheme_indices(true) {
             let columns = grapheme_width(character);
-            let is_end = character.starts_with(['\n', '\r']);
-            if !is_end && column + columns > room && !row.is_empty() {
-                rows.push((start, std::mem::take(&mut row)));
-                (start, column) = (at, 0);
+            if character.starts_with(['\n', '\r']) {
+                end_row(&mut start, at, at + character.len());
+                (column, word) = (0, start);
+                continue;
             }
-            if at == cursor {
-                place = (rows.len(), column);
+            if column + columns > room && at > start {
+                if character == " " {
+                    end_row(&mut start, at + 1, at + 1);
+                    (column, word) = (0, start);
+                    continue;
+                }
+                let end = if word > start { word } else { at };
+                end_row(&mut start, end, end);
+                column = text.get(end..at).unwrap_or_default().graphemes(true).map(grapheme_width).sum();
+                word = start;
             }
-            if is_end {
-                rows.push((start, std::mem::take(&mut row)));
-                (start, column) = (at + character.len(), 0);
-            } else {
-                row.push_str(character);
-                column += columns;
+            column += columns;
+            if character == " " {
+                word = at + 1;
             }
         }
-        if cursor >= self.buffer.text().len() {
-            place = (rows.len(), column);
-        }
-        rows.push((start, row));
-        (rows, place)
+        end_row(&mut start, text.len(), text.len());
+        let cursor = self.buffer.cursor();
+        let row = rows.iter().rposition(|(start, _)| *start <= cursor).unwrap_or_default();
+        let before = rows.get(row).and_then(|(start, _)| text.get(*start..cursor)).unwrap_or_default();
+        let column = before.graphemes(true).map(grapheme_width).sum();
+        (rows, (row, column))
     }
 }
 
@@ -407,4 +424,93 @@ fn grapheme_width(character: &str) -> usize {
 fn clean_paste(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
     text.chars().filter(|character| *character == '\n' || !character.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(composer: &mut Composer, code: KeyCode, modifiers: KeyModifiers) -> ComposerEffect {
+        composer.handle_key(KeyEvent::new(code, modifiers), 20)
+    }
+
+    fn write(composer: &mut Composer, text: &str) {
+        text.chars().for_each(|letter| {
+            press(composer, KeyCode::Char(letter), KeyModifiers::NONE);
+        });
+    }
+
+    fn rows(composer: &Composer) -> Vec<String> {
+        composer.render(20, 9, "").rows.iter().map(StyledLine::to_text).collect()
+    }
+
+    #[test]
+    fn a_message_is_wrapped_between_words() {
+        let mut composer = Composer::default();
+        write(&mut composer, "one two three four five");
+        assert_eq!(rows(&composer), ["› one two three ", "  four five"]);
+        assert_eq!(composer.render(20, 9, "").cursor, (1, 11));
+        write(&mut composer, " andaverylongwordthatisbroken");
+        assert_eq!(
+            rows(&composer),
+            ["› one two three ", "  four five ", "  andaverylongwordt", "  hatisbroken"]
+        );
+        press(&mut composer, KeyCode::Up, KeyModifiers::NONE);
+        press(&mut composer, KeyCode::Up, KeyModifiers::NONE);
+        write(&mut composer, "X");
+        assert_eq!(rows(&composer)[1], "  four fiveX ", "the column is kept");
+    }
+
+    #[test]
+    fn lines_are_ended_by_more_than_one_key() {
+        let mut composer = Composer::default();
+        write(&mut composer, "a");
+        press(&mut composer, KeyCode::Enter, KeyModifiers::ALT);
+        write(&mut composer, "b");
+        press(&mut composer, KeyCode::Char('j'), KeyModifiers::CONTROL);
+        write(&mut composer, "c\\");
+        press(&mut composer, KeyCode::Enter, KeyModifiers::NONE);
+        write(&mut composer, "d");
+        let sent = press(&mut composer, KeyCode::Enter, KeyModifiers::NONE);
+        assert_eq!(sent, ComposerEffect::Submitted("a\nb\nc\nd".to_owned()));
+        assert!(composer.is_blank());
+    }
+
+    #[test]
+    fn a_large_paste_is_folded_and_sent_whole() {
+        let mut composer = Composer::default();
+        let pasted: String = (0..50).map(|line| format!("line {line}\r\n")).collect();
+        write(&mut composer, "see ");
+        composer.paste(&pasted);
+        composer.paste("\x1b[31msmall");
+        assert_eq!(composer.text(), "see [paste 1: 50 lines][31msmall");
+        let sent = press(&mut composer, KeyCode::Enter, KeyModifiers::NONE);
+        let ComposerEffect::Submitted(sent) = sent else { panic!("{sent:?}") };
+        assert!(sent.starts_with("see line 0\nline 1\n") && sent.ends_with("line 49\n[31msmall"), "{sent}");
+        composer.paste(&pasted);
+        press(&mut composer, KeyCode::Backspace, KeyModifiers::NONE);
+        assert_eq!(composer.text(), "", "it goes as one");
+    }
+
+    #[test]
+    fn earlier_messages_come_back() {
+        let mut composer = Composer::new(vec!["fix the parser".to_owned(), "fix the lexer".to_owned()]);
+        write(&mut composer, "draft");
+        let up = |composer: &mut Composer| press(composer, KeyCode::Up, KeyModifiers::NONE);
+        up(&mut composer);
+        assert_eq!(composer.text(), "fix the lexer");
+        up(&mut composer);
+        up(&mut composer);
+        assert_eq!(composer.text(), "fix the parser", "there is no earlier one");
+        press(&mut composer, KeyCode::Down, KeyModifiers::NONE);
+        press(&mut composer, KeyCode::Down, KeyModifiers::NONE);
+        assert_eq!(composer.text(), "draft");
+        press(&mut composer, KeyCode::Char('r'), KeyModifiers::CONTROL);
+        write(&mut composer, "fix");
+        assert_eq!(composer.text(), "fix the lexer");
+        press(&mut composer, KeyCode::Char('r'), KeyModifiers::CONTROL);
+        assert_eq!(composer.text(), "fix the parser");
+        press(&mut composer, KeyCode::Esc, KeyModifiers::NONE);
+        assert_eq!(composer.text(), "draft");
+    }
 }

@@ -65,8 +65,6 @@ struct OpenText {
     bytes: u64,
     /// All text of the turn that was shown.
     shown: String,
-    /// True if pieces of the turn's text never arrived.
-    has_hole: bool,
 }
 
 /// A session as its events tell it.
@@ -289,10 +287,8 @@ impl Conversation {
             self.finish_text();
             (self.text.block, self.text.bytes) = (Some(block), 0);
         }
-        let Some(known) = self.text.bytes.checked_sub(offset) else {
-            self.text.has_hole = true;
-            return;
-        };
+        // Behind pieces that never arrived, the rest comes with the turn's record.
+        let Some(known) = self.text.bytes.checked_sub(offset) else { return };
         let Some(new) = usize::try_from(known).ok().and_then(|known| text.get(known..)) else { return };
         self.text.bytes = offset.saturating_add(text.len() as u64);
         self.text.shown.push_str(new);
@@ -321,22 +317,22 @@ impl Conversation {
             self.finish_thinking(thinking);
         }
         self.thinking = None;
+        // The record is whole; what was streamed may lack its end, which goes on where it stopped.
+        if let Some(rest) = text.strip_prefix(self.text.shown.as_str()) {
+            let blocks = self.text.splitter.push(&printable(rest));
+            blocks.into_iter().for_each(|block| self.push_prose(block));
+            self.text.shown.push_str(rest);
+        }
         self.finish_text();
         let shown = std::mem::take(&mut self.text).shown;
-        if without_spaces(&shown) != without_spaces(text) {
-            // The record is whole; what was streamed may have lost its end, or a piece.
-            let missing = text.strip_prefix(shown.trim_end()).unwrap_or(text);
-            let has_shown = !shown.trim().is_empty() && missing.len() == text.len();
-            if has_shown && !stop.is_cut_off() {
-                let note = "pieces of the reply didn't arrive; here it is once more, whole:";
-                self.push(Block::Lines(vec![StyledLine::new(Style::Dim, note)]), true);
-            }
-            if !(has_shown && stop.is_cut_off()) {
-                let mut splitter = Splitter::default();
-                let mut blocks = splitter.push(&printable(missing));
-                blocks.extend(splitter.finish());
-                blocks.into_iter().for_each(|block| self.push_prose(block));
-            }
+        let is_whole = without_spaces(&shown) == without_spaces(text);
+        if !is_whole && !stop.is_cut_off() {
+            let note = "pieces of the reply didn't arrive; here it is once more, whole:";
+            self.push(Block::Lines(vec![StyledLine::new(Style::Dim, note)]), true);
+            let mut splitter = Splitter::default();
+            let mut blocks = splitter.push(&printable(text));
+            blocks.extend(splitter.finish());
+            blocks.into_iter().for_each(|block| self.push_prose(block));
         }
         self.push_lines(event);
     }
@@ -437,7 +433,6 @@ impl Conversation {
     }
 
     fn push(&mut self, block: Block, has_gap: bool) {
-        let has_gap = has_gap && !self.entries.is_empty();
         self.entries.push(Entry { block, has_gap });
     }
 

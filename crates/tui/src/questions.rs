@@ -86,6 +86,19 @@ impl Questions {
         self.shown.is_some()
     }
 
+    /// Returns true if the call waits for an answer.
+    #[must_use]
+    pub(crate) fn is_waiting(&self, call: &CallId) -> bool {
+        self.waiting.iter().any(|(waiting, _)| waiting == call)
+    }
+
+    /// Returns the time after which keys are heard, if they aren't yet.
+    #[must_use]
+    pub(crate) fn next_change(&self, now: Instant) -> Option<Duration> {
+        let (_, since) = self.shown.as_ref()?;
+        DEAF_TIME.checked_sub(now.saturating_duration_since(*since)).filter(|rest| !rest.is_zero())
+    }
+
     /// Takes a key for the open question.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionEffect {
         let Some((_, since)) = &mut self.shown else { return QuestionEffect::Ignored };
@@ -156,22 +169,42 @@ impl Questions {
     /// Renders the open question in at most `max_rows` rows. Returns also the cursor, if a note is
     /// written.
     #[must_use]
-    pub(crate) fn render(&self, width: usize, max_rows: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+    pub(crate) fn render(
+        &self,
+        width: usize,
+        max_rows: usize,
+        now: Instant,
+    ) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         let Some(request) = self.queue.first().filter(|_| self.shown.is_some()) else {
             return (Vec::new(), None);
         };
         let head = wrap_lines(vec![title(request, self.waiting.len())], width);
-        let tail = wrap_lines(self.tail_lines(request), width);
-        let body_room = max_rows.saturating_sub(head.len() + tail.len()).clamp(1, MAX_BODY_ROWS);
+        let keys = match self.next_change(now) {
+            None => self.key_line(request),
+            // Until then they belong to what the person was typing.
+            Some(_) => StyledLine::new(Style::Dim, "  …"),
+        };
+        let keys = wrap_lines(vec![keys], width);
+        let note_rows = usize::from(self.note.is_some());
+        let mut room = max_rows.saturating_sub(head.len() + keys.len() + note_rows);
+        // What would happen comes before why it is asked, and that before what else is asked.
         let mut body = wrap_lines(body_lines(request), width);
+        let reasons = wrap_lines(reason_lines(request), width);
+        let others = wrap_lines(self.other_lines(request), width);
+        let body_room = room.saturating_sub(reasons.len()).clamp(1, MAX_BODY_ROWS);
         if body.len() > body_room {
             body.truncate(body_room.saturating_sub(1));
-            body.push(StyledLine::new(Style::Dim, "  … [d] shows the whole"));
+            body.push(StyledLine::new(Style::Dim, "  … d shows the whole"));
         }
-        let mut rows: Vec<StyledLine> = head.into_iter().chain(body).chain(tail).collect();
-        rows.truncate(max_rows.max(1));
+        let mut rows = head;
+        for part in [body, reasons, others] {
+            let taken = part.len().min(room);
+            room -= taken;
+            rows.extend(part.into_iter().take(taken));
+        }
+        rows.extend(keys);
         let cursor = self.note.as_ref().map(|note| {
-            let label = "  no, because: ";
+            let label = "  no: ";
             rows.push(StyledLine::new(Style::Warning, label).with_text(note.text()));
             let before = journeyman_terminal::wrap::text_width(note.before());
             (rows.len() - 1, (label.len() + before).min(width.saturating_sub(1)))
@@ -179,36 +212,41 @@ impl Questions {
         (rows, cursor)
     }
 
-    fn tail_lines(&self, request: &ApprovalRequest) -> Vec<StyledLine> {
-        let labeled =
-            |style, label: &str, text: String| StyledLine::new(style, format!("  {label} ")).with_text(text);
-        let mut lines = vec![labeled(Style::Dim, "why it asks:", printable(&request.verdict.reason))];
-        // The reason may say it already.
-        let lost = request.verdict.destroys.as_ref().filter(|lost| !request.verdict.reason.contains(*lost));
-        lines.extend(lost.map(|lost| labeled(Style::Bad, "would be lost:", printable(lost))));
-        if let Some(rules) = &request.rules {
-            let rules: Vec<String> = rules.iter().map(|(_, rule)| printable(&rule)).collect();
-            lines.push(labeled(Style::Dim, "the rule:", rules.join("; ")));
-        }
+    fn other_lines(&self, request: &ApprovalRequest) -> Vec<StyledLine> {
         let others = self.waiting.iter().filter(|(call, _)| *call != request.call);
-        let listed =
-            others.take(MAX_LISTED).map(|(_, summary)| labeled(Style::Dim, "then:", summary.clone()));
-        lines.extend(listed);
-        if self.note.is_some() {
-            lines.push(StyledLine::new(Style::Dim, "  Enter says no with this note · Esc goes back"));
-            return lines;
-        }
-        let key = |line: StyledLine, key: &str, text: &str| {
-            line.with(Style::Strong, format!("  {key}")).with(Style::Plain, format!(" {text}"))
-        };
-        let mut keys = key(StyledLine::default(), "y", "yes, once");
-        if request.rules.is_some() {
-            keys = key(keys, "s", "by the rule, this session");
-            keys = key(keys, "r", "by the rule, always");
-        }
-        lines.push(key(key(keys, "n", "no…"), "d", "details"));
-        lines
+        others.take(MAX_LISTED).map(|(_, summary)| labeled_line(Style::Dim, "then:", summary)).collect()
     }
+
+    fn key_line(&self, request: &ApprovalRequest) -> StyledLine {
+        if self.note.is_some() {
+            return StyledLine::new(Style::Dim, "  Enter sends the no · Esc goes back");
+        }
+        let rule =
+            if request.rules.is_some() { [("s", "this session"), ("r", "always")].as_slice() } else { &[] };
+        let keys = [("y", "yes")].iter().chain(rule).chain(&[("n", "no…"), ("d", "details")]);
+        keys.fold(StyledLine::default(), |line, (key, does)| {
+            line.with(Style::Strong, format!("  {key}")).with_text(format!(" {does}"))
+        })
+    }
+}
+
+fn labeled_line(style: Style, label: &str, text: &str) -> StyledLine {
+    StyledLine::new(style, format!("  {label} ")).with_text(text)
+}
+
+/// Returns why it is asked, what would be lost, and what an answer by the rule allows.
+fn reason_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
+    let verdict = &request.verdict;
+    // The reason may say it already.
+    let lost = verdict.destroys.as_ref().filter(|lost| !verdict.reason.contains(*lost));
+    let mut lines: Vec<StyledLine> =
+        lost.map(|lost| labeled_line(Style::Bad, "would be lost:", &printable(lost))).into_iter().collect();
+    lines.push(labeled_line(Style::Dim, "why it asks:", &printable(&verdict.reason)));
+    if let Some(rules) = &request.rules {
+        let rules: Vec<String> = rules.iter().map(|(_, rule)| printable(&rule)).collect();
+        lines.push(labeled_line(Style::Dim, "s and r allow:", &rules.join("; ")));
+    }
+    lines
 }
 
 fn title(request: &ApprovalRequest, count: usize) -> StyledLine {

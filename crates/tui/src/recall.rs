@@ -90,6 +90,8 @@ impl App {
         self.questions = Questions::new(link.template.config_dir.clone());
         let branch = self.surroundings.branch.take();
         self.surroundings = crate::view::Surroundings { branch, ..link.surroundings.clone() };
+        // The settings decide about what comes, whatever the newest run had.
+        self.conversation.note_mode(link.template.settings.mode);
         let notes = std::mem::take(&mut link.notes);
         self.link = Some(link);
         notes.iter().for_each(|note| self.say(Style::Warning, note));
@@ -189,35 +191,36 @@ impl App {
     pub(crate) async fn go_back(&mut self, turning: &Turning, what: GoBack) {
         let Some(id) = self.link.as_ref().map(|link| link.session.id().clone()) else { return };
         self.close_link().await;
-        if what != GoBack::Conversation {
-            match turning.checkpoint {
-                Some(checkpoint) => self.restore_checkpoint(checkpoint).await,
-                None => self.say(
-                    Style::Warning,
-                    "no checkpoint is known before this message: the files stay as they are",
-                ),
-            }
-        }
+        let restored = match (what, turning.checkpoint) {
+            (GoBack::Conversation, _) => None,
+            (_, Some(checkpoint)) => Some(self.restore_checkpoint(checkpoint).await),
+            (_, None) => Some(Err(HostError::failed(
+                "no checkpoint is known before this message, so that the files stay as they are",
+            ))),
+        };
         if what == GoBack::Files {
-            return self.open_session(&id, Recall::Nothing).await;
+            self.open_session(&id, Recall::Nothing).await;
+        } else {
+            self.open_before(&id, turning).await;
         }
-        let before = turning.seq.0.saturating_sub(1);
+        if let Some(restored) = restored {
+            self.report_undo(restored.map(Some), "taken back");
+        }
+    }
+
+    /// Opens a session that has everything before a message, whose text is in the composer then.
+    async fn open_before(&mut self, id: &SessionId, turning: &Turning) {
         let is_first = self.conversation.turnings().first().is_some_and(|first| first.seq == turning.seq);
         if is_first {
             self.open_new_session().await;
         } else {
-            let forked = fork_session(
-                &self.setup.environment,
-                &self.setup.state,
-                id.as_str(),
-                Some(&before.to_string()),
-            )
-            .await;
-            match forked {
+            let before = turning.seq.0.saturating_sub(1).to_string();
+            let (environment, state) = (&self.setup.environment, &self.setup.state);
+            match fork_session(environment, state, id.as_str(), Some(&before)).await {
                 Ok(forked) => self.open_session(&forked.id, Recall::Nothing).await,
                 Err(error) => {
-                    self.explain_failure(&error);
-                    return self.open_session(&id, Recall::Nothing).await;
+                    self.open_session(id, Recall::Nothing).await;
+                    return self.explain_failure(&error);
                 }
             }
         }
@@ -226,11 +229,9 @@ impl App {
     }
 
     /// Takes the files back to a checkpoint. No session may be open.
-    pub(crate) async fn restore_checkpoint(&mut self, checkpoint: u64) {
-        let root = self.setup.root.clone();
-        let id = CheckpointId(checkpoint);
-        let undone = undo_to_checkpoint(&self.setup.environment, &self.setup.state, id, Some(&root)).await;
-        self.report_undo(undone.map(Some), "taken back");
+    pub(crate) async fn restore_checkpoint(&mut self, checkpoint: u64) -> Result<UndoResult, HostError> {
+        let (environment, state, root) = (&self.setup.environment, &self.setup.state, &self.setup.root);
+        undo_to_checkpoint(environment, state, CheckpointId(checkpoint), Some(root)).await
     }
 
     /// Says which files were taken back or changed again.

@@ -12,9 +12,9 @@ use journeyman_terminal::{Style, StyledLine};
 use crate::theme::Theme;
 
 /// The beginning of an update that the terminal shows at once, where it knows such updates.
-const BEGIN_UPDATE: &str = "\x1b[?2026h\x1b[?25l";
+const BEGIN_UPDATE: &str = "\x1b[?2026h";
 /// The end of such an update.
-const END_UPDATE: &str = "\x1b[?25h\x1b[?2026l";
+const END_UPDATE: &str = "\x1b[?2026l";
 /// Erases from the cursor to the end of the line.
 const ERASE_LINE: &str = "\x1b[K";
 /// Erases from the cursor to the end of the screen.

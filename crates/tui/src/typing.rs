@@ -274,11 +274,12 @@ impl App {
                 let session =
                     self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone());
                 self.close_link().await;
-                self.restore_checkpoint(id).await;
+                let restored = self.restore_checkpoint(id).await;
                 match session {
                     Some(session) => self.open_session(&session, Recall::Nothing).await,
                     None => self.open_new_session().await,
                 }
+                self.report_undo(restored.map(Some), "taken back");
             }
         }
         Ok(Flow::Continue)

@@ -12,7 +12,7 @@ use crate::blocks::{THINKING_INDENT, call_label, thinking_line};
 use crate::completion::Completion;
 use crate::composer::Composer;
 use crate::facts::{Facts, Proof, format_tokens};
-use crate::fold::Conversation;
+use crate::fold::{Conversation, OpenCall};
 use crate::questions::Questions;
 use crate::screen::Size;
 
@@ -69,13 +69,15 @@ impl LiveArea<'_> {
         let is_roomy = size.rows >= ROOMY_ROWS;
         let has_question = self.questions.is_open();
         let status = self.status_line(width);
-        let hint = if self.conversation.is_working() {
+        let hint = if has_question {
+            "answer by a key, or write a message"
+        } else if self.conversation.is_working() {
             "say more; it is read at the next step"
         } else {
             "say what to do; / for commands, @ for files"
         };
         let composer = self.composer.render(width, (size.rows / 3).max(1), hint);
-        let (question, note_cursor) = self.questions.render(width, max_rows.saturating_sub(3));
+        let (question, note_cursor) = self.questions.render(width, max_rows.saturating_sub(3), now);
         let mut list = self.completion.map(|list| list.render(width)).unwrap_or_default();
         list.truncate(max_rows.saturating_sub(composer.rows.len() + 1));
 
@@ -165,10 +167,12 @@ impl LiveArea<'_> {
     /// Renders the calls and the check that run, each with the end of its output.
     fn running_rows(&self, width: usize) -> Vec<StyledLine> {
         let mut rows = Vec::new();
-        if !self.conversation.ends_in_calls() && !self.conversation.open_calls().is_empty() {
+        let is_shown = |call: &&OpenCall| !self.questions.is_waiting(&call.call);
+        let calls: Vec<&OpenCall> = self.conversation.open_calls().iter().filter(is_shown).collect();
+        if !self.conversation.ends_in_calls() && !calls.is_empty() {
             rows.push(StyledLine::default());
         }
-        for call in self.conversation.open_calls() {
+        for call in calls {
             let title =
                 StyledLine::new(Style::Accent, "○").with_text(format!(" {}", call_label(&call.start)));
             rows.push(cut_line(&title, width));

@@ -20,6 +20,7 @@ mod commit;
 mod concurrent;
 mod config;
 mod context;
+mod conversation;
 mod cut_off;
 mod damage;
 mod demo;

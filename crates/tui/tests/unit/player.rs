@@ -65,8 +65,7 @@ impl Player {
         let envelope = Envelope { session, seq, at: UnixMillis(0), channel: event.channel(), event };
         self.conversation.apply(&envelope, self.now);
         self.questions.handle_event(&envelope.event, self.now);
-        // Whoever tests a key has read the question.
-        self.now += Duration::from_millis(450);
+        self.now += Duration::from_millis(40);
     }
 
     pub(crate) fn play(&mut self, events: impl IntoIterator<Item = Event>) -> &mut Self {
@@ -77,8 +76,16 @@ impl Player {
         self
     }
 
+    /// Lets time pass, as while nobody presses a key.
+    pub(crate) fn wait(&mut self) {
+        self.now += Duration::from_millis(500);
+        self.draw();
+    }
+
     pub(crate) fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) {
         let key = KeyEvent::new(code, modifiers);
+        // Whoever presses a key has read the question.
+        self.now += Duration::from_millis(500);
         if self.composer.is_blank() && self.questions.is_open() {
             self.questions.handle_key(key, self.now);
         } else {

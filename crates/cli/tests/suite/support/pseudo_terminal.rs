@@ -113,6 +113,12 @@ impl Person {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
+    /// Asks the program at the terminal to end, as a shutdown does.
+    pub fn terminates(&mut self) {
+        let group = rustix::termios::tcgetpgrp(&self.keyboard).unwrap();
+        rustix::process::kill_process_group(group, rustix::process::Signal::TERM).unwrap();
+    }
+
     /// Waits for the end: the exit code, and everything that was on the screen.
     pub fn ends(mut self) -> (i32, String) {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);

@@ -1,0 +1,151 @@
+//! The conversation: `jm` in a terminal, seen as a person sees it.
+
+use serde_json::json;
+
+use crate::support::{House, Output, Person, Reply, Server, Step, call, needs, polite_edit, say};
+
+/// `jm chat` at a terminal of 80 columns.
+fn chat(server: &Server, house: &House, flags: &[&str]) -> Person {
+    let jm = server.command(house, &["chat"], flags).env("TERM", "xterm-256color");
+    Person::start_at(jm.command(), 80, Output::Shown)
+}
+
+/// What a terminal shows after these bytes: the scrollback, then the screen.
+fn shown(bytes: &str) -> Vec<String> {
+    let (rows, columns) = (std::num::NonZero::new(30).unwrap(), std::num::NonZero::new(80).unwrap());
+    let mut terminal = vt100::Parser::new(rows, columns, 10_000);
+    terminal.process(bytes.as_bytes());
+    let screen = terminal.screen_mut();
+    screen.set_scrollback(usize::MAX);
+    let mut left = screen.scrollback();
+    let mut rows = Vec::new();
+    while left > 0 {
+        screen.set_scrollback(left);
+        rows.extend(screen.rows(0, 80).take(left.min(30)));
+        left = left.saturating_sub(30);
+    }
+    screen.set_scrollback(0);
+    rows.extend(screen.rows(0, 80));
+    rows.into_iter().map(|row| row.trim_end().to_owned()).collect()
+}
+
+fn count(rows: &[String], text: &str) -> usize {
+    rows.iter().filter(|row| row.contains(text)).count()
+}
+
+#[test]
+fn a_task_is_taken_from_a_message_to_a_verified_change() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([call("edit_file", polite_edit()), say("The greeting is **polite** now.")]);
+    let mut person = chat(&server, &house, &[]);
+    person.sees("say what to do");
+    person.types("make it polite\r");
+    person.sees("verified by");
+    person.types("\x04");
+    let (code, bytes) = person.ends();
+    assert_eq!(code, 0, "{bytes}");
+    assert!(house.read("greet.sh").contains("Hello"));
+    let rows = shown(&bytes);
+    for once in
+        ["› make it polite", "● edit greet.sh", "The greeting is polite now.", "✓ make test", "✓ verified by"]
+    {
+        assert_eq!(count(&rows, once), 1, "{once}\n{}", rows.join("\n"));
+    }
+    assert_eq!(count(&rows, "say what to do"), 0, "the live area is gone\n{}", rows.join("\n"));
+    assert!(count(&rows, "jm resume") >= 1, "{}", rows.join("\n"));
+    for (begins, ends) in [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[>1u", "\x1b[<u")] {
+        assert!(bytes.rfind(ends) > bytes.rfind(begins), "the terminal is as it was: {ends:?}");
+    }
+}
+
+#[test]
+fn a_question_is_answered_by_a_key() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let touch = |name: &str| call("run_command", json!({"command": format!("touch -f {name}")}));
+    let house = House::with_greeter();
+    let server = Server::chat([touch("one"), touch("two"), say("I see.")]);
+    let mut person = chat(&server, &house, &["make files"]);
+    person.sees("touch -f one");
+    person.sees(" details");
+    person.types("y");
+    person.sees("touch -f two");
+    person.sees(" details");
+    person.types("n");
+    person.sees("Enter sends the no");
+    person.types("not this one\r");
+    person.sees("I see.");
+    person.sees("say what to do");
+    person.types("\x04");
+    person.ends();
+    let made = ["one", "two"].map(|name| house.project().join(name).exists());
+    assert_eq!(made, [true, false]);
+    assert!(server.seen()[2].newest().contains("denied by the user: not this one"));
+}
+
+#[test]
+fn escape_interrupts_and_the_conversation_goes_on() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([
+        Step::Begin(say("A reply that never ends, whatever is waited for.")),
+        say("Here I am.").into(),
+    ]);
+    let mut person = chat(&server, &house, &["say something"]);
+    server.wait_for(1);
+    person.sees("A reply");
+    person.types("\x1b");
+    person.sees("interrupted");
+    person.types("are you there?\r");
+    person.sees("Here I am.");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+}
+
+#[test]
+fn a_session_goes_on_from_the_list() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("The first answer."), say("The second answer.")]);
+    server.run(&house, &["--no-check", "the first question"]).run();
+    let jm = server.command(&house, &["resume"], &[]).env("TERM", "xterm-256color");
+    let mut person = Person::start_at(jm.command(), 80, Output::Shown);
+    person.sees("Go on with a session");
+    person.sees("the first question");
+    person.types("\r");
+    person.sees("The first answer.");
+    person.sees("say what to do");
+    person.types("the second question\r");
+    person.sees("The second answer.");
+    person.sees("say what to do");
+    person.types("\x04");
+    person.ends();
+    assert!(server.seen()[1].body.to_string().contains("The first answer."));
+}
+
+#[test]
+fn a_terminated_conversation_gives_the_terminal_back() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat(Vec::<Reply>::new());
+    let mut person = chat(&server, &house, &[]);
+    person.sees("say what to do");
+    // Pasted, so that it is drawn as one.
+    person.types("\x1b[200~half a message\x1b[201~");
+    person.sees("half a message");
+    person.terminates();
+    let (_, bytes) = person.ends();
+    assert!(bytes.rfind("\x1b[?2004l") > bytes.rfind("\x1b[?2004h"), "{bytes:?}");
+    assert_eq!(count(&shown(&bytes), "half a message"), 0, "the live area is gone");
+}
