@@ -273,7 +273,7 @@ fn measure_bytes(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
 }
 
 fn measure_opening(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
-    let server = super::server::Server::start(CALLS)?;
+    let server = super::server::Server::start(super::server::Call::shell(CALLS))?;
     let port = server.address.port();
     let mut command = std::process::Command::new(jm);
     command.args([

@@ -97,9 +97,9 @@ impl Verification {
     fn proving_checks(&self, evidence: &[Evidence]) -> (Vec<Check>, Duration) {
         let mut took = Duration::ZERO;
         let proves = |check: &&Check| {
-            let passed = evidence
-                .iter()
-                .find(|one| one.outcome.has_passed() && one.command == check.command && one.directory == check.directory);
+            let passed = evidence.iter().find(|one| {
+                one.outcome.has_passed() && one.command == check.command && one.directory == check.directory
+            });
             let kind = matches!(check.kind, CheckKind::Test | CheckKind::Custom);
             took +=
                 passed.filter(|_| kind).map_or(Duration::ZERO, |one| Duration::from_millis(one.duration_ms));

@@ -271,19 +271,19 @@ pub(crate) fn checked(command: &str, failure: Option<&str>) -> Vec<Event> {
         Some(_) => CheckOutcome::Failed { exit_code: Some(101), reason: "exit code 101".to_owned() },
     };
     let evidence = Evidence {
-        kind: CheckKind::Test,
-        command: command.to_owned(),
-        directory: None,
-        original_tests: false,
-        outcome,
         duration_ms: 1_500,
         enforcement: enforcement(),
-        diagnostics: Vec::new(),
         output: failure.unwrap_or_default().to_owned(),
+        ..Evidence::new(CheckKind::Test, command, outcome)
     };
     vec![
         Event::VerifyStarted { checks: vec![command.to_owned()], round: 1 },
-        Event::CheckStarted { kind: CheckKind::Test, command: command.to_owned(), original_tests: false },
+        Event::CheckStarted {
+            kind: CheckKind::Test,
+            command: command.to_owned(),
+            original_tests: false,
+            before_task: false,
+        },
         Event::CheckOutput { text: "running 3 tests\n".to_owned() },
         Event::CheckResult { evidence },
         Event::VerifyFinished { round: 1, passed: failure.is_none(), fed_back: failure.is_some() },

@@ -213,7 +213,7 @@ pub fn judge_trial(path: &RelPath, evidence: &[Evidence]) -> Option<TrialOutcome
 
 /// Returns true if a compiler refused the file, so that no test ran.
 fn is_build_failure(path: &RelPath, output: &str) -> bool {
-    if count(output).ran.is_some_and(|ran| ran > 0) {
+    if count(output).tests.is_some_and(|tests| tests.passed + tests.failed > 0) {
         return false;
     }
     let path = path.to_string();
