@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, ContextShare,
+    AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, ContentHash, ContextShare,
     CopyReport, Enforcement, Evidence, FileConflict, GuardViolation, HonestyFinding, Mode, RelPath,
     ReminderCategory, RunOutcome, Seq, SessionId, StopReason, StrengthReport, Todo, Tokens, TurnPhase,
     UnavailableTier, UnixMillis, Usage, Verdict,
@@ -93,6 +93,10 @@ pub struct RunReport {
     pub strength: Option<StrengthReport>,
     /// The checks of the last verification.
     pub evidence: Vec<Evidence>,
+    /// Hash of the tree at the end of a verified task: what the checks proved holds for no other
+    /// tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<ContentHash>,
     /// Number of times that failed checks were sent back to the model.
     pub iterations: u32,
     /// Number of requests to the model.

@@ -1,9 +1,10 @@
 //! The report at the end of a task.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    AgentState, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode, RunOutcome, RunReport,
+    AgentState, ContentHash, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode, RunOutcome, RunReport,
     TurnPhase,
 };
 use journeyman_store::StoreError;
@@ -12,6 +13,7 @@ use journeyman_workspace::{DiffFile, IgnoredChange};
 use super::context::Context;
 use super::task_end::TaskEnd;
 use crate::AgentError;
+use crate::blocking::run_blocking;
 use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::supervision::Supervision;
@@ -70,6 +72,7 @@ impl TaskReport<'_> {
         let ignored = self.checkpoints.ignored_changes(self.cx).await;
         let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
             .then(|| format!("jm undo {}", self.cx.session));
+        let tree = tree_at_end(self.cx, end.outcome).await;
         let report = RunReport {
             session: self.cx.session.clone(),
             outcome: end.outcome,
@@ -84,6 +87,7 @@ impl TaskReport<'_> {
             findings: self.verification.findings().to_vec(),
             strength: self.verification.strength().cloned(),
             evidence: self.verification.keep_evidence(Vec::new()),
+            tree,
             iterations: self.cx.transcript.state().counters.iterations,
             turns: self.cx.transcript.state().counters.turns,
             usage: self.cx.transcript.state().counters.usage,
@@ -110,6 +114,16 @@ impl TaskReport<'_> {
         self.cx.transcript.emit(Event::Done { report: Box::new(report.clone()) });
         write_end(self.cx, report).await
     }
+}
+
+/// Returns the hash of the tree of a verified task. Without it the proof names no tree, which the
+/// report says.
+async fn tree_at_end(cx: &Context, outcome: RunOutcome) -> Option<ContentHash> {
+    if outcome != RunOutcome::Verified {
+        return None;
+    }
+    let workspace = Arc::clone(&cx.workspace);
+    run_blocking("looking at the tree", move || workspace.history().tree_hash()).await.ok()?.ok()
 }
 
 /// Returns the changes to report: those since the last verified state if checks ran, or else those
@@ -228,8 +242,6 @@ fn describe_ignored(ignored: &[IgnoredChange]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use journeyman_protocol::{GuardViolationKind, RelPath};
     use journeyman_tools::Registry;
     use serde_json::json;

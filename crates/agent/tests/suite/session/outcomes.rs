@@ -264,6 +264,7 @@ async fn every_way_to_end() {
         report.diffstat.clear();
         // What varies is looked at elsewhere.
         (report.duration_ms, report.diff, report.evidence) = (0, String::new(), Vec::new());
+        assert_eq!(report.tree.take().is_some(), report.outcome == RunOutcome::Verified, "{}", row.name);
         let session = SessionId::new(UnixMillis(1_700_000_000_000), 7);
         let expected = RunReport {
             undo: (!row.changes.is_empty()).then(|| format!("jm undo {session}")),
@@ -280,6 +281,7 @@ async fn every_way_to_end() {
             findings: Vec::new(),
             strength: None,
             evidence: Vec::new(),
+            tree: None,
             iterations: row.counts.1,
             turns: row.counts.0,
             usage: times(row.counts.2),

@@ -71,6 +71,7 @@ impl Reply {
             findings: Vec::new(),
             strength: None,
             evidence: Vec::new(),
+            tree: None,
             iterations: 0,
             turns: 1,
             usage: Usage::default(),
