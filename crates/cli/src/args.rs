@@ -97,6 +97,9 @@ pub(crate) enum Command {
     /// Show what happened in a session
     #[command(after_help = include_str!("../help/show.txt"))]
     Show(ShowArgs),
+    /// Write the report of a session's last task, for a pull request or for tools
+    #[command(after_help = include_str!("../help/report.txt"))]
+    Report(ReportArgs),
     /// Shorten the conversation of a session, or take that back
     #[command(after_help = include_str!("../help/compact.txt"))]
     Compact(Box<CompactArgs>),
@@ -555,6 +558,22 @@ pub(crate) struct ShowArgs {
     /// Print the conversation as the model saw it before it was shortened last, as Markdown
     #[arg(long, conflicts_with_all = ["json", "follow"])]
     pub(crate) before_compaction: bool,
+    /// List the checks of every round, with the tree that each ran on, and say if the proof holds
+    #[arg(long, conflicts_with_all = ["follow", "before_compaction"])]
+    pub(crate) evidence: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The session's id, or its beginning; `last` is this directory's newest
+    #[arg(default_value = "last")]
+    pub(crate) session: String,
+    /// Write SARIF 2.1.0 of the diagnostics and findings that are left, instead of Markdown
+    #[arg(long)]
+    pub(crate) sarif: bool,
+    /// A new file for it [built-in: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -27,6 +27,7 @@ mod man;
 mod memory;
 mod policy;
 mod prompt;
+mod report;
 mod resume;
 mod run;
 mod runtime;
@@ -94,6 +95,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Doctor(args) => block_on(doctor::doctor(&environment, &args)),
         Command::Sessions(args) => block_on(sessions::list(&environment, &args)),
         Command::Show(args) => block_on(show::show(&environment, &args)),
+        Command::Report(args) => block_on(report::report(&environment, &args)),
         Command::Undo(args) => block_on(undo::undo(&environment, &args)),
         Command::Redo(args) => block_on(undo::redo(&environment, &args)),
         Command::Checkpoints(args) => checkpoints::list(&environment, &args),

@@ -1,8 +1,11 @@
 //! `jm show`.
 
+use std::path::Path;
+
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::events::{follow_events, read_events};
+use journeyman_host::evidence_ledger::{EvidenceLedger, Proof, note_landing};
 use journeyman_host::export::conversation_before_compaction;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
@@ -10,6 +13,7 @@ use journeyman_host::sessions::{STATE_CUT_OFF, STATE_RUNNING, SessionState, find
 use journeyman_protocol::{Envelope, Event, RunReport, Seq, SessionId};
 
 use crate::args::ShowArgs;
+use crate::color;
 use crate::display::{Streamed, print_text_report};
 use crate::output::{self, print_json_line};
 use crate::runtime::open_state;
@@ -19,6 +23,14 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
     let session = find_session(&dirs, environment, &args.session).await?;
     if args.before_compaction {
         output::write_stdout(&conversation_before_compaction(&dirs, &session).await?);
+        return Ok(0);
+    }
+    if args.evidence {
+        let ledger = EvidenceLedger::read(&dirs, &session).await?;
+        match args.json {
+            true => print_json_line(&ledger)?,
+            false => output::write_stdout(&ledger.to_table(color::stdout())),
+        }
         return Ok(0);
     }
     let mut printer = EventPrinter::new(args.json);
@@ -32,6 +44,12 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
     if !printer.json && !printer.has_ended {
         print_state(&session.id, session_state(&dirs, &session).await?);
     }
+    if let Some(report) = printer.report.filter(|_| !args.json)
+        && let proof @ Proof::TreeChanged { .. } = Proof::of(&report, &dirs, Path::new(&session.root))
+        && let Some(said) = proof.describe()
+    {
+        outln!("{said}");
+    }
     Ok(0)
 }
 
@@ -40,11 +58,13 @@ struct EventPrinter {
     json: bool,
     renderer: Renderer,
     has_ended: bool,
+    /// The end of the last task.
+    report: Option<Box<RunReport>>,
 }
 
 impl EventPrinter {
     fn new(json: bool) -> Self {
-        Self { json, renderer: Renderer::for_stdout(), has_ended: false }
+        Self { json, renderer: Renderer::for_stdout(), has_ended: false, report: None }
     }
 
     fn print_event(&mut self, envelope: &Envelope) -> Result<(), HostError> {
@@ -60,13 +80,18 @@ impl EventPrinter {
             Event::AgentResumed { .. } => self.has_ended = false,
             Event::Done { report } => {
                 self.has_ended = true;
+                self.report = Some(report.clone());
                 self.renderer.end_line();
                 // Where its work is now is said by what follows.
                 let report = RunReport { copy: None, ..(**report).clone() };
                 output::write_stdout("\n");
                 print_text_report(&report, Streamed::Yes);
             }
-            _ => {}
+            event => {
+                if let Some(report) = &mut self.report {
+                    note_landing(report, event);
+                }
+            }
         }
         Ok(())
     }

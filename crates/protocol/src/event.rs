@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, ContentHash, ContextShare,
-    CopyReport, Enforcement, Evidence, FileConflict, GuardViolation, HonestyFinding, Mode, RelPath,
-    ReminderCategory, RunOutcome, Seq, SessionId, StopReason, StrengthReport, Todo, Tokens, TurnPhase,
-    UnavailableTier, UnixMillis, Usage, Verdict,
+    AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, ContentHash,
+    ContextShare, CopyReport, Enforcement, Evidence, FileConflict, GuardViolation, HonestyFinding, Mode,
+    RelPath, ReminderCategory, RunOutcome, Seq, SessionId, StopReason, StrengthReport, Todo, Tokens,
+    TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
 };
 
 /// The audience of an event. Each kind of event belongs to exactly one channel.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    AgentState, ContentHash, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode, RunOutcome, RunReport,
-    TurnPhase,
+    AgentState, ContentHash, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode,
+    RunOutcome, RunReport, TurnPhase,
 };
 use journeyman_store::StoreError;
 use journeyman_workspace::{DiffFile, IgnoredChange};
