@@ -313,8 +313,8 @@ pub(crate) struct RunOptions {
     /// `test-skipped:tests/slow.py`, which otherwise keeps the run from being verified (repeatable)
     #[arg(long, value_name = "KIND[:PATH]")]
     pub(crate) accept_finding: Vec<String>,
-    /// What the tests have to do for the change to be verified: ran, covers (run each changed
-    /// statement), notices (also fail for small mutations of the change) [built-in: ran]
+    /// The strength of tests that a verified change needs: ran, covers (they run each changed
+    /// statement), notices (they also fail for small mutations of the change) [built-in: ran]
     #[arg(long, value_name = "STRENGTH")]
     pub(crate) verified_needs: Option<String>,
     /// Seconds for measuring what the tests would notice of the change; 0 measures nothing

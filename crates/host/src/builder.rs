@@ -301,8 +301,8 @@ fn accepted_findings(config: &Config) -> Result<Vec<AcceptedFinding>, HostError>
         .collect()
 }
 
-/// Seconds for measuring what tests would notice of a change: enough for a small suite, and a person
-/// can wait for it.
+/// Seconds for measuring what tests would notice of a change: enough for a small suite, and a
+/// person can wait for it.
 const DEFAULT_NOTICE_SECONDS: f64 = 10.0;
 
 fn strength_settings(config: &Config) -> Result<StrengthSettings, HostError> {

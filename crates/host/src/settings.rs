@@ -43,7 +43,7 @@ pub struct RunOptions {
     pub no_checks: bool,
     /// Findings about tests and checks that are accepted, in place of those of the configuration.
     pub accept_findings: Vec<String>,
-    /// What the tests have to do for a change to be verified: `ran`, `covers` or `notices`.
+    /// The strength of tests that a verified change needs: `ran`, `covers` or `notices`.
     pub verified_needs: Option<String>,
     /// Seconds of wall time for measuring what the tests would notice; 0 for none.
     pub notice: Option<f64>,

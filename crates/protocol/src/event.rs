@@ -88,7 +88,7 @@ pub struct RunReport {
     /// that the user didn't accept is not verified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<HonestyFinding>,
-    /// How much of the changes the tests would notice, if that was measured.
+    /// The strength of the tests on the changes, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strength: Option<StrengthReport>,
     /// The checks of the last verification.
@@ -689,7 +689,7 @@ pub enum Event {
         /// The findings, those that block first.
         findings: Vec<HonestyFinding>,
     },
-    /// What the tests that passed would notice of the changes was measured.
+    /// The strength of the tests that passed on the changes was measured.
     StrengthMeasured {
         /// The result.
         strength: StrengthReport,

@@ -138,8 +138,8 @@ impl fmt::Display for UntestedLine {
     }
 }
 
-/// How much of a change its tests would notice, measured by mutations of the changed lines in
-/// copies of the project.
+/// The share of a change that its tests would notice, measured by mutations of the changed lines
+/// in copies of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StrengthReport {
     /// The strength.

@@ -1,4 +1,5 @@
-//! Small mutations of changed lines: a test that doesn't notice them would not notice a fault there.
+//! Small mutations of changed lines: a test that doesn't notice them would not notice a fault
+//! there.
 //!
 //! [`find_mutants`] reads one file by its syntax tree and proposes the mutations of its changed
 //! lines; [`MutationPlan`] orders them, the most telling first and spread over all changed
@@ -32,7 +33,7 @@ pub use lines::changed_lines;
 pub use mutant::{FileMutants, Mutant, Statement};
 use places::{function_name, is_function, is_left_out, return_type, statement_place};
 pub use plan::{MutationPlan, PlannedFile, PlannedMutant, TrialOutcome};
-use proposals::{Proposal, Scope};
+use proposals::{Proposal, Surroundings};
 pub use trial::{TrialContext, TrialLimits, judge_trial, try_mutants};
 
 /// Maximum bytes of a file that is mutated: longer ones are generated.
@@ -57,7 +58,8 @@ pub fn find_mutants(path: &RelPath, text: &str, lines: &[Range<u32>]) -> FileMut
     if tree.has_error() {
         return found;
     }
-    let scope = Scope { text, language, words, return_type: None, is_returned: false, in_function: false };
+    let scope =
+        Surroundings { text, language, words, return_type: None, is_returned: false, in_function: false };
     let mut scan = Scan { path, text, lines, tree: &tree, found, on_line: BTreeMap::new() };
     scan.visit(tree.root(), scope, None, None);
     scan.found.mutants.sort_by_key(|mutant| (mutant.range.start, mutant.range.end));
@@ -83,7 +85,7 @@ impl<'t> Scan<'_, 't> {
     fn visit(
         &mut self,
         node: Node<'_>,
-        mut scope: Scope<'t>,
+        mut scope: Surroundings<'t>,
         around: Option<Node<'_>>,
         statement: Option<usize>,
     ) {
@@ -182,7 +184,8 @@ impl<'t> Scan<'_, 't> {
         lines.clone().all(|line| self.lines.iter().any(|changed| changed.contains(&line)))
     }
 
-    /// Returns true if the statement's own tokens, not only statements within, are on changed lines.
+    /// Returns true if the statement's own tokens, not only statements within, are on changed
+    /// lines.
     fn has_changed_header(&self, node: Node<'_>) -> bool {
         let mut cursor = node.walk();
         node.named_children(&mut cursor).any(|child| {

@@ -202,7 +202,7 @@ pub struct RunSettings {
     pub checks: Checks,
     /// Findings about honesty that the user accepts by name.
     pub accepted_findings: Vec<AcceptedFinding>,
-    /// What the tests have to notice of a change for it to be verified.
+    /// The strength of tests that a verified change needs, and its measurement.
     pub strength: StrengthSettings,
     /// The sandbox guarantees that a command needs to run.
     pub needs: SandboxNeeds,

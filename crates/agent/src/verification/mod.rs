@@ -53,7 +53,7 @@ pub(crate) struct Verification {
     checks: Vec<Check>,
     evidence: Vec<Evidence>,
     findings: Vec<HonestyFinding>,
-    /// What the tests would notice of the change, as of the newest round.
+    /// The strength of the tests, as of the newest round.
     strength: Option<StrengthReport>,
     /// The model was asked for more tests in this task.
     asked_for_tests: bool,
@@ -135,8 +135,8 @@ impl Verification {
         &self.findings
     }
 
-    /// Stores what the tests would notice of the change. Returns true if the model is to be asked for
-    /// tests, once in a task, because the user needs more.
+    /// Stores what the tests would notice of the change. Returns true if the model is to be asked
+    /// for tests, once in a task, because the user needs more.
     pub(crate) fn keep_strength(&mut self, cx: &Context, strength: Option<StrengthReport>) -> bool {
         let lacks =
             strength.as_ref().is_some_and(|it| it.tried > 0 && it.strength < cx.settings.strength.needs);

@@ -45,7 +45,7 @@ pub(crate) struct MeasuredChange<'a> {
     pub(crate) contents: Vec<ChangedContent>,
     /// The checkpoint since which the session changed its tree.
     pub(crate) since: Option<CheckpointId>,
-    /// What the checks found.
+    /// The results of the checks.
     pub(crate) evidence: &'a [Evidence],
 }
 

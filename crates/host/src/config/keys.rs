@@ -155,7 +155,7 @@ pub const KEYS: &[Key] = &[
         KeyKind::OneOf(&["ran", "covers", "notices"]),
         ProjectMay::Nothing,
         None,
-        "what the tests have to do for a change to be verified: `ran` (built-in), `covers` (run each changed statement), `notices` (also fail for small mutations of it)",
+        "the strength of tests that a verified change needs: `ran` (built-in), `covers` (they run each changed statement), `notices` (they also fail for small mutations of it)",
     ),
     key(
         "notice_budget",

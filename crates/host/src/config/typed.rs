@@ -40,7 +40,7 @@ pub struct Config {
     pub checks: Option<Vec<String>>,
     /// Findings about tests and checks that the user accepts.
     pub accept_findings: Option<Vec<String>>,
-    /// What the tests have to do for a change to be verified.
+    /// The strength of tests that a verified change needs.
     pub verified_needs: Option<String>,
     /// Seconds of wall time for measuring what the tests would notice; 0 for none.
     pub notice_budget: Option<f64>,

@@ -6,7 +6,7 @@ use journeyman_syntax::language::Language;
 
 use super::mutant::quote;
 use super::places::{called_words, is_call, named_children};
-use super::proposals::{Proposal, Scope};
+use super::proposals::{Proposal, Surroundings};
 
 /// Functions and methods whose result is of the same kind as what they are given, so that this can
 /// stand in its place: a test that sees no difference tests nothing that they do.
@@ -76,13 +76,13 @@ const SAME_KIND: [&str; 62] = [
 ];
 
 /// Proposes the mutations of a call or a loop.
-pub(super) fn propose(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+pub(super) fn propose(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     left_out_call(node, scope, out);
     single_round(node, scope, out);
 }
 
 /// Puts the subject of a call, or each of its arguments, in the place of the call.
-fn left_out_call(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn left_out_call(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let words = called_words(node, scope.text);
     let known = is_call(node.kind()) && words.last().is_some_and(|word| SAME_KIND.contains(word));
     // A call that is a statement is removed as such.
@@ -130,7 +130,7 @@ fn is_module(subject: &str) -> bool {
 }
 
 /// Ends a loop after its first round.
-fn single_round(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn single_round(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let loops = matches!(
         node.kind(),
         "for_statement"

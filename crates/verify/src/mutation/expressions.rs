@@ -7,7 +7,7 @@ use journeyman_syntax::Node;
 
 use super::mutant::quote;
 use super::places::{called_words, is_call, is_tuning_call, named_children, text_of};
-use super::proposals::{Proposal, Scope};
+use super::proposals::{Proposal, Surroundings};
 
 /// Operators and what each becomes.
 const OPERATORS: [(&str, &str, MutationKind); 38] = [
@@ -64,7 +64,7 @@ const COMMUTATIVE: [&str; 10] =
     ["max", "min", "gcd", "lcm", "equals", "equal", "hypot", "add", "imax", "imin"];
 
 /// Proposes the mutations of one node of an expression.
-pub(super) fn propose(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+pub(super) fn propose(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     operator(node, scope, out);
     condition(node, scope, out);
     negation(node, scope, out);
@@ -90,7 +90,7 @@ fn is_operation(kind: &str) -> bool {
     )
 }
 
-fn operator(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn operator(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     if !is_operation(node.kind()) {
         return;
     }
@@ -138,8 +138,14 @@ fn is_text(node: Node<'_>) -> bool {
     !is_part && (kind.contains("string") || kind.contains("heredoc"))
 }
 
-/// Returns true for `if a > b { b = a }` and `a > b ? a : b`, for which equal values change nothing.
-fn chooses_the_larger(comparison: Node<'_>, left: Node<'_>, right: Node<'_>, scope: &Scope<'_>) -> bool {
+/// Returns true for `if a > b { b = a }` and `a > b ? a : b`, for which equal values change
+/// nothing.
+fn chooses_the_larger(
+    comparison: Node<'_>,
+    left: Node<'_>,
+    right: Node<'_>,
+    scope: &Surroundings<'_>,
+) -> bool {
     let mut around = comparison.parent();
     let is_within = |it: &Node<'_>| it.kind() == "parenthesized_expression" || is_conjunction(*it, scope);
     while let Some(parent) = around.filter(is_within) {
@@ -172,7 +178,7 @@ fn only_child(node: Node<'_>) -> Option<Node<'_>> {
     children.pop().filter(|_| children.is_empty())
 }
 
-fn is_conjunction(node: Node<'_>, scope: &Scope<'_>) -> bool {
+fn is_conjunction(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     let mut cursor = node.walk();
     is_operation(node.kind())
         && node
@@ -182,7 +188,7 @@ fn is_conjunction(node: Node<'_>, scope: &Scope<'_>) -> bool {
 
 fn assigns_pair(
     node: Node<'_>,
-    scope: &Scope<'_>,
+    scope: &Surroundings<'_>,
     is_pair: &dyn Fn(&str, &str) -> bool,
     depth: usize,
 ) -> bool {
@@ -216,7 +222,7 @@ fn is_conditional(kind: &str) -> bool {
 
 /// Conditions that are always or never true. The condition is still evaluated, so that all names
 /// stay in use.
-fn condition(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn condition(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let loops = matches!(node.kind(), "while_statement" | "while_expression" | "while" | "do_statement");
     let found = match node.kind() {
         // Python's has no field names.
@@ -247,7 +253,7 @@ fn condition(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
     }
 }
 
-fn negation(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn negation(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let negates = matches!(
         node.kind(),
         "unary_expression" | "not_operator" | "unary" | "prefix_unary_expression" | "unary_op_expression"
@@ -262,7 +268,7 @@ fn negation(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
     out.push(Proposal::new(MutationKind::Condition, node.byte_range(), scope.text_of(argument), test));
 }
 
-fn constant(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn constant(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let written = scope.text_of(node);
     let literal = node.is_named() && node.named_child_count() == 0;
     if let Some((_, other)) = TRUTH.iter().find(|(word, _)| literal && *word == written) {
@@ -296,7 +302,7 @@ fn is_step(node: Node<'_>) -> bool {
 }
 
 /// Returns true for an argument of a call that it makes faster or slower, nothing else.
-fn is_tuning(node: Node<'_>, scope: &Scope<'_>) -> bool {
+fn is_tuning(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     let call = node.parent().and_then(|arguments| arguments.parent());
     call.is_some_and(|call| {
         (is_call(call.kind()) || call.kind() == "object_creation_expression")
@@ -305,7 +311,7 @@ fn is_tuning(node: Node<'_>, scope: &Scope<'_>) -> bool {
 }
 
 /// Returns the number beside a bound that says the same as including or excluding the bound.
-fn moved_bound(node: Node<'_>, scope: &Scope<'_>) -> Option<i64> {
+fn moved_bound(node: Node<'_>, scope: &Surroundings<'_>) -> Option<i64> {
     let compared = node.prev_sibling().filter(|_| node.next_sibling().is_none());
     let right = match compared.map(|sign| scope.text_of(sign)) {
         Some("<" | ">=") => Some(1),
@@ -320,8 +326,8 @@ fn moved_bound(node: Node<'_>, scope: &Scope<'_>) -> Option<i64> {
     right.or_else(|| left().filter(|_| node.prev_sibling().is_none()))
 }
 
-/// Returns the numbers next to a decimal number, with its suffix, but not the one that `moved_bound`
-/// away.
+/// Returns the numbers next to a decimal number, with its suffix, but not the one that is
+/// `moved_bound` away.
 fn other_numbers(written: &str, is_step: bool, moved_bound: Option<i64>) -> Vec<String> {
     let digits_end = written
         .char_indices()
@@ -343,7 +349,7 @@ fn other_numbers(written: &str, is_step: bool, moved_bound: Option<i64>) -> Vec<
     others.into_iter().map(|other| format!("{other}{rest}")).collect()
 }
 
-fn range_end(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn range_end(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     if matches!(node.kind(), "range_expression" | "range") {
         let mut cursor = node.walk();
         let sign = node.children(&mut cursor).find(|child| !child.is_named());
@@ -374,7 +380,7 @@ fn range_end(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
 }
 
 /// Exchanges two neighbouring arguments that are plain names.
-fn arguments(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn arguments(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     if !is_call(node.kind()) && node.kind() != "object_creation_expression" && node.kind() != "new_expression"
     {
         return;

@@ -32,7 +32,7 @@ pub struct PlannedFile {
     pub found: FileMutants,
 }
 
-/// What is known of a statement.
+/// The state of knowledge about a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coverage {
     Unknown,

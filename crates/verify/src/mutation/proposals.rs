@@ -11,7 +11,7 @@ use super::places::text_of;
 
 /// The surroundings of a node.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'t> {
+pub(super) struct Surroundings<'t> {
     pub(super) text: &'t str,
     pub(super) language: Language,
     pub(super) words: &'static Words,
@@ -23,7 +23,7 @@ pub(super) struct Scope<'t> {
     pub(super) in_function: bool,
 }
 
-impl<'t> Scope<'t> {
+impl<'t> Surroundings<'t> {
     pub(super) fn text_of(&self, node: Node<'_>) -> &'t str {
         text_of(node, self.text)
     }

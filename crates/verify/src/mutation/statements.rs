@@ -8,7 +8,7 @@ use super::expressions::callee;
 use super::languages::default_value;
 use super::mutant::quote;
 use super::places::{StatementPlace, is_call, is_function, named_children, statement_place};
-use super::proposals::{Proposal, Scope};
+use super::proposals::{Proposal, Surroundings};
 
 /// Values that a function returns by default, so that returning the default changes nothing.
 const DEFAULTS: [&str; 14] = [
@@ -29,7 +29,7 @@ const DEFAULTS: [&str; 14] = [
 ];
 
 /// Proposes the mutations of a node that is a statement or a clause of one.
-pub(super) fn propose(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+pub(super) fn propose(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     if !scope.in_function {
         return;
     }
@@ -40,7 +40,11 @@ pub(super) fn propose(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>
 }
 
 /// Returns the mutation that ends the program before a statement.
-pub(super) fn stop_before(node: Node<'_>, place: StatementPlace, scope: &Scope<'_>) -> Option<Proposal> {
+pub(super) fn stop_before(
+    node: Node<'_>,
+    place: StatementPlace,
+    scope: &Surroundings<'_>,
+) -> Option<Proposal> {
     let (stop, start) = (scope.words.stop, node.start_byte());
     let line_start = scope.text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
     let indent = scope.text.get(line_start..start)?;
@@ -59,7 +63,7 @@ pub(super) fn stop_before(node: Node<'_>, place: StatementPlace, scope: &Scope<'
     Some(Proposal::new(MutationKind::Stop, range, replacement, test))
 }
 
-fn removal(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn removal(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     if statement_place(node, scope.language).is_none() || !is_removable(node, scope) {
         return;
     }
@@ -69,7 +73,7 @@ fn removal(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
     out.push(Proposal::new(kind, node.byte_range(), scope.words.nothing, test));
 }
 
-fn is_removable(node: Node<'_>, scope: &Scope<'_>) -> bool {
+fn is_removable(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     match node.kind() {
         "throw_statement" | "raise_statement" | "continue_statement" | "inc_statement" | "dec_statement" => {
             true
@@ -102,7 +106,7 @@ fn is_removable(node: Node<'_>, scope: &Scope<'_>) -> bool {
 
 /// Returns true for an assignment that declares nothing: where names need no declaration, only
 /// those to a part of something or with an operator.
-fn is_assignment(node: Node<'_>, scope: &Scope<'_>) -> bool {
+fn is_assignment(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     let declares = matches!(scope.language, Language::Python | Language::Ruby | Language::Php);
     match node.kind() {
         "augmented_assignment" | "augmented_assignment_expression" | "compound_assignment_expr" => true,
@@ -118,7 +122,7 @@ fn is_assignment(node: Node<'_>, scope: &Scope<'_>) -> bool {
     }
 }
 
-fn is_failure(node: Node<'_>, scope: &Scope<'_>) -> bool {
+fn is_failure(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     let inner = named_children(node).first().map_or(node, |inner| *inner);
     node.kind().starts_with("throw")
         || node.kind().starts_with("raise")
@@ -126,7 +130,7 @@ fn is_failure(node: Node<'_>, scope: &Scope<'_>) -> bool {
         || callee(node, scope.text) == "raise"
 }
 
-fn returned(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn returned(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let value = match node.kind() {
         "return_statement" | "return_expression" | "return" => named_children(node).into_iter().next(),
         _ if scope.language == Language::Rust && is_tail(node) => Some(node),
@@ -157,7 +161,7 @@ fn is_tail(node: Node<'_>) -> bool {
 }
 
 /// Failures that are passed on in place of being handled, or that end the program.
-fn handler(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn handler(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     if node.kind() == "try_expression"
         && let Some(inner) = node.named_child(0)
     {
@@ -191,7 +195,7 @@ fn handler(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
 }
 
 /// Leaves out an `else`.
-fn branch(node: Node<'_>, scope: &Scope<'_>, out: &mut Vec<Proposal>) {
+fn branch(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let is_else = node.kind() == "else_clause" || node.kind() == "else" && scope.language == Language::Ruby;
     let of_condition = node.parent().is_some_and(|parent| parent.kind().starts_with("if"));
     let again = node.named_child(0).is_some_and(|child| child.kind().starts_with("if"));
