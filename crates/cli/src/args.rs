@@ -18,7 +18,7 @@ pub(crate) use project::{AnswerArgs, ProjectArgs};
 /// The commands of `jm --help`, by what they are for.
 pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
     ("Work", &["chat", "run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
-    ("Checks", &["check", "checks"]),
+    ("Checks", &["check", "checks", "setup"]),
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
     ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "context", "why", "index"]),
@@ -83,6 +83,9 @@ pub(crate) enum Command {
     /// List this project's checks, and say why each was found or is left out
     #[command(after_help = include_str!("../help/checks.txt"))]
     Checks(crate::checks::ChecksArgs),
+    /// Fetch what this project's checks need: packages, a virtual environment
+    #[command(after_help = include_str!("../help/setup.txt"))]
+    Setup(crate::setup::SetupArgs),
     /// Run a command in the sandbox
     #[command(after_help = include_str!("../help/exec.txt"))]
     Exec(Box<crate::exec::ExecArgs>),

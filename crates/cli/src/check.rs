@@ -19,9 +19,9 @@ use crate::display::is_attended;
 use crate::output::{print_json_line, write_screen};
 use crate::prompt::TerminalPrompts;
 use crate::runtime::{open_state, run_until_stopped};
-use progress::RoundProgress;
 
 pub(crate) use args::CheckArgs;
+pub(crate) use progress::RoundProgress;
 
 /// Maximum number of changed files that are named.
 const MAX_NAMED_FILES: usize = 10;

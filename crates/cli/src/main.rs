@@ -32,6 +32,7 @@ mod resume;
 mod run;
 mod runtime;
 mod sessions;
+mod setup;
 mod show;
 mod undo;
 #[cfg(test)]
@@ -90,6 +91,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Why(args) => index::why(&environment, &args),
         Command::Check(args) => block_on(check::check(&environment, args)),
         Command::Checks(args) => block_on(checks::list(&environment, &args)),
+        Command::Setup(args) => block_on(setup::setup(&environment, &args)),
         Command::Exec(args) => block_on(exec::exec(&environment, args)),
         Command::Demo(args) => block_on(demo::demo(&environment, args)),
         Command::Doctor(args) => block_on(doctor::doctor(&environment, &args)),

@@ -30,6 +30,7 @@ pub(crate) mod affected;
 pub(crate) mod original_tests;
 pub(crate) mod round;
 mod scratch;
+mod setup;
 pub(crate) mod strength;
 mod suite_times;
 
@@ -59,6 +60,7 @@ pub(crate) struct Verification {
     asked_for_tests: bool,
     /// The caches of the session's checks, from the first round on.
     caches: Option<Arc<CheckCaches>>,
+    setup: setup::Setup,
     /// What checks found in the tree before the task, of those that failed since.
     before_task: Vec<Evidence>,
 }
@@ -84,6 +86,7 @@ impl Verification {
             strength: None,
             asked_for_tests: false,
             caches: None,
+            setup: setup::Setup::default(),
             before_task: Vec::new(),
         }
     }
@@ -212,9 +215,14 @@ impl Verification {
         if cx.settings.checks != Checks::Found {
             return Ok(());
         }
-        let workspace = Arc::clone(&cx.workspace);
-        let programs = Arc::clone(&self.programs);
-        let changed: Vec<_> = changes.iter().map(|change| change.path.clone()).collect();
+        self.setup.changed = changes.iter().map(|change| change.path.clone()).collect();
+        self.find_again(cx).await
+    }
+
+    /// Looks for the checks of what changed.
+    async fn find_again(&mut self, cx: &Context) -> Result<(), AgentError> {
+        let (workspace, programs) = (Arc::clone(&cx.workspace), Arc::clone(&self.programs));
+        let changed = self.setup.changed.clone();
         self.checks = run_blocking("finding the project's checks", move || {
             let listing = workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
             listing.map(|listing| journeyman_verify::find_for(&workspace, &listing, &changed, &*programs))

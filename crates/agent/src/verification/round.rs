@@ -93,6 +93,7 @@ impl Verification {
         change: &mut TaskChange,
         stop: &CancellationToken,
     ) -> Result<Vec<Evidence>, AgentError> {
+        self.set_up(cx, approvals, stop).await?;
         let (checks, mut evidence) = self.permitted_checks(cx, approvals, stop).await?;
         let round = cx.transcript.state().counters.rounds;
         let commands = checks.iter().map(|check| check.command.clone()).collect();

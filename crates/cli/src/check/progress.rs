@@ -8,17 +8,17 @@ use journeyman_terminal::{Style, StyledLine, stderr_screen};
 use crate::output::write_screen;
 
 /// Prints the results as they come.
-pub(super) struct RoundProgress {
+pub(crate) struct RoundProgress {
     prints_results: bool,
     shows_progress: bool,
 }
 
 impl RoundProgress {
-    pub(super) fn new(prints_results: bool, shows_progress: bool) -> Self {
+    pub(crate) fn new(prints_results: bool, shows_progress: bool) -> Self {
         Self { prints_results, shows_progress }
     }
 
-    pub(super) fn observe(&self, step: Progress) {
+    pub(crate) fn observe(&self, step: Progress) {
         match step {
             Progress::Started { index, of, check } => {
                 let text = format!("{}/{of} {} {}", index + 1, check.kind, preview(&check.command));

@@ -4,9 +4,11 @@
 mod answers;
 mod project;
 mod selection;
+mod setup;
 mod text;
 
 pub use answers::{CheckAnswer, CheckVerdict, ChecksAnswer, ListedCheck};
 pub use project::{CheckObserver, CheckedProject, RoundResult};
 pub use selection::{CheckSelection, SelectedChecks};
-pub use text::{describe_check, describe_result, describe_verdict};
+pub use setup::{ListedLack, ListedStep, SetupAnswer};
+pub use text::{describe_check, describe_result, describe_setup, describe_verdict};

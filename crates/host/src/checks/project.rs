@@ -18,14 +18,14 @@ use crate::state::StateDirs;
 use crate::{Context as _, HostError, ProjectContext, Prompts, RunOptions, resolve_settings};
 
 /// Maximum number of files that the search for checks visits.
-const MAX_LISTED_FILES: usize = 20_000;
+pub(super) const MAX_LISTED_FILES: usize = 20_000;
 
 /// Receives the progress of checks while they run.
 pub type CheckObserver<'a> = dyn FnMut(Progress) + Send + 'a;
 
 /// A project whose checks can be found and run.
 pub struct CheckedProject {
-    context: ProjectContext,
+    pub(super) context: ProjectContext,
     checks: Checks,
     /// The session that files changed by checks are journaled for, so that undo knows them.
     session: SessionId,

@@ -1,6 +1,6 @@
 //! Checks and their results in words.
 
-use journeyman_agent::verify::Check;
+use journeyman_agent::verify::{Check, SetupPlan};
 use journeyman_protocol::{CheckOutcome, Event, Evidence, RelPath};
 use journeyman_terminal::{Style, StyledLine};
 
@@ -105,6 +105,29 @@ pub fn describe_verdict(
             "no check could run; `jm setup` installs what they need where it can",
         ),
     }
+}
+
+/// Describes what checks need and lack.
+#[must_use]
+pub fn describe_setup(plan: &SetupPlan) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    for step in &plan.steps {
+        let place = describe_directory(step.directory.as_ref());
+        let command = printable(&step.command);
+        lines.push(StyledLine::new(Style::Plain, "to fetch: ").with(Style::Strong, command).with_text(place));
+        lines.push(StyledLine::new(Style::Dim, format!("    {}", printable(&step.why))));
+        let caches = if step.fills_caches { "; it writes the toolchain's own cache" } else { "" };
+        let from = format!("    from {} alone{caches}", step.network.join(", "));
+        lines.push(StyledLine::new(Style::Dim, from));
+    }
+    for lack in &plan.lacks {
+        let text = format!("{} (for {})", printable(&lack.reason), printable(&lack.checks.join(", ")));
+        lines.push(StyledLine::new(Style::Warning, "only you can: ").with_text(text));
+    }
+    if lines.is_empty() {
+        lines.push(StyledLine::new(Style::Good, "nothing is missing"));
+    }
+    lines
 }
 
 fn describe_directory(directory: Option<&RelPath>) -> String {

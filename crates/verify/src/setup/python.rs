@@ -29,15 +29,16 @@ const MANAGERS: [(&str, &str, &str); 4] = [
     ("Pipfile.lock", "pipenv", "PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev"),
 ];
 
-/// A virtual environment in the project with what it requires, where it has none.
+/// A virtual environment in the project with what it requires, where it has none; what one that is
+/// there lacks.
 pub(super) fn find(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<SetupStep> {
-    let own = [".venv", "venv"].iter().any(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
-    let is_python = checks.iter().any(|check| check.ecosystem == NAME);
-    if own || !is_python {
+    let own = [".venv", "venv"].into_iter().find(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
+    let lacking = missing_tools(checks);
+    if !checks.iter().any(|check| check.ecosystem == NAME) || own.is_some() && lacking.is_empty() {
         return None;
     }
-    let lacking = missing_tools(checks);
-    if let Some((lock, program, command)) = MANAGERS.into_iter().find(|(lock, ..)| place.has_file(lock)) {
+    let manager = MANAGERS.into_iter().find(|(lock, ..)| place.has_file(lock));
+    if let (None, Some((lock, program, command))) = (own, manager) {
         if !place.has_program(program) {
             return None;
         }
@@ -45,17 +46,20 @@ pub(super) fn find(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<Set
         let step = step(place, NAME, command, why, &[lock, "pyproject.toml"]);
         return Some(SetupStep { network: &["pypi"], ..step });
     }
-    let requirements = requirements(place, &lacking);
+    let requirements = requirements(place, &lacking).join(" ");
     if requirements.is_empty() || !place.has_program("python3") {
         return None;
     }
-    let command = format!(
-        "python3 -m venv .venv && .venv/bin/python -m pip install --quiet {}",
-        requirements.join(" ")
-    );
-    let why = match lacking.as_slice() {
-        [] => "there is no environment with what the project requires".to_owned(),
-        lacking => {
+    let install = |python: &str| format!("{python}/bin/python -m pip install --quiet {requirements}");
+    let command = match own {
+        Some(own) => install(own),
+        // Half an environment would be taken for a whole one.
+        None => format!("python3 -m venv .venv && {} || {{ rm -rf .venv; false; }}", install(".venv")),
+    };
+    let why = match (lacking.as_slice(), own) {
+        ([], _) => "there is no environment with what the project requires".to_owned(),
+        (lacking, Some(own)) => format!("{own} lacks {}", lacking.join(", ")),
+        (lacking, None) => {
             format!("{} is not installed, and there is no environment in the project", lacking.join(", "))
         }
     };

@@ -22,6 +22,7 @@ fn each_ecosystem_has_its_step() {
     let node = r#"{"scripts":{"test":"jest"},"devDependencies":{"jest":"29"}}"#;
     let test = ("tests/test_a.py", "import pytest\n");
     let pip = "python3 -m venv .venv && .venv/bin/python -m pip install --quiet";
+    let or_remove = "|| { rm -rf .venv; false; }";
     let lock = "[[package]]\nname = \"serde\"\nsource = \"registry+https://x\"\n";
     type Row<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a [&'a str]);
     let rows: &[Row<'_>] = &[
@@ -38,17 +39,22 @@ fn each_ecosystem_has_its_step() {
         ),
         (&[("package.json", node), ("pnpm-lock.yaml", "")], &["npm"], &[]),
         (&[("package.json", node), ("node_modules/x", "")], &["npm"], &[]),
-        (&[test], &["python3"], &[&format!("{pip} pytest from pypi")]),
-        (&[test, (".venv/pyvenv.cfg", "")], &["python3"], &[]),
+        (&[test], &["python3"], &[&format!("{pip} pytest {or_remove} from pypi")]),
+        (&[test, (".venv/pyvenv.cfg", ""), (".venv/bin/pytest", "")], &["python3"], &[]),
+        (
+            &[test, (".venv/pyvenv.cfg", "")],
+            &["python3"],
+            &[".venv/bin/python -m pip install --quiet pytest from pypi"],
+        ),
         (
             &[test, ("requirements.txt", "x"), ("requirements-dev.txt", "pytest")],
             &["python3"],
-            &[&format!("{pip} -r requirements.txt -r requirements-dev.txt pytest from pypi")],
+            &[&format!("{pip} -r requirements.txt -r requirements-dev.txt pytest {or_remove} from pypi")],
         ),
         (
             &[("tests/test_a.py", "import unittest"), ("requirements.txt", "x")],
             &["python3"],
-            &[&format!("{pip} -r requirements.txt from pypi?")],
+            &[&format!("{pip} -r requirements.txt {or_remove} from pypi?")],
         ),
         (
             &[
@@ -56,7 +62,7 @@ fn each_ecosystem_has_its_step() {
                 ("pyproject.toml", "[project]\nname='x'\n[project.optional-dependencies]\ntest=['pytest']\n"),
             ],
             &["python3"],
-            &[&format!("{pip} -e '.[test]' pytest from pypi")],
+            &[&format!("{pip} -e '.[test]' pytest {or_remove} from pypi")],
         ),
         (
             &[test, ("pyproject.toml", ""), ("uv.lock", "")],

@@ -1,0 +1,86 @@
+//! `jm setup`: fetches what this project's checks need.
+
+use clap::Args;
+use journeyman_agent::verify::SetupPlan;
+use journeyman_host::checks::{CheckedProject, SetupAnswer, describe_setup};
+use journeyman_host::config::Environment;
+use journeyman_host::{Context as _, HostError, Prompts, RunOptions};
+use journeyman_terminal::stderr_screen;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::ProjectArgs;
+use crate::check::RoundProgress;
+use crate::display::is_attended;
+use crate::output::{print_json_line, write_screen};
+use crate::prompt::{self, TerminalPrompts};
+use crate::runtime::{EXIT_INTERRUPTED, open_state, run_until_stopped};
+
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Only show what would be run, and from where it would fetch
+    #[arg(long)]
+    dry_run: bool,
+    /// Don't ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// As root, let the step also run in sandboxes other than the strongest
+    #[arg(long)]
+    allow_root: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+pub(crate) async fn setup(environment: &Environment, args: &SetupArgs) -> Result<u8, HostError> {
+    let state = open_state(environment)?;
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    // The person sees each command before it runs; the project's configuration names none.
+    let options = RunOptions { trust_project: true, allow_root: args.allow_root, ..RunOptions::default() };
+    let directory = args.project.directory.as_deref();
+    let project = CheckedProject::open(environment, &state, directory, &options, prompts)?;
+    let plan = project.find_setup().await?;
+    if !args.json {
+        write_screen(|screen| describe_setup(&plan).iter().for_each(|line| screen.write_line(line)));
+    }
+    if plan.steps.is_empty() || args.dry_run {
+        if args.json {
+            print_json_line(&SetupAnswer::new(&plan, Vec::new()))?;
+        }
+        return Ok(if plan.lacks.is_empty() { 0 } else { 4 });
+    }
+    if !args.yes && !is_confirmed(&plan)? {
+        errln!("nothing was run");
+        return Ok(1);
+    }
+    let stop = CancellationToken::new();
+    let progress = RoundProgress::new(!args.json, true);
+    let mut observer = |step| progress.observe(step);
+    let evidence = run_until_stopped(project.run_setup(&plan, &stop, &mut observer), &stop).await?;
+    stderr_screen().clear_progress();
+    let answer = SetupAnswer::new(&plan, evidence?);
+    let done = answer.done;
+    if args.json {
+        print_json_line(&answer)?;
+    } else if done {
+        outln!("checks have what they need; run them with: jm check");
+    }
+    Ok(match done {
+        true if plan.lacks.is_empty() => 0,
+        true => 4,
+        false if stop.is_cancelled() => u8::try_from(EXIT_INTERRUPTED).unwrap_or(1),
+        false => 3,
+    })
+}
+
+/// Asks for all steps at once.
+fn is_confirmed(plan: &SetupPlan) -> Result<bool, HostError> {
+    if !is_attended() {
+        let hosts = plan.network().join(", ");
+        return Err(HostError::needs_person(format_args!(
+            "fetching from {hosts} needs a yes, and nobody can be asked; allow it with: jm setup --yes"
+        )));
+    }
+    prompt::confirm("Run it? [y/N] ").context("the terminal")
+}
