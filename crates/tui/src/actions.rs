@@ -99,6 +99,7 @@ impl App {
                 self.files = Some(files);
                 self.complete_word();
             }
+            JobEnd::Explained(lines) => self.conversation.push_note(lines),
             JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
         }
         Flow::Continue

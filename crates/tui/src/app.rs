@@ -47,6 +47,8 @@ pub(crate) enum JobEnd {
     CommandRan { command: String, output: Result<(String, u8), HostError> },
     /// The project's files were listed.
     FilesListed(Vec<String>),
+    /// The ways to a model were looked for.
+    Explained(Vec<StyledLine>),
     /// The branch was read.
     BranchRead(Option<String>),
 }

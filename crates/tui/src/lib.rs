@@ -39,6 +39,7 @@ mod conversation;
 mod editor;
 mod edits;
 mod facts;
+mod first_start;
 mod fold;
 mod link;
 mod picker;

@@ -14,6 +14,7 @@ use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobEnd};
+use crate::first_start::{explain_first_start, is_first_start};
 use crate::fold::{Conversation, Turning};
 use crate::picker::{Item, Picker};
 use crate::presentation::{Choice, Overlay};
@@ -99,8 +100,12 @@ impl App {
     }
 
     fn explain_failure(&mut self, error: &HostError) {
-        self.say(Style::Bad, &error.to_string());
-        self.presentation.invalidate();
+        if is_first_start(error) {
+            let environment = self.setup.environment.clone();
+            self.jobs.push(Box::pin(async move { JobEnd::Explained(explain_first_start(&environment).await) }));
+        } else {
+            self.say(Style::Bad, &error.to_string());
+        }
     }
 
     /// Ends the session, and delivers its work as the person asked when they began.

@@ -1,13 +1,16 @@
 //! The conversation in a terminal: how soon a key shows, and what it costs while words arrive.
 
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
 
 use super::series::spread;
@@ -34,9 +37,8 @@ const READY: &str = "say what to do";
 
 /// A program on a terminal of its own.
 struct Terminal {
-    child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn MasterPty + Send>,
-    keyboard: Box<dyn std::io::Write + Send>,
+    child: Child,
+    keyboard: File,
     pieces: Receiver<(Instant, Vec<u8>)>,
     /// Bytes since the last look.
     seen: Vec<u8>,
@@ -44,13 +46,22 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn open(command: CommandBuilder) -> anyhow::Result<Self> {
-        let size = PtySize { rows: 40, cols: 100, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size)?;
-        let child = pair.slave.spawn_command(command)?;
-        drop(pair.slave);
-        let mut reader = pair.master.try_clone_reader()?;
-        let keyboard = pair.master.take_writer()?;
+    /// Starts a command with a terminal as its own.
+    fn open(command: &Command) -> anyhow::Result<Self> {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        grantpt(&ours)?;
+        unlockpt(&ours)?;
+        let name = ptsname(&ours, Vec::new())?;
+        let theirs = File::options().read(true).write(true).open(name.to_str()?)?;
+        tcsetwinsize(&theirs, Winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 })?;
+        let mut outer = Command::new("setsid");
+        outer.arg("--ctty").arg(command.get_program()).args(command.get_args());
+        outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        outer.current_dir(command.get_current_dir().context("the directory")?);
+        let child = outer.stdin(theirs.try_clone()?).stdout(theirs.try_clone()?).stderr(theirs).spawn()?;
+        drop(outer);
+        let keyboard = File::from(ours);
+        let mut reader = keyboard.try_clone()?;
         let (sender, pieces) = channel();
         std::thread::spawn(move || {
             let mut piece = [0; 64 * 1024];
@@ -61,7 +72,7 @@ impl Terminal {
                 }
             }
         });
-        Ok(Self { child, _master: pair.master, keyboard, pieces, seen: Vec::new(), written: 0 })
+        Ok(Self { child, keyboard, pieces, seen: Vec::new(), written: 0 })
     }
 
     /// Waits until a text was written, and returns the time. What came before is forgotten.
@@ -94,8 +105,8 @@ impl Terminal {
         self.seen.clear();
     }
 
-    fn pid(&self) -> anyhow::Result<u32> {
-        self.child.process_id().context("the process")
+    fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     fn close(mut self) -> anyhow::Result<()> {
@@ -157,8 +168,8 @@ fn word(token: usize) -> &'static str {
     }
 }
 
-fn conversation(jm: &Path, place: &Path, state: &Path, port: u16, flags: &[&str]) -> CommandBuilder {
-    let mut command = CommandBuilder::new(jm);
+fn conversation(jm: &Path, place: &Path, state: &Path, port: u16, flags: &[&str]) -> Command {
+    let mut command = Command::new(jm);
     command.args([
         "chat",
         "--wire",
@@ -172,7 +183,7 @@ fn conversation(jm: &Path, place: &Path, state: &Path, port: u16, flags: &[&str]
     ]);
     command.arg(format!("http://127.0.0.1:{port}"));
     command.args(flags);
-    command.cwd(place);
+    command.current_dir(place);
     command.env("XDG_STATE_HOME", state);
     command.env("XDG_CONFIG_HOME", state.join("config"));
     command.env("JM_API_KEY", "none");
@@ -206,16 +217,16 @@ fn measure_start(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
     let mut idle = 0;
     for run in 0..RUNS {
         let started = Instant::now();
-        let mut terminal = Terminal::open(conversation(jm, place, state, port, &[]))?;
+        let mut terminal = Terminal::open(&conversation(jm, place, state, port, &[]))?;
         let ready = terminal.wait_for(READY)?;
         times.push((ready - started).as_secs_f64() * 1000.0);
         if run == 0 {
             // The index and the branch are read after the first prompt.
             std::thread::sleep(Duration::from_secs(3));
             terminal.drain();
-            let before = count_switches(terminal.pid()?)?;
+            let before = count_switches(terminal.pid())?;
             std::thread::sleep(IDLE_TIME);
-            idle = count_switches(terminal.pid()?)? - before;
+            idle = count_switches(terminal.pid())? - before;
         }
         terminal.close()?;
     }
@@ -226,9 +237,9 @@ fn measure_start(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
 
 fn measure_streaming(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
     let port = start_model(TOKEN_INTERVAL)?;
-    let mut terminal = Terminal::open(conversation(jm, place, state, port, &["say much"]))?;
+    let mut terminal = Terminal::open(&conversation(jm, place, state, port, &["say much"]))?;
     terminal.wait_for("abc")?;
-    let (cpu, began) = (cpu_time(terminal.pid()?)?, Instant::now());
+    let (cpu, began) = (cpu_time(terminal.pid())?, Instant::now());
     let mut delays = Vec::new();
     for key in 0..KEYS {
         std::thread::sleep(Duration::from_millis(40));
@@ -238,7 +249,7 @@ fn measure_streaming(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()
         let pressed = terminal.press(letter)?;
         delays.push((terminal.wait_for(letter)? - pressed).as_secs_f64() * 1000.0);
     }
-    let share = (cpu_time(terminal.pid()?)? - cpu).as_secs_f64() / began.elapsed().as_secs_f64();
+    let share = (cpu_time(terminal.pid())? - cpu).as_secs_f64() / began.elapsed().as_secs_f64();
     delays.sort_by(f64::total_cmp);
     let at = |part: usize| delays.get((KEYS * part / 100).min(KEYS - 1)).copied().unwrap_or_default();
     println!(
@@ -247,9 +258,9 @@ fn measure_streaming(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()
         at(99)
     );
     // Without keys.
-    let (cpu, began) = (cpu_time(terminal.pid()?)?, Instant::now());
+    let (cpu, began) = (cpu_time(terminal.pid())?, Instant::now());
     std::thread::sleep(Duration::from_secs(8));
-    let alone = (cpu_time(terminal.pid()?)? - cpu).as_secs_f64() / began.elapsed().as_secs_f64();
+    let alone = (cpu_time(terminal.pid())? - cpu).as_secs_f64() / began.elapsed().as_secs_f64();
     println!(
         "  processor while it streams: {:.1} %, with 25 keys a second {:.1} % (asked: 3)",
         alone * 100.0,
@@ -262,7 +273,7 @@ fn measure_streaming(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()
 
 fn measure_bytes(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
     let port = start_model(TOKEN_INTERVAL)?;
-    let mut terminal = Terminal::open(conversation(jm, place, state, port, &["say much"]))?;
+    let mut terminal = Terminal::open(&conversation(jm, place, state, port, &["say much"]))?;
     terminal.wait_for("abc")?;
     terminal.written = 0;
     terminal.wait_for(READY)?;
@@ -275,7 +286,7 @@ fn measure_bytes(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
 fn measure_opening(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
     let server = super::server::Server::start(super::server::Call::shell(CALLS))?;
     let port = server.address.port();
-    let mut command = std::process::Command::new(jm);
+    let mut command = Command::new(jm);
     command.args([
         "run",
         "--wire",
@@ -297,24 +308,24 @@ fn measure_opening(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> 
         "go on",
     ]);
     command.current_dir(place).env("XDG_STATE_HOME", state).env("JM_API_KEY", "none");
-    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status()?;
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     let mut times = Vec::new();
     let mut memory = 0;
     for _ in 0..RUNS {
-        let mut resume = CommandBuilder::new(jm);
+        let mut resume = Command::new(jm);
         resume.args(["resume", "--wire", "chat", "--model", "bench", "--allow-root", "--base-url"]);
         resume.arg(format!("http://127.0.0.1:{port}"));
-        resume.cwd(place);
+        resume.current_dir(place);
         resume.env("XDG_STATE_HOME", state);
         resume.env("JM_API_KEY", "none");
         resume.env("TERM", "xterm-256color");
-        let mut terminal = Terminal::open(resume)?;
+        let mut terminal = Terminal::open(&resume)?;
         terminal.wait_for("Go on with a session")?;
         terminal.wait_for("Esc closes")?;
         let pressed = terminal.press("\r")?;
         let opened = terminal.wait_for("in the transcript")?;
         times.push((opened - pressed).as_secs_f64() * 1000.0);
-        memory = memory.max(peak_memory(terminal.pid()?)?);
+        memory = memory.max(peak_memory(terminal.pid())?);
         terminal.close()?;
     }
     ensure!(!times.is_empty(), "no run");

@@ -161,6 +161,24 @@ impl SessionHandle {
         queued.await.map_err(|died| AgentError::Background { what: "sending", reason: died.to_string() })?
     }
 
+    /// Takes back a person's message that no task has taken yet. Returns false if one has, or there
+    /// is no such message.
+    ///
+    /// # Errors
+    /// [`AgentError::Ended`] if the session is over; [`AgentError::Store`] if the withdrawal could
+    /// not be written, so that the message stays queued.
+    pub async fn withdraw(&self, id: MessageId) -> Result<bool, AgentError> {
+        if self.0.actor.is_finished() {
+            return Err(AgentError::Ended);
+        }
+        let inbox = Arc::clone(&self.0.inbox);
+        // A separate task: a caller that is dropped halfway must not leave a message half removed.
+        let withdrawn = tokio::spawn(async move { inbox.withdraw(id).await });
+        withdrawn
+            .await
+            .map_err(|died| AgentError::Background { what: "withdrawing", reason: died.to_string() })?
+    }
+
     /// Answers a question. Returns false if it is not open: never asked, already answered or
     /// withdrawn.
     pub fn decide(&self, call: &CallId, answer: PermissionAnswer) -> bool {

@@ -94,6 +94,23 @@ impl Inbox {
         offered.map(|()| id)
     }
 
+    /// Takes a person's message back. Returns false if a task has taken it. The future must not be
+    /// dropped halfway.
+    pub(crate) async fn withdraw(&self, id: MessageId) -> Result<bool, AgentError> {
+        let _sending = self.sending.lock().await;
+        // Removed first, so that no task takes it while the withdrawal is written.
+        let Some(withdrawn) = self.shared.withdraw(id) else { return Ok(false) };
+        let offered = self.log.write_or_remove(vec![LogEntry::from(Record::Withdrawn { id })]).await;
+        match offered {
+            Err(error) if !matches!(error, AgentError::InDoubt { .. }) => {
+                self.shared.put_back(withdrawn);
+                Err(error)
+            }
+            // An entry in doubt will be written.
+            _ => Ok(true),
+        }
+    }
+
     /// Refuses a message that would exceed the queue's limits. Callers hold the `sending` lock.
     fn check_room(&self, text: &str) -> Result<(), AgentError> {
         let bytes = logged_bytes(text);

@@ -33,10 +33,11 @@ pub(super) struct IncomingMessages<'a> {
 impl IncomingMessages<'_> {
     /// Takes the selected messages. Returns true if that added content for the model.
     pub(super) async fn take(&mut self, which: QueuedSelection) -> bool {
-        let waiting = self.cx.shared.queued_messages();
+        let waiting = self.cx.shared.hold_queued();
         let spoke = waiting.iter().any(|queued| queued.kind == MessageKind::User);
         let context = self.hooks.take_context();
         if which == QueuedSelection::IfPersonWrote && !spoke {
+            self.cx.shared.release_queued();
             self.hooks.keep_context(context);
             return false;
         }
@@ -107,6 +108,27 @@ mod tests {
             *content,
             text_blocks(["a command ended", "and the tests?", "from a hook"].map(str::to_owned))
         );
+    }
+
+    #[tokio::test]
+    async fn a_message_is_withdrawn_until_a_task_takes_it() {
+        let mut test = TestContext::new(&[]).await;
+        let send = async |test: &TestContext, text: &str| {
+            let category = journeyman_protocol::ReminderCategory::General;
+            test.inbox.accept(MessageKind::User, category, text.to_owned()).await.unwrap()
+        };
+        let (one, two) = (send(&test, "one").await, send(&test, "two").await);
+        assert!(test.inbox.withdraw(two).await.unwrap());
+        assert!(!test.inbox.withdraw(two).await.unwrap(), "it is gone");
+        assert_eq!(test.cx.shared.newest_sent(), Some(one), "nobody waits for its answer");
+        let queue = test.reloaded_state().await.queue;
+        assert_eq!(queue.iter().map(|queued| queued.text.as_str()).collect::<Vec<_>>(), ["one"]);
+        test.cx.shared.hold_queued();
+        assert!(!test.inbox.withdraw(one).await.unwrap(), "a task is about to take it");
+        let mut hooks = HookDispatch::new(Hooks::none());
+        assert!(take(&mut test, &mut hooks, QueuedSelection::All).await);
+        let joined = Event::MessageJoined { text: "one".to_owned() };
+        assert!(test.events().await.contains(&joined));
     }
 
     #[tokio::test]

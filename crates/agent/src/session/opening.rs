@@ -39,7 +39,7 @@ pub(crate) struct TaskOpening<'a> {
 impl TaskOpening<'_> {
     /// Begins a task with the queued messages.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
-        let waiting = self.cx.shared.queued_messages();
+        let waiting = self.cx.shared.hold_queued();
         let mut taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
         let task = user_text(&waiting);
         self.cx.asks_question = is_question(&task);

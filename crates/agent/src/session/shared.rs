@@ -119,6 +119,8 @@ struct StopSwitch {
 #[derive(Default)]
 struct MessageQueue {
     waiting: VecDeque<QueuedMessage>,
+    /// Messages that the actor is about to take, which nobody can withdraw any more.
+    held: HashSet<MessageId>,
     /// Bytes of the waiting messages, as logged.
     bytes: usize,
     /// The newest message id that was assigned.
@@ -203,9 +205,57 @@ impl SessionShared {
         lock(&self.messages).waiting.iter().cloned().collect()
     }
 
+    /// Returns all queued messages as [`Self::queued_messages`] does. Until messages are removed or
+    /// released, none of them can be withdrawn.
+    pub(crate) fn hold_queued(&self) -> Vec<QueuedMessage> {
+        let mut queue = lock(&self.messages);
+        queue.held = queue.waiting.iter().map(|queued| queued.id).collect();
+        queue.waiting.iter().cloned().collect()
+    }
+
+    /// Lets held messages be withdrawn again.
+    pub(crate) fn release_queued(&self) {
+        lock(&self.messages).held.clear();
+    }
+
+    /// Removes a person's message that nobody has taken, and returns it with its place.
+    pub(crate) fn withdraw(&self, id: MessageId) -> Option<(usize, QueuedMessage)> {
+        let mut queue = lock(&self.messages);
+        if queue.held.contains(&id) {
+            return None;
+        }
+        let is_it = |queued: &QueuedMessage| queued.id == id && queued.kind == MessageKind::User;
+        let place = queue.waiting.iter().position(is_it)?;
+        let withdrawn = queue.waiting.remove(place)?;
+        self.update_queue(queue);
+        Some((place, withdrawn))
+    }
+
+    /// Puts a withdrawn message back.
+    pub(crate) fn put_back(&self, (place, queued): (usize, QueuedMessage)) {
+        let mut queue = lock(&self.messages);
+        let place = place.min(queue.waiting.len());
+        queue.waiting.insert(place, queued);
+        self.update_queue(queue);
+        self.wake.notify_one();
+    }
+
+    /// Counts the queue anew. Nobody waits for the answer to a message that was withdrawn.
+    fn update_queue(&self, mut queue: MutexGuard<'_, MessageQueue>) {
+        let users = queue.waiting.iter().filter(|queued| queued.kind == MessageKind::User);
+        let newest = users.map(|queued| queued.id).max();
+        let taken = Some(queue.taken).filter(|taken| *taken > MessageId::default());
+        queue.sent = newest.max(taken);
+        queue.bytes = queue.waiting.iter().map(|queued| queued.logged_bytes()).sum();
+        let waiting = queue.waiting.len();
+        drop(queue);
+        self.status.send_modify(|status| status.queued = waiting);
+    }
+
     /// Removes messages that have entered the transcript.
     pub(crate) fn remove_taken(&self, taken: &[MessageId]) {
         let mut queue = lock(&self.messages);
+        queue.held.clear();
         let users = queue.waiting.iter().filter(|queued| queued.kind == MessageKind::User);
         let newest = users.map(|queued| queued.id).filter(|id| taken.contains(id)).max();
         queue.taken = queue.taken.max(newest.unwrap_or_default());

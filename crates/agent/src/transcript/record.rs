@@ -139,6 +139,11 @@ pub enum Record {
     },
     /// A message was queued. It is durable before its sender is told.
     Queued(QueuedMessage),
+    /// A queued message was taken back by its sender, before any task took it.
+    Withdrawn {
+        /// The message.
+        id: MessageId,
+    },
     /// A task began.
     Began,
     /// A message of the transcript.
@@ -253,6 +258,7 @@ impl Record {
             Self::Setting(_) => "setting",
             Self::Context { .. } => "context",
             Self::Queued(_) => "queued",
+            Self::Withdrawn { .. } => "withdrawn",
             Self::Began => "began",
             Self::Message { .. } => "message",
             Self::Cleared => "cleared",

@@ -355,6 +355,7 @@ impl State {
                 self.newest = self.newest.max(queued.id);
                 self.queue.push_back(queued);
             }
+            Record::Withdrawn { id } => self.queue.retain(|queued| queued.id != id),
             Record::Began => {
                 self.task = Some(OpenTask::default());
                 self.counters = TaskCounters { step: self.counters.step, ..TaskCounters::default() };

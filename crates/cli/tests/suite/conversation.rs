@@ -149,3 +149,20 @@ fn a_terminated_conversation_gives_the_terminal_back() {
     assert!(bytes.rfind("\x1b[?2004l") > bytes.rfind("\x1b[?2004h"), "{bytes:?}");
     assert_eq!(count(&shown(&bytes), "half a message"), 0, "the live area is gone");
 }
+
+#[test]
+fn without_a_model_the_ways_to_one_are_shown() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::new();
+    let jm = house.jm(&["chat"]).env("TERM", "xterm-256color").env("OPENROUTER_API_KEY", "");
+    let mut person = Person::start_at(jm.command(), 80, Output::Shown);
+    person.sees("No model is set yet");
+    person.sees("Three ways to go on");
+    person.sees("say what to do");
+    person.types("hello\r");
+    person.sees("hello");
+    person.types("\x15/quit\r");
+    assert_eq!(person.ends().0, 0);
+}
