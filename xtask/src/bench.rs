@@ -77,9 +77,6 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
 }
 
 fn build() -> anyhow::Result<PathBuf> {
-    if let Some(jm) = std::env::var_os("JM_TMP") {
-        return Ok(jm.into());
-    }
     crate::cargo(&["build", "--release", "--locked", "--package", "journeyman"], &[])?;
     Ok(target().join("release/jm"))
 }

@@ -20,6 +20,10 @@ const PLACES: &[(&str, &str)] = &[
          tests/repository/commits.rs",
     ),
     (
+        "crates/tui/src/editor.rs",
+        "the editor that the person's own environment names, when they press its key; its file is theirs, outside of the project",
+    ),
+    (
         "crates/host/src/demo.rs",
         "`cargo --version` and `rustc --version` of the user's own PATH, before the demo's session begins",
     ),

@@ -19,7 +19,7 @@ use journeyman_terminal::diff::number_named_lines;
 use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Flow, JobEnd};
+use crate::app::{App, Flow, JobEnd, QueuedText};
 use crate::blocks::{Block, Entry};
 use crate::commands::{COMMANDS, Command};
 use crate::picker::{Item, Picker};
@@ -37,6 +37,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Enter", "send"),
     ("Alt-Enter, Ctrl-J, \\ Enter", "a further line"),
     ("Esc", "stop the work; twice: go back"),
+    ("Up", "take a queued message back; earlier messages"),
     ("Ctrl-T", "the transcript: search, open blocks"),
     ("Ctrl-R", "search earlier messages"),
     ("Ctrl-G", "write the message in $EDITOR"),
@@ -65,13 +66,27 @@ impl App {
         }
         let attached = std::mem::take(&mut self.attachments);
         let text = std::iter::once(message.clone()).chain(attached).collect::<Vec<_>>().join("\n\n");
-        self.queued.push(message);
+        self.queued.push(QueuedText { id: None, text: message });
         let session = link.session.clone();
         self.jobs.push(Box::pin(async move {
             let sent = session.send(text.clone()).await;
             JobEnd::Sent { text, sent }
         }));
         self.presentation.invalidate();
+    }
+
+    /// Takes the newest queued message back into the composer, if the session hasn't read it.
+    pub(crate) fn withdraw_newest(&mut self) -> bool {
+        let Some(session) = self.link.as_ref().map(|link| link.session.clone()) else { return false };
+        let Some((queued, id)) = self.queued.last().and_then(|queued| Some((queued.clone(), queued.id?)))
+        else {
+            return false;
+        };
+        self.jobs.push(Box::pin(async move {
+            let withdrawn = session.withdraw(id).await;
+            JobEnd::Withdrawn { queued, withdrawn }
+        }));
+        true
     }
 
     /// Takes the result of work that the loop didn't wait for.
@@ -81,9 +96,20 @@ impl App {
             self.notice = None;
         }
         match end {
-            JobEnd::Sent { sent: Ok(_) | Err(AgentError::InDoubt { .. }), .. } => {}
+            JobEnd::Sent { text, sent: Ok(id) } => {
+                let sent = |queued: &&mut QueuedText| queued.id.is_none() && text.starts_with(&queued.text);
+                if let Some(queued) = self.queued.iter_mut().find(sent) {
+                    queued.id = Some(id);
+                }
+            }
+            JobEnd::Sent { sent: Err(AgentError::InDoubt { .. }), .. } => {}
+            JobEnd::Withdrawn { queued, withdrawn: Ok(true) } => {
+                self.queued.retain(|one| one.id != queued.id);
+                self.composer.set_text(&queued.text);
+            }
+            JobEnd::Withdrawn { .. } => self.notice = Some("the session has read it already".to_owned()),
             JobEnd::Sent { text, sent: Err(error) } => {
-                self.queued.retain(|queued| !text.starts_with(queued.as_str()));
+                self.queued.retain(|queued| !text.starts_with(&queued.text));
                 self.composer.set_text(&text);
                 self.say(Style::Bad, &format!("the message was not sent: {error}"));
             }

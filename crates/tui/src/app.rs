@@ -41,6 +41,8 @@ pub enum Beginning {
 pub(crate) enum JobEnd {
     /// A message was sent, or not.
     Sent { text: String, sent: Result<MessageId, AgentError> },
+    /// A queued message was taken back, or the session has taken it.
+    Withdrawn { queued: QueuedText, withdrawn: Result<bool, AgentError> },
     /// The conversation was shortened, or not.
     Compacted(Result<(Tokens, Tokens), AgentError>),
     /// A command of the person's ended.
@@ -51,6 +53,14 @@ pub(crate) enum JobEnd {
     Explained(Vec<StyledLine>),
     /// The branch was read.
     BranchRead(Option<String>),
+}
+
+/// A message that waits for the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct QueuedText {
+    pub(crate) id: Option<MessageId>,
+    /// The message as the person wrote it.
+    pub(crate) text: String,
 }
 
 /// What the loop does next.
@@ -79,8 +89,8 @@ pub(crate) struct App {
     pub(crate) completion: Option<Completion>,
     /// The project's files, once they are wanted.
     pub(crate) files: Option<Vec<String>>,
-    /// Messages that were sent and are not taken yet.
-    pub(crate) queued: Vec<String>,
+    /// Messages that were sent and are not taken yet, with their ids once they are known.
+    pub(crate) queued: Vec<QueuedText>,
     /// Outputs of the person's commands, which go with the next message.
     pub(crate) attachments: Vec<String>,
     pub(crate) notice: Option<String>,
@@ -207,16 +217,18 @@ impl App {
 
     /// Draws a frame.
     pub(crate) fn draw(&mut self, now: Instant) -> io::Result<()> {
-        let Self {
-            conversation, questions, composer, completion, queued, surroundings, presentation, ..
-        } = self;
-        let (notice, marks) = (self.notice.as_deref(), presentation.marks());
-        let completion = completion.as_ref();
-        let (conversation, questions, composer, queued) =
-            (&*conversation, &*questions, &*composer, queued.as_slice());
-        let area =
-            LiveArea { conversation, questions, composer, completion, queued, notice, surroundings, marks };
-        presentation.draw(conversation.entries(), |size| area.render(size, now), now)
+        let queued: Vec<&str> = self.queued.iter().map(|queued| queued.text.as_str()).collect();
+        let area = LiveArea {
+            conversation: &self.conversation,
+            questions: &self.questions,
+            composer: &self.composer,
+            completion: self.completion.as_ref(),
+            queued: &queued,
+            notice: self.notice.as_deref(),
+            surroundings: &self.surroundings,
+            marks: self.presentation.marks(),
+        };
+        self.presentation.draw(self.conversation.entries(), |size| area.render(size, now), now)
     }
 
     fn handle_session(&mut self, event: Result<Option<std::sync::Arc<Envelope>>, AgentError>) -> Flow {
@@ -240,12 +252,12 @@ impl App {
     pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
         match &envelope.event {
             Event::RunStarted { task, .. } => {
-                self.queued.retain(|queued| !task.contains(queued.trim()));
+                self.queued.retain(|queued| !task.contains(queued.text.trim()));
                 if let Some(link) = &mut self.link {
                     link.has_log = true;
                 }
             }
-            Event::MessageJoined { text } => self.queued.retain(|queued| queued.trim() != text.trim()),
+            Event::MessageJoined { text } => self.queued.retain(|queued| !text.contains(queued.text.trim())),
             Event::Done { .. } => {
                 self.notice = None;
                 self.read_branch();

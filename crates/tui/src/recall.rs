@@ -102,7 +102,8 @@ impl App {
     fn explain_failure(&mut self, error: &HostError) {
         if is_first_start(error) {
             let environment = self.setup.environment.clone();
-            self.jobs.push(Box::pin(async move { JobEnd::Explained(explain_first_start(&environment).await) }));
+            self.jobs
+                .push(Box::pin(async move { JobEnd::Explained(explain_first_start(&environment).await) }));
         } else {
             self.say(Style::Bad, &error.to_string());
         }

@@ -80,6 +80,7 @@ impl App {
             _ if self.handle_completion_key(key) => {}
             KeyCode::Esc if !self.composer.is_searching() => self.handle_escape(escaped)?,
             KeyCode::Char('?') if self.composer.text().is_empty() => self.show_help()?,
+            KeyCode::Up if self.composer.text().is_empty() && self.withdraw_newest() => {}
             _ => return self.handle_composer_key(key).await,
         }
         Ok(Flow::Continue)

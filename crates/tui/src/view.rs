@@ -51,7 +51,7 @@ pub(crate) struct LiveArea<'a> {
     /// The list below it.
     pub(crate) completion: Option<&'a Completion>,
     /// Messages that were sent and are not taken yet.
-    pub(crate) queued: &'a [String],
+    pub(crate) queued: &'a [&'a str],
     /// A word that lasts until the next key.
     pub(crate) notice: Option<&'a str>,
     /// Facts for the status line.
@@ -143,8 +143,8 @@ impl LiveArea<'_> {
     fn queued_rows(&self, width: usize) -> Vec<StyledLine> {
         let skipped = self.queued.len().saturating_sub(MAX_QUEUED_ROWS);
         let shown = self.queued.iter().skip(skipped);
-        let row = |text: &String| {
-            cut_line(&StyledLine::new(Style::Dim, format!("  queued: {}", preview(text))), width)
+        let row = |text: &&str| {
+            cut_line(&StyledLine::new(Style::Dim, format!("  queued (Up takes it back): {}", preview(text))), width)
         };
         shown.map(row).collect()
     }

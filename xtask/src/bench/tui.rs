@@ -159,13 +159,14 @@ fn stream_reply(mut stream: std::net::TcpStream, interval: Duration) -> std::io:
     write!(stream, "0\r\n\r\n")
 }
 
-/// A token of four letters; some end a paragraph. None has a letter that is typed.
-fn word(token: usize) -> &'static str {
-    match token % 60 {
-        59 => "end\n\n",
-        19 | 39 => "or, ",
-        _ => "abc ",
-    }
+/// A token of four letters, another one each time; some end a paragraph. None has a letter that is
+/// typed.
+fn word(token: usize) -> String {
+    // The constants of a well-known generator: the words only have to look like no repetition.
+    let noise = (token as u32).wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    let letter = |shift: u32| char::from(b'a' + u8::try_from((noise >> shift) % 23).unwrap_or(0));
+    let end = if token % 60 == 59 { "\n\n" } else { " " };
+    format!("{}{}{}{end}", letter(8), letter(14), letter(20))
 }
 
 fn conversation(jm: &Path, place: &Path, state: &Path, port: u16, flags: &[&str]) -> Command {
@@ -238,7 +239,7 @@ fn measure_start(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
 fn measure_streaming(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
     let port = start_model(TOKEN_INTERVAL)?;
     let mut terminal = Terminal::open(&conversation(jm, place, state, port, &["say much"]))?;
-    terminal.wait_for("abc")?;
+    terminal.wait_for("writes")?;
     let (cpu, began) = (cpu_time(terminal.pid())?, Instant::now());
     let mut delays = Vec::new();
     for key in 0..KEYS {
@@ -274,7 +275,7 @@ fn measure_streaming(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()
 fn measure_bytes(jm: &Path, place: &Path, state: &Path) -> anyhow::Result<()> {
     let port = start_model(TOKEN_INTERVAL)?;
     let mut terminal = Terminal::open(&conversation(jm, place, state, port, &["say much"]))?;
-    terminal.wait_for("abc")?;
+    terminal.wait_for("writes")?;
     terminal.written = 0;
     terminal.wait_for(READY)?;
     let text: usize = (0..TOKENS).map(|token| word(token).len()).sum();
