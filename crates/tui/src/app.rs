@@ -5,9 +5,9 @@ use std::io::{self, Write as _};
 use std::time::Instant;
 
 use crossterm::event::{Event as TerminalEvent, EventStream};
-use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_agent::{AgentError, MessageId};
 use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError};
@@ -79,6 +79,20 @@ enum Input {
     Terminated,
 }
 
+/// The signals that ask a program to end. Ctrl-C is a key here, and none of them.
+struct Signals([Signal; 3]);
+
+impl Signals {
+    async fn next(&mut self) {
+        let [terminate, hangup, interrupt] = &mut self.0;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    }
+}
+
 /// A conversation.
 pub(crate) struct App {
     pub(crate) setup: Setup,
@@ -130,9 +144,13 @@ impl App {
 
     /// Runs the conversation to its end. Returns the exit code.
     pub(crate) async fn run(mut self, beginning: Beginning) -> Result<u8, HostError> {
-        let mut terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
-        let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
-        let lived = self.live(beginning, &mut terminations, &mut hangups).await;
+        let listen = |kind| signal(kind).context("listening for signals");
+        let mut signals = Signals([
+            listen(SignalKind::terminate())?,
+            listen(SignalKind::hangup())?,
+            listen(SignalKind::interrupt())?,
+        ]);
+        let lived = self.live(beginning, &mut signals).await;
         // Whatever happened, the terminal is the person's again before anything else is awaited.
         let left = self.presentation.leave();
         drop(self.keys.take());
@@ -148,21 +166,16 @@ impl App {
         Ok(self.exit_code)
     }
 
-    async fn live(
-        &mut self,
-        beginning: Beginning,
-        terminations: &mut Signal,
-        hangups: &mut Signal,
-    ) -> Result<(), HostError> {
+    async fn live(&mut self, beginning: Beginning, signals: &mut Signals) -> Result<(), HostError> {
         self.keys = Some(EventStream::new());
         self.greet();
         // The first prompt doesn't wait for the project to be opened.
         self.draw(Instant::now()).context("the terminal")?;
         self.begin(beginning).await?;
         loop {
-            let input = self.next_input(terminations, hangups).await;
+            let input = self.next_input(signals).await;
             let flow = match input {
-                Input::Terminal(Some(Ok(event))) => self.handle_terminal(event).await?,
+                Input::Terminal(Some(Ok(event))) => self.handle_terminal_events(event).await?,
                 // The terminal is gone.
                 Input::Terminal(_) => Flow::Quit,
                 Input::Session(event) => self.handle_session(event),
@@ -183,7 +196,23 @@ impl App {
         }
     }
 
-    async fn next_input(&mut self, terminations: &mut Signal, hangups: &mut Signal) -> Input {
+    /// Takes an event of the terminal with those that came with it, such as the letters of a paste,
+    /// and draws once.
+    async fn handle_terminal_events(&mut self, event: TerminalEvent) -> Result<Flow, HostError> {
+        let mut next = Some(event);
+        while let Some(event) = next {
+            if self.handle_terminal(event).await? == Flow::Quit {
+                return Ok(Flow::Quit);
+            }
+            let ready = self.keys.as_mut().and_then(|keys| keys.next().now_or_never());
+            next = ready.flatten().and_then(Result::ok);
+        }
+        // A key is answered at once, whatever else is drawn and when.
+        self.draw(Instant::now()).context("the terminal")?;
+        Ok(Flow::Continue)
+    }
+
+    async fn next_input(&mut self, signals: &mut Signals) -> Input {
         let now = Instant::now();
         // Nothing runs while nothing changes: there is no clock without work.
         let next_frame = match self.presentation.next_frame() {
@@ -202,8 +231,7 @@ impl App {
         let (keys, link, jobs) = (self.keys.as_mut(), self.link.as_mut(), &mut self.jobs);
         tokio::select! {
             biased;
-            _ = terminations.recv() => Input::Terminated,
-            _ = hangups.recv() => Input::Terminated,
+            () = signals.next() => Input::Terminated,
             event = async { match keys { Some(keys) => keys.next().await, None => pending().await } } => {
                 Input::Terminal(event)
             }
@@ -260,6 +288,9 @@ impl App {
             Event::MessageJoined { text } => self.queued.retain(|queued| !text.contains(queued.text.trim())),
             Event::Done { .. } => {
                 self.notice = None;
+                if let Some(link) = &mut self.link {
+                    link.has_ended_run = true;
+                }
                 self.read_branch();
             }
             _ => {}

@@ -61,10 +61,8 @@ impl Facts {
             Event::TokenUsage { usage, .. } => self.context = usage.total_input() + usage.output,
             Event::Cost { usage, usd } => (self.current, self.current_usd) = (*usage, *usd),
             Event::FileEdited { .. } => self.proof = Proof::Unverified,
-            Event::VerifyFinished { passed, .. } => {
-                if self.proof != Proof::Nothing {
-                    self.proof = if *passed { Proof::Verified } else { Proof::Failing };
-                }
+            Event::VerifyFinished { passed, .. } if self.proof != Proof::Nothing => {
+                self.proof = if *passed { Proof::Verified } else { Proof::Failing };
             }
             Event::Done { report } if !report.changes.is_empty() => {
                 self.proof = match report.outcome {

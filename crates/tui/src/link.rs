@@ -48,6 +48,8 @@ pub(crate) struct Link {
     pub(crate) surroundings: Surroundings,
     /// True if the log has the session.
     pub(crate) has_log: bool,
+    /// True if a run has ended since the session was opened.
+    pub(crate) has_ended_run: bool,
     /// Warnings and notes for the person.
     pub(crate) notes: Vec<String>,
 }
@@ -71,7 +73,7 @@ impl Setup {
             prepared.into_template(&self.environment, &self.state, &self.root, HOLDER, delivery)?;
         let session = template.start(new_session_id()).await?;
         let events = session.subscribe(EventFilter::all(), Since::Now);
-        Ok(Link { template, session, events, surroundings, has_log: false, notes })
+        Ok(Link { template, session, events, surroundings, has_log: false, has_ended_run: false, notes })
     }
 
     /// Reads the events of a session, and opens it again. A task that was cut off goes on.
@@ -124,7 +126,7 @@ impl Setup {
             prepared.into_template(&self.environment, &self.state, &resumption.root, HOLDER, delivery)?;
         let session = template.resume(resumption.session.clone(), CutOffPolicy::Continue).await?;
         let events = session.subscribe(EventFilter::all(), Since::Seq(last));
-        Ok(Link { template, session, events, surroundings, has_log: true, notes })
+        Ok(Link { template, session, events, surroundings, has_log: true, has_ended_run: false, notes })
     }
 
     fn describe(&self, prepared: &PreparedRun) -> (Surroundings, Vec<String>) {

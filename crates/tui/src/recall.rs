@@ -113,11 +113,12 @@ impl App {
     pub(crate) async fn close_link(&mut self) {
         let Some(link) = self.link.take() else { return };
         link.session.close().await;
-        let crate::link::Link { template, session, .. } = link;
+        let crate::link::Link { template, session, has_ended_run, .. } = link;
         drop(session);
-        let Some(report) = self.conversation.last_report().filter(|report| !report.changes.is_empty()) else {
-            return;
-        };
+        // What earlier openings have done was delivered by them.
+        let report =
+            self.conversation.last_report().filter(|report| has_ended_run && !report.changes.is_empty());
+        let Some(report) = report else { return };
         let report = std::sync::Arc::new(report.clone());
         match template.deliver(&report, None, &CancellationToken::new()).await {
             Ok(delivered) => {
@@ -154,7 +155,10 @@ impl App {
         sessions.sort_by_key(|session| session.root != root);
         if sessions.is_empty() {
             self.say(Style::Dim, "there is no earlier session to go on with");
-            return if self.link.is_none() { Ok(self.open_new_session().await) } else { Ok(()) };
+            if self.link.is_none() {
+                self.open_new_session().await;
+            }
+            return Ok(());
         }
         let item = |session: &ListedSession| Item {
             label: preview(&session.title),
@@ -280,7 +284,7 @@ impl App {
         });
         self.jobs.push(Box::pin(async move {
             let listed = listing.await.ok().and_then(Result::ok).unwrap_or_default();
-            JobEnd::FilesListed(listed.paths.iter().map(|path| printable(path)).collect())
+            JobEnd::FilesListed(listed.paths.iter().map(printable).collect())
         }));
     }
 

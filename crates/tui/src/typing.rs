@@ -47,10 +47,6 @@ impl App {
             }
             _ => return Ok(Flow::Continue),
         };
-        // A key is answered at once, whatever else is drawn and when.
-        if flow == Flow::Continue {
-            self.draw(Instant::now()).context("the terminal")?;
-        }
         Ok(flow)
     }
 

@@ -144,7 +144,10 @@ impl LiveArea<'_> {
         let skipped = self.queued.len().saturating_sub(MAX_QUEUED_ROWS);
         let shown = self.queued.iter().skip(skipped);
         let row = |text: &&str| {
-            cut_line(&StyledLine::new(Style::Dim, format!("  queued (Up takes it back): {}", preview(text))), width)
+            cut_line(
+                &StyledLine::new(Style::Dim, format!("  queued (Up takes it back): {}", preview(text))),
+                width,
+            )
         };
         shown.map(row).collect()
     }

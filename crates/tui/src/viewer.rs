@@ -95,7 +95,7 @@ impl Viewer {
             }
         }
         rows.resize(room, StyledLine::default());
-        let percent = if last_top == 0 { 100 } else { top * 100 / last_top };
+        let percent = (top * 100).checked_div(last_top).unwrap_or(100);
         let (line, cursor) = self.own_line(percent);
         rows.push(cut_line(&line, size.columns));
         (rows, cursor.map(|column| (room, column.min(size.columns.saturating_sub(1)))))
