@@ -19,12 +19,11 @@ use journeyman_terminal::diff::number_named_lines;
 use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Flow, JobEnd, QueuedText};
+use crate::app::{App, Flow, JobEnd, QueuedText, Recall};
 use crate::blocks::{Block, Entry};
 use crate::commands::{COMMANDS, Command};
 use crate::picker::{Item, Picker};
 use crate::presentation::{Choice, Overlay};
-use crate::recall::Recall;
 use crate::viewer::Viewer;
 
 /// Maximum bytes of a command's output that go with the next message.
@@ -224,7 +223,7 @@ impl App {
                 self.say(Style::Dim, "a new session");
             }
             Command::Resume => self.choose_session().await?,
-            Command::Fork => self.fork().await,
+            Command::Fork => self.go_on_in_copy().await,
             Command::Back => self.choose_turning()?,
             Command::Diff => self.show_diff()?,
             Command::Undo => self.undo().await,
@@ -287,7 +286,7 @@ impl App {
         id
     }
 
-    async fn fork(&mut self) {
+    async fn go_on_in_copy(&mut self) {
         let Some(id) = self.logged_session() else { return };
         match fork_session(&self.setup.environment, &self.setup.state, id.as_str(), None).await {
             Ok(forked) => {

@@ -21,7 +21,6 @@ use crate::fold::Conversation;
 use crate::link::{Link, Setup};
 use crate::presentation::Presentation;
 use crate::questions::Questions;
-use crate::recall::Recall;
 use crate::view::{LiveArea, Surroundings};
 
 /// The exit code of a conversation that a signal ended.
@@ -63,14 +62,23 @@ pub(crate) struct QueuedText {
     pub(crate) text: String,
 }
 
-/// What the loop does next.
+/// The part of a session's past that is shown when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recall {
+    /// Its end.
+    Tail,
+    /// Nothing: the person has it before their eyes.
+    Nothing,
+}
+
+/// The step after an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     Continue,
     Quit,
 }
 
-/// What the loop waited for.
+/// An input of the loop.
 enum Input {
     Terminal(Option<io::Result<TerminalEvent>>),
     Session(Result<Option<std::sync::Arc<Envelope>>, AgentError>),

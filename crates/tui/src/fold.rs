@@ -202,7 +202,9 @@ impl Conversation {
     pub(crate) fn last_report(&self) -> Option<&RunReport> {
         self.last_report.as_deref()
     }
+}
 
+impl Conversation {
     /// Takes an event.
     pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
         self.position = envelope.seq.unwrap_or(self.position).max(self.position);

@@ -13,7 +13,7 @@ use journeyman_host::undo::{UndoResult, undo_to_checkpoint};
 use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, JobEnd};
+use crate::app::{App, JobEnd, Recall};
 use crate::first_start::{explain_first_start, is_first_start};
 use crate::fold::{Conversation, Turning};
 use crate::picker::{Item, Picker};
@@ -27,15 +27,6 @@ const MAX_LISTED_SESSIONS: usize = 200;
 const MAX_RECALLED_BLOCKS: usize = 60;
 /// Maximum files that are offered for completion.
 const MAX_FILES: usize = 50_000;
-
-/// The part of a session's past that is shown when it is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recall {
-    /// Its end.
-    Tail,
-    /// Nothing: the person has it before their eyes.
-    Nothing,
-}
 
 /// The things that go back to an earlier message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::SessionId;
 use journeyman_terminal::Style;
 
-use crate::app::{App, Flow};
+use crate::app::{App, Flow, Recall};
 use crate::blocks::{Block, Entry};
 use crate::commands::{COMMANDS, ParsedCommand, parse_command};
 use crate::completion::Completion;
@@ -17,7 +17,7 @@ use crate::fold::Turning;
 use crate::picker::PickerEffect;
 use crate::presentation::{Choice, Overlay};
 use crate::questions::QuestionEffect;
-use crate::recall::{GoBack, Recall};
+use crate::recall::GoBack;
 use crate::viewer::{Viewer, ViewerEffect};
 
 /// The longest time between the two keys of Esc Esc.
