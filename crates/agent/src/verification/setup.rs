@@ -9,7 +9,7 @@ use journeyman_workspace::ListOptions;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{MAX_LISTED_FILES, Verification};
+use super::{MAX_LISTED_FILES, TestedTree, Verification};
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
@@ -52,7 +52,7 @@ impl Verification {
         }
         for step in &steps {
             let workspace = Arc::clone(&cx.workspace);
-            let evidence = self.run_in(cx, workspace, &[step.to_check()], false, stop).await?;
+            let evidence = self.run_in(cx, workspace, &[step.to_check()], TestedTree::Session, stop).await?;
             if evidence.iter().any(|one| !one.outcome.has_passed()) {
                 self.explain_blocked(&steps, "it failed");
                 return Ok(());
