@@ -227,7 +227,7 @@ fn is_build_failure(path: &RelPath, output: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CheckKind, CheckOutcome, Enforcement};
+    use journeyman_protocol::{CheckKind, CheckOutcome};
 
     use super::*;
 
@@ -236,21 +236,7 @@ mod tests {
     }
 
     fn evidence(outcome: CheckOutcome, output: &str) -> Evidence {
-        Evidence { kind: CheckKind::Test, outcome, output: output.to_owned(), ..blank() }
-    }
-
-    fn blank() -> Evidence {
-        Evidence {
-            kind: CheckKind::Test,
-            command: "make test".to_owned(),
-            directory: None,
-            original_tests: false,
-            outcome: CheckOutcome::Passed,
-            duration_ms: 1,
-            enforcement: Enforcement::none(),
-            diagnostics: Vec::new(),
-            output: String::new(),
-        }
+        Evidence { output: output.to_owned(), ..Evidence::new(CheckKind::Test, "make test", outcome) }
     }
 
     #[test]
