@@ -79,9 +79,10 @@ fn write_project(place: &Path) -> anyhow::Result<()> {
 
 /// Runs the affected tests by the command that `jm` narrows to.
 fn affected_tests_alone(place: &Path) -> anyhow::Result<f64> {
-    let each = |number| format!("python3 -m unittest discover -p test_m{number}.py");
-    let command: Vec<String> = (0..=USERS).map(each).collect();
-    time(Command::new("sh").args(["-c", &command.join(" && ")]).current_dir(place))
+    let each = |number| format!("python3 -m unittest discover -p test_m{number}.py || failed=1");
+    let commands: Vec<String> = (0..=USERS).map(each).collect();
+    let command = format!("failed=0; {}; exit $failed", commands.join("; "));
+    time(Command::new("sh").args(["-c", &command]).current_dir(place))
 }
 
 fn time(command: &mut Command) -> anyhow::Result<f64> {

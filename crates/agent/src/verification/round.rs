@@ -194,9 +194,14 @@ impl Verification {
         let ran = self.run_in(cx, workspace, std::slice::from_ref(&again), TestedTree::Session, stop).await?;
         let Some(second) = ran.first() else { return Ok(()) };
         let still_failed = failed_tests(second);
+        // A runner that stops at the first failure says nothing about the tests after it.
+        let ran_all = || {
+            let ran = second.tests.map_or(0, |tests| tests.passed.saturating_add(tests.failed));
+            !still_failed.is_empty() && usize::try_from(ran).is_ok_and(|ran| ran >= failed.len())
+        };
         if second.outcome.has_passed() {
             one.outcome = second.outcome.clone();
-        } else if !second.outcome.has_failed() || still_failed.is_empty() {
+        } else if !second.outcome.has_failed() || !ran_all() {
             return Ok(());
         }
         one.flaky = failed.difference(&still_failed).cloned().collect();

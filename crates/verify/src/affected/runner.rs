@@ -170,7 +170,8 @@ fn is_pytest_file(name: &str) -> bool {
     name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
 }
 
-/// Runs `unittest discover` for each file name, because it takes one pattern.
+/// Runs `unittest discover` for each file name, because it takes one pattern. Each runs whatever
+/// became of the others, so that a test that isn't reported as failed did pass.
 fn each_pattern(command: &str, names: &[&str]) -> Option<String> {
     /// Each start of Python costs as much as many a test.
     const MAX_PATTERNS: usize = 8;
@@ -180,8 +181,12 @@ fn each_pattern(command: &str, names: &[&str]) -> Option<String> {
     if names.is_empty() || names.len() > MAX_PATTERNS {
         return None;
     }
-    let commands: Vec<String> = names.iter().map(|name| format!("{command} -p {}", quoted(name))).collect();
-    Some(commands.join(" && "))
+    let one = |name: &str| format!("{command} -p {}", quoted(name));
+    if let [name] = names[..] {
+        return Some(one(name));
+    }
+    let all: String = names.iter().map(|name| format!("{} || failed=1; ", one(name))).collect();
+    Some(format!("failed=0; {all}exit $failed"))
 }
 
 /// Returns the package of a Go file as `go test` takes it.

@@ -44,8 +44,8 @@ fn runners_that_take_files_and_names_get_them() {
             "python3 -m unittest discover -s tests",
             &["tests/test_a.py", "tests/deep/test_b.py", "src/a.py"],
             Some(
-                "python3 -m unittest discover -s tests -p test_a.py && \
-                 python3 -m unittest discover -s tests -p test_b.py",
+                "failed=0; python3 -m unittest discover -s tests -p test_a.py || failed=1; \
+                 python3 -m unittest discover -s tests -p test_b.py || failed=1; exit $failed",
             ),
         ),
         ("python3 -m unittest discover -p 'x*.py'", &files, None),
