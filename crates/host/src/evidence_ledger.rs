@@ -268,7 +268,7 @@ fn format_entry(entry: &LedgerEntry, paint: Paint) -> String {
     if !matches!(one.outcome, CheckOutcome::NotRun { .. }) {
         notes.push(format_seconds(one.duration_ms));
     }
-    notes.extend(one.started.map(|started| format_minute(started)));
+    notes.extend(one.started.map(format_minute));
     notes.extend(one.tree.map(|tree| format!("tree {}", short(&tree))));
     if one.original_tests {
         notes.push("with the original tests".to_owned());
