@@ -10,8 +10,10 @@ mod generic;
 mod go;
 mod go_json;
 mod javascript;
+mod json_values;
 mod junit;
 mod jvm;
+mod lines;
 mod lint_json;
 mod order;
 mod place;
@@ -26,17 +28,14 @@ mod values;
 
 use std::path::Path;
 
-use journeyman_protocol::{Diagnostic, RelPath, TestCounts, clip_to_bytes};
+use journeyman_protocol::{Diagnostic, RelPath, TestCounts};
 
 use documents::Documents;
 use findings::Findings;
 pub use findings::{Locate, MAX_DIAGNOSTICS};
+use lines::{read_line, readers};
 pub use order::by_cause;
-use reader::Reader;
 pub(crate) use source::quote_sources;
-
-/// No format puts what matters further right; longer lines are minified code or data.
-const MAX_LINE_BYTES: usize = 2_000;
 
 /// The diagnostics and the counts of one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,41 +85,6 @@ pub fn read(output: &str, reports: &[String], locate: &Locate<'_>) -> Readings {
     }
     let tests = findings.counts().filter(|_| has_counts || reports.is_empty());
     Readings { tests, diagnostics: findings.into_ordered() }
-}
-
-type Readers = [Box<dyn Reader>; 7];
-
-/// Returns the readers of lines, in the order in which they are asked.
-fn readers() -> Readers {
-    [
-        Box::new(rust::Rust::default()),
-        Box::new(python::Python::default()),
-        Box::new(go::Go::default()),
-        Box::new(jvm::Jvm::default()),
-        Box::new(sections::Sections::default()),
-        Box::new(javascript::JavaScript::default()),
-        Box::new(generic::Generic),
-    ]
-}
-
-/// Reads the lines of a text that holds no documents.
-fn read_lines(text: &str, findings: &mut Findings<'_>) {
-    let mut readers = readers();
-    for line in text.lines() {
-        read_line(line, &mut readers, findings);
-    }
-    for reader in &mut readers {
-        reader.finish(findings);
-    }
-}
-
-fn read_line(line: &str, readers: &mut Readers, findings: &mut Findings<'_>) {
-    let line = clip_to_bytes(line.trim_end(), MAX_LINE_BYTES);
-    for reader in readers {
-        if reader.line(line, findings) {
-            break;
-        }
-    }
 }
 
 /// Turns a path that a tool printed while running in `directory` of the project at `root` into a

@@ -7,6 +7,7 @@ use journeyman_protocol::{
     CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding, RelPath,
     RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
+use journeyman_verify::diagnostics::by_cause;
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
 use journeyman_verify::test_files::is_test_file;
 use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict, compare_failures};
@@ -58,6 +59,8 @@ pub(crate) struct Verification {
     strength: Option<StrengthReport>,
     /// The model was asked for more tests in this task.
     asked_for_tests: bool,
+    /// The changed files: a failure in one of them is likelier a cause.
+    changed: Vec<RelPath>,
     /// The caches of the session's checks, from the first round on.
     caches: Option<Arc<CheckCaches>>,
     setup: setup::Setup,
@@ -85,6 +88,7 @@ impl Verification {
             findings: Vec::new(),
             strength: None,
             asked_for_tests: false,
+            changed: Vec::new(),
             caches: None,
             setup: setup::Setup::default(),
             before_task: Vec::new(),
@@ -212,17 +216,17 @@ impl Verification {
         cx: &Context,
         changes: &[FileChange],
     ) -> Result<(), AgentError> {
+        self.changed = changes.iter().map(|change| change.path.clone()).collect();
         if cx.settings.checks != Checks::Found {
             return Ok(());
         }
-        self.setup.changed = changes.iter().map(|change| change.path.clone()).collect();
         self.find_again(cx).await
     }
 
     /// Looks for the checks of what changed.
     async fn find_again(&mut self, cx: &Context) -> Result<(), AgentError> {
         let (workspace, programs) = (Arc::clone(&cx.workspace), Arc::clone(&self.programs));
-        let changed = self.setup.changed.clone();
+        let changed = self.changed.clone();
         self.checks = run_blocking("finding the project's checks", move || {
             let listing = workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
             listing.map(|listing| journeyman_verify::find_for(&workspace, &listing, &changed, &*programs))
@@ -293,7 +297,11 @@ impl Verification {
         }
         cx.transcript.record(Record::Checking { running: false });
         let original_tests = tree == TestedTree::OriginalTests;
-        Ok(ran.into_iter().map(|evidence| Evidence { original_tests, ..evidence }).collect())
+        let found = ran.into_iter().map(|mut evidence| {
+            by_cause(&mut evidence.diagnostics, &self.changed);
+            Evidence { original_tests, ..evidence }
+        });
+        Ok(found.collect())
     }
 
     /// Returns the permitted checks, and evidence of the others with the reason why they didn't

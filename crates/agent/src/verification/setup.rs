@@ -22,8 +22,6 @@ const SETUP_TOOL: &str = "setup";
 /// The state of a session's setup.
 #[derive(Default)]
 pub(super) struct Setup {
-    /// The changed files that the newest search for checks was about.
-    pub(super) changed: Vec<RelPath>,
     /// True once it was proposed: a refusal isn't asked about again.
     was_proposed: bool,
 }
@@ -64,7 +62,7 @@ impl Verification {
     /// Returns the steps without which checks are known not to run.
     async fn needed_steps(&self, cx: &Context) -> Result<Vec<SetupStep>, AgentError> {
         let (workspace, programs) = (Arc::clone(&cx.workspace), Arc::clone(&self.programs));
-        let changed = self.setup.changed.clone();
+        let changed = self.changed.clone();
         let plan: SetupPlan = run_blocking("looking for what checks need", move || {
             let listing = workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
             listing.map(|listing| find_setup(&workspace, &listing, &changed, &*programs))

@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use journeyman_protocol::TestCounts;
 use serde_json::Value;
 
-use super::documents::text_at;
 use super::findings::Findings;
 use super::go::Go;
+use super::json_values::{text_at, whole_milliseconds};
 use super::reader::Reader as _;
-use super::test_json::whole_milliseconds;
 
 /// Maximum bytes of output that are held for tests which still run.
 const MAX_HELD_BYTES: usize = 1 << 20;

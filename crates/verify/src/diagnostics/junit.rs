@@ -7,8 +7,9 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
 use super::findings::Findings;
+use super::json_values::whole_milliseconds;
 use super::place::Place;
-use super::test_json::{failure_in, whole_milliseconds};
+use super::test_json::failure_in;
 use super::test_names::is_same_test;
 
 /// Suites nest a few levels; a report of more is not one.

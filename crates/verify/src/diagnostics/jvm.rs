@@ -12,11 +12,11 @@ const MAX_MESSAGE_LINES: usize = 4;
 /// Reads what Maven, Gradle and JUnit print.
 #[derive(Default)]
 pub(super) struct Jvm {
-    failure: Option<Failure>,
+    failure: Option<FailedTest>,
 }
 
 /// A failed test whose exception or place has not come yet.
-struct Failure {
+struct FailedTest {
     test: String,
     class: String,
     message: Vec<String>,
@@ -31,7 +31,7 @@ impl Reader for Jvm {
         }
         if let Some((name, class)) = failed_test(text) {
             self.flush(findings);
-            self.failure = Some(Failure { test: name, class, message: Vec::new() });
+            self.failure = Some(FailedTest { test: name, class, message: Vec::new() });
             return true;
         }
         if self.failure.is_none() {
@@ -95,7 +95,7 @@ impl Jvm {
     }
 }
 
-impl Failure {
+impl FailedTest {
     fn text(&self) -> String {
         if self.message.is_empty() { "the test fails".to_owned() } else { self.message.join("; ") }
     }

@@ -3,8 +3,8 @@
 use journeyman_protocol::Severity;
 use serde_json::Value;
 
-use super::documents::{lint, list_at, number_at, severity_of, text_at};
 use super::findings::Findings;
+use super::json_values::{lint, list_at, number_at, severity_of, text_at};
 
 /// Reads a document; returns false if it is of no known tool.
 pub(super) fn read(value: &Value, findings: &mut Findings<'_>) -> bool {

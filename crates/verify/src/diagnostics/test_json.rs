@@ -3,10 +3,10 @@
 use journeyman_protocol::{Diagnostic, Severity, TestCounts};
 use serde_json::Value;
 
-use super::documents::{list_at, number_at, text_at};
 use super::findings::Findings;
+use super::json_values::{list_at, number_at, text_at, whole_milliseconds};
+use super::lines::read_lines;
 use super::place::{Place, place};
-use super::read_lines;
 
 /// A matcher's message has two to four lines; a few more cover the values.
 const MAX_MESSAGE_LINES: usize = 8;
@@ -127,10 +127,4 @@ fn plain_failure(text: &str, findings: &Findings<'_>) -> Diagnostic {
         Some(frame) => findings.placed(error, frame),
         None => error,
     }
-}
-
-/// Returns a duration that is not negative, in whole milliseconds.
-pub(super) fn whole_milliseconds(duration: f64) -> Option<u64> {
-    let seconds = std::time::Duration::try_from_secs_f64(duration / 1_000.0).ok()?;
-    u64::try_from(seconds.as_millis()).ok()
 }
