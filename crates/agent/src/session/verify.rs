@@ -239,13 +239,15 @@ impl TurnVerification<'_> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
-    use journeyman_protocol::CheckKind;
+    use journeyman_protocol::{CheckKind, Strength};
     use journeyman_testkit::has_program;
     use journeyman_tools::Registry;
     use journeyman_workspace::ListOptions;
 
     use super::*;
+    use crate::session::settings::StrengthSettings;
     use crate::supervision::schedule::Schedule;
     use crate::supervision::todos::Todos;
     use crate::test_context::TestContext;
@@ -495,5 +497,34 @@ mod tests {
         let (end, evidence) = verify_python(&files, &[("calc.py", doubled)]).await;
         assert_eq!(end.outcome, RunOutcome::Verified, "{} {evidence:?}", end.summary);
         assert!(end.summary.contains("; flaky: ") && end.summary.contains("test_flaky"), "{}", end.summary);
+    }
+
+    #[tokio::test]
+    async fn a_user_who_needs_tests_that_notice_gets_them_or_no_verified_end() {
+        if !has_program("python3") {
+            return;
+        }
+        let product = "def add(a, b):\n    if a > 9:\n        return 9\n    return a + b\n";
+        let weak = tests_of(&[("sum", 4)]);
+        let full = format!(
+            "{weak}    def test_bound(self):\n        self.assertEqual([add(9, 4), add(10, 4), add(3, -1)], [13, 9, 2])\n"
+        );
+        for (added, outcome) in
+            [(full.as_str(), RunOutcome::Verified), (weak.as_str(), RunOutcome::Unverified)]
+        {
+            let mut test = TestContext::new(&[("calc.py", CALC), ("test_calc.py", &weak)]).await;
+            test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+            let (needs, budget) = (Strength::Notices, Duration::from_secs(600));
+            test.cx.settings.strength = StrengthSettings { needs, budget };
+            test.write("calc.py", product);
+            // Each call has stages of its own, so the second one may ask again.
+            assert_eq!(verify(&mut test, only(UNITTEST)).await, None);
+            let asked = test.last_text();
+            assert!(asked.contains("calc.py:3: no test runs this line of `add`"), "{asked}");
+            test.write("test_calc.py", added);
+            test.cx.settings.max_iterations = 1;
+            let end = verify(&mut test, only(UNITTEST)).await.unwrap();
+            assert_eq!(end.outcome, outcome, "{}", end.summary);
+        }
     }
 }

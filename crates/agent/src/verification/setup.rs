@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_policy::registry::resolve_hosts;
-use journeyman_protocol::{CallId, Decision, Effects, RelPath, ToolUse};
+use journeyman_protocol::{CallId, Decision, Effects, ToolUse};
 use journeyman_verify::{SetupPlan, SetupStep, find_setup};
 use journeyman_workspace::ListOptions;
 use serde_json::json;
