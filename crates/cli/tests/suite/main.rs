@@ -41,6 +41,7 @@ mod own_repository;
 mod permission;
 mod policy;
 mod project_root;
+mod projects;
 mod record;
 mod resume;
 mod search;

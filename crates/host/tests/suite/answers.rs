@@ -1,7 +1,8 @@
-//! `docs/index.schema.json` is generated from the types of the answers.
+//! `docs/index.schema.json` and `docs/checks.schema.json` are generated from the types of the answers.
 
 use std::path::Path;
 
+use journeyman_host::checks::{CheckAnswer, ChecksAnswer, SetupAnswer};
 use journeyman_host::index::{
     ContextAnswer, DepsAnswer, ImpactAnswer, MapAnswer, RefsAnswer, SearchAnswer, SymbolsAnswer, WhyAnswer,
 };
@@ -48,6 +49,29 @@ fn the_schema_of_answers_is_up_to_date() {
             "{name}: {of_name:?}"
         );
     }
+}
+
+#[test]
+fn the_schema_of_checks_is_up_to_date() {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    generator.subschema_for::<ChecksAnswer>();
+    generator.subschema_for::<CheckAnswer>();
+    generator.subschema_for::<SetupAnswer>();
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": format!("urn:journeyman:checks:{SCHEMA_VERSION}"),
+        "version": SCHEMA_VERSION,
+        "$defs": Value::Object(generator.take_definitions(true)),
+    });
+    let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/checks.schema.json");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == text,
+        "docs/checks.schema.json is out of date; cargo xtask docs writes it"
+    );
 }
 
 fn collect_fields<'a>(schema: &'a Value, types: &mut Vec<(&'a str, &'a Value)>) {

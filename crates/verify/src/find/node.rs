@@ -178,7 +178,9 @@ impl Package<'_> {
 
     /// The tests by a runner that is a dependency, or by Node's own.
     fn test_without_script(&self) -> Option<Check> {
-        let is_test = |path: &&[u8]| is_test_file(path) && !path.starts_with(b"node_modules/");
+        let is_test = |path: &&[u8]| {
+            is_test_file(path) && !path.starts_with(b"node_modules/") && !self.is_of_another_package(path)
+        };
         let tests: Vec<&[u8]> = self.place.files().filter(is_test).collect();
         if tests.is_empty() {
             return None;
@@ -193,6 +195,13 @@ impl Package<'_> {
             texts.filter_map(|path| self.place.read(std::str::from_utf8(path).ok()?)).any(|text| own(&text));
         let check = self.check(CheckKind::Test, "node --test", "tests of Node's own runner");
         uses.then(|| self.place.needing("node", "https://nodejs.org", check))
+    }
+
+    /// Returns true if a directory above the file, beneath this one, is a package of its own.
+    fn is_of_another_package(&self, path: &[u8]) -> bool {
+        let Ok(path) = std::str::from_utf8(path) else { return false };
+        let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+        above.into_iter().any(|directory| self.place.has_file(&format!("{directory}/package.json")))
     }
 
     /// The build. It takes long and writes files, so it runs where nothing else says anything.

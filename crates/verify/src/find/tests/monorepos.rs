@@ -91,6 +91,16 @@ fn dependencies_are_read_from_each_kind_of_manifest() {
 }
 
 #[test]
+fn tests_of_a_member_are_not_the_roots() {
+    let files = [
+        ("package.json", r#"{"workspaces":["a"]}"#),
+        ("a/package.json", r#"{"scripts":{"test":"node --test"}}"#),
+        ("a/a.test.js", "require('node:test')"),
+    ];
+    assert_eq!(found(&files, &["npm", "node"], &["a/a.js"]), ["tests: npm test (in a)"]);
+}
+
+#[test]
 fn circles_and_paths_out_of_the_repository_end() {
     let files = [
         ("a/Cargo.toml", "[dependencies]\nb = { path = \"../b\" }\nx = { path = \"../../../x\" }\n"),

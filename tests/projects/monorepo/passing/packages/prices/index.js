@@ -1,0 +1,2 @@
+// Returns a price with tax, in cents.
+exports.withTax = (cents) => Math.round(cents * 1.2);
