@@ -41,6 +41,9 @@ pub struct Check {
     /// The package registries, by policy's names, and hosts that it needs. Empty for a check
     /// that runs offline.
     pub network: &'static [&'static str],
+    /// True if it changes files because that is what it is for: an undo takes these changes back as
+    /// those of a command.
+    pub repairs: bool,
     /// True if it writes the toolchain's own caches outside of the project, as fetching does.
     pub fills_caches: bool,
     /// True if it passes whatever the files hold, as far as its text tells.
@@ -69,6 +72,7 @@ impl Check {
             unasked: None,
             fix: None,
             network: &[],
+            repairs: false,
             fills_caches: false,
             cannot_fail: false,
             affected_only: false,
@@ -111,6 +115,7 @@ impl Check {
         Some(Self {
             command,
             fix: None,
+            repairs: true,
             why: format!("repairs what `{}` finds", self.command),
             ..self.clone()
         })

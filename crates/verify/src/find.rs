@@ -167,7 +167,7 @@ impl Directories<'_> {
     fn is_project(&mut self, directory: &RelPath) -> bool {
         let is_manifest = |name: &&str| directory.join(name).is_ok_and(|path| self.project.has_file(&path));
         let is_project =
-            MANIFESTS.iter().any(|name| is_manifest(&name)) || dotnet::is_project(self.project, directory);
+            MANIFESTS.iter().any(|name| is_manifest(name)) || dotnet::is_project(self.project, directory);
         is_project && !self.checks_in(directory).is_empty()
     }
 }

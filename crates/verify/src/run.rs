@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    CheckKind, CheckOutcome, Enforcement, Evidence, FileChange, GuardViolation, SandboxNeeds, SessionId,
+    CallId, CheckKind, CheckOutcome, Enforcement, Evidence, FileChange, GuardViolation, SandboxNeeds,
+    SessionId,
 };
 use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Streams, Toolchains, clean};
 use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, Workspace, WorkspaceError};
@@ -195,7 +196,7 @@ async fn run_one_check(
     request.linked = before.hard_links().paths().cloned().collect();
     let ended = confined(index, request, context, cancel, observer).await;
     let kept = ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept);
-    let (changes, aftermath) = end(context, before, guard, kept).await?;
+    let (changes, aftermath) = end(check, context, before, guard, kept).await?;
     let warnings = forbidden_change_warnings(&aftermath);
     if !aftermath.violations.is_empty() {
         let (check, violations) = (check.clone(), aftermath.violations);
@@ -230,23 +231,40 @@ async fn run_one_check(
 
 async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, GuardedState), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
+    let repair = check.repairs.then(repair_call);
     let begun = in_background(move || {
-        let before = workspace.commands().begin_checks(&session)?;
+        let before = match repair {
+            Some(call) => workspace.commands().begin_call(&session, &call)?,
+            None => workspace.commands().begin_checks(&session)?,
+        };
         let guard = GuardedState::before_command(&workspace, &before, GUARD_RULES)?;
         Ok((before, guard))
     });
     begun.await?.map_err(|source| untracked_changes_error(check, source))
 }
 
+/// The call that a repair is journaled for: what it changes is wanted, and an undo takes it back.
+fn repair_call() -> CallId {
+    CallId::new("repair")
+}
+
 async fn end(
+    check: &Check,
     context: &RunContext,
     before: TreeSnapshot,
     guard: GuardedState,
     kept: bool,
 ) -> Result<(Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
-    in_background(move || guard.end(&workspace, kept, || workspace.commands().end_checks(before, &session)))
-        .await
+    let repair = check.repairs.then(repair_call);
+    let changes = {
+        let workspace = Arc::clone(&workspace);
+        move || match repair {
+            Some(call) => workspace.commands().end(before, &session, Some(&call)),
+            None => workspace.commands().end_checks(before, &session),
+        }
+    };
+    in_background(move || guard.end(&workspace, kept, changes)).await
 }
 
 fn untracked_changes_error(check: &Check, source: WorkspaceError) -> VerifyError {

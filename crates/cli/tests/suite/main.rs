@@ -16,6 +16,7 @@ mod bad_input;
 mod candidates;
 mod carry;
 mod checkpoints;
+mod checks;
 mod commit;
 mod concurrent;
 mod config;

@@ -90,7 +90,7 @@ fn resolve(directory: &RelPath, path: &str) -> Option<RelPath> {
             other => parts.push(other),
         }
     }
-    RelPath::parse(&parts.join("/")).ok()
+    RelPath::parse(parts.join("/")).ok()
 }
 
 fn read_node(package: &mut Package, directory: &RelPath, text: &str) {
