@@ -139,7 +139,7 @@ impl Feedback<'_> {
         );
         name_failures(out, "Fixed", &changes.fixed);
         name_failures(out, "New, so your last change caused them", &owned(&changes.new));
-        let is_same = changes.new.is_empty() && changes.fixed.is_empty() && !changes.same.is_empty();
+        let is_same = !changes.same.is_empty() && self.round.words == last.words;
         if has_same_cause(self.earlier, self.round) {
             let cause = self.round.failures.first().map(String::as_str).unwrap_or_default();
             let _infallible = writeln!(

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use journeyman_protocol::{Diagnostic, Evidence, HonestyFinding, Severity, clip_to_bytes};
+use journeyman_protocol::{ContentHash, Diagnostic, Evidence, HonestyFinding, Severity, clip_to_bytes};
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of failures that are remembered of a round.
@@ -22,6 +22,9 @@ pub struct CheckedRound {
     pub failures: Vec<String>,
     /// The number of failures, also those that are not named.
     pub count: usize,
+    /// Hash of what the failures say, with their values: equal only where nothing changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<ContentHash>,
     /// The checkpoint of the tree that was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<u64>,
@@ -53,7 +56,8 @@ impl CheckedRound {
         names.retain(|name| known.insert(name.clone()));
         let count = names.len();
         names.truncate(MAX_FAILURES);
-        Self { attempt, failures: names, count, checkpoint: None, edits: 0 }
+        let words = Some(hash_words(evidence, findings));
+        Self { attempt, failures: names, count, words, checkpoint: None, edits: 0 }
     }
 
     /// Compares the failures with those of the round before.
@@ -89,6 +93,25 @@ pub(crate) fn better_round<'a>(earlier: &'a [CheckedRound], now: &CheckedRound) 
     let grew = earlier.last().is_some_and(|last| last.count < now.count);
     let best = earlier.iter().rev().min_by_key(|round| round.count)?;
     (grew && best.count < now.count).then_some(best)
+}
+
+/// Hashes what the failures of a round say, without what changes from run to run.
+fn hash_words(evidence: &[Evidence], findings: &[HonestyFinding]) -> ContentHash {
+    let mut words = String::new();
+    for check in evidence.iter().filter(|check| check.outcome.has_failed()) {
+        words.push_str(&check.command);
+        for one in &check.diagnostics {
+            words.push_str(&failure_name(one));
+            words.push_str(&one.message);
+        }
+        if check.diagnostics.is_empty() {
+            words.push_str(&without_numbers(&check.output));
+        }
+    }
+    for finding in findings.iter().filter(|finding| finding.blocks()) {
+        words.push_str(&finding.message);
+    }
+    ContentHash::of(words.as_bytes())
 }
 
 /// Returns the name of a failure: the test, or the place and the message without numbers.

@@ -338,6 +338,11 @@ fn feedback_tells_how_the_failures_changed() {
     let text = message(&evidence, &[third], &[]);
     assert!(text.contains("same failures") && !text.contains("three times"), "{text}");
     assert!(!text.contains("--to"), "{text}");
+    // Another value is another failure: the change did touch its cause.
+    let mut other = evidence.clone();
+    other[0].diagnostics[0].message = "1 != 3".to_owned();
+    let text = message(&other, &[CheckedRound::new(3, &evidence, &[])], &[]);
+    assert!(text.contains("0 fixed, 0 new, 3 the same") && !text.contains("same failures"), "{text}");
 }
 
 #[test]
