@@ -44,6 +44,7 @@ mod policy;
 mod project_root;
 mod projects;
 mod record;
+mod report;
 mod resume;
 mod search;
 mod soak;
