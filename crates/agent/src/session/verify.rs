@@ -474,7 +474,7 @@ mod tests {
         let (end, evidence) = verify_python(&files, &[("calc.py", WRONG)]).await;
         assert_eq!(end.outcome, RunOutcome::ChecksFail, "{}", end.summary);
         let one = evidence.iter().find(|one| one.kind == CheckKind::Test).unwrap();
-        let baseline = one.baseline.clone().unwrap();
+        let baseline = one.baseline.clone().unwrap_or_else(|| panic!("{evidence:?}"));
         assert!(baseline.new.len() == 1 && baseline.new[0].contains("test_sum"), "{baseline:?}");
 
         // The task may be to fix what the change can affect.
