@@ -2,29 +2,24 @@
 
 mod args;
 mod progress;
+mod round;
 mod watch;
 
-use std::sync::Arc;
-
-use journeyman_host::checks::{CheckedProject, RoundResult, SelectedChecks, describe_verdict};
+use journeyman_host::checks::CheckedProject;
 use journeyman_host::config::Environment;
-use journeyman_host::format::{printable, quantity};
 use journeyman_host::{HostError, Prompts};
-use journeyman_protocol::RelPath;
-use journeyman_terminal::stderr_screen;
 use tokio_util::sync::CancellationToken;
 
 use crate::color;
 use crate::display::is_attended;
-use crate::output::{print_json_line, write_screen};
+use crate::output::print_json_line;
 use crate::prompt::TerminalPrompts;
 use crate::runtime::{open_state, run_until_stopped};
 
+use round::Round;
+
 pub(crate) use args::CheckArgs;
 pub(crate) use progress::RoundProgress;
-
-/// Maximum number of changed files that are named.
-const MAX_NAMED_FILES: usize = 10;
 
 pub(crate) async fn check(environment: &Environment, args: Box<CheckArgs>) -> Result<u8, HostError> {
     let state = open_state(environment)?;
@@ -47,68 +42,4 @@ pub(crate) async fn check(environment: &Environment, args: Box<CheckArgs>) -> Re
         print_json_line(&result.to_answer(&selected))?;
     }
     Ok(result.verdict().exit_code())
-}
-
-/// A round of checks, with what it prints.
-struct Round<'a> {
-    environment: &'a Environment,
-    args: &'a CheckArgs,
-    project: &'a CheckedProject,
-}
-
-impl Round<'_> {
-    /// Finds and runs the checks that matter for `files`, or all without any.
-    async fn run(
-        &self,
-        files: Option<Vec<RelPath>>,
-        stop: &CancellationToken,
-    ) -> Result<(RoundResult, SelectedChecks), HostError> {
-        let selection = self.args.to_selection();
-        let is_about_nothing = files.as_ref().is_some_and(Vec::is_empty);
-        let found = match is_about_nothing {
-            true => Vec::new(),
-            false => self.project.find_checks(files.unwrap_or_default()).await?,
-        };
-        let selected = selection.select(found);
-        let progress = Arc::new(RoundProgress::new(!self.args.json, !self.args.quiet));
-        let observed = Arc::clone(&progress);
-        let mut observer = move |step| observed.observe(step);
-        let result = self.project.run(&selected.chosen, selection.fix, stop, &mut observer).await;
-        stderr_screen().clear_progress();
-        let result = result?;
-        if !self.args.json {
-            self.print_end(&result, &selected, is_about_nothing);
-        }
-        Ok((result, selected))
-    }
-
-    fn print_end(&self, result: &RoundResult, selected: &SelectedChecks, is_about_nothing: bool) {
-        write_screen(|screen| screen.write_line(&describe_verdict(result, selected, is_about_nothing)));
-        if self.args.quiet {
-            return;
-        }
-        let mut names: Vec<String> = result.changed.iter().map(|change| printable(&change.path)).collect();
-        names.sort();
-        names.dedup();
-        if !names.is_empty() {
-            let more = names.len().saturating_sub(MAX_NAMED_FILES);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let named = names.get(..MAX_NAMED_FILES.min(names.len())).unwrap_or_default().join(", ");
-            errln!("changed {}: {named}{more}; jm undo takes it back", quantity(names.len(), "file"));
-        }
-        let fixable = |evidence: &&journeyman_protocol::Evidence| {
-            let of = selected
-                .chosen
-                .iter()
-                .find(|check| check.command == evidence.command && check.directory == evidence.directory);
-            evidence.outcome.has_failed() && of.is_some_and(|check| check.fix.is_some())
-        };
-        if !self.args.fix && result.evidence.iter().any(|evidence| fixable(&evidence)) {
-            errln!("jm check --fix repairs what the linters' own tools can");
-        }
-        let left_out = selected.left_out.len();
-        if left_out > 0 && self.args.kind.is_empty() {
-            errln!("{} left out; jm checks says why", quantity(left_out, "check"));
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! `jm setup`: fetches what this project's checks need.
 
-use clap::Args;
+mod args;
+
 use journeyman_agent::verify::SetupPlan;
 use journeyman_host::checks::{CheckedProject, SetupAnswer, describe_setup};
 use journeyman_host::config::Environment;
@@ -8,30 +9,13 @@ use journeyman_host::{Context as _, HostError, Prompts, RunOptions};
 use journeyman_terminal::stderr_screen;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::ProjectArgs;
 use crate::check::RoundProgress;
 use crate::display::is_attended;
 use crate::output::{print_json_line, write_screen};
 use crate::prompt::{self, TerminalPrompts};
 use crate::runtime::{EXIT_INTERRUPTED, open_state, run_until_stopped};
 
-#[derive(Debug, Args)]
-pub(crate) struct SetupArgs {
-    /// Only show what would be run, and from where it would fetch
-    #[arg(long)]
-    dry_run: bool,
-    /// Don't ask
-    #[arg(long, short)]
-    yes: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-    /// As root, let the step also run in sandboxes other than the strongest
-    #[arg(long)]
-    allow_root: bool,
-    #[command(flatten)]
-    project: ProjectArgs,
-}
+pub(crate) use args::SetupArgs;
 
 pub(crate) async fn setup(environment: &Environment, args: &SetupArgs) -> Result<u8, HostError> {
     let state = open_state(environment)?;

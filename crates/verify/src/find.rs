@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use journeyman_protocol::{CheckKind, RelPath};
 use journeyman_workspace::{Listing, StatKind, Workspace};
 
-use project::{MANIFESTS, Project, ProjectDirectory};
+use project::{MANIFESTS, Project, ProjectDirectory, is_foreign};
 pub(crate) use shell::quoted;
 
 use crate::Check;
@@ -40,18 +40,6 @@ const MAX_PROJECTS: usize = 4;
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 /// Without a manifest at the root and without changed files, projects are looked for this deep.
 const MAX_DEPTH_UNASKED: usize = 3;
-/// Directories whose manifests are somebody else's, or bait for tests.
-const FOREIGN_DIRECTORIES: [&[u8]; 8] = [
-    b"node_modules",
-    b"vendor",
-    b"third_party",
-    b"testdata",
-    b"fixtures",
-    b"target",
-    b"site-packages",
-    b".venv",
-];
-
 /// Finds the checks of the project at the workspace's root; where the root has none, those of the
 /// nearest projects beneath it. `tools` says whether a program can be found.
 #[must_use]
@@ -166,8 +154,7 @@ impl Directories<'_> {
     /// build has a manifest, too, and none.
     fn is_project(&mut self, directory: &RelPath) -> bool {
         let is_manifest = |name: &&str| directory.join(name).is_ok_and(|path| self.project.has_file(&path));
-        let is_project =
-            MANIFESTS.iter().any(|name| is_manifest(name)) || dotnet::is_project(self.project, directory);
+        let is_project = MANIFESTS.iter().any(is_manifest) || dotnet::is_project(self.project, directory);
         is_project && !self.checks_in(directory).is_empty()
     }
 }
@@ -205,11 +192,6 @@ fn further_directories(found: &mut Directories<'_>, root_is_bare: bool) -> Vec<(
     let own = directories.into_iter().map(|directory| (directory, None));
     let all = own.chain(dependents.into_iter().map(|(directory, needed)| (directory, Some(needed))));
     all.filter(|(directory, _)| !cargo::is_member(project, directory)).collect()
-}
-
-/// Returns true for a path in a directory whose manifests are somebody else's, or bait for tests.
-fn is_foreign(path: &RelPath) -> bool {
-    path.components().any(|name| FOREIGN_DIRECTORIES.contains(&name))
 }
 
 fn has_ancestor_in(directory: &RelPath, all: &BTreeSet<RelPath>) -> bool {

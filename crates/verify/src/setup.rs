@@ -1,4 +1,4 @@
-//! What checks need and lack: dependencies that aren't installed, a virtual environment, programs.
+//! Needs of checks that are not met: uninstalled dependencies, a virtual environment, programs.
 //!
 //! [`find_setup`] only reads files. It gives one plan, whose steps fetch from named registries, and
 //! a list of what nobody but the user can install. Nothing is run here.
@@ -6,80 +6,33 @@
 mod node;
 mod others;
 mod python;
+mod step;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use journeyman_protocol::{CheckKind, ContentHash, RelPath};
+use journeyman_protocol::RelPath;
 use journeyman_workspace::{Listing, Workspace};
 
-use crate::Check;
 use crate::find::project::ProjectDirectory;
 use crate::find::{OnDisk, checked_directories, in_directory};
 
-/// Maximum duration of one step: a large project's dependencies over a slow line.
-const STEP_LIMIT: Duration = Duration::from_secs(1800);
+pub use step::SetupStep;
 
-/// One command that fetches what checks of a directory need.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetupStep {
-    /// The ecosystem of the checks that need it.
-    pub ecosystem: &'static str,
-    /// The command, for `sh -c`.
-    pub command: String,
-    /// The directory in which it runs, relative to the root; `None` is the root.
-    pub directory: Option<RelPath>,
-    /// What is missing, in words.
-    pub why: String,
-    /// The registries, by policy's names, and the hosts that it fetches from.
-    pub network: &'static [&'static str],
-    /// True if it is known that checks can't run without it; false if nothing tells what is
-    /// installed.
-    pub is_needed: bool,
-    /// True if it fills the toolchain's own cache outside of the project.
-    pub fills_caches: bool,
-    /// The hash of the files that say what is fetched: with the same ones, it need not run again.
-    pub key: ContentHash,
-}
-
-impl SetupStep {
-    /// The step as a command that runs as checks do.
-    #[must_use]
-    pub fn to_check(&self) -> Check {
-        let check = Check::new(CheckKind::Build, self.ecosystem, &self.command, &self.why);
-        Check {
-            network: self.network,
-            fills_caches: self.fills_caches,
-            timeout: STEP_LIMIT,
-            ..check.within(self.directory.as_ref())
-        }
-    }
-
-    /// The name under which it is remembered that the step ran.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match &self.directory {
-            Some(directory) => format!("{} in {directory}", self.ecosystem),
-            None => self.ecosystem.to_owned(),
-        }
-    }
-}
-
-/// What keeps checks from running that no step installs.
+/// A program or package that checks need and no step installs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
-    /// What is missing, and how to install it.
+    /// The missing program, and how to install it.
     pub reason: String,
     /// The commands of the checks that need it.
     pub checks: Vec<String>,
 }
 
-/// What checks need and lack.
+/// The needs of checks that are not met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SetupPlan {
     /// Commands that fetch, in their order.
     pub steps: Vec<SetupStep>,
-    /// What only the user can install.
+    /// Programs that only the user can install.
     pub lacks: Vec<Lack>,
 }
 
@@ -136,32 +89,6 @@ fn plan(project: &dyn crate::find::project::Project) -> SetupPlan {
     }
     plan.lacks = lacks.into_iter().map(|(reason, checks)| Lack { reason, checks }).collect();
     plan
-}
-
-/// A step in `place`, whose key is made of the command and of these files.
-fn step(
-    place: &ProjectDirectory<'_>,
-    ecosystem: &'static str,
-    command: impl Into<String>,
-    why: impl Into<String>,
-    files: &[&str],
-) -> SetupStep {
-    let command = command.into();
-    let mut hashed = command.clone().into_bytes();
-    for text in files.iter().filter_map(|name| place.read(name)) {
-        hashed.push(0);
-        hashed.extend_from_slice(text.as_bytes());
-    }
-    SetupStep {
-        ecosystem,
-        command,
-        directory: place.directory.cloned(),
-        why: why.into(),
-        network: &[],
-        is_needed: true,
-        fills_caches: false,
-        key: ContentHash::of(&hashed),
-    }
 }
 
 #[cfg(test)]

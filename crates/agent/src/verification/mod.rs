@@ -35,10 +35,10 @@ mod setup;
 pub(crate) mod strength;
 mod suite_times;
 
+use setup::{MAX_LISTED_FILES, Setup};
+
 /// The tool name under which checks are authorized: rules use this name.
 const CHECK_TOOL: &str = "check";
-/// Maximum number of files that the search for checks visits after a change.
-const MAX_LISTED_FILES: usize = 20_000;
 /// Maximum number of unchanged tests that are read for the inputs that they try, and their bytes.
 const MAX_UNCHANGED_TESTS: usize = 40;
 const MAX_TEST_BYTES: u64 = 512 << 10;
@@ -63,7 +63,7 @@ pub(crate) struct Verification {
     changed: Vec<RelPath>,
     /// The caches of the session's checks, from the first round on.
     caches: Option<Arc<CheckCaches>>,
-    setup: setup::Setup,
+    setup: Setup,
     /// What checks found in the tree before the task, of those that failed since.
     before_task: Vec<Evidence>,
 }
@@ -90,7 +90,7 @@ impl Verification {
             asked_for_tests: false,
             changed: Vec::new(),
             caches: None,
-            setup: setup::Setup::default(),
+            setup: Setup::default(),
             before_task: Vec::new(),
         }
     }

@@ -12,12 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::affected::AffectedTests;
 use super::scratch::{MAX_COPIED_FILES, SessionTree};
+use super::setup::{Proposal, explain_blocked};
 use super::suite_times::SuiteTimes;
 use super::{TestedTree, Verification};
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
 use crate::session::context::Context;
+use crate::session::settings::Checks;
 
 /// A run of all tests that takes less isn't worth a run of the affected ones before it.
 const MIN_SUITE_TIME: Duration = Duration::from_secs(3);
@@ -125,6 +127,37 @@ impl Verification {
         );
         evidence.extend(ran);
         Ok(evidence)
+    }
+
+    /// Fetches what blocked checks need, if that is allowed, and finds the checks again. Checks
+    /// stay blocked where it isn't allowed or fails, and say so.
+    async fn set_up(
+        &mut self,
+        cx: &mut Context,
+        approvals: &mut Approvals,
+        stop: &CancellationToken,
+    ) -> Result<(), AgentError> {
+        let is_blocked = self.checks.iter().any(|check| check.blocked.is_some());
+        if !is_blocked || cx.settings.checks != Checks::Found {
+            return Ok(());
+        }
+        let steps = match self.setup.propose(cx, approvals, &self.programs, &self.changed, stop).await? {
+            Proposal::Nothing => return Ok(()),
+            Proposal::Refused(steps, why) => {
+                explain_blocked(&mut self.checks, &steps, &why);
+                return Ok(());
+            }
+            Proposal::Permitted(steps) => steps,
+        };
+        for step in &steps {
+            let workspace = Arc::clone(&cx.workspace);
+            let evidence = self.run_in(cx, workspace, &[step.to_check()], TestedTree::Session, stop).await?;
+            if evidence.iter().any(|one| !one.outcome.has_passed()) {
+                explain_blocked(&mut self.checks, &steps, "it failed");
+                return Ok(());
+            }
+        }
+        self.find_again(cx).await
     }
 
     /// Runs checks in order. A kind with nothing but failures that were there before the task

@@ -11,7 +11,7 @@ use crate::args::ProjectArgs;
 
 /// A kind of check, as people name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KindArg {
+pub(crate) enum CheckKindArg {
     /// Types and syntax
     Types,
     /// Style and likely mistakes
@@ -25,7 +25,7 @@ pub(crate) enum KindArg {
     Security,
 }
 
-impl KindArg {
+impl CheckKindArg {
     const fn to_kind(self) -> CheckKind {
         match self {
             Self::Types => CheckKind::Types,
@@ -44,7 +44,7 @@ pub(crate) struct CheckArgs {
     pub(crate) paths: Vec<PathBuf>,
     /// Only checks of these kinds, separated by commas
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
-    pub(crate) kind: Vec<KindArg>,
+    pub(crate) kind: Vec<CheckKindArg>,
     /// A shell command in place of the checks that are found (repeatable)
     #[arg(long, value_name = "CMD")]
     pub(crate) check: Vec<String>,

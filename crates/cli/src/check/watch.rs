@@ -9,7 +9,7 @@ use journeyman_protocol::RelPath;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Round;
+use super::round::Round;
 use crate::output::print_json_line;
 use crate::runtime::Signals;
 

@@ -29,7 +29,7 @@ pub struct ListedStep {
     /// The directory, relative to the root; left out for the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<journeyman_protocol::RelPath>,
-    /// What is missing.
+    /// The missing packages.
     pub why: String,
     /// The registries and hosts that it fetches from.
     pub network: Vec<String>,
@@ -37,10 +37,10 @@ pub struct ListedStep {
     pub fills_caches: bool,
 }
 
-/// What only the user can install.
+/// A program that only the user can install.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ListedLack {
-    /// What is missing, and how to install it.
+    /// The missing program, and how to install it.
     pub reason: String,
     /// The checks that need it.
     pub checks: Vec<String>,
@@ -51,7 +51,7 @@ pub struct ListedLack {
 pub struct SetupAnswer {
     /// The steps that are due.
     pub steps: Vec<ListedStep>,
-    /// What only the user can install.
+    /// Programs that only the user can install.
     pub lacks: Vec<ListedLack>,
     /// The results of the steps that ran.
     pub evidence: Vec<Evidence>,
@@ -125,7 +125,7 @@ impl CheckedProject {
                 break;
             }
             let mut record = self.read_record();
-            record.insert(step.name(), step.key.clone());
+            record.insert(step.name(), step.key);
             let text = serde_json::to_string_pretty(&record).context("the record of the setup")?;
             replace_file(&self.record_path(), &text).context("the record of the setup")?;
         }

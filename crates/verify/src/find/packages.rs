@@ -5,16 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use journeyman_protocol::RelPath;
 use serde_json::Value;
 
-use super::is_foreign;
 use super::node::manifest::Manifest;
-use super::project::Project;
+use super::project::{Project, is_foreign};
 
 /// Maximum number of manifests that are read; a repository with more is checked by its root.
 const MAX_MANIFESTS: usize = 2_000;
 
 /// A package: its directory, and what it says about others.
 #[derive(Default)]
-struct Package {
+struct PackageLinks {
     /// The names by which others depend on it, each with its ecosystem's prefix.
     names: Vec<String>,
     /// The names of what it depends on.
@@ -57,8 +56,8 @@ pub(super) fn dependents(project: &dyn Project, changed: &BTreeSet<RelPath>) -> 
     found
 }
 
-fn read_all(project: &dyn Project) -> BTreeMap<RelPath, Package> {
-    let mut packages: BTreeMap<RelPath, Package> = BTreeMap::new();
+fn read_all(project: &dyn Project) -> BTreeMap<RelPath, PackageLinks> {
+    let mut packages: BTreeMap<RelPath, PackageLinks> = BTreeMap::new();
     let is_manifest = |path: &&RelPath| {
         let names: [&[u8]; 5] =
             [b"package.json", b"Cargo.toml", b"go.mod", b"pyproject.toml", b"composer.json"];
@@ -93,7 +92,7 @@ fn resolve(directory: &RelPath, path: &str) -> Option<RelPath> {
     RelPath::parse(parts.join("/")).ok()
 }
 
-fn read_node(package: &mut Package, directory: &RelPath, text: &str) {
+fn read_node(package: &mut PackageLinks, directory: &RelPath, text: &str) {
     let manifest = Manifest::read(text);
     package.names.extend(manifest.name.map(|name| format!("npm {name}")));
     package.needs.extend(manifest.dependencies.into_iter().map(|name| format!("npm {name}")));
@@ -109,7 +108,7 @@ fn read_node(package: &mut Package, directory: &RelPath, text: &str) {
     }
 }
 
-fn read_cargo(package: &mut Package, directory: &RelPath, text: &str) {
+fn read_cargo(package: &mut PackageLinks, directory: &RelPath, text: &str) {
     let table: toml::Table = text.parse().unwrap_or_default();
     collect_paths(&toml::Value::Table(table), directory, &mut package.paths);
 }
@@ -127,7 +126,7 @@ fn collect_paths(value: &toml::Value, directory: &RelPath, found: &mut Vec<RelPa
     }
 }
 
-fn read_go(package: &mut Package, directory: &RelPath, text: &str) {
+fn read_go(package: &mut PackageLinks, directory: &RelPath, text: &str) {
     let mut block = "";
     for line in text.lines().map(|line| line.split("//").next().unwrap_or_default().trim()) {
         let mut words = line.split_whitespace();
@@ -150,7 +149,7 @@ fn read_go(package: &mut Package, directory: &RelPath, text: &str) {
     }
 }
 
-fn read_python(package: &mut Package, directory: &RelPath, text: &str) {
+fn read_python(package: &mut PackageLinks, directory: &RelPath, text: &str) {
     let table: toml::Table = text.parse().unwrap_or_default();
     let get = |keys: &[&str]| {
         keys.iter().try_fold(None, |at: Option<&toml::Value>, key| {
@@ -179,7 +178,7 @@ fn python_name(requirement: &str) -> String {
     format!("pypi {}", name.to_ascii_lowercase().replace(['_', '.'], "-"))
 }
 
-fn read_composer(package: &mut Package, text: &str) {
+fn read_composer(package: &mut PackageLinks, text: &str) {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     package.names.extend(value.get("name").and_then(Value::as_str).map(|name| format!("composer {name}")));
     let tables = ["require", "require-dev"].iter().filter_map(|name| value.get(name)?.as_object());

@@ -48,6 +48,23 @@ pub(crate) const MANIFESTS: [&str; 39] = [
     "deno.jsonc",
 ];
 
+/// Directories whose manifests are somebody else's, or bait for tests.
+const FOREIGN_DIRECTORIES: [&[u8]; 8] = [
+    b"node_modules",
+    b"vendor",
+    b"third_party",
+    b"testdata",
+    b"fixtures",
+    b"target",
+    b"site-packages",
+    b".venv",
+];
+
+/// Returns true for a path in a directory whose manifests are somebody else's, or bait for tests.
+pub(crate) fn is_foreign(path: &RelPath) -> bool {
+    path.components().any(|name| FOREIGN_DIRECTORIES.contains(&name))
+}
+
 /// Queries of the finders.
 pub(crate) trait Project {
     /// Returns true if there is a file at `path`, relative to the root.

@@ -7,7 +7,6 @@ use journeyman_protocol::CheckKind;
 
 use super::hooks;
 use super::project::ProjectDirectory;
-use super::shell::quoted;
 use crate::Check;
 use config::Config;
 use environment::Environment;
@@ -32,7 +31,7 @@ const PROJECT_MARKERS: [&str; 8] = [
 ];
 
 /// A tool that checks types or style, with the command that repairs what it finds.
-struct Tool {
+struct PythonTool {
     kind: CheckKind,
     name: &'static str,
     arguments: &'static str,
@@ -68,8 +67,8 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
 }
 
 /// The tools that the project configures.
-fn tools(config: &Config) -> Vec<Tool> {
-    let tool = |kind, name, arguments, fix| Tool { kind, name, arguments, fix };
+fn tools(config: &Config) -> Vec<PythonTool> {
+    let tool = |kind, name, arguments, fix| PythonTool { kind, name, arguments, fix };
     let (types, lint) = (CheckKind::Types, CheckKind::Lint);
     let mypy_arguments = if config.mypy_names_files { "" } else { " ." };
     let rows = [
@@ -84,8 +83,8 @@ fn tools(config: &Config) -> Vec<Tool> {
     rows.into_iter().filter_map(|(configured, tool)| configured.then_some(tool)).collect()
 }
 
-fn tool_check(place: &ProjectDirectory<'_>, environment: &Environment, tool: &Tool) -> Check {
-    let Tool { kind, name, arguments, fix } = tool;
+fn tool_check(place: &ProjectDirectory<'_>, environment: &Environment, tool: &PythonTool) -> Check {
+    let PythonTool { kind, name, arguments, fix } = tool;
     let program = environment.program(place, name);
     let command = |arguments: &str| format!("{}{arguments}", program.as_deref().unwrap_or(name));
     let check = place.check(*kind, NAME, command(arguments), format!("the project configures {name}"));
@@ -205,9 +204,4 @@ fn is_test_file(path: &[u8]) -> bool {
 /// Returns true if a test file is where a project without a manifest keeps its tests.
 fn is_near(path: &[u8]) -> bool {
     !path.contains(&b'/') || path.starts_with(b"tests/") || path.starts_with(b"test/")
-}
-
-/// Quotes a directory for a command that runs its programs.
-fn in_directory(directory: &str, program: &str) -> String {
-    quoted(&format!("{directory}/bin/{program}"))
 }

@@ -1,6 +1,6 @@
 //! Packages of JavaScript projects.
 
-use super::{SetupStep, step};
+use super::step::{SetupStep, step};
 use crate::find::node::manifest::{Manager, Manifest, is_installed};
 use crate::find::project::ProjectDirectory;
 

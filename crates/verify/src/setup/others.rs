@@ -1,6 +1,6 @@
 //! Packages of Rust, Go, Ruby, PHP and Elixir projects.
 
-use super::{SetupStep, step};
+use super::step::{SetupStep, step};
 use crate::find::php::needs_packages;
 use crate::find::project::ProjectDirectory;
 

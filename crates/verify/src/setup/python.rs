@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::{SetupStep, step};
+use super::step::{SetupStep, step};
 use crate::Check;
 use crate::find::project::ProjectDirectory;
 use crate::find::shell::quoted;
@@ -81,8 +81,8 @@ fn missing_tools(checks: &[Check]) -> Vec<String> {
     names
 }
 
-/// What pip has to install, as words of a shell: what the project lists, and the tools that checks
-/// lack.
+/// Arguments of pip's `install`, as words of a shell: what the project lists, and the tools that
+/// checks lack.
 fn requirements(place: &ProjectDirectory<'_>, lacking: &[String]) -> Vec<String> {
     let files = REQUIREMENTS.iter().filter(|name| place.has_file(name));
     let mut words: Vec<String> = files.map(|name| format!("-r {name}")).collect();

@@ -1,7 +1,7 @@
 //! The environment that a Python project's programs lie in.
 
 use super::super::project::ProjectDirectory;
-use super::in_directory;
+use super::super::shell::quoted;
 
 /// Managers of environments by their lock file, with what comes before a program that runs in one.
 /// Checks run offline, and the lock file is the project's to change.
@@ -18,7 +18,7 @@ pub(super) enum Environment {
     Own(&'static str),
     /// One that a manager keeps, by the manager and by what comes before a program.
     Managed(&'static str, &'static str),
-    /// What `PATH` has.
+    /// The programs of `PATH`.
     Path,
 }
 
@@ -86,4 +86,9 @@ impl Environment {
             Self::Own(_) | Self::Path => why.to_owned(),
         }
     }
+}
+
+/// Quotes a directory for a command that runs its programs.
+fn in_directory(directory: &str, program: &str) -> String {
+    quoted(&format!("{directory}/bin/{program}"))
 }

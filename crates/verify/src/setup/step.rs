@@ -1,0 +1,82 @@
+//! One command that fetches packages.
+
+use std::time::Duration;
+
+use journeyman_protocol::{CheckKind, ContentHash, RelPath};
+
+use crate::Check;
+use crate::find::project::ProjectDirectory;
+
+/// Maximum duration of one step: a large project's dependencies over a slow line.
+const STEP_LIMIT: Duration = Duration::from_secs(1800);
+
+/// One command that fetches what checks of a directory need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupStep {
+    /// The ecosystem of the checks that need it.
+    pub ecosystem: &'static str,
+    /// The command, for `sh -c`.
+    pub command: String,
+    /// The directory in which it runs, relative to the root; `None` is the root.
+    pub directory: Option<RelPath>,
+    /// The missing packages, in words.
+    pub why: String,
+    /// The registries, by policy's names, and the hosts that it fetches from.
+    pub network: &'static [&'static str],
+    /// True if it is known that checks can't run without it; false if nothing tells what is
+    /// installed.
+    pub is_needed: bool,
+    /// True if it fills the toolchain's own cache outside of the project.
+    pub fills_caches: bool,
+    /// The hash of the files that say what is fetched: with the same ones, it need not run again.
+    pub key: ContentHash,
+}
+
+impl SetupStep {
+    /// The step as a command that runs as checks do.
+    #[must_use]
+    pub fn to_check(&self) -> Check {
+        let check = Check::new(CheckKind::Build, self.ecosystem, &self.command, &self.why);
+        Check {
+            network: self.network,
+            fills_caches: self.fills_caches,
+            timeout: STEP_LIMIT,
+            ..check.within(self.directory.as_ref())
+        }
+    }
+
+    /// The name under which it is remembered that the step ran.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.directory {
+            Some(directory) => format!("{} in {directory}", self.ecosystem),
+            None => self.ecosystem.to_owned(),
+        }
+    }
+}
+
+/// A step in `place`, whose key is made of the command and of these files.
+pub(super) fn step(
+    place: &ProjectDirectory<'_>,
+    ecosystem: &'static str,
+    command: impl Into<String>,
+    why: impl Into<String>,
+    files: &[&str],
+) -> SetupStep {
+    let command = command.into();
+    let mut hashed = command.clone().into_bytes();
+    for text in files.iter().filter_map(|name| place.read(name)) {
+        hashed.push(0);
+        hashed.extend_from_slice(text.as_bytes());
+    }
+    SetupStep {
+        ecosystem,
+        command,
+        directory: place.directory.cloned(),
+        why: why.into(),
+        network: &[],
+        is_needed: true,
+        fills_caches: false,
+        key: ContentHash::of(&hashed),
+    }
+}
