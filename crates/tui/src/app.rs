@@ -2,12 +2,12 @@
 
 use std::future::pending;
 use std::io::{self, Write as _};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as TerminalEvent, EventStream};
+use crossterm::event::{Event as TerminalEvent, EventStream, poll, read};
+use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_agent::{AgentError, MessageId};
 use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError};
@@ -212,8 +212,9 @@ impl App {
             if self.handle_terminal(event).await? == Flow::Quit {
                 return Ok(Flow::Quit);
             }
-            let ready = self.keys.as_mut().and_then(|keys| keys.next().now_or_never());
-            next = ready.flatten().and_then(Result::ok);
+            // Not by the stream: it would keep the waker of this look, which wakes nobody.
+            let is_ready = self.keys.is_some() && poll(Duration::ZERO).context("the terminal")?;
+            next = if is_ready { Some(read().context("the terminal")?) } else { None };
         }
         // A key is answered at once, whatever else is drawn and when.
         self.draw(Instant::now()).context("the terminal")?;
