@@ -16,7 +16,7 @@ use journeyman_terminal::markdown::{self, Splitter};
 use journeyman_terminal::{Activity, Style, StyledLine};
 
 use crate::blocks::{Block, EndedCall, Entry};
-use crate::facts::Facts;
+use crate::facts::{Facts, Proof};
 
 /// Maximum bytes of a running command's output that are kept: the live area shows its last lines.
 const MAX_OUTPUT_BYTES: usize = 4_000;
@@ -436,6 +436,11 @@ impl Conversation {
 
     fn push(&mut self, block: Block, has_gap: bool) {
         self.entries.push(Entry { block, has_gap });
+    }
+
+    /// Takes note of the state of the changes after something outside of the session changed them.
+    pub(crate) fn note_proof(&mut self, proof: Proof) {
+        self.facts.proof = proof;
     }
 
     /// Takes note of the mode that the next run will have.

@@ -14,6 +14,7 @@ use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobEnd, Recall};
+use crate::facts::Proof;
 use crate::first_start::{explain_first_start, is_first_start};
 use crate::fold::{Conversation, Turning};
 use crate::picker::{Item, Picker};
@@ -255,6 +256,8 @@ impl App {
                     )
                 }));
                 self.conversation.push_note(lines);
+                // No check has seen the files as they are now.
+                self.conversation.note_proof(Proof::Unverified);
             }
             Ok(None) => self.say(Style::Dim, "nothing was changed"),
             Err(error) => self.explain_failure(&error),

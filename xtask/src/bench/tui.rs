@@ -78,16 +78,18 @@ impl Terminal {
     /// Waits until a text was written, and returns the time. What came before is forgotten.
     fn wait_for(&mut self, text: &str) -> anyhow::Result<Instant> {
         let deadline = Instant::now() + TIMEOUT;
+        let mut at = Instant::now();
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let (at, bytes) =
-                self.pieces.recv_timeout(left).with_context(|| format!("`{text}` never came"))?;
-            self.written += bytes.len();
-            self.seen.extend(bytes);
             if let Some(place) = self.seen.windows(text.len()).position(|window| window == text.as_bytes()) {
                 self.seen.drain(..place + text.len());
                 return Ok(at);
             }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let (arrived, bytes) =
+                self.pieces.recv_timeout(left).with_context(|| format!("`{text}` never came"))?;
+            at = arrived;
+            self.written += bytes.len();
+            self.seen.extend(bytes);
         }
     }
 
