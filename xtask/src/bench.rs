@@ -22,8 +22,8 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 /// Runs a benchmark by name. `turns`, `start`, `version`, `verdict`, `sandbox` and `tui` take
-/// `--beside DIR`, the release folder of another build, whose programs are measured in the same run;
-/// `context`, `edit`, `index`, `notice`, `recall` and `symbols` have options of their own.
+/// `--beside DIR`, the release folder of another build, whose programs are measured in the same
+/// run; `context`, `edit`, `index`, `notice`, `recall` and `symbols` have options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let beside = match (name, options) {
         ("context" | "edit" | "index" | "notice" | "recall" | "symbols", _) | (_, []) => None,

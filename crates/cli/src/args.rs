@@ -18,7 +18,7 @@ pub(crate) use project::{AnswerArgs, ProjectArgs};
 /// The commands of `jm --help`, by what they are for.
 pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
     ("Work", &["chat", "run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
-    ("Checks", &["check", "checks", "setup"]),
+    ("Checks", &["check", "checks", "setup", "report"]),
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
     ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "context", "why", "index"]),

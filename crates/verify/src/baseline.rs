@@ -37,8 +37,8 @@ pub fn compare_failures(
     })
 }
 
-/// Returns the identities of a check's failures; `None` if not all of them are listed. The name of a
-/// test is one; any other error is known by its file and text, because lines move. A failure
+/// Returns the identities of a check's failures; `None` if not all of them are listed. The name of
+/// a test is one; any other error is known by its file and text, because lines move. A failure
 /// without any diagnostic is known by its output.
 fn failures(evidence: &Evidence) -> Option<BTreeSet<String>> {
     if evidence.diagnostics.len() >= MAX_DIAGNOSTICS {

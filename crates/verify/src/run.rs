@@ -1,6 +1,7 @@
 //! Running checks: in order, confined, between two snapshots of the tree.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -151,7 +152,7 @@ pub async fn run(
     Ok(all)
 }
 
-/// The reason of a check that didn't run because an earlier kind failed, up to the name of that kind.
+/// The reason of a check that didn't run because an earlier kind failed, up to that kind's name.
 const HELD_BACK: &str = "not run because ";
 
 /// Returns true for a check that was not run because one of an earlier kind failed.
@@ -296,6 +297,16 @@ async fn confined(
     running.wait().await.map_err(|error| error.to_string())
 }
 
+/// Returns true for a directory into which an ecosystem's tool downloads dependencies.
+fn is_download_cache(ecosystem: &str, directory: &Path) -> bool {
+    let names: &[&str] = match ecosystem {
+        "cargo" => &["registry", "git"],
+        "go" => &["pkg", "mod"],
+        _ => &[],
+    };
+    directory.file_name().is_some_and(|name| names.iter().any(|known| name == *known))
+}
+
 /// The check as the sandbox takes it.
 fn request(check: &Check, context: &RunContext) -> Request {
     /// Plain output, no prompts, no watching for changes, no caches beside the sources.
@@ -317,7 +328,10 @@ fn request(check: &Check, context: &RunContext) -> Request {
     if check.fills_caches {
         // Into the layer that is thrown away, nothing would have been fetched.
         let caches = std::mem::take(&mut request.layered);
-        request.writable.extend(caches.into_iter().filter(|cache| cache.is_dir()));
+        let (own, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            caches.into_iter().partition(|cache| cache.is_dir() && is_download_cache(check.ecosystem, cache));
+        request.writable.extend(own);
+        request.layered = others;
     }
     request
         .env

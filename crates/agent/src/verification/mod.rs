@@ -64,7 +64,7 @@ pub(crate) struct Verification {
     /// The caches of the session's checks, from the first round on.
     caches: Option<Arc<CheckCaches>>,
     setup: Setup,
-    /// What checks found in the tree before the task, of those that failed since.
+    /// The results on the tree before the task, of checks that failed since.
     before_task: Vec<Evidence>,
 }
 

@@ -90,9 +90,8 @@ async fn refusal(
     let mut hosts: Vec<String> = names.filter_map(|name| resolve_hosts(name).ok()).flatten().collect();
     hosts.sort();
     hosts.dedup();
-    let enforcement = cx.sandbox.enforcement(&cx.settings.needs).await.ok();
     let effects = Effects { command: Some(command.clone()), hosts: hosts.clone(), ..Effects::default() };
-    let judged = approvals.judge_in_mode(SETUP_TOOL, &effects, cx.settings.mode, enforcement);
+    let judged = approvals.judge_call(cx, SETUP_TOOL, &effects, false).await;
     if judged.verdict.decision == Decision::Deny {
         return Ok(Some(judged.verdict.reason));
     }

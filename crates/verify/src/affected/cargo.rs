@@ -2,20 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::{MAX_NAMED_TESTS, Place};
+use super::command::{CheckDirectory, MAX_NAMED_TESTS};
 use crate::find::quoted;
 
 /// A package, by its directory from the check's, and its name.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Package<'p> {
+struct AffectedPackage<'p> {
     directory: &'p str,
     name: String,
 }
 
 /// Names the packages of the files; if that is one package, also the targets.
-pub(super) fn narrow(command: &str, files: &[&str], place: &Place<'_>) -> Option<String> {
+pub(super) fn narrow(command: &str, files: &[&str], place: &CheckDirectory<'_>) -> Option<String> {
     let sources = || files.iter().copied().filter(|path| path.ends_with(".rs"));
-    let packages: Option<BTreeSet<Package<'_>>> = sources().map(|path| package_of(path, place)).collect();
+    let packages: Option<BTreeSet<AffectedPackage<'_>>> =
+        sources().map(|path| package_of(path, place)).collect();
     let packages = packages.filter(|packages| !packages.is_empty() && packages.len() <= MAX_NAMED_TESTS)?;
     let base = command.replace(" --workspace", "").replace(" --all ", " ");
     let named: String = packages.iter().map(|package| format!(" -p {}", quoted(&package.name))).collect();
@@ -33,7 +34,7 @@ pub(super) fn narrow(command: &str, files: &[&str], place: &Place<'_>) -> Option
 }
 
 /// Returns the package whose manifest is the nearest above the file.
-fn package_of<'p>(path: &'p str, place: &Place<'_>) -> Option<Package<'p>> {
+fn package_of<'p>(path: &'p str, place: &CheckDirectory<'_>) -> Option<AffectedPackage<'p>> {
     let mut directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
     loop {
         let manifest = match directory {
@@ -45,7 +46,7 @@ fn package_of<'p>(path: &'p str, place: &Place<'_>) -> Option<Package<'p>> {
             Some(table.get("package")?.get("name")?.as_str()?.to_owned())
         });
         if let Some(name) = name {
-            return Some(Package { directory, name });
+            return Some(AffectedPackage { directory, name });
         }
         if directory.is_empty() {
             return None;
@@ -55,7 +56,7 @@ fn package_of<'p>(path: &'p str, place: &Place<'_>) -> Option<Package<'p>> {
 }
 
 /// Returns the options that choose the target of a file; `None` if its target isn't known.
-fn target_of(path: &str, package: &Package<'_>, place: &Place<'_>) -> Option<String> {
+fn target_of(path: &str, package: &AffectedPackage<'_>, place: &CheckDirectory<'_>) -> Option<String> {
     let within = match package.directory {
         "" => path,
         directory => path.strip_prefix(directory)?.strip_prefix('/')?,

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::runner::file_name;
-use super::{Place, append, words_of};
+use super::command::{CheckDirectory, append, file_name, words_of};
 
 /// Parts of the names of JavaScript tests, as Jest, Vitest, Mocha and `node --test` find them.
 const MARKS: [&str; 4] = [".test.", ".spec.", "-test.", "_test."];
@@ -14,14 +13,14 @@ const ENDS: [&str; 8] = [".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", "
 const BEFORE: [&str; 4] = ["npx", "cross-env", "c8", "env"];
 
 /// A runner that takes paths of tests.
-pub(super) struct JavaScript {
+pub(super) struct ScriptRunner {
     /// The words between the command and the paths.
     separator: &'static str,
 }
 
-impl JavaScript {
+impl ScriptRunner {
     /// Returns the runner that a command calls for all tests.
-    pub(super) fn of(program: &str, rest: &[&str], place: &Place<'_>) -> Option<Self> {
+    pub(super) fn of(program: &str, rest: &[&str], place: &CheckDirectory<'_>) -> Option<Self> {
         let script = match (program, rest) {
             ("npm", ["test" | "t"]) | ("pnpm" | "yarn", ["test"]) => "test",
             ("npm" | "pnpm" | "yarn" | "bun", ["run", script]) => script,
@@ -49,7 +48,7 @@ impl JavaScript {
 
 /// Returns true for a runner that is called without the name of a test, and runs the tests that it
 /// is given.
-fn takes_paths(program: &str, rest: &[&str], place: &Place<'_>) -> bool {
+fn takes_paths(program: &str, rest: &[&str], place: &CheckDirectory<'_>) -> bool {
     match (program, rest) {
         ("jest" | "ava", rest) | ("vitest", ["run", rest @ ..] | rest) | ("bun", ["test", rest @ ..]) => {
             names_no_test(rest)

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::javascript::JavaScript;
-use super::{MAX_NAMED_TESTS, Place, append, cargo};
+use super::cargo;
+use super::command::{CheckDirectory, MAX_NAMED_TESTS, append, file_name};
+use super::javascript::ScriptRunner;
 use crate::find::quoted;
 
 /// A runner, as a command calls it.
-pub(super) enum Runner {
+pub(super) enum NamedTestRunner {
     /// pytest without a path.
     Pytest,
     /// `unittest discover`, with the words that follow the command without a pattern.
@@ -17,7 +18,7 @@ pub(super) enum Runner {
     /// `go test` with a pattern of packages.
     Go,
     /// A JavaScript runner, possibly behind a script.
-    JavaScript(JavaScript),
+    JavaScript(ScriptRunner),
     /// RSpec or ExUnit: files are appended.
     Files(&'static [&'static str]),
     /// PHPUnit: a filter of class names.
@@ -43,9 +44,9 @@ const STARTERS: [(&[&str], usize); 6] = [
     (&["bundle", "exec"], 2),
 ];
 
-impl Runner {
+impl NamedTestRunner {
     /// Returns the runner that a command calls for all tests.
-    pub(super) fn of(words: &[String], place: &Place<'_>) -> Option<Self> {
+    pub(super) fn of(words: &[String], place: &CheckDirectory<'_>) -> Option<Self> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let started = STARTERS.iter().find(|(starter, _)| words.starts_with(starter));
         let words = words.get(started.map_or(0, |(_, own)| *own)..)?;
@@ -87,7 +88,7 @@ impl Runner {
             ("dotnet", ["test", rest @ ..]) => {
                 (!rest.iter().any(|word| word.starts_with("--filter"))).then_some(Self::DotNet)
             }
-            _ => JavaScript::of(program, rest, place).map(Self::JavaScript),
+            _ => ScriptRunner::of(program, rest, place).map(Self::JavaScript),
         }
     }
 
@@ -103,7 +104,12 @@ impl Runner {
     }
 
     /// Returns the command narrowed to `files`, which are relative to the check's directory.
-    pub(super) fn command_for(self, command: &str, files: &[&str], place: &Place<'_>) -> Option<String> {
+    pub(super) fn command_for(
+        self,
+        command: &str,
+        files: &[&str],
+        place: &CheckDirectory<'_>,
+    ) -> Option<String> {
         let named =
             |is_test: fn(&str) -> bool| files.iter().copied().filter(move |path| is_test(file_name(path)));
         match self {
@@ -159,10 +165,6 @@ fn is_python(program: &str) -> bool {
     program
         .strip_prefix("python")
         .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
-}
-
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns true for the names that pytest collects unless it is told otherwise.

@@ -13,7 +13,7 @@ use crate::unfailing::MAKEFILE_NAMES;
 const COMPILED_ENDINGS: [&[u8]; 5] = [b".c", b".cc", b".cpp", b".cxx", b".C"];
 
 /// A program that runs named commands of a file.
-struct Runner {
+struct TargetRunner {
     /// The program, which is the name in evidence, too.
     program: &'static str,
     /// The file, in words.
@@ -22,9 +22,9 @@ struct Runner {
     source: &'static str,
 }
 
-const MAKE: Runner = Runner { program: "make", file: "Makefile", source: "a package `make`" };
-const JUST: Runner = Runner { program: "just", file: "justfile", source: "https://just.systems" };
-const TASK: Runner = Runner { program: "task", file: "Taskfile", source: "https://taskfile.dev" };
+const MAKE: TargetRunner = TargetRunner { program: "make", file: "Makefile", source: "a package `make`" };
+const JUST: TargetRunner = TargetRunner { program: "just", file: "justfile", source: "https://just.systems" };
+const TASK: TargetRunner = TargetRunner { program: "task", file: "Taskfile", source: "https://taskfile.dev" };
 
 /// Commands by their names, each with the names of the commands that it runs first.
 type Targets = BTreeMap<String, Vec<String>>;
@@ -33,7 +33,7 @@ type Targets = BTreeMap<String, Vec<String>>;
 /// calls that one, so with `tested` its checks are listed and not run.
 pub(super) fn find(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Check> {
     let read = |names: &[&str]| names.iter().find_map(|name| place.read(name));
-    let files: [(Runner, Option<Targets>); 3] = [
+    let files: [(TargetRunner, Option<Targets>); 3] = [
         (MAKE, read(&MAKEFILE_NAMES).map(|text| make_rules(&text))),
         (JUST, read(&["justfile", "Justfile", ".justfile"]).map(|text| just_recipes(&text))),
         (TASK, read(&["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"]).map(|text| tasks(&text))),
@@ -54,8 +54,8 @@ pub(super) fn find(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Check> {
 
 /// `check`, which GNU reserves for a project's self-tests, and `test`; only one of them where it
 /// runs the other. Without them, the build of C and C++ sources.
-fn checks_of(place: &ProjectDirectory<'_>, runner: &Runner, targets: &Targets) -> Vec<Check> {
-    let Runner { program, file, source } = runner;
+fn checks_of(place: &ProjectDirectory<'_>, runner: &TargetRunner, targets: &Targets) -> Vec<Check> {
+    let TargetRunner { program, file, source } = runner;
     let check_of = |target: &str, kind| {
         let why = format!("the {file} has a target `{target}`");
         place.check(kind, program, format!("{program} {target}"), why)

@@ -1,0 +1,67 @@
+//! Commands as words, and the directory that they run in.
+
+use std::collections::BTreeSet;
+
+use journeyman_protocol::RelPath;
+use journeyman_syntax::shell::{self, Statement};
+
+use crate::Check;
+use crate::find::quoted;
+
+/// Maximum number of tests that a command names: more are most of a suite, and a command line of
+/// this length is no longer something a person would type.
+pub(super) const MAX_NAMED_TESTS: usize = 100;
+
+/// Reads a file of the project as text; `None` if it isn't there or isn't text.
+pub type ReadText<'a> = dyn Fn(&RelPath) -> Option<String> + 'a;
+
+/// Returns the words of a command that does nothing but start one program.
+pub(super) fn words_of(command: &str) -> Option<Vec<String>> {
+    let script = shell::parse(command);
+    let [Statement::Simple(simple)] = script.statements.as_slice() else { return None };
+    if script.unclear.is_some() || !simple.redirects.is_empty() {
+        return None;
+    }
+    simple.words.iter().map(|word| word.known.then(|| word.text.clone())).collect()
+}
+
+/// The directory of a check.
+pub(super) struct CheckDirectory<'a> {
+    pub(super) check: &'a Check,
+    pub(super) read: &'a ReadText<'a>,
+}
+
+impl CheckDirectory<'_> {
+    /// Returns a path as the check's directory has it; `None` if it lies elsewhere.
+    pub(super) fn inside<'p>(&self, path: &'p RelPath) -> Option<&'p str> {
+        let path = path.as_str()?;
+        match &self.check.directory {
+            None => Some(path),
+            Some(directory) => path.strip_prefix(directory.as_str()?)?.strip_prefix('/'),
+        }
+    }
+
+    /// Reads a file by its path from the check's directory.
+    pub(super) fn read(&self, path: &str) -> Option<String> {
+        let path = match &self.check.directory {
+            None => RelPath::parse(path).ok()?,
+            Some(directory) => directory.join(path).ok()?,
+        };
+        (self.read)(&path)
+    }
+}
+
+/// Returns `command` with further words; `None` if there are none or too many.
+pub(super) fn append<'t>(command: &str, more: impl IntoIterator<Item = &'t str>) -> Option<String> {
+    let named: BTreeSet<&str> = more.into_iter().collect();
+    if named.is_empty() || named.len() > MAX_NAMED_TESTS {
+        return None;
+    }
+    let words: Vec<String> = named.into_iter().map(quoted).collect();
+    Some(format!("{} {}", command.trim_end(), words.join(" ")))
+}
+
+/// Returns the last component of a path.
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
