@@ -33,6 +33,8 @@ async fn run(path: &str, content: &str, accepted: &[&str]) -> Option<(RunReport,
         calls([("c1", "read_file", json!({ "path": path }))]),
         calls([("c2", "write_file", json!({ "path": path, "content": content }))]),
         says("done"),
+        // A finding that blocks is told to the model once.
+        says("it stays as it is"),
     ];
     let report = (*bench.run(&Told::new(steps), settings).await).clone();
     Some((report, bench.log.events()))
@@ -54,6 +56,14 @@ async fn a_skipped_test_keeps_a_run_from_being_verified() {
         .iter()
         .any(|event| matches!(event, Event::HonestyChecked { findings } if *findings == report.findings));
     assert!(shown, "{events:?}");
+    let fed_back: Vec<bool> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::VerifyFinished { fed_back, .. } => Some(*fed_back),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(fed_back, [true, false]);
 }
 
 async fn a_finding_that_the_user_accepted_does_not_block() {
