@@ -32,7 +32,7 @@ pub(crate) fn first_request(programs: &[PathBuf]) -> anyhow::Result<()> {
         for (number, (jm, state)) in programs.iter().zip(&states).enumerate() {
             let server = Server::start(Vec::new())?;
             let started = Instant::now();
-            let mut child = jm_run(jm, place.path(), state.path(), &server).spawn()?;
+            let mut child = jm_run(jm, place.path(), state.path(), &server, "--json").spawn()?;
             let arrived = server.arrival()?;
             times.add(number, (arrived - started).as_secs_f64() * 1000.0);
             child.wait()?;

@@ -68,7 +68,7 @@ fn once(jm: &Path) -> anyhow::Result<(Used, Duration)> {
     let place = project()?;
     let state = tempfile::tempdir()?;
     let server = Server::start(Call::shell(TURNS))?;
-    let mut command = jm_run(jm, place.path(), state.path(), &server);
+    let mut command = jm_run(jm, place.path(), state.path(), &server, "--json");
     let used = measure(&mut command)?;
     // Nothing changed, so nothing was verified: exit code 4.
     ensure!(used.status.code() == Some(4), "jm ended with {}", used.status);
@@ -80,13 +80,13 @@ fn once(jm: &Path) -> anyhow::Result<(Used, Duration)> {
     Ok((used, (last - first) / u32::try_from(TURNS).unwrap_or(u32::MAX)))
 }
 
-/// `jm run` against the server, with a home of its own.
-pub(crate) fn jm_run(jm: &Path, place: &Path, state: &Path, server: &Server) -> Command {
+/// `jm run` against the server, with a home of its own, and with this option for its output.
+pub(crate) fn jm_run(jm: &Path, place: &Path, state: &Path, server: &Server, output: &str) -> Command {
     let mut command = Command::new(jm);
     command
         .args(["run", "--model", "bench", "--wire", "chat", "--base-url"])
         .arg(format!("http://{}/v1", server.address))
-        .args(["--mode", "auto", "--json", "--quiet", "echo fifty times"])
+        .args(["--mode", "auto", output, "--quiet", "echo fifty times"])
         .current_dir(place)
         .env("XDG_STATE_HOME", state)
         .env("XDG_CONFIG_HOME", state)

@@ -94,17 +94,20 @@ fn time(command: &mut Command) -> anyhow::Result<f64> {
 
 /// Lets `jm` make a change, and returns the milliseconds to the verdict of the affected tests.
 fn verdict_of_change(jm: &Path, place: &Path, state: &Path, run: usize) -> anyhow::Result<f64> {
-    let content = format!("def value(n):\n    # {run}\n    return 0 + n\n");
-    let call = Call { tool: "write_file", arguments: json!({ "path": "m0.py", "content": content }) };
+    let replaced = format!("def value(n):\n    # {run}");
+    let arguments = json!({ "path": "m0.py", "search": "def value(n):", "replace": replaced });
+    let call = Call { tool: "edit_file", arguments };
     let server = Server::start(vec![call])?;
-    let output = jm_run(jm, place, state, &server).stdout(Stdio::piped()).output()?;
+    let output = jm_run(jm, place, state, &server, "--stream-json").stdout(Stdio::piped()).output()?;
     ensure!(output.status.success(), "jm ended with {}", output.status);
     let text = String::from_utf8(output.stdout)?;
     let events: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let at = |event: &Value| event["at"].as_f64().context("an event without a time");
     let start = events.iter().find(|event| event["event"] == "verify_started").context("no check ran")?;
-    let is_verdict =
-        |event: &&Value| event["event"] == "check_result" && event["evidence"]["affected_only"] == true;
+    let is_verdict = |event: &&Value| {
+        event["event"] == "check_result"
+            && event.pointer("/evidence/affected_only") == Some(&Value::Bool(true))
+    };
     let verdict = events.iter().find(is_verdict).with_context(|| format!("no affected tests ran: {text}"))?;
     Ok(at(verdict)? - at(start)?)
 }

@@ -125,7 +125,8 @@ fn cargo_tests_are_narrowed_to_packages_and_to_targets_of_one() {
         ("b/src/main.rs", ""),
         ("b/tests/suite/main.rs", ""),
     ];
-    let cases: &[(&[(&str, &str)], &str, &[&str], Option<&str>)] = &[
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let cases: &[(Files<'_>, &str, &[&str], Option<&str>)] = &[
         (&single, "cargo test", &["src/deep/a.rs"], Some("cargo test -p one --lib")),
         (&single, "cargo test", &["src/a.rs", "tests/it.rs"], Some("cargo test -p one --lib --test it")),
         (&single, "cargo test", &["build.rs"], None),

@@ -112,9 +112,8 @@ fn programs_that_nobody_can_fetch_are_named() {
 #[test]
 fn the_key_changes_with_the_lock_file() {
     let node = r#"{"devDependencies":{"jest":"29"},"scripts":{"test":"jest"}}"#;
-    let key = |lock: &str| {
-        plan_of(&[("package.json", node), ("package-lock.json", lock)], &["npm"]).steps[0].key.clone()
-    };
+    let key =
+        |lock: &str| plan_of(&[("package.json", node), ("package-lock.json", lock)], &["npm"]).steps[0].key;
     assert_eq!(key("a"), key("a"));
     assert_ne!(key("a"), key("b"));
 }

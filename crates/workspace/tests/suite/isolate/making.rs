@@ -79,6 +79,21 @@ fn nothing_that_happens_in_a_copy_reaches_the_tree() {
 
 #[test]
 fn the_first_snapshot_of_a_copy_reads_nothing_of_an_overlay() {
+    // The kernel counts what the whole process reads, other tests among it. A snapshot that reads
+    // does so each time.
+    let mut least = [u64::MAX; 2];
+    for _ in 0..10 {
+        let Some(bytes) = read_by_first_snapshots() else { return };
+        least = [least[0].min(bytes[0]), least[1].min(bytes[1])];
+        if least.iter().all(|bytes| *bytes < 4_096) {
+            return;
+        }
+    }
+    panic!("{least:?} bytes were read, at first and when it was opened again");
+}
+
+/// Returns the bytes that the first two snapshots of a new copy read; `None` where none can be made.
+fn read_by_first_snapshots() -> Option<[u64; 2]> {
     let project = Project::new();
     for number in 0..200 {
         project.write(&format!("dir{}/file{number}", number % 7), pattern(100 + number));
@@ -89,12 +104,9 @@ fn the_first_snapshot_of_a_copy_reads_nothing_of_an_overlay() {
     workspace.checkpoint(&session(9), "x").unwrap();
     while workspace.checkpoint(&session(9), "x").is_ok() && in_doubt(&project) {}
     let tools = Tools::of(&project);
-    let Some(copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
+    let copy = isolate(&workspace, &tools, Tier::Overlay)?;
     let inside = copy.workspace();
-    for reopened in [false, true] {
-        let bytes = read_by_us(|| drop(inside.commands().begin().unwrap()));
-        assert!(bytes < 4_096, "{bytes} bytes were read, reopened: {reopened}");
-    }
+    Some([(); 2].map(|()| read_by_us(|| drop(inside.commands().begin().unwrap()))))
 }
 
 /// Whether a file was touched so lately that its signature doesn't count yet.
