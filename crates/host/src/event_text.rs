@@ -336,7 +336,13 @@ fn describe_denial(result: &str) -> Vec<StyledLine> {
     vec![marked_line(Style::Bad, &reason, "")]
 }
 
+/// Describes the result of a check. One whose failures were looked at again was shown before, so
+/// only that is told.
 fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
+    let compared = describe_comparison(evidence);
+    if !compared.is_empty() {
+        return compared;
+    }
     let command = format!("{}{}", printable(&evidence.command), name_tests(evidence.original_tests));
     let took = format_seconds(evidence.duration_ms);
     match &evidence.outcome {
@@ -350,6 +356,28 @@ fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
             vec![marked_line(Style::Warning, "–", format!(" {command}: not run: {}", printable(&reason)))]
         }
     }
+}
+
+/// Says which failures of a check are flaky, old, new or fixed.
+fn describe_comparison(evidence: &Evidence) -> Vec<StyledLine> {
+    let named = |names: &[String]| {
+        let shown: Vec<String> = names.iter().take(MAX_LISTED).map(|name| preview(name)).collect();
+        let more = names.len().checked_sub(MAX_LISTED).filter(|more| *more > 0);
+        format!("{}{}", shown.join(", "), more.map(|more| format!(" and {more} more")).unwrap_or_default())
+    };
+    let mut lines = Vec::new();
+    let mut line = |what: &str, names: &[String]| {
+        if !names.is_empty() {
+            lines.push(note_line(format!("  {what}: {}", named(names))));
+        }
+    };
+    line("flaky, passed when it ran again", &evidence.flaky);
+    if let Some(baseline) = &evidence.baseline {
+        line("fails since the task began", &baseline.new);
+        line("failed before the task as well", &baseline.old);
+        line("failed before the task, and passes now", &baseline.fixed);
+    }
+    lines
 }
 
 fn name_tests(original: bool) -> &'static str {

@@ -207,6 +207,14 @@ fn add_event(tasks: &mut Vec<TaskEvidence>, envelope: &Envelope) {
                 task.rounds.push(EvidenceRound::default());
             }
             if let Some(round) = task.rounds.last_mut() {
+                // A result whose failures were looked at again comes in the place of the first.
+                let is_same = |entry: &LedgerEntry| {
+                    let known = &entry.evidence;
+                    known.started.is_some()
+                        && known.started == evidence.started
+                        && (&known.command, &known.directory) == (&evidence.command, &evidence.directory)
+                };
+                round.checks.retain(|entry| !is_same(entry));
                 round.checks.push(LedgerEntry { seq: envelope.seq, evidence: evidence.clone() });
             }
         }

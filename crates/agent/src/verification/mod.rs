@@ -73,6 +73,8 @@ pub(crate) struct Verification {
 enum TestedTree {
     /// The session's own.
     Session,
+    /// The session's own, for tests that failed and run again.
+    SessionAgain,
     /// A copy of it with the original tests.
     OriginalTests,
     /// A copy of it as it was before the task.
@@ -406,7 +408,8 @@ async fn show_step(
         Progress::Finished { evidence, .. } => {
             // The evidence has the end of the output.
             output.take_rest();
-            if tree != TestedTree::BeforeTask {
+            // These say something of an earlier result, which is then shown again.
+            if !matches!(tree, TestedTree::BeforeTask | TestedTree::SessionAgain) {
                 cx.transcript.emit(Event::CheckResult { evidence: Evidence { original_tests, ..evidence } });
             }
         }
@@ -531,8 +534,11 @@ fn describe_passed(passed: &[&Evidence], not_run: usize, cannot_fail: &dyn Fn(&s
     if not_run > 0 {
         text.push_str(&format!("; {not_run} not run"));
     }
+    if !passed.iter().any(|one| matches!(one.kind, CheckKind::Test | CheckKind::Custom)) {
+        text.push_str("; no test was found, so nothing ran the change");
+    }
     if passed.iter().any(|one| one.affected_only) {
-        text.push_str("; of the tests only those that the change affects, as all of them take too long");
+        text.push_str("; of the tests only those that the change affects, because all take too long");
     }
     let listed =
         |what: &str, names: &mut dyn Iterator<Item = &String>| list_names(what, &names.collect::<Vec<_>>());
