@@ -224,7 +224,8 @@ impl Verification {
         let is_quick = Duration::from_millis(one.duration_ms) <= MAX_RERUN_TIME;
         let Some(again) = narrowed.or_else(|| is_quick.then(|| check.clone())) else { return Ok(()) };
         let workspace = Arc::clone(&cx.workspace);
-        let ran = self.run_in(cx, workspace, std::slice::from_ref(&again), TestedTree::SessionAgain, stop).await?;
+        let ran =
+            self.run_in(cx, workspace, std::slice::from_ref(&again), TestedTree::SessionAgain, stop).await?;
         let Some(second) = ran.first() else { return Ok(()) };
         let still_failed = failed_tests(second);
         // A runner that stops at the first failure says nothing about the tests after it.

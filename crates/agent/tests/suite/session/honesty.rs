@@ -1,6 +1,8 @@
 //! A change that makes the project's tests say less is not verified, whatever its checks say.
 
-use journeyman_agent::{Checks, RunSettings};
+use std::time::Duration;
+
+use journeyman_agent::{Checks, RunSettings, StrengthSettings};
 use journeyman_protocol::{Event, HonestyKind, RunOutcome, RunReport};
 use serde_json::json;
 
@@ -27,6 +29,7 @@ async fn run(path: &str, content: &str, accepted: &[&str]) -> Option<(RunReport,
     let settings = RunSettings {
         checks: Checks::Custom(vec!["python3 -m unittest -q".to_owned()]),
         accepted_findings: accepted.iter().map(|text| text.parse().unwrap()).collect(),
+        strength: StrengthSettings { budget: Duration::from_secs(60), ..StrengthSettings::default() },
         ..auto()
     };
     let steps = [
@@ -90,7 +93,13 @@ async fn a_special_case_for_an_unchanged_test_is_found() {
 }
 
 async fn a_real_fix_is_verified() {
-    let Some((report, _)) = run("shop.py", FIXED, &[]).await else { return };
+    let Some((report, events)) = run("shop.py", FIXED, &[]).await else { return };
     assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     assert_eq!(report.findings, []);
+    // The tests notice a fault in it, and it is measured only where nothing speaks against it.
+    let measured = events.iter().find_map(|event| match event {
+        Event::StrengthMeasured { strength } => Some(strength.clone()),
+        _ => None,
+    });
+    assert!(measured.is_some() && measured == report.strength, "{measured:?}");
 }
