@@ -361,7 +361,7 @@ fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
 /// Says which failures of a check are flaky, old, new or fixed.
 fn describe_comparison(evidence: &Evidence) -> Vec<StyledLine> {
     let named = |names: &[String]| {
-        let shown: Vec<String> = names.iter().take(MAX_LISTED).map(|name| preview(name)).collect();
+        let shown: Vec<String> = names.iter().take(MAX_LISTED).map(preview).collect();
         let more = names.len().checked_sub(MAX_LISTED).filter(|more| *more > 0);
         format!("{}{}", shown.join(", "), more.map(|more| format!(" and {more} more")).unwrap_or_default())
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_context::{CheckedRound, Feedback};
 use journeyman_protocol::{
-    CallId, CheckKind, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding, RelPath,
+    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding, RelPath,
     RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
 use journeyman_verify::diagnostics::by_cause;
@@ -34,8 +34,10 @@ mod scratch;
 mod setup;
 pub(crate) mod strength;
 mod suite_times;
+mod summary;
 
 use setup::{MAX_LISTED_FILES, Setup};
+use summary::{describe_passed, list_names, shorten};
 
 /// The tool name under which checks are authorized: rules use this name.
 const CHECK_TOOL: &str = "check";
@@ -44,10 +46,6 @@ const MAX_UNCHANGED_TESTS: usize = 40;
 const MAX_TEST_BYTES: u64 = 512 << 10;
 /// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
 const MAX_RECALLED_EDITS: usize = 20;
-/// Maximum number of checks that the summary names.
-const MAX_NAMED_CHECKS: usize = 3;
-/// Maximum number of characters of a command in the summary.
-const MAX_NAMED_CHARS: usize = 80;
 
 /// The checks of a session, and what they found in its task.
 pub(crate) struct Verification {
@@ -519,62 +517,9 @@ pub(crate) fn task_end_of(
     )
 }
 
-/// Names the checks that passed, tests first: they say more than types and lint.
-fn describe_passed(passed: &[&Evidence], not_run: usize, cannot_fail: &dyn Fn(&str) -> bool) -> String {
-    let mut named = passed.to_vec();
-    named.sort_by_key(|one| !matches!(one.kind, CheckKind::Test | CheckKind::Custom));
-    let commands = named.iter().take(MAX_NAMED_CHECKS).map(|one| match cannot_fail(&one.command) {
-        true => format!("`{}`, which can't fail", shorten(&one.command)),
-        false => format!("`{}`", shorten(&one.command)),
-    });
-    let mut text = format!("verified by {}", commands.collect::<Vec<_>>().join(", "));
-    if let Some(more) = passed.len().checked_sub(MAX_NAMED_CHECKS).filter(|more| *more > 0) {
-        text.push_str(&format!(" and {more} more"));
-    }
-    if not_run > 0 {
-        text.push_str(&format!("; {not_run} not run"));
-    }
-    if !passed.iter().any(|one| matches!(one.kind, CheckKind::Test | CheckKind::Custom)) {
-        text.push_str("; no test was found, so nothing ran the change");
-    }
-    if passed.iter().any(|one| one.affected_only) {
-        text.push_str("; of the tests only those that the change affects, because all take too long");
-    }
-    let listed =
-        |what: &str, names: &mut dyn Iterator<Item = &String>| list_names(what, &names.collect::<Vec<_>>());
-    let baselines = || passed.iter().filter_map(|one| one.baseline.as_ref());
-    text.push_str(&listed("failed before the task as well", &mut baselines().flat_map(|it| &it.old)));
-    text.push_str(&listed("fixed", &mut baselines().flat_map(|it| &it.fixed)));
-    text.push_str(&listed("flaky", &mut passed.iter().flat_map(|one| &one.flaky)));
-    text
-}
-
-/// Returns a part of a summary that names some tests or failures; empty if there are none.
-fn list_names(what: &str, names: &[&String]) -> String {
-    if names.is_empty() {
-        return String::new();
-    }
-    let shown: Vec<String> = names.iter().take(MAX_NAMED_CHECKS).map(|name| shorten(name)).collect();
-    let more = match names.len().saturating_sub(MAX_NAMED_CHECKS) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("; {what}: {}{more}", shown.join(", "))
-}
-
-/// Returns the first line of a command, at most [`MAX_NAMED_CHARS`] of it.
-fn shorten(command: &str) -> String {
-    let first = command.lines().next().unwrap_or_default();
-    match first.char_indices().nth(MAX_NAMED_CHARS) {
-        Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),
-        None if first.len() < command.len() => format!("{first} …"),
-        None => first.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::Mode;
+    use journeyman_protocol::{CheckKind, Mode};
 
     use super::round::TaskChange;
     use super::*;

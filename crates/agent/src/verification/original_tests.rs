@@ -13,7 +13,7 @@ use journeyman_verify::test_files::{is_runner_configuration, is_test_file};
 use journeyman_workspace::{CheckpointId, Workspace, WorkspaceError};
 
 use super::scratch::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
-use super::shorten;
+use super::summary::shorten;
 use crate::blocking::run_blocking;
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
