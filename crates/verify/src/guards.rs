@@ -16,7 +16,7 @@ mod discovery;
 mod loosening;
 mod marks;
 mod matching;
-mod node_kinds;
+pub(crate) mod node_kinds;
 mod report;
 mod secrets;
 mod settings;

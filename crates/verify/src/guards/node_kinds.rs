@@ -40,7 +40,7 @@ pub(super) fn is_closure(kind: &str) -> bool {
     )
 }
 
-pub(super) fn is_call(kind: &str) -> bool {
+pub(crate) fn is_call(kind: &str) -> bool {
     matches!(
         kind,
         "call"

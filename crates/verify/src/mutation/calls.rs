@@ -5,8 +5,9 @@ use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
 use super::mutant::quote;
-use super::places::{called_words, is_call, named_children};
+use super::places::{called_words, named_children};
 use super::proposals::{Proposal, Surroundings};
+use crate::guards::node_kinds::is_call;
 
 /// Functions and methods whose result is of the same kind as what they are given, so that this can
 /// stand in its place: a test that sees no difference tests nothing that they do.

@@ -6,8 +6,9 @@ use journeyman_protocol::MutationKind;
 use journeyman_syntax::Node;
 
 use super::mutant::quote;
-use super::places::{called_words, is_call, is_tuning_call, named_children, text_of};
+use super::places::{called_words, is_tuning_call, named_children, text_of};
 use super::proposals::{Proposal, Surroundings};
+use crate::guards::node_kinds::is_call;
 
 /// Operators and what each becomes.
 const OPERATORS: [(&str, &str, MutationKind); 38] = [

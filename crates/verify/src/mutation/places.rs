@@ -1,5 +1,6 @@
 //! The kinds of nodes that mutations look for or keep away from.
 
+use crate::guards::node_kinds::is_call;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
@@ -124,21 +125,6 @@ fn is_docstring(node: Node<'_>) -> bool {
 fn is_telling_macro(node: Node<'_>, text: &str) -> bool {
     let name = node.child_by_field_name("macro").map_or("", |name| text_of(name, text));
     matches!(name, "panic" | "bail" | "ensure")
-}
-
-pub(super) fn is_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "call"
-            | "call_expression"
-            | "method_invocation"
-            | "invocation_expression"
-            | "function_call_expression"
-            | "member_call_expression"
-            | "nullsafe_member_call_expression"
-            | "scoped_call_expression"
-            | "macro_invocation"
-    )
 }
 
 /// Returns the words of the name that a call calls: `console.log` gives `console` and `log`.

@@ -7,8 +7,9 @@ use journeyman_syntax::language::Language;
 use super::expressions::callee;
 use super::languages::default_value;
 use super::mutant::quote;
-use super::places::{StatementPlace, is_call, is_function, named_children, statement_place};
+use super::places::{StatementPlace, is_function, named_children, statement_place};
 use super::proposals::{Proposal, Surroundings};
+use crate::guards::node_kinds::is_call;
 
 /// Values that a function returns by default, so that returning the default changes nothing.
 const DEFAULTS: [&str; 14] = [
