@@ -2,6 +2,7 @@
 
 use journeyman_protocol::{Event, Evidence, HonestyFinding, Mode, RunOutcome};
 use journeyman_verify::{Verdict, verdict};
+use journeyman_workspace::ChangedContent;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
@@ -75,7 +76,7 @@ impl TurnVerification<'_> {
         }
         let Some(evidence) = self.run_rounds(stop).await? else { return Ok(None) };
         let contents = self.checkpoints.contents(self.cx).await?;
-        self.verification.check_honesty(self.cx, contents).await?;
+        self.verification.check_honesty(self.cx, contents.clone()).await?;
         let verdict = verdict(&evidence);
         // A finding that blocks says the same, and better.
         let is_blocked = self.verification.findings().iter().any(HonestyFinding::blocks);
@@ -90,7 +91,8 @@ impl TurnVerification<'_> {
         let passed =
             verdict == Verdict::Passed && !matches!(contradicted, OriginalTestsResult::Contradicted(_));
         let failed = verdict == Verdict::Failed;
-        let asks_for_tests = passed && !is_blocked && self.measure_strength(&evidence, stop).await?;
+        let asks_for_tests =
+            passed && !is_blocked && self.measure_strength(&evidence, contents, stop).await?;
         if stop.is_cancelled() {
             self.cx.transcript.flush().await?;
             return Ok(None);
@@ -134,9 +136,9 @@ impl TurnVerification<'_> {
     async fn measure_strength(
         &mut self,
         evidence: &[Evidence],
+        contents: Vec<ChangedContent>,
         stop: &CancellationToken,
     ) -> Result<bool, AgentError> {
-        let contents = self.checkpoints.contents(self.cx).await?;
         let change = MeasuredChange { contents, since: self.checkpoints.compared_checkpoint(), evidence };
         let strength = measure(self.verification, self.cx, change, stop).await?;
         Ok(self.verification.keep_strength(self.cx, strength))
@@ -481,6 +483,28 @@ mod tests {
         let (end, _) = verify_python(&files, &[("other.py", doubled)]).await;
         assert_eq!(end.outcome, RunOutcome::Unverified, "{}", end.summary);
         assert!(end.summary.contains("nothing new fails"), "{}", end.summary);
+    }
+
+    #[tokio::test]
+    async fn affected_tests_alone_also_run_as_they_were_before() {
+        if !has_program("python3") {
+            return;
+        }
+        let (tests, weaker) = (tests_of(&[("sum", 4)]), tests_of(&[("sum", 0)]));
+        let other = tests_of(&[("sum", 4)]).replace("from calc", "from other");
+        let files =
+            [("calc.py", CALC), ("other.py", CALC), ("test_calc.py", &tests), ("test_other.py", &other)];
+        let mut test = TestContext::new(&files).await;
+        let times = r#"[{"directory":"","command":"python3 -m unittest discover","ms":3600000}]"#;
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        std::fs::write(test.cx.workspace.state_dir().join("check-times.json"), times).unwrap();
+        test.write("calc.py", WRONG);
+        test.write("test_calc.py", &weaker);
+        test.cx.settings.max_iterations = 0;
+        let end = verify(&mut test, Checks::Found).await.unwrap();
+        let said =
+            "with test_calc.py as before the change, `python3 -m unittest discover -p test_calc.py` fails";
+        assert!(end.outcome == RunOutcome::Unverified && end.summary.contains(said), "{}", end.summary);
     }
 
     #[tokio::test]

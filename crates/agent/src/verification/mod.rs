@@ -51,6 +51,8 @@ const MAX_RECALLED_EDITS: usize = 20;
 pub(crate) struct Verification {
     programs: Arc<ProgramCheck>,
     checks: Vec<Check>,
+    /// The checks that the newest round ran, some of them narrowed to affected tests.
+    ran: Vec<Check>,
     evidence: Vec<Evidence>,
     findings: Vec<HonestyFinding>,
     /// The strength of the tests, as of the newest round.
@@ -84,6 +86,7 @@ impl Verification {
         Self {
             programs,
             checks: Vec::new(),
+            ran: Vec::new(),
             evidence: Vec::new(),
             findings: Vec::new(),
             strength: None,
@@ -184,7 +187,7 @@ impl Verification {
 
     /// Returns true if a check with this command passes whatever the files hold.
     pub(crate) fn cannot_fail(&self, command: &str) -> bool {
-        self.checks.iter().any(|check| check.cannot_fail && check.command == command)
+        self.ran.iter().any(|check| check.cannot_fail && check.command == command)
     }
 
     /// Returns true if there is no check to run.
@@ -248,7 +251,7 @@ impl Verification {
                 .iter()
                 .any(|one| one.proves() && one.command == check.command && one.directory == check.directory)
         };
-        let checks: Vec<Check> = self.checks.iter().filter(has_passed).cloned().collect();
+        let checks: Vec<Check> = self.ran.iter().filter(has_passed).cloned().collect();
         let mut evidence = self.run_in(cx, copy, &checks, TestedTree::OriginalTests, stop).await?;
         for one in &mut evidence {
             let before = self.before_task.iter().find(|before| before.command == one.command);

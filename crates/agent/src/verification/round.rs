@@ -120,7 +120,9 @@ impl Verification {
         let places = (0..).zip(&suites).filter(|(_, suite)| is_left(suite)).map(|(place, _)| place);
         let all = if left.is_empty() { Vec::new() } else { self.run_stage(cx, &left, change, stop).await? };
         // A run of all tests says all that the affected ones said.
-        replace(&mut ran, places, all);
+        replace(&mut ran, places.clone(), all);
+        self.ran = first;
+        replace(&mut self.ran, places, left);
         times.keep(
             ran.iter()
                 .filter(|one| !one.affected_only && matches!(one.kind, CheckKind::Test | CheckKind::Custom)),
@@ -301,10 +303,10 @@ impl Verification {
     }
 }
 
-/// Puts evidence in the place of earlier evidence.
-fn replace(evidence: &mut [Evidence], places: impl Iterator<Item = usize>, by: Vec<Evidence>) {
+/// Puts items in the places of others.
+fn replace<T>(items: &mut [T], places: impl Iterator<Item = usize>, by: Vec<T>) {
     for (place, new) in places.zip(by) {
-        if let Some(old) = evidence.get_mut(place) {
+        if let Some(old) = items.get_mut(place) {
             *old = new;
         }
     }
