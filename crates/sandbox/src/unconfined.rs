@@ -200,7 +200,8 @@ async fn watch_command(
             () = stop.cancelled(), if outcome.is_none() => { outcome = Some(Outcome::Cancelled); group.kill(); }
             () = sleep_until(linger) => break,
         }
-        if outcome.is_none() && collector.is_flooded() {
+        // It may have ended by itself before the last of its output was read.
+        if collector.is_flooded() && matches!(outcome, None | Some(Outcome::Exited(_))) {
             outcome = Some(Outcome::OutputLimit);
             group.kill();
         }

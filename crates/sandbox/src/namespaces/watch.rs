@@ -418,8 +418,13 @@ impl Watcher {
                 break;
             }
         }
-        if self.outcome.is_none() && self.collector.is_flooded() {
-            self.stop(Outcome::OutputLimit);
+        if self.collector.is_flooded() {
+            match self.outcome {
+                None => self.stop(Outcome::OutputLimit),
+                // It ended by itself before the last of its output was read.
+                Some(Outcome::Exited(_)) => self.outcome = Some(Outcome::OutputLimit),
+                Some(_) => {}
+            }
         }
         Ok(())
     }
