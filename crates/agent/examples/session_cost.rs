@@ -305,7 +305,7 @@ impl Bench {
             redactor: Arc::clone(&self.redactor),
             hooks: Hooks::default(),
             clock: journeyman_agent::Clock::new(|| UnixMillis(1_700_000_000_000)),
-            programs: Arc::new(|_: &str| false),
+            programs: Arc::new(|_: &str| None),
             holder: "bench".to_owned(),
         }
     }

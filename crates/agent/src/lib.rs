@@ -62,7 +62,7 @@ pub use error::AgentError;
 pub use isolation::candidates;
 pub use journeyman_protocol::Clock;
 pub use session::handle::{SessionHandle, resume, start};
-pub use session::parts::{ProgramCheck, SessionParts};
+pub use session::parts::SessionParts;
 pub use session::settings::{
     Approver, Checks, CompactionSettings, DEFAULT_COMPACT_AT, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET,
     DEFAULT_INDEX_TIMEOUT, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TEST_BUDGET, DEFAULT_TIMEOUT,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_agent::isolation::{CheckRunner, Committer, Isolation, LandContext};
-use journeyman_agent::{Checks, Clock, ProgramCheck};
+use journeyman_agent::verify::FindProgram;
+use journeyman_agent::{Checks, Clock};
 use journeyman_git::{Git, HookConfinement};
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{is_guarded, is_secret_name, runs_code};
@@ -39,7 +40,7 @@ pub struct ProjectContext {
     pub(crate) clock: Clock,
     pub(crate) toolchains: Arc<Toolchains>,
     pub(crate) redactor: Arc<Redactor>,
-    pub(crate) programs: Arc<ProgramCheck>,
+    pub(crate) programs: Arc<FindProgram>,
     pub(crate) holder: String,
     tiers: Vec<Tier>,
     pub(crate) needs: SandboxNeeds,
@@ -125,7 +126,7 @@ impl ProjectContext {
             toolchains,
             embedder: configured_embedder(environment, &redactor),
             redactor,
-            programs: Arc::new(move |name: &str| programs.has_program(name)),
+            programs: Arc::new(move |name: &str| programs.find_program(name)),
             tiers: if config.isolation.is_empty() { Tier::ALL.to_vec() } else { config.isolation.clone() },
             needs,
             holder,

@@ -22,6 +22,7 @@ pub(crate) mod shell;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use journeyman_protocol::{CheckKind, RelPath};
 use journeyman_workspace::{Listing, StatKind, Workspace};
@@ -40,11 +41,16 @@ const MAX_PROJECTS: usize = 4;
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 /// Without a manifest at the root and without changed files, projects are looked for this deep.
 const MAX_DEPTH_UNASKED: usize = 3;
+
+/// A function from the name of a program to the file that a command of this name starts, or from a
+/// program's own absolute path to itself; `None` where there is no such program.
+pub type FindProgram = dyn Fn(&str) -> Option<PathBuf> + Send + Sync;
+
 /// Finds the checks of the project at the workspace's root; where the root has none, those of the
-/// nearest projects beneath it. `tools` says whether a program can be found.
+/// nearest projects beneath it.
 #[must_use]
-pub fn find(workspace: &Workspace, listing: &Listing, tools: &dyn Fn(&str) -> bool) -> Vec<Check> {
-    find_for(workspace, listing, &[], tools)
+pub fn find(workspace: &Workspace, listing: &Listing, find_program: &FindProgram) -> Vec<Check> {
+    find_for(workspace, listing, &[], find_program)
 }
 
 /// Finds the checks that matter after `changed` files changed: those of the root first, then those
@@ -57,9 +63,9 @@ pub fn find_for(
     workspace: &Workspace,
     listing: &Listing,
     changed: &[RelPath],
-    tools: &dyn Fn(&str) -> bool,
+    find_program: &FindProgram,
 ) -> Vec<Check> {
-    let mut checks = find_all(workspace, listing, changed, tools);
+    let mut checks = find_all(workspace, listing, changed, find_program);
     checks.retain(|check| check.unasked.is_none());
     checks
 }
@@ -71,9 +77,9 @@ pub fn find_all(
     workspace: &Workspace,
     listing: &Listing,
     changed: &[RelPath],
-    tools: &dyn Fn(&str) -> bool,
+    find_program: &FindProgram,
 ) -> Vec<Check> {
-    in_project(&OnDisk { workspace, listing, changed, tools })
+    in_project(&OnDisk { workspace, listing, changed, find_program })
 }
 
 /// The finders over any [`Project`].
@@ -210,7 +216,7 @@ pub(crate) struct OnDisk<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) listing: &'a Listing,
     pub(crate) changed: &'a [RelPath],
-    pub(crate) tools: &'a dyn Fn(&str) -> bool,
+    pub(crate) find_program: &'a FindProgram,
 }
 
 impl OnDisk<'_> {
@@ -238,8 +244,8 @@ impl Project for OnDisk<'_> {
         self.is(path, StatKind::Other)
     }
 
-    fn has_program(&self, name: &str) -> bool {
-        (self.tools)(name)
+    fn find_program(&self, name: &str) -> Option<PathBuf> {
+        (self.find_program)(name)
     }
 
     fn files(&self) -> &[RelPath] {

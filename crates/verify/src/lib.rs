@@ -53,7 +53,7 @@ pub use affected::{ReadText, narrow, takes_test_names};
 pub use baseline::{compare_failures, failure_identity};
 pub use caches::CheckCaches;
 pub use check::{Check, Verdict, VerifyError, custom, verdict};
-pub use find::{find, find_all, find_for};
+pub use find::{FindProgram, find, find_all, find_for};
 pub use outcome::ran_no_test;
 pub use run::{Progress, RunContext, RunLimits, is_held_back, refused, run};
 pub use setup::{Lack, SetupPlan, SetupStep, find_setup};

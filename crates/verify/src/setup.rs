@@ -14,7 +14,7 @@ use journeyman_protocol::RelPath;
 use journeyman_workspace::{Listing, Workspace};
 
 use crate::find::project::ProjectDirectory;
-use crate::find::{OnDisk, checked_directories, in_directory};
+use crate::find::{FindProgram, OnDisk, checked_directories, in_directory};
 
 pub use step::SetupStep;
 
@@ -53,9 +53,9 @@ pub fn find_setup(
     workspace: &Workspace,
     listing: &Listing,
     changed: &[RelPath],
-    tools: &dyn Fn(&str) -> bool,
+    find_program: &FindProgram,
 ) -> SetupPlan {
-    plan(&OnDisk { workspace, listing, changed, tools })
+    plan(&OnDisk { workspace, listing, changed, find_program })
 }
 
 /// The plan for any project.

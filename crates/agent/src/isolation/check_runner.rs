@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use journeyman_protocol::{Evidence, RelPath, SandboxNeeds, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
-use journeyman_verify::{Check, RunContext, RunLimits, Verdict, refused, verdict};
+use journeyman_verify::{Check, FindProgram, RunContext, RunLimits, Verdict, refused, verdict};
 use journeyman_workspace::{ListOptions, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
-use crate::session::parts::ProgramCheck;
 use crate::session::settings::Checks;
 
 /// Maximum number of files that the search for checks visits.
@@ -29,7 +28,7 @@ pub struct CheckRunner {
     /// The toolchains that the checks see.
     pub toolchains: Arc<Toolchains>,
     /// The installed programs.
-    pub programs: Arc<ProgramCheck>,
+    pub programs: Arc<FindProgram>,
 }
 
 impl CheckRunner {

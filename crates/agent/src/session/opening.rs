@@ -153,7 +153,7 @@ mod tests {
             approvals: &mut test.approvals,
             hooks: &mut HookDispatch::new(hooks),
             supervision: &mut Supervision::new(todos, Arc::new(Schedule::default()), 0),
-            verification: &mut Verification::new(Arc::new(|_: &str| false)),
+            verification: &mut Verification::new(Arc::new(|_: &str| None)),
             checkpoints: &mut test.checkpoints,
             copy_updates: &mut CopyUpdates::default(),
         };

@@ -8,14 +8,12 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_store::Store;
 use journeyman_tools::{Registry, SharedIndex};
+use journeyman_verify::FindProgram;
 use journeyman_workspace::Workspace;
 
 use crate::Clock;
 use crate::hooks::Hooks;
 use crate::isolation::{PlannedCopy, WorkCopy};
-
-/// A predicate that returns true if the program of that name is installed.
-pub type ProgramCheck = dyn Fn(&str) -> bool + Send + Sync;
 
 /// The dependencies of a session. All are passed in; there are no process-wide singletons.
 pub struct SessionParts {
@@ -46,7 +44,7 @@ pub struct SessionParts {
     /// The clock.
     pub clock: Clock,
     /// Looks up installed programs.
-    pub programs: Arc<ProgramCheck>,
+    pub programs: Arc<FindProgram>,
     /// A description of the process that holds the session, such as `jm run, process 123`.
     pub holder: String,
 }

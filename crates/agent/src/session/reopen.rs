@@ -176,7 +176,7 @@ mod tests {
             runner: &ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox)),
             hooks: &mut HookDispatch::new(Hooks::none()),
             supervision: &mut Supervision::new(todos, Arc::new(Schedule::default()), 0),
-            verification: &mut Verification::new(Arc::new(|_: &str| false)),
+            verification: &mut Verification::new(Arc::new(|_: &str| None)),
             checkpoints: &mut test.checkpoints,
             copy_updates: &mut CopyUpdates::default(),
         };

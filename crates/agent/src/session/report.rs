@@ -255,7 +255,7 @@ mod tests {
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
-        let mut verification = Verification::new(Arc::new(|_: &str| false));
+        let mut verification = Verification::new(Arc::new(|_: &str| None));
         let mut report = TaskReport {
             cx: &mut test.cx,
             runner: &runner,

@@ -271,7 +271,8 @@ mod tests {
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let mut runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
-        let mut verification = Verification::new(Arc::new(|name: &str| name == "python3"));
+        let mut verification =
+            Verification::new(Arc::new(|name: &str| (name == "python3").then(|| "/usr/bin/python3".into())));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
         verification.find_checks(&test.cx, &mut test.approvals, &listing);
         let mut stage = TurnVerification {

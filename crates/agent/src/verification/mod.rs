@@ -10,7 +10,9 @@ use journeyman_protocol::{
 use journeyman_verify::diagnostics::by_cause;
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
 use journeyman_verify::test_files::is_test_file;
-use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict, compare_failures};
+use journeyman_verify::{
+    Check, CheckCaches, FindProgram, Progress, RunContext, RunLimits, Verdict, compare_failures,
+};
 use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -21,7 +23,6 @@ use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
 use crate::request::prose_edits::how_to_edit;
 use crate::session::context::Context;
-use crate::session::parts::ProgramCheck;
 use crate::session::settings::Checks;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Record, TaskCounters};
@@ -49,7 +50,7 @@ const MAX_RECALLED_EDITS: usize = 20;
 
 /// The checks of a session, and what they found in its task.
 pub(crate) struct Verification {
-    programs: Arc<ProgramCheck>,
+    programs: Arc<FindProgram>,
     checks: Vec<Check>,
     /// The checks that the newest round ran, some of them narrowed to affected tests.
     ran: Vec<Check>,
@@ -82,7 +83,7 @@ enum TestedTree {
 }
 
 impl Verification {
-    pub(crate) fn new(programs: Arc<ProgramCheck>) -> Self {
+    pub(crate) fn new(programs: Arc<FindProgram>) -> Self {
         Self {
             programs,
             checks: Vec::new(),
@@ -535,7 +536,7 @@ mod tests {
     fn verification(test: &mut TestContext, commands: &[&str]) -> Verification {
         let commands = commands.iter().map(|command| (*command).to_owned()).collect();
         test.cx.settings.checks = Checks::Custom(commands);
-        let mut verification = Verification::new(Arc::new(|_: &str| false));
+        let mut verification = Verification::new(Arc::new(|_: &str| None));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
         verification.find_checks(&test.cx, &mut test.approvals, &listing);
         verification

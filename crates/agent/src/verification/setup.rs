@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_policy::registry::resolve_hosts;
 use journeyman_protocol::{CallId, Decision, Effects, RelPath, ToolUse};
-use journeyman_verify::{Check, SetupPlan, SetupStep, find_setup};
+use journeyman_verify::{Check, FindProgram, SetupPlan, SetupStep, find_setup};
 use journeyman_workspace::ListOptions;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,6 @@ use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
 use crate::session::context::Context;
-use crate::session::parts::ProgramCheck;
 
 /// Maximum number of files that a search in the project visits.
 pub(super) const MAX_LISTED_FILES: usize = 20_000;
@@ -43,7 +42,7 @@ impl Setup {
         &mut self,
         cx: &mut Context,
         approvals: &mut Approvals,
-        programs: &Arc<ProgramCheck>,
+        programs: &Arc<FindProgram>,
         changed: &[RelPath],
         stop: &CancellationToken,
     ) -> Result<Proposal, AgentError> {
@@ -65,7 +64,7 @@ impl Setup {
 /// Returns the steps without which checks are known not to run.
 async fn needed_steps(
     cx: &Context,
-    programs: &Arc<ProgramCheck>,
+    programs: &Arc<FindProgram>,
     changed: &[RelPath],
 ) -> Result<Vec<SetupStep>, AgentError> {
     let (workspace, programs) = (Arc::clone(&cx.workspace), Arc::clone(programs));

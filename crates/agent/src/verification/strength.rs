@@ -314,7 +314,7 @@ mod tests {
         test.write("fee.py", AFTER);
         test.write("test_fee.py", tests);
         test.checkpoints.changes(&mut test.cx).await.unwrap();
-        let mut verification = Verification::new(Arc::new(|_: &str| false));
+        let mut verification = Verification::new(Arc::new(|_: &str| None));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
         verification.find_checks(&test.cx, &mut test.approvals, &listing);
         let stop = CancellationToken::new();

@@ -68,8 +68,15 @@ impl Environment {
     /// Returns true if a program of this name is on the `PATH`.
     #[must_use]
     pub fn has_program(&self, name: &str) -> bool {
-        let Some(path) = self.vars.get(std::ffi::OsStr::new("PATH")) else { return false };
-        std::env::split_paths(path).any(|dir| is_executable(&dir.join(name)))
+        self.find_program(name).is_some()
+    }
+
+    /// Returns the file that a command of this name starts by the `PATH`; an absolute path is
+    /// itself, where a program is there.
+    #[must_use]
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let path = self.vars.get(std::ffi::OsStr::new("PATH"))?;
+        std::env::split_paths(path).map(|dir| dir.join(name)).find(|file| is_executable(file))
     }
 }
 

@@ -117,8 +117,9 @@ pub(crate) fn find_checks(
     let workspace = state.open_workspace(root)?;
     let options = ListOptions { limit: MAX_CHECK_FILES, ..ListOptions::default() };
     let listing = workspace.list(options).context("the project")?;
+    let programs = environment.clone();
     let found =
-        journeyman_agent::verify::find(&workspace, &listing, &|name: &str| environment.has_program(name));
+        journeyman_agent::verify::find(&workspace, &listing, &move |name: &str| programs.find_program(name));
     Ok(found.into_iter().map(|check| check.command).collect())
 }
 

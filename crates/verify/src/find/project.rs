@@ -1,5 +1,7 @@
 //! A project and its directories, as the finders see them.
 
+use std::path::PathBuf;
+
 use journeyman_protocol::{CheckKind, RelPath};
 
 use super::shell::quoted;
@@ -80,8 +82,8 @@ pub(crate) trait Project {
     /// The text of the file at `path`, if it is there, is text, and isn't too large.
     fn read(&self, path: &RelPath) -> Option<String>;
 
-    /// Returns true if a program of this name can be started.
-    fn has_program(&self, name: &str) -> bool;
+    /// The file that a command of this name starts, or a program's own absolute path where one is.
+    fn find_program(&self, name: &str) -> Option<PathBuf>;
 
     /// The project's files, sorted.
     fn files(&self) -> &[RelPath];
@@ -126,7 +128,11 @@ impl ProjectDirectory<'_> {
     }
 
     pub(crate) fn has_program(&self, name: &str) -> bool {
-        self.project.has_program(name)
+        self.find_program(name).is_some()
+    }
+
+    pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
+        self.project.find_program(name)
     }
 
     /// The project's files beneath this directory, by their path from it.

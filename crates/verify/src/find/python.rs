@@ -126,15 +126,17 @@ fn test_check(
     if let Some(command) = django_command(place, config, &python) {
         return Some(place.check(CheckKind::Test, NAME, command, "manage.py; Django's own test runner"));
     }
-    let pytest = format!("{python} -m pytest -q");
-    let declared = config.pytest || config.depends_on("pytest");
-    if environment.program(place, "pytest").is_some_and(|_| declared || !environment.is_managed()) {
+    let pytest = |python: &str| format!("{python} -m pytest -q");
+    let required = config.pytest || config.depends_on("pytest") || needs_pytest(place, tests);
+    // Without need of pytest, an interpreter that lacks it is as likely the one the project is for.
+    let fits = |it: &String| required || (*it == python && !environment.is_managed());
+    if let Some(interpreter) = environment.pytest_interpreter(place).filter(fits) {
         let why = environment.why("tests, and pytest is installed");
-        return Some(place.check(CheckKind::Test, NAME, pytest, why));
+        return Some(place.check(CheckKind::Test, NAME, pytest(&interpreter), why));
     }
-    if declared || needs_pytest(place, tests) {
+    if required {
         let why = if config.pytest { "the project configures pytest" } else { "the tests need pytest" };
-        let check = place.check(CheckKind::Test, NAME, pytest, why);
+        let check = place.check(CheckKind::Test, NAME, pytest(&python), why);
         return Some(check.blocked(missing_module(environment, "pytest")));
     }
     let command = format!("{python} -m unittest discover{}", unittest_discovery_arguments(place, tests));

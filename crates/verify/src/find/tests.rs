@@ -4,6 +4,7 @@ mod ecosystems;
 mod monorepos;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::shell::quoted;
 use super::*;
@@ -38,8 +39,13 @@ impl Project for Sketch {
         self.files.get(&path.to_string()).cloned()
     }
 
-    fn has_program(&self, name: &str) -> bool {
-        self.programs.contains(name)
+    fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let file = |program: &String| match program.starts_with('/') {
+            true => PathBuf::from(program),
+            false => Path::new("/usr/bin").join(program),
+        };
+        let named = |path: &PathBuf| path.ends_with(name);
+        self.programs.iter().map(file).find(named)
     }
 
     fn files(&self) -> &[RelPath] {
@@ -284,6 +290,45 @@ fn python_runners() {
             &[("test_a.py", unittest)],
             &[],
             &["tests: python3 -m unittest discover [python3 is not installed]"],
+        ),
+    ];
+    for (files, programs, expected) in cases {
+        assert_eq!(found(files, programs, &[]), *expected, "{files:?}");
+    }
+}
+
+#[test]
+fn the_interpreter_that_has_pytest_runs_it() {
+    let unittest = "import unittest\nclass T(unittest.TestCase): pass\n";
+    /// Files with their texts, programs, check.
+    type Row<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a [&'a str]);
+    let cases: &[Row<'_>] = &[
+        // pytest of another installation than the first interpreter's, needed and not; a launcher.
+        (
+            &[("tests/test_a.py", "def test_x(): assert 1\n")],
+            &["/home/u/bin/python3", "/usr/bin/python3", "/usr/bin/pytest"],
+            &["tests: /usr/bin/python3 -m pytest -q"],
+        ),
+        (
+            &[("tests/test_a.py", unittest)],
+            &["/home/u/bin/python3", "/usr/bin/python3", "/usr/bin/pytest"],
+            &["tests: python3 -m unittest discover -s tests"],
+        ),
+        (
+            &[("tests/test_a.py", "def test_x(): assert 1\n")],
+            &["/home/u/bin/pytest", "/usr/bin/python3"],
+            &["tests: python3 -m pytest -q"],
+        ),
+        // An environment of its own doesn't see what is outside, unless it says so.
+        (
+            &[("tests/test_a.py", unittest), (".venv/pyvenv.cfg", "home = /usr/bin\n")],
+            &["python3", "pytest"],
+            &["tests: .venv/bin/python -m unittest discover -s tests"],
+        ),
+        (
+            &[("tests/test_a.py", unittest), (".venv/pyvenv.cfg", "include-system-site-packages = true\n")],
+            &["python3", "pytest"],
+            &["tests: .venv/bin/python -m pytest -q"],
         ),
     ];
     for (files, programs, expected) in cases {

@@ -108,7 +108,7 @@ async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
     }
     let context = context(&base, &root, sandbox);
     let listing = context.workspace.list(ListOptions::default()).unwrap();
-    let tools = |name: &str| name != "pytest" && on_path(name);
+    let tools = |name: &str| on_path(name).filter(|_| name != "pytest");
     let checks = find(&context.workspace, &listing, &tools);
 
     let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
@@ -278,9 +278,9 @@ fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {
     }
 }
 
-fn on_path(name: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 fn write(root: &Path, name: &str, text: &str) {

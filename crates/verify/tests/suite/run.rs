@@ -90,9 +90,9 @@ fn host_path() -> Toolchains {
     toolchains
 }
 
-fn on_path(name: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 fn check(kind: CheckKind, command: &str) -> Check {
@@ -300,7 +300,7 @@ fn a_real_python_project() {
     ]);
     let listing = bench.context.workspace.list(ListOptions::default()).unwrap();
     // Without pytest, so that it is unittest wherever this runs.
-    let tools = |name: &str| name != "pytest" && on_path(name);
+    let tools = |name: &str| on_path(name).filter(|_| name != "pytest");
     let changed = [RelPath::parse("calc.py").unwrap()];
     let checks = find_for(&bench.context.workspace, &listing, &changed, &tools);
     let (evidence, seen) = bench.run(&checks);

@@ -75,7 +75,7 @@ impl Place {
             redactor: Arc::new(Redactor::new(Vec::<String>::new())),
             hooks: journeyman_agent::hooks::Hooks::default(),
             clock,
-            programs: Arc::new(|_: &str| false),
+            programs: Arc::new(|_: &str| None),
             holder: format!("crash test, process {}", std::process::id()),
         }
     }

@@ -371,7 +371,7 @@ fn parts(
         redactor: Arc::new(Redactor::new(Vec::<String>::new())),
         hooks: Hooks::default(),
         clock: journeyman_agent::Clock::new(move || UnixMillis(clock.load(Ordering::SeqCst))),
-        programs: Arc::new(|_: &str| false),
+        programs: Arc::new(|_: &str| None),
         holder: "the test".to_owned(),
     }
 }

@@ -48,6 +48,38 @@ impl Environment {
         }
     }
 
+    /// The interpreter that has pytest, as a command; `None` where it is not installed. `python3`
+    /// and `pytest` can be of two installations, such as a version manager's and the system's: then
+    /// the one whose program it is runs it. The program tells which interpreter has the module.
+    pub(super) fn pytest_interpreter(&self, place: &ProjectDirectory<'_>) -> Option<String> {
+        match self {
+            Self::Managed(..) => Some(self.interpreter()),
+            Self::Own(directory) if place.has_file(&format!("{directory}/bin/pytest")) => {
+                Some(self.interpreter())
+            }
+            Self::Own(directory) => {
+                let settings = place.read(&format!("{directory}/pyvenv.cfg"))?;
+                let shares = settings.lines().any(|line| {
+                    let setting = line.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+                    setting == Some(("include-system-site-packages", "true"))
+                });
+                (shares && place.has_program("pytest")).then(|| self.interpreter())
+            }
+            Self::Path => {
+                let (pytest, python) = (place.find_program("pytest")?, place.find_program("python3"));
+                if python.as_ref().and_then(|it| it.parent()) == pytest.parent() {
+                    return Some(self.interpreter());
+                }
+                let beside = pytest.with_file_name("python3").into_os_string().into_string().ok()?;
+                match place.has_program(&beside) {
+                    true => Some(quoted(&beside)),
+                    // A launcher in a directory of its own, such as pip's for a user.
+                    false => Some(self.interpreter()),
+                }
+            }
+        }
+    }
+
     /// A program of the environment, or of `PATH`, as a command; `None` where it is not installed.
     /// A manager's environment can't be looked into: its programs are taken to be there.
     pub(super) fn program(&self, place: &ProjectDirectory<'_>, name: &str) -> Option<String> {

@@ -151,7 +151,7 @@ impl Bench {
             redactor,
             hooks: self.hooks.clone(),
             clock: journeyman_agent::Clock::new(|| NOW),
-            programs: Arc::new(|_: &str| false),
+            programs: Arc::new(|_: &str| None),
             holder: "the test".to_owned(),
         }
     }
