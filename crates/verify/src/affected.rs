@@ -12,8 +12,9 @@ mod runner;
 use journeyman_protocol::{CheckKind, RelPath};
 
 use crate::Check;
+use command::CheckDirectory;
 pub use command::ReadText;
-use command::{CheckDirectory, words_of};
+pub(crate) use command::{started_program, words_of};
 use runner::NamedTestRunner;
 
 /// Returns the check narrowed to some files: tests that a change can affect, and the changed files

@@ -37,16 +37,20 @@ impl CheckCaches {
         Ok(Self { path })
     }
 
-    /// Makes a check write its caches here. Bytecode of the project's own sources is dropped first:
-    /// it is compared with them by whole seconds and size, and an edit may keep both.
+    /// Drops the bytecode of the project's own sources, before checks that use these caches: it is
+    /// compared with the sources by whole seconds and size, and an edit may keep both.
+    pub(crate) fn drop_bytecode_of(&self, root: &Path) -> io::Result<()> {
+        remove_project_bytecode(&self.python().join(root.strip_prefix("/").unwrap_or(root)))
+    }
+
+    fn python(&self) -> PathBuf {
+        self.path.join("python")
+    }
+
+    /// Makes a check write its caches here.
     pub(crate) fn add_to(&self, request: &mut Request) {
-        let python = self.path.join("python");
-        let own = python.join(request.root.strip_prefix("/").unwrap_or(&request.root));
-        if remove_project_bytecode(&own).is_err() {
-            return;
-        }
         request.env.remove(OsStr::new("PYTHONDONTWRITEBYTECODE"));
-        request.env.insert(OsString::from("PYTHONPYCACHEPREFIX"), python.into_os_string());
+        request.env.insert(OsString::from("PYTHONPYCACHEPREFIX"), self.python().into_os_string());
         // Go keeps contents by hashes. The host's cache, if there is one, has more.
         let go = |path: &PathBuf| path.ends_with("go-build");
         if !request.env.contains_key(OsStr::new("GOCACHE")) && !request.layered.iter().any(go) {

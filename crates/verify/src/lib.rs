@@ -2,8 +2,8 @@
 //!
 //! [`find`] looks at a project and says which [`Check`]s are its own: Cargo, npm and its kin,
 //! Python, Go, CMake, Maven, Gradle, Make. [`custom`] takes what the user named instead. [`run`]
-//! runs them in order, inside the sandbox and between two snapshots of the tree, and gives one
-//! `Evidence` for each: passed, failed, or not run and why. [`verdict`] folds the evidence into
+//! runs them in order, independent ones at the same time, inside the sandbox and between two
+//! snapshots of the tree, and gives one `Evidence` for each: passed, failed, or not run and why. [`verdict`] folds the evidence into
 //! one word. [`diagnostics::parse`] reads what compilers, linters and test runners print.
 //! [`guards`] finds where a change makes tests or checks say less; it is pure.
 //! [`mutation`] tells what the tests would notice of the change.
@@ -34,14 +34,18 @@ mod affected;
 mod baseline;
 mod caches;
 mod check;
+mod context;
 pub mod diagnostics;
+mod execution;
 mod find;
 mod guard;
 pub mod guards;
+mod independence;
 pub mod mutation;
 mod network;
 mod no_tests;
 mod outcome;
+mod progress;
 mod reading;
 mod reports;
 mod run;
@@ -53,7 +57,9 @@ pub use affected::{ReadText, narrow, takes_test_names};
 pub use baseline::{compare_failures, failure_identity};
 pub use caches::CheckCaches;
 pub use check::{Check, Verdict, VerifyError, custom, verdict};
+pub use context::{RunContext, RunLimits};
 pub use find::{FindProgram, find, find_all, find_for};
 pub use outcome::ran_no_test;
-pub use run::{Progress, RunContext, RunLimits, is_held_back, refused, run};
+pub use progress::Progress;
+pub use run::{is_held_back, refused, run};
 pub use setup::{Lack, SetupPlan, SetupStep, find_setup};

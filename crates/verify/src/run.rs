@@ -1,121 +1,37 @@
-//! Running checks: in order, confined, between two snapshots of the tree.
+//! Running checks: in order, independent ones at the same time, between two looks at the tree.
+//!
+//! Checks that don't disturb each other and follow each other in the order make a wave. Its checks
+//! start in their order, as many at a time as there are cores, and what they say is told in their
+//! order as well. So a wave gives what its checks give one after the other, only sooner: once a
+//! check fails, what ran of later kinds is ended and counts as not run. A failure that may come of
+//! what another check wrote meanwhile is no result: that check runs again by itself.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use journeyman_protocol::{
-    CallId, CheckKind, CheckOutcome, Enforcement, Evidence, FileChange, GuardViolation, SandboxNeeds,
-    SessionId,
-};
-use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Streams, Toolchains, clean};
-use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, Workspace, WorkspaceError};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use journeyman_policy::GUARD_RULES;
+use journeyman_protocol::{CallId, CheckKind, CheckOutcome, Enforcement, Evidence, FileChange, Severity};
+use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
+use crate::context::RunContext;
+use crate::execution::{
+    Execution, Surroundings, evidence_without_output, execute, in_background, unused_enforcement,
+};
 use crate::guard::forbidden_change_warnings;
-use crate::network::network_of;
-use crate::outcome::judge;
-use crate::reading::read_check;
-use crate::reports::Reports;
-use crate::{Check, CheckCaches, VerifyError};
-use journeyman_policy::GUARD_RULES;
-
-/// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback
-/// quotes.
-const EVIDENCE_BYTES: usize = 16 * 1024;
-/// Output that is read for diagnostics: a build that prints more has its first and last errors in
-/// it.
-const CAPTURED_BYTES: usize = 1024 * 1024;
-/// Live output shown of one check; who wants more has the evidence.
-const LIVE_BYTES: usize = 256 * 1024;
-
-/// Bounds of a verification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunLimits {
-    /// Bytes of each check's output that its evidence keeps.
-    pub evidence_bytes: usize,
-    /// Bytes of each check's output that are read for diagnostics.
-    pub captured_bytes: usize,
-    /// A ceiling for every check's own time limit.
-    pub longest: Option<Duration>,
-}
-
-impl Default for RunLimits {
-    fn default() -> Self {
-        Self { evidence_bytes: EVIDENCE_BYTES, captured_bytes: CAPTURED_BYTES, longest: None }
-    }
-}
-
-/// The environment in which checks run.
-#[derive(Clone)]
-pub struct RunContext {
-    /// The project.
-    pub workspace: Arc<Workspace>,
-    /// The sandbox of the commands.
-    pub sandbox: Arc<Sandbox>,
-    /// The host's compilers and interpreters.
-    pub toolchains: Arc<Toolchains>,
-    /// Bounds.
-    pub limits: RunLimits,
-    /// Confinement without which no check runs.
-    pub needs: SandboxNeeds,
-    /// Caches that are kept for the next round; without them a check's caches are thrown away.
-    pub caches: Option<Arc<CheckCaches>>,
-    /// The session that files changed by a check are journaled for.
-    pub session: SessionId,
-}
-
-/// Progress of a verification.
-#[allow(clippy::large_enum_variant, reason = "one at a time, handed on at once")]
-#[derive(Debug, Clone, PartialEq)]
-pub enum Progress {
-    /// A check begins.
-    Started {
-        /// The index of the check, from 0.
-        index: usize,
-        /// Of how many.
-        of: usize,
-        /// The check.
-        check: Check,
-    },
-    /// It printed something; cleaned, and bounded in all.
-    Output {
-        /// The index of the check.
-        index: usize,
-        /// The output.
-        text: String,
-    },
-    /// It changed files that aren't ignored. They are journaled, so that undoing takes them back.
-    Changed {
-        /// The index of the check.
-        index: usize,
-        /// The files.
-        changes: Vec<FileChange>,
-    },
-    /// It made, changed or deleted guarded files or repositories.
-    GuardViolated {
-        /// The index of the check.
-        index: usize,
-        /// The check.
-        check: Check,
-        /// Files that were moved away or restored.
-        violations: Vec<GuardViolation>,
-    },
-    /// It has ended, or was not run.
-    Finished {
-        /// The index of the check.
-        index: usize,
-        /// The result.
-        evidence: Evidence,
-    },
-}
+use crate::independence::{Footprint, leading_independent};
+use crate::progress::{OrderedProgress, Progress};
+use crate::{Check, VerifyError};
 
 /// Runs `checks` in the order given and gives one evidence for each, in the same order.
 ///
-/// Once a check of a kind has failed, checks of later kinds are not run. Once `cancel` is
-/// cancelled, nothing more is run. What can't be run is evidence with the reason.
+/// Checks that are independent of each other run at the same time, within
+/// [`RunLimits::at_once`](crate::RunLimits::at_once); progress is told in the order of the checks
+/// all the same. Once a check of a kind has failed, checks of later kinds are not run, or are ended
+/// and count as not run. Once `cancel` is cancelled, nothing more is run. What can't be run is
+/// evidence with the reason.
 ///
 /// # Errors
 /// [`VerifyError`] when files can't be tracked around a check.
@@ -125,29 +41,28 @@ pub async fn run(
     cancel: CancellationToken,
     observer: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Vec<Evidence>, VerifyError> {
-    let mut all = Vec::with_capacity(checks.len());
-    let mut failed: Option<CheckKind> = None;
-    for (index, check) in checks.iter().enumerate() {
-        let reason = match (&check.blocked, failed) {
-            _ if cancel.is_cancelled() => Some("interrupted".to_owned()),
-            (Some(reason), _) => Some(reason.clone()),
-            (None, Some(kind)) if kind != check.kind => Some(format!("{HELD_BACK}{kind} failed first")),
-            _ => None,
+    let progress = OrderedProgress::new(observer);
+    let confined = context.sandbox.enforcement(&context.needs).await.ok();
+    let confined = confined.is_some_and(|it| it.network_off && it.processes_confined);
+    let footprints: Vec<Footprint> = checks.iter().map(Footprint::of).collect();
+    let mut gate = Gate { failed: None, cancel };
+    let mut all: Vec<Evidence> = Vec::with_capacity(checks.len());
+    let mut alone = context.limits.at_once <= 1;
+    while all.len() < checks.len() {
+        let left = footprints.get(all.len()..).unwrap_or_default();
+        let count = if alone { 1 } else { leading_independent(left, confined) };
+        let places = all.len()..all.len() + count;
+        let wave = Wave {
+            first: all.len(),
+            of: checks.len(),
+            checks: checks.get(places.clone()).unwrap_or_default(),
+            footprints: footprints.get(places).unwrap_or_default(),
+            context,
+            progress: &progress,
         };
-        let evidence = match reason {
-            Some(reason) => evidence_without_output(check, not_run(reason), unused_enforcement()),
-            None => {
-                observer(Progress::Started { index, of: checks.len(), check: check.clone() });
-                let mut check = check.clone();
-                check.timeout = context.limits.longest.map_or(check.timeout, |most| most.min(check.timeout));
-                run_one_check(index, &check, context, &cancel, observer).await?
-            }
-        };
-        if evidence.outcome.has_failed() {
-            failed.get_or_insert(check.kind);
-        }
-        observer(Progress::Finished { index, evidence: evidence.clone() });
-        all.push(evidence);
+        let settled = wave.run(&mut gate).await?;
+        alone = context.limits.at_once <= 1 || settled.len() < count;
+        all.extend(settled);
     }
     Ok(all)
 }
@@ -161,13 +76,6 @@ pub fn is_held_back(outcome: &CheckOutcome) -> bool {
     matches!(outcome, CheckOutcome::NotRun { reason } if reason.starts_with(HELD_BACK))
 }
 
-/// Evidence without output.
-fn evidence_without_output(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> Evidence {
-    let directory = check.directory.clone();
-    let affected_only = check.affected_only;
-    Evidence { directory, enforcement, affected_only, ..Evidence::new(check.kind, &check.command, outcome) }
-}
-
 /// The evidence of a check that wasn't let run, and why; `enforcement` is what it would have run
 /// under.
 #[must_use]
@@ -175,215 +83,287 @@ pub fn refused(check: &Check, reason: impl Into<String>, enforcement: Option<&En
     evidence_without_output(check, not_run(reason), enforcement.cloned().unwrap_or_else(Enforcement::none))
 }
 
-/// Returns the enforcement to report if nothing runs.
-fn unused_enforcement() -> Enforcement {
-    Enforcement { gaps: vec!["nothing ran".to_owned()], ..Enforcement::none() }
+/// Decides which checks may still run.
+struct Gate {
+    /// The first kind that failed.
+    failed: Option<CheckKind>,
+    cancel: CancellationToken,
 }
 
-/// Runs one check between two snapshots.
-async fn run_one_check(
-    index: usize,
-    check: &Check,
-    context: &RunContext,
-    cancel: &CancellationToken,
-    observer: &mut (dyn FnMut(Progress) + Send),
-) -> Result<Evidence, VerifyError> {
-    let (before, guard) = begin(check, context).await?;
-    let (started, tree) = (context.workspace.now(), Some(before.tree_hash()));
-    let mut request = request(check, context);
-    let reports = Reports::prepare(check, &context.workspace, &mut request);
-    request.witness = before.process_lock();
-    request.protected.extend(guard.protected().iter().cloned());
-    request.linked = before.hard_links().paths().cloned().collect();
-    let ended = confined(index, request, context, cancel, observer).await;
-    let kept = ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept);
-    let (changes, aftermath) = end(check, context, before, guard, kept).await?;
-    let warnings = forbidden_change_warnings(&aftermath);
-    if !aftermath.violations.is_empty() {
-        let (check, violations) = (check.clone(), aftermath.violations);
-        observer(Progress::GuardViolated { index, check, violations });
+impl Gate {
+    /// Returns the reason why a check doesn't count, if one before it failed.
+    fn held_back(&self, check: &Check) -> Option<String> {
+        let kind = self.failed.filter(|kind| *kind != check.kind)?;
+        Some(format!("{HELD_BACK}{kind} failed first"))
     }
-    let changes = changes.map_err(|source| untracked_changes_error(check, source))?;
-    if !changes.is_empty() {
-        observer(Progress::Changed { index, changes });
-    }
-    let completed = match ended {
-        Ok(completed) => completed,
-        Err(reason) => {
-            let not_run = evidence_without_output(check, not_run(reason), unused_enforcement());
-            return Ok(Evidence { diagnostics: warnings, started, tree, ..not_run });
+
+    /// Returns the reason why a check doesn't start.
+    fn reason(&self, check: &Check) -> Option<String> {
+        match &check.blocked {
+            _ if self.cancel.is_cancelled() => Some("interrupted".to_owned()),
+            Some(reason) => Some(reason.clone()),
+            None => self.held_back(check),
         }
-    };
-    let outcome = judge(check, &completed.outcome, &completed.combined.text);
-    let mut evidence = evidence_without_output(check, outcome, completed.enforcement);
-    evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
-    (evidence.started, evidence.tree) = (started, tree);
-    let text = completed.combined.text;
-    evidence.output = bounded(&text, context.limits.evidence_bytes);
-    let (workspace, ran) = (Arc::clone(&context.workspace), check.clone());
-    let readings = in_background(move || read_check(&text, &reports, &ran, &workspace)).await?;
-    evidence.tests = readings.tests;
-    if evidence.outcome.has_failed() {
-        evidence.diagnostics = readings.diagnostics;
     }
-    evidence.diagnostics.extend(warnings);
-    Ok(evidence)
 }
 
-async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, GuardedState), VerifyError> {
-    let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
-    let repair = check.repairs.then(repair_call);
-    let begun = in_background(move || {
-        let before = match repair {
-            Some(call) => workspace.commands().begin_call(&session, &call)?,
-            None => workspace.commands().begin_checks(&session)?,
+/// Independent checks, which run between two looks at the tree.
+struct Wave<'a> {
+    /// The index of its first check.
+    first: usize,
+    /// Number of all checks.
+    of: usize,
+    checks: &'a [Check],
+    footprints: &'a [Footprint],
+    context: &'a RunContext,
+    progress: &'a OrderedProgress<'a>,
+}
+
+/// The state of a check of a wave.
+enum State {
+    Waiting,
+    Running(CancellationToken),
+    Ended(Box<Evidence>),
+}
+
+/// The checks of a wave, while they run.
+struct Course {
+    states: Vec<State>,
+    /// The checks that were started.
+    started: Vec<bool>,
+    /// The results that can no longer change, in the order of the checks.
+    evidence: Vec<Evidence>,
+    /// The next result may come of the overlap, so that nothing from there on counts.
+    doubtful: bool,
+    /// False if the sandbox didn't keep protected paths from being changed.
+    protected_kept: bool,
+}
+
+impl Wave<'_> {
+    /// Runs the checks. Returns fewer results than checks if the first that is missing has to run
+    /// by itself.
+    async fn run(&self, gate: &mut Gate) -> Result<Vec<Evidence>, VerifyError> {
+        if self.checks.iter().all(|check| gate.reason(check).is_some()) {
+            let evidence: Vec<Evidence> = self.checks.iter().map(|check| no_evidence(check, gate)).collect();
+            evidence.iter().enumerate().for_each(|(place, one)| self.finish(place, one));
+            return Ok(evidence);
+        }
+        let around = self.begin().await?;
+        let course = self.run_all(gate, &around).await?;
+        self.end(around, course).await
+    }
+
+    /// Runs the checks until all have ended. All results but the last one are told.
+    async fn run_all(&self, gate: &mut Gate, around: &Surroundings) -> Result<Course, VerifyError> {
+        let mut course = Course {
+            states: self.checks.iter().map(|_| State::Waiting).collect(),
+            started: vec![false; self.checks.len()],
+            evidence: Vec::with_capacity(self.checks.len()),
+            doubtful: false,
+            protected_kept: true,
         };
-        let guard = GuardedState::before_command(&workspace, &before, GUARD_RULES)?;
-        Ok((before, guard))
-    });
-    begun.await?.map_err(|source| untracked_changes_error(check, source))
-}
-
-/// The call that a repair is journaled for: what it changes is wanted, and an undo takes it back.
-fn repair_call() -> CallId {
-    CallId::new("repair")
-}
-
-async fn end(
-    check: &Check,
-    context: &RunContext,
-    before: TreeSnapshot,
-    guard: GuardedState,
-    kept: bool,
-) -> Result<(Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges), VerifyError> {
-    let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
-    let repair = check.repairs.then(repair_call);
-    let changes = {
-        let workspace = Arc::clone(&workspace);
-        move || match repair {
-            Some(call) => workspace.commands().end(before, &session, Some(&call)),
-            None => workspace.commands().end_checks(before, &session),
-        }
-    };
-    in_background(move || guard.end(&workspace, kept, changes)).await
-}
-
-fn untracked_changes_error(check: &Check, source: WorkspaceError) -> VerifyError {
-    VerifyError::Workspace { command: check.command.clone(), source }
-}
-
-async fn in_background<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, VerifyError> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| VerifyError::Stopped(error.to_string()))
-}
-
-/// Runs the command itself; the error is the reason why it could not run.
-async fn confined(
-    index: usize,
-    request: Request,
-    context: &RunContext,
-    cancel: &CancellationToken,
-    observer: &mut (dyn FnMut(Progress) + Send),
-) -> Result<Completed, String> {
-    let mut running =
-        context.sandbox.spawn(request, cancel.clone()).await.map_err(|error| error.to_string())?;
-    let mut room = LIVE_BYTES;
-    while let Some(chunk) = running.next().await {
-        let Some(left) = room.checked_sub(chunk.bytes.len()) else { break };
-        room = left;
-        observer(Progress::Output { index, text: clean(&chunk.bytes) });
-    }
-    running.wait().await.map_err(|error| error.to_string())
-}
-
-/// Returns true for a directory into which an ecosystem's tool downloads dependencies.
-fn is_download_cache(ecosystem: &str, directory: &Path) -> bool {
-    let names: &[&str] = match ecosystem {
-        "cargo" => &["registry", "git"],
-        "go" => &["pkg", "mod"],
-        _ => &[],
-    };
-    directory.file_name().is_some_and(|name| names.iter().any(|known| name == *known))
-}
-
-/// The check as the sandbox takes it.
-fn request(check: &Check, context: &RunContext) -> Request {
-    /// Plain output, no prompts, no watching for changes, no caches beside the sources.
-    const PLAIN_OUTPUT_VARIABLES: [(&str, &str); 9] = [
-        ("CI", "1"),
-        ("NO_COLOR", "1"),
-        ("CARGO_TERM_COLOR", "never"),
-        ("RUST_BACKTRACE", "0"),
-        ("PY_COLORS", "0"),
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-        ("PYTHONPYCACHEPREFIX", "/tmp/pycache"),
-        ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
-        ("CTEST_OUTPUT_ON_FAILURE", "1"),
-    ];
-    let root = context.workspace.root();
-    let mut request = Request::shell(root, &check.command);
-    request.network = network_of(check.network);
-    let mut request = request.with_toolchains(&context.toolchains);
-    if check.fills_caches {
-        // Into the layer that is thrown away, nothing would have been fetched.
-        let caches = std::mem::take(&mut request.layered);
-        let (own, others): (Vec<PathBuf>, Vec<PathBuf>) =
-            caches.into_iter().partition(|cache| cache.is_dir() && is_download_cache(check.ecosystem, cache));
-        request.writable.extend(own);
-        request.layered = others;
-    }
-    request
-        .env
-        .extend(PLAIN_OUTPUT_VARIABLES.map(|(name, value)| (OsString::from(name), OsString::from(value))));
-    if let Some(directory) = &check.directory {
-        request.cwd = root.join(directory.as_path());
-    }
-    request.base = context.workspace.base();
-    request.needs = context.needs;
-    request.streams = Streams::Merged;
-    request.limits =
-        Limits { wall: check.timeout, output_bytes: context.limits.captured_bytes, ..Limits::default() };
-    if let Some(caches) = &context.caches {
-        caches.add_to(&mut request);
-    }
-    request
-}
-
-/// Head and tail of `text`, about `limit` bytes in all, cut between lines where lines are short.
-fn bounded(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let half = limit / 2;
-    let head = text.get(..text.floor_char_boundary(half)).unwrap_or_default();
-    let head = head.rfind('\n').filter(|end| *end > half / 2).and_then(|end| head.get(..end)).unwrap_or(head);
-    let tail = text.get(text.ceil_char_boundary(text.len() - half)..).unwrap_or_default();
-    let tail =
-        tail.find('\n').filter(|end| *end < half / 2).and_then(|end| tail.get(end + 1..)).unwrap_or(tail);
-    let left_out = text.len() - head.len() - tail.len();
-    format!("{head}\n… {left_out} bytes left out …\n{tail}")
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn output_keeps_head_and_tail() {
-        let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
-        let kept = bounded(&lines, 100);
-        assert!(kept.starts_with("line 0\n") && kept.ends_with("line 99\n"), "{kept}");
-        assert!(kept.contains("bytes left out"));
-        assert_eq!(bounded("short", 100), "short");
-    }
-
-    proptest! {
-        #[test]
-        fn bounding_never_panics_and_holds(text in "\\PC{0,300}", limit in 0usize..200) {
-            prop_assert!(bounded(&text, limit).len() <= limit + 60);
+        let mut running = FuturesUnordered::new();
+        let mut next = 0;
+        loop {
+            while let Some(check) = self.checks.get(next)
+                && running.len() < self.context.limits.at_once.max(1)
+                && !course.doubtful
+            {
+                if gate.reason(check).is_none() {
+                    let stop = gate.cancel.child_token();
+                    course.start(next, stop.clone());
+                    running.push(self.run_one(next, check, around, stop));
+                }
+                next += 1;
+            }
+            self.settle(gate, &mut course, around);
+            match running.next().await {
+                Some((place, execution)) => course.keep(place, execution?),
+                None if course.doubtful || course.evidence.len() == self.checks.len() => return Ok(course),
+                None => {}
+            }
         }
     }
+
+    /// Adds the results that can no longer change, in the order of the checks.
+    fn settle(&self, gate: &mut Gate, course: &mut Course, around: &Surroundings) {
+        while !course.doubtful
+            && let Some(check) = self.checks.get(course.evidence.len())
+        {
+            let place = course.evidence.len();
+            let one = match course.states.get_mut(place) {
+                _ if gate.held_back(check).is_some() => no_evidence(check, gate),
+                Some(State::Ended(one)) => (**one).clone(),
+                Some(State::Waiting) if gate.reason(check).is_some() => no_evidence(check, gate),
+                _ => return,
+            };
+            if one.outcome.has_failed() {
+                if self.may_come_of_overlap(place, &one, course, around) {
+                    course.doubtful = true;
+                    self.stop_from(place, course, |_| true);
+                    return;
+                }
+                gate.failed.get_or_insert(check.kind);
+                self.stop_from(place + 1, course, |check| gate.held_back(check).is_some());
+            }
+            if place + 1 < self.checks.len() {
+                self.finish(place, &one);
+            }
+            course.evidence.push(one);
+        }
+    }
+
+    /// Ends checks whose results don't count, and tells nothing more of them.
+    fn stop_from(&self, place: usize, course: &Course, stops: impl Fn(&Check) -> bool) {
+        let checks = self.checks.iter().zip(&course.states).enumerate().skip(place);
+        for (place, (_, state)) in checks.filter(|(_, (check, _))| stops(check)) {
+            self.progress.mute(self.first + place);
+            if let State::Running(stop) = state {
+                stop.cancel();
+            }
+        }
+    }
+
+    /// Returns true for a failure beside a check that may write, unless it is told of a file that
+    /// was there before: that is read as it was, since a change of it would be noticed.
+    fn may_come_of_overlap(
+        &self,
+        place: usize,
+        failed: &Evidence,
+        course: &Course,
+        around: &Surroundings,
+    ) -> bool {
+        let others = self.footprints.iter().zip(&course.started).enumerate();
+        let beside_writing =
+            others.filter(|(other, _)| *other != place).any(|(_, (it, started))| *started && it.may_write());
+        let is_known = || {
+            let errors = failed.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+            errors.filter_map(|found| found.path.as_ref()).any(|path| around.before.has_file(path))
+        };
+        beside_writing && !is_known()
+    }
+
+    async fn run_one(
+        &self,
+        place: usize,
+        check: &Check,
+        around: &Surroundings,
+        stop: CancellationToken,
+    ) -> (usize, Result<Execution, VerifyError>) {
+        let (index, of) = (self.first + place, self.of);
+        self.progress.push(index, Progress::Started { index, of, check: check.clone() });
+        let mut check = check.clone();
+        check.timeout = self.context.limits.longest.map_or(check.timeout, |most| most.min(check.timeout));
+        (place, execute((index, &check), self.context, around, stop, self.progress).await)
+    }
+
+    /// Tells the result of a check, and gives the next one its turn.
+    fn finish(&self, place: usize, evidence: &Evidence) {
+        let index = self.first + place;
+        self.progress.tell(Progress::Finished { index, evidence: evidence.clone() });
+        self.progress.advance();
+    }
+
+    /// Returns the call that repairs are journaled for: what they change is wanted, and an undo
+    /// takes it back. `None` for checks.
+    fn repair_call(&self) -> Option<CallId> {
+        self.checks.iter().any(|check| check.repairs).then(|| CallId::new("repair"))
+    }
+
+    async fn begin(&self) -> Result<Surroundings, VerifyError> {
+        let (workspace, session) = (Arc::clone(&self.context.workspace), self.context.session.clone());
+        let (repair, caches) = (self.repair_call(), self.context.caches.clone());
+        self.progress.unmute();
+        let begun = in_background(move || {
+            let before = match repair {
+                Some(call) => workspace.commands().begin_call(&session, &call)?,
+                None => workspace.commands().begin_checks(&session)?,
+            };
+            let guard = GuardedState::before_command(&workspace, &before, GUARD_RULES)?;
+            let caches = caches.filter(|caches| caches.drop_bytecode_of(workspace.root()).is_ok());
+            Ok(Surroundings { before, guard, caches })
+        });
+        begun.await?.map_err(|source| self.untracked_changes_error(source))
+    }
+
+    /// Looks at the tree again, and tells what the checks did to it.
+    async fn end(&self, around: Surroundings, course: Course) -> Result<Vec<Evidence>, VerifyError> {
+        let Surroundings { before, guard, .. } = around;
+        let Course { mut evidence, protected_kept, .. } = course;
+        let (changes, aftermath) = self.compare(before, guard, protected_kept).await?;
+        let warnings = forbidden_change_warnings(&aftermath);
+        if !aftermath.violations.is_empty() {
+            let (command, violations) = (self.commands(), aftermath.violations);
+            self.progress.tell(Progress::GuardViolated { command, violations });
+        }
+        let changes = changes.map_err(|source| self.untracked_changes_error(source))?;
+        if !changes.is_empty() {
+            self.progress.tell(Progress::Changed { changes });
+        }
+        let last = self.checks.len().saturating_sub(1);
+        // Only what ran has a tree.
+        let ran = evidence.iter().rposition(|one| one.tree.is_some());
+        if let Some((place, one)) = ran.and_then(|place| Some((place, evidence.get_mut(place)?)))
+            && !warnings.is_empty()
+        {
+            one.diagnostics.extend(warnings);
+            if place < last {
+                let index = self.first + place;
+                self.progress.tell(Progress::Finished { index, evidence: one.clone() });
+            }
+        }
+        if let Some(one) = evidence.get(last) {
+            self.finish(last, one);
+        }
+        Ok(evidence)
+    }
+
+    async fn compare(
+        &self,
+        before: TreeSnapshot,
+        guard: GuardedState,
+        kept: bool,
+    ) -> Result<(Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges), VerifyError> {
+        let (workspace, session) = (Arc::clone(&self.context.workspace), self.context.session.clone());
+        let repair = self.repair_call();
+        let changes = {
+            let workspace = Arc::clone(&workspace);
+            move || match repair {
+                Some(call) => workspace.commands().end(before, &session, Some(&call)),
+                None => workspace.commands().end_checks(before, &session),
+            }
+        };
+        in_background(move || guard.end(&workspace, kept, changes)).await
+    }
+
+    /// Returns the commands of the checks that may have run.
+    fn commands(&self) -> String {
+        let commands = self.checks.iter().filter(|check| check.blocked.is_none());
+        commands.map(|check| check.command.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn untracked_changes_error(&self, source: WorkspaceError) -> VerifyError {
+        VerifyError::Workspace { command: self.commands(), source }
+    }
+}
+
+impl Course {
+    fn start(&mut self, place: usize, stop: CancellationToken) {
+        if let (Some(state), Some(started)) = (self.states.get_mut(place), self.started.get_mut(place)) {
+            (*state, *started) = (State::Running(stop), true);
+        }
+    }
+
+    fn keep(&mut self, place: usize, execution: Execution) {
+        self.protected_kept &= execution.protected_kept;
+        if let Some(state) = self.states.get_mut(place) {
+            *state = State::Ended(Box::new(execution.evidence));
+        }
+    }
+}
+
+/// Returns the evidence of a check that the gate keeps from running.
+fn no_evidence(check: &Check, gate: &Gate) -> Evidence {
+    let reason = gate.reason(check).unwrap_or_default();
+    evidence_without_output(check, not_run(reason), unused_enforcement())
 }

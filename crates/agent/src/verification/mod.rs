@@ -415,8 +415,8 @@ async fn show_step(
                 cx.transcript.emit(Event::CheckResult { evidence: Evidence { original_tests, ..evidence } });
             }
         }
-        Progress::GuardViolated { check, violations, .. } => {
-            cx.transcript.record_violations(Some(check.command), violations);
+        Progress::GuardViolated { command, violations } => {
+            cx.transcript.record_violations(Some(command), violations);
         }
         // The diff and the report show the files that checks changed.
         Progress::Changed { .. } => return Ok(()),

@@ -16,13 +16,29 @@ pub(super) const MAX_NAMED_TESTS: usize = 100;
 pub type ReadText<'a> = dyn Fn(&RelPath) -> Option<String> + 'a;
 
 /// Returns the words of a command that does nothing but start one program.
-pub(super) fn words_of(command: &str) -> Option<Vec<String>> {
+pub(crate) fn words_of(command: &str) -> Option<Vec<String>> {
     let script = shell::parse(command);
     let [Statement::Simple(simple)] = script.statements.as_slice() else { return None };
     if script.unclear.is_some() || !simple.redirects.is_empty() {
         return None;
     }
     simple.words.iter().map(|word| word.known.then(|| word.text.clone())).collect()
+}
+
+/// Words that start the program that follows them.
+const STARTERS: [[&str; 2]; 6] = [
+    ["uv", "run"],
+    ["poetry", "run"],
+    ["pdm", "run"],
+    ["hatch", "run"],
+    ["pipenv", "run"],
+    ["bundle", "exec"],
+];
+
+/// Returns the words from the program on that a command's own program starts, or all of them.
+pub(crate) fn started_program<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
+    let started = STARTERS.iter().find(|starter| words.starts_with(*starter));
+    words.get(started.map_or(0, |starter| starter.len())..).unwrap_or_default()
 }
 
 /// The directory of a check.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::cargo;
-use super::command::{CheckDirectory, MAX_NAMED_TESTS, append, file_name};
+use super::command::{CheckDirectory, MAX_NAMED_TESTS, append, file_name, started_program};
 use super::javascript::ScriptRunner;
 use crate::find::quoted;
 
@@ -34,23 +34,11 @@ pub(super) enum NamedTestRunner {
 /// Ends of the names of tests that RSpec and ExUnit run.
 const RSPEC: &[&str] = &["_spec.rb"];
 const EX_UNIT: &[&str] = &["_test.exs"];
-/// Programs that start the program that follows them, with the number of words of their own.
-const STARTERS: [(&[&str], usize); 6] = [
-    (&["uv", "run"], 2),
-    (&["poetry", "run"], 2),
-    (&["pdm", "run"], 2),
-    (&["hatch", "run"], 2),
-    (&["pipenv", "run"], 2),
-    (&["bundle", "exec"], 2),
-];
-
 impl NamedTestRunner {
     /// Returns the runner that a command calls for all tests.
     pub(super) fn of(words: &[String], place: &CheckDirectory<'_>) -> Option<Self> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let started = STARTERS.iter().find(|(starter, _)| words.starts_with(starter));
-        let words = words.get(started.map_or(0, |(_, own)| *own)..)?;
-        let (program, rest) = words.split_first()?;
+        let (program, rest) = started_program(&words).split_first()?;
         let program = Path::new(program).file_name()?.to_str()?;
         match (program, rest) {
             ("pytest" | "py.test", rest) => names_no_file(rest).then_some(Self::Pytest),

@@ -82,6 +82,7 @@ pub async fn try_mutants(
     let mut idle: Vec<Copy> = copies.into_iter().map(|context| Copy { context, mutated: None }).collect();
     for copy in &mut idle {
         copy.context.limits.longest = Some(timeout);
+        copy.context.limits.at_once = 1;
     }
     let checks: Arc<[Check]> = checks.into();
     let mut trials: JoinSet<Trial> = JoinSet::new();
@@ -143,7 +144,7 @@ async fn run_unmutated(
     let mut runs = JoinSet::new();
     for context in copies {
         let (mut context, checks, stop) = (context.clone(), checks.to_vec(), stop.clone());
-        context.limits.longest = Some(budget);
+        (context.limits.longest, context.limits.at_once) = (Some(budget), 1);
         runs.spawn(async move { run(&checks, &context, stop, &mut |_| {}).await });
     }
     let mut longest = Duration::ZERO;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_protocol::{CheckOutcome, Evidence, SandboxNeeds, SessionId, UnixMillis};
+use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, SandboxNeeds, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::Blobs;
 use journeyman_testkit::{has_program, skip};
-use journeyman_verify::{CheckCaches, RunContext, RunLimits, Verdict, find, run, verdict};
+use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict, find, run, verdict};
 use journeyman_workspace::{ListOptions, Options, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -126,6 +126,37 @@ async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
 }
 
 const PYTHON_TEST: &str = "import unittest\nimport a\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(a.one(), 1)\n";
+
+#[test]
+fn tests_of_packages_run_at_the_same_time() {
+    with_sandbox(async |sandbox| {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let root = base.join("project");
+        let script = "touch here; until [ -e ../a/here ] && [ -e ../b/here ]; do sleep 0.01; done";
+        write(&root, "a/test.sh", script);
+        write(&root, "b/test.sh", script);
+        let mut context = context(&base, &root, &sandbox);
+        (context.limits.at_once, context.limits.longest) = (2, Some(std::time::Duration::from_secs(60)));
+        let test = |directory: &str| {
+            let directory = journeyman_protocol::RelPath::parse(directory).unwrap();
+            Check::new(CheckKind::Test, "test", "sh test.sh", "").within(Some(&directory))
+        };
+        let checks = [test("a"), test("b")];
+        let mut told = Vec::new();
+        let mut observer = |step| told.push(step);
+        let evidence = run(&checks, &context, CancellationToken::new(), &mut observer).await.unwrap();
+        assert!(
+            evidence.iter().all(|one| one.outcome.has_passed()),
+            "each waits for the other: {evidence:#?}"
+        );
+        let changed = told.iter().find_map(|step| match step {
+            Progress::Changed { changes } => Some(changes.len()),
+            _ => None,
+        });
+        assert_eq!(changed, Some(2));
+    });
+}
 
 #[test]
 fn bytecode_of_the_standard_library_is_kept_and_the_projects_is_not() {

@@ -142,6 +142,102 @@ fn later_kinds_are_not_run_after_a_failure() {
     assert_eq!((started, finished), (3, 5));
 }
 
+/// A program with the name of a checker that only reads, so that it may run beside tests.
+const FAKE_MYPY: &str = "#!/bin/sh\necho types; . ./mypy.sh\n";
+
+/// Returns a project whose `mypy` and tests do this, and these checks.
+fn overlapping(mypy: &str, tests: &str) -> (Bench, [Check; 2]) {
+    let mut bench = Bench::new(&[("mypy", FAKE_MYPY), ("mypy.sh", mypy), ("tests.sh", tests), ("a.c", "x")]);
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bench.root.join("mypy"), permissions).unwrap();
+    // Far more than they take, so that a wait in vain ends.
+    bench.context.limits.longest = Some(Duration::from_secs(60));
+    bench.context.limits.at_once = 2;
+    (bench, [check(CheckKind::Types, "./mypy ."), check(CheckKind::Test, "sh tests.sh")])
+}
+
+/// A script that goes on once another made this file.
+fn wait_for(name: &str) -> String {
+    format!("until [ -e \"$TMPDIR_OF_TEST/{name}\" ]; do sleep 0.01; done\n")
+}
+
+fn meeting_place(bench: &mut Bench) -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let mut toolchains = host_path();
+    toolchains.env.insert("TMPDIR_OF_TEST".into(), place.path().into());
+    bench.context.toolchains = Arc::new(toolchains);
+    place
+}
+
+/// The order and kind of progress.
+fn steps(seen: &[Progress]) -> Vec<String> {
+    let step = |progress: &Progress| match progress {
+        Progress::Started { index, .. } => format!("started {index}"),
+        Progress::Output { index, text } => format!("output {index} {}", text.trim()),
+        Progress::Finished { index, .. } => format!("finished {index}"),
+        Progress::Changed { .. } => "changed".to_owned(),
+        Progress::GuardViolated { .. } => "violated".to_owned(),
+    };
+    let says_something = |progress: &&Progress| match progress {
+        Progress::Output { text, .. } => !text.trim().is_empty(),
+        _ => true,
+    };
+    seen.iter().filter(says_something).map(step).collect()
+}
+
+#[test]
+fn a_check_that_only_reads_runs_beside_the_tests_and_is_told_first() {
+    let (types, tests) = (wait_for("tests"), wait_for("types"));
+    let (mut bench, checks) = overlapping(
+        &format!("touch $TMPDIR_OF_TEST/types; {types}"),
+        &format!("touch $TMPDIR_OF_TEST/tests; {tests} echo tests"),
+    );
+    let _place = meeting_place(&mut bench);
+    let (evidence, seen) = bench.run(&checks);
+    assert_eq!(words(&evidence), ["passed", "passed"], "each waits for the other");
+    let in_order = ["started 0", "output 0 types", "finished 0", "started 1", "output 1 tests", "finished 1"];
+    assert_eq!(steps(&seen), in_order);
+    assert_eq!(evidence[0].tree, evidence[1].tree);
+}
+
+#[test]
+fn a_failed_cheap_check_ends_the_tests_that_already_run() {
+    let mypy = format!("{} echo a.c:1:1: error: bad; exit 1", wait_for("tests"));
+    let (mut bench, checks) = overlapping(&mypy, "echo begun; touch $TMPDIR_OF_TEST/tests; sleep 1000");
+    let _place = meeting_place(&mut bench);
+    let (evidence, seen) = bench.run(&checks);
+    assert_eq!(words(&evidence), ["failed: exit code 1", "not run: not run because types failed first"]);
+    let told = steps(&seen);
+    assert_eq!(told.first().map(String::as_str), Some("started 0"));
+    assert!(!told.contains(&"started 1".to_owned()), "as if it had never begun: {told:?}");
+    assert_eq!(&told[told.len() - 2..], ["finished 0", "finished 1"]);
+    assert_eq!(evidence[1].output, "");
+}
+
+#[test]
+fn a_failure_that_names_no_file_of_the_tree_does_not_come_of_the_overlap() {
+    // It can't bear what the tests write meanwhile, as tools that list a directory.
+    let mypy = format!(
+        "[ -e $TMPDIR_OF_TEST/again ] && exit 0; touch $TMPDIR_OF_TEST/again; {} exit 1",
+        wait_for("tests")
+    );
+    let (mut bench, checks) = overlapping(&mypy, "touch $TMPDIR_OF_TEST/tests; echo tests");
+    let _place = meeting_place(&mut bench);
+    let (evidence, seen) = bench.run(&checks);
+    assert_eq!(words(&evidence), ["passed", "passed"], "it ran again by itself");
+    let finished = steps(&seen).into_iter().filter(|step| step.starts_with("finished")).collect::<Vec<_>>();
+    assert_eq!(finished, ["finished 0", "finished 1"]);
+}
+
+#[test]
+fn an_interrupt_ends_all_that_run_at_the_same_time() {
+    let mypy = format!("{} echo INTERRUPT ME; sleep 1000", wait_for("tests"));
+    let (mut bench, checks) = overlapping(&mypy, "touch $TMPDIR_OF_TEST/tests; sleep 1000");
+    let _place = meeting_place(&mut bench);
+    let (evidence, _) = bench.run(&checks);
+    assert_eq!(words(&evidence), ["not run: interrupted", "not run: interrupted"]);
+}
+
 #[test]
 fn a_failure_is_read_as_diagnostics_of_existing_files() {
     let bench = Bench::new(&[("src/a.c", "x"), ("sub/src/b.c", "x")]);

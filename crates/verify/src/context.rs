@@ -1,0 +1,56 @@
+//! The environment and the bounds of running checks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_protocol::{SandboxNeeds, SessionId};
+use journeyman_sandbox::{Sandbox, Toolchains};
+use journeyman_workspace::Workspace;
+
+use crate::CheckCaches;
+
+/// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback
+/// quotes.
+const EVIDENCE_BYTES: usize = 16 * 1024;
+/// Output that is read for diagnostics: a build that prints more has its first and last errors in
+/// it.
+const CAPTURED_BYTES: usize = 1024 * 1024;
+
+/// Bounds of a verification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunLimits {
+    /// Bytes of each check's output that its evidence keeps.
+    pub evidence_bytes: usize,
+    /// Bytes of each check's output that are read for diagnostics.
+    pub captured_bytes: usize,
+    /// A ceiling for every check's own time limit.
+    pub longest: Option<Duration>,
+    /// Maximum number of checks that run at the same time.
+    pub at_once: usize,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { evidence_bytes: EVIDENCE_BYTES, captured_bytes: CAPTURED_BYTES, longest: None, at_once }
+    }
+}
+
+/// The environment in which checks run.
+#[derive(Clone)]
+pub struct RunContext {
+    /// The project.
+    pub workspace: Arc<Workspace>,
+    /// The sandbox of the commands.
+    pub sandbox: Arc<Sandbox>,
+    /// The host's compilers and interpreters.
+    pub toolchains: Arc<Toolchains>,
+    /// Bounds.
+    pub limits: RunLimits,
+    /// Confinement without which no check runs.
+    pub needs: SandboxNeeds,
+    /// Caches that are kept for the next round; without them a check's caches are thrown away.
+    pub caches: Option<Arc<CheckCaches>>,
+    /// The session that files changed by a check are journaled for.
+    pub session: SessionId,
+}

@@ -1,0 +1,204 @@
+//! One check's command: confined, judged, and read.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_protocol::{CheckOutcome, Enforcement, Evidence};
+use journeyman_sandbox::{Completed, Limits, Request, Streams, clean};
+use journeyman_workspace::{GuardedState, TreeSnapshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::check::not_run;
+use crate::context::RunContext;
+use crate::network::network_of;
+use crate::outcome::judge;
+use crate::progress::{OrderedProgress, Progress};
+use crate::reading::read_check;
+use crate::reports::Reports;
+use crate::{Check, CheckCaches, VerifyError};
+
+/// Live output shown of one check; who wants more has the evidence.
+const LIVE_BYTES: usize = 256 * 1024;
+
+/// The tree before checks that run at the same time, and the caches that they share.
+pub(crate) struct Surroundings {
+    pub(crate) before: TreeSnapshot,
+    pub(crate) guard: GuardedState,
+    pub(crate) caches: Option<Arc<CheckCaches>>,
+}
+
+/// A check that ran, or couldn't.
+pub(crate) struct Execution {
+    pub(crate) evidence: Evidence,
+    /// False if the sandbox didn't keep protected paths from being changed.
+    pub(crate) protected_kept: bool,
+}
+
+/// Runs a check and reads what it left. Nobody looks at the tree here.
+pub(crate) async fn execute(
+    (index, check): (usize, &Check),
+    context: &RunContext,
+    around: &Surroundings,
+    stop: CancellationToken,
+    progress: &OrderedProgress<'_>,
+) -> Result<Execution, VerifyError> {
+    let (started, tree) = (context.workspace.now(), Some(around.before.tree_hash()));
+    let mut request = request(check, context, around.caches.as_deref());
+    let reports = Reports::prepare(check, &context.workspace, &mut request);
+    request.witness = around.before.process_lock();
+    request.protected.extend(around.guard.protected().iter().cloned());
+    request.linked = around.before.hard_links().paths().cloned().collect();
+    let completed = match confined(index, request, context, stop, progress).await {
+        Ok(completed) => completed,
+        Err(reason) => {
+            let evidence = evidence_without_output(check, not_run(reason), unused_enforcement());
+            return Ok(Execution { evidence: Evidence { started, tree, ..evidence }, protected_kept: true });
+        }
+    };
+    let protected_kept = completed.enforcement.protected_kept;
+    let outcome = judge(check, &completed.outcome, &completed.combined.text);
+    let mut evidence = evidence_without_output(check, outcome, completed.enforcement);
+    evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
+    (evidence.started, evidence.tree) = (started, tree);
+    let text = completed.combined.text;
+    evidence.output = bounded(&text, context.limits.evidence_bytes);
+    let (workspace, ran) = (Arc::clone(&context.workspace), check.clone());
+    let readings = in_background(move || read_check(&text, &reports, &ran, &workspace)).await?;
+    evidence.tests = readings.tests;
+    if evidence.outcome.has_failed() {
+        evidence.diagnostics = readings.diagnostics;
+    }
+    Ok(Execution { evidence, protected_kept })
+}
+
+/// Evidence without output.
+pub(crate) fn evidence_without_output(
+    check: &Check,
+    outcome: CheckOutcome,
+    enforcement: Enforcement,
+) -> Evidence {
+    let directory = check.directory.clone();
+    let affected_only = check.affected_only;
+    Evidence { directory, enforcement, affected_only, ..Evidence::new(check.kind, &check.command, outcome) }
+}
+
+/// Returns the enforcement to report if nothing runs.
+pub(crate) fn unused_enforcement() -> Enforcement {
+    Enforcement { gaps: vec!["nothing ran".to_owned()], ..Enforcement::none() }
+}
+
+pub(crate) async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, VerifyError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| VerifyError::Stopped(error.to_string()))
+}
+
+/// Runs the command itself; the error is the reason why it could not run.
+async fn confined(
+    index: usize,
+    request: Request,
+    context: &RunContext,
+    stop: CancellationToken,
+    progress: &OrderedProgress<'_>,
+) -> Result<Completed, String> {
+    let mut running = context.sandbox.spawn(request, stop).await.map_err(|error| error.to_string())?;
+    let mut room = LIVE_BYTES;
+    while let Some(chunk) = running.next().await {
+        let Some(left) = room.checked_sub(chunk.bytes.len()) else { break };
+        room = left;
+        progress.push(index, Progress::Output { index, text: clean(&chunk.bytes) });
+    }
+    running.wait().await.map_err(|error| error.to_string())
+}
+
+/// Returns true for a directory into which an ecosystem's tool downloads dependencies.
+fn is_download_cache(ecosystem: &str, directory: &Path) -> bool {
+    let names: &[&str] = match ecosystem {
+        "cargo" => &["registry", "git"],
+        "go" => &["pkg", "mod"],
+        _ => &[],
+    };
+    directory.file_name().is_some_and(|name| names.iter().any(|known| name == *known))
+}
+
+/// The check as the sandbox takes it.
+fn request(check: &Check, context: &RunContext, caches: Option<&CheckCaches>) -> Request {
+    /// Plain output, no prompts, no watching for changes, no caches beside the sources.
+    const PLAIN_OUTPUT_VARIABLES: [(&str, &str); 9] = [
+        ("CI", "1"),
+        ("NO_COLOR", "1"),
+        ("CARGO_TERM_COLOR", "never"),
+        ("RUST_BACKTRACE", "0"),
+        ("PY_COLORS", "0"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONPYCACHEPREFIX", "/tmp/pycache"),
+        ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+        ("CTEST_OUTPUT_ON_FAILURE", "1"),
+    ];
+    let root = context.workspace.root();
+    let mut request = Request::shell(root, &check.command);
+    request.network = network_of(check.network);
+    let mut request = request.with_toolchains(&context.toolchains);
+    if check.fills_caches {
+        // Into the layer that is thrown away, nothing would have been fetched.
+        let caches = std::mem::take(&mut request.layered);
+        let (own, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            caches.into_iter().partition(|cache| cache.is_dir() && is_download_cache(check.ecosystem, cache));
+        request.writable.extend(own);
+        request.layered = others;
+    }
+    request
+        .env
+        .extend(PLAIN_OUTPUT_VARIABLES.map(|(name, value)| (OsString::from(name), OsString::from(value))));
+    if let Some(directory) = &check.directory {
+        request.cwd = root.join(directory.as_path());
+    }
+    request.base = context.workspace.base();
+    request.needs = context.needs;
+    request.streams = Streams::Merged;
+    request.limits =
+        Limits { wall: check.timeout, output_bytes: context.limits.captured_bytes, ..Limits::default() };
+    if let Some(caches) = caches {
+        caches.add_to(&mut request);
+    }
+    request
+}
+
+/// Head and tail of `text`, about `limit` bytes in all, cut between lines where lines are short.
+fn bounded(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let half = limit / 2;
+    let head = text.get(..text.floor_char_boundary(half)).unwrap_or_default();
+    let head = head.rfind('\n').filter(|end| *end > half / 2).and_then(|end| head.get(..end)).unwrap_or(head);
+    let tail = text.get(text.ceil_char_boundary(text.len() - half)..).unwrap_or_default();
+    let tail =
+        tail.find('\n').filter(|end| *end < half / 2).and_then(|end| tail.get(end + 1..)).unwrap_or(tail);
+    let left_out = text.len() - head.len() - tail.len();
+    format!("{head}\n… {left_out} bytes left out …\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn output_keeps_head_and_tail() {
+        let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let kept = bounded(&lines, 100);
+        assert!(kept.starts_with("line 0\n") && kept.ends_with("line 99\n"), "{kept}");
+        assert!(kept.contains("bytes left out"));
+        assert_eq!(bounded("short", 100), "short");
+    }
+
+    proptest! {
+        #[test]
+        fn bounding_never_panics_and_holds(text in "\\PC{0,300}", limit in 0usize..200) {
+            prop_assert!(bounded(&text, limit).len() <= limit + 60);
+        }
+    }
+}

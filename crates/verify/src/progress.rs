@@ -1,0 +1,111 @@
+//! The progress of checks, told in the order of the checks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use journeyman_protocol::{Evidence, FileChange, GuardViolation};
+
+use crate::Check;
+
+/// Progress of a verification.
+#[allow(clippy::large_enum_variant, reason = "one at a time, handed on at once")]
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// A check begins.
+    Started {
+        /// The index of the check, from 0.
+        index: usize,
+        /// Of how many.
+        of: usize,
+        /// The check.
+        check: Check,
+    },
+    /// It printed something; cleaned, and bounded in all.
+    Output {
+        /// The index of the check.
+        index: usize,
+        /// The output.
+        text: String,
+    },
+    /// Checks changed files that aren't ignored. They are journaled, so that undoing takes them
+    /// back.
+    Changed {
+        /// The files.
+        changes: Vec<FileChange>,
+    },
+    /// Checks made, changed or deleted guarded files or repositories.
+    GuardViolated {
+        /// The command; several where they ran at the same time.
+        command: String,
+        /// Files that were moved away or restored.
+        violations: Vec<GuardViolation>,
+    },
+    /// It has ended, or was not run. It comes once more if the evidence gets warnings later, of
+    /// what was done while it and others ran.
+    Finished {
+        /// The index of the check.
+        index: usize,
+        /// The result.
+        evidence: Evidence,
+    },
+}
+
+/// Tells the progress of checks that run at the same time in the order of the checks, as if each
+/// ran after the one before.
+pub(crate) struct OrderedProgress<'o>(Mutex<Queue<'o>>);
+
+struct Queue<'o> {
+    observer: &'o mut (dyn FnMut(Progress) + Send),
+    /// The check whose progress is told at once.
+    current: usize,
+    waiting: BTreeMap<usize, Vec<Progress>>,
+    /// The checks of which nothing is told, because they don't count.
+    muted: BTreeSet<usize>,
+}
+
+impl<'o> OrderedProgress<'o> {
+    pub(crate) fn new(observer: &'o mut (dyn FnMut(Progress) + Send)) -> Self {
+        Self(Mutex::new(Queue { observer, current: 0, waiting: BTreeMap::new(), muted: BTreeSet::new() }))
+    }
+
+    /// Tells a step of a check, or keeps it until it is the check's turn.
+    pub(crate) fn push(&self, index: usize, step: Progress) {
+        let mut queue = self.queue();
+        if queue.muted.contains(&index) {
+            return;
+        }
+        if index == queue.current {
+            (queue.observer)(step);
+        } else {
+            queue.waiting.entry(index).or_default().push(step);
+        }
+    }
+
+    /// Tells a step that belongs to no check's turn.
+    pub(crate) fn tell(&self, step: Progress) {
+        (self.queue().observer)(step);
+    }
+
+    /// Forgets the steps of a check, and tells none that comes.
+    pub(crate) fn mute(&self, index: usize) {
+        let mut queue = self.queue();
+        queue.waiting.remove(&index);
+        queue.muted.insert(index);
+    }
+
+    /// Tells the steps of all checks again.
+    pub(crate) fn unmute(&self) {
+        self.queue().muted.clear();
+    }
+
+    /// Gives the next check its turn.
+    pub(crate) fn advance(&self) {
+        let queue = &mut *self.queue();
+        queue.current += 1;
+        queue.waiting.remove(&queue.current).into_iter().flatten().for_each(&mut *queue.observer);
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue<'o>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
