@@ -4,7 +4,8 @@
 //! take unbounded time or reach a known fault of a grammar's C code. [`outline`] lists the symbols
 //! that a text defines. [`analysis`] adds references, imports and documentation, from one walk of
 //! the tree; it also covers documents (Markdown, reStructuredText, AsciiDoc) and SQL, which are
-//! read without a grammar. [`shell`] parses shell commands for the judgement of what they do.
+//! read without a grammar. [`highlight`] finds the tokens that are shown in colours. [`shell`]
+//! parses shell commands for the judgement of what they do.
 //!
 //! A [`language`] is a row of a table, a query file and a cargo feature. A language whose feature
 //! is off is still recognised, but not parsed: [`Language::is_built_in`] returns false for it, and
@@ -29,6 +30,7 @@
 pub mod analysis;
 mod c_macros;
 mod doc;
+pub mod highlight;
 pub mod imports;
 pub mod language;
 mod node_kinds;
