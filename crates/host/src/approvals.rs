@@ -9,11 +9,12 @@ use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{CallId, Event, Verdict};
 use journeyman_sandbox::clean;
 use journeyman_terminal::StyledLine;
-use journeyman_terminal::diff::{number_lines, number_named_lines};
+use journeyman_terminal::diff::{FileNames, number_lines};
 use serde_json::Value;
 
 use crate::config::{ConfigError, save_rules};
 use crate::format::printable;
+use crate::highlight::find_tokens_of_file;
 use crate::state::now;
 
 /// Maximum size of a call, or of what a commit runs, that a person is asked about, in bytes. Nobody
@@ -107,8 +108,9 @@ impl ApprovalRequest {
     /// is shown below its file's name.
     #[must_use]
     pub fn diff_lines(&self) -> (Vec<StyledLine>, Vec<StyledLine>) {
-        let number = if self.is_edit() { number_lines } else { number_named_lines };
-        let mut lines = self.diff.as_ref().map(|diff| number(&printable(diff))).unwrap_or_default();
+        let names = if self.is_edit() { FileNames::OfSeveral } else { FileNames::All };
+        let number = |diff: &String| number_lines(&printable(diff), names, &find_tokens_of_file);
+        let mut lines = self.diff.as_ref().map(number).unwrap_or_default();
         let rest = lines.split_off(lines.len().min(MAX_DIFF_LINES));
         (lines, rest)
     }

@@ -48,6 +48,7 @@ pub mod evidence_ledger;
 pub mod exec;
 pub mod export;
 pub mod format;
+pub mod highlight;
 mod hooks;
 pub mod index;
 pub mod input;

@@ -8,7 +8,8 @@
 //!   line that is erased before anything else is written. [`stderr_screen`] and [`stdout_screen`]
 //!   are those of the process.
 //! - [`Activity`] follows the events of a session and says in one line what it waits for.
-//! - [`diff`] gives unified diffs their colours and line numbers.
+//! - [`code`] shows code in the colours of its tokens, which a function finds that is passed in.
+//! - [`diff`] gives unified diffs their colours, line numbers and marks of changed words.
 //!
 //! ```
 //! use journeyman_terminal::markdown::{self, Marks};
@@ -22,16 +23,18 @@
 //! texts of others have to be removed before the texts come here.
 
 mod activity;
+pub mod code;
 pub mod diff;
 pub mod markdown;
 mod paint;
 mod screen;
 mod standard;
 mod styled_text;
+mod words;
 pub mod wrap;
 
 pub use activity::Activity;
 pub use paint::Paint;
 pub use screen::{Capability, Screen, Size};
 pub use standard::{has_one_reader, stderr_screen, stdout_screen, was_error_shown};
-pub use styled_text::{Style, StyledLine};
+pub use styled_text::{Style, StyledLine, Token};

@@ -6,8 +6,8 @@ mod inline;
 mod marks;
 mod table;
 
-pub use blocks::{Block, Splitter};
-use code::{MIN_COLUMNS, indent_line, render_code};
+pub use blocks::{Block, CodeLine, Splitter};
+use code::{MIN_COLUMNS, indent_line, render_line};
 pub use marks::Marks;
 
 use crate::wrap::wrap_line;
@@ -34,8 +34,8 @@ pub fn render(source: &str, width: usize, marks: Marks) -> Vec<StyledLine> {
 pub fn render_block(block: &Block, width: usize, marks: Marks) -> Vec<StyledLine> {
     let indent = block.indent.min(width.saturating_sub(MIN_COLUMNS));
     let room = width.saturating_sub(indent);
-    let lines = if block.is_code {
-        render_code(&block.source, room)
+    let lines = if block.code.is_some() {
+        render_line(&StyledLine::new(Style::Code, &block.source), room)
     } else {
         let lines = inline::render_elements(&block.source, room, marks);
         // A link definition renders to nothing, and is still worth reading.
@@ -45,6 +45,14 @@ pub fn render_block(block: &Block, width: usize, marks: Marks) -> Vec<StyledLine
             lines
         }
     };
+    lines.into_iter().map(|line| indent_line(line, indent)).collect()
+}
+
+/// Renders a block that is a line of code in the styles of its tokens.
+#[must_use]
+pub fn render_code_line(line: &StyledLine, indent: usize, width: usize) -> Vec<StyledLine> {
+    let indent = indent.min(width.saturating_sub(MIN_COLUMNS));
+    let lines = render_line(line, width.saturating_sub(indent));
     lines.into_iter().map(|line| indent_line(line, indent)).collect()
 }
 

@@ -45,6 +45,11 @@ impl Paint {
             Style::Accent | Style::Code => self.cyan(text),
             Style::Dim => self.dim(text),
             Style::Selected => self.wrap_in_sgr("7", text),
+            Style::Token(_) => text.to_owned(),
+            Style::Added(_) => self.green(text),
+            Style::Removed(_) => self.red(text),
+            Style::AddedWord(_) => self.wrap_in_sgr("1;32", text),
+            Style::RemovedWord(_) => self.wrap_in_sgr("1;31", text),
         }
     }
 

@@ -23,6 +23,35 @@ pub enum Style {
     Code,
     /// The choice that a key would take.
     Selected,
+    /// A token of code.
+    Token(Token),
+    /// A token of a line that a change adds.
+    Added(Token),
+    /// A token that is new in such a line.
+    AddedWord(Token),
+    /// A token of a line that a change takes away.
+    Removed(Token),
+    /// A token that only such a line has.
+    RemovedWord(Token),
+}
+
+/// The meaning of a token of code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// None of the others.
+    Plain,
+    /// A word of the language.
+    Keyword,
+    /// A text or a character.
+    Text,
+    /// A number.
+    Number,
+    /// A comment.
+    Comment,
+    /// A type.
+    Type,
+    /// A function, or the key of a value.
+    Name,
 }
 
 /// A line of text in parts.

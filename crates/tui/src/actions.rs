@@ -8,6 +8,7 @@ use journeyman_host::checkpoints::Comparison;
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
 use journeyman_host::export::{ConversationFormat, ExportFormat, export_session};
 use journeyman_host::format::{describe_usage, preview, printable, quantity};
+use journeyman_host::highlight::find_tokens_of_file;
 use journeyman_host::policy_check::{MODE_EFFECTS, PolicyOverview};
 use journeyman_host::session_commands::fork_session;
 use journeyman_host::sessions::find_session;
@@ -15,7 +16,7 @@ use journeyman_host::state::format_minute;
 use journeyman_host::undo::{redo, undo_session};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{Mode, group_digits};
-use journeyman_terminal::diff::number_named_lines;
+use journeyman_terminal::diff::{FileNames, number_lines};
 use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
@@ -339,7 +340,7 @@ impl App {
             .with(Style::Good, format!("  +{}", diff.added))
             .with(Style::Bad, format!(" −{}", diff.removed));
         let mut lines = vec![head, StyledLine::default()];
-        lines.extend(number_named_lines(&printable(&diff.text)));
+        lines.extend(number_lines(&printable(&diff.text), FileNames::All, &find_tokens_of_file));
         self.show_document("since the newest run began", lines)
     }
 

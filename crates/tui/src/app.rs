@@ -18,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::completion::Completion;
 use crate::composer::Composer;
 use crate::fold::Conversation;
+use crate::ground::{AnswerFilter, Filtered};
 use crate::link::{Link, Setup};
 use crate::presentation::Presentation;
 use crate::questions::Questions;
@@ -123,6 +124,7 @@ pub(crate) struct App {
     pub(crate) escaped_at: Option<Instant>,
     /// True if keys go to the question although a message is being written.
     pub(crate) answers_first: bool,
+    ground_answer: AnswerFilter,
     exit_code: u8,
 }
 
@@ -146,6 +148,7 @@ impl App {
             keys: None,
             escaped_at: None,
             answers_first: false,
+            ground_answer: AnswerFilter::default(),
             exit_code: 0,
         }
     }
@@ -179,6 +182,10 @@ impl App {
         self.greet();
         // The first prompt doesn't wait for the project to be opened.
         self.draw(Instant::now()).context("the terminal")?;
+        if self.presentation.theme().needs_ground() {
+            self.presentation.ask_ground().context("the terminal")?;
+            self.ground_answer.arm();
+        }
         self.begin(beginning).await?;
         loop {
             let input = self.next_input(signals).await;
@@ -209,8 +216,19 @@ impl App {
     async fn handle_terminal_events(&mut self, event: TerminalEvent) -> Result<Flow, HostError> {
         let mut next = Some(event);
         while let Some(event) = next {
-            if self.handle_terminal(event).await? == Flow::Quit {
-                return Ok(Flow::Quit);
+            let events = match self.ground_answer.filter(event) {
+                Filtered::Held => Vec::new(),
+                Filtered::Passed(events) => events,
+                Filtered::Answered(ground) => {
+                    let theme = self.presentation.theme();
+                    self.presentation.set_theme(theme.on(ground));
+                    Vec::new()
+                }
+            };
+            for event in events {
+                if self.handle_terminal(event).await? == Flow::Quit {
+                    return Ok(Flow::Quit);
+                }
             }
             // Not by the stream: it would keep the waker of this look, which wakes nobody.
             let is_ready = self.keys.is_some() && poll(Duration::ZERO).context("the terminal")?;

@@ -1,11 +1,14 @@
 //! Finished blocks of a conversation as lines of a width. Pure.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use journeyman_host::event_text::{describe_event, describe_output};
 use journeyman_host::format::{describe_usage, preview, printable, quantity};
+use journeyman_host::highlight::find_tokens_of_language;
 use journeyman_protocol::{CallId, CallState, Event, FileChange, FileChangeKind, RunOutcome, RunReport};
-use journeyman_terminal::markdown::{self, Marks};
+use journeyman_terminal::code::{LineTokens, style_tokens};
+use journeyman_terminal::diff::style_line;
+use journeyman_terminal::markdown::{self, CodeLine, Marks};
 use journeyman_terminal::wrap::wrap_line;
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
@@ -26,6 +29,10 @@ const MAX_THINKING_LINES: usize = 4;
 const MAX_MESSAGE_LINES: usize = 40;
 /// Maximum changed files that the end of a run lists.
 const MAX_LISTED_FILES: usize = 12;
+/// Lines of code before the first one that is shown that are looked at for its colours.
+const MAX_CODE_BEFORE: usize = 60;
+/// Maximum lines of code whose colours are found at once.
+const MAX_CODE_LINES: usize = 400;
 /// The mark of a person's message.
 const MESSAGE_MARK: &str = "› ";
 
@@ -95,11 +102,78 @@ pub(crate) fn render_entry(entry: &Entry, layout: Layout) -> Vec<StyledLine> {
     gap.into_iter().chain(render_block(&entry.block, layout)).collect()
 }
 
+/// Renders blocks from a place on, each as its rows. Lines of code that follow each other get the
+/// colours of their language.
+#[must_use]
+pub(crate) fn render_entries(
+    entries: &[Entry],
+    from: usize,
+    layout: impl Fn(usize) -> Layout,
+) -> Vec<Vec<StyledLine>> {
+    let mut code = VecDeque::new();
+    let mut rendered = Vec::with_capacity(entries.len().saturating_sub(from));
+    for (place, entry) in entries.iter().enumerate().skip(from) {
+        if code.is_empty() {
+            code.extend(style_code(entries, place));
+        }
+        let gap = entry.has_gap.then(StyledLine::default);
+        let rows = match (&entry.block, code.pop_front()) {
+            (Block::Prose(block), Some(line)) => render_prose(block, Some(&line), layout(place)),
+            (block, _) => render_block(block, layout(place)),
+        };
+        rendered.push(gap.into_iter().chain(rows).collect());
+    }
+    rendered
+}
+
+fn render_prose(block: &markdown::Block, code: Option<&StyledLine>, layout: Layout) -> Vec<StyledLine> {
+    let width = layout.width.max(MIN_COLUMNS);
+    match code {
+        Some(line) => markdown::render_code_line(line, block.indent, width),
+        None => markdown::render_block(block, width, layout.marks),
+    }
+}
+
+/// Returns the code of a block that is a line of code, and its place in its fence.
+fn code_of(entry: &Entry) -> Option<(&str, &CodeLine)> {
+    match &entry.block {
+        Block::Prose(block) => Some((&block.source, block.code.as_ref()?)),
+        _ => None,
+    }
+}
+
+/// Returns the lines of code from a place on in the colours of their language; none where there is
+/// no code or the language isn't known. The lines before, which say what the first ones are, are
+/// looked at too.
+fn style_code(entries: &[Entry], place: usize) -> Vec<StyledLine> {
+    let Some((_, first)) = entries.get(place).and_then(code_of) else { return Vec::new() };
+    let before = first.number.min(MAX_CODE_BEFORE).min(place);
+    let begin = place - before;
+    let mut lines: Vec<&str> = Vec::new();
+    for (source, line) in entries.iter().skip(begin).map_while(code_of) {
+        let is_next = line.number == first.number + lines.len() - before && line.language == first.language;
+        if !is_next || lines.len() >= before + MAX_CODE_LINES {
+            break;
+        }
+        lines.push(source);
+    }
+    let tokens = LineTokens::find(lines.iter().copied(), &first.language, &find_tokens_of_language);
+    let is_diff = matches!(&*first.language, "diff" | "patch");
+    if tokens.is_empty() && !is_diff {
+        return Vec::new();
+    }
+    let style = |(place, line): (usize, &&str)| match is_diff {
+        true => style_line(line),
+        false => style_tokens(line, &tokens.of_line(place)),
+    };
+    lines.iter().enumerate().skip(before).map(style).collect()
+}
+
 fn render_block(block: &Block, layout: Layout) -> Vec<StyledLine> {
     let width = layout.width.max(MIN_COLUMNS);
     match block {
         Block::Message(text) => render_message(text, width, layout.detail),
-        Block::Prose(block) => markdown::render_block(block, width, layout.marks),
+        Block::Prose(block) => render_prose(block, None, layout),
         Block::Thinking(text) => render_thinking(text, width, layout.detail),
         Block::Call(call) => wrap_lines(call_lines(call, layout.detail), width),
         Block::Lines(lines) => wrap_lines(lines.clone(), width),
@@ -194,8 +268,11 @@ fn call_title(start: &Event, state: CallState, edit: &[StyledLine]) -> StyledLin
         _ => Style::Accent,
     };
     let mut line = StyledLine::new(style, "●").with_text(format!(" {}", call_label(start)));
-    let count = |style| edit.iter().filter(|line| line.spans.iter().any(|(it, _)| *it == style)).count();
-    let (added, removed) = (count(Style::Good), count(Style::Bad));
+    let count = |is_kind: fn(&Style) -> bool| {
+        edit.iter().filter(|line| line.spans.iter().any(|(style, _)| is_kind(style))).count()
+    };
+    let added = count(|style| matches!(style, Style::Added(_) | Style::AddedWord(_)));
+    let removed = count(|style| matches!(style, Style::Removed(_) | Style::RemovedWord(_)));
     if added + removed > 0 {
         line = line.with(Style::Good, format!("  +{added}")).with(Style::Bad, format!(" −{removed}"));
     }

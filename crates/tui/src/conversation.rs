@@ -18,7 +18,7 @@ const MAX_HISTORY: usize = 200;
 /// [`HostError`] where the terminal or the session log fails.
 pub async fn hold_conversation(setup: Setup, beginning: Beginning) -> Result<u8, HostError> {
     let history = read_history(&setup).await;
-    let theme = Theme::from_variables(setup.environment.var("NO_COLOR"));
+    let theme = Theme::from_variables(|name| setup.environment.var(name));
     let reflow = Reflow::from_variables(|name| setup.environment.var(name));
     let presentation = Presentation::take(theme, reflow).context("the terminal")?;
     App::new(setup, history, presentation).run(beginning).await

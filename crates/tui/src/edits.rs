@@ -1,17 +1,23 @@
 //! The change that a call of an editing tool makes, drawn from its arguments.
 
 use journeyman_host::format::printable;
+use journeyman_host::highlight::find_tokens_of_file;
+use journeyman_terminal::diff::{HunkLine, Side, render_hunk};
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
+
+/// Columns before the numbers.
+const INDENT: usize = 2;
 
 /// Returns the changed lines of an edit, with their numbers where the result has them; none for
 /// other tools.
 pub(crate) fn edit_lines(tool: &str, input: &Value, result: &str) -> Vec<StyledLine> {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let path = text(input, "path").unwrap_or_default();
     match tool {
         "write_file" => {
             let content = text(input, "content").unwrap_or_default();
-            number_lines(&[], &content.lines().map(str::to_owned).collect::<Vec<_>>(), Some(1))
+            number_lines(&[], &content.lines().collect::<Vec<_>>(), Some(1), &path)
         }
         "edit_file" => {
             let several = input.get("edits").and_then(Value::as_array);
@@ -24,7 +30,7 @@ pub(crate) fn edit_lines(tool: &str, input: &Value, result: &str) -> Vec<StyledL
                 if !lines.is_empty() {
                     lines.push(StyledLine::new(Style::Dim, "      ⋮"));
                 }
-                lines.extend(pair_lines(&search, &replace, result));
+                lines.extend(pair_lines(&search, &replace, result, &path));
             }
             lines
         }
@@ -33,7 +39,7 @@ pub(crate) fn edit_lines(tool: &str, input: &Value, result: &str) -> Vec<StyledL
 }
 
 /// Returns the lines that a replacement takes away and adds, without those that stay.
-fn pair_lines(search: &str, replace: &str, result: &str) -> Vec<StyledLine> {
+fn pair_lines(search: &str, replace: &str, result: &str, path: &str) -> Vec<StyledLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (search.lines().collect(), replace.lines().collect());
     let same_start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let mut old = old.get(same_start..).unwrap_or_default().to_vec();
@@ -41,9 +47,8 @@ fn pair_lines(search: &str, replace: &str, result: &str) -> Vec<StyledLine> {
     let same_end = old.iter().rev().zip(rest_of_new.iter().rev()).take_while(|(old, new)| old == new).count();
     old.truncate(old.len().saturating_sub(same_end));
     rest_of_new.truncate(rest_of_new.len().saturating_sub(same_end));
-    let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let first = new.first().and_then(|line| find_number(result, line)).map(|number| number + same_start);
-    number_lines(&owned(old), &owned(rest_of_new), first)
+    number_lines(&old, &rest_of_new, first, path)
 }
 
 /// Finds the number of a line in an excerpt whose lines begin with theirs.
@@ -57,16 +62,21 @@ fn find_number(result: &str, line: &str) -> Option<usize> {
     })
 }
 
-fn number_lines(old: &[String], new: &[String], first: Option<usize>) -> Vec<StyledLine> {
-    let widest = first.map_or(0, |first| first + old.len().max(new.len())).to_string().len().max(4);
-    let line = |(place, text): (usize, &String), sign: char, style: Style| {
-        let number = first.map_or(String::new(), |first| (first + place).to_string());
-        StyledLine::new(Style::Dim, format!("  {number:>widest$} "))
-            .with(style, format!("{sign} {}", printable(text).replace('\t', "    ")))
+fn number_lines(old: &[&str], new: &[&str], first: Option<usize>, path: &str) -> Vec<StyledLine> {
+    let digits = first.map_or(0, |first| first + old.len().max(new.len())).to_string().len().max(4);
+    let line = |side, place: usize, text: &str| {
+        let number = first.and_then(|first| u64::try_from(first + place).ok());
+        HunkLine { side, number, text: printable(text).replace('\t', "    ") }
     };
-    let removed = old.iter().enumerate().map(|one| line(one, '-', Style::Bad));
-    let added = new.iter().enumerate().map(|one| line(one, '+', Style::Good));
-    removed.chain(added).collect()
+    let removed = old.iter().enumerate().map(|(place, text)| line(Side::Old, place, text));
+    let added = new.iter().enumerate().map(|(place, text)| line(Side::New, place, text));
+    let lines: Vec<HunkLine> = removed.chain(added).collect();
+    let indent = |line: StyledLine| {
+        let mut indented = StyledLine::new(Style::Plain, " ".repeat(INDENT));
+        indented.spans.extend(line.spans);
+        indented
+    };
+    render_hunk(&lines, digits, path, &find_tokens_of_file).into_iter().map(indent).collect()
 }
 
 #[cfg(test)]
@@ -83,14 +93,14 @@ mod tests {
         let one =
             json!({"path": "a", "search": "fn a() {\n    1\n}", "replace": "fn a() {\n    2\n    3\n}"});
         let result = "edited a\n 40  fn a() {\n 41      2\n";
-        assert_eq!(shown(one.clone(), result), ["    41 -     1", "    41 +     2", "    42 +     3"]);
+        assert_eq!(shown(one.clone(), result), ["    41 -    1", "    41 +    2", "    42 +    3"]);
         assert_eq!(
             shown(one, "done"),
-            ["       -     1", "       +     2", "       +     3"],
+            ["       -    1", "       +    2", "       +    3"],
             "no number is known"
         );
         let two = json!({"edits": [{"search": "a", "replace": "b"}, {"search": "c", "replace": ""}]});
-        assert_eq!(shown(two, ""), ["       - a", "       + b", "      ⋮", "       - c"]);
+        assert_eq!(shown(two, ""), ["       -a", "       +b", "      ⋮", "       -c"]);
         assert!(edit_lines("run_command", &json!({"command": "ls"}), "").is_empty());
     }
 }

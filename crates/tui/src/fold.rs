@@ -128,7 +128,7 @@ impl Conversation {
             Some(_) => true,
             None => false,
         };
-        Some((markdown::Block { source, indent, is_code: false, has_gap }, has_gap))
+        Some((markdown::Block { source, indent, code: None, has_gap }, has_gap))
     }
 
     /// Returns the thinking that is being written.

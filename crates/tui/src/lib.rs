@@ -14,6 +14,7 @@
 //! - `buffer`, `composer`, `completion`, `questions`, `picker`, `viewer`: a key → another state and
 //!   at most one effect;
 //! - `view`: all of these and a size → the rows of the live area;
+//! - `theme`, `ground`: the colours that the terminal has, and the answer to what it is asked;
 //! - `screen`, `alt_screen`: rows before and after → bytes for the terminal;
 //! - `presentation`, `terminal`: the terminal itself; `link`, `recall`: the session;
 //!   `app`, `typing`, `actions`: the loop.
@@ -41,6 +42,7 @@ mod edits;
 mod facts;
 mod first_start;
 mod fold;
+mod ground;
 mod link;
 mod picker;
 mod presentation;

@@ -7,7 +7,8 @@ use journeyman_terminal::StyledLine;
 use journeyman_terminal::markdown::Marks;
 
 use crate::alt_screen::AltScreen;
-use crate::blocks::{Detail, Entry, Layout, render_entry};
+use crate::blocks::{Detail, Entry, Layout, render_entries};
+use crate::ground::QUESTION;
 use crate::picker::Picker;
 use crate::screen::{Frame, Reflow, Screen, Size};
 use crate::terminal::RawTerminal;
@@ -64,6 +65,30 @@ impl Presentation {
         Ok(Self { terminal, screen, theme, overlay: None, committed: 0, drawn_at, is_stale: true })
     }
 
+    /// Returns the colours.
+    #[must_use]
+    pub(crate) fn theme(&self) -> Theme {
+        self.theme
+    }
+
+    /// Takes other colours, for what is drawn from here on.
+    pub(crate) fn set_theme(&mut self, theme: Theme) {
+        self.theme = theme;
+        self.screen.set_theme(theme);
+        if let Some((alt, _)) = &mut self.overlay {
+            alt.set_theme(theme);
+        }
+        self.is_stale = true;
+    }
+
+    /// Asks the terminal for the colour behind the text. The answer comes among the keys.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn ask_ground(&mut self) -> io::Result<()> {
+        self.terminal.write(QUESTION)
+    }
+
     /// Returns the terminal's size.
     #[must_use]
     pub(crate) fn size(&self) -> Size {
@@ -95,9 +120,9 @@ impl Presentation {
     /// Returns the rows of the blocks that have come since the last frame.
     fn finished_rows(&mut self, entries: &[Entry]) -> Vec<StyledLine> {
         let layout = Layout { width: self.size().columns, marks: self.marks(), detail: Detail::Short };
-        let new = entries.get(self.committed..).unwrap_or_default();
+        let new = render_entries(entries, self.committed, |_| layout);
         self.committed = entries.len();
-        new.iter().flat_map(|entry| render_entry(entry, layout)).collect()
+        new.concat()
     }
 
     /// Draws the live area below the blocks that have come, or what is on the alternate screen.

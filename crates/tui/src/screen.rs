@@ -215,6 +215,11 @@ impl Screen {
         format!("\r{up}{ERASE_BELOW}")
     }
 
+    /// Takes other colours, for what is drawn from here on.
+    pub(crate) fn set_theme(&mut self, theme: Theme) {
+        self.theme = theme;
+    }
+
     /// Forgets the live area, which something else has erased or left above.
     pub(crate) fn forget(&mut self) {
         (self.rows, self.cursor) = (Vec::new(), (0, 0));

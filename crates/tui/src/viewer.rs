@@ -7,7 +7,7 @@ use journeyman_terminal::markdown::Marks;
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
-use crate::blocks::{Block, Detail, Entry, Layout, render_entry};
+use crate::blocks::{Block, Detail, Entry, Layout, render_entries, render_entry};
 use crate::screen::Size;
 
 /// Rows that the viewer keeps for itself: the line of its keys.
@@ -121,9 +121,8 @@ impl Viewer {
         if self.rendered.width != width || self.rendered.blocks.len() > entries.len() {
             self.rendered = Rendered { width, blocks: Vec::new() };
         }
-        for (place, entry) in entries.iter().enumerate().skip(self.rendered.blocks.len()) {
-            self.rendered.blocks.push(render_entry(entry, self.layout(place)));
-        }
+        let new = render_entries(entries, self.rendered.blocks.len(), |place| self.layout(place));
+        self.rendered.blocks.extend(new);
     }
 
     fn layout(&self, place: usize) -> Layout {

@@ -3,6 +3,8 @@
 //! Blocks are as small as can be rendered apart: a paragraph, a heading, one item of a list, one
 //! line of fenced code. A block is complete as soon as a line says so.
 
+use std::sync::Arc;
+
 /// A complete block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
@@ -10,18 +12,29 @@ pub struct Block {
     pub source: String,
     /// Columns by which the block is indented.
     pub indent: usize,
-    /// True for a line of code.
-    pub is_code: bool,
+    /// The place of a line of code; `None` for other blocks.
+    pub code: Option<CodeLine>,
     /// True if empty lines come before the block.
     pub has_gap: bool,
 }
 
+/// The place of a line of code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeLine {
+    /// The language that the fence names; empty if it names none.
+    pub language: Arc<str>,
+    /// The number of lines before it within the fence.
+    pub number: usize,
+}
+
 /// An open fence of code.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Fence {
     marker: char,
     length: usize,
     indent: usize,
+    language: Arc<str>,
+    lines: usize,
 }
 
 /// Splits a text that arrives in pieces.
@@ -98,13 +111,16 @@ impl Splitter {
     fn take_line(&mut self, line: &str, blocks: &mut Vec<Block>) {
         let text = line.trim_start_matches(' ');
         let indent = line.len() - text.len();
-        if let Some(fence) = self.fence {
+        if let Some(fence) = &mut self.fence {
             if is_fence_end(text, fence) {
                 self.fence = None;
                 self.has_gap = false;
             } else {
                 let source = line.get(indent.min(fence.indent)..).unwrap_or_default().to_owned();
-                self.emit(Block { source, indent: fence.indent, is_code: true, has_gap: false }, blocks);
+                let code = CodeLine { language: Arc::clone(&fence.language), number: fence.lines };
+                fence.lines += 1;
+                let block = Block { source, indent: fence.indent, code: Some(code), has_gap: false };
+                self.emit(block, blocks);
             }
             return;
         }
@@ -116,12 +132,13 @@ impl Splitter {
         let is_indented_code = self.open.is_empty() && self.item_column.is_none() && indent >= 4;
         if is_indented_code {
             let source = line.get(4..).unwrap_or_default().to_owned();
-            self.emit(Block { source, indent: 0, is_code: true, has_gap: false }, blocks);
+            let code = CodeLine { language: Arc::from(""), number: 0 };
+            self.emit(Block { source, indent: 0, code: Some(code), has_gap: false }, blocks);
             return;
         }
-        if let Some((marker, length)) = fence_start(text) {
+        if let Some((marker, length, language)) = fence_start(text) {
             self.close(blocks);
-            self.fence = Some(Fence { marker, length, indent });
+            self.fence = Some(Fence { marker, length, indent, language: Arc::from(language), lines: 0 });
             return;
         }
         let is_setext = !self.open.is_empty() && !self.is_item && is_setext_line(text);
@@ -165,7 +182,7 @@ impl Splitter {
             let source = std::mem::take(&mut self.open);
             let indent = std::mem::take(&mut self.indent);
             self.is_item = false;
-            self.emit(Block { source, indent, is_code: false, has_gap: false }, blocks);
+            self.emit(Block { source, indent, code: None, has_gap: false }, blocks);
         }
     }
 
@@ -190,14 +207,16 @@ impl Splitter {
     }
 }
 
-fn fence_start(text: &str) -> Option<(char, usize)> {
+/// Returns the marker of a fence, its length, and the language behind it.
+fn fence_start(text: &str) -> Option<(char, usize, &str)> {
     let marker = text.chars().next().filter(|it| matches!(it, '`' | '~'))?;
     let length = text.chars().take_while(|it| *it == marker).count();
     let info = text.get(length..)?;
-    (length >= 3 && !(marker == '`' && info.contains('`'))).then_some((marker, length))
+    let language = info.split([' ', ',', '{', '\t']).find(|word| !word.is_empty()).unwrap_or_default();
+    (length >= 3 && !(marker == '`' && info.contains('`'))).then_some((marker, length, language))
 }
 
-fn is_fence_end(text: &str, fence: Fence) -> bool {
+fn is_fence_end(text: &str, fence: &Fence) -> bool {
     let text = text.trim_end();
     text.chars().all(|it| it == fence.marker) && text.len() >= fence.length
 }
@@ -237,7 +256,7 @@ mod tests {
         }
         blocks.extend(splitter.finish());
         let show = |block: Block| {
-            let kind = if block.is_code { '$' } else { ':' };
+            let kind = if block.code.is_some() { '$' } else { ':' };
             let gap = if block.has_gap { "^" } else { "" };
             format!("{gap}{}{kind}{}", block.indent, block.source.trim_end())
         };

@@ -8,42 +8,29 @@ const CODE_INDENT: usize = 2;
 /// Minimum columns that text gets, whatever it is indented by.
 pub(super) const MIN_COLUMNS: usize = 8;
 
-/// Renders lines of code, broken where they are wider than the terminal.
-pub(super) fn render_code(source: &str, width: usize) -> Vec<StyledLine> {
+/// Renders a line of code, broken where it is wider than the terminal.
+pub(super) fn render_line(line: &StyledLine, width: usize) -> Vec<StyledLine> {
     let indent = CODE_INDENT.min(width.saturating_sub(MIN_COLUMNS));
-    let room = width.saturating_sub(indent);
-    source
-        .lines()
-        .chain(source.is_empty().then_some(""))
-        .flat_map(|line| {
-            break_line(line, room)
-                .into_iter()
-                .map(|piece| {
-                    if piece.is_empty() {
-                        StyledLine::default()
-                    } else {
-                        indent_line(StyledLine::new(Style::Code, piece), indent)
-                    }
-                })
-                .collect::<Vec<_>>()
-        })
-        .collect()
+    let pieces = break_line(line, width.saturating_sub(indent));
+    pieces.into_iter().map(|piece| indent_line(piece, indent)).collect()
 }
 
 /// Breaks a line wherever it reaches the width.
-fn break_line(line: &str, width: usize) -> Vec<String> {
-    let mut pieces = vec![String::new()];
+fn break_line(line: &StyledLine, width: usize) -> Vec<StyledLine> {
+    let mut pieces = vec![StyledLine::default()];
     let mut column = 0;
-    for character in line.replace('\t', "    ").chars() {
-        let columns = char_width(character);
-        if column + columns > width && column > 0 {
-            pieces.push(String::new());
-            column = 0;
+    for (style, text) in &line.spans {
+        for character in text.replace('\t', "    ").chars() {
+            let columns = char_width(character);
+            if column + columns > width && column > 0 {
+                pieces.push(StyledLine::default());
+                column = 0;
+            }
+            if let Some(piece) = pieces.last_mut() {
+                piece.push(*style, character.encode_utf8(&mut [0; 4]));
+            }
+            column += columns;
         }
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(character);
-        }
-        column += columns;
     }
     pieces
 }

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::code::{MIN_COLUMNS, render_code};
+use super::code::{MIN_COLUMNS, render_line};
 use super::marks::Marks;
 use super::table::Table;
 use crate::wrap::{line_width, text_width, wrap_line};
@@ -165,8 +165,9 @@ impl Writer {
             }
             TagEnd::CodeBlock => {
                 let code = self.code.take().unwrap_or_default();
-                for line in render_code(code.trim_end_matches('\n'), self.room()) {
-                    self.push_line(line);
+                for line in code.trim_end_matches('\n').split('\n') {
+                    let rendered = render_line(&StyledLine::new(Style::Code, line), self.room());
+                    rendered.into_iter().for_each(|line| self.push_line(line));
                 }
                 self.wants_gap = true;
             }

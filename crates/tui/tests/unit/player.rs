@@ -11,12 +11,12 @@ use journeyman_protocol::{
 use journeyman_terminal::markdown::Marks;
 use serde_json::{Value, json};
 
-use crate::blocks::{Detail, Layout, render_entry};
+use crate::blocks::{Detail, Layout, render_entries};
 use crate::composer::Composer;
 use crate::fold::Conversation;
 use crate::questions::Questions;
 use crate::screen::{Frame, Reflow, Screen, Size};
-use crate::theme::{ColorDepth, Theme};
+use crate::theme::{ColorDepth, Ground, Theme};
 use crate::view::{LiveArea, Surroundings};
 
 /// Rows of scrollback that the terminal keeps: more than any test fills.
@@ -45,7 +45,7 @@ impl Player {
             conversation: Conversation::new(Instant::now()),
             questions: Questions::default(),
             composer: Composer::new(vec!["an earlier message".to_owned()]),
-            screen: Screen::new(Theme::new(ColorDepth::Palette), Reflow::Cuts, size),
+            screen: Screen::new(Theme::new(ColorDepth::Palette, Ground::Unknown), Reflow::Cuts, size),
             terminal: vt100::Parser::new(cells(rows), cells(columns), SCROLLBACK),
             committed: 0,
             seq: 0,
@@ -98,8 +98,7 @@ impl Player {
         let size = self.screen.size();
         let layout = Layout { width: size.columns, marks: Marks::Dropped, detail: Detail::Short };
         let entries = self.conversation.entries();
-        let finished: Vec<_> =
-            entries[self.committed..].iter().flat_map(|entry| render_entry(entry, layout)).collect();
+        let finished = render_entries(entries, self.committed, |_| layout).concat();
         self.committed = entries.len();
         self.finished.extend(finished.iter().map(|row| row.to_text().trim_end().to_owned()));
         let surroundings = Surroundings {
