@@ -126,6 +126,11 @@ impl App {
                 self.complete_word();
             }
             JobEnd::Explained(lines) => self.conversation.push_note(lines),
+            JobEnd::ResultsRead(results) => {
+                if let Some(Overlay::Transcript(viewer)) = self.presentation.overlay() {
+                    viewer.set_results(results);
+                }
+            }
             JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
         }
         Flow::Continue

@@ -1,5 +1,6 @@
 //! The loop: keys, the session's events, and work of its own lead to another state, which is drawn.
 
+use std::collections::HashMap;
 use std::future::pending;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use journeyman_agent::{AgentError, MessageId};
 use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError};
-use journeyman_protocol::{Envelope, Event, SessionId, Tokens};
+use journeyman_protocol::{CallId, Envelope, Event, SessionId, Tokens};
 use journeyman_terminal::{Style, StyledLine};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -51,6 +52,8 @@ pub(crate) enum JobEnd {
     FilesListed(Vec<String>),
     /// The ways to a model were looked for.
     Explained(Vec<StyledLine>),
+    /// The whole results of the session's calls were read.
+    ResultsRead(HashMap<CallId, String>),
     /// The branch was read.
     BranchRead(Option<String>),
 }

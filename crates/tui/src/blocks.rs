@@ -77,27 +77,28 @@ pub(crate) struct Entry {
 
 /// The amount of a block that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum Detail<'a> {
     /// The conversation: long results are cut.
     Short,
-    /// Everything that is on record.
-    Whole,
+    /// Everything that is on record, with the result of a call if it is known; else its beginning
+    /// and its end.
+    Whole(Option<&'a str>),
 }
 
 /// The form in which blocks are rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct Layout<'a> {
     /// Columns.
     pub(crate) width: usize,
     /// The marks of Markdown.
     pub(crate) marks: Marks,
     /// The amount.
-    pub(crate) detail: Detail,
+    pub(crate) detail: Detail<'a>,
 }
 
 /// Renders a block with its distance. No row is wider than the layout's width.
 #[must_use]
-pub(crate) fn render_entry(entry: &Entry, layout: Layout) -> Vec<StyledLine> {
+pub(crate) fn render_entry(entry: &Entry, layout: Layout<'_>) -> Vec<StyledLine> {
     let gap = entry.has_gap.then(StyledLine::default);
     gap.into_iter().chain(render_block(&entry.block, layout)).collect()
 }
@@ -105,10 +106,10 @@ pub(crate) fn render_entry(entry: &Entry, layout: Layout) -> Vec<StyledLine> {
 /// Renders blocks from a place on, each as its rows. Lines of code that follow each other get the
 /// colours of their language.
 #[must_use]
-pub(crate) fn render_entries(
+pub(crate) fn render_entries<'a>(
     entries: &[Entry],
     from: usize,
-    layout: impl Fn(usize) -> Layout,
+    layout: impl Fn(usize) -> Layout<'a>,
 ) -> Vec<Vec<StyledLine>> {
     let mut code = VecDeque::new();
     let mut rendered = Vec::with_capacity(entries.len().saturating_sub(from));
@@ -126,7 +127,7 @@ pub(crate) fn render_entries(
     rendered
 }
 
-fn render_prose(block: &markdown::Block, code: Option<&StyledLine>, layout: Layout) -> Vec<StyledLine> {
+fn render_prose(block: &markdown::Block, code: Option<&StyledLine>, layout: Layout<'_>) -> Vec<StyledLine> {
     let width = layout.width.max(MIN_COLUMNS);
     match code {
         Some(line) => markdown::render_code_line(line, block.indent, width),
@@ -169,7 +170,7 @@ fn style_code(entries: &[Entry], place: usize) -> Vec<StyledLine> {
     lines.iter().enumerate().skip(before).map(style).collect()
 }
 
-fn render_block(block: &Block, layout: Layout) -> Vec<StyledLine> {
+fn render_block(block: &Block, layout: Layout<'_>) -> Vec<StyledLine> {
     let width = layout.width.max(MIN_COLUMNS);
     match block {
         Block::Message(text) => render_message(text, width, layout.detail),
@@ -191,7 +192,7 @@ pub(crate) fn wrap_lines(lines: Vec<StyledLine>, width: usize) -> Vec<StyledLine
 }
 
 /// Keeps the first lines, and says how many more there are.
-fn keep_first(mut lines: Vec<StyledLine>, max: usize, detail: Detail) -> Vec<StyledLine> {
+fn keep_first(mut lines: Vec<StyledLine>, max: usize, detail: Detail<'_>) -> Vec<StyledLine> {
     if detail == Detail::Short && lines.len() > max + 1 {
         let more = lines.split_off(max).len();
         lines.push(StyledLine::new(
@@ -202,7 +203,7 @@ fn keep_first(mut lines: Vec<StyledLine>, max: usize, detail: Detail) -> Vec<Sty
     lines
 }
 
-fn render_message(text: &str, width: usize, detail: Detail) -> Vec<StyledLine> {
+fn render_message(text: &str, width: usize, detail: Detail<'_>) -> Vec<StyledLine> {
     let room = width.saturating_sub(MESSAGE_MARK.len());
     let rows = printable(text);
     let rows = rows.lines().flat_map(|line| wrap_line(&StyledLine::new(Style::Strong, line), room, 0));
@@ -214,7 +215,7 @@ fn render_message(text: &str, width: usize, detail: Detail) -> Vec<StyledLine> {
     keep_first(rows.enumerate().map(mark).collect(), MAX_MESSAGE_LINES, detail)
 }
 
-fn render_thinking(text: &str, width: usize, detail: Detail) -> Vec<StyledLine> {
+fn render_thinking(text: &str, width: usize, detail: Detail<'_>) -> Vec<StyledLine> {
     let text = printable(text.trim());
     let lines: Vec<StyledLine> = text.lines().map(thinking_line).collect();
     let wrapped = lines.iter().flat_map(|line| wrap_line(line, width, THINKING_INDENT)).collect();
@@ -226,7 +227,7 @@ pub(crate) fn thinking_line(line: &str) -> StyledLine {
     StyledLine::new(Style::Dim, format!("{:THINKING_INDENT$}{line}", ""))
 }
 
-fn call_lines(call: &EndedCall, detail: Detail) -> Vec<StyledLine> {
+fn call_lines(call: &EndedCall, detail: Detail<'_>) -> Vec<StyledLine> {
     let EndedCall { start, end, changes, .. } = call;
     let (Event::ToolStart { tool, input, .. }, Event::ToolEnd { state, preview, .. }) = (start, end) else {
         return Vec::new();
@@ -236,11 +237,18 @@ fn call_lines(call: &EndedCall, detail: Detail) -> Vec<StyledLine> {
         _ => Vec::new(),
     };
     let mut lines = vec![call_title(start, *state, &edit)];
-    let result = match detail {
-        Detail::Short => describe_event(end),
-        Detail::Whole => describe_output(end).unwrap_or_else(|| whole_result(input, preview)),
-    };
-    lines.extend(result);
+    match detail {
+        Detail::Short => lines.extend(describe_event(end)),
+        Detail::Whole(output) => {
+            // An edit is its arguments, and a command its title.
+            let is_said = edit.is_empty() && call_command(start).is_none_or(|command| command.contains('\n'));
+            lines.extend(if is_said { argument_lines(input) } else { Vec::new() });
+            lines.extend(match output {
+                Some(output) => output_lines(output),
+                None => describe_output(end).unwrap_or_else(|| output_lines(preview)),
+            });
+        }
+    }
     if edit.is_empty() {
         let change =
             |change: &FileChange| StyledLine::new(Style::Plain, format!("    {}", describe_change(change)));
@@ -281,22 +289,32 @@ fn call_title(start: &Event, state: CallState, edit: &[StyledLine]) -> StyledLin
 
 /// Says what a call does: a command as it would be typed, anything else by its summary.
 pub(crate) fn call_label(start: &Event) -> String {
-    let Event::ToolStart { tool, input, summary, .. } = start else { return String::new() };
-    match input.get("command").and_then(Value::as_str) {
-        Some(command) if tool == "run_command" => format!("$ {}", preview(command)),
-        _ => preview(summary),
+    match (call_command(start), start) {
+        (Some(command), _) => format!("$ {}", preview(command)),
+        (None, Event::ToolStart { summary, .. }) => preview(summary),
+        _ => String::new(),
     }
 }
 
-/// Returns the arguments and the result of a call as far as its end has them.
-fn whole_result(input: &Value, preview: &str) -> Vec<StyledLine> {
-    let dim = |line: &str| StyledLine::new(Style::Dim, format!("    {line}"));
+/// Returns the command that a call runs.
+fn call_command(start: &Event) -> Option<&str> {
+    match start {
+        Event::ToolStart { tool, input, .. } if tool == "run_command" => input.get("command")?.as_str(),
+        _ => None,
+    }
+}
+
+fn argument_lines(input: &Value) -> Vec<StyledLine> {
     let arguments = input.as_object().into_iter().flatten().flat_map(|(name, value)| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let text = printable(&format_args!("{name}: {text}"));
-        text.lines().map(dim).collect::<Vec<_>>()
+        output_lines(&format!("{name}: {text}"))
     });
-    arguments.chain(printable(preview).lines().map(dim)).collect()
+    arguments.collect()
+}
+
+fn output_lines(output: &str) -> Vec<StyledLine> {
+    let dim = |line: &str| StyledLine::new(Style::Dim, format!("    {line}"));
+    printable(output).lines().map(dim).collect()
 }
 
 fn report_lines(report: &RunReport) -> Vec<StyledLine> {

@@ -26,6 +26,8 @@ const MAX_LISTED_SESSIONS: usize = 200;
 /// Maximum blocks of an earlier session that go into the scrollback when it is opened; Ctrl-T
 /// shows all.
 const MAX_RECALLED_BLOCKS: usize = 60;
+/// Maximum bytes of results that the transcript holds; of older calls it shows the ends.
+const MAX_RESULT_BYTES: usize = 16 << 20;
 /// Maximum files that are offered for completion.
 const MAX_FILES: usize = 50_000;
 
@@ -279,6 +281,19 @@ impl App {
         self.jobs.push(Box::pin(async move {
             let listed = listing.await.ok().and_then(Result::ok).unwrap_or_default();
             JobEnd::FilesListed(listed.paths.iter().map(printable).collect())
+        }));
+    }
+
+    /// Begins to read the whole results of the session's calls, for the transcript.
+    pub(crate) fn read_results(&mut self) {
+        let Some(id) = self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone())
+        else {
+            return;
+        };
+        let state = std::sync::Arc::clone(&self.setup.state);
+        self.jobs.push(Box::pin(async move {
+            let read = journeyman_agent::result_texts(&*state.store, &id, MAX_RESULT_BYTES).await;
+            JobEnd::ResultsRead(read.unwrap_or_default())
         }));
     }
 

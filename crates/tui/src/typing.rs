@@ -66,6 +66,7 @@ impl App {
             KeyCode::Char('t') if control => {
                 let viewer = Viewer::new("transcript", self.presentation.marks(), true);
                 self.open_overlay(Overlay::Transcript(viewer))?;
+                self.read_results();
             }
             KeyCode::Char('l') if control => self.presentation.redraw().context("the terminal")?,
             KeyCode::Char('g') if control && !self.composer.is_searching() => self.edit_outside()?,
@@ -244,10 +245,14 @@ impl App {
 
     async fn handle_overlay_key(&mut self, key: KeyEvent) -> Result<Flow, HostError> {
         let entries = self.conversation.entries();
+        let mut is_lacking = false;
         let (is_over, chosen) = match self.presentation.overlay() {
             None => (true, Chosen::Nothing),
             Some(Overlay::Transcript(viewer)) => {
-                (viewer.handle_key(key, entries) == ViewerEffect::Close, Chosen::Nothing)
+                let effect = viewer.handle_key(key, entries);
+                // A call that has ended since the results were read.
+                is_lacking = key.code == KeyCode::Enter && viewer.lacks_result(entries);
+                (effect == ViewerEffect::Close, Chosen::Nothing)
             }
             Some(Overlay::Document(viewer, own)) => {
                 (viewer.handle_key(key, own) == ViewerEffect::Close, Chosen::Nothing)
@@ -261,6 +266,8 @@ impl App {
         };
         if is_over {
             self.presentation.close().context("the terminal")?;
+        } else if is_lacking {
+            self.read_results();
         }
         match chosen {
             Chosen::Nothing if is_over && self.link.is_none() => self.open_new_session().await,

@@ -1,8 +1,9 @@
 //! A text in the alternate screen: scrolled, searched, its blocks opened and closed. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use journeyman_protocol::CallId;
 use journeyman_terminal::markdown::Marks;
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
@@ -50,6 +51,8 @@ pub(crate) struct Viewer {
     top: Option<usize>,
     search: Option<Search>,
     size: Size,
+    /// The whole results of calls, as far as they are known.
+    results: HashMap<CallId, String>,
 }
 
 impl Viewer {
@@ -65,6 +68,7 @@ impl Viewer {
             top: (!from_end).then_some(0),
             search: None,
             size: Size { columns: 80, rows: 24 },
+            results: HashMap::new(),
         }
     }
 
@@ -121,12 +125,42 @@ impl Viewer {
         if self.rendered.width != width || self.rendered.blocks.len() > entries.len() {
             self.rendered = Rendered { width, blocks: Vec::new() };
         }
-        let new = render_entries(entries, self.rendered.blocks.len(), |place| self.layout(place));
+        let short = Layout { width, marks: self.marks, detail: Detail::Short };
+        let layout = |place: usize| entries.get(place).map_or(short, |entry| self.layout(place, entry));
+        let new = render_entries(entries, self.rendered.blocks.len(), layout);
         self.rendered.blocks.extend(new);
     }
 
-    fn layout(&self, place: usize) -> Layout {
-        let detail = if self.opened.contains(&place) { Detail::Whole } else { Detail::Short };
+    /// Takes the whole results of calls.
+    pub(crate) fn set_results(&mut self, results: HashMap<CallId, String>) {
+        self.results = results;
+        if !self.opened.is_empty() {
+            self.rendered.blocks.clear();
+        }
+    }
+
+    /// Returns true if a block is opened whose result isn't known.
+    #[must_use]
+    pub(crate) fn lacks_result(&self, entries: &[Entry]) -> bool {
+        let calls = self.opened.iter().filter_map(|place| match &entries.get(*place)?.block {
+            Block::Call(call) => Some(&call.call),
+            _ => None,
+        });
+        calls.into_iter().any(|call| !self.results.contains_key(call))
+    }
+
+    fn result_of(&self, entry: &Entry) -> Option<&str> {
+        match &entry.block {
+            Block::Call(call) => self.results.get(&call.call).map(String::as_str),
+            _ => None,
+        }
+    }
+
+    fn layout(&self, place: usize, entry: &Entry) -> Layout<'_> {
+        let detail = match self.opened.contains(&place) {
+            true => Detail::Whole(self.result_of(entry)),
+            false => Detail::Short,
+        };
         Layout { width: self.size.columns, marks: self.marks, detail }
     }
 
@@ -137,7 +171,7 @@ impl Viewer {
     /// Takes a key.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, entries: &[Entry]) -> ViewerEffect {
         if self.search.as_ref().is_some_and(|search| search.is_typing) {
-            self.handle_search_key(key);
+            self.handle_search_key(key, entries);
             return ViewerEffect::Stay;
         }
         let page = self.size.rows.saturating_sub(OWN_ROWS + 2).max(1);
@@ -165,12 +199,13 @@ impl Viewer {
         ViewerEffect::Stay
     }
 
-    fn handle_search_key(&mut self, key: KeyEvent) {
+    fn handle_search_key(&mut self, key: KeyEvent, entries: &[Entry]) {
         let Some(search) = &mut self.search else { return };
         match key.code {
             KeyCode::Esc => self.search = None,
             KeyCode::Enter => {
                 search.is_typing = false;
+                self.open_matches(entries);
                 self.find_next(false);
             }
             KeyCode::Backspace => {
@@ -255,12 +290,33 @@ impl Viewer {
         if !self.opened.remove(&focus) {
             self.opened.insert(focus);
         }
-        if let (Some(entry), layout) = (entries.get(focus), self.layout(focus))
-            && let Some(block) = self.rendered.blocks.get_mut(focus)
-        {
-            *block = render_entry(entry, layout);
-        }
+        self.render_anew(entries, focus);
         self.show_focus();
+    }
+
+    fn render_anew(&mut self, entries: &[Entry], place: usize) {
+        let Some(entry) = entries.get(place) else { return };
+        let rows = render_entry(entry, self.layout(place, entry));
+        if let Some(block) = self.rendered.blocks.get_mut(place) {
+            *block = rows;
+        }
+    }
+
+    /// Opens the calls whose results have the words of the search.
+    fn open_matches(&mut self, entries: &[Entry]) {
+        let Some(query) = self.search.as_ref().map(|search| search.query.to_lowercase()) else { return };
+        let has_words = |entry: &Entry| {
+            !query.is_empty()
+                && self.result_of(entry).is_some_and(|text| text.to_lowercase().contains(&query))
+        };
+        let found: Vec<usize> = entries
+            .iter()
+            .enumerate()
+            .filter(|(place, entry)| !self.opened.contains(place) && has_words(entry))
+            .map(|(place, _)| place)
+            .collect();
+        self.opened.extend(&found);
+        found.into_iter().for_each(|place| self.render_anew(entries, place));
     }
 
     fn toggle_all(&mut self, entries: &[Entry]) {

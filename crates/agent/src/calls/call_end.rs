@@ -213,6 +213,10 @@ mod tests {
         let store = std::sync::Arc::clone(test.cx.transcript.log().store());
         let kept = crate::transcript::recall::result_text(&*store, &test.cx.session, &made.id).await.unwrap();
         assert_eq!(kept.as_deref(), Some(text.as_str()));
+        let all = crate::result_texts(&*store, &test.cx.session, text.len()).await.unwrap();
+        assert_eq!(all.get(&made.id), Some(&text));
+        let none = crate::result_texts(&*store, &test.cx.session, 10).await.unwrap();
+        assert!(none.is_empty(), "there is no room for it");
     }
 
     #[test]

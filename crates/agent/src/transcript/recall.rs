@@ -1,6 +1,6 @@
 //! Reads parts of a session's log that its state doesn't hold.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use journeyman_protocol::{Block, CallId, MessageKind, ResultPart, Seq, SessionId};
 use journeyman_store::{Entry, Store};
@@ -46,6 +46,39 @@ pub(crate) async fn result_text(
     })
     .await?;
     Ok(output.or(result))
+}
+
+/// Returns the texts of the session's results as the model first got them, or the whole outputs of
+/// its commands: the newest ones that have at most `max_bytes` together.
+///
+/// # Errors
+/// [`AgentError`] if the log can't be read.
+pub async fn result_texts(
+    store: &dyn Store,
+    session: &SessionId,
+    max_bytes: usize,
+) -> Result<HashMap<CallId, String>, AgentError> {
+    let mut texts = HashMap::<CallId, String>::new();
+    let (mut order, mut bytes) = (VecDeque::new(), 0_usize);
+    each_record(store, session, &["result", "output"], |record| {
+        let (call, text) = match record {
+            Record::Output { call, text } => (call, text),
+            // The output of a command comes before its result, which is a part of it.
+            Record::Result { call, block } if !texts.contains_key(&call) => (call, text_of(block)),
+            _ => return,
+        };
+        bytes += text.len();
+        order.push_back(call.clone());
+        if let Some(before) = texts.insert(call, text) {
+            bytes -= before.len();
+        }
+        while bytes > max_bytes {
+            let Some(oldest) = order.pop_front() else { return };
+            bytes -= texts.remove(&oldest).map_or(0, |text| text.len());
+        }
+    })
+    .await?;
+    Ok(texts)
 }
 
 fn text_of(block: Block) -> String {

@@ -5,3 +5,4 @@ mod folding;
 mod player;
 mod resizing;
 mod screens;
+mod transcript;
