@@ -77,8 +77,26 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
 }
 
 fn build() -> anyhow::Result<PathBuf> {
-    crate::cargo(&["build", "--release", "--locked", "--package", "journeyman"], &[])?;
-    Ok(target().join("release/jm"))
+    Profile::Release.build(&["--package", "journeyman"], "jm")
+}
+
+/// The optimised build, or the one that tests use, for figures that aren't times.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Profile {
+    Release,
+    Dev,
+}
+
+impl Profile {
+    /// Builds what the words name, and returns the program at `path` of its folder.
+    fn build(self, words: &[&str], path: &str) -> anyhow::Result<PathBuf> {
+        let (profile, folder) = match self {
+            Self::Release => ("release", "release"),
+            Self::Dev => ("dev", "debug"),
+        };
+        crate::cargo(&[&["build", "--profile", profile, "--locked"], words].concat(), &[])?;
+        Ok(target().join(folder).join(path))
+    }
 }
 
 /// Where what is built lies.

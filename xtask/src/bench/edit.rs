@@ -4,7 +4,8 @@
 //! Data that a clone lacks is named by an option or its variable: the folder of public cases
 //! (`--cases`, `JM_EDIT_CASES`), clones of the repositories (`--repos`, `JM_EDIT_REPOS`) and the
 //! other engines' packages (`--peers`, `JM_EDIT_PEERS`; `crates/edit/examples/peers/README.md`). A
-//! part without them is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
+//! part without them is skipped and says so; with `JM_REQUIRE_ALL=1` that fails. The cases are also
+//! judged by the build that tests use (`--profile dev`).
 
 mod cases;
 mod history;
@@ -15,12 +16,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
+use super::Profile;
+
 /// Default number of hunks of each repository.
 const HUNKS: usize = 300;
 /// Changes that the round trip draws.
 const ROUND_TRIPS: &str = "100000";
-/// Its test in the edit crate.
-const ROUND_TRIP: &str = "round_trip";
+/// Its tests in the edit crate.
+const ROUND_TRIP: &str = "round_trip::";
 const PARTS: [&str; 5] = ["cases", "mutations", "peers", "speed", "round-trip"];
 
 /// The parts to run, with their data.
@@ -30,6 +33,8 @@ struct EditOptions {
     repositories: Option<PathBuf>,
     peers: Option<PathBuf>,
     hunks: usize,
+    /// The build that the cases are judged by.
+    profile: Profile,
     /// Where tasks, answers and wrong writes are kept, to be looked at.
     keep: PathBuf,
 }
@@ -43,7 +48,9 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     for part in &asked.parts {
         println!("\n## {part}\n");
         let done = match part.as_str() {
-            "cases" => part_of("--cases", asked.cases.as_ref(), |folder| cases::run(folder, &asked.keep)),
+            "cases" => part_of("--cases", asked.cases.as_ref(), |folder| {
+                cases::run(folder, &asked.keep, asked.profile)
+            }),
             "mutations" => part_of("--repos", asked.repositories.as_ref(), |folder| {
                 mutations::tasks(folder, asked.hunks, &asked.keep)?;
                 mutations::ours(&asked.keep)
@@ -86,6 +93,7 @@ impl EditOptions {
             repositories: named("JM_EDIT_REPOS"),
             peers: named("JM_EDIT_PEERS"),
             hunks: HUNKS,
+            profile: Profile::Release,
             keep: super::target().join("bench-edit"),
         };
         for pair in options.chunks(2) {
@@ -99,9 +107,18 @@ impl EditOptions {
                 "--hunks" => {
                     asked.hunks = value.parse().context("--hunks takes a number for each repository")?
                 }
+                "--profile" => {
+                    asked.profile = match *value {
+                        "release" => Profile::Release,
+                        "dev" => Profile::Dev,
+                        other => bail!("there is no profile {other}; there are release, dev"),
+                    }
+                }
                 "--only" => asked.parts = value.split(',').map(str::to_owned).collect(),
                 other => {
-                    bail!("there is no option {other}; there are --cases, --repos, --peers, --hunks, --only")
+                    bail!(
+                        "there is no option {other}; there are --cases, --repos, --peers, --hunks, --profile, --only"
+                    )
                 }
             }
         }
@@ -113,15 +130,13 @@ impl EditOptions {
 }
 
 /// A built example of the edit crate.
-fn example(name: &str) -> anyhow::Result<PathBuf> {
+fn example(profile: Profile, name: &str) -> anyhow::Result<PathBuf> {
     let package = ["--package", "journeyman-edit", "--example", name];
-    let words: Vec<&str> = ["build", "--release", "--locked"].into_iter().chain(package).collect();
-    crate::cargo(&words, &[])?;
-    Ok(super::target().join("release/examples").join(name))
+    profile.build(&package, &format!("examples/{name}"))
 }
 
 fn speed() -> anyhow::Result<()> {
-    let program = example("edit_cost")?;
+    let program = example(Profile::Release, "edit_cost")?;
     // Before everything that isn't: other work on the machine is not what is measured.
     let may = Command::new("chrt").args(["-f", "1", "true"]).stderr(Stdio::null()).status();
     let mut command = if may.is_ok_and(|status| status.success()) {
@@ -139,6 +154,6 @@ fn speed() -> anyhow::Result<()> {
 
 /// Every format writes any change so that it comes back the same.
 fn round_trip() -> anyhow::Result<()> {
-    let test = ["test", "--release", "--locked", "--package", "journeyman-edit", "--test", ROUND_TRIP];
-    crate::cargo(&test, &[("PROPTEST_CASES", ROUND_TRIPS)])
+    let suite = ["test", "--release", "--locked", "--package", "journeyman-edit", "--test", "suite"];
+    crate::cargo(&[suite.as_slice(), &[ROUND_TRIP]].concat(), &[("PROPTEST_CASES", ROUND_TRIPS)])
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Map, Value, json};
 
-use super::example;
+use super::{Profile, example};
 
 /// Bounds of the formats, in per cent: the scorer's names of a format, the least share of cases
 /// that passes, and the largest share that writes a wrong text.
@@ -36,13 +36,13 @@ struct Counts {
 }
 
 /// Runs the cases both ways, and compares each result with the bounds.
-pub(crate) fn run(folder: &Path, keep: &Path) -> anyhow::Result<()> {
+pub(crate) fn run(folder: &Path, keep: &Path, profile: Profile) -> anyhow::Result<()> {
     let exported = keep.join("cases.jsonl");
     let mut export = scorer(folder)?;
     let status = export.arg("export").stdout(File::create(&exported)?).status().context("python3")?;
     ensure!(status.success(), "score.py export ended with {status}");
 
-    let program = example("score")?;
+    let program = example(profile, "score")?;
     let results = keep.join("results-library.jsonl");
     let status = Command::new(&program)
         .stdin(File::open(&exported)?)
@@ -55,7 +55,7 @@ pub(crate) fn run(folder: &Path, keep: &Path) -> anyhow::Result<()> {
     }
     let mut missed = judge("through the library", folder, &results)?;
 
-    let jm = super::super::build()?;
+    let jm = profile.build(&["--package", "journeyman"], "jm")?;
     let results = keep.join("results-jm.jsonl");
     through_program(&jm, &program, &exported, &results)?;
     missed.extend(judge("through `jm apply`", folder, &results)?);

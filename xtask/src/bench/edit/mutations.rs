@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
-use super::{example, history};
+use super::{Profile, example, history};
 
 /// At least so many hunks are asked for.
 const LEAST: usize = 2_000;
@@ -48,7 +48,7 @@ fn kept(keep: &Path) -> PathBuf {
 
 /// Chooses and damages the hunks.
 pub(crate) fn tasks(repositories: &Path, hunks: usize, keep: &Path) -> anyhow::Result<()> {
-    let program = example("mutations")?;
+    let program = example(Profile::Release, "mutations")?;
     let mut child = Command::new(program)
         .args(["cases", &hunks.to_string()])
         .stdin(Stdio::piped())
@@ -69,7 +69,7 @@ pub(crate) fn tasks(repositories: &Path, hunks: usize, keep: &Path) -> anyhow::R
 
 /// Our engine, in every format.
 pub(crate) fn ours(keep: &Path) -> anyhow::Result<()> {
-    let program = example("mutations")?;
+    let program = example(Profile::Release, "mutations")?;
     let wrong = keep.join("wrong-jm.jsonl");
     let status = Command::new(program)
         .arg("run")
@@ -84,7 +84,7 @@ pub(crate) fn ours(keep: &Path) -> anyhow::Result<()> {
 
 /// The other engines, as far as they are there, on the tasks of this run or the last one.
 pub(crate) fn peers(packages: &Path, keep: &Path) -> anyhow::Result<()> {
-    let program = example("mutations")?;
+    let program = example(Profile::Release, "mutations")?;
     let tasks = kept(keep);
     ensure!(tasks.is_file(), "there are no tasks yet: run `mutations` first");
     let (mut ran, mut absent) = (0, Vec::new());
