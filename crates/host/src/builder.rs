@@ -347,6 +347,7 @@ fn run_settings(
         max_turns: config.max_turns.unwrap_or(standard.max_turns),
         max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
         test_budget: config.test_budget.unwrap_or(standard.test_budget),
+        lint_fix: config.lint_fix.unwrap_or(standard.lint_fix),
         timeout: config.timeout.unwrap_or(standard.timeout),
         budget_usd: config.budget_usd,
         price: connected.price,

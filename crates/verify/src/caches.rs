@@ -1,12 +1,15 @@
 //! Caches that checks of a session keep from one round to the next.
 
+mod bytecode;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use journeyman_sandbox::Request;
+use bytecode::LibraryBytecode;
+use journeyman_sandbox::{Request, Toolchains};
 use journeyman_workspace::{Workspace, remove_tree, remove_trees_of_ended_processes};
 
 /// The directory of all sessions' caches, in the project's state directory.
@@ -19,14 +22,17 @@ const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 #[derive(Debug)]
 pub struct CheckCaches {
     path: PathBuf,
+    /// Directories with the bytecode of Python's library, which checks only read.
+    libraries: Vec<PathBuf>,
 }
 
 impl CheckCaches {
-    /// Creates the directory. What processes left that were killed is removed.
+    /// Creates the directory, with the bytecode of the library of the toolchains' Python. What
+    /// processes left that were killed is removed.
     ///
     /// # Errors
     /// Failures of the file system; an error where the state directory lies in the project.
-    pub fn create(workspace: &Workspace, unique: u64) -> io::Result<Self> {
+    pub fn create(workspace: &Workspace, toolchains: &Toolchains, unique: u64) -> io::Result<Self> {
         let all = workspace.state_dir().join(DIRECTORY);
         if all.starts_with(workspace.root()) {
             return Err(io::Error::other("the state directory lies in the project"));
@@ -34,13 +40,33 @@ impl CheckCaches {
         remove_trees_of_ended_processes(&all);
         let path = all.join(format!("{}-{unique:x}", std::process::id()));
         DirBuilder::new().recursive(true).mode(0o700).create(path.join("python"))?;
-        Ok(Self { path })
+        let mut caches = Self { path, libraries: Vec::new() };
+        if let Some(path) = toolchains.env.get(OsStr::new("PATH")) {
+            caches.libraries = caches.use_libraries(LibraryBytecode::find(path, &all));
+        }
+        Ok(caches)
     }
 
     /// Drops the bytecode of the project's own sources, before checks that use these caches: it is
     /// compared with the sources by whole seconds and size, and an edit may keep both.
     pub(crate) fn drop_bytecode_of(&self, root: &Path) -> io::Result<()> {
         remove_project_bytecode(&self.python().join(root.strip_prefix("/").unwrap_or(root)))
+    }
+
+    /// Puts the bytecode of libraries into these caches. What isn't there yet is made in the
+    /// background, for sessions to come. Returns the directories that checks have to see.
+    fn use_libraries(&self, libraries: Vec<LibraryBytecode>) -> Vec<PathBuf> {
+        let mut used = Vec::new();
+        for library in libraries {
+            if !library.is_made() {
+                let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                // Without them Python compiles what it needs.
+                std::thread::spawn(move || library.make(&name).ok());
+            } else if library.put_into(&self.python()).is_ok() {
+                used.push(library.links);
+            }
+        }
+        used
     }
 
     fn python(&self) -> PathBuf {
@@ -57,6 +83,7 @@ impl CheckCaches {
             request.env.insert(OsString::from("GOCACHE"), self.path.join("go-build").into_os_string());
         }
         request.writable.push(self.path.clone());
+        request.read_only.extend(self.libraries.iter().cloned());
     }
 }
 

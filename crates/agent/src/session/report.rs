@@ -1,11 +1,10 @@
 //! The report at the end of a task.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    AgentState, ContentHash, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode,
-    RunOutcome, RunReport, TurnPhase,
+    AgentState, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode, RunOutcome, RunReport,
+    TurnPhase,
 };
 use journeyman_store::StoreError;
 use journeyman_workspace::{DiffFile, IgnoredChange};
@@ -13,7 +12,6 @@ use journeyman_workspace::{DiffFile, IgnoredChange};
 use super::context::Context;
 use super::task_end::TaskEnd;
 use crate::AgentError;
-use crate::blocking::run_blocking;
 use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::supervision::Supervision;
@@ -72,7 +70,8 @@ impl TaskReport<'_> {
         let ignored = self.checkpoints.ignored_changes(self.cx).await;
         let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
             .then(|| format!("jm undo {}", self.cx.session));
-        let tree = tree_at_end(self.cx, end.outcome).await;
+        // Whatever came later isn't what was proved.
+        let tree = self.verification.proved_tree().filter(|_| end.outcome == RunOutcome::Verified);
         let report = RunReport {
             session: self.cx.session.clone(),
             outcome: end.outcome,
@@ -114,16 +113,6 @@ impl TaskReport<'_> {
         self.cx.transcript.emit(Event::Done { report: Box::new(report.clone()) });
         write_end(self.cx, report).await
     }
-}
-
-/// Returns the hash of the tree of a verified task. Without it the proof names no tree, which the
-/// report says.
-async fn tree_at_end(cx: &Context, outcome: RunOutcome) -> Option<ContentHash> {
-    if outcome != RunOutcome::Verified {
-        return None;
-    }
-    let workspace = Arc::clone(&cx.workspace);
-    run_blocking("looking at the tree", move || workspace.history().tree_hash()).await.ok()?.ok()
 }
 
 /// Returns the changes to report: those since the last verified state if checks ran, or else those
@@ -245,6 +234,8 @@ mod tests {
     use journeyman_protocol::{GuardViolationKind, RelPath};
     use journeyman_tools::Registry;
     use serde_json::json;
+
+    use std::sync::Arc;
 
     use super::*;
     use crate::supervision::schedule::Schedule;

@@ -190,6 +190,9 @@ pub struct RunSettings {
     /// Maximum duration of a run of all tests. Where they are known to take longer, the tests that
     /// the change affects verify it alone, and the report says so.
     pub test_budget: Duration,
+    /// True to let a linter that fails newly repair the changed files, as far as its tool can,
+    /// before the model is told.
+    pub lint_fix: bool,
     /// Maximum wall time of a task.
     pub timeout: Duration,
     /// Cost limit in US dollars.
@@ -252,6 +255,7 @@ impl Default for RunSettings {
             max_turns: DEFAULT_MAX_TURNS,
             max_iterations: DEFAULT_MAX_ITERATIONS,
             test_budget: DEFAULT_TEST_BUDGET,
+            lint_fix: true,
             timeout: DEFAULT_TIMEOUT,
             budget_usd: None,
             shared_budget: None,

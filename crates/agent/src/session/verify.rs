@@ -1,6 +1,6 @@
 //! The end of a turn: verifies changes and feeds failures back to the model.
 
-use journeyman_protocol::{Event, Evidence, HonestyFinding, Mode, RunOutcome};
+use journeyman_protocol::{Event, Evidence, HonestyFinding, Mode, RelPath, RunOutcome};
 use journeyman_verify::{Verdict, verdict};
 use journeyman_workspace::ChangedContent;
 use tokio_util::sync::CancellationToken;
@@ -22,8 +22,8 @@ use crate::verification::{
     Verification, fails_as_before, feed_back, has_new_blocking, task_end_of, without_dishonesty,
 };
 
-/// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
-/// again.
+/// Maximum repetitions of passed checks because the user's tree changed meanwhile, or because they
+/// changed the tree themselves. Landing compares again.
 const MAX_REPEATED_ROUNDS: usize = 2;
 
 /// The verdict of the original tests on a change whose checks passed.
@@ -74,7 +74,7 @@ impl TurnVerification<'_> {
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
             return Ok(Some(TaskEnd::new(RunOutcome::Unverified, why)));
         }
-        let Some(evidence) = self.run_rounds(stop).await? else { return Ok(None) };
+        let Some((evidence, rewritten)) = self.run_rounds(stop).await? else { return Ok(None) };
         let contents = self.checkpoints.contents(self.cx).await?;
         self.verification.check_honesty(self.cx, contents.clone()).await?;
         let verdict = verdict(&evidence);
@@ -127,6 +127,7 @@ impl TurnVerification<'_> {
             OriginalTestsResult::Passed => end.summary.push_str(", also with the tests as they were before"),
             OriginalTestsResult::NoneChanged | OriginalTestsResult::Stopped => {}
         }
+        let end = without_rewrites(end, &rewritten);
         let end = with_strength(end, verification.strength(), self.cx.settings.strength.needs);
         Ok(Some(without_dishonesty(end, verification.findings())))
     }
@@ -187,11 +188,16 @@ impl TurnVerification<'_> {
         (failed && !are_left || is_dishonest) && has_rounds
     }
 
-    /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile, so that the
-    /// verified state is the one to land. Returns the evidence of the last round; `None` if the
-    /// user stopped the checks.
-    async fn run_rounds(&mut self, stop: &CancellationToken) -> Result<Option<Vec<Evidence>>, AgentError> {
-        for again in 0.. {
+    /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile or they
+    /// changed the tree, so that the verified state is the one to land. Linters repair once what
+    /// they can. Returns the evidence of the last round, and the files that its checks changed;
+    /// `None` if the user stopped the checks.
+    async fn run_rounds(
+        &mut self,
+        stop: &CancellationToken,
+    ) -> Result<Option<(Vec<Evidence>, Vec<RelPath>)>, AgentError> {
+        let (mut again, mut has_repaired) = (0, false);
+        loop {
             let rounds = self.cx.transcript.state().counters.rounds.saturating_add(1);
             self.cx
                 .transcript
@@ -204,12 +210,26 @@ impl TurnVerification<'_> {
             }
             self.verification.keep_evidence(evidence.clone());
             self.supervision.observe_checks(&evidence);
+            let rewritten = self.verification.take_rewritten();
             let passed = verdict(&evidence) == Verdict::Passed;
-            if !passed || again >= MAX_REPEATED_ROUNDS || self.refresh_copy().await? == CopyState::Unchanged {
-                return Ok(Some(evidence));
+            if !passed {
+                let repaired = !std::mem::replace(&mut has_repaired, true)
+                    && self.verification.repair_lint(self.cx, self.approvals, &evidence, stop).await?;
+                if !repaired {
+                    return Ok(Some((evidence, Vec::new())));
+                }
+            } else {
+                let is_last = again >= MAX_REPEATED_ROUNDS;
+                let moved = !is_last && self.refresh_copy().await? != CopyState::Unchanged;
+                if is_last || !moved && rewritten.is_empty() {
+                    return Ok(Some((evidence, rewritten)));
+                }
+                if moved {
+                    // The copy follows the user's tree, which is the tree before the task.
+                    self.verification.forget_tree_before();
+                }
+                again += 1;
             }
-            // The copy follows the user's tree, which is the tree before the task.
-            self.verification.forget_tree_before();
             self.cx.transcript.emit(Event::VerifyFinished { round: rounds, passed, fed_back: false });
         }
         self.cx.transcript.flush().await?;
@@ -238,6 +258,28 @@ impl TurnVerification<'_> {
     }
 }
 
+/// Maximum number of files that a summary names.
+const MAX_NAMED_FILES: usize = 3;
+
+/// Turns a verified end into an unverified one if checks change files whenever they run: then none
+/// ran on the tree that is left.
+fn without_rewrites(end: TaskEnd, rewritten: &[RelPath]) -> TaskEnd {
+    if end.outcome != RunOutcome::Verified || rewritten.is_empty() {
+        return end;
+    }
+    let named: Vec<String> = rewritten.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
+    let more = match rewritten.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = named.join(", ");
+    let why = format!(
+        "finished, but not verified: checks pass and change {named}{more} whenever they run, so none ran on the \
+         files that are left; have git ignore what they write, or let them write elsewhere"
+    );
+    TaskEnd::new(RunOutcome::Unverified, why)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -263,6 +305,10 @@ mod tests {
             &["python3", "-m", "unittest", "discover"],
             &["python3", "-m", "py_compile", "calc.py"],
             &["python3", "-m", "py_compile", "other.py"],
+            &["sh", "check.sh"],
+            &["npm", "test"],
+            &["npm", "run", "lint"],
+            &["npm", "run", "lint:fix"],
         ];
         let rules =
             allowed.iter().map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
@@ -271,8 +317,10 @@ mod tests {
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let mut runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
-        let mut verification =
-            Verification::new(Arc::new(|name: &str| (name == "python3").then(|| "/usr/bin/python3".into())));
+        let programs = |name: &str| {
+            ["python3", "npm"].contains(&name).then(|| std::path::Path::new("/usr/bin").join(name))
+        };
+        let mut verification = Verification::new(Arc::new(programs));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
         verification.find_checks(&test.cx, &mut test.approvals, &listing);
         let mut stage = TurnVerification {
@@ -340,6 +388,88 @@ mod tests {
             )
             .collect();
         assert_eq!(fed_back, [true, false]);
+    }
+
+    /// Verifies a change of `a.rs` by this script. Returns the end, and the trees that it ran on.
+    async fn verify_by_script(
+        script: &str,
+    ) -> (TaskEnd, Vec<Option<journeyman_protocol::ContentHash>>, TestContext) {
+        let mut test = TestContext::new(&[("a.rs", "one\n"), ("log", "0\n"), ("check.sh", script)]).await;
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        test.write("a.rs", "two\n");
+        let end = verify(&mut test, only("sh check.sh")).await.unwrap();
+        let trees = test.events().await.into_iter().filter_map(|event| match event {
+            Event::CheckResult { evidence } => Some(evidence.tree),
+            _ => None,
+        });
+        (end, trees.collect(), test)
+    }
+
+    #[tokio::test]
+    async fn a_check_that_rewrites_the_tree_runs_again_on_what_it_left() {
+        // As a formatter does: it changes what isn't in order, once.
+        let (end, trees, test) = verify_by_script("echo formatted > a.rs\n").await;
+        assert_eq!(end.outcome, RunOutcome::Verified, "{}", end.summary);
+        assert_eq!(trees.len(), 2);
+        let now = test.cx.workspace.history().tree_hash().unwrap();
+        assert_eq!(trees[1], Some(now), "the tree that is left is the one that was checked");
+        // Files that checks make are no part of what they check.
+        let (end, trees, _) = verify_by_script("date +%N > report; echo >> report\n").await;
+        assert_eq!((end.outcome, trees.len()), (RunOutcome::Verified, 1), "{}", end.summary);
+    }
+
+    #[tokio::test]
+    async fn checks_that_change_the_tree_whenever_they_run_verify_nothing() {
+        let (end, trees, _) = verify_by_script("echo again >> log\n").await;
+        assert_eq!(end.outcome, RunOutcome::Unverified, "{}", end.summary);
+        assert!(end.summary.contains("checks pass and change log whenever they run"), "{}", end.summary);
+        assert_eq!(trees.len(), 1 + MAX_REPEATED_ROUNDS);
+    }
+
+    const LINTED: &str =
+        r#"{"scripts": {"test": "node --test", "lint": "sh lint.sh", "lint:fix": "sh lint.sh fix"}}"#;
+    const LINT: &str = "if [ \"$1\" ]; then sed -i 's/var /const /' a.js; fi\n! grep -n 'var ' a.js\n";
+
+    #[tokio::test]
+    async fn a_linter_repairs_what_it_newly_finds_before_the_model_is_told() {
+        if !has_program("npm") {
+            return;
+        }
+        let twice = "var one = 1;\nvar two = 2;\n";
+        let repairing = ["npm run lint", "npm run lint:fix", "npm run lint", "npm test"];
+        for (repairs, before, after, commands) in [
+            (true, "const one = 1;\n", twice, &repairing[..]),
+            (false, "const one = 1;\n", twice, &["npm run lint"]),
+            // It failed before the task as well.
+            (true, "var one = 1;\n", "var one = 1;\nlet two = 2;\n", &["npm run lint"]),
+        ] {
+            let tests = "require('node:test')('is', () => { require('./a.js') });\n";
+            let files = [("package.json", LINTED), ("lint.sh", LINT), ("a.js", before), ("a.test.js", tests)];
+            let mut test = TestContext::new(&files).await;
+            test.cx.settings.lint_fix = repairs;
+            test.cx.settings.max_iterations = 0;
+            test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+            test.write("a.js", after);
+            let end = verify(&mut test, Checks::Found).await.unwrap();
+            let started: Vec<String> = test
+                .events()
+                .await
+                .into_iter()
+                .filter_map(|event| match event {
+                    Event::CheckStarted { command, before_task: false, .. } => Some(command),
+                    _ => None,
+                })
+                .collect();
+            assert!(
+                started.starts_with(&commands.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>()),
+                "{started:?}"
+            );
+            let is_repaired = std::fs::read_to_string(test.root.join("a.js")).unwrap().contains("const two");
+            assert_eq!(is_repaired, commands == repairing, "{started:?}: {}", end.summary);
+            if is_repaired {
+                assert_eq!(end.outcome, RunOutcome::Verified, "{}", end.summary);
+            }
+        }
     }
 
     const CALC: &str = "def add(a, b):\n    return a + b\n";

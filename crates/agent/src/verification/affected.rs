@@ -9,7 +9,6 @@ use journeyman_workspace::ChangedContent;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::run_blocking;
-use crate::session::context::Context;
 
 /// The tests that a change can affect, among all tests of the project.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,11 +25,10 @@ impl AffectedTests {
     /// Finds the tests that the changes can affect. `None` if the index can't tell: it isn't
     /// complete, or a file changed that isn't code, such as a manifest or data.
     pub(crate) async fn find(
-        cx: &Context,
+        index: Arc<SharedIndex>,
         changes: Vec<ChangedContent>,
-        stop: &CancellationToken,
+        stop: CancellationToken,
     ) -> Option<Self> {
-        let (index, stop) = (Arc::clone(&cx.index), stop.clone());
         run_blocking("finding the affected tests", move || find(&index, changes, &stop)).await.ok()?
     }
 

@@ -1,11 +1,12 @@
 //! Verification: the project's own checks run on what changed, and failures go back to the model.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use journeyman_context::{CheckedRound, Feedback};
 use journeyman_protocol::{
-    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, HonestyFinding, RelPath,
-    RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
+    CallId, CheckOutcome, ContentHash, Decision, Effects, Enforcement, Event, Evidence, FileChange,
+    FileChangeKind, HonestyFinding, RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
 use journeyman_verify::diagnostics::by_cause;
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
@@ -16,6 +17,7 @@ use journeyman_verify::{
 use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
@@ -30,6 +32,7 @@ use crate::transcript::stream_redactor::StreamRedactor;
 
 pub(crate) mod affected;
 pub(crate) mod original_tests;
+mod repair;
 pub(crate) mod round;
 mod scratch;
 mod setup;
@@ -63,10 +66,28 @@ pub(crate) struct Verification {
     /// The changed files: a failure in one of them is likelier a cause.
     changed: Vec<RelPath>,
     /// The caches of the session's checks, from the first round on.
-    caches: Option<Arc<CheckCaches>>,
+    caches: Caches,
+    /// The files that checks of this task changed and didn't make, until they are taken.
+    rewritten: Vec<RelPath>,
+    /// The files that checks of this task made.
+    made_by_checks: BTreeSet<RelPath>,
     setup: Setup,
     /// The results on the tree before the task, of checks that failed since.
     before_task: Vec<Evidence>,
+}
+
+/// The caches of a session's checks.
+enum Caches {
+    Unasked,
+    Making(JoinHandle<Option<Arc<CheckCaches>>>),
+    /// `None` where there can be none, which only costs time.
+    Made(Option<Arc<CheckCaches>>),
+}
+
+/// The name under which a check is judged.
+struct PermissionId {
+    what: &'static str,
+    place: usize,
 }
 
 /// The tree that checks run on.
@@ -93,23 +114,56 @@ impl Verification {
             strength: None,
             asked_for_tests: false,
             changed: Vec::new(),
-            caches: None,
+            caches: Caches::Unasked,
+            rewritten: Vec::new(),
+            made_by_checks: BTreeSet::new(),
             setup: Setup::default(),
             before_task: Vec::new(),
         }
     }
 
-    /// Returns the caches that the session's checks keep; `None` where there can be none, which
-    /// only costs time.
-    async fn caches(&mut self, cx: &Context) -> Result<Option<Arc<CheckCaches>>, AgentError> {
-        if self.caches.is_none() {
-            let workspace = Arc::clone(&cx.workspace);
-            let created = run_blocking("making a directory for the checks' caches", move || {
-                CheckCaches::create(&workspace, fastrand::u64(..))
-            });
-            self.caches = created.await?.ok().map(Arc::new);
+    /// Begins to make the caches of the session's checks, unless there are some.
+    fn prepare_caches(&mut self, cx: &Context) {
+        if matches!(self.caches, Caches::Unasked | Caches::Made(None)) {
+            let (workspace, toolchains) = (Arc::clone(&cx.workspace), Arc::clone(&cx.toolchains));
+            self.caches = Caches::Making(tokio::task::spawn_blocking(move || {
+                CheckCaches::create(&workspace, &toolchains, fastrand::u64(..)).ok().map(Arc::new)
+            }));
         }
-        Ok(self.caches.clone())
+    }
+
+    /// Returns the caches that the session's checks keep.
+    async fn caches(&mut self, cx: &Context) -> Option<Arc<CheckCaches>> {
+        self.prepare_caches(cx);
+        if let Caches::Making(making) = &mut self.caches {
+            self.caches = Caches::Made(making.await.ok().flatten());
+        }
+        match &self.caches {
+            Caches::Made(caches) => caches.clone(),
+            Caches::Unasked | Caches::Making(_) => None,
+        }
+    }
+
+    /// Returns the files that checks changed since they were taken last, without those that checks
+    /// made themselves: output, which no check of the project was about.
+    pub(crate) fn take_rewritten(&mut self) -> Vec<RelPath> {
+        std::mem::take(&mut self.rewritten)
+    }
+
+    fn note_rewritten(&mut self, changes: Vec<FileChange>) {
+        for change in changes {
+            if change.kind == FileChangeKind::Added {
+                self.made_by_checks.insert(change.path);
+            } else if !self.made_by_checks.contains(&change.path) && !self.rewritten.contains(&change.path) {
+                self.rewritten.push(change.path);
+            }
+        }
+    }
+
+    /// Returns the hash of the tree that the newest checks that prove the change ran on.
+    pub(crate) fn proved_tree(&self) -> Option<ContentHash> {
+        let proving = |one: &&Evidence| one.proves() && !one.original_tests;
+        self.evidence.iter().rfind(proving).and_then(|one| one.tree)
     }
 
     /// Forgets what checks found in the last task.
@@ -118,6 +172,8 @@ impl Verification {
         self.findings.clear();
         self.strength = None;
         self.asked_for_tests = false;
+        self.rewritten.clear();
+        self.made_by_checks.clear();
         self.forget_tree_before();
     }
 
@@ -278,7 +334,7 @@ impl Verification {
             toolchains: Arc::clone(&cx.toolchains),
             session: cx.session.clone(),
             needs: cx.settings.needs,
-            caches: self.caches(cx).await?,
+            caches: self.caches(cx).await,
             limits: RunLimits::default(),
         };
         let (sender, mut progress) = mpsc::unbounded_channel();
@@ -287,19 +343,27 @@ impl Verification {
             sender.send(step).ok();
         };
         let mut output = StreamRedactor::default();
+        let mut changed = Vec::new();
         let running = journeyman_verify::run(checks, &context, stop.clone(), &mut observer);
         tokio::pin!(running);
         let ran = loop {
             tokio::select! {
                 biased;
-                Some(step) = progress.recv() => show_step(cx, &mut output, step, tree).await?,
+                Some(step) = progress.recv() => {
+                    changed.extend(changes_of(&step));
+                    show_step(cx, &mut output, step, tree).await?;
+                }
                 ran = &mut running => break ran?,
             }
         };
         while let Ok(step) = progress.try_recv() {
+            changed.extend(changes_of(&step));
             show_step(cx, &mut output, step, tree).await?;
         }
         cx.transcript.record(Record::Checking { running: false });
+        if matches!(tree, TestedTree::Session | TestedTree::SessionAgain) {
+            self.note_rewritten(changed);
+        }
         let original_tests = tree == TestedTree::OriginalTests;
         let found = ran.into_iter().map(|mut evidence| {
             by_cause(&mut evidence.diagnostics, &self.changed);
@@ -318,36 +382,59 @@ impl Verification {
     ) -> Result<(Vec<Check>, Vec<Evidence>), AgentError> {
         let commands = self.checks.iter().map(|check| check.command.clone()).collect();
         approvals.register_checks(commands);
-        let enforcement = cx.sandbox.enforcement(&cx.settings.needs).await.ok();
-        let confined = enforcement.as_ref().is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
         let mut permitted = Vec::new();
         let mut refused = Vec::new();
         for (place, check) in self.checks.clone().into_iter().enumerate() {
-            let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
-            let mut judged =
-                approvals.judge_in_mode(CHECK_TOOL, &effects, cx.settings.mode, enforcement.clone());
-            if judged.verdict.decision == Decision::Ask && confined && judged.verdict.rules.is_empty() {
-                // The mode `ask` covers the calls of the model. A confined check is part of what
-                // the user asked for and runs without a question. An unconfined check asks first,
-                // because it runs the project's code, which the model has changed. A check also
-                // asks if a rule demands it.
-                judged.verdict.decision = Decision::Allow;
-            }
-            let call = ToolUse {
-                id: CallId::new(format!("check-{}-{place}", cx.transcript.state().counters.rounds)),
-                name: CHECK_TOOL.to_owned(),
-                input: json!({ "command": check.command }),
-                malformed: None,
-                signature: None,
-            };
-            match approvals.permit_check(cx, call, effects, judged, stop).await? {
+            let id = PermissionId { what: "check", place };
+            match self.refusal(cx, approvals, &check, id, stop).await? {
                 None => permitted.push(check),
-                Some(reason) => {
+                Some((reason, enforcement)) => {
                     refused.push(journeyman_verify::refused(&check, reason, enforcement.as_ref()));
                 }
             }
         }
         Ok((permitted, refused))
+    }
+
+    /// Returns the reason why a check may not run, with what it would have run under; `None` if it
+    /// may.
+    async fn refusal(
+        &self,
+        cx: &mut Context,
+        approvals: &mut Approvals,
+        check: &Check,
+        id: PermissionId,
+        stop: &CancellationToken,
+    ) -> Result<Option<(String, Option<Enforcement>)>, AgentError> {
+        let enforcement = cx.sandbox.enforcement(&cx.settings.needs).await.ok();
+        let confined = enforcement.as_ref().is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
+        let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
+        let mut judged = approvals.judge_in_mode(CHECK_TOOL, &effects, cx.settings.mode, enforcement.clone());
+        if judged.verdict.decision == Decision::Ask && confined && judged.verdict.rules.is_empty() {
+            // The mode `ask` covers the calls of the model. A confined check is part of what the
+            // user asked for and runs without a question. An unconfined check asks first, because
+            // it runs the project's code, which the model has changed. A check also asks if a rule
+            // demands it.
+            judged.verdict.decision = Decision::Allow;
+        }
+        let PermissionId { what, place } = id;
+        let call = ToolUse {
+            id: CallId::new(format!("{what}-{}-{place}", cx.transcript.state().counters.rounds)),
+            name: CHECK_TOOL.to_owned(),
+            input: json!({ "command": check.command }),
+            malformed: None,
+            signature: None,
+        };
+        let reason = approvals.permit_check(cx, call, effects, judged, stop).await?;
+        Ok(reason.map(|reason| (reason, enforcement)))
+    }
+}
+
+/// Returns the files that a step of checks changed.
+fn changes_of(step: &Progress) -> Vec<FileChange> {
+    match step {
+        Progress::Changed { changes } => changes.clone(),
+        _ => Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use journeyman_protocol::{CheckKind, Event, Evidence, RelPath, Severity};
 use journeyman_verify::{Check, compare_failures, failure_identity, is_held_back, narrow, takes_test_names};
 use journeyman_workspace::{ChangedContent, CheckpointId, Workspace};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::affected::AffectedTests;
@@ -35,22 +36,41 @@ pub(crate) struct TaskChange {
     /// The checkpoint before it; `None` in a copy, whose project is the tree before it.
     since: Option<CheckpointId>,
     contents: Vec<ChangedContent>,
-    /// The tests that it can affect, once that was looked for.
-    affected: Option<Option<AffectedTests>>,
+    affected: AffectedLookup,
+}
+
+/// The tests that a change can affect, as far as they were looked for.
+enum AffectedLookup {
+    Unasked,
+    Running(JoinHandle<Option<AffectedTests>>),
+    /// `None` if the index can't tell.
+    Known(Option<AffectedTests>),
 }
 
 impl TaskChange {
     /// Describes a change by the contents before and after it.
     pub(crate) fn new(since: Option<CheckpointId>, contents: Vec<ChangedContent>) -> Self {
-        Self { since, contents, affected: None }
+        Self { since, contents, affected: AffectedLookup::Unasked }
+    }
+
+    /// Begins to look for the tests that the change can affect, unless that was done.
+    fn look_up_affected(&mut self, cx: &Context, stop: &CancellationToken) {
+        if matches!(self.affected, AffectedLookup::Unasked) {
+            let looking = AffectedTests::find(Arc::clone(&cx.index), self.contents.clone(), stop.clone());
+            self.affected = AffectedLookup::Running(tokio::spawn(looking));
+        }
     }
 
     /// Returns the tests that the change can affect; `None` if that isn't known.
     async fn affected_tests(&mut self, cx: &Context, stop: &CancellationToken) -> Option<&AffectedTests> {
-        if self.affected.is_none() {
-            self.affected = Some(AffectedTests::find(cx, self.contents.clone(), stop).await);
+        self.look_up_affected(cx, stop);
+        if let AffectedLookup::Running(looking) = &mut self.affected {
+            self.affected = AffectedLookup::Known(looking.await.ok().flatten());
         }
-        self.affected.as_ref()?.as_ref()
+        match &self.affected {
+            AffectedLookup::Known(affected) => affected.as_ref(),
+            AffectedLookup::Unasked | AffectedLookup::Running(_) => None,
+        }
     }
 }
 
@@ -95,6 +115,12 @@ impl Verification {
         change: &mut TaskChange,
         stop: &CancellationToken,
     ) -> Result<Vec<Evidence>, AgentError> {
+        // What takes a while and needs no answer goes on beside the questions.
+        let mut times = SuiteTimes::load(cx);
+        self.prepare_caches(cx);
+        if self.may_narrow_tests(cx, &times) {
+            change.look_up_affected(cx, stop);
+        }
         self.set_up(cx, approvals, stop).await?;
         let (checks, mut evidence) = self.permitted_checks(cx, approvals, stop).await?;
         let round = cx.transcript.state().counters.rounds;
@@ -103,7 +129,6 @@ impl Verification {
         for refused in &evidence {
             cx.transcript.emit(Event::CheckResult { evidence: refused.clone() });
         }
-        let mut times = SuiteTimes::load(cx);
         let affected = match self.may_narrow_tests(cx, &times) {
             true => change.affected_tests(cx, stop).await,
             false => None,

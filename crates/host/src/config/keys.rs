@@ -128,6 +128,13 @@ pub const KEYS: &[Key] = &[
         None,
         "time that all tests may take; where they are known to take longer, those that the change affects verify it alone",
     ),
+    key(
+        "lint_fix",
+        KeyKind::Switch,
+        ProjectMay::Narrow,
+        None,
+        "linters that fail newly repair the changed files before the model is told; built-in true",
+    ),
     key("timeout", KeyKind::Duration, ProjectMay::Narrow, Some("JM_TIMEOUT"), "wall time before a run stops"),
     key(
         "budget_usd",

@@ -400,6 +400,7 @@ fn widest_allowed(key: &Key, current: Option<&Setting>) -> Option<Value> {
         // here.
         "mode" | "budget_usd" => None,
         "isolate" => Some(Value::Boolean(false)),
+        "lint_fix" => Some(Value::Boolean(true)),
         "max_turns" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_TURNS))),
         "max_iterations" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_ITERATIONS))),
         "test_budget" => Some(Value::Float(journeyman_agent::DEFAULT_TEST_BUDGET.as_secs_f64())),

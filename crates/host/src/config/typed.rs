@@ -32,6 +32,8 @@ pub struct Config {
     pub max_iterations: Option<u32>,
     /// Maximum duration of a run of all tests.
     pub test_budget: Option<Duration>,
+    /// Lets linters repair what they newly find in changed files.
+    pub lint_fix: Option<bool>,
     /// Maximum wall time of a run.
     pub timeout: Option<Duration>,
     /// Maximum cost of a run, in US dollars.
@@ -192,6 +194,7 @@ impl Config {
             max_turns: count("max_turns"),
             max_iterations: count("max_iterations"),
             test_budget: get("test_budget").and_then(duration_from_value),
+            lint_fix: get("lint_fix").and_then(Value::as_bool),
             timeout: get("timeout").and_then(duration_from_value),
             budget_usd: get("budget_usd").and_then(number_from_value),
             checks: get("checks").map(strings_from_value),

@@ -298,11 +298,12 @@ fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {
         home: std::env::var_os("HOME").map(PathBuf::from),
     };
     let workspace = Arc::new(Workspace::open(root, options).unwrap());
+    let toolchains = Arc::new(toolchains(&host, root));
     RunContext {
-        caches: Some(Arc::new(CheckCaches::create(&workspace, 1).unwrap())),
+        caches: Some(Arc::new(CheckCaches::create(&workspace, &toolchains, 1).unwrap())),
         workspace,
         sandbox: Arc::clone(sandbox),
-        toolchains: Arc::new(toolchains(&host, root)),
+        toolchains,
         limits: RunLimits::default(),
         needs: SandboxNeeds::ALL,
         session: SessionId::new(UnixMillis(1), 1),

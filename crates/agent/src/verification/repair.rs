@@ -1,0 +1,54 @@
+//! Repairs by linters of what they newly find in the change, before the model is told of it.
+
+use journeyman_protocol::{CheckKind, Evidence};
+use journeyman_verify::{Check, fix_of_files};
+use tokio_util::sync::CancellationToken;
+
+use super::{PermissionId, TestedTree, Verification};
+use crate::AgentError;
+use crate::approval::approvals::Approvals;
+use crate::session::context::Context;
+use crate::transcript::record::Record;
+
+impl Verification {
+    /// Lets linters that fail repair the changed files, as far as their own tools can. Returns true
+    /// if files changed, so that the checks have to run again. What failed before the task is left
+    /// as it is.
+    pub(crate) async fn repair_lint(
+        &mut self,
+        cx: &mut Context,
+        approvals: &mut Approvals,
+        evidence: &[Evidence],
+        stop: &CancellationToken,
+    ) -> Result<bool, AgentError> {
+        if !cx.settings.lint_fix {
+            return Ok(false);
+        }
+        let fails_newly = |check: &&Check| {
+            let of =
+                evidence.iter().find(|one| one.command == check.command && one.directory == check.directory);
+            check.kind == CheckKind::Lint && of.is_some_and(|one| one.fails() && !one.fails_as_before())
+        };
+        let failing = self.ran.iter().filter(fails_newly);
+        let repairs: Vec<Check> = failing.filter_map(|check| fix_of_files(check, &self.changed)).collect();
+        let mut has_changed = false;
+        for (place, repair) in repairs.into_iter().enumerate() {
+            approvals.register_checks(vec![repair.command.clone()]);
+            let id = PermissionId { what: "repair", place };
+            if self.refusal(cx, approvals, &repair, id, stop).await?.is_some() || stop.is_cancelled() {
+                continue;
+            }
+            let workspace = std::sync::Arc::clone(&cx.workspace);
+            // A linter that can't repair all that it finds fails again in the next round.
+            self.run_in(cx, workspace, std::slice::from_ref(&repair), TestedTree::Session, stop).await?;
+            let changed = self.take_rewritten();
+            if !changed.is_empty() {
+                let files: Vec<String> = changed.iter().map(ToString::to_string).collect();
+                let summary = format!("`{}` changed {}", repair.command, files.join(", "));
+                cx.transcript.record(Record::Edited { summary });
+                has_changed = true;
+            }
+        }
+        Ok(has_changed)
+    }
+}

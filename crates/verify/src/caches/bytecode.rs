@@ -1,0 +1,195 @@
+//! The bytecode of Python's own library, for checks whose caches are empty.
+//!
+//! Python looks for all bytecode in the directory that `PYTHONPYCACHEPREFIX` names, and so compiles
+//! the whole library anew for a session that has an empty one. A [`LibraryBytecode`] has the
+//! bytecode that was made at installation in the places where Python looks for it then, as links.
+//! It is made once and only by this program; checks read it, and Python compares it with the
+//! sources as always.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsStr;
+use std::fs::{DirEntry, create_dir_all, read_dir};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::ContentHash;
+use journeyman_workspace::remove_tree;
+
+/// Maximum number of links of a library, which has some 700 modules that a program may import, and
+/// of directories that are looked into.
+const MAX_LINKS: usize = 3_000;
+const MAX_DIRECTORIES: usize = 1_000;
+/// Parts of the library that no project imports.
+const UNUSED: [&str; 7] = ["test", "tests", "idlelib", "lib2to3", "turtledemo", "ensurepip", "__pycache__"];
+/// The directory beside a module that has its bytecode.
+const BYTECODE: &str = "__pycache__";
+/// Maximum bytes of the file by which pyenv chooses a version.
+const MAX_VERSION_BYTES: usize = 100;
+
+/// The bytecode of one library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LibraryBytecode {
+    /// The library, such as `/usr/lib/python3.12`.
+    library: PathBuf,
+    /// The directory with the links.
+    pub(super) links: PathBuf,
+}
+
+impl LibraryBytecode {
+    /// Finds the libraries of the interpreter that `path` leads to, which is a `PATH`. Their links
+    /// lie in `all`, by a name that changes with the library.
+    pub(super) fn find(path: &OsStr, all: &Path) -> Vec<Self> {
+        let of = |library: PathBuf| {
+            let seen = library.join(BYTECODE).metadata().ok()?;
+            let key = format!("{} {} {}", library.display(), seen.mtime(), seen.mtime_nsec());
+            let links = all.join(format!("library-{}", ContentHash::of(key.as_bytes())));
+            Some(Self { library, links })
+        };
+        libraries(path).into_iter().filter_map(of).collect()
+    }
+
+    /// Returns true once all links are made.
+    pub(super) fn is_made(&self) -> bool {
+        self.links.is_dir()
+    }
+
+    /// Makes the links beside their place, by a name that begins with `unique`, and moves them
+    /// there.
+    pub(super) fn make(&self, unique: &str) -> io::Result<()> {
+        let name = self.links.file_name().unwrap_or_default().to_string_lossy();
+        let unfinished = self.links.with_file_name(format!("{unique}-{name}"));
+        self.link_modules(&unfinished)?;
+        std::fs::rename(&unfinished, &self.links).or_else(|_| {
+            // Another session was faster.
+            remove_tree(&unfinished).map_err(io::Error::other)
+        })
+    }
+
+    fn link_modules(&self, to: &Path) -> io::Result<()> {
+        let mut queue = VecDeque::from([(self.library.clone(), to.to_path_buf())]);
+        let (mut links, mut directories) = (0, 0);
+        while let Some((from, to)) = queue.pop_front().filter(|_| directories < MAX_DIRECTORIES) {
+            directories += 1;
+            create_dir_all(&to)?;
+            for module in entries(&from.join(BYTECODE)).filter(is_module).take(MAX_LINKS - links) {
+                symlink(module.path(), to.join(module.file_name()))?;
+                links += 1;
+            }
+            let packages = entries(&from).filter(is_package);
+            queue.extend(packages.map(|entry| (entry.path(), to.join(entry.file_name()))));
+        }
+        Ok(())
+    }
+
+    /// Puts the links in the place in `prefix` where Python looks for this library's bytecode.
+    pub(super) fn put_into(&self, prefix: &Path) -> io::Result<()> {
+        let Ok(beneath) = self.library.strip_prefix("/") else { return Ok(()) };
+        let place = prefix.join(beneath);
+        place.parent().map_or(Ok(()), create_dir_all)?;
+        symlink(&self.links, place)
+    }
+}
+
+fn is_module(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    name.ends_with(".pyc") && !name.contains(".opt-")
+}
+
+fn is_package(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let is_used = name.to_str().is_some_and(|name| !UNUSED.contains(&name) && !name.ends_with("-info"));
+    is_used && entry.file_type().is_ok_and(|kind| kind.is_dir())
+}
+
+/// Returns the libraries of the first interpreter in `path`, whose directories are named by their
+/// version.
+fn libraries(path: &OsStr) -> BTreeSet<PathBuf> {
+    let programs: Vec<PathBuf> = std::env::split_paths(path).filter(|it| it.is_absolute()).collect();
+    let first = programs.iter().find(|programs| programs.join("python3").exists());
+    let first = first.map(|programs| match programs.parent().filter(|_| programs.ends_with("shims")) {
+        Some(home) => pyenv_version(home).map(|version| home.join("versions").join(version)),
+        None => {
+            let interpreter = programs.join("python3").canonicalize().ok();
+            interpreter.and_then(|it| Some(it.parent()?.parent()?.to_path_buf()))
+        }
+    });
+    let Some(home) = first.flatten() else { return BTreeSet::new() };
+    let is_python = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with("python3");
+    entries(&home.join("lib")).filter(is_python).map(|entry| entry.path()).collect()
+}
+
+/// Returns the version that pyenv's programs start by default.
+fn pyenv_version(home: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(home.join("version")).ok()?;
+    let version = text.lines().next()?.trim();
+    let is_name = !version.starts_with('.') && !version.contains('/') && version.len() <= MAX_VERSION_BYTES;
+    is_name.then(|| version.to_owned())
+}
+
+fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
+    read_dir(directory).into_iter().flatten().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, name: &str) {
+        let path = root.join(name);
+        create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, name).unwrap();
+    }
+
+    #[test]
+    fn bytecode_of_the_library_lies_where_python_looks_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for name in [
+            "usr/bin/python3",
+            "usr/lib/python3.12/__pycache__/os.cpython-312.pyc",
+            "usr/lib/python3.12/__pycache__/os.cpython-312.opt-1.pyc",
+            "usr/lib/python3.12/unittest/__pycache__/case.cpython-312.pyc",
+            "usr/lib/python3.12/test/__pycache__/support.cpython-312.pyc",
+            "usr/lib/ruby/__pycache__/no.cpython-312.pyc",
+            "later/bin/python3",
+            "later/lib/python3.13/__pycache__/os.cpython-313.pyc",
+        ] {
+            write(&root, name);
+        }
+        let (all, prefix) = (root.join("all"), root.join("prefix"));
+        create_dir_all(&all).unwrap();
+        let path = std::env::join_paths([root.join("none"), root.join("usr/bin"), root.join("later/bin")]);
+        let found = LibraryBytecode::find(&path.unwrap(), &all);
+        let [library] = &found[..] else { panic!("{found:?}") };
+        assert!(!library.is_made());
+        library.make("1").unwrap();
+        library.make("2").unwrap();
+        assert!(library.is_made());
+        assert_eq!(read_dir(&all).unwrap().count(), 1, "what wasn't needed is gone");
+        library.put_into(&prefix).unwrap();
+        let below = prefix.join(root.strip_prefix("/").unwrap()).join("usr/lib");
+        let linked = |name: &str| std::fs::read_to_string(below.join(name)).ok();
+        let os = "usr/lib/python3.12/__pycache__/os.cpython-312.pyc";
+        assert_eq!(linked("python3.12/os.cpython-312.pyc").as_deref(), Some(os));
+        assert!(linked("python3.12/unittest/case.cpython-312.pyc").is_some());
+        for name in ["python3.12/os.cpython-312.opt-1.pyc", "python3.12/test", "ruby"] {
+            assert!(!below.join(name).exists(), "{name}");
+        }
+    }
+
+    #[test]
+    fn scripts_of_pyenv_lead_to_its_chosen_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        write(&root, "shims/python3");
+        std::fs::write(root.join("version"), "3.11.7\n3.12.1\n").unwrap();
+        write(&root, "versions/3.11.7/lib/python3.11/os.py");
+        write(&root, "versions/3.12.1/lib/python3.12/os.py");
+        let library = root.join("versions/3.11.7/lib/python3.11");
+        assert_eq!(libraries(root.join("shims").as_os_str()), BTreeSet::from([library]));
+        std::fs::write(root.join("version"), "../..\n").unwrap();
+        assert!(libraries(root.join("shims").as_os_str()).is_empty());
+    }
+}
