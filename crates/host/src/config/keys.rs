@@ -1,5 +1,7 @@
 //! Every configuration key, in one table.
 
+use super::conversation::{NOTICE_NAMES, THEME_NAMES};
+
 /// The kind of value that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
@@ -268,6 +270,48 @@ pub const KEYS: &[Key] = &[
         ProjectMay::Nothing,
         Some("JM_LOOP_GUARD"),
         "true to stop a reply that repeats itself, and to warn a run that makes no progress twice and then stop it",
+    ),
+    key(
+        "conversation.plain",
+        KeyKind::Switch,
+        ProjectMay::Nothing,
+        Some("JM_PLAIN"),
+        "true to write the conversation as lines and to draw nothing again: for screen readers; terminals without a cursor and pipes have it anyway",
+    ),
+    key(
+        "conversation.theme",
+        KeyKind::OneOf(THEME_NAMES),
+        ProjectMay::Nothing,
+        Some("JM_THEME"),
+        "the colours of the conversation: auto asks the terminal what it stands on",
+    ),
+    key(
+        "conversation.notify",
+        KeyKind::OneOf(NOTICE_NAMES),
+        ProjectMay::Nothing,
+        None,
+        "the notice at a question or the end while another window is in front; bell by default",
+    ),
+    key(
+        "conversation.status_command",
+        KeyKind::Text,
+        ProjectMay::Nothing,
+        None,
+        "a shell command of yours that ends the status line with the first line of its output; it gets facts about the session as JSON",
+    ),
+    key(
+        "conversation.vi",
+        KeyKind::Switch,
+        ProjectMay::Nothing,
+        None,
+        "true for the keys of vi where a message is written",
+    ),
+    key(
+        "conversation.keys.*",
+        KeyKind::Text,
+        ProjectMay::Nothing,
+        None,
+        "the key of an action, such as `transcript = \"ctrl-o\"`; `?` in a conversation shows the actions' names and keys",
     ),
     key(
         "index.vectors",

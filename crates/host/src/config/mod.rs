@@ -9,6 +9,7 @@
 //! [`load_policy`] reads the rules, which are in files beside these.
 
 mod container;
+mod conversation;
 mod duration;
 mod environment;
 mod error;
@@ -22,6 +23,7 @@ mod trust;
 mod typed;
 
 pub use container::{ContainerConfig, ProjectImage};
+pub use conversation::ConversationConfig;
 pub use duration::parse_duration;
 pub use environment::Environment;
 pub use error::ConfigError;

@@ -96,6 +96,8 @@ pub struct Config {
     pub sandbox_prefer: Option<String>,
     /// True if root's commands may run in a sandbox other than the strongest.
     pub sandbox_allow_root: bool,
+    /// The look and the keys of the conversation.
+    pub conversation: super::ConversationConfig,
     /// Commands that run at events.
     pub hooks: Vec<HookCommand>,
     /// Providers by name; they override and extend the built-in ones.
@@ -241,6 +243,7 @@ impl Config {
             })?,
             sandbox_prefer: text("sandbox.prefer"),
             sandbox_allow_root: get("sandbox.allow_root").and_then(Value::as_bool).unwrap_or_default(),
+            conversation: super::ConversationConfig::from_settings(settings),
             hooks: super::hooks::hook_commands(settings).0,
             providers: BTreeMap::new(),
         };
