@@ -24,6 +24,10 @@ const PLACES: &[(&str, &str)] = &[
         "the editor that the person's own environment names, when they press its key; its file is theirs, outside of the project",
     ),
     (
+        "crates/tui/src/status_command.rs",
+        "the status command of the user's own configuration, which a project can't set; it runs in the home directory",
+    ),
+    (
         "crates/host/src/demo.rs",
         "`cargo --version` and `rustc --version` of the user's own PATH, before the demo's session begins",
     ),

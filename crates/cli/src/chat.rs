@@ -13,15 +13,20 @@ use journeyman_tui::{Beginning, Setup, hold_conversation};
 use crate::args::{ChatArgs, ResumeArgs, RunOptions};
 use crate::prompt::TerminalPrompts;
 
-/// Returns true if a person is at a terminal that can show a conversation.
+/// Returns true if a person is at a terminal.
 pub(crate) fn is_possible() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// Returns true if a conversation can be drawn; otherwise it is written as lines.
+fn can_draw() -> bool {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !is_dumb
+    is_possible() && !is_dumb
 }
 
 pub(crate) async fn chat(environment: &Environment, args: ChatArgs) -> Result<u8, HostError> {
     let message = args.message.filter(|message| !message.trim().is_empty());
-    open(environment, &args.options, |_| Ok(Beginning::New(message))).await
+    open(environment, &args.options, args.plain, |_| Ok(Beginning::New(message))).await
 }
 
 /// Goes on with a session in a conversation: one that is named, or one from a list.
@@ -36,19 +41,15 @@ pub(crate) async fn resume(environment: &Environment, args: ResumeArgs) -> Resul
             Beginning::Again(found.id, None)
         }
     };
-    open(environment, &args.options, |_| Ok(beginning)).await
+    open(environment, &args.options, false, |_| Ok(beginning)).await
 }
 
 async fn open(
     environment: &Environment,
     options: &RunOptions,
+    is_plain: bool,
     begin: impl FnOnce(&StateDirs) -> Result<Beginning, HostError>,
 ) -> Result<u8, HostError> {
-    if !is_possible() {
-        return Err(HostError::usage(
-            "a conversation needs a terminal; without one, jm run \"TASK\" takes a task to its end",
-        ));
-    }
     // Nothing may be written to the terminal beside the conversation, not even progress.
     let state = Arc::new(StateDirs::open(environment)?);
     let beginning = begin(&state)?;
@@ -58,6 +59,7 @@ async fn open(
         root: project_root(environment, options.directory.as_deref())?,
         options: options.to_options(),
         delivery: options.delivery.to_options(),
+        is_plain: is_plain || !can_draw(),
         prompts: &TerminalPrompts,
     };
     hold_conversation(setup, beginning).await

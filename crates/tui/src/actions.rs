@@ -25,6 +25,7 @@ use crate::blocks::{Block, Entry};
 use crate::commands::{COMMANDS, Command};
 use crate::picker::{Item, Picker};
 use crate::presentation::{Choice, Overlay};
+use crate::theme::{Theme, ThemeChoice};
 use crate::viewer::Viewer;
 
 /// Maximum bytes of a command's output that go with the next message.
@@ -32,21 +33,12 @@ const MAX_ATTACHED_BYTES: usize = 16 * 1024;
 /// Maximum lines of a command's output that are shown.
 const MAX_OUTPUT_LINES: usize = 20;
 
-/// The keys, for the page of help.
-const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send"),
-    ("Alt-Enter, Ctrl-J, \\ Enter", "a further line"),
-    ("Esc", "stop the work; twice: go back"),
-    ("Up", "take a queued message back; earlier messages"),
-    ("Ctrl-T", "the transcript: search, open blocks"),
-    ("Ctrl-R", "search earlier messages"),
-    ("Ctrl-G", "write the message in $EDITOR"),
+/// Keys that no setting changes, for the page of help.
+const FIXED_KEYS: &[(&str, &str)] = &[
     ("@", "files of the project"),
     ("!COMMAND", "run it in the sandbox, for the next message"),
-    ("Ctrl-A E B F K U W Y _", "as in a shell"),
-    ("Ctrl-Z", "stop the program; fg goes on"),
-    ("Ctrl-C", "clear the line, or stop the work"),
-    ("Ctrl-D", "end"),
+    ("Ctrl-A E B F K U W Y", "as in a shell"),
+    ("?", "this page"),
 ];
 
 impl App {
@@ -131,6 +123,7 @@ impl App {
                     viewer.set_results(results);
                 }
             }
+            JobEnd::StatusRead(extra) => self.surroundings.extra = extra,
             JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
         }
         Flow::Continue
@@ -243,6 +236,7 @@ impl App {
             }
             Command::Compact => self.compact(),
             Command::Permissions => self.show_permissions()?,
+            Command::Theme => self.change_theme(argument)?,
             Command::Export => self.export(argument).await,
         }
         Ok(Flow::Continue)
@@ -281,6 +275,21 @@ impl App {
                 self.notice = Some(text);
             }
         }
+    }
+
+    fn change_theme(&mut self, name: &str) -> Result<(), HostError> {
+        let Some(choice) = ThemeChoice::parse(name) else {
+            let names = ThemeChoice::NAMES.join(", ");
+            self.notice = Some(format!("/theme takes one of {names}; conversation.theme keeps it"));
+            return Ok(());
+        };
+        if self.plain.is_none() {
+            let theme = Theme::from_variables(|name| self.setup.environment.var(name));
+            self.presentation.set_theme(theme.chosen(choice));
+            self.ask_ground()?;
+        }
+        self.notice = Some(format!("from here on in the colours `{name}`"));
+        Ok(())
     }
 
     /// Returns the session's id, if its log exists.
@@ -462,9 +471,19 @@ impl App {
         let row = |left: &str, right: &str| {
             StyledLine::new(Style::Code, format!("  {left:<26}")).with_text(format!(" {right}"))
         };
-        let mut lines = vec![StyledLine::new(Style::Strong, "Keys")];
-        lines.extend(KEYS.iter().map(|(key, does)| row(key, does)));
-        lines.extend([StyledLine::default(), StyledLine::new(Style::Strong, "Commands")]);
+        let mut lines = Vec::new();
+        if self.plain.is_none() {
+            lines.push(StyledLine::new(Style::Strong, "Keys"));
+            let keys = self.preferences.keymap.describe();
+            lines.extend(
+                keys.iter().map(|(key, name, does)| row(key, does).with(Style::Dim, format!("  [{name}]"))),
+            );
+            lines.extend(FIXED_KEYS.iter().map(|(key, does)| row(key, does)));
+            let advice =
+                "  another key: [conversation.keys] in your config.toml, such as transcript = \"ctrl-o\"";
+            lines.extend([StyledLine::new(Style::Dim, advice), StyledLine::default()]);
+        }
+        lines.push(StyledLine::new(Style::Strong, "Commands"));
         lines
             .extend(COMMANDS.iter().map(|info| row(&format!("/{} {}", info.name, info.argument), info.help)));
         self.show_document("help", lines)
@@ -499,8 +518,9 @@ impl App {
     /// Says where the conversation is.
     pub(crate) fn greet(&mut self) {
         let root = self.setup.shown_root();
+        let help = if self.plain.is_some() { "/help" } else { "?" };
         let line = StyledLine::new(Style::Strong, "journeyman")
-            .with(Style::Dim, format!("  {}  ? for help", printable(&root)));
+            .with(Style::Dim, format!("  {}  {help} for help", printable(&root)));
         self.conversation.push_note(vec![line]);
     }
 }

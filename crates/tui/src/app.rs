@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use journeyman_agent::{AgentError, MessageId};
-use journeyman_host::format::printable;
+use journeyman_host::format::{preview, printable};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{CallId, Envelope, Event, SessionId, Tokens};
 use journeyman_terminal::{Style, StyledLine};
@@ -21,6 +21,8 @@ use crate::composer::Composer;
 use crate::fold::Conversation;
 use crate::ground::{AnswerFilter, Filtered};
 use crate::link::{Link, Setup};
+use crate::plain::PlainMode;
+use crate::preferences::Preferences;
 use crate::presentation::Presentation;
 use crate::questions::Questions;
 use crate::view::{LiveArea, Surroundings};
@@ -54,6 +56,8 @@ pub(crate) enum JobEnd {
     Explained(Vec<StyledLine>),
     /// The whole results of the session's calls were read.
     ResultsRead(HashMap<CallId, String>),
+    /// The person's status command ended.
+    StatusRead(Option<String>),
     /// The branch was read.
     BranchRead(Option<String>),
 }
@@ -87,20 +91,21 @@ enum Input {
     Terminal(Option<io::Result<TerminalEvent>>),
     Session(Result<Option<std::sync::Arc<Envelope>>, AgentError>),
     Job(JobEnd),
+    Line(Option<String>),
     Frame,
-    Terminated,
+    Signal(SignalKind),
 }
 
-/// The signals that ask a program to end. Ctrl-C is a key here, and none of them.
+/// The signals that ask a program to end. Where keys are read, Ctrl-C is a key and none of them.
 struct Signals([Signal; 3]);
 
 impl Signals {
-    async fn next(&mut self) {
+    async fn next(&mut self) -> SignalKind {
         let [terminate, hangup, interrupt] = &mut self.0;
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = terminate.recv() => SignalKind::terminate(),
+            _ = hangup.recv() => SignalKind::hangup(),
+            _ = interrupt.recv() => SignalKind::interrupt(),
         }
     }
 }
@@ -127,19 +132,33 @@ pub(crate) struct App {
     pub(crate) escaped_at: Option<Instant>,
     /// True if keys go to the question although a message is being written.
     pub(crate) answers_first: bool,
+    /// The person's settings.
+    pub(crate) preferences: Preferences,
+    /// The conversation as lines, if nothing is drawn.
+    pub(crate) plain: Option<PlainMode>,
     ground_answer: AnswerFilter,
     exit_code: u8,
 }
 
 impl App {
-    /// Makes a conversation without a session.
-    pub(crate) fn new(setup: Setup, history: Vec<String>, presentation: Presentation) -> Self {
+    /// Makes a conversation without a session; as lines if `plain` reads them.
+    pub(crate) fn new(
+        setup: Setup,
+        history: Vec<String>,
+        presentation: Presentation,
+        preferences: Preferences,
+        plain: Option<PlainMode>,
+    ) -> Self {
+        let mut composer = Composer::new(history);
+        if preferences.has_vi_keys {
+            composer.use_vi_keys();
+        }
         Self {
             setup,
             link: None,
             conversation: Conversation::new(Instant::now()),
             questions: Questions::default(),
-            composer: Composer::new(history),
+            composer,
             completion: None,
             files: None,
             queued: Vec::new(),
@@ -151,6 +170,8 @@ impl App {
             keys: None,
             escaped_at: None,
             answers_first: false,
+            preferences,
+            plain,
             ground_answer: AnswerFilter::default(),
             exit_code: 0,
         }
@@ -181,16 +202,18 @@ impl App {
     }
 
     async fn live(&mut self, beginning: Beginning, signals: &mut Signals) -> Result<(), HostError> {
-        self.keys = Some(EventStream::new());
-        self.greet();
-        // The first prompt doesn't wait for the project to be opened.
-        self.draw(Instant::now()).context("the terminal")?;
-        if self.presentation.theme().needs_ground() {
-            self.presentation.ask_ground().context("the terminal")?;
-            self.ground_answer.arm();
+        if self.plain.is_none() {
+            self.keys = Some(EventStream::new());
         }
+        self.greet();
+        for problem in std::mem::take(&mut self.preferences.problems) {
+            self.say(Style::Warning, &problem);
+        }
+        // The first prompt doesn't wait for the project to be opened.
+        self.show(Instant::now())?;
+        self.ask_ground()?;
         self.begin(beginning).await?;
-        loop {
+        while !self.is_at_end() {
             let input = self.next_input(signals).await;
             let flow = match input {
                 Input::Terminal(Some(Ok(event))) => self.handle_terminal_events(event).await?,
@@ -199,10 +222,20 @@ impl App {
                 Input::Session(event) => self.handle_session(event),
                 Input::Job(end) => self.finish_job(end),
                 Input::Frame => {
-                    self.draw(Instant::now()).context("the terminal")?;
+                    self.show(Instant::now())?;
                     Flow::Continue
                 }
-                Input::Terminated => {
+                Input::Line(line) => {
+                    let flow = self.handle_line(line).await?;
+                    self.show(Instant::now())?;
+                    flow
+                }
+                Input::Signal(signal)
+                    if signal == SignalKind::interrupt() && !self.is_ended_by_interrupt() =>
+                {
+                    Flow::Continue
+                }
+                Input::Signal(_) => {
                     self.exit_code = EXIT_TERMINATED;
                     Flow::Quit
                 }
@@ -212,6 +245,16 @@ impl App {
             }
             self.report_panics();
         }
+        self.show(Instant::now())
+    }
+
+    /// Asks the terminal for its ground if the colours depend on it.
+    pub(crate) fn ask_ground(&mut self) -> Result<(), HostError> {
+        if self.presentation.theme().needs_ground() {
+            self.presentation.ask_ground().context("the terminal")?;
+            self.ground_answer.arm();
+        }
+        Ok(())
     }
 
     /// Takes an event of the terminal with those that came with it, such as the letters of a paste,
@@ -258,12 +301,17 @@ impl App {
                 None => pending().await,
             }
         };
+        let is_busy = self.is_busy();
         let (keys, link, jobs) = (self.keys.as_mut(), self.link.as_mut(), &mut self.jobs);
+        let plain = self.plain.as_mut();
         tokio::select! {
             biased;
-            () = signals.next() => Input::Terminated,
+            signal = signals.next() => Input::Signal(signal),
             event = async { match keys { Some(keys) => keys.next().await, None => pending().await } } => {
                 Input::Terminal(event)
+            }
+            line = async { match plain { Some(plain) => plain.next_line(is_busy).await, None => pending().await } } => {
+                Input::Line(line)
             }
             () = frame => Input::Frame,
             Some(end) = jobs.next(), if !jobs.is_empty() => Input::Job(end),
@@ -325,11 +373,28 @@ impl App {
             }
             _ => {}
         }
+        self.call_person(&envelope.event);
         self.conversation.apply(envelope, now);
         self.questions.handle_event(&envelope.event, now);
         while let Some(refused) = self.questions.refuse_unreadable() {
             self.decide(refused);
         }
+        if matches!(envelope.event, Event::Done { .. }) {
+            self.read_status();
+        }
+    }
+
+    /// Calls a person whose window isn't in front, if the event is one to come back for.
+    fn call_person(&mut self, event: &Event) {
+        let text = match event {
+            Event::PermissionRequired { summary, .. } => format!("asks: {}", preview(summary)),
+            Event::Done { report } => preview(&report.summary),
+            _ => return,
+        };
+        // A semicolon would end the text.
+        let bytes = self.preferences.attention.call(&text.replace(';', ","));
+        // A terminal that is gone is noticed when something is drawn.
+        self.presentation.ring(&bytes).ok();
     }
 
     /// Says something below the conversation; it is no part of the session.

@@ -18,6 +18,8 @@ pub(crate) enum Motion {
     WordLeft,
     /// To the end of the word, or of the next one.
     WordRight,
+    /// To the beginning of the next word.
+    NextWord,
     /// To the beginning of the line.
     LineStart,
     /// To the end of the line.
@@ -172,6 +174,10 @@ impl Buffer {
             Motion::WordRight => {
                 let word = behind.unicode_word_indices().next();
                 word.map_or(self.text.len(), |(start, word)| self.cursor + start + word.len())
+            }
+            Motion::NextWord => {
+                let next = behind.unicode_word_indices().find(|(start, _)| *start > 0);
+                next.map_or(self.text.len(), |(start, _)| self.cursor + start)
             }
             Motion::LineStart => before.rfind('\n').map_or(0, |end| end + 1),
             Motion::LineEnd => self.cursor + behind.find('\n').unwrap_or(behind.len()),

@@ -2,6 +2,8 @@
 
 use journeyman_protocol::Mode;
 
+use crate::theme::ThemeChoice;
+
 /// A command of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Compact,
     /// Shows what is allowed.
     Permissions,
+    /// Takes other colours.
+    Theme,
     /// Writes the session into a file.
     Export,
     /// Ends the program.
@@ -80,6 +84,7 @@ pub(crate) const COMMANDS: &[CommandInfo] = &[
     info(Command::Cost, "cost", "", "tokens and cost of this session"),
     info(Command::Compact, "compact", "", "shorten the conversation"),
     info(Command::Permissions, "permissions", "", "what is allowed, asked about and denied"),
+    info(Command::Theme, "theme", "NAME", "other colours: auto, dark, light or none"),
     info(Command::Export, "export", "FILE", "write the conversation into a file, as Markdown"),
     info(Command::Quit, "quit", "", "end (Ctrl-D)"),
 ];
@@ -135,6 +140,7 @@ fn nearest_command(name: &str) -> Option<&'static str> {
 pub(crate) fn argument_values(name: &str) -> Vec<&'static str> {
     match name {
         "mode" => Mode::ALL.iter().map(|mode| mode.name()).collect(),
+        "theme" => ThemeChoice::NAMES.to_vec(),
         _ => Vec::new(),
     }
 }

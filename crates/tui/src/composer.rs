@@ -7,6 +7,7 @@ use journeyman_terminal::{Style, StyledLine};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::buffer::{Buffer, Motion};
+use crate::vi::{ViEffect, ViKeys};
 
 /// Lines of a paste above which it is folded.
 const MAX_SHOWN_PASTE_LINES: usize = 8;
@@ -14,6 +15,8 @@ const MAX_SHOWN_PASTE_LINES: usize = 8;
 const MAX_SHOWN_PASTE_BYTES: usize = 1_000;
 /// The mark before the first row.
 const PROMPT: &str = "› ";
+/// The mark in normal mode of vi.
+const NORMAL_PROMPT: &str = "‹ ";
 /// Columns of the mark.
 const PROMPT_COLUMNS: usize = 2;
 
@@ -60,6 +63,8 @@ pub(crate) struct Composer {
     /// The text that was written before the history was looked at.
     draft: String,
     search: Option<HistorySearch>,
+    /// The mode of vi, for those who want its keys.
+    vi: Option<ViKeys>,
 }
 
 impl Composer {
@@ -67,6 +72,17 @@ impl Composer {
     #[must_use]
     pub(crate) fn new(history: Vec<String>) -> Self {
         Self { history, ..Self::default() }
+    }
+
+    /// Gives the composer the keys of vi.
+    pub(crate) fn use_vi_keys(&mut self) {
+        self.vi = Some(ViKeys::default());
+    }
+
+    /// Returns true if Esc goes to normal mode, and means nothing else.
+    #[must_use]
+    pub(crate) fn takes_escape(&self) -> bool {
+        self.vi.is_some_and(|vi| !vi.is_normal()) && !self.buffer.text().is_empty()
     }
 
     /// Returns the text as it is shown.
@@ -143,6 +159,14 @@ impl Composer {
     pub(crate) fn handle_key(&mut self, key: KeyEvent, width: usize) -> ComposerEffect {
         if self.search.is_some() {
             return self.handle_search_key(key, width);
+        }
+        if let Some(vi) = &mut self.vi {
+            match vi.handle_key(key, &mut self.buffer) {
+                ViEffect::Passed => {}
+                ViEffect::Changed => return ComposerEffect::Changed,
+                ViEffect::Row(KeyCode::Up) => return self.go_up(width),
+                ViEffect::Row(_) => return self.go_down(width),
+            }
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -224,6 +248,9 @@ impl Composer {
         self.buffer.take_text();
         self.pastes.clear();
         self.recalled = None;
+        if let Some(vi) = &mut self.vi {
+            vi.reset();
+        }
         self.remember(&message);
         ComposerEffect::Submitted(message)
     }
@@ -331,8 +358,9 @@ impl Composer {
         }
         let max_rows = max_rows.max(1);
         let first = row.saturating_sub(max_rows - 1).min(rows.len().saturating_sub(max_rows));
+        let prompt = if self.vi.is_some_and(ViKeys::is_normal) { NORMAL_PROMPT } else { PROMPT };
         let draw = |(place, (_, text)): (usize, &(usize, String))| {
-            let mark = if place == 0 { PROMPT } else { "  " };
+            let mark = if place == 0 { prompt } else { "  " };
             self.style_row(StyledLine::new(Style::Accent, mark), text)
         };
         let mut shown: Vec<StyledLine> =

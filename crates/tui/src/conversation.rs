@@ -5,6 +5,8 @@ use journeyman_host::{Context as _, HostError};
 
 use crate::app::{App, Beginning};
 use crate::link::Setup;
+use crate::plain::PlainMode;
+use crate::preferences::Preferences;
 use crate::presentation::Presentation;
 use crate::screen::Reflow;
 use crate::theme::Theme;
@@ -12,16 +14,21 @@ use crate::theme::Theme;
 /// Maximum earlier messages that the composer recalls.
 const MAX_HISTORY: usize = 200;
 
-/// Holds a conversation on the terminal of this process. Returns the exit code.
+/// Holds a conversation on the terminal of this process, or by lines of its input and output. Returns the exit code.
 ///
 /// # Errors
 /// [`HostError`] where the terminal or the session log fails.
 pub async fn hold_conversation(setup: Setup, beginning: Beginning) -> Result<u8, HostError> {
     let history = read_history(&setup).await;
-    let theme = Theme::from_variables(|name| setup.environment.var(name));
+    let preferences = Preferences::load(&setup.environment);
+    if setup.is_plain || preferences.is_plain {
+        let app = App::new(setup, history, Presentation::for_lines(), preferences, Some(PlainMode::new()));
+        return app.run(beginning).await;
+    }
+    let theme = Theme::from_variables(|name| setup.environment.var(name)).chosen(preferences.theme);
     let reflow = Reflow::from_variables(|name| setup.environment.var(name));
     let presentation = Presentation::take(theme, reflow).context("the terminal")?;
-    App::new(setup, history, presentation).run(beginning).await
+    App::new(setup, history, presentation, preferences, None).run(beginning).await
 }
 
 /// Returns the first messages of earlier sessions, the newest last.

@@ -16,6 +16,19 @@ pub(crate) enum Proof {
     Verified,
 }
 
+impl Proof {
+    /// Returns the state in a word, for programs.
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::Unverified => "unverified",
+            Self::Failing => "failing",
+            Self::Verified => "verified",
+        }
+    }
+}
+
 /// Facts that events tell, beside the conversation itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Facts {

@@ -13,6 +13,8 @@
 //!   Markdown, diffs and wrapping are `journeyman-terminal`'s;
 //! - `buffer`, `composer`, `completion`, `questions`, `picker`, `viewer`: a key → another state and
 //!   at most one effect;
+//! - `preferences`, `keymap`, `vi`, `attention`, `status_command`: the person's own settings;
+//! - `plain`: the conversation by lines alone, without a screen;
 //! - `view`: all of these and a size → the rows of the live area;
 //! - `theme`, `ground`: the colours that the terminal has, and the answer to what it is asked;
 //! - `screen`, `alt_screen`: rows before and after → bytes for the terminal;
@@ -31,6 +33,7 @@
 mod actions;
 mod alt_screen;
 mod app;
+mod attention;
 mod blocks;
 mod buffer;
 mod commands;
@@ -43,15 +46,20 @@ mod facts;
 mod first_start;
 mod fold;
 mod ground;
+mod keymap;
 mod link;
 mod picker;
+mod plain;
+mod preferences;
 mod presentation;
 mod questions;
 mod recall;
 mod screen;
+mod status_command;
 mod terminal;
 mod theme;
 mod typing;
+mod vi;
 mod view;
 mod viewer;
 

@@ -32,6 +32,8 @@ pub struct Setup {
     pub options: RunOptions,
     /// The user's options about where a session works.
     pub delivery: DeliveryOptions,
+    /// True to write lines and to draw nothing.
+    pub is_plain: bool,
     /// Questions before a session, asked on the terminal as it was.
     pub prompts: &'static dyn Prompts,
 }
@@ -139,6 +141,7 @@ impl Setup {
             mode: mode.to_owned(),
             branch: None,
             window: limits.map(|(_, limits)| limits.window),
+            extra: None,
         };
         (surroundings, prepared.settings.warnings.clone())
     }

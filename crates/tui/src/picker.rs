@@ -51,6 +51,22 @@ impl Picker {
         Self { title: title.into(), items, words: String::new(), selected: 0, ways }
     }
 
+    /// Returns the title.
+    #[must_use]
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns the items in one line each.
+    #[must_use]
+    pub(crate) fn labels(&self) -> Vec<String> {
+        let label = |item: &Item| match item.note.trim() {
+            "" => item.label.clone(),
+            note => format!("{} ({note})", item.label),
+        };
+        self.items.iter().map(label).collect()
+    }
+
     /// Returns the places of the items that have all words.
     fn matching(&self) -> Vec<usize> {
         let words: Vec<String> = self.words.split_whitespace().map(str::to_lowercase).collect();

@@ -12,7 +12,7 @@ use crate::ground::QUESTION;
 use crate::picker::Picker;
 use crate::screen::{Frame, Reflow, Screen, Size};
 use crate::terminal::RawTerminal;
-use crate::theme::Theme;
+use crate::theme::{ColorDepth, Ground, Theme};
 use crate::viewer::Viewer;
 
 /// Time between two frames while something streams: words are read no faster, and each frame
@@ -43,7 +43,8 @@ pub(crate) enum Choice {
 
 /// The terminal, and what stands on it.
 pub(crate) struct Presentation {
-    terminal: RawTerminal,
+    /// The terminal; `None` where lines are written and nothing is drawn.
+    terminal: Option<RawTerminal>,
     screen: Screen,
     theme: Theme,
     overlay: Option<(AltScreen, Overlay)>,
@@ -59,10 +60,23 @@ impl Presentation {
     /// # Errors
     /// The terminal can't be set.
     pub(crate) fn take(theme: Theme, reflow: Reflow) -> io::Result<Self> {
-        let terminal = RawTerminal::take()?;
+        let terminal = Some(RawTerminal::take()?);
         let screen = Screen::new(theme, reflow, terminal_size());
         let drawn_at = Instant::now();
         Ok(Self { terminal, screen, theme, overlay: None, committed: 0, drawn_at, is_stale: true })
+    }
+
+    /// Makes the presentation of a conversation as lines, which takes nothing.
+    #[must_use]
+    pub(crate) fn for_lines() -> Self {
+        let theme = Theme::new(ColorDepth::None, Ground::Unknown);
+        let screen = Screen::new(theme, Reflow::Wraps, terminal_size());
+        let drawn_at = Instant::now();
+        Self { terminal: None, screen, theme, overlay: None, committed: 0, drawn_at, is_stale: true }
+    }
+
+    fn write(&mut self, bytes: &str) -> io::Result<()> {
+        self.terminal.as_mut().map_or(Ok(()), |terminal| terminal.write(bytes))
     }
 
     /// Returns the colours.
@@ -81,12 +95,20 @@ impl Presentation {
         self.is_stale = true;
     }
 
+    /// Writes bytes that move nothing, such as the bell.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn ring(&mut self, bytes: &str) -> io::Result<()> {
+        if bytes.is_empty() { Ok(()) } else { self.write(bytes) }
+    }
+
     /// Asks the terminal for the colour behind the text. The answer comes among the keys.
     ///
     /// # Errors
     /// The terminal is gone.
     pub(crate) fn ask_ground(&mut self) -> io::Result<()> {
-        self.terminal.write(QUESTION)
+        self.write(QUESTION)
     }
 
     /// Returns the terminal's size.
@@ -118,8 +140,9 @@ impl Presentation {
     }
 
     /// Returns the rows of the blocks that have come since the last frame.
-    fn finished_rows(&mut self, entries: &[Entry]) -> Vec<StyledLine> {
+    pub(crate) fn finished_rows(&mut self, entries: &[Entry]) -> Vec<StyledLine> {
         let layout = Layout { width: self.size().columns, marks: self.marks(), detail: Detail::Short };
+        self.is_stale = false;
         let new = render_entries(entries, self.committed, |_| layout);
         self.committed = entries.len();
         new.concat()
@@ -148,7 +171,7 @@ impl Presentation {
                 self.screen.draw(&Frame { finished, live, cursor })
             }
         };
-        if bytes.is_empty() { Ok(()) } else { self.terminal.write(&bytes) }
+        if bytes.is_empty() { Ok(()) } else { self.write(&bytes) }
     }
 
     /// Takes the size that the terminal has now.
@@ -169,7 +192,7 @@ impl Presentation {
             }
             None => {
                 let bytes = self.screen.resize(size);
-                self.terminal.write(&bytes)
+                self.write(&bytes)
             }
         }
     }
@@ -186,8 +209,8 @@ impl Presentation {
         }
         let (alt, bytes) = AltScreen::enter(self.theme, self.size());
         self.overlay = Some((alt, overlay));
-        self.terminal.note_alternate(true);
-        self.terminal.write(&bytes)
+        self.note_alternate(true);
+        self.write(&bytes)
     }
 
     /// Returns what is on the alternate screen.
@@ -202,11 +225,17 @@ impl Presentation {
     pub(crate) fn close(&mut self) -> io::Result<Option<Overlay>> {
         let Some((alt, overlay)) = self.overlay.take() else { return Ok(None) };
         self.is_stale = true;
-        self.terminal.note_alternate(false);
-        self.terminal.write(&alt.leave())?;
+        self.note_alternate(false);
+        self.write(&alt.leave())?;
         // Its size may have changed meanwhile.
         self.resize()?;
         Ok(Some(overlay))
+    }
+
+    fn note_alternate(&mut self, is_alternate: bool) {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.note_alternate(is_alternate);
+        }
     }
 
     /// Draws everything anew below what stands on the terminal.
@@ -216,7 +245,7 @@ impl Presentation {
     pub(crate) fn redraw(&mut self) -> io::Result<()> {
         self.is_stale = true;
         let bytes = self.screen.clear();
-        self.terminal.write(&bytes)
+        self.write(&bytes)
     }
 
     /// Gives the terminal back for as long as something else needs it.
@@ -226,7 +255,9 @@ impl Presentation {
     pub(crate) fn suspend<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
         self.leave()?;
         let done = work();
-        self.terminal.enter()?;
+        if let Some(terminal) = &mut self.terminal {
+            terminal.enter()?;
+        }
         self.screen.forget();
         self.resize()?;
         Ok(done)
@@ -238,8 +269,10 @@ impl Presentation {
     /// The terminal can't be set.
     pub(crate) fn stop(&mut self) -> io::Result<()> {
         let bytes = self.screen.clear();
-        self.terminal.write(&bytes)?;
-        self.terminal.stop()?;
+        self.write(&bytes)?;
+        if let Some(terminal) = &mut self.terminal {
+            terminal.stop()?;
+        }
         self.screen.forget();
         self.resize()
     }
@@ -251,14 +284,14 @@ impl Presentation {
     pub(crate) fn leave(&mut self) -> io::Result<()> {
         self.close()?;
         let bytes = self.screen.clear();
-        self.terminal.write(&bytes)?;
-        self.terminal.leave()
+        self.write(&bytes)?;
+        self.terminal.as_mut().map_or(Ok(()), RawTerminal::leave)
     }
 
     /// Returns the messages of panics that didn't end the program.
     #[must_use]
     pub(crate) fn take_panics(&self) -> Vec<String> {
-        self.terminal.take_panics()
+        self.terminal.as_ref().map(RawTerminal::take_panics).unwrap_or_default()
     }
 }
 

@@ -161,6 +161,50 @@ impl Questions {
         }
     }
 
+    /// Returns the call that is asked about.
+    #[must_use]
+    pub(crate) fn shown_call(&self) -> Option<&CallId> {
+        self.shown.as_ref().map(|(call, _)| call)
+    }
+
+    /// Takes a line as an answer: the letter of a key or its word, a note behind `n`. Other words
+    /// are no answer.
+    pub(crate) fn answer_line(&mut self, line: &str) -> QuestionEffect {
+        let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
+        let line = line.trim();
+        let end = line.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(line.len());
+        let (word, note) = line.split_at(end);
+        let note = note.trim_start_matches([',', ':', ';', '.', '-', ' ']).trim();
+        let scope = match (word.to_lowercase().as_str(), note.is_empty()) {
+            ("n" | "no", is_empty) => {
+                let note = (!is_empty).then(|| note.to_owned());
+                return self.answer(PermissionAnswer::Deny { note }.into());
+            }
+            ("y" | "yes", true) => return self.answer(PermissionAnswer::allow().into()),
+            ("d" | "details", true) => return QuestionEffect::ShowWhole(whole_call(request)),
+            ("s" | "session", true) => RuleScope::Session,
+            ("r" | "rule" | "always", true) => RuleScope::Forever,
+            _ => return QuestionEffect::Ignored,
+        };
+        match request.rules.is_some() {
+            true => self.answer(ApprovalReply { answer: PermissionAnswer::allow_rule(), scope }),
+            false => QuestionEffect::Changed,
+        }
+    }
+
+    /// Answers the first question.
+    pub(crate) fn answer_first(&mut self, answer: PermissionAnswer) -> Option<AnsweredRequest> {
+        self.shown = None;
+        self.queue.answer_first(answer.into())
+    }
+
+    /// Returns the rows of the open question for those who read it once.
+    #[must_use]
+    pub(crate) fn render_whole(&self, width: usize, max_rows: usize) -> Vec<StyledLine> {
+        let heard = self.shown.as_ref().map(|(_, since)| *since + DEAF_TIME);
+        heard.map_or_else(Vec::new, |heard| self.render(width, max_rows, heard).0)
+    }
+
     /// Takes note that the session has heard an answer.
     pub(crate) fn go_on(&mut self, now: Instant) {
         self.follow_queue(now);

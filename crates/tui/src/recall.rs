@@ -20,6 +20,7 @@ use crate::fold::{Conversation, Turning};
 use crate::picker::{Item, Picker};
 use crate::presentation::{Choice, Overlay};
 use crate::questions::Questions;
+use crate::status_command::run_status_command;
 
 /// Maximum sessions of a list.
 const MAX_LISTED_SESSIONS: usize = 200;
@@ -83,13 +84,14 @@ impl App {
 
     fn take_link(&mut self, mut link: crate::link::Link) {
         self.questions = Questions::new(link.template.config_dir.clone());
-        let branch = self.surroundings.branch.take();
-        self.surroundings = crate::view::Surroundings { branch, ..link.surroundings.clone() };
+        let (branch, extra) = (self.surroundings.branch.take(), self.surroundings.extra.take());
+        self.surroundings = crate::view::Surroundings { branch, extra, ..link.surroundings.clone() };
         // The settings decide about what comes, whatever the newest run had.
         self.conversation.note_mode(link.template.settings.mode);
         let notes = std::mem::take(&mut link.notes);
         self.link = Some(link);
         notes.iter().for_each(|note| self.say(Style::Warning, note));
+        self.read_status();
         self.presentation.invalidate();
     }
 
@@ -281,6 +283,29 @@ impl App {
         self.jobs.push(Box::pin(async move {
             let listed = listing.await.ok().and_then(Result::ok).unwrap_or_default();
             JobEnd::FilesListed(listed.paths.iter().map(printable).collect())
+        }));
+    }
+
+    /// Begins to run the person's status command.
+    pub(crate) fn read_status(&mut self) {
+        let Some(command) = self.preferences.status_command.clone().filter(|_| self.plain.is_none()) else {
+            return;
+        };
+        let facts = self.conversation.facts();
+        let usage = facts.usage();
+        let mode = facts.mode.map_or(self.surroundings.mode.as_str(), |mode| mode.name());
+        let facts = serde_json::json!({
+            "session": self.link.as_ref().map(|link| link.session.id().to_string()),
+            "root": self.setup.root.display().to_string(),
+            "model": if facts.model.is_empty() { &self.surroundings.model } else { &facts.model },
+            "mode": mode, "branch": self.surroundings.branch, "sandbox": facts.sandbox,
+            "context_tokens": facts.context.0, "window_tokens": self.surroundings.window.map(|window| window.0),
+            "input_tokens": usage.total_input().0, "output_tokens": usage.output.0, "cost_usd": facts.cost_usd(),
+            "changes": facts.proof.name(),
+        });
+        let home = self.setup.environment.home.clone();
+        self.jobs.push(Box::pin(async move {
+            JobEnd::StatusRead(run_status_command(command, home, facts.to_string()).await)
         }));
     }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::process::{Signal, kill_current_process_group};
 
-/// Asks for pastes in brackets, and for keys that can be told apart.
-const ENTER: &str = "\x1b[?2004h\x1b[>1u";
+/// Asks for pastes in brackets, for the window's focus, and for keys that can be told apart.
+const ENTER: &str = "\x1b[?2004h\x1b[?1004h\x1b[>1u";
 /// Takes that back, and whatever a half-drawn frame has set.
-const LEAVE: &str = "\x1b[?2026l\x1b[<u\x1b[?2004l\x1b[?25h\x1b[0m";
+const LEAVE: &str = "\x1b[?2026l\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[0m";
 /// Leaves the alternate screen.
 const LEAVE_ALTERNATE: &str = "\x1b[?1049l";
 

@@ -26,6 +26,35 @@ pub(crate) enum Ground {
     Light,
 }
 
+/// The colours that the person wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ThemeChoice {
+    /// Those that go with the terminal's ground, which is asked for.
+    #[default]
+    Auto,
+    /// Those for a ground.
+    On(Ground),
+    /// None.
+    None,
+}
+
+impl ThemeChoice {
+    /// The names of the choices.
+    pub(crate) const NAMES: [&str; 4] = ["auto", "dark", "light", "none"];
+
+    /// Parses a name.
+    #[must_use]
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "dark" => Some(Self::On(Ground::Dark)),
+            "light" => Some(Self::On(Ground::Light)),
+            "none" => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+
 /// The look of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
@@ -71,6 +100,16 @@ impl Theme {
                 _ => Ground::Unknown,
             },
         )
+    }
+
+    /// Returns the theme as the person wants it.
+    #[must_use]
+    pub(crate) fn chosen(self, choice: ThemeChoice) -> Self {
+        match choice {
+            ThemeChoice::Auto => self,
+            ThemeChoice::On(ground) => self.on(ground),
+            ThemeChoice::None => Self { depth: ColorDepth::None, ..self },
+        }
     }
 
     /// Returns the theme on another ground.

@@ -24,7 +24,7 @@ use crate::viewer::{Viewer, ViewerEffect};
 const DOUBLE_KEY_TIME: Duration = Duration::from_millis(700);
 
 /// The choice of a list, with the things that it leads to.
-enum Chosen {
+pub(crate) enum Chosen {
     Nothing,
     Session(SessionId),
     Turning(Turning, GoBack),
@@ -41,6 +41,10 @@ impl App {
                 self.complete_word();
                 Flow::Continue
             }
+            TerminalEvent::FocusGained | TerminalEvent::FocusLost => {
+                self.preferences.attention.set_focus(event == TerminalEvent::FocusGained);
+                Flow::Continue
+            }
             TerminalEvent::Resize(..) => {
                 self.presentation.resize().context("the terminal")?;
                 Flow::Continue
@@ -52,6 +56,7 @@ impl App {
 
     async fn handle_key(&mut self, key: KeyEvent) -> Result<Flow, HostError> {
         self.notice = None;
+        let key = self.preferences.keymap.translate(key);
         if self.presentation.overlay().is_some() {
             return self.handle_overlay_key(key).await;
         }
@@ -75,7 +80,9 @@ impl App {
                 self.answers_first = !self.answers_first;
             }
             _ if self.handle_completion_key(key) => {}
-            KeyCode::Esc if !self.composer.is_searching() => self.handle_escape(escaped)?,
+            KeyCode::Esc if !self.composer.is_searching() && !self.composer.takes_escape() => {
+                self.handle_escape(escaped)?
+            }
             KeyCode::Char('?') if self.composer.text().is_empty() => self.show_help()?,
             KeyCode::Up if self.composer.text().is_empty() && self.withdraw_newest() => {}
             _ => return self.handle_composer_key(key).await,
@@ -121,7 +128,7 @@ impl App {
         Ok(())
     }
 
-    fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         if let Some(link) = &self.link {
             link.session.interrupt();
             self.notice = Some("stopping…".to_owned());
@@ -218,7 +225,7 @@ impl App {
         self.completion = Completion::find(self.composer.before_cursor(), files);
     }
 
-    async fn submit(&mut self, message: String) -> Result<Flow, HostError> {
+    pub(crate) async fn submit(&mut self, message: String) -> Result<Flow, HostError> {
         if let Some(command) = message.strip_prefix('!') {
             self.run_command(command.trim());
             return Ok(Flow::Continue);
@@ -240,6 +247,10 @@ impl App {
     }
 
     pub(crate) fn open_overlay(&mut self, overlay: Overlay) -> Result<(), HostError> {
+        if self.plain.is_some() {
+            self.write_overlay(overlay);
+            return Ok(());
+        }
         self.presentation.open(overlay).context("the terminal")
     }
 
@@ -271,6 +282,14 @@ impl App {
         }
         match chosen {
             Chosen::Nothing if is_over && self.link.is_none() => self.open_new_session().await,
+            chosen => self.choose(chosen).await,
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Does what was chosen from a list.
+    pub(crate) async fn choose(&mut self, chosen: Chosen) {
+        match chosen {
             Chosen::Nothing => {}
             Chosen::Session(id) => self.open_session(&id, Recall::Tail).await,
             Chosen::Turning(turning, what) => self.go_back(&turning, what).await,
@@ -286,12 +305,11 @@ impl App {
                 self.report_undo(restored.map(Some), "taken back");
             }
         }
-        Ok(Flow::Continue)
     }
 }
 
 impl Choice {
-    fn at(&self, place: usize, way: Option<char>) -> Chosen {
+    pub(crate) fn at(&self, place: usize, way: Option<char>) -> Chosen {
         let chosen = match self {
             Self::Session(ids) => ids.get(place).cloned().map(Chosen::Session),
             Self::Turning(turnings) => turnings.get(place).cloned().map(|turning| {

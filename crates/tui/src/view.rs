@@ -38,6 +38,8 @@ pub(crate) struct Surroundings {
     pub(crate) branch: Option<String>,
     /// Tokens of the model's window.
     pub(crate) window: Option<Tokens>,
+    /// The words of the person's status command.
+    pub(crate) extra: Option<String>,
 }
 
 /// The parts of the live area.
@@ -241,6 +243,7 @@ impl LiveArea<'_> {
             (4, Style::Dim, used),
             (7, Style::Dim, total),
             (6, Style::Dim, cost),
+            (4, Style::Dim, self.surroundings.extra.clone().unwrap_or_default()),
             (8, Style::Dim, sandbox.as_ref().map(|tier| format!("sandbox {tier}")).unwrap_or_default()),
         ];
         parts.retain(|(_, _, text)| !text.is_empty());

@@ -166,3 +166,65 @@ fn without_a_model_the_ways_to_one_are_shown() {
     person.types("\x15/quit\r");
     assert_eq!(person.ends().0, 0);
 }
+
+#[test]
+fn lines_of_a_pipe_are_a_conversation() {
+    let touch = |name: &str| call("run_command", json!({"command": format!("touch -f {name}")}));
+    let house = House::with_greeter();
+    let server = Server::chat([
+        touch("one"),
+        touch("two"),
+        say("Two questions."),
+        call("edit_file", polite_edit()),
+        say("The greeting is **polite** now."),
+    ]);
+    let jm = server.command(&house, &["chat"], &[]);
+    let lines = "make files\ny\nno, not this one\n\nmake it \\\npolite\n/cost\n/nonsense\n";
+    let ran = jm.input(lines).run();
+    assert!(ran.status.success(), "{}", ran.stderr);
+    let made = ["one", "two"].map(|name| house.project().join(name).exists());
+    assert_eq!(made, [true, false]);
+    assert!(server.seen()[2].newest().contains("denied by the user: not this one"));
+    assert!(house.read("greet.sh").contains("Hello"));
+    assert!(!ran.stdout.contains('\x1b'), "{:?}", ran.stdout);
+    let mut rest = ran.stdout.as_str();
+    for part in [
+        "› make files",
+        "$ touch -f one",
+        "y yes",
+        "$ touch -f two",
+        "Two questions.",
+        "› make it\n  polite",
+        "The greeting is **polite** now.",
+        "✓ make test",
+        "tokens in",
+        "there is no command /nonsense",
+    ] {
+        let (_, behind) =
+            rest.split_once(part).unwrap_or_else(|| panic!("{part} in its order\n{}", ran.stdout));
+        rest = behind;
+    }
+    assert_eq!(ran.stdout.matches("The greeting").count(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn a_terminal_without_a_cursor_gets_lines() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("Here I am."), say("Still here.")]);
+    let jm = server.command(&house, &["chat"], &[]).env("TERM", "dumb");
+    let mut person = Person::start_at(jm.command(), 80, Output::Shown);
+    person.sees("> ");
+    person.types("are you there?\n");
+    person.sees("Here I am.");
+    person.sees("> ");
+    person.types("and now?\n");
+    person.sees("Still here.");
+    person.types("/quit\n");
+    let (code, bytes) = person.ends();
+    assert_eq!(code, 0, "{bytes}");
+    assert!(!bytes.contains('\x1b'), "{bytes:?}");
+    assert_eq!(bytes.matches("Here I am.").count(), 1, "{bytes}");
+}

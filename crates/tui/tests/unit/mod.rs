@@ -1,5 +1,6 @@
 //! Tests of several parts together: events in, a terminal's screen and scrollback out.
 
+mod answers;
 mod any_sequence;
 mod folding;
 mod player;

@@ -106,6 +106,7 @@ impl Player {
             mode: "edit".to_owned(),
             branch: Some("main".to_owned()),
             window: Some(Tokens(100_000)),
+            extra: None,
         };
         let area = LiveArea {
             conversation: &self.conversation,
