@@ -307,6 +307,7 @@ impl Bench {
             clock: journeyman_agent::Clock::new(|| UnixMillis(1_700_000_000_000)),
             programs: Arc::new(|_: &str| None),
             holder: "bench".to_owned(),
+            agents: None,
         }
     }
 }

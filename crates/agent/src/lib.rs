@@ -27,7 +27,7 @@
 //! This crate draws no terminal, serves no HTTP, and reads neither the clock nor the environment:
 //! [`SessionParts`] brings both in.
 
-mod agents;
+pub mod agents;
 mod approval;
 mod blocking;
 mod calls;
@@ -61,7 +61,7 @@ pub use agents::{channel, session_registry};
 pub use error::AgentError;
 pub use isolation::candidates;
 pub use journeyman_protocol::Clock;
-pub use session::handle::{SessionHandle, resume, start};
+pub use session::handle::{SessionHandle, resume, start, start_agent};
 pub use session::parts::SessionParts;
 pub use session::settings::{
     Approver, Checks, CompactionSettings, DEFAULT_COMPACT_AT, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET,

@@ -211,6 +211,7 @@ pub(crate) fn approved(call: ToolUse, writes: &[&str]) -> ApprovedCall {
         call,
         read_only: writes.is_empty(),
         effects: Effects { writes, ..Effects::default() },
+        starts_agents: false,
         time_limit: Duration::from_secs(60),
         context: Vec::new(),
         preview: None,

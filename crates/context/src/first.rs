@@ -55,6 +55,8 @@ pub struct Inputs<'a> {
     pub found: Option<&'a Gathered>,
     /// The commands of the checks that run when the model stops.
     pub checks: &'a [String],
+    /// The system prompt of an agent, in place of the one of a session that takes any task.
+    pub role: Option<&'a str>,
     /// The permission mode.
     pub mode: Mode,
     /// The user's own instructions for every project.
@@ -198,7 +200,7 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     if task.is_empty() {
         return Err(ContextError::EmptyTask);
     }
-    let system = system_prompt(inputs.mode, inputs.text_protocol.then_some(inputs.tools));
+    let system = system_prompt(inputs.role, inputs.mode, inputs.text_protocol.then_some(inputs.tools));
     let fixed: Tokens = system.iter().map(|part| Estimate.count(&part.text)).sum();
     let left = remaining_budget(task, fixed, inputs.budget)?;
     let share = |most: Tokens, hundredths: u64| Tokens(most.0.min(left * hundredths / 100));
@@ -261,17 +263,17 @@ fn remaining_budget(task: &str, fixed: Tokens, budget: Tokens) -> Result<u64, Co
 }
 
 /// The system prompt alone, for a session whose mode or protocol has changed: what never changes,
-/// then what the mode and the protocol add. `in_text` has the tools of a model that is told to
+/// then what the mode and the protocol add. `role` is the prompt of an agent; `in_text` has the tools of a model that is told to
 /// write its calls as text.
 #[must_use]
-pub fn system_prompt(mode: Mode, in_text: Option<&[ToolSpec]>) -> Vec<SystemText> {
+pub fn system_prompt(role: Option<&str>, mode: Mode, in_text: Option<&[ToolSpec]>) -> Vec<SystemText> {
     let mut session = prompt::mode(mode).to_owned();
     if let Some(tools) = in_text {
         session.push_str("\n\n");
         session.push_str(&prompt::text_protocol(tools, mode != Mode::Plan));
     }
     vec![
-        SystemText { text: prompt::WORK.to_owned(), cache: true },
+        SystemText { text: role.unwrap_or(prompt::WORK).to_owned(), cache: true },
         SystemText { text: session.trim_end().to_owned(), cache: in_text.is_some() },
     ]
 }

@@ -50,6 +50,7 @@ impl Project {
         let checks = ["cargo test".to_owned()];
         let tools = [tool("read_file"), tool("edit_file"), tool("run_command")];
         let mut inputs = Inputs {
+            role: None,
             task: "Fix the total in src/cart.rs:3",
             workspace: &workspace,
             listing: &listing,

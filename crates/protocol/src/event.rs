@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, ContentHash,
-    ContextShare, CopyReport, Enforcement, Evidence, FileConflict, GuardViolation, HonestyFinding, Mode,
-    RelPath, ReminderCategory, RunOutcome, Seq, SessionId, StopReason, StrengthReport, Todo, Tokens,
-    TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
+    AgentReport, AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport,
+    ContentHash, ContextShare, CopyReport, Enforcement, Evidence, FileConflict, GuardViolation,
+    HonestyFinding, Mode, RelPath, ReminderCategory, RunOutcome, Seq, SessionId, StopReason, StrengthReport,
+    Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
 };
 
 /// The audience of an event. Each kind of event belongs to exactly one channel.
@@ -115,6 +115,9 @@ pub struct RunReport {
     /// The commit of the changes, if one was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitReport>,
+    /// The end of the agent, for a session that has an agent's definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentReport>,
     /// All candidate runs of this task, the best first; this report is that of the best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<CandidateReport>,
@@ -229,6 +232,10 @@ pub struct Envelope {
     pub at: UnixMillis,
     /// The event's channel.
     pub channel: Channel,
+    /// The names of the agents from the session's own, which is left out, down to the one that the
+    /// event belongs to; empty for events of the session itself. `session` is the agent's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent: Vec<String>,
     /// The event itself.
     #[serde(flatten)]
     pub event: Event,
@@ -586,6 +593,46 @@ pub enum Event {
         /// The candidates, the best first.
         candidates: Vec<CandidateReport>,
     },
+    /// The session gave a task to an agent, which works in a session of its own.
+    AgentStarted {
+        /// The call that gave the task.
+        call: CallId,
+        /// The agent's session. Its log has everything that the agent does.
+        child: SessionId,
+        /// The name of the agent's definition.
+        name: String,
+        /// The beginning of the task, for people.
+        task: String,
+    },
+    /// An agent that the session gave a task to has ended.
+    AgentFinished {
+        /// The call that gave the task.
+        call: CallId,
+        /// The agent's session.
+        child: SessionId,
+        /// The end of the agent.
+        report: AgentReport,
+        /// One line for people.
+        summary: String,
+        /// Number of the agent's requests to the model, without those of its own agents.
+        turns: u32,
+        /// Tokens used by the agent, without those of its own agents.
+        usage: Usage,
+        /// US dollars spent by the agent and its own agents; absent if the price is unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usd: Option<f64>,
+        /// Duration in milliseconds.
+        duration_ms: u64,
+    },
+    /// A thought of an agent's model, as far as the provider shows it. Live only:
+    /// [`Event::TurnFinished`] of the agent's session records the text.
+    Thought {
+        /// The thought's heading; absent if it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+        /// The thought without its heading.
+        text: String,
+    },
     /// A warning; the run goes on.
     Warning {
         /// The warning, for people.
@@ -816,6 +863,9 @@ kinds! {
     CopyDiscarded "copy_discarded" Progress false;
     CandidatesStarted "candidates_started" Progress false;
     CandidatesCompared "candidates_compared" Progress false;
+    AgentStarted "agent_started" Progress false;
+    AgentFinished "agent_finished" Progress false;
+    Thought "thought" Progress true;
     Warning "warning" Monitor false;
     Error "error" Monitor false;
     StateChanged "state_changed" Monitor false;

@@ -25,6 +25,7 @@
 //! assert!(matches!(&message.content[..], [Block::Text { .. }]));
 //! ```
 
+mod agent;
 mod call;
 mod check;
 mod clip;
@@ -47,6 +48,7 @@ mod session;
 mod strength;
 mod usage;
 
+pub use agent::{AgentReport, Termination};
 pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
 pub use check::{Baseline, CheckKind, CheckOutcome, Diagnostic, Evidence, Severity, TestCounts};
 pub use clip::clip_to_bytes;

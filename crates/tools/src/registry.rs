@@ -1,6 +1,7 @@
 //! The tools by name.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use journeyman_policy::suggest_tool;
 use journeyman_protocol::{ToolSpec, clip_to_bytes};
@@ -22,9 +23,9 @@ use crate::{Tool, ToolError};
 /// A longer name is noise, and is cut in the error.
 const NAME_BYTES: usize = 80;
 /// The tools of a session, in the order that the model is told of them.  The default has none.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Registry {
-    tools: Vec<(String, Box<dyn Tool>)>,
+    tools: Vec<(String, Arc<dyn Tool>)>,
 }
 
 impl Registry {
@@ -66,7 +67,14 @@ impl Registry {
     pub fn add(&mut self, tool: Box<dyn Tool>) {
         let name = tool.spec().name;
         self.tools.retain(|(other, _)| *other != name);
-        self.tools.push((name, tool));
+        self.tools.push((name, Arc::from(tool)));
+    }
+
+    /// Returns the registry without the tools for whose names `is_kept` returns false.
+    #[must_use]
+    pub fn retain(mut self, is_kept: impl Fn(&str) -> bool) -> Self {
+        self.tools.retain(|(name, _)| is_kept(name));
+        self
     }
 
     /// Returns the tools' descriptions for the model, always in the same order.

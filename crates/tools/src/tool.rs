@@ -34,6 +34,18 @@ pub trait Tool: Send + Sync {
     /// Returns true if no call of it changes anything, so that calls may run together.
     fn is_read_only(&self) -> bool;
 
+    /// Returns true if a call asks a person something. Agents, which nobody answers, don't get the
+    /// tool.
+    fn asks_person(&self) -> bool {
+        false
+    }
+
+    /// Returns true if a call gives a task to an agent, which makes calls of its own. They are
+    /// judged for themselves, and may change files.
+    fn starts_agents(&self) -> bool {
+        false
+    }
+
     /// Returns true if a call with `input` is better tried out in a layer over the tree, to be
     /// landed or dropped afterwards: it may destroy what undoing can't bring back. Asked for calls
     /// that may run at all.

@@ -1,4 +1,31 @@
-//! Several sessions: a registry by name, and messages between agents.
+//! Agents: sessions with a definition, started by a person or by another session.
+//!
+//! An agent is a session with a [role](AgentRole): a system prompt of its own, a part of its
+//! parent's tools, `complete_task`, and limits. Everything else is a session's: the log, approvals,
+//! hooks, the runner and supervision. [`AgentDefinition`] describes one, [`Agents`] is the set that
+//! a session may delegate to by the `task` tool, and [`start_agent`](crate::start_agent) starts one
+//! for a person.
 
 pub mod channel;
+pub(crate) mod complete_task;
+pub(crate) mod definition;
+pub(crate) mod delegate;
+mod executor;
+mod forward;
+mod input;
+pub(crate) mod role;
+mod schema;
 pub mod session_registry;
+pub(crate) mod task_tool;
+mod template;
+
+pub use definition::{AgentDefinition, AgentTools, DefinitionError, TypedAgent};
+pub use delegate::{
+    AgentModel, Agents, ConnectModel, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK, MAX_CONCURRENT_AGENTS,
+};
+pub use input::{AgentInput, InputError, InputKind, UnknownInputKind};
+pub use role::{
+    AgentLimits, AgentOutput, AgentParent, AgentRole, DEFAULT_AGENT_TIME, DEFAULT_AGENT_TURNS, DEFAULT_GRACE,
+    EditScope,
+};
+pub use template::TemplateError;

@@ -12,10 +12,12 @@ use journeyman_protocol::{
     SandboxNeeds, ToolUse, TurnPhase, Verdict,
 };
 use journeyman_tools::Registry;
+use journeyman_verify::test_files::is_test_file;
 use tokio_util::sync::CancellationToken;
 
 use super::authorization::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
 use crate::AgentError;
+use crate::agents::role::{AgentRole, EditScope};
 use crate::blocking::run_blocking;
 use crate::calls::call_end::record_call_end;
 use crate::calls::finished_call::FinishedCall;
@@ -33,6 +35,8 @@ const MAX_UNANSWERED: u32 = 3;
 const MAX_DIFF_BYTES: usize = 64 * 1024;
 /// The author name of a hook's decision.
 pub(crate) const HOOK_AUTHOR: &str = "hook";
+/// The author name of a refusal by an agent's definition.
+pub(crate) const AGENT_AUTHOR: &str = "agent";
 /// The note in the log for a call that an earlier answer allows.
 const ALLOWED_EARLIER_NOTE: &str = "allowed from now on, earlier in this session";
 
@@ -43,13 +47,24 @@ type IndexedAnswer = (usize, Option<AuthoredAnswer>);
 pub(crate) struct Approvals {
     policy: Policy,
     registry: Arc<Registry>,
+    /// The agent that makes the calls; `None` for the session that a person started.
+    agent: Option<String>,
+    /// The files that calls may change.
+    edits: EditScope,
     /// Number of calls of the task that were refused because there was no one to ask.
     unanswered_count: u32,
 }
 
 impl Approvals {
     pub(crate) fn new(policy: Policy, registry: Arc<Registry>) -> Self {
-        Self { policy, registry, unanswered_count: 0 }
+        Self { policy, registry, agent: None, edits: EditScope::All, unanswered_count: 0 }
+    }
+
+    /// Judges calls as those of an agent.
+    pub(crate) fn with_role(mut self, role: Option<&AgentRole>) -> Self {
+        self.agent = role.map(|role| role.name.clone());
+        self.edits = role.map(|role| role.edits).unwrap_or_default();
+        self
     }
 
     /// Resets the count of unanswered questions.
@@ -94,10 +109,11 @@ impl Approvals {
     /// Returns a predicate for the files that a search may show: those that `read_file` may read
     /// without asking.
     pub(crate) fn may_show(&self, mode: Mode) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
-        let policy = self.policy.clone();
+        let (policy, agent) = (self.policy.clone(), self.agent.clone());
         Arc::new(move |path| {
             let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
-            let call = Call { tool: "read_file", agent: None, mode, effects: &effects, sandbox: None };
+            let agent = agent.as_deref();
+            let call = Call { tool: "read_file", agent, mode, effects: &effects, sandbox: None };
             policy.judge(&call).decision == Decision::Allow
         })
     }
@@ -140,9 +156,22 @@ impl Approvals {
         mode: Mode,
         sandbox: Option<Enforcement>,
     ) -> JudgedCall {
-        let call = Call { tool, agent: None, mode, effects, sandbox: sandbox.as_ref() };
-        let verdict = self.policy.judge(&call);
+        let agent = self.agent.as_deref();
+        let call = Call { tool, agent, mode, effects, sandbox: sandbox.as_ref() };
+        let mut verdict = self.policy.judge(&call);
+        if let Some(path) = self.edit_beyond_scope(effects) {
+            verdict.decision = Decision::Deny;
+            verdict.reason = format!("this agent may change files of tests alone, and `{path}` is none");
+        }
         JudgedCall { verdict, mode, sandbox }
+    }
+
+    /// Returns a file that the call writes and that the agent may not change.
+    fn edit_beyond_scope<'a>(&self, effects: &'a Effects) -> Option<&'a RelPath> {
+        match self.edits {
+            EditScope::All => None,
+            EditScope::TestFiles => effects.writes.iter().find(|path| !is_test_file(&path.to_string())),
+        }
     }
 
     /// Turns a verdict into the next action: run the call, ask a person, or refuse the call.
@@ -198,8 +227,13 @@ impl Approvals {
         }
         if cx.can_ask() {
             let (tool, effects) = (ready.call.name.as_str(), &ready.effects);
-            let call =
-                Call { tool, agent: None, mode: judged.mode, effects, sandbox: judged.sandbox.as_ref() };
+            let call = Call {
+                tool,
+                agent: self.agent.as_deref(),
+                mode: judged.mode,
+                effects,
+                sandbox: judged.sandbox.as_ref(),
+            };
             let rules = self.propose_rules(&call);
             return Authorization::Ask(ready, PermissionQuestion { judged, rules, diff: None });
         }
@@ -228,8 +262,16 @@ impl Approvals {
         }
         let limit = cx.settings.tool_timeout;
         let (read_only, context) = (false, Vec::new());
-        let ready =
-            ApprovedCall { call, effects, read_only, time_limit: limit, context, preview: None, layer: None };
+        let ready = ApprovedCall {
+            call,
+            effects,
+            read_only,
+            starts_agents: false,
+            time_limit: limit,
+            context,
+            preview: None,
+            layer: None,
+        };
         match self.apply_verdict(cx, ready, judged) {
             Authorization::Run(_) => Ok(None),
             Authorization::Done(refused) => Ok(Some(refused.text())),

@@ -6,6 +6,7 @@ use journeyman_policy::Rules;
 use journeyman_protocol::{Effects, Enforcement, Mode, RelPath, ToolUse, Verdict};
 use journeyman_workspace::OverlayRun;
 
+use crate::agents::complete_task::COMPLETE_TASK;
 use crate::calls::finished_call::FinishedCall;
 
 /// A call that may run.
@@ -13,6 +14,8 @@ pub(crate) struct ApprovedCall {
     pub(crate) call: ToolUse,
     pub(crate) effects: Effects,
     pub(crate) read_only: bool,
+    /// True if the call may start an agent, which may change files by calls of its own.
+    pub(crate) starts_agents: bool,
     /// The time limit.
     pub(crate) time_limit: Duration,
     /// Notes of hooks and people to add to the result.
@@ -28,15 +31,25 @@ impl ApprovedCall {
     /// Returns a copy of the call to ask about.
     pub(crate) fn copy_for_question(&self) -> Self {
         let (call, effects) = (self.call.clone(), self.effects.clone());
-        let (read_only, limit) = (self.read_only, self.time_limit);
-        Self { call, effects, read_only, time_limit: limit, context: Vec::new(), preview: None, layer: None }
+        let (read_only, starts_agents, limit) = (self.read_only, self.starts_agents, self.time_limit);
+        Self {
+            call,
+            effects,
+            read_only,
+            starts_agents,
+            time_limit: limit,
+            context: Vec::new(),
+            preview: None,
+            layer: None,
+        }
     }
 
     /// Returns true if the calls must not overlap because one may change files that the other reads
     /// or changes.
     pub(crate) fn conflicts_with(&self, other: &Self) -> bool {
         if self.read_only && other.read_only {
-            return false;
+            // The first output of an agent counts, so these run one after the other.
+            return self.call.name == COMPLETE_TASK && other.call.name == COMPLETE_TASK;
         }
         let anywhere = |ready: &Self| {
             ready.effects.command.is_some()

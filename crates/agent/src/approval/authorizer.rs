@@ -9,9 +9,10 @@ use journeyman_protocol::{CallState, Decision, Effects, Level, RelPath, ToolUse,
 use journeyman_tools::{CALL_TIME, Registry};
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{Approvals, HOOK_AUTHOR, emit_decision};
+use super::approvals::{AGENT_AUTHOR, Approvals, HOOK_AUTHOR, emit_decision};
 use super::authorization::{ApprovedCall, Authorization, JudgedCall};
 use super::overlay_preview::{OverlayPreviews, PreviewPlan};
+use crate::agents::complete_task::COMPLETE_TASK;
 use crate::calls::finished_call::FinishedCall;
 use crate::hooks::PreToolDecision;
 use crate::hooks::change_review::ChangeReview;
@@ -20,6 +21,9 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::request::apply_edit;
 use crate::session::context::Context;
 use crate::transcript::running::CallChange;
+
+/// Maximum characters of a tool's name that a refusal repeats.
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// The stages that decide about a call.
 pub(crate) struct Authorizer<'a> {
@@ -50,10 +54,31 @@ impl Authorizer<'_> {
             };
             return Authorization::Done(FinishedCall::without_output(CallState::Failed, text));
         }
+        if let Some(refused) = self.refuse_to_agent(cx, call) {
+            return Authorization::Done(refused);
+        }
         match self.judge_call(cx, call).await {
             Ok((ready, judged)) => self.consult_hooks(cx, ready, judged, stop).await,
             Err(refused) => Authorization::Done(refused),
         }
+    }
+
+    /// Refuses a call of a tool that an agent doesn't have, or that it may not make in its last
+    /// turn.
+    fn refuse_to_agent(&self, cx: &Context, call: &ToolUse) -> Option<FinishedCall> {
+        let role = cx.role()?;
+        let name = &call.name;
+        let text = if cx.transcript.state().last_turn.is_some() && name != COMPLETE_TASK {
+            format!("not run: this is the last turn, in which only {COMPLETE_TASK} is taken")
+        } else if self.registry.get(name).is_err() {
+            let has = self.registry.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
+            let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
+            format!("denied: the agent `{}` has no tool `{name}`. It has {has}", role.name)
+        } else {
+            return None;
+        };
+        emit_decision(cx, call, false, AGENT_AUTHOR, None);
+        Some(FinishedCall::denied(text, AGENT_AUTHOR))
     }
 
     /// Returns the call with its effects, and policy's verdict.
@@ -67,7 +92,7 @@ impl Authorizer<'_> {
         };
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
-        let read_only = tool.is_read_only();
+        let (read_only, starts_agents) = (tool.is_read_only(), tool.starts_agents());
         let effects = follow_links(cx, effects);
         let effects = Effects { previewed: effects.previewed || cx.is_isolated(), ..effects };
         let mut judged = self.approvals.judge_call(cx, &call.name, &effects, read_only).await;
@@ -92,6 +117,7 @@ impl Authorizer<'_> {
                 call,
                 effects,
                 read_only,
+                starts_agents,
                 time_limit: limit,
                 context,
                 preview: trial,

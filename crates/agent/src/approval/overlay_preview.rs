@@ -115,7 +115,7 @@ impl OverlayPreviews {
     async fn layer_support(&mut self, cx: &Context) -> &LayerSupport {
         if matches!(self.layer_support, LayerSupport::Untested) {
             let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
-            let session = cx.session.clone();
+            let session = cx.journal_session().clone();
             let tried =
                 run_blocking("mounting a layer", move || workspace.previews().can_start(&session, &sandbox))
                     .await;
@@ -130,7 +130,7 @@ impl OverlayPreviews {
     /// Mounts the layer of a call that is about to run. The error is a text for the model.
     pub(crate) async fn mount_layer(&mut self, cx: &Context) -> Result<OverlayRun, String> {
         let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
-        let session = cx.session.clone();
+        let session = cx.journal_session().clone();
         let made =
             run_blocking("mounting a layer", move || workspace.previews().start(&session, &sandbox)).await;
         made.and_then(|made| made.map_err(AgentError::from)).map_err(|error| {
@@ -291,7 +291,7 @@ async fn land_layer(
     tried: OverlayChanges,
     finished: &mut FinishedCall,
 ) -> Result<(), AgentError> {
-    let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
+    let (workspace, session) = (Arc::clone(&cx.workspace), cx.journal_session().clone());
     let call = ready.call.id.clone();
     let seen = Arc::clone(seen);
     let land = move || -> Result<(OverlayLanding, OverlayChanges), WorkspaceError> {

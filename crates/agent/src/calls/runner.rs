@@ -136,7 +136,7 @@ impl ToolRunner {
             workspace,
             sandbox: Arc::clone(&cx.sandbox),
             toolchains: Arc::clone(&cx.toolchains),
-            session: cx.session.clone(),
+            session: cx.journal_session().clone(),
             call: call.clone(),
             cancel: cancel.child_token(),
             output: Arc::new(move |text| output.push(&text)),

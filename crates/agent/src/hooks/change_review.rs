@@ -109,7 +109,8 @@ impl ShownFiles {
     ) -> Result<Vec<RelPath>, AgentError> {
         let mut changed = checkpoints.changes(cx).await?;
         if cx.copy.is_none() {
-            let (workspace, session, begin) = (Arc::clone(&cx.workspace), cx.session.clone(), self.begin);
+            let (workspace, session, begin) =
+                (Arc::clone(&cx.workspace), cx.journal_session().clone(), self.begin);
             let since = run_blocking("comparing the tree", move || {
                 let first = || {
                     let all = workspace.checkpoints()?;
@@ -176,6 +177,7 @@ impl ShownFiles {
             call,
             effects,
             read_only: false,
+            starts_agents: false,
             time_limit: limit,
             context: Vec::new(),
             preview: None,

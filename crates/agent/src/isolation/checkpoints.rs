@@ -73,7 +73,7 @@ impl Checkpoints {
     pub(crate) fn start_recording(&mut self, cx: &Context) {
         if matches!(self.before, FirstRecording::Unrecorded) && cx.settings.mode != Mode::Plan {
             let workspace = Arc::clone(&cx.workspace);
-            let session = cx.session.clone();
+            let session = cx.journal_session().clone();
             self.newest.step = Some(cx.next_step());
             self.before = FirstRecording::Recording(tokio::task::spawn_blocking(move || {
                 workspace.checkpoint(&session, BEFORE_THE_RUN)
@@ -144,7 +144,7 @@ impl Checkpoints {
 
     async fn take_checkpoint(&self, cx: &Context, label: String) -> Result<CheckpointId, AgentError> {
         let workspace = Arc::clone(&cx.workspace);
-        let session = cx.session.clone();
+        let session = cx.journal_session().clone();
         Ok(run_blocking("recording the tree", move || workspace.checkpoint(&session, &label)).await??)
     }
 
@@ -191,7 +191,7 @@ impl Checkpoints {
         if cx.copy.is_some() {
             return Vec::new();
         }
-        let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
+        let (workspace, session) = (Arc::clone(&cx.workspace), cx.journal_session().clone());
         let asked = run_blocking("reading the journal", move || {
             workspace.history().ignored_changes_since(&id, &session)
         });

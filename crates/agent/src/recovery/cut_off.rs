@@ -95,7 +95,8 @@ pub(crate) async fn record_own_changes(cx: &mut Context, seen: &Arc<Seen>, chang
 /// Records what recovery moved away or restored of guarded paths. The workspace remembers the call
 /// until the next flush.
 fn record_recovered(cx: &mut Context, fate: &RecoveredCall) {
-    cx.transcript.forget_recovered_when_written(&cx.workspace, &cx.session);
+    let journal = cx.journal_session().clone();
+    cx.transcript.forget_recovered_when_written(&cx.workspace, &journal);
     cx.transcript.record_violations(None, fate.violations.clone());
     if let Some(problem) = &fate.problem {
         cx.transcript.emit_warning(ErrorPhase::Lifecycle, problem.clone());
@@ -140,7 +141,7 @@ async fn close_background_commands(
     sealed: &[CallRecord],
 ) {
     let sealed: Vec<CallId> = sealed.iter().map(|record| record.id.clone()).collect();
-    let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
+    let (workspace, session) = (Arc::clone(&cx.workspace), cx.journal_session().clone());
     // Without a checkpoint there is nothing to compare with.
     let checkpoint = checkpoint.unwrap_or(CheckpointId(0));
     let seal = move || {
@@ -236,7 +237,7 @@ async fn recover_call(
     // No call changes the tree before the checkpoint is recorded.
     let Some(checkpoint) = checkpoint else { return Ok(RecoveredCall::default()) };
     let workspace = Arc::clone(&cx.workspace);
-    let (session, call) = (cx.session.clone(), open.call.id.clone());
+    let (session, call) = (cx.journal_session().clone(), open.call.id.clone());
     let started = open.record.started_at().unwrap_or(UnixMillis(0));
     let seal = move || {
         // A command that ran in an overlay preview has no effects in the tree.
@@ -250,7 +251,7 @@ async fn recover_call(
 /// the session undoes them. Returns the changes.
 async fn record_check_changes(cx: &mut Context) -> Vec<FileChange> {
     let workspace = Arc::clone(&cx.workspace);
-    let session = cx.session.clone();
+    let session = cx.journal_session().clone();
     let claim = move || workspace.recovery().recover_checks(&session);
     let claimed = run_blocking("looking at what checks left", claim).await;
     let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {

@@ -14,6 +14,7 @@ use journeyman_workspace::Listing;
 use super::apply_edit;
 use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
+use crate::agents::complete_task::COMPLETE_TASK;
 use crate::session::context::Context;
 use crate::transcript::record::{Record, Setting};
 
@@ -77,6 +78,7 @@ impl RequestBuilder {
         let tools = self.offered_tools(cx);
         let packed = first(&Inputs {
             task,
+            role: cx.role().map(|role| role.system.as_str()),
             workspace: &cx.workspace,
             listing,
             found,
@@ -138,10 +140,16 @@ impl RequestBuilder {
             name != apply_edit::TOOL_NAME && (!plan || name == "run_command" || reads())
         };
         let mut specs = self.registry.specs();
+        if cx.transcript.state().last_turn.is_some() {
+            specs.retain(|spec| spec.name == COMPLETE_TASK);
+            return specs;
+        }
         specs.retain(|spec| offered(&spec.name));
         if is_small {
             specs.retain(|spec| {
-                builtin_tool(&spec.name).is_none() || ESSENTIAL_TOOLS.contains(&spec.name.as_str())
+                builtin_tool(&spec.name).is_none()
+                    || spec.name == COMPLETE_TASK
+                    || ESSENTIAL_TOOLS.contains(&spec.name.as_str())
             });
         }
         specs
@@ -165,7 +173,8 @@ impl RequestBuilder {
         if !same && !cx.transcript.state().system.is_empty() {
             let tools = self.offered_tools(cx);
             let in_text = (!self.tool_calling).then_some(tools.as_slice());
-            let system = system_parts(cx, system_prompt(cx.settings.mode, in_text));
+            let role = cx.role().map(|role| role.system.as_str());
+            let system = system_parts(cx, system_prompt(role, cx.settings.mode, in_text));
             records.push(Record::Context { system });
         }
         cx.transcript.record_together(records);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use journeyman_protocol::{Block, CallId, Message, ToolUse};
+use journeyman_protocol::{Block, CallId, Message, SessionId, ToolUse};
 use journeyman_tools::ProjectFiles;
 
 use super::prose_edits::{ProseRules, read_prose_edits};
@@ -50,17 +50,18 @@ pub(crate) async fn read_text(
 /// Gives calls ids that are unique in the session. `in_text` are the calls that the reply's text
 /// makes; the calls returned are recorded beside the message, because they are no blocks of it.
 pub(crate) fn calls_of(
-    state: &State,
+    (state, session): (&State, &SessionId),
     tool_calling: bool,
     message: &mut Message,
     in_text: Vec<ToolUse>,
 ) -> Vec<ToolUse> {
     let mut given = HashSet::new();
     let mut calls = in_text;
+    let prefix = state.role.as_ref().and_then(|role| role.call_prefix(session));
     if tool_calling && calls.is_empty() {
         for (place, block) in message.content.iter_mut().enumerate() {
             if let Block::ToolUse(call) = block {
-                call.id = unique_call_id(state, &given, place, &call.id);
+                call.id = unique_call_id((state, prefix), &given, place, &call.id);
                 given.insert(call.id.clone());
             }
         }
@@ -73,17 +74,24 @@ pub(crate) fn calls_of(
     calls.truncate(MAX_KEPT_CALLS);
     message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
     for (place, call) in calls.iter_mut().enumerate() {
-        call.id = unique_call_id(state, &given, place, &call.id);
+        call.id = unique_call_id((state, prefix), &given, place, &call.id);
         given.insert(call.id.clone());
     }
     calls
 }
 
-/// Returns an id that is unique in the session, because some servers number calls anew in every
+/// Returns an id that is unique in the session, and by its prefix among agents that work side by
+/// side, because some servers number calls anew in every
 /// reply. A repeated id gets the turn's number as a suffix, and a counter if that is taken too,
 /// because turns are counted anew in every task.
-fn unique_call_id(state: &State, given: &HashSet<CallId>, place: usize, wanted: &CallId) -> CallId {
+fn unique_call_id(
+    (state, prefix): (&State, Option<&str>),
+    given: &HashSet<CallId>,
+    place: usize,
+    wanted: &CallId,
+) -> CallId {
     let wanted = if wanted.as_str().len() > MAX_ID_BYTES { &CallId::new("call") } else { wanted };
+    let wanted = &prefix.map_or_else(|| wanted.clone(), |prefix| CallId::new(format!("{prefix}-{wanted}")));
     let mut id = wanted.clone();
     let mut again = 0_u32;
     while state.call_ids.contains(&id) || given.contains(&id) {
@@ -106,4 +114,29 @@ pub(crate) fn thinking_of(message: &Message) -> String {
         .filter(|text| !text.is_empty())
         .collect();
     thoughts.join("\n")
+}
+
+/// Splits a thought into its heading, which some providers write in bold, and the rest.
+pub(crate) fn split_thought(thinking: &str) -> (Option<String>, String) {
+    let headed = thinking.trim_start().strip_prefix("**").and_then(|rest| rest.split_once("**"));
+    match headed.filter(|(subject, _)| !subject.trim().is_empty() && !subject.contains('\n')) {
+        Some((subject, text)) => (Some(subject.trim().to_owned()), text.trim().to_owned()),
+        None => (None, thinking.trim().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thought_has_a_heading_where_it_begins_in_bold() {
+        for (thinking, subject, text) in [
+            ("**Reading the parser**\n\nIt is long.", Some("Reading the parser"), "It is long."),
+            ("Just text with **bold** in it", None, "Just text with **bold** in it"),
+            ("**never closed", None, "**never closed"),
+        ] {
+            assert_eq!(split_thought(thinking), (subject.map(str::to_owned), text.to_owned()));
+        }
+    }
 }

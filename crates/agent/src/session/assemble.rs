@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use journeyman_model::Thinking;
 use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{Seq, SessionId};
 
@@ -11,6 +12,7 @@ use super::settings::RunSettings;
 use super::shared::SessionShared;
 use super::stages::{Session, SharedParts};
 use crate::Clock;
+use crate::agents::role::AgentRole;
 use crate::recovery::lease::Lease;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::Todos;
@@ -32,7 +34,7 @@ pub(crate) struct Assembled {
 /// Assembles a session. The log of a new session begins with the records in `first`.
 pub(crate) fn assemble_session(
     mut parts: SessionParts,
-    settings: RunSettings,
+    mut settings: RunSettings,
     id: SessionId,
     mut state: State,
     lease: Lease,
@@ -40,9 +42,13 @@ pub(crate) fn assemble_session(
 ) -> Assembled {
     let shared = Arc::new(SessionShared::new(std::mem::take(&mut state.queue), state.newest));
     shared.status.send_modify(|status| status.step = state.counters.step);
-    let log = Log::new(
+    if let Some(role) = &state.role {
+        apply_role(role, &mut parts, &mut settings);
+    }
+    let log = Log::of_agent(
         Arc::clone(&parts.store),
         id.clone(),
+        state.role.as_ref().map(|role| role.path.clone()).unwrap_or_default(),
         state.last,
         parts.clock.clone(),
         Arc::clone(&parts.redactor),
@@ -80,6 +86,22 @@ pub(crate) fn assemble_session(
     let shared = SharedParts { shared, inbox, todos, schedule };
     let session = Session::new(parts, settings, id.clone(), transcript, shared.clone());
     Assembled { session, id, log, safe, shared, lease }
+}
+
+/// Narrows the parts and settings of a session to those of an agent.
+fn apply_role(role: &AgentRole, parts: &mut SessionParts, settings: &mut RunSettings) {
+    settings.mode = settings.mode.min(role.mode);
+    settings.max_turns = settings.max_turns.min(role.limits.turns);
+    settings.timeout = settings.timeout.min(role.limits.time);
+    settings.temperature = role.temperature.or(settings.temperature);
+    settings.top_p = role.top_p.or(settings.top_p);
+    settings.thinking = role.thinking_budget.map(Thinking::Budget).or(settings.thinking);
+    // An agent's work is short, and has no list of its own.
+    settings.todos = None;
+    // The mode also holds for what the agent's own agents may do.
+    if let Ok(policy) = parts.policy.for_sub_agent([], role.mode) {
+        parts.policy = policy;
+    }
 }
 
 /// Returns the setting record for these parts and settings.

@@ -9,6 +9,7 @@ use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_tools::SharedIndex;
 use journeyman_workspace::Workspace;
 
+use crate::agents::role::AgentRole;
 use crate::isolation::WorkCopy;
 use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
@@ -40,6 +41,18 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Returns the role of a session that is an agent.
+    pub(crate) fn role(&self) -> Option<&Arc<AgentRole>> {
+        self.transcript.state().role.as_ref()
+    }
+
+    /// Returns the session that changes of files are journaled for: the one that a person started,
+    /// so that an undo of it takes back what its agents changed.
+    pub(crate) fn journal_session(&self) -> &SessionId {
+        let parent = self.role().and_then(|role| role.parent.as_ref());
+        parent.map_or(&self.session, |parent| &parent.root)
+    }
+
     /// Returns true if a person can be asked.
     pub(crate) fn can_ask(&self) -> bool {
         self.settings.approver == Approver::Handle

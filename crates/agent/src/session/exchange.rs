@@ -21,7 +21,7 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::builder::RequestBuilder;
 use crate::request::prose_edits::{AcceptedFormats, ProseRules, how_to_edit};
-use crate::request::reply::{calls_of, read_text, thinking_of};
+use crate::request::reply::{calls_of, read_text, split_thought, thinking_of};
 use crate::request::stream::{CutOffReply, ReplyBackground, StreamEnd, stream_reply};
 use crate::transcript::record::Record;
 
@@ -279,7 +279,8 @@ impl Exchange<'_> {
         let tool_calling = self.requests.tool_calling();
         let text = message.text();
         let in_text = read_text(self.cx, tool_calling, &message, &text, self.prose_rules(&stop)).await?;
-        let calls = calls_of(self.cx.transcript.state(), tool_calling, &mut message, in_text);
+        let calls =
+            calls_of((self.cx.transcript.state(), &self.cx.session), tool_calling, &mut message, in_text);
         self.record_message(message, (stop, usage), text, calls);
         self.announce_calls();
         self.run_append_hooks().await;
@@ -331,6 +332,10 @@ impl Exchange<'_> {
         let shown = (!text.trim().is_empty()).then(|| self.cx.redactor.redact(&text).into_owned());
         self.replies.observe_reply(&stop, &usage, shown);
         let thinking = thinking_of(&message);
+        if self.cx.role().is_some() && !thinking.is_empty() {
+            let (subject, text) = split_thought(&thinking);
+            self.cx.transcript.emit(Event::Thought { subject, text });
+        }
         // Empty replies are recorded too, for their stop reason. They don't become messages,
         // because no provider takes them.
         let reason = Some(stop.clone());

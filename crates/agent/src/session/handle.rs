@@ -16,6 +16,7 @@ use super::settings::RunSettings;
 use super::shared::{AuthoredAnswer, CutOffPolicy, PermissionAnswer, SessionShared, Status};
 use super::stages::SharedParts;
 use crate::AgentError;
+use crate::agents::role::AgentRole;
 use crate::agents::session_registry::Member;
 use crate::recovery::lease::Lease;
 use crate::supervision::schedule::Schedule;
@@ -57,6 +58,21 @@ pub fn start(parts: SessionParts, settings: RunSettings, id: SessionId) -> Sessi
     let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
     let assembled = assemble_session(parts, settings, id, State::default(), lease, Vec::new());
     open(assembled, actor::SessionOpening::New)
+}
+
+/// Starts a session that is an agent; see [`AgentDefinition`](crate::agents::AgentDefinition) for
+/// its role and first message. Its report has the output. Must be called within a Tokio runtime.
+#[must_use]
+pub fn start_agent(
+    parts: SessionParts,
+    settings: RunSettings,
+    id: SessionId,
+    role: AgentRole,
+) -> SessionHandle {
+    let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
+    let first = vec![Record::Role(Box::new(role.clone()))];
+    let state = State { role: Some(Arc::new(role)), ..State::default() };
+    open(assemble_session(parts, settings, id, state, lease, first), actor::SessionOpening::New)
 }
 
 /// Opens an existing session. Every call that was cut off gets one result that states what is known

@@ -1,8 +1,9 @@
 //! The limits of a task: model requests and cost.
 
-use journeyman_protocol::RunOutcome;
+use journeyman_protocol::{RunOutcome, Termination};
 
 use super::context::Context;
+use super::settings::SharedBudget;
 use super::task_end::TaskEnd;
 
 /// Returns the task's end if a limit is reached.
@@ -10,15 +11,46 @@ pub(super) fn reached_limit(cx: &Context) -> Option<TaskEnd> {
     let (settings, counters) = (&cx.settings, &cx.transcript.state().counters);
     if counters.turns >= settings.max_turns {
         let why = format!("the limit of {} turns was reached (--max-turns)", settings.max_turns);
-        return Some(TaskEnd::new(RunOutcome::Limit, why));
+        return Some(TaskEnd::new(RunOutcome::Limit, why).terminated(Termination::MaxTurns));
     }
-    let own = settings.price.as_ref().map(|price| price.cost(&counters.usage))?;
+    if let Some(end) = agent_limit(cx) {
+        return Some(end);
+    }
+    let own = spent_usd(cx)?;
     let spent = settings.shared_budget.as_ref().map_or(own, |shared| shared.total_usd().max(own));
     let budget = settings.budget_usd?;
     (spent >= budget).then(|| {
         let why = format!("the budget of ${budget:.2} was spent (${spent:.4}; --budget)");
         TaskEnd::new(RunOutcome::Limit, why)
     })
+}
+
+/// Returns the cost of the task with that of its agents; `None` if the price is unknown.
+pub(super) fn spent_usd(cx: &Context) -> Option<f64> {
+    let counters = &cx.transcript.state().counters;
+    let own = cx.settings.price.as_ref().map(|price| price.cost(&counters.usage))?;
+    Some(own + SharedBudget::to_usd(counters.delegated))
+}
+
+/// Returns the end of an agent that has used up the tokens or the money of its definition. It gets
+/// no last turn, which would use more.
+fn agent_limit(cx: &Context) -> Option<TaskEnd> {
+    let limits = &cx.role()?.limits;
+    let usage = &cx.transcript.state().counters.usage;
+    let used = usage.total_input().0.saturating_add(usage.output.0);
+    let over = |what: String| {
+        Some(
+            TaskEnd::new(RunOutcome::Limit, format!("the agent used up {what}"))
+                .terminated(Termination::Error),
+        )
+    };
+    match (limits.tokens, limits.usd) {
+        (Some(most), _) if used >= most => over(format!("its {most} tokens")),
+        (_, Some(most)) if spent_usd(cx).is_some_and(|spent| spent >= most) => {
+            over(format!("its ${most:.2}"))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! The session: its handle, its actor, and the turn loop that orders the stages.
 
 pub(crate) mod actor;
+mod agent_end;
 pub(crate) mod assemble;
 pub(crate) mod context;
+mod deadline;
 mod exchange;
 mod first_message;
 pub(crate) mod handle;
 pub(crate) mod inbox;
 mod incoming;
+mod last_turn;
 mod limits;
 mod opening;
 pub(crate) mod parts;

@@ -12,6 +12,7 @@ use journeyman_verify::FindProgram;
 use journeyman_workspace::Workspace;
 
 use crate::Clock;
+use crate::agents::delegate::Agents;
 use crate::hooks::Hooks;
 use crate::isolation::{PlannedCopy, WorkCopy};
 
@@ -47,6 +48,8 @@ pub struct SessionParts {
     pub programs: Arc<FindProgram>,
     /// A description of the process that holds the session, such as `jm run, process 123`.
     pub holder: String,
+    /// The agents that the model may give tasks to, if any.
+    pub agents: Option<Agents>,
 }
 
 impl SessionParts {

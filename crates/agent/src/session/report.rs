@@ -9,9 +9,12 @@ use journeyman_protocol::{
 use journeyman_store::StoreError;
 use journeyman_workspace::{DiffFile, IgnoredChange};
 
+use super::agent_end::agent_report;
 use super::context::Context;
+use super::limits::spent_usd;
 use super::task_end::TaskEnd;
 use crate::AgentError;
+use crate::agents::role::AgentOutput;
 use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::supervision::Supervision;
@@ -59,12 +62,9 @@ impl TaskReport<'_> {
                 (String::new(), Vec::new())
             }
         };
-        let cost_usd = self
-            .cx
-            .settings
-            .price
-            .as_ref()
-            .map(|price| price.cost(&self.cx.transcript.state().counters.usage));
+        let cost_usd = spent_usd(self.cx);
+        let agent = agent_report(self.cx, &end);
+        let output = agent.as_ref().and_then(|agent| agent.output.as_ref()).map(AgentOutput::to_text);
         let copy = self.cx.copy.as_ref().map(|copy| copy.kept_report());
         // `jm undo` works on the user's tree, so it can't undo changes that are only in a copy.
         let ignored = self.checkpoints.ignored_changes(self.cx).await;
@@ -78,7 +78,7 @@ impl TaskReport<'_> {
             exit_code: end.outcome.exit_code(),
             summary: end.summary + &describe_ignored(&ignored),
             context_exceeded: end.context_exceeded,
-            text: self.last_text.to_owned(),
+            text: output.unwrap_or_else(|| self.last_text.to_owned()),
             changes,
             diff,
             diffstat,
@@ -95,6 +95,7 @@ impl TaskReport<'_> {
             undo,
             copy,
             commit: None,
+            agent,
             candidates: Vec::new(),
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         };
@@ -188,12 +189,13 @@ fn without_violation(end: TaskEnd, violations: &[GuardViolation]) -> TaskEnd {
         more => format!(", and {more} more"),
     };
     let did = format!("a command did what it may not: {first}{more}");
-    match end.outcome {
+    let (outcome, summary) = match end.outcome {
         RunOutcome::Verified => {
-            TaskEnd::new(RunOutcome::Unverified, format!("not verified, though checks passed: {did}"))
+            (RunOutcome::Unverified, format!("not verified, though checks passed: {did}"))
         }
-        other => TaskEnd::new(other, format!("{}; {did}", end.summary)),
-    }
+        other => (other, format!("{}; {did}", end.summary)),
+    };
+    TaskEnd { outcome, summary, ..end }
 }
 
 /// Describes changes to ignored files for the end of a summary. A change that a command of another

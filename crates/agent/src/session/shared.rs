@@ -2,6 +2,7 @@
 //! stops a task.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::Tokens;
@@ -105,6 +106,9 @@ pub(crate) struct SessionShared {
     /// Cancelled to end the session.
     pub(crate) closing: CancellationToken,
     pub(crate) status: watch::Sender<Status>,
+    /// Cost of agents that have ended and that no step has recorded yet, in billionths of a US
+    /// dollar.
+    delegated: AtomicU64,
 }
 
 /// The stop token of the running task.
@@ -146,6 +150,7 @@ impl SessionShared {
             wake: Notify::new(),
             closing: CancellationToken::new(),
             status,
+            delegated: AtomicU64::new(0),
         }
     }
 
@@ -305,6 +310,16 @@ impl SessionShared {
         let sender = lock(&self.questions).remove(call);
         self.status.send_modify(|status| status.asked.retain(|asked| asked != call));
         sender.is_some_and(|sender| sender.send(decided).is_ok())
+    }
+
+    /// Adds the cost of an agent that has ended, in billionths of a US dollar.
+    pub(crate) fn add_delegated(&self, parts: u64) {
+        self.delegated.fetch_add(parts, Ordering::Relaxed);
+    }
+
+    /// Takes the cost of agents that no step has recorded yet.
+    pub(crate) fn take_delegated(&self) -> u64 {
+        self.delegated.swap(0, Ordering::Relaxed)
     }
 
     /// Creates the stop token of a task that begins. It is cancelled already if the task was

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::agents::complete_task::CompleteTask;
+use crate::agents::definition::TASK;
+use crate::agents::delegate::{MAX_CONCURRENT_AGENTS, ParentSession};
+use crate::agents::role::AgentRole;
+use crate::agents::task_tool::agent_tools;
 use crate::approval::approvals::Approvals;
 use crate::approval::overlay_preview::OverlayPreviews;
 use crate::calls::runner::ToolRunner;
@@ -11,7 +16,7 @@ use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
-use crate::request::apply_edit::ApplyEdit;
+use crate::request::apply_edit::{self, ApplyEdit};
 use crate::request::builder::RequestBuilder;
 use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
@@ -33,6 +38,8 @@ use crate::supervision::todos::{TodoRead, TodoWrite, Todos};
 use crate::transcript::running::Transcript;
 use crate::verification::Verification;
 use journeyman_protocol::SessionId;
+use journeyman_tools::Registry;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// A running session: its context and its stages, in the order of a turn.
@@ -50,6 +57,8 @@ pub(crate) struct Session {
     pub(super) copy_updates: CopyUpdates,
     pub(super) replies: ReplyProgress,
     pub(super) room: RoomMaker,
+    /// The parts that the session lends to its agents, if it may have any.
+    pub(super) delegation: Option<Arc<ParentSession>>,
 }
 
 /// Objects that a session shares with its handle.
@@ -65,7 +74,7 @@ impl Session {
     /// Creates the session and its stages.
     pub(crate) fn new(
         mut parts: SessionParts,
-        settings: RunSettings,
+        mut settings: RunSettings,
         session: SessionId,
         transcript: Transcript,
         shared: SharedParts,
@@ -77,11 +86,19 @@ impl Session {
             registry.add(Box::new(TodoRead::new(Arc::clone(&todos))));
             registry.add(Box::new(TodoWrite::new(Arc::clone(&todos))));
         }
+        let role = transcript.state().role.clone();
+        if let Some(role) = &role {
+            registry = narrow_registry(registry, role);
+        }
+        let delegation = lend_to_agents(&parts, &mut settings, &session, &registry, &shared, &transcript);
+        if let (Some(agents), Some(lent)) = (&parts.agents, &delegation) {
+            agent_tools(agents, lent).into_iter().for_each(|tool| registry.add(tool));
+        }
         let registry = Arc::new(registry);
         let remind_every = settings.todos.map_or(0, |todos| todos.remind_every);
         Self {
             requests: RequestBuilder::new(Arc::clone(&registry), settings.tool_calling),
-            approvals: Approvals::new(parts.policy, Arc::clone(&registry)),
+            approvals: Approvals::new(parts.policy, Arc::clone(&registry)).with_role(role.as_deref()),
             previews: OverlayPreviews::new(Arc::clone(&registry)),
             runner: ToolRunner::new(registry, Arc::clone(&inbox)),
             hooks: HookDispatch::new(parts.hooks),
@@ -91,6 +108,7 @@ impl Session {
             copy_updates: CopyUpdates::new(parts.planned_copy),
             replies: ReplyProgress::default(),
             room: RoomMaker::default(),
+            delegation,
             inbox,
             cx: Context {
                 session,
@@ -223,4 +241,55 @@ impl Session {
             last_text: self.replies.last_text(),
         }
     }
+}
+
+/// Returns the tools of an agent, with the one that ends its work.
+fn narrow_registry(registry: Registry, role: &AgentRole) -> Registry {
+    let edits = role.tools.iter().any(|tool| tool == "edit_file");
+    // Edits in the text of a reply are calls of this tool.
+    let is_kept =
+        |name: &str| role.tools.iter().any(|tool| tool == name) || (edits && name == apply_edit::TOOL_NAME);
+    let mut registry = registry.retain(is_kept);
+    registry.add(Box::new(CompleteTask::new(role.output.clone())));
+    registry
+}
+
+/// Returns the parts that the session lends to its agents; `None` if it may not have any. An agent
+/// has agents of its own only if its definition names the tool for it.
+fn lend_to_agents(
+    parts: &SessionParts,
+    settings: &mut RunSettings,
+    session: &SessionId,
+    tools: &Registry,
+    shared: &Arc<SessionShared>,
+    transcript: &Transcript,
+) -> Option<Arc<ParentSession>> {
+    parts.agents.as_ref()?;
+    let role = transcript.state().role.as_deref();
+    if role.is_some_and(|role| role.tools.iter().all(|tool| tool != TASK)) {
+        return None;
+    }
+    let owns_budget = settings.shared_budget.is_none();
+    let budget = Arc::clone(settings.shared_budget.get_or_insert_default());
+    let parent = role.and_then(|role| role.parent.as_ref());
+    Some(Arc::new(ParentSession {
+        session: session.clone(),
+        root: parent.map_or_else(|| session.clone(), |parent| parent.root.clone()),
+        path: role.map(|role| role.path.clone()).unwrap_or_default(),
+        store: Arc::clone(&parts.store),
+        model: Arc::clone(&parts.model),
+        policy: parts.policy.clone(),
+        redactor: Arc::clone(&parts.redactor),
+        hooks: parts.hooks.clone(),
+        clock: parts.clock.clone(),
+        programs: Arc::clone(&parts.programs),
+        holder: parts.holder.clone(),
+        settings: settings.clone(),
+        tools: tools.clone(),
+        shared: Arc::clone(shared),
+        live: transcript.log().live_sink(),
+        permits: Semaphore::new(MAX_CONCURRENT_AGENTS),
+        budget,
+        owns_budget,
+    }))
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use journeyman_protocol::{CallId, CallState, ResultPart, ToolUse, TurnPhase};
+use journeyman_protocol::{CallId, CallState, Mode, ResultPart, ToolUse, TurnPhase};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use crate::AgentError;
+use crate::agents::complete_task::{ALREADY_COMPLETE, COMPLETE_TASK};
 use crate::approval::approvals::Approvals;
 use crate::approval::authorization::{ApprovedCall, Authorization};
 use crate::approval::authorizer::Authorizer;
@@ -23,6 +24,7 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::recovery::cut_off::undo_partial_effects;
 use crate::supervision::Supervision;
+use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::running::CallChange;
 
 /// Time after a call's end before it is written while other calls run. Short enough that observers
@@ -137,6 +139,11 @@ impl Step<'_> {
                     }
                 }
                 for mut one in next {
+                    if one.call.name == COMPLETE_TASK && self.cx.transcript.state().completed.is_some() {
+                        let finished = FinishedCall::without_output(CallState::Failed, ALREADY_COMPLETE);
+                        record_call_end(self.cx, &one.call, finished);
+                        continue;
+                    }
                     if one.preview.is_some() {
                         match self.previews.mount_layer(self.cx).await {
                             Ok(layer) => one.layer = Some(layer),
@@ -190,7 +197,10 @@ impl Step<'_> {
         label: &str,
         stop: &CancellationToken,
     ) -> Result<(), AgentError> {
-        if !stop.is_cancelled() && next.iter().any(|one| !one.read_only) {
+        // A plan's agents change nothing either.
+        let may_change =
+            |one: &ApprovedCall| !one.read_only || (one.starts_agents && self.cx.settings.mode != Mode::Plan);
+        if !stop.is_cancelled() && next.iter().any(may_change) {
             self.checkpoints.record_step(self.cx, label).await?;
         }
         for one in next {
@@ -228,11 +238,28 @@ impl Step<'_> {
         let running = self.runner.has_running_commands();
         self.supervision.observe_call(self.cx, &ready.call, ready.read_only, running, &finished);
         self.runner.record_edit(self.cx, &ready.call.name, &finished.changes);
+        self.record_agent_work(&ready.call, finished.state);
         record_call_end(self.cx, &ready.call, finished);
         self.runner.record_output(self.cx, &ready.call.id);
         self.supervision.note_todos(self.cx);
         self.cx.transcript.record_seen(&seen);
         Ok(())
+    }
+
+    /// Records an agent's output with the call that gave it, and the cost of agents that ended.
+    fn record_agent_work(&mut self, call: &ToolUse, state: CallState) {
+        let is_completion = call.name == COMPLETE_TASK && state == CallState::Completed;
+        if let Some(role) = self.cx.role().filter(|_| is_completion)
+            && let Ok(output) = role.output.read(&call.input)
+        {
+            self.cx.transcript.record(Record::Completed { output });
+        }
+        let spent = self.cx.shared.take_delegated();
+        if spent > 0 {
+            let counters = self.cx.transcript.state().counters;
+            let delegated = counters.delegated.saturating_add(spent);
+            self.cx.transcript.record(Record::Counters(TaskCounters { delegated, ..counters }));
+        }
     }
 }
 

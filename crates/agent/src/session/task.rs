@@ -3,39 +3,55 @@
 use std::time::Instant;
 
 use journeyman_protocol::{ErrorSeverity, Event, RunOutcome, RunReport};
+use tokio_util::sync::CancellationToken;
 
+use super::agent_end::{end_of_limit, timed_out};
+use super::deadline::work_for;
 use super::exchange::ReplyProgress;
+use super::limits::spent_usd;
 use super::stages::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
-use crate::durations::format_duration;
 
 impl Session {
     /// Runs one task to its end.
     pub(crate) async fn run_task(&mut self, begin: TaskBegin) -> RunReport {
         let started = Instant::now();
-        self.begin_task();
+        self.begin_task(begin);
         let stop = self.cx.shared.start_task();
-        let timeout = self.cx.settings.timeout;
-        let deadline = tokio::time::sleep(timeout);
+        let end = match self.cx.transcript.state().last_turn.filter(|_| begin == TaskBegin::Resume) {
+            Some(reason) => end_of_limit(&self.cx, reason),
+            None => self.run_until_deadline(begin, &stop).await,
+        };
+        let end = self.recover(end, &stop).await;
+        let end = self.verify_agent_work(end, &stop).await;
+        self.cx.shared.end_task();
+        self.report().finish(end, started.elapsed()).await
+    }
+
+    /// Runs the turns until the task ends or its time is over. What runs then is stopped, and every
+    /// call has its result.
+    async fn run_until_deadline(&mut self, begin: TaskBegin, stop: &CancellationToken) -> TaskEnd {
+        let running = stop.child_token();
+        let deadline = work_for(self.cx.settings.timeout, self.cx.shared.status.subscribe());
         tokio::pin!(deadline);
-        let mut timed_out = false;
+        let mut is_over = false;
         let ended = {
-            let turns = self.run_turns(begin, &stop);
+            let turns = self.run_turns(begin, &running);
             tokio::pin!(turns);
             loop {
                 tokio::select! {
                     ended = &mut turns => break ended,
-                    () = &mut deadline, if !timed_out => {
-                        timed_out = true;
-                        stop.cancel();
+                    () = &mut deadline, if !is_over => {
+                        is_over = true;
+                        running.cancel();
                     }
                 }
             }
         };
-        let end = match ended {
-            Ok(end) if timed_out && end.outcome == RunOutcome::Interrupted => {
-                TaskEnd::new(RunOutcome::Limit, format!("time ran out after {}", format_duration(timeout)))
+        match ended {
+            Ok(end) if is_over && !stop.is_cancelled() && end.outcome == RunOutcome::Interrupted => {
+                timed_out(&self.cx)
             }
             Ok(end) => end,
             Err(error) => {
@@ -44,13 +60,38 @@ impl Session {
                 self.cx.transcript.emit(Event::Error { severity, phase, message });
                 end
             }
-        };
-        self.cx.shared.end_task();
-        self.report().finish(end, started.elapsed()).await
+        }
+    }
+
+    /// Verifies what an agent that a person started has changed. What an agent of a session changes
+    /// is verified with that session's own changes.
+    async fn verify_agent_work(&mut self, end: TaskEnd, stop: &CancellationToken) -> TaskEnd {
+        let is_root = self.cx.role().is_some_and(|role| role.parent.is_none());
+        if !is_root || end.outcome != RunOutcome::Answered {
+            return end;
+        }
+        // Without changes there is nothing to verify. What can't be told is found out by verifying.
+        if self.checkpoints.unverified_changes(&mut self.cx).await.is_ok_and(|changes| changes.is_empty()) {
+            return end;
+        }
+        match self.turn_verification().run(stop).await {
+            Ok(Some(verified)) => {
+                TaskEnd { termination: end.termination, recovered: end.recovered, ..verified }
+            }
+            Ok(None) if stop.is_cancelled() => TaskEnd::interrupted(),
+            Ok(None) => {
+                let why = "the agent completed its task, and what it changed is not verified";
+                TaskEnd { outcome: RunOutcome::Unverified, summary: why.to_owned(), ..end }
+            }
+            Err(error) => {
+                let why = format!("the agent completed its task, and its changes can't be verified: {error}");
+                TaskEnd { outcome: RunOutcome::Unverified, summary: why, ..end }
+            }
+        }
     }
 
     /// Makes every stage forget the last task.
-    fn begin_task(&mut self) {
+    fn begin_task(&mut self, begin: TaskBegin) {
         self.replies = ReplyProgress::default();
         self.approvals.begin_task();
         self.runner.begin_task();
@@ -58,5 +99,10 @@ impl Session {
         self.supervision.begin_task();
         self.verification.begin_task();
         self.checkpoints.forget_comparison();
+        if let Some(delegation) = &self.delegation {
+            // The cost of a task that was cut off counts on.
+            let spent = spent_usd(&self.cx).filter(|_| begin == TaskBegin::Resume);
+            delegation.begin_task(spent.unwrap_or_default());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A task's outcome, before the report is built.
 
-use journeyman_protocol::RunOutcome;
+use journeyman_protocol::{RunOutcome, Termination};
 
 use crate::AgentError;
 
@@ -11,11 +11,20 @@ pub(crate) struct TaskEnd {
     pub(crate) summary: String,
     /// True if the request no longer fits the model's context.
     pub(crate) context_exceeded: bool,
+    /// The reason for which an agent ends, where the outcome doesn't tell.
+    pub(crate) termination: Option<Termination>,
+    /// The limit after which an agent completed its task in its last turn.
+    pub(crate) recovered: Option<Termination>,
 }
 
 impl TaskEnd {
     pub(crate) fn new(outcome: RunOutcome, summary: impl Into<String>) -> Self {
-        Self { outcome, summary: summary.into(), context_exceeded: false }
+        Self { outcome, summary: summary.into(), context_exceeded: false, termination: None, recovered: None }
+    }
+
+    /// Returns the end with the reason for which an agent ends.
+    pub(crate) fn terminated(self, reason: Termination) -> Self {
+        Self { termination: Some(reason), ..self }
     }
 
     /// Returns the end of a task that an error stopped.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use journeyman_protocol::AgentState;
+use journeyman_protocol::{AgentState, ErrorPhase, RunOutcome, Termination};
 use tokio_util::sync::CancellationToken;
 
+use super::agent_end::completed;
 use super::exchange::ExchangeEnd;
 use super::incoming::QueuedSelection;
 use super::limits::reached_limit;
@@ -94,11 +95,20 @@ impl Session {
         let running = self.runner.has_running_commands();
         let seen = Arc::clone(self.runner.seen_files());
         let stalled = self.supervision.supervise_step(&mut self.cx, &seen, running).await?;
-        let end = stalled.or_else(|| self.required_end());
+        // An output that came with the step that stalled counts.
+        let end = completed(&self.cx).or(stalled).or_else(|| self.required_end());
         if end.is_none() {
             self.incoming().take(QueuedSelection::All).await;
         }
         Ok(end)
+    }
+
+    /// Ends the turn of an agent that made no call: its work ends by a call alone.
+    fn finish_agent_turn(&mut self) -> Option<TaskEnd> {
+        let text = "protocol_violation: the agent stopped calling tools and did not call complete_task";
+        self.cx.transcript.emit_warning(ErrorPhase::Model, text.to_owned());
+        let why = "the agent stopped calling tools but did not call `complete_task`";
+        Some(TaskEnd::new(RunOutcome::Error, why).terminated(Termination::NoCompleteTaskCall))
     }
 
     /// Verifies the changes, unless the model, a person or a hook has more to say.
@@ -110,6 +120,9 @@ impl Session {
         }
         if let Some(end) = self.replies.end_cut_off() {
             return Ok(Some(end));
+        }
+        if self.cx.role().is_some() {
+            return Ok(self.finish_agent_turn());
         }
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let (seen, text) = (self.runner.seen_files(), self.replies.last_text());
@@ -126,6 +139,6 @@ impl Session {
     /// Returns the task's end if a hook or a limit stops it. Messages that arrive later stay queued
     /// for the next task, because this one won't answer them.
     fn required_end(&self) -> Option<TaskEnd> {
-        self.hooks.requested_end().or_else(|| reached_limit(&self.cx))
+        completed(&self.cx).or_else(|| self.hooks.requested_end()).or_else(|| reached_limit(&self.cx))
     }
 }

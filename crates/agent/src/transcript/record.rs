@@ -8,12 +8,14 @@ use journeyman_context::compaction::{AgedResult, WorkingState};
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
     Block, CallId, CallTransition, GuardViolation, Message, MessageKind, Mode, ReminderCategory, RunOutcome,
-    Seq, SessionId, StopReason, Todo, ToolUse, Usage,
+    Seq, SessionId, StopReason, Termination, Todo, ToolUse, Usage,
 };
 use journeyman_store::{Entry, STATUS_NEW};
 use journeyman_tools::SeenFile;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::agents::role::AgentRole;
 use crate::session::settings::StartOptions;
 
 /// The id of a queued message, unique in its session.
@@ -86,6 +88,14 @@ pub struct TaskCounters {
     pub step: u64,
     /// Token usage of this task.
     pub usage: Usage,
+    /// Cost of the task's agents, in billionths of a US dollar.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub delegated: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A shortened conversation. The messages afterwards are the head, then the tail, or the newest
@@ -128,6 +138,18 @@ pub enum Record {
     Candidate {
         /// The candidate's number, from 1.
         number: u32,
+    },
+    /// The session is an agent: its definition with its inputs. This is the first entry.
+    Role(Box<AgentRole>),
+    /// The agent reached a limit and has one last turn.
+    LastTurn {
+        /// The limit.
+        reason: Termination,
+    },
+    /// The agent completed its task.
+    Completed {
+        /// The output, as the role's schema says.
+        output: Value,
     },
     /// The session's settings from here on.
     Setting(Setting),
@@ -255,6 +277,9 @@ impl Record {
             Self::Forked { .. } => "forked",
             Self::Candidates(_) => "candidates",
             Self::Candidate { .. } => "candidate",
+            Self::Role(_) => "role",
+            Self::LastTurn { .. } => "last_turn",
+            Self::Completed { .. } => "completed",
             Self::Setting(_) => "setting",
             Self::Context { .. } => "context",
             Self::Queued(_) => "queued",

@@ -4,6 +4,7 @@
 //! restart finds the state as it was.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use journeyman_context::CheckedRound;
 use journeyman_context::compaction::{WorkingState, apply_aged};
@@ -11,12 +12,14 @@ use journeyman_model::SystemPart;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{
     Approval, Block, CallId, CallRecord, CallState, CallStep, CallTransition, GuardViolation, Message,
-    RelPath, Role, RunOutcome, Seq, SessionId, StopReason, Todo, ToolUse, UnixMillis,
+    RelPath, Role, RunOutcome, Seq, SessionId, StopReason, Termination, Todo, ToolUse, UnixMillis,
 };
 use journeyman_store::{Entry, Store, StoreError};
 use journeyman_tools::SeenFile;
+use serde_json::Value;
 
 use crate::AgentError;
+use crate::agents::role::AgentRole;
 use crate::transcript::record::{
     Compaction, MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of,
 };
@@ -33,6 +36,12 @@ pub struct State {
     pub lineage: Vec<SessionId>,
     /// The candidate's number, if the session is a candidate for the task of its parent.
     pub candidate: Option<u32>,
+    /// The role of a session that is an agent.
+    pub role: Option<Arc<AgentRole>>,
+    /// The limit after which the agent has its last turn.
+    pub last_turn: Option<Termination>,
+    /// The output of an agent that completed its task.
+    pub completed: Option<Value>,
     /// The session's settings.
     pub setting: Option<Setting>,
     /// The system prompt, which begins every request.
@@ -349,6 +358,12 @@ impl State {
             }
             // Read directly from the log where needed.
             Record::Candidates(_) | Record::Output { .. } | Record::CompactionUndone { .. } => {}
+            Record::Role(role) => self.role = Some(Arc::from(role)),
+            Record::LastTurn { reason } => self.last_turn = Some(reason),
+            // The first output stands.
+            Record::Completed { output } => {
+                self.completed.get_or_insert(output);
+            }
             Record::Setting(setting) => self.setting = Some(setting),
             Record::Context { system } => self.system = system,
             Record::Queued(queued) => {
@@ -358,6 +373,7 @@ impl State {
             Record::Withdrawn { id } => self.queue.retain(|queued| queued.id != id),
             Record::Began => {
                 self.task = Some(OpenTask::default());
+                (self.last_turn, self.completed) = (None, None);
                 self.counters = TaskCounters { step: self.counters.step, ..TaskCounters::default() };
                 self.outcome = None;
                 self.violations.clear();

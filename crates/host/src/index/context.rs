@@ -96,6 +96,7 @@ impl ContextPlan {
         let notes = load_notes(&state, &root)?;
         let found = gather(task, &sources);
         let packed = first(&Inputs {
+            role: None,
             task,
             workspace: &workspace,
             listing: &listing,

@@ -194,7 +194,8 @@ impl LogCore {
     }
 
     fn envelope_at(&self, seq: Seq, at: UnixMillis, event: Event) -> Envelope {
-        Envelope { session: self.session.clone(), seq: Some(seq), at, channel: event.channel(), event }
+        let (session, agent) = (self.session.clone(), self.agent.clone());
+        Envelope { session, seq: Some(seq), at, channel: event.channel(), agent, event }
     }
 
     /// Marks the session as lost and stops all writing, because this process no longer knows the

@@ -44,6 +44,8 @@ impl From<Record> for LogEntry {
 pub(super) struct LogCore {
     pub(super) store: Arc<dyn Store>,
     pub(super) session: SessionId,
+    /// The names of the agents down to the session.
+    pub(super) agent: Vec<String>,
     pub(super) clock: Clock,
     pub(super) redactor: Arc<Redactor>,
     /// Locked while an append runs.
@@ -103,7 +105,7 @@ impl LogCore {
 
     pub(super) fn live_envelope(&self, event: Event) -> Envelope {
         let (session, at, channel) = (self.session.clone(), self.clock.now(), event.channel());
-        Envelope { session, seq: None, at, channel, event }
+        Envelope { session, seq: None, at, channel, agent: self.agent.clone(), event }
     }
 
     pub(super) fn close(&self) {
@@ -122,6 +124,19 @@ impl LiveSink {
     /// Shows a live-only event now. Any other event is queued for the next append.
     pub(crate) fn send(&self, event: Event) {
         self.shared.emit(event);
+    }
+
+    /// Shows an event of another session, whose log has it.
+    pub(crate) fn show(&self, envelope: Envelope) {
+        lock(&self.shared.timeline).show_live(envelope);
+        self.shared.changed.notify_waiters();
+    }
+
+    /// Writes what is queued. The log reports a failure itself, and keeps what it could not write.
+    pub(crate) async fn flush(&self) {
+        let shared = Arc::clone(&self.shared);
+        // A task of its own: whoever waits for it may be dropped.
+        tokio::spawn(async move { shared.write_all(None).await }).await.ok();
     }
 }
 

@@ -13,7 +13,8 @@ use crate::transcript::record::{Record, record_of};
 pub fn envelope_of(session: &SessionId, entry: &Entry) -> Option<Envelope> {
     let channel = entry.channel?;
     let event = serde_json::from_slice(&entry.payload).ok()?;
-    Some(Envelope { session: session.clone(), seq: Some(entry.seq), at: entry.at, channel, event })
+    let (session, agent) = (session.clone(), Vec::new());
+    Some(Envelope { session, seq: Some(entry.seq), at: entry.at, channel, agent, event })
 }
 
 /// Reads an entry as a message. Returns `None` for any other entry.

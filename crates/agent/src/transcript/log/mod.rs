@@ -74,9 +74,23 @@ impl Log {
         redactor: Arc<Redactor>,
         bounds: LogBounds,
     ) -> Self {
+        Self::of_agent(store, session, Vec::new(), last, clock, redactor, bounds)
+    }
+
+    /// Opens the writing end of an agent's session; `agent` has the names down to it.
+    pub(crate) fn of_agent(
+        store: Arc<dyn Store>,
+        session: SessionId,
+        agent: Vec<String>,
+        last: Seq,
+        clock: Clock,
+        redactor: Arc<Redactor>,
+        bounds: LogBounds,
+    ) -> Self {
         let shared = Arc::new(LogCore {
             store,
             session,
+            agent,
             clock,
             redactor,
             writer: tokio::sync::Mutex::new(WriterState::new(last)),

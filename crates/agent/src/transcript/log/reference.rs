@@ -280,5 +280,6 @@ fn restore_piece(value: &mut Value, pointer: &str, source: PieceSource, record: 
 
 fn parse_envelope(session: &SessionId, entry: &Entry, value: Value) -> Option<Envelope> {
     let (channel, event) = (entry.channel?, serde_json::from_value(value).ok()?);
-    Some(Envelope { session: session.clone(), seq: Some(entry.seq), at: entry.at, channel, event })
+    let (session, agent) = (session.clone(), Vec::new());
+    Some(Envelope { session, seq: Some(entry.seq), at: entry.at, channel, agent, event })
 }

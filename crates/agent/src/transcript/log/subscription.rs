@@ -9,7 +9,7 @@ use journeyman_protocol::{Channel, Envelope, Event, Seq};
 
 use super::core::{LogCore, lock};
 use super::reference::{PAGE_BYTES, Resolver};
-use super::timeline::{NextItem, SubscriberId};
+use super::timeline::{LiveStart, NextItem, SubscriberId};
 
 use crate::AgentError;
 
@@ -81,9 +81,8 @@ pub struct Subscription {
 
 /// Stored entries to read before the subscription continues live.
 struct StoredHistory {
-    upto: Seq,
-    /// The events that follow the stored entries.
-    open: Vec<Event>,
+    /// The end of the stored entries, and what follows them.
+    cut: LiveStart,
     resolver: Resolver,
 }
 
@@ -95,7 +94,7 @@ impl Subscription {
             Since::Seq(seq) => seq,
         };
         let mut subscription = Self { shared, filter, reader, last, ready: VecDeque::new(), history: None };
-        subscription.begin_history(cut.position, cut.open);
+        subscription.begin_history(cut);
         subscription
     }
 
@@ -156,20 +155,24 @@ impl Subscription {
         let lagged = self.shared.live_envelope(Event::Lagged { after: self.last });
         self.ready.push_back(Arc::new(lagged));
         let cut = lock(&self.shared.timeline).move_to_live(self.reader);
-        self.begin_history(cut.position, cut.open);
+        self.begin_history(cut);
     }
 
-    fn begin_history(&mut self, upto: Seq, open: Vec<Event>) {
-        if self.last < upto {
-            self.history = Some(StoredHistory { upto, open, resolver: Resolver::default() });
+    fn begin_history(&mut self, cut: LiveStart) {
+        if self.last < cut.position {
+            self.history = Some(StoredHistory { cut, resolver: Resolver::default() });
         } else {
-            self.show_open(open);
+            self.show_open(cut);
         }
     }
 
-    fn show_open(&mut self, open: Vec<Event>) {
-        let wanted = open.into_iter().filter(|event| self.filter.includes(event.channel(), event.kind()));
-        self.ready.extend(wanted.map(|event| Arc::new(self.shared.live_envelope(event))));
+    fn show_open(&mut self, cut: LiveStart) {
+        let live = |event| Arc::new(self.shared.live_envelope(event));
+        let open = cut.open.into_iter().map(live).chain(cut.questions);
+        let is_wanted =
+            |envelope: &Arc<Envelope>| self.filter.includes(envelope.channel, envelope.event.kind());
+        let wanted: Vec<_> = open.filter(is_wanted).collect();
+        self.ready.extend(wanted);
     }
 
     /// Reads one page of history, and continues live after the last page.
@@ -177,7 +180,8 @@ impl Subscription {
         let Some(history) = &mut self.history else { return Ok(()) };
         let (store, session) = (&*self.shared.store, &self.shared.session);
         let mut page = store.read_chunk(session, self.last, PAGE_BYTES).await?;
-        page.retain(|entry| entry.seq <= history.upto);
+        let upto = history.cut.position;
+        page.retain(|entry| entry.seq <= upto);
         let filter = &self.filter;
         let envelopes = history
             .resolver
@@ -185,13 +189,14 @@ impl Subscription {
             .await?;
         // Nothing has been changed before this line: a call that was dropped or failed reads the
         // page again.
-        self.ready.extend(envelopes.into_iter().map(Arc::new));
-        self.last = page.last().map_or(history.upto, |entry| entry.seq);
-        if self.last < history.upto {
+        let agent = &self.shared.agent;
+        let with_path = |envelope| Arc::new(Envelope { agent: agent.clone(), ..envelope });
+        self.ready.extend(envelopes.into_iter().map(with_path));
+        self.last = page.last().map_or(upto, |entry| entry.seq);
+        if self.last < upto {
             return Ok(());
         }
-        let open = std::mem::take(&mut history.open);
-        self.history = None;
+        let Some(history) = self.history.take() else { return Ok(()) };
         let again = {
             let mut timeline = lock(&self.shared.timeline);
             timeline.is_behind(self.reader).then(|| timeline.move_to_live(self.reader))
@@ -199,8 +204,8 @@ impl Subscription {
         match again {
             // Reading took so long that the other end is not in memory any more. It was never live:
             // nothing that it had to be told of is lost to it.
-            Some(cut) => self.begin_history(cut.position, cut.open),
-            None => self.show_open(open),
+            Some(cut) => self.begin_history(cut),
+            None => self.show_open(history.cut),
         }
         Ok(())
     }

@@ -48,6 +48,8 @@ pub(super) struct LiveStart {
     pub(super) position: Seq,
     /// One delta for each block that is being streamed, with its text so far.
     pub(super) open: Vec<Event>,
+    /// The questions of agents that nobody has answered. They are in no entry of this log.
+    pub(super) questions: Vec<Arc<Envelope>>,
 }
 
 /// The next item for a subscriber.
@@ -73,6 +75,8 @@ pub(super) struct Timeline {
     bytes: usize,
     position: Seq,
     open: OpenBlocks,
+    /// The questions of agents that nobody has answered.
+    questions: Vec<Arc<Envelope>>,
     /// The number of each subscriber's next envelope.
     readers: BTreeMap<SubscriberId, u64>,
     registered: u64,
@@ -88,6 +92,7 @@ impl Timeline {
             bytes: 0,
             position,
             open: OpenBlocks::default(),
+            questions: Vec::new(),
             readers: BTreeMap::new(),
             registered: 0,
             closed: false,
@@ -116,6 +121,7 @@ impl Timeline {
     fn add_envelope(&mut self, mut showing: ShownEnvelope) {
         if !self.closed {
             self.open.observe_event(&showing.envelope.event);
+            self.observe_question(&showing.envelope);
         }
         if self.readers.is_empty() {
             return;
@@ -132,6 +138,20 @@ impl Timeline {
             while self.bytes > self.bounds.bytes / 2 && self.shown.len() > 1 {
                 self.drop_oldest();
             }
+        }
+    }
+
+    /// Keeps an agent's question until it is decided, for subscribers that come later.
+    fn observe_question(&mut self, envelope: &Arc<Envelope>) {
+        match &envelope.event {
+            Event::PermissionRequired { .. } if envelope.seq.is_none() => {
+                self.questions.push(Arc::clone(envelope));
+            }
+            Event::PermissionDecided { call: decided, .. } => self.questions.retain(
+                |kept| !matches!(&kept.event, Event::PermissionRequired { call, .. } if call == decided),
+            ),
+            Event::Done { .. } => self.questions.clear(),
+            _ => {}
         }
     }
 
@@ -170,7 +190,8 @@ impl Timeline {
     pub(super) fn move_to_live(&mut self, reader: SubscriberId) -> LiveStart {
         self.readers.insert(reader, self.next_number());
         self.drop_taken();
-        LiveStart { position: self.position, open: self.open.current_deltas() }
+        let (open, questions) = (self.open.current_deltas(), self.questions.clone());
+        LiveStart { position: self.position, open, questions }
     }
 
     pub(super) fn remove_subscriber(&mut self, reader: SubscriberId) {
@@ -217,6 +238,7 @@ impl Timeline {
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.open = OpenBlocks::default();
+        self.questions.clear();
     }
 }
 

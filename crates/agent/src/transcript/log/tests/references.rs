@@ -80,6 +80,7 @@ impl Reply {
             undo: None,
             copy: None,
             commit: None,
+            agent: None,
             candidates: Vec::new(),
             duration_ms: 1,
         };

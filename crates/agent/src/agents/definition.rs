@@ -1,0 +1,462 @@
+//! The definition of an agent: what it is for, what it takes and gives, and what it may do.
+
+use std::marker::PhantomData;
+
+use journeyman_protocol::Mode;
+use journeyman_tools::Registry;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::input::{AgentInput, InputError, InputKind, check_input, object_schema, template_values};
+use super::role::{AgentLimits, AgentOutput, AgentRole, EditScope};
+use super::schema::{SchemaError, check_schema};
+use super::template;
+
+/// The name of the tool that gives a task to an agent by its name.
+pub(crate) const TASK: &str = "task";
+/// The rules that end every agent's system prompt.
+const AGENT_RULES: &str = include_str!("../../prompts/agent_rules.md");
+/// The query of a definition without one.
+const DEFAULT_QUERY: &str = "Begin.";
+/// Maximum characters of a name, which is an argument of a tool.
+const MAX_NAME_CHARS: usize = 60;
+/// Maximum characters of a description: every request of a session that may delegate has it.
+const MAX_DESCRIPTION_CHARS: usize = 1_000;
+/// Maximum number of inputs.
+const MAX_INPUTS: usize = 32;
+
+/// The tools of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum AgentTools {
+    /// Those of the session that only read and ask nobody.
+    #[default]
+    ReadOnly,
+    /// All of the session but those that ask a person or start agents.
+    All,
+    /// These. One that the session doesn't have is an error.
+    Named(Vec<String>),
+}
+
+/// A definition that can't be used, or a call of an agent that doesn't fit its definition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DefinitionError {
+    /// A field of the definition is wrong.
+    #[error("agent `{agent}`: {field}: {reason}")]
+    Field {
+        /// The name of the agent, or a part of a wrong name.
+        agent: String,
+        /// The field.
+        field: &'static str,
+        /// The reason.
+        reason: String,
+    },
+    /// The inputs don't fit.
+    #[error("agent `{agent}`: {error}")]
+    Inputs {
+        /// The name of the agent.
+        agent: String,
+        /// The reason.
+        error: InputError,
+    },
+    /// The session has no such tool.
+    #[error("agent `{agent}`: tools: there is no tool `{tool}` here; there are {}", known.join(", "))]
+    UnknownTool {
+        /// The name of the agent.
+        agent: String,
+        /// The tool.
+        tool: String,
+        /// The tools that the session has.
+        known: Vec<String>,
+    },
+}
+
+/// An agent: a session with a prompt, inputs, an output and limits of its own.
+///
+/// ```
+/// use journeyman_agent::agents::{AgentDefinition, InputKind};
+///
+/// let agent = AgentDefinition::new("counter", "Counts the files of a kind.")
+///     .input("kind", InputKind::String, "The ending of their names.")
+///     .system("You count files.")
+///     .query("Count the files that end with ${kind}.")
+///     .output::<u64>("count", "Their number.");
+/// assert!(agent.check().is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentDefinition {
+    /// The name: lower-case letters, digits, `-` and `_`.
+    pub name: String,
+    /// One or two sentences for the model that may delegate to the agent.
+    pub description: String,
+    /// The inputs, in order. The first takes the prompt of a `task` call.
+    pub inputs: Vec<AgentInput>,
+    /// The output.
+    pub output: AgentOutput,
+    /// The template of the system prompt.
+    pub system: String,
+    /// The template of the first message.
+    pub query: String,
+    /// The model, as `provider/name`; absent to use that of the session.
+    pub model: Option<String>,
+    /// Sampling temperature.
+    pub temperature: Option<f32>,
+    /// Nucleus sampling.
+    pub top_p: Option<f32>,
+    /// Maximum thinking tokens.
+    pub thinking_budget: Option<u32>,
+    /// The limits.
+    pub limits: AgentLimits,
+    /// The tools.
+    pub tools: AgentTools,
+    /// The widest permission mode; the session's own is another limit.
+    pub mode: Mode,
+    /// The files that tools may change.
+    pub edits: EditScope,
+}
+
+impl AgentDefinition {
+    /// Creates a definition of an agent that reads, and gives a text.
+    #[must_use]
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            inputs: Vec::new(),
+            output: AgentOutput::default(),
+            system: String::new(),
+            query: DEFAULT_QUERY.to_owned(),
+            model: None,
+            temperature: None,
+            top_p: None,
+            thinking_budget: None,
+            limits: AgentLimits::default(),
+            tools: AgentTools::default(),
+            mode: Mode::Plan,
+            edits: EditScope::All,
+        }
+    }
+
+    /// Adds an input that has to be given.
+    #[must_use]
+    pub fn input(self, name: &str, kind: InputKind, description: &str) -> Self {
+        self.with_input(name, kind, description, true)
+    }
+
+    /// Adds an input that may be left out; templates then have nothing in its place.
+    #[must_use]
+    pub fn optional_input(self, name: &str, kind: InputKind, description: &str) -> Self {
+        self.with_input(name, kind, description, false)
+    }
+
+    fn with_input(mut self, name: &str, kind: InputKind, description: &str, required: bool) -> Self {
+        let (name, description) = (name.to_owned(), description.to_owned());
+        self.inputs.push(AgentInput { name, kind, description, required });
+        self
+    }
+
+    /// Sets the template of the system prompt.
+    #[must_use]
+    pub fn system(mut self, template: impl Into<String>) -> Self {
+        self.system = template.into();
+        self
+    }
+
+    /// Sets the template of the first message.
+    #[must_use]
+    pub fn query(mut self, template: impl Into<String>) -> Self {
+        self.query = template.into();
+        self
+    }
+
+    /// Sets the limits.
+    #[must_use]
+    pub fn limits(mut self, limits: AgentLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the tools, and the widest permission mode of their calls.
+    #[must_use]
+    pub fn tools(mut self, tools: AgentTools, mode: Mode) -> Self {
+        (self.tools, self.mode) = (tools, mode);
+        self
+    }
+
+    /// Sets the output to a type; its schema is that of `T`.
+    #[must_use]
+    pub fn output<T: JsonSchema>(mut self, name: &str, description: &str) -> TypedAgent<T> {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        });
+        let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+        self.output = AgentOutput { name: name.to_owned(), description: description.to_owned(), schema };
+        TypedAgent { definition: self, output: PhantomData }
+    }
+
+    /// Checks that the definition can be used.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Field`] for the first wrong field.
+    pub fn check(&self) -> Result<(), DefinitionError> {
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        let count = self.name.chars().count();
+        if count == 0 || count > MAX_NAME_CHARS || !self.name.chars().all(is_name) {
+            let what = format!("it needs 1 to {MAX_NAME_CHARS} lower-case letters, digits, `-` and `_`");
+            return Err(self.wrong("name", what));
+        }
+        let description = self.description.trim().chars().count();
+        if description == 0 || description > MAX_DESCRIPTION_CHARS {
+            return Err(
+                self.wrong("description", format!("it needs 1 to {MAX_DESCRIPTION_CHARS} characters"))
+            );
+        }
+        if self.system.trim().is_empty() {
+            return Err(self.wrong("system prompt", "it is empty".to_owned()));
+        }
+        if self.inputs.len() > MAX_INPUTS {
+            return Err(self.wrong("inputs", format!("at most {MAX_INPUTS}")));
+        }
+        for (place, input) in self.inputs.iter().enumerate() {
+            check_input(input).map_err(|why| self.wrong("inputs", why))?;
+            if self.inputs.iter().take(place).any(|other| other.name == input.name) {
+                return Err(self.wrong("inputs", format!("`{}` is there twice", input.name)));
+            }
+        }
+        for (field, text) in [("system prompt", &self.system), ("query", &self.query)] {
+            let unknown = template::names(text).find(|name| self.inputs.iter().all(|it| it.name != **name));
+            if let Some(name) = unknown {
+                return Err(self.wrong(field, format!("it names `${{{name}}}`, which is no input")));
+            }
+        }
+        if self.output.name.trim().is_empty() {
+            return Err(self.wrong("output", "it has no name".to_owned()));
+        }
+        check_schema(&self.output.schema).map_err(|SchemaError(why)| self.wrong("output", why))?;
+        let limits = &self.limits;
+        if limits.turns == 0 || limits.time.is_zero() || limits.grace.is_zero() {
+            return Err(self.wrong("limits", "turns, time and grace are more than zero".to_owned()));
+        }
+        if limits.usd.is_some_and(|usd| usd.is_nan() || usd <= 0.0) {
+            return Err(self.wrong("limits", "usd is more than zero".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, field: &'static str, reason: String) -> DefinitionError {
+        let agent =
+            self.name.chars().take(MAX_NAME_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c });
+        DefinitionError::Field { agent: agent.collect(), field, reason }
+    }
+
+    /// Returns the JSON Schema of the arguments of the tool that the agent wraps into.
+    #[must_use]
+    pub fn arguments_schema(&self) -> Value {
+        object_schema(&self.inputs)
+    }
+
+    /// Returns the arguments of the agent for a prompt, which is the first input, and further
+    /// inputs.
+    pub(crate) fn arguments(&self, prompt: Option<&str>, more: Map<String, Value>) -> Map<String, Value> {
+        let mut arguments = more;
+        if let (Some(prompt), Some(first)) = (prompt, self.inputs.first())
+            && !arguments.contains_key(&first.name)
+        {
+            let prompt = match &first.kind {
+                InputKind::String => Value::String(prompt.to_owned()),
+                kind => kind.parse_text(prompt).unwrap_or_else(|_| Value::String(prompt.to_owned())),
+            };
+            arguments.insert(first.name.clone(), prompt);
+        }
+        arguments
+    }
+
+    /// Returns the role of a session that a person starts, and its first message.
+    ///
+    /// # Errors
+    /// [`DefinitionError`] for inputs and tools that don't fit.
+    pub fn role(
+        &self,
+        inputs: &Map<String, Value>,
+        registry: &Registry,
+    ) -> Result<(AgentRole, String), DefinitionError> {
+        self.check()?;
+        let values = template_values(&self.inputs, inputs).map_err(|error| self.inputs_error(error))?;
+        let expand =
+            |text: &str| template::expand(text, &values).map_err(|error| self.inputs_error(error.into()));
+        let system = format!("{}\n\n{}", expand(&self.system)?.trim(), AGENT_RULES.trim());
+        let query = expand(&self.query)?;
+        let role = AgentRole {
+            name: self.name.clone(),
+            path: Vec::new(),
+            parent: None,
+            system,
+            output: self.output.clone(),
+            tools: self.select_tools(registry)?,
+            mode: self.mode,
+            edits: self.edits,
+            limits: self.limits.clone(),
+            temperature: self.temperature,
+            top_p: self.top_p,
+            thinking_budget: self.thinking_budget,
+        };
+        Ok((role, query))
+    }
+
+    fn inputs_error(&self, error: InputError) -> DefinitionError {
+        DefinitionError::Inputs { agent: self.name.clone(), error }
+    }
+
+    /// Returns the names of the tools that the agent gets of a registry.
+    fn select_tools(&self, registry: &Registry) -> Result<Vec<String>, DefinitionError> {
+        let specs = registry.specs();
+        let known = || specs.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>();
+        let is_offered = |name: &String, read_only: bool| {
+            registry.get(name).is_ok_and(|tool| {
+                !tool.asks_person() && !tool.starts_agents() && (!read_only || tool.is_read_only())
+            })
+        };
+        Ok(match &self.tools {
+            AgentTools::ReadOnly => known().into_iter().filter(|name| is_offered(name, true)).collect(),
+            AgentTools::All => known().into_iter().filter(|name| is_offered(name, false)).collect(),
+            AgentTools::Named(names) => {
+                for name in names {
+                    // Added to the tools of a session that has agents.
+                    if name != TASK && registry.get(name).is_err() {
+                        let (agent, tool) = (self.name.clone(), name.clone());
+                        return Err(DefinitionError::UnknownTool { agent, tool, known: known() });
+                    }
+                }
+                names.clone()
+            }
+        })
+    }
+}
+
+/// A definition whose output is of a type.
+#[derive(Debug, Clone)]
+pub struct TypedAgent<T> {
+    definition: AgentDefinition,
+    output: PhantomData<fn() -> T>,
+}
+
+impl<T> std::ops::Deref for TypedAgent<T> {
+    type Target = AgentDefinition;
+
+    fn deref(&self) -> &AgentDefinition {
+        &self.definition
+    }
+}
+
+impl<T: serde::de::DeserializeOwned> TypedAgent<T> {
+    /// Returns the definition.
+    #[must_use]
+    pub fn into_definition(self) -> AgentDefinition {
+        self.definition
+    }
+
+    /// Reads the output in the report of a session with this definition; `None` if it didn't reach
+    /// its goal.
+    ///
+    /// # Errors
+    /// The output has another form than `T` reads.
+    pub fn read_output(
+        &self,
+        report: &journeyman_protocol::RunReport,
+    ) -> Result<Option<T>, serde_json::Error> {
+        let output = report.agent.as_ref().and_then(|agent| agent.output.clone());
+        output.map(serde_json::from_value).transpose()
+    }
+}
+
+/// Returns the schema of the arguments of `complete_task`.
+pub(crate) fn completion_schema(output: &AgentOutput) -> Value {
+    let mut schema = output.schema.clone();
+    if let Some(schema) = schema.as_object_mut()
+        && !output.description.is_empty()
+    {
+        schema.insert("description".to_owned(), Value::String(output.description.clone()));
+    }
+    let name = output.name.clone();
+    json!({ "type": "object", "properties": { name.clone(): schema }, "required": [name] })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    fn counter() -> AgentDefinition {
+        AgentDefinition::new("counter", "Counts files.")
+            .input("kind", InputKind::String, "The ending.")
+            .optional_input("hint", InputKind::String, "")
+            .system("You count ${kind} files. ${hint}")
+            .query("Count ${kind}.")
+    }
+
+    #[test]
+    fn a_wrong_definition_names_the_field() {
+        counter().check().unwrap();
+        let with = |change: &dyn Fn(&mut AgentDefinition)| {
+            let mut definition = counter();
+            change(&mut definition);
+            definition.check().unwrap_err().to_string()
+        };
+        for (error, named) in [
+            (with(&|it| it.name = "Count Er".to_owned()), ": name: "),
+            (with(&|it| it.description = " ".to_owned()), ": description: "),
+            (with(&|it| it.system = String::new()), ": system prompt: "),
+            (with(&|it| it.query = "${other}".to_owned()), ": query: it names `${other}`"),
+            (with(&|it| it.inputs.push(it.inputs[0].clone())), ": inputs: `kind` is there twice"),
+            (with(&|it| it.output.schema = json!({ "type": "date" })), ": output: "),
+            (with(&|it| it.limits.turns = 0), ": limits: "),
+            (with(&|it| it.limits.usd = Some(f64::NAN)), ": limits: "),
+        ] {
+            assert!(error.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_role_has_the_inputs_in_its_prompts_and_only_tools_that_read() {
+        let inputs = json!({ "kind": "${hint}" });
+        let registry = Registry::with_builtin();
+        let (role, query) = counter().role(inputs.as_object().unwrap(), &registry).unwrap();
+        assert!(role.system.starts_with("You count ${hint} files."), "{}", role.system);
+        assert!(role.system.contains("complete_task"));
+        assert_eq!(query, "Count ${hint}.");
+        assert!(role.tools.contains(&"read_file".to_owned()));
+        assert!(!role.tools.iter().any(|tool| ["write_file", "run_command"].contains(&tool.as_str())));
+        let missing = counter().role(&Map::new(), &registry).unwrap_err().to_string();
+        assert_eq!(missing, "agent `counter`: missing inputs: kind; available inputs: none");
+    }
+
+    #[test]
+    fn an_unknown_tool_is_an_error_and_not_left_out() {
+        let named = AgentTools::Named(vec!["read_file".to_owned(), "launch".to_owned()]);
+        let inputs = json!({ "kind": "rs" });
+        let wrong =
+            counter().tools(named, Mode::Plan).role(inputs.as_object().unwrap(), &Registry::with_builtin());
+        assert!(matches!(wrong, Err(DefinitionError::UnknownTool { tool, .. }) if tool == "launch"));
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Count {
+        /// How many.
+        files: u64,
+    }
+
+    #[test]
+    fn the_schema_of_a_typed_output_is_that_of_the_type() {
+        let typed = counter().output::<Count>("count", "The count.");
+        assert_eq!(
+            typed.definition.output.read(&json!({ "count": { "files": 3 } })),
+            Ok(json!({ "files": 3 }))
+        );
+        assert!(typed.definition.output.read(&json!({ "count": { "files": "x" } })).is_err());
+        let schema = completion_schema(&typed.definition.output);
+        assert_eq!(schema["required"], json!(["count"]));
+        assert_eq!(schema["properties"]["count"]["description"], "The count.");
+    }
+}

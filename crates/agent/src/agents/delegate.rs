@@ -1,0 +1,152 @@
+//! Giving a task to an agent: what a session lends for it, and who runs it.
+//!
+//! An agent is a session like any other: the same actor, log, approvals, runner and supervision,
+//! with a [role](super::role::AgentRole). The tools know only [`Delegate`]; the
+//! [executor](super::executor) behind it starts sessions, which have those tools.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use journeyman_model::{Model, Price};
+use journeyman_policy::Policy;
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{AgentReport, ModelLimits, SessionId};
+use journeyman_store::Store;
+use journeyman_tools::{Registry, ToolContext};
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use super::definition::AgentDefinition;
+use crate::Clock;
+use crate::hooks::Hooks;
+use crate::session::settings::{RunSettings, SharedBudget};
+use crate::session::shared::SessionShared;
+use crate::transcript::log::LiveSink;
+
+/// Maximum depth of agents below the session that a person started: an agent's agent may have one
+/// of its own.
+pub const MAX_AGENT_DEPTH: usize = 3;
+/// Maximum agents of one session that work at once: as many requests as the smallest plans of
+/// providers allow.
+pub const MAX_CONCURRENT_AGENTS: usize = 4;
+/// Maximum agents of one task, with their own agents. More is a model in a loop.
+pub const MAX_AGENTS_PER_TASK: usize = 256;
+
+/// A model that a definition names, connected.
+#[derive(Clone)]
+pub struct AgentModel {
+    /// The client.
+    pub model: Arc<dyn Model>,
+    /// The price, if known.
+    pub price: Option<Price>,
+    /// The limits.
+    pub limits: ModelLimits,
+    /// True if the model takes tool calls.
+    pub tool_calling: bool,
+}
+
+/// Connects the model of a definition by its name.
+pub type ConnectModel = dyn Fn(&str) -> Result<AgentModel, String> + Send + Sync;
+
+/// The agents that a session may give tasks to. [`Agents::new`] makes them.
+#[derive(Clone)]
+pub struct Agents {
+    pub(super) definitions: Arc<Vec<AgentDefinition>>,
+    pub(super) delegate: Arc<dyn Delegate>,
+    pub(super) models: Option<Arc<ConnectModel>>,
+    pub(super) as_tools: bool,
+}
+
+impl Agents {
+    /// Connects the models that definitions name. Without this, such an agent can't run.
+    #[must_use]
+    pub fn with_models(mut self, connect: Arc<ConnectModel>) -> Self {
+        self.models = Some(connect);
+        self
+    }
+
+    /// Offers each agent as a tool of its own, named after the agent and with its inputs as
+    /// arguments, in place of the one `task` tool.
+    #[must_use]
+    pub fn as_tools(mut self) -> Self {
+        self.as_tools = true;
+        self
+    }
+
+    /// Returns the definitions, in order.
+    #[must_use]
+    pub fn definitions(&self) -> &[AgentDefinition] {
+        &self.definitions
+    }
+
+    /// Returns the definition of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&AgentDefinition> {
+        self.definitions.iter().find(|definition| definition.name == name)
+    }
+}
+
+/// Runs agents.
+pub(crate) trait Delegate: Send + Sync {
+    /// Runs an agent to its end. Cancelling the call of `task` stops it.
+    ///
+    /// # Errors
+    /// A sentence for the model if no agent was started.
+    fn run<'a>(&'a self, task: DelegatedTask<'a>) -> BoxFuture<'a, Result<AgentEnd, String>>;
+}
+
+/// A task for an agent.
+pub(crate) struct DelegatedTask<'a> {
+    pub(crate) parent: &'a ParentSession,
+    pub(crate) agents: &'a Agents,
+    pub(crate) definition: &'a AgentDefinition,
+    pub(crate) inputs: Map<String, Value>,
+    /// The environment of the call that gives the task.
+    pub(crate) context: &'a ToolContext,
+}
+
+/// The end of an agent.
+pub(crate) struct AgentEnd {
+    pub(crate) session: SessionId,
+    pub(crate) report: AgentReport,
+    /// One line about the end.
+    pub(crate) summary: String,
+}
+
+/// The parts of a session that its agents work with. Agents get no more than the session has: its
+/// tools, rules, mode, hooks and budget.
+pub(crate) struct ParentSession {
+    pub(crate) session: SessionId,
+    /// The session that a person started.
+    pub(crate) root: SessionId,
+    /// The names of the agents down to the session.
+    pub(crate) path: Vec<String>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) policy: Policy,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) hooks: Hooks,
+    pub(crate) clock: Clock,
+    pub(crate) programs: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    pub(crate) holder: String,
+    pub(crate) settings: RunSettings,
+    /// The session's tools, without those that start agents.
+    pub(crate) tools: Registry,
+    pub(crate) shared: Arc<SessionShared>,
+    pub(crate) live: LiveSink,
+    /// Permits of agents that work at once.
+    pub(crate) permits: Semaphore,
+    /// The cost and the agents of the task, with those of its agents.
+    pub(crate) budget: Arc<SharedBudget>,
+    /// True if no other session made the budget, which is one task's.
+    pub(crate) owns_budget: bool,
+}
+
+impl ParentSession {
+    /// Begins a task that has spent this much before it was cut off.
+    pub(crate) fn begin_task(&self, usd: f64) {
+        if self.owns_budget {
+            self.budget.restart_at(usd);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Runs agents as sessions of their own.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{
+    AgentReport, CallId, ContentHash, Event, RunOutcome, RunReport, SessionId, Termination,
+};
+use journeyman_tools::ToolContext;
+
+use super::definition::AgentDefinition;
+use super::delegate::{
+    AgentEnd, AgentModel, Agents, Delegate, DelegatedTask, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK,
+    ParentSession,
+};
+use super::forward::Forwarder;
+use super::role::{AgentParent, AgentRole};
+use crate::session::handle::{SessionHandle, start_agent};
+use crate::session::parts::SessionParts;
+use crate::session::settings::{RunSettings, SharedBudget, StartOptions};
+use crate::transcript::log::{EventFilter, Since};
+
+/// Maximum characters of a task in the event that announces its agent.
+const MAX_TASK_CHARS: usize = 200;
+
+/// Starts a session for each task, and waits for its end.
+struct Executor;
+
+impl Agents {
+    /// Makes the agents with these definitions, of which the first of a name counts.
+    #[must_use]
+    pub fn new(definitions: Vec<AgentDefinition>) -> Self {
+        let mut kept: Vec<AgentDefinition> = Vec::with_capacity(definitions.len());
+        for definition in definitions {
+            if kept.iter().all(|known| known.name != definition.name) {
+                kept.push(definition);
+            }
+        }
+        Self { definitions: Arc::new(kept), delegate: Arc::new(Executor), models: None, as_tools: false }
+    }
+}
+
+impl Delegate for Executor {
+    fn run<'a>(&'a self, task: DelegatedTask<'a>) -> BoxFuture<'a, Result<AgentEnd, String>> {
+        run_agent(task).boxed()
+    }
+}
+
+async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
+    let DelegatedTask { parent, agents, definition, inputs, context } = task;
+    if parent.path.len() >= MAX_AGENT_DEPTH {
+        return Err(format!("agents may be {MAX_AGENT_DEPTH} deep, and this one is; do the task yourself"));
+    }
+    let (role, query) =
+        definition.role(&inputs, &parent.tools).map_err(|error| format!("{error}. Send the call again"))?;
+    let model = connected_model(parent, agents, definition)?;
+    let number = parent.budget.count_agent();
+    if number >= MAX_AGENTS_PER_TASK {
+        return Err(format!(
+            "the task has started {MAX_AGENTS_PER_TASK} agents, which is the most; go on without"
+        ));
+    }
+    let permit = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => return Err("the call was interrupted".to_owned()),
+        permit = parent.permits.acquire() => permit.map_err(|_| "the session ends".to_owned())?,
+    };
+    let id = child_id(parent, &context.call, number);
+    let role = AgentRole {
+        path: parent.path.iter().cloned().chain([definition.name.clone()]).collect(),
+        parent: Some(AgentParent {
+            session: parent.session.clone(),
+            call: context.call.clone(),
+            root: parent.root.clone(),
+        }),
+        mode: role.mode.min(parent.settings.mode),
+        ..role
+    };
+    let began = Instant::now();
+    let task: String = query.chars().take(MAX_TASK_CHARS).collect();
+    let name = definition.name.clone();
+    parent.live.send(Event::AgentStarted {
+        call: context.call.clone(),
+        child: id.clone(),
+        name: name.clone(),
+        task,
+    });
+    parent.live.flush().await;
+    let settings = child_settings(parent, &model);
+    let parts = child_parts(parent, agents, context, model);
+    let handle = start_agent(parts, settings, id.clone(), role);
+    let ended = run_to_end(parent, &handle, query, context).await;
+    handle.close().await;
+    drop(handle);
+    drop(permit);
+    let report = ended.unwrap_or_else(|why| Ended { summary: why, ..Ended::failed(name) });
+    let Ended { report, summary, .. } = finish(parent, context, &id, report, began).await;
+    Ok(AgentEnd { session: id, report, summary })
+}
+
+/// The end of an agent's session.
+struct Ended {
+    report: AgentReport,
+    summary: String,
+    run: Option<Box<RunReport>>,
+}
+
+impl Ended {
+    fn failed(name: String) -> Self {
+        let report = AgentReport { name, termination: Termination::Error, recovered: None, output: None };
+        Self { report, summary: String::new(), run: None }
+    }
+}
+
+/// Sends the task, and forwards the events of the session until its report.
+async fn run_to_end(
+    parent: &ParentSession,
+    handle: &SessionHandle,
+    query: String,
+    context: &ToolContext,
+) -> Result<Ended, String> {
+    let mut events = handle.subscribe(EventFilter::all(), Since::Now);
+    handle.send(query).await.map_err(|error| error.to_string())?;
+    let mut forwarder = Forwarder::new(parent, handle.clone());
+    let mut is_stopping = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled(), if !is_stopping => {
+                is_stopping = true;
+                handle.interrupt();
+            }
+            envelope = events.next() => {
+                let envelope = envelope.map_err(|error| error.to_string())?;
+                let Some(envelope) = envelope else { return Err("its session ended without a report".to_owned()) };
+                forwarder.forward(&envelope);
+                if let Event::Done { report } = &envelope.event {
+                    return Ok(Ended::from(report.clone()));
+                }
+            }
+        }
+    }
+}
+
+impl From<Box<RunReport>> for Ended {
+    fn from(run: Box<RunReport>) -> Self {
+        let failed = || AgentReport {
+            name: String::new(),
+            termination: match run.outcome {
+                RunOutcome::Interrupted => Termination::Aborted,
+                _ => Termination::Error,
+            },
+            recovered: None,
+            output: None,
+        };
+        let report = run.agent.clone().unwrap_or_else(failed);
+        Self { report, summary: run.summary.clone(), run: Some(run) }
+    }
+}
+
+/// Records the end in the parent's log, and counts its cost against the parent's budget.
+async fn finish(
+    parent: &ParentSession,
+    context: &ToolContext,
+    session: &SessionId,
+    ended: Ended,
+    began: Instant,
+) -> Ended {
+    let run = ended.run.as_deref();
+    let usd = run.and_then(|run| run.cost_usd);
+    parent.shared.add_delegated(SharedBudget::to_parts(usd.unwrap_or_default()));
+    parent.live.send(Event::AgentFinished {
+        call: context.call.clone(),
+        child: session.clone(),
+        report: ended.report.clone(),
+        summary: ended.summary.clone(),
+        turns: run.map(|run| run.turns).unwrap_or_default(),
+        usage: run.map(|run| run.usage).unwrap_or_default(),
+        usd,
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+    parent.live.flush().await;
+    ended
+}
+
+/// Returns an id that no other agent has: of the parent's, the call's and the number of agents.
+fn child_id(parent: &ParentSession, call: &CallId, number: usize) -> SessionId {
+    let hash = ContentHash::of(format!("{}\n{call}\n{number}", parent.session).as_bytes()).to_string();
+    let random = u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default();
+    SessionId::new(parent.clock.now(), random)
+}
+
+/// Returns the model of a definition that names one.
+fn connected_model(
+    parent: &ParentSession,
+    agents: &Agents,
+    definition: &AgentDefinition,
+) -> Result<AgentModel, String> {
+    let own = || AgentModel {
+        model: Arc::clone(&parent.model),
+        price: parent.settings.price,
+        limits: parent.settings.limits.clone(),
+        tool_calling: parent.settings.tool_calling,
+    };
+    match (&definition.model, &agents.models) {
+        (None, _) => Ok(own()),
+        (Some(name), Some(connect)) => {
+            connect(name).map_err(|why| format!("the model `{name}` of the agent can't be used: {why}"))
+        }
+        (Some(name), None) => Err(format!("the agent wants the model `{name}`, which isn't set up here")),
+    }
+}
+
+fn child_settings(parent: &ParentSession, model: &AgentModel) -> RunSettings {
+    RunSettings {
+        price: model.price,
+        limits: model.limits.clone(),
+        tool_calling: model.tool_calling,
+        asked: StartOptions::default(),
+        ..parent.settings.clone()
+    }
+}
+
+fn child_parts(
+    parent: &ParentSession,
+    agents: &Agents,
+    context: &ToolContext,
+    model: AgentModel,
+) -> SessionParts {
+    SessionParts {
+        store: Arc::clone(&parent.store),
+        model: model.model,
+        workspace: Arc::clone(&context.workspace),
+        copy: None,
+        planned_copy: None,
+        index: Arc::clone(&context.index),
+        sandbox: Arc::clone(&context.sandbox),
+        toolchains: Arc::clone(&context.toolchains),
+        registry: parent.tools.clone(),
+        policy: parent.policy.clone(),
+        redactor: Arc::clone(&parent.redactor),
+        hooks: parent.hooks.clone(),
+        clock: parent.clock.clone(),
+        programs: Arc::clone(&parent.programs),
+        holder: parent.holder.clone(),
+        agents: Some(agents.clone()),
+    }
+}

@@ -1,0 +1,47 @@
+//! The end of an agent: its output, or the limit that it reached.
+
+use journeyman_protocol::{AgentReport, RunOutcome, Termination};
+
+use super::context::Context;
+use super::task_end::TaskEnd;
+use crate::durations::format_duration;
+
+/// Returns the end of an agent that has completed its task.
+pub(super) fn completed(cx: &Context) -> Option<TaskEnd> {
+    cx.transcript.state().completed.as_ref()?;
+    let end =
+        TaskEnd::new(RunOutcome::Answered, "the agent completed its task").terminated(Termination::Goal);
+    Some(TaskEnd { recovered: cx.transcript.state().last_turn, ..end })
+}
+
+/// Returns the report of an agent for the end of its task.
+pub(super) fn agent_report(cx: &Context, end: &TaskEnd) -> Option<AgentReport> {
+    let role = cx.role()?;
+    let by_outcome = match end.outcome {
+        RunOutcome::Interrupted => Termination::Aborted,
+        _ => Termination::Error,
+    };
+    let termination = end.termination.unwrap_or(by_outcome);
+    let output = cx.transcript.state().completed.clone().filter(|_| termination == Termination::Goal);
+    Some(AgentReport { name: role.name.clone(), termination, recovered: end.recovered, output })
+}
+
+/// Returns the end of an agent whose time is over.
+pub(super) fn timed_out(cx: &Context) -> TaskEnd {
+    let timeout = format_duration(cx.settings.timeout);
+    let why = match cx.role() {
+        Some(_) => format!("the agent timed out after {timeout}"),
+        None => format!("time ran out after {timeout}"),
+    };
+    TaskEnd::new(RunOutcome::Limit, why).terminated(Termination::Timeout)
+}
+
+/// Returns the end that a limit makes, for an agent that was cut off in its last turn.
+pub(super) fn end_of_limit(cx: &Context, reason: Termination) -> TaskEnd {
+    match reason {
+        Termination::Timeout => timed_out(cx),
+        other => {
+            TaskEnd::new(RunOutcome::Limit, format!("the agent was cut off after {other}")).terminated(other)
+        }
+    }
+}
