@@ -26,6 +26,7 @@ fn the_system_prompt_and_the_tools_are_small() {
     let specs = Registry::with_builtin().specs();
     for mode in Mode::ALL {
         let packed = first(&Inputs {
+            role: None,
             task: "a task",
             workspace: &workspace,
             listing: &listing,

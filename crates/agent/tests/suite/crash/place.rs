@@ -77,6 +77,7 @@ impl Place {
             clock,
             programs: Arc::new(|_: &str| None),
             holder: format!("crash test, process {}", std::process::id()),
+            agents: None,
         }
     }
 

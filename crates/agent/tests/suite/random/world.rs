@@ -373,5 +373,6 @@ fn parts(
         clock: journeyman_agent::Clock::new(move || UnixMillis(clock.load(Ordering::SeqCst))),
         programs: Arc::new(|_: &str| None),
         holder: "the test".to_owned(),
+        agents: None,
     }
 }

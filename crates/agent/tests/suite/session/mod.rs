@@ -1,5 +1,6 @@
 //! The session as a library user drives it.
 
+mod agents;
 mod approvals;
 mod calls;
 mod compaction;
@@ -34,6 +35,9 @@ use crate::harness::Case;
 /// The cases of all modules.
 pub(crate) fn cases() -> Vec<Case> {
     [
+        agents::delegation::CASES,
+        agents::ending::CASES,
+        agents::many::CASES,
         approvals::CASES,
         turn_phases::CASES,
         calls::CASES,

@@ -289,6 +289,7 @@ async fn every_way_to_end() {
             model: "test/told".to_owned(),
             copy: None,
             commit: None,
+            agent: None,
             candidates: Vec::new(),
             duration_ms: 0,
         };

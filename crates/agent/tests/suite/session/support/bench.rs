@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex};
 
+use journeyman_agent::agents::{AgentDefinition, Agents};
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::{
     AgentError, CutOffPolicy, EventFilter, Record, RunSettings, SessionHandle, SessionParts, Since, State,
-    Subscription, resume, start,
+    Subscription, resume, start, start_agent,
 };
 use journeyman_model::Model;
 use journeyman_policy::secrets::Redactor;
@@ -54,6 +55,7 @@ pub(crate) struct Bench {
     /// The tree.
     pub(crate) workspace: Arc<Workspace>,
     tools: Vec<Arc<dyn Tool>>,
+    agents: Option<Agents>,
     /// Events that were shown and are not as the schema says.
     misshapen: Arc<Mutex<Vec<String>>>,
 }
@@ -91,7 +93,21 @@ impl Bench {
         let log = Watched::over(store(&outside), failing);
         let (sandbox, secrets, tools) = (Arc::clone(&SANDBOX), Vec::new(), Vec::new());
         let (hooks, misshapen, policy) = (Hooks::none(), Arc::default(), Policy::default());
-        Self { _dir: dir, outside, root, log, secrets, sandbox, hooks, policy, workspace, tools, misshapen }
+        let agents = None;
+        Self {
+            _dir: dir,
+            outside,
+            root,
+            log,
+            secrets,
+            sandbox,
+            hooks,
+            policy,
+            workspace,
+            tools,
+            agents,
+            misshapen,
+        }
     }
 
     /// Commands run unconfined.
@@ -108,6 +124,12 @@ impl Bench {
     /// With one more tool.
     pub(crate) fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// With agents to give tasks to.
+    pub(crate) fn with_agents(mut self, agents: Agents) -> Self {
+        self.agents = Some(agents);
         self
     }
 
@@ -153,12 +175,28 @@ impl Bench {
             clock: journeyman_agent::Clock::new(|| NOW),
             programs: Arc::new(|_: &str| None),
             holder: "the test".to_owned(),
+            agents: self.agents.clone(),
         }
     }
 
     /// Begins the session of [`Bench::id`].
     pub(crate) fn start(&mut self, model: &Arc<impl Model + 'static>, settings: RunSettings) -> Session {
         self.shown_by(start(self.parts(model), settings, id()))
+    }
+
+    /// Begins the session of [`Bench::id`] as an agent, and gives it its first message.
+    pub(crate) async fn start_agent(
+        &mut self,
+        model: &Arc<impl Model + 'static>,
+        settings: RunSettings,
+        agent: &AgentDefinition,
+        inputs: serde_json::Value,
+    ) -> Session {
+        let parts = self.parts(model);
+        let (role, query) = agent.role(inputs.as_object().unwrap(), &parts.registry).unwrap();
+        let session = self.shown_by(start_agent(parts, settings, id(), role));
+        session.handle.send(query).await.unwrap();
+        session
     }
 
     /// Opens it again.
