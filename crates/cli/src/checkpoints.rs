@@ -2,7 +2,7 @@
 
 use journeyman_host::checkpoints::{Comparison, MAX_DIFF_BYTES, checkpoint_to_json};
 use journeyman_host::config::Environment;
-use journeyman_host::format::{format_binary_size, printable};
+use journeyman_host::format::{format_binary_size, preview, printable};
 use journeyman_host::report_text;
 use journeyman_host::root::project_root;
 use journeyman_host::state::format_minute;
@@ -42,7 +42,7 @@ pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<
 }
 
 fn format_checkpoint(checkpoint: &CheckpointInfo, width: usize, paint: Paint) -> String {
-    let CheckpointInfo { id, session, label, at, changes, whole, readable } = checkpoint;
+    let CheckpointInfo { id, session, label, at, changes, descriptions, whole, readable } = checkpoint;
     let number = paint.bold(&format!("{id:>width$}"));
     // As wide as a time is.
     let at = paint.dim(&at.map_or_else(|| format!("{:<16}", "-"), format_minute));
@@ -58,7 +58,11 @@ fn format_checkpoint(checkpoint: &CheckpointInfo, width: usize, paint: Paint) ->
     };
     // One line, whatever it says.
     let label = printable(&label).replace(['\n', '\t'], " ");
-    format!("{number}  {at}  {session}  {changes:<17}  {label}{lost}")
+    let mut text = format!("{number}  {at}  {session}  {changes:<17}  {label}{lost}");
+    for why in descriptions {
+        text.push_str(&format!("\n{:>width$}  {}", "", paint.dim(&preview(why))));
+    }
+    text
 }
 
 /// Says how much disk space the kept contents take, and where the rest of the list is.

@@ -64,7 +64,8 @@ pub(crate) fn mode(mode: Mode) -> &'static str {
 }
 
 /// The tools that `<edit>` blocks stand for.
-const EDITING: [&str; 3] = ["edit_file", "write_file", "apply_edit"];
+const EDITING: [&str; 6] =
+    ["edit_file", "write_file", "apply_patch", "delete_file", "move_file", "apply_edit"];
 
 /// Returns the instructions for a model without tool calling.
 pub(crate) fn text_protocol(tools: &[ToolSpec], edits: bool) -> String {

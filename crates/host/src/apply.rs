@@ -5,7 +5,7 @@ use std::path::Path;
 use journeyman_edit::{ChangeKind, Failure as EditFailure, FileChange, Options, Plan, plan};
 use journeyman_protocol::RelPath;
 use journeyman_tools::ProjectFiles;
-use journeyman_workspace::{Change, ChangeSet, Expected, Workspace};
+use journeyman_workspace::{ChangeSet, Workspace};
 use serde_json::{Value, json};
 
 use crate::sessions::new_session_id;
@@ -82,34 +82,15 @@ fn refuse_guarded(plan: &mut Plan) {
 
 /// Writes all of it in one step.
 fn write_plan(workspace: &Workspace, files: &ProjectFiles<'_>, plan: &Plan) -> Result<(), HostError> {
-    let mut changes = Vec::new();
-    for change in plan.changes_to_write() {
-        let old = files.content(&change.path).context("a file")?;
-        let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
-        let path = change.path.clone();
-        let Some(after) = &change.after else {
-            changes.push(Change::Delete { path, expected });
-            continue;
-        };
-        if change.before.as_ref() != Some(after) {
-            let content = match &old {
-                Some(old) => {
-                    old.encode(after).map_err(|error| HostError::failed(format_args!("{path}: {error}")))?
-                }
-                None => after.clone().into_bytes(),
-            };
-            changes.push(Change::Write { path: path.clone(), content, expected });
-        }
-        if let Some(to) = &change.to {
-            changes.push(Change::Rename { from: path, to: to.clone() });
-        }
-    }
+    let changes = files.changes_of(plan).context("nothing was written")?;
     if changes.is_empty() {
         return Ok(());
     }
     let session = new_session_id();
     workspace.checkpoint(&session, CHECKPOINT_LABEL).context("keeping the state before")?;
-    workspace.apply(ChangeSet { call: None, session, changes }).context("nothing was written")?;
+    workspace
+        .apply(ChangeSet { call: None, session, description: None, changes })
+        .context("nothing was written")?;
     Ok(())
 }
 

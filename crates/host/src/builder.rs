@@ -29,6 +29,7 @@ use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
 use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
+use crate::tool_table::withheld_tools;
 use crate::{HostError, configured_hooks, sandboxes};
 
 /// A function that changes the settings after everything else has set them.
@@ -344,6 +345,7 @@ fn run_settings(
             ..TodoSettings::default()
         }),
         loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),
+        withheld_tools: withheld_tools(&config.editing_tools, &connected.name)?,
         max_turns: config.max_turns.unwrap_or(standard.max_turns),
         max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
         test_budget: config.test_budget.unwrap_or(standard.test_budget),

@@ -13,10 +13,10 @@ pub const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 /// Returns a checkpoint as JSON.
 #[must_use]
 pub fn checkpoint_to_json(checkpoint: &CheckpointInfo) -> Value {
-    let CheckpointInfo { id, session, label, at, changes, whole, readable } = checkpoint;
+    let CheckpointInfo { id, session, label, at, changes, descriptions, whole, readable } = checkpoint;
     json!({
-        "id": id, "session": session, "label": label, "at": at, "changes": changes, "whole": whole,
-        "readable": readable,
+        "id": id, "session": session, "label": label, "at": at, "changes": changes,
+        "descriptions": descriptions, "whole": whole, "readable": readable,
     })
 }
 

@@ -72,6 +72,7 @@ pub mod state;
 mod surface;
 pub mod task_input;
 mod template;
+mod tool_table;
 pub mod undo;
 
 pub use journeyman_agent as agent;

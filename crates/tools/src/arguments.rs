@@ -11,7 +11,7 @@ const MAX_PROBLEMS: usize = 5;
 /// Names closer than this are taken for a slip of the other.
 const MIN_SIMILARITY: f64 = 0.7;
 /// Names of the same arguments in other agents, whose habits models share.
-const ARGUMENT_SYNONYMS: [(&str, &str); 17] = [
+const ARGUMENT_SYNONYMS: [(&str, &str); 23] = [
     ("file_path", "path"),
     ("filepath", "path"),
     ("filename", "path"),
@@ -29,6 +29,12 @@ const ARGUMENT_SYNONYMS: [(&str, &str); 17] = [
     ("cwd", "directory"),
     ("query", "pattern"),
     ("regex", "pattern"),
+    ("input", "patch"),
+    ("destination", "to"),
+    ("new_path", "to"),
+    ("description", "why"),
+    ("explanation", "why"),
+    ("reason", "why"),
 ];
 
 /// Gives `input` the form that `schema` asks for.

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_edit::{
-    Allow, EditOp, OpContext, OpError, OpNote, Outcome, Refusal, Replace, Strategy, apply_ops,
-};
+use journeyman_edit::{Allow, EditOp, OpContext, OpError, Outcome, Refusal, Replace, apply_ops};
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, clip_to_bytes};
 use journeyman_workspace::{Change, ChangeSet, Expected, Workspace, WorkspaceError, unified_diff};
@@ -14,7 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::{groups_around, shown_on_one_line};
+use crate::excerpt::groups_around;
+use crate::planned_edits::{broken_syntax_note, placement_notes, summarize_files};
 use crate::shape::{Shape, not_found};
 use crate::stale::refuse_stale;
 use crate::tool::in_background;
@@ -30,9 +29,6 @@ const MOST_BYTES: usize = 4_000;
 const MOST_PLACES: usize = 10;
 /// More edits than this in one call are a rewrite.
 const MOST_EDITS: usize = 100;
-/// A path is cut to this many bytes in a summary.
-const SUMMARY_BYTES: usize = 120;
-
 #[derive(Deserialize, JsonSchema)]
 struct EditFileArguments {
     path: String,
@@ -42,6 +38,7 @@ struct EditFileArguments {
     replace_all: Option<bool>,
     /// Several at once, all or none
     edits: Option<Vec<Pair>>,
+    why: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -60,6 +57,7 @@ struct EditRequest {
     path: RelPath,
     pairs: Vec<Pair>,
     all: bool,
+    why: Option<String>,
 }
 
 impl EditFile {
@@ -95,7 +93,7 @@ impl EditFile {
                 pairs.len()
             )));
         }
-        Ok(EditRequest { path, pairs, all: arguments.replace_all.unwrap_or(false) })
+        Ok(EditRequest { path, pairs, all: arguments.replace_all.unwrap_or(false), why: arguments.why })
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
@@ -135,6 +133,7 @@ fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput
     let applied = context.workspace.apply(ChangeSet {
         call: Some(context.call.clone()),
         session: context.session.clone(),
+        description: request.why,
         changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
     })?;
     context.seen.left_by(&context.workspace, &applied.changes);
@@ -176,33 +175,13 @@ fn edit_error(path: RelPath, error: &OpError, several: bool) -> ToolError {
 
 /// Returns the report on the edits, with differences from the model's text and the resulting lines.
 fn edit_report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> String {
-    let mut notes = Vec::new();
-    for OpNote { op, strategy, line, count, note } in &outcome.notes {
-        let which = if several { format!("edit {}: ", op + 1) } else { String::new() };
-        let said =
-            note.as_deref().map_or(String::new(), |note| format!(": {}", clip_to_bytes(note, MOST_BYTES)));
-        match strategy {
-            None if *count == 0 => notes.push(format!("{which}unchanged{said}")),
-            Some(strategy) if *strategy != Strategy::Exact => {
-                notes.push(format!("{which}line {line} didn't match exactly; placed by {strategy}{said}"))
-            }
-            _ => {}
-        }
-        if *count > 1 {
-            notes.push(format!("{which}{count} places"));
-        }
-    }
-    if let Some(broken) = &outcome.broken {
-        notes.push(format!(
-            "careful: the file parsed before and doesn't now: line {}: {}",
-            broken.line,
-            clip_to_bytes(&broken.message, MOST_BYTES)
-        ));
-    }
     let mut report = format!("Edited {path}\n");
-    for note in notes {
+    for note in placement_notes(&outcome.notes, several) {
         report.push_str(&note);
         report.push('\n');
+    }
+    if let Some(broken) = &outcome.broken {
+        report.push_str(&broken_syntax_note(broken.line, &broken.message));
     }
     let changed = outcome.changed.get(..MOST_PLACES).unwrap_or(&outcome.changed);
     let lines = groups_around(text, changed, CONTEXT_LINES, MOST_LINES);
@@ -222,7 +201,7 @@ impl Tool for EditFile {
 
     fn summary(&self, input: &Value) -> String {
         match self.parse_request(input) {
-            Ok(request) => format!("edit {}", shown_on_one_line(&request.path.to_string(), SUMMARY_BYTES)),
+            Ok(EditRequest { path, why, .. }) => summarize_files("edit", &[path.to_string()], why.as_deref()),
             Err(_) => "edit a file".to_owned(),
         }
     }

@@ -56,6 +56,12 @@ pub enum ToolError {
         /// Why, and what to send instead.
         refusal: Box<Refusal>,
     },
+    /// Edits of several files have no place; none was made.
+    #[error("nothing was changed. {problems}")]
+    Plan {
+        /// The problems, in words for the model.
+        problems: String,
+    },
     /// The new text can't be written in the file's encoding.
     #[error("`{path}` was not changed: {source}")]
     Encode {

@@ -5,8 +5,9 @@
 //! files, the sandbox for commands, and what the session has [`Seen`] so far. The [`Registry`]
 //! holds the tools by name; the built-in ones are `read_file`, `list_files`, `search_text`, those
 //! that ask the [`SharedIndex`] (`search_code`, `get_symbols`, `find_references`,
-//! `get_dependencies`, `git_history`, `git_blame`), `edit_file`, `write_file`, `run_command`, and
-//! for commands in the [`Background`] `command_output` and `stop_command`.
+//! `get_dependencies`, `git_history`, `git_blame`), `edit_file`, `write_file`,
+//! `apply_patch`, `edit_symbol`, `delete_file`, `move_file`, `run_command`, and for commands in the
+//! [`Background`] `command_output` and `stop_command`.
 //!
 //! Schemas come from the Rust types that arguments are read into. Arguments are checked against
 //! them with errors that say what was wrong and what is right; harmless slips (`"5"` for 5, a null
@@ -32,10 +33,12 @@
 //! secrets in results (`agent`, before they are written down), or speak to other tool servers.
 
 mod answer;
+mod apply_patch;
 mod arguments;
 mod background;
 mod command_output;
 mod edit_file;
+mod edit_symbol;
 mod error;
 mod excerpt;
 mod find_references;
@@ -47,6 +50,7 @@ mod image;
 mod index;
 mod list_files;
 mod outputs;
+mod planned_edits;
 mod project_files;
 mod read_file;
 mod registry;
@@ -59,12 +63,14 @@ mod shape;
 mod stale;
 mod tool;
 mod unread_output;
+mod whole_files;
 mod write_file;
 
 pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACKGROUND};
 pub use error::ToolError;
 pub use index::{Asked, FindVectorer, SharedIndex};
 pub use outputs::{Outputs, RecallResult};
+pub use planned_edits::summarize_files;
 pub use project_files::ProjectFiles;
 pub use registry::Registry;
 pub use seen::{Seen, SeenFile, Sight};

@@ -1,4 +1,4 @@
-//! `read_file`: a window of a text, an image, or a command's whole output.
+//! `read_file`: a window of a text, several files, an image, or a command's whole output.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::excerpt::{lines_from, shown_on_one_line};
 use crate::image;
+use crate::planned_edits::summarize_files;
 use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
@@ -22,11 +23,15 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 pub(crate) const OUTPUT_PREFIX: &str = "output:";
 /// A path is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 120;
+/// Maximum number of files of one call: each gets a part of what one result may have.
+const MAX_FILES: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
 struct ReadFileArguments {
     /// File, or output:ID
-    path: String,
+    path: Option<String>,
+    /// Several files at once
+    paths: Option<Vec<String>>,
     /// First line, from 1
     offset: Option<u64>,
     /// Lines (2000)
@@ -43,6 +48,15 @@ pub(crate) struct ReadFile {
 struct Lines {
     offset: u64,
     limit: Option<u64>,
+    /// Maximum bytes of them.
+    bytes: usize,
+}
+
+/// What a call reads.
+enum ReadRequest {
+    /// The output of a call.
+    Output(String),
+    Files(Vec<RelPath>),
 }
 
 impl ReadFile {
@@ -52,21 +66,96 @@ impl ReadFile {
         Self { shape: Shape::of::<ReadFileArguments>("read_file", description, root) }
     }
 
+    fn parse_request(&self, path: Option<String>, paths: Vec<String>) -> Result<ReadRequest, ToolError> {
+        if let Some(call) = path.as_deref().and_then(|path| path.strip_prefix(OUTPUT_PREFIX))
+            && paths.is_empty()
+        {
+            return Ok(ReadRequest::Output(call.to_owned()));
+        }
+        let mut files: Vec<RelPath> = Vec::new();
+        for given in path.iter().chain(&paths) {
+            let file = self.shape.path(given)?;
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        match files.len() {
+            0 => Err(self.shape.argument_error("`path` is missing")),
+            1..=MAX_FILES => Ok(ReadRequest::Files(files)),
+            many => Err(self
+                .shape
+                .argument_error(format!("{many} files are too many for one call; at most {MAX_FILES}"))),
+        }
+    }
+
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: ReadFileArguments = self.shape.read(&input)?;
+        let ReadFileArguments { path, paths, offset, limit } = self.shape.read(&input)?;
         // 0 is what models write for `from the beginning` and `no limit`.
         let lines = Lines {
-            offset: arguments.offset.unwrap_or(1).max(1),
-            limit: arguments.limit.filter(|limit| *limit > 0),
+            offset: offset.unwrap_or(1).max(1),
+            limit: limit.filter(|limit| *limit > 0),
+            bytes: context.limits.read_bytes,
         };
-        if let Some(call) = arguments.path.strip_prefix(OUTPUT_PREFIX) {
-            let text = context.outputs.read(call).await?;
-            return Ok(ToolOutput::text(show_lines(&text, "the output", lines, context)));
-        }
-        let path = self.shape.path(&arguments.path)?;
+        let mut files = match self.parse_request(path, paths.unwrap_or_default())? {
+            ReadRequest::Output(call) => {
+                let text = context.outputs.read(&call).await?;
+                return Ok(ToolOutput::text(show_lines(&text, "the output", lines, context)));
+            }
+            ReadRequest::Files(files) => files,
+        };
         let context = context.clone();
-        in_background(move || read(&context, path, lines)).await
+        in_background(move || match (files.pop(), files.is_empty()) {
+            (Some(only), true) => read(&context, only, lines),
+            (last, _) => {
+                files.extend(last);
+                Ok(read_several(&context, files, lines))
+            }
+        })
+        .await
     }
+}
+
+/// Reads files one after the other. What one can't be read for is said in its place. Short files
+/// leave their part of the room to those after them.
+fn read_several(context: &ToolContext, files: Vec<RelPath>, lines: Lines) -> ToolOutput {
+    let (mut parts, mut room, mut left) = (Vec::new(), lines.bytes, files.len());
+    let mut failed = 0;
+    for path in files {
+        let heading = format!("== {path} ==\n");
+        let bytes = room / left.max(1);
+        left = left.saturating_sub(1);
+        let mut texts = match read(context, path, Lines { bytes, ..lines }) {
+            Ok(output) => output.parts,
+            Err(error) => {
+                failed += 1;
+                vec![ResultPart::Text { text: format!("error: {error}") }]
+            }
+        };
+        if let Some(ResultPart::Text { text }) = texts.first_mut() {
+            room = room.saturating_sub(text.len());
+            text.insert_str(0, &heading);
+        } else {
+            parts.push(ResultPart::Text { text: heading });
+        }
+        parts.append(&mut texts);
+    }
+    let is_error = parts.len() == failed;
+    ToolOutput { parts: join_texts(parts), is_error, ..ToolOutput::text("") }
+}
+
+/// Joins texts that follow each other.
+fn join_texts(parts: Vec<ResultPart>) -> Vec<ResultPart> {
+    let mut joined: Vec<ResultPart> = Vec::new();
+    for part in parts {
+        match (joined.last_mut(), part) {
+            (Some(ResultPart::Text { text: before }), ResultPart::Text { text }) => {
+                before.push_str(if before.ends_with('\n') { "" } else { "\n" });
+                before.push_str(&text);
+            }
+            (_, part) => joined.push(part),
+        }
+    }
+    joined
 }
 
 fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput, ToolError> {
@@ -102,7 +191,7 @@ pub(crate) fn without_settings<'t>(path: &RelPath, text: &'t str) -> Cow<'t, str
 fn show_lines(text: &str, what: &str, lines: Lines, context: &ToolContext) -> String {
     let limits = &context.limits;
     let limit = lines.limit.unwrap_or(limits.read_lines).min(limits.read_lines);
-    let window = lines_from(text, lines.offset, limit, limits.read_bytes);
+    let window = lines_from(text, lines.offset, limit, lines.bytes);
     if window.last == 0 {
         return format!("(line {} is beyond the end: {what} has {} lines)", lines.offset, window.total);
     }
@@ -120,20 +209,24 @@ impl Tool for ReadFile {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: ReadFileArguments = self.shape.read(input)?;
-        if arguments.path.starts_with(OUTPUT_PREFIX) {
-            return Ok(Effects::default());
+        let ReadFileArguments { path, paths, .. } = self.shape.read(input)?;
+        match self.parse_request(path, paths.unwrap_or_default())? {
+            ReadRequest::Output(_) => Ok(Effects::default()),
+            ReadRequest::Files(reads) => Ok(Effects { reads, ..Effects::default() }),
         }
-        Ok(Effects { reads: vec![self.shape.path(&arguments.path)?], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<ReadFileArguments>(input) {
-            Ok(ReadFileArguments { path, offset: Some(offset), .. }) if offset > 1 => {
-                format!("read {} from line {offset}", shown_on_one_line(&path, SUMMARY_BYTES))
+        let Ok(ReadFileArguments { path, paths, offset, .. }) = self.shape.read(input) else {
+            return "read a file".to_owned();
+        };
+        let paths: Vec<String> = path.into_iter().chain(paths.unwrap_or_default()).collect();
+        match (paths.as_slice(), offset) {
+            ([], _) => "read a file".to_owned(),
+            ([path], Some(offset)) if offset > 1 => {
+                format!("read {} from line {offset}", shown_on_one_line(path, SUMMARY_BYTES))
             }
-            Ok(ReadFileArguments { path, .. }) => format!("read {}", shown_on_one_line(&path, SUMMARY_BYTES)),
-            Err(_) => "read a file".to_owned(),
+            _ => summarize_files("read", &paths, None),
         }
     }
 

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use journeyman_policy::suggest_tool;
 use journeyman_protocol::{ToolSpec, clip_to_bytes};
 
+use crate::apply_patch::ApplyPatch;
 use crate::command_output::{CommandOutput, StopCommand};
 use crate::edit_file::EditFile;
+use crate::edit_symbol::EditSymbol;
 use crate::find_references::FindReferences;
 use crate::get_dependencies::GetDependencies;
 use crate::get_symbols::GetSymbols;
@@ -17,6 +19,7 @@ use crate::read_file::ReadFile;
 use crate::run_command::RunCommand;
 use crate::search_code::SearchCode;
 use crate::search_text::SearchText;
+use crate::whole_files::{DeleteFile, MoveFile};
 use crate::write_file::WriteFile;
 use crate::{Tool, ToolError};
 
@@ -57,6 +60,10 @@ impl Registry {
         registry.add(Box::new(GitBlame::new(root)));
         registry.add(Box::new(EditFile::new(root)));
         registry.add(Box::new(WriteFile::new(root)));
+        registry.add(Box::new(ApplyPatch::new(root)));
+        registry.add(Box::new(EditSymbol::new(root)));
+        registry.add(Box::new(DeleteFile::new(root)));
+        registry.add(Box::new(MoveFile::new(root)));
         registry.add(Box::new(RunCommand::new(root)));
         registry.add(Box::new(CommandOutput::new()));
         registry.add(Box::new(StopCommand::new()));

@@ -14,19 +14,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::shown_on_one_line;
+use crate::planned_edits::summarize_files;
 use crate::shape::Shape;
 use crate::stale::stale_error;
 use crate::tool::in_background;
 use crate::{Sight, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
-/// A path is cut to this many bytes in a summary.
-const SUMMARY_BYTES: usize = 120;
-
 #[derive(Deserialize, JsonSchema)]
 struct WriteFileArguments {
     path: String,
     content: String,
+    why: Option<String>,
 }
 
 /// Writes files.
@@ -45,11 +43,16 @@ impl WriteFile {
         let arguments: WriteFileArguments = self.shape.read(&input)?;
         let path = self.shape.path(&arguments.path)?;
         let context = context.clone();
-        in_background(move || write(&context, path, arguments.content)).await
+        in_background(move || write(&context, path, arguments.content, arguments.why)).await
     }
 }
 
-fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutput, ToolError> {
+fn write(
+    context: &ToolContext,
+    path: RelPath,
+    text: String,
+    description: Option<String>,
+) -> Result<ToolOutput, ToolError> {
     let old = match context.workspace.read(&path, context.limits.file_bytes) {
         Ok(old) => Some(old),
         Err(WorkspaceError::NotFound { .. }) => None,
@@ -86,6 +89,7 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
     let applied = context.workspace.apply(ChangeSet {
         call: Some(context.call.clone()),
         session: context.session.clone(),
+        description,
         changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
     })?;
     context.seen.left_by(&context.workspace, &applied.changes);
@@ -128,7 +132,7 @@ impl Tool for WriteFile {
 
     fn summary(&self, input: &Value) -> String {
         match self.shape.read::<WriteFileArguments>(input) {
-            Ok(arguments) => format!("write {}", shown_on_one_line(&arguments.path, SUMMARY_BYTES)),
+            Ok(WriteFileArguments { path, why, .. }) => summarize_files("write", &[path], why.as_deref()),
             Err(_) => "write a file".to_owned(),
         }
     }

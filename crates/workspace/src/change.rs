@@ -90,6 +90,9 @@ pub struct ChangeSet {
     pub call: Option<CallId>,
     /// The session it belongs to.
     pub session: SessionId,
+    /// The reason for the changes, in the words of who asks for them; kept in the journal, cut to
+    /// [`DESCRIPTION_BYTES`](crate::limits::DESCRIPTION_BYTES).
+    pub description: Option<String>,
     /// The wishes.
     pub changes: Vec<Change>,
 }

@@ -12,7 +12,7 @@ use crate::failpoint::Step;
 use crate::files::diff::{Diff, DiffSide, file_diff, git_mode};
 use crate::ignored::since::IgnoredChange;
 use crate::journal::Sync;
-use crate::journal::history::History;
+use crate::journal::history::{ChangesInEffect, History};
 use crate::journal::record::{CheckpointRecord, JournalLine};
 use crate::landing::changes::CopyChanges;
 use crate::landing::collect::with_renames;
@@ -64,6 +64,9 @@ pub struct CheckpointInfo {
     /// Changes in the journal between it and the next one, whoever made them, that aren't taken
     /// back.
     pub changes: usize,
+    /// The descriptions of those changes, as far as they have any, oldest first; at most
+    /// [`MAX_DESCRIPTIONS`](crate::limits::MAX_DESCRIPTIONS).
+    pub descriptions: Vec<String>,
     /// True if all that it needs is still kept.
     pub whole: bool,
     /// True if its list of files can be read. Without it the checkpoint can't be compared with.
@@ -208,7 +211,8 @@ impl Workspace {
         for (record, changes) in records.into_iter().zip(changes) {
             let CheckpointRecord { id, session, label, at, tree } = record;
             let (readable, whole) = wholeness.of(&tree)?;
-            infos.push(CheckpointInfo { id, session, label, at, changes, whole, readable });
+            let ChangesInEffect { count: changes, descriptions } = changes;
+            infos.push(CheckpointInfo { id, session, label, at, changes, descriptions, whole, readable });
         }
         Ok(infos)
     }

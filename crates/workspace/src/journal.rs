@@ -462,6 +462,7 @@ mod tests {
             call: None,
             cause: ChangeCause::Edit,
             at: None,
+            description: None,
             files: Vec::new(),
             made: Vec::new(),
             removed: Vec::new(),

@@ -38,7 +38,7 @@
 //! let content = b"fn main() {}\n".to_vec();
 //! let change = Change::Write { path: path.clone(), content, expected: Expected::Absent };
 //! let session = SessionId::new(UnixMillis(1), 7);
-//! workspace.apply(ChangeSet { call: None, session, changes: vec![change] })?;
+//! workspace.apply(ChangeSet { call: None, session, description: None, changes: vec![change] })?;
 //! assert_eq!(workspace.read(&path, 1024)?.text(), Some("fn main() {}\n"));
 //!
 //! workspace.undo(UndoTarget::LastRun)?;

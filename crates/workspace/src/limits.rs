@@ -14,6 +14,10 @@ pub const MAX_IGNORED_FILES: usize = 4_000;
 /// Files larger than this are recorded by their stat signature only, so that a checkpoint doesn't
 /// copy disk images: 16 MiB is beyond any source file.
 pub const KEPT_FILE_BYTES: u64 = 16 * 1024 * 1024;
+/// Maximum length of a change's description in the journal, in bytes: a few sentences.
+pub const DESCRIPTION_BYTES: usize = 1_000;
+/// Maximum number of descriptions that a checkpoint lists: more aren't read beside it.
+pub const MAX_DESCRIPTIONS: usize = 20;
 /// Maximum size of the contents that one project's snapshot keeps; later files are recorded by stat
 /// only. 1 GiB is the quota of a project's blobs.
 pub const KEPT_PROJECT_BYTES: u64 = 1024 * 1024 * 1024;

@@ -143,7 +143,9 @@ impl TransactionContext<'_> {
             need(Some(dir.path.clone()))?;
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
-        let ChangeIntent { session, call, cause, undoes, left, remove, settles_copy, modes, .. } = intent;
+        let ChangeIntent {
+            session, call, cause, description, undoes, left, remove, settles_copy, modes, ..
+        } = intent;
         let (at, removed, beside) = (None, remove, Vec::new());
         Ok(ChangeRecord {
             id,
@@ -151,6 +153,7 @@ impl TransactionContext<'_> {
             call,
             cause,
             at,
+            description,
             files,
             made,
             removed,

@@ -251,6 +251,7 @@ pub(crate) fn plan_for(
         session: session.cloned().ok_or(WorkspaceError::NothingToUndo { session: None })?,
         call: None,
         cause: if is_redo { ChangeCause::Redo } else { ChangeCause::Undo },
+        description: None,
         undoes: records.iter().map(|record| record.id).collect(),
         left: conflicts.keys().cloned().collect(),
         make,

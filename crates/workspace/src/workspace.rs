@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use journeyman_protocol::{Clock, ContentHash, FileChange, RelPath, UnixMillis};
+use journeyman_protocol::{Clock, ContentHash, FileChange, RelPath, UnixMillis, clip_to_bytes};
 use journeyman_sandbox::Base;
 
 use crate::change::{Applied, ChangeId, ChangeSet};
@@ -24,6 +24,7 @@ use crate::files::content::FileContent;
 use crate::files::listing::{ListOptions, Listing, Stat};
 use crate::files::root_dir::RootDir;
 use crate::journal::record::ChangeCause;
+use crate::limits::DESCRIPTION_BYTES;
 use crate::options::Options;
 use crate::rules::RuleCache;
 use crate::snapshot::differences::kind_of;
@@ -166,7 +167,8 @@ impl Workspace {
     /// [`WorkspaceError::Outside`], [`WorkspaceError::NotFound`] for wishes that make no sense;
     /// [`WorkspaceError::Busy`]; failures of the file system. In each case the tree is as it was.
     pub fn apply(&self, changes: ChangeSet) -> Result<Applied, WorkspaceError> {
-        let ChangeSet { call, session, changes } = changes;
+        let ChangeSet { call, session, description, changes } = changes;
+        let description = description.map(|text| clip_to_bytes(&text, DESCRIPTION_BYTES).to_owned());
         if changes.is_empty() {
             return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
         }
@@ -186,6 +188,7 @@ impl Workspace {
                 session,
                 call,
                 cause: ChangeCause::Edit,
+                description,
                 undoes: Vec::new(),
                 left: Vec::new(),
                 modes: Vec::new(),

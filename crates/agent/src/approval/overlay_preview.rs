@@ -468,7 +468,10 @@ mod tests {
     /// Does in the layer what the command does.
     fn change(test: &TestContext, layer: &OverlayRun, change: Change) {
         let (call, session) = (Some(CallId::new("c1")), test.cx.session.clone());
-        layer.workspace().apply(ChangeSet { call, session, changes: vec![change] }).unwrap();
+        layer
+            .workspace()
+            .apply(ChangeSet { call, session, description: None, changes: vec![change] })
+            .unwrap();
     }
 
     fn write(name: &str) -> Change {

@@ -13,6 +13,8 @@ use super::event::Dialect;
 type ArgumentNames = (&'static str, &'static str, &'static [&'static str]);
 
 const PATH_SLIPS: &[&str] = &["filepath", "filename", "file", "dir"];
+/// The arguments of tools in [`EDITING_TOOLS`].
+const EDIT_ARGUMENTS: &[ArgumentNames] = &[("path", "file_path", PATH_SLIPS)];
 
 /// The arguments with several names, by tool. [`journeyman_policy::BUILTIN_TOOLS`] has the names of
 /// the tools.
@@ -41,6 +43,14 @@ const ARGUMENT_NAMES: &[(&str, &[ArgumentNames])] = &[
     ("stop_command", &[("id", "shell_id", &[])]),
 ];
 
+/// Tools that change files and have no counterpart elsewhere. To hooks of Claude Code they are edits
+/// of the first file that they change, so that a hook that guards files hears of them.
+const EDITING_TOOLS: [&str; 5] = ["apply_edit", "apply_patch", "delete_file", "edit_symbol", "move_file"];
+/// The one among them whose files stand in its text.
+const PATCH_TOOL: &str = "apply_patch";
+/// The name of such a tool in Claude Code.
+const CLAUDE_CODE_EDIT: &str = "Edit";
+
 fn arguments_of(tool: &str) -> Option<&'static [ArgumentNames]> {
     ARGUMENT_NAMES.iter().find(|(name, _)| *name == tool).map(|(_, arguments)| *arguments)
 }
@@ -49,6 +59,9 @@ fn arguments_of(tool: &str) -> Option<&'static [ArgumentNames]> {
 pub(super) fn all_tool_names(ours: &str) -> Vec<&str> {
     let mut names = vec![ours];
     names.extend(builtin_tool(ours).iter().flat_map(|tool| tool.claude_code));
+    if EDITING_TOOLS.contains(&ours) {
+        names.push(CLAUDE_CODE_EDIT);
+    }
     names
 }
 
@@ -56,6 +69,7 @@ pub(super) fn all_tool_names(ours: &str) -> Vec<&str> {
 pub(super) fn tool_name_in(dialect: Dialect, ours: &str) -> &str {
     match dialect {
         Dialect::Own => ours,
+        Dialect::ClaudeCode if EDITING_TOOLS.contains(&ours) => CLAUDE_CODE_EDIT,
         Dialect::ClaudeCode => {
             builtin_tool(ours).and_then(|tool| tool.claude_code.first().copied()).unwrap_or(ours)
         }
@@ -66,14 +80,18 @@ pub(super) fn tool_name_in(dialect: Dialect, ours: &str) -> &str {
 /// accepted name gets its right name, so that no call evades a hook that checks `command` or
 /// `file_path`.
 pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Effects, root: &Path) -> Value {
-    let (Some(arguments), Value::Object(given)) = (arguments_of(ours), input) else { return input.clone() };
+    let arguments = arguments_of(ours).or_else(|| EDITING_TOOLS.contains(&ours).then_some(EDIT_ARGUMENTS));
+    let (Some(arguments), Value::Object(given)) = (arguments, input) else { return input.clone() };
     let mut fields = rename_keys(given, |name| {
         let row = arguments
             .iter()
             .find(|(own, other, slips)| *own == name || *other == name || slips.contains(&name));
         row.map(|(own, other, _)| if dialect == Dialect::Own { *own } else { *other })
     });
-    let is_file = matches!(ours, "read_file" | "write_file" | "edit_file");
+    // A patch names its files in its text; only hooks that look for `file_path` need them apart.
+    let is_patch = ours == PATCH_TOOL;
+    let is_file = matches!(ours, "read_file" | "write_file" | "edit_file")
+        || (EDITING_TOOLS.contains(&ours) && (!is_patch || dialect == Dialect::ClaudeCode));
     if let Some(command) = &effects.command
         && ours == "run_command"
     {
@@ -106,7 +124,8 @@ pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Ef
 
 /// Converts a hook's amended arguments back to the tool's own names.
 pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path) -> Value {
-    let (Dialect::ClaudeCode, Some(arguments)) = (dialect, arguments_of(ours)) else { return input };
+    let arguments = arguments_of(ours).or_else(|| EDITING_TOOLS.contains(&ours).then_some(EDIT_ARGUMENTS));
+    let (Dialect::ClaudeCode, Some(arguments)) = (dialect, arguments) else { return input };
     let Value::Object(given) = input else { return input };
     let mut fields = rename_keys(&given, |name| {
         arguments.iter().find(|(_, other, _)| *other == name).map(|(own, ..)| *own)
@@ -119,6 +138,7 @@ pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path
         fields.insert("path".to_owned(), Value::String(below));
     }
     match ours {
+        PATCH_TOOL => drop(fields.remove("path")),
         "edit_file" => rename_edits(&mut fields, "old_string", "search", "new_string", "replace"),
         "run_command" => {
             // Claude Code counts milliseconds. The timeout is rounded up to whole seconds.

@@ -375,7 +375,10 @@ mod tests {
         let change =
             Change::Write { path: path(name), content: b"two\n".to_vec(), expected: Expected::Anything };
         let (call, session) = (Some(CallId::new(id)), test.cx.session.clone());
-        test.cx.workspace.apply(ChangeSet { call, session, changes: vec![change] }).unwrap();
+        test.cx
+            .workspace
+            .apply(ChangeSet { call, session, description: None, changes: vec![change] })
+            .unwrap();
     }
 
     fn result_of(test: &TestContext, id: &str) -> Option<String> {

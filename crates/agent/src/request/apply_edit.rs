@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use journeyman_edit::{Allow, Edit, EditOp, FileOps, OpContext, Outcome, Refusal, apply_ops};
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
-use journeyman_tools::{Tool, ToolContext, ToolError, ToolLimits, ToolOutput, refuse_stale};
+use journeyman_tools::{Tool, ToolContext, ToolError, ToolLimits, ToolOutput, refuse_stale, summarize_files};
 use journeyman_workspace::{Body, Change, ChangeSet, Expected, Workspace, WorkspaceError, unified_diff};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,11 +23,16 @@ pub(crate) const TOOL_NAME: &str = "apply_edit";
 struct EditInput {
     path: RelPath,
     ops: Vec<EditOp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
 }
 
 /// Returns the call input for an `<edit>` block.
 pub(crate) fn call_input(edit: &Edit) -> Value {
-    json!({ "path": edit.path, "ops": edit.ops })
+    match &edit.description {
+        Some(why) => json!({ "path": edit.path, "ops": edit.ops, "description": why }),
+        None => json!({ "path": edit.path, "ops": edit.ops }),
+    }
 }
 
 /// Returns the call input for the edits of a file in another format.
@@ -56,7 +61,7 @@ impl Tool for ApplyEdit {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let EditInput { path, ops } = parse_input(input)?;
+        let EditInput { path, ops, .. } = parse_input(input)?;
         let targets =
             ops.into_iter().filter_map(|step| if let EditOp::Rename { to } = step { Some(to) } else { None });
         let writes = std::iter::once(path).chain(targets).collect();
@@ -64,7 +69,10 @@ impl Tool for ApplyEdit {
     }
 
     fn summary(&self, input: &Value) -> String {
-        parse_input(input).map_or_else(|_| "edit a file".to_owned(), |input| format!("edit {}", input.path))
+        let Ok(EditInput { path, description, .. }) = parse_input(input) else {
+            return "edit a file".to_owned();
+        };
+        summarize_files("edit", &[path.to_string()], description.as_deref())
     }
 
     fn is_read_only(&self) -> bool {
@@ -72,7 +80,7 @@ impl Tool for ApplyEdit {
     }
 
     fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
-        let EditInput { path, ops } = parse_input(input).ok()?;
+        let EditInput { path, ops, .. } = parse_input(input).ok()?;
         let old = match workspace.read(&path, ToolLimits::default().file_bytes) {
             Ok(old) => Some(old.text()?.to_owned()),
             Err(WorkspaceError::NotFound { .. }) => None,
@@ -105,7 +113,7 @@ impl Tool for ApplyEdit {
 }
 
 fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, ToolError> {
-    let EditInput { path, ops } = input;
+    let EditInput { path, ops, description } = input;
     let old = match context.workspace.read(&path, context.limits.file_bytes) {
         Ok(old) => Some(old),
         Err(WorkspaceError::NotFound { .. }) => None,
@@ -152,6 +160,7 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
     let applied = context.workspace.apply(ChangeSet {
         call: Some(context.call.clone()),
         session: context.session.clone(),
+        description,
         changes,
     })?;
     context.seen.left_by(&context.workspace, &applied.changes);

@@ -144,7 +144,7 @@ impl RequestBuilder {
             specs.retain(|spec| spec.name == COMPLETE_TASK);
             return specs;
         }
-        specs.retain(|spec| offered(&spec.name));
+        specs.retain(|spec| offered(&spec.name) && !cx.settings.withheld_tools.contains(&spec.name));
         if is_small {
             specs.retain(|spec| {
                 builtin_tool(&spec.name).is_none()
@@ -230,8 +230,17 @@ mod tests {
         let plan = requests.offered_tools(&test.cx);
         let missing: Vec<&str> =
             names(&edit).into_iter().filter(|name| !names(&plan).contains(name)).collect();
-        assert_eq!(missing, ["edit_file", "write_file", "stop_command"]);
+        let writing = ["edit_file", "write_file", "apply_patch", "edit_symbol", "delete_file", "move_file"];
+        assert_eq!(missing, [writing.as_slice(), &["stop_command"]].concat());
         assert!(!names(&edit).contains(&apply_edit::TOOL_NAME), "only the text protocol has this tool");
+    }
+
+    #[tokio::test]
+    async fn a_withheld_tool_is_not_offered() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.settings.withheld_tools = vec!["apply_patch".to_owned()];
+        let specs = builder(&test).offered_tools(&test.cx);
+        assert!(!names(&specs).contains(&"apply_patch") && names(&specs).contains(&"edit_file"));
     }
 
     #[tokio::test]

@@ -204,6 +204,8 @@ pub struct RunSettings {
     pub concurrency: usize,
     /// Time limit of a call whose tool doesn't set one.
     pub tool_timeout: Duration,
+    /// The tools that the model is not told of. A call of one is made like any other.
+    pub withheld_tools: Vec<String>,
     /// Settings of the todo list; `None` to disable it.
     pub todos: Option<TodoSettings>,
     /// True to warn a run that repeats itself, and then to stop it.
@@ -275,6 +277,7 @@ impl Default for RunSettings {
             approval_timeout: None,
             concurrency: DEFAULT_CONCURRENCY,
             tool_timeout: DEFAULT_TOOL_TIMEOUT,
+            withheld_tools: Vec::new(),
             todos: Some(TodoSettings::default()),
             loop_guard: true,
             max_turns: DEFAULT_MAX_TURNS,

@@ -25,7 +25,6 @@ macro_rules! blocking_cases {
     };
 }
 
-mod budget;
 mod crash;
 mod exercises;
 mod harness;
@@ -43,6 +42,5 @@ fn main() -> ExitCode {
     cases.extend(crash::cases());
     cases.extend_from_slice(exercises::CASES);
     cases.extend_from_slice(random::CASES);
-    cases.extend_from_slice(budget::CASES);
     harness::run(cases)
 }

@@ -6,6 +6,7 @@ use journeyman_protocol::{
     Block, CallId, Message, ResultPart, Role, TokenCounter, Tokens, ToolUse, clip_to_bytes,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::aging::argument_of;
 use super::section::{Item, Section, render};
@@ -22,6 +23,24 @@ const MAX_COMMANDS: usize = 60;
 const MAX_ERROR_BYTES: usize = 240;
 /// A message of the user that is longer is given by its statements where room is short, in tokens.
 const LONG_MESSAGE: Tokens = Tokens(400);
+
+/// The tools that change the files that they name.
+const CHANGING_TOOLS: [&str; 7] =
+    ["edit_file", "write_file", "apply_edit", "apply_patch", "edit_symbol", "delete_file", "move_file"];
+/// The lines of a patch that name a file.
+const PATCHED_FILE: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+
+/// Returns the files that a call's arguments name.
+fn paths_of(input: &Value) -> impl Iterator<Item = &str> {
+    let one = ["path", "file_path", "file"].iter().find_map(|name| input.get(name)?.as_str());
+    let several = input.get("paths").and_then(Value::as_array).into_iter().flatten();
+    let patch = input.get("patch").and_then(Value::as_str).unwrap_or_default();
+    let patched = patch
+        .lines()
+        .filter_map(|line| PATCHED_FILE.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim));
+    let moved = input.get("to").and_then(Value::as_str);
+    one.into_iter().chain(several.filter_map(Value::as_str)).chain(patched).chain(moved)
+}
 
 /// The knowledge that outlives a compaction. It is carried from one compaction to the next, so that
 /// the tenth still has what the first had.
@@ -120,12 +139,12 @@ impl WorkingState {
     }
 
     fn absorb_call(&mut self, call: &ToolUse) {
-        let path = ["path", "file_path", "file"].iter().find_map(|name| call.input.get(name)?.as_str());
-        let Some(path) = path.filter(|path| !path.is_empty() && !path.starts_with("output:")) else { return };
-        let changed = matches!(call.name.as_str(), "edit_file" | "write_file" | "apply_edit");
-        match self.files.iter_mut().find(|file| file.path == path) {
-            Some(file) => file.changed |= changed,
-            None => self.files.push(FileNote { path: path.to_owned(), changed }),
+        let changed = CHANGING_TOOLS.contains(&call.name.as_str());
+        for path in paths_of(&call.input).filter(|path| !path.is_empty() && !path.starts_with("output:")) {
+            match self.files.iter_mut().find(|file| file.path == path) {
+                Some(file) => file.changed |= changed,
+                None => self.files.push(FileNote { path: path.to_owned(), changed }),
+            }
         }
     }
 

@@ -251,6 +251,13 @@ pub const KEYS: &[Key] = &[
         "timeout of a tool call; commands have their own limit, which the model sets",
     ),
     key(
+        "tools.editing.*",
+        KeyKind::List,
+        ProjectMay::Nothing,
+        None,
+        "the tools for changing files that models are offered whose provider/name matches the key, in which * stands for any characters: edit_file, write_file, apply_patch, edit_symbol, delete_file, move_file",
+    ),
+    key(
         "todos.enabled",
         KeyKind::Switch,
         ProjectMay::Set,

@@ -68,6 +68,8 @@ pub struct Config {
     pub tools_concurrency: Option<u32>,
     /// Timeout of a tool call.
     pub tools_timeout: Option<Duration>,
+    /// The tools for changing files that models are offered, by patterns of their names.
+    pub editing_tools: BTreeMap<String, Vec<String>>,
     /// True if the model keeps todos.
     pub todos: Option<bool>,
     /// Number of steps between reminders of the todos.
@@ -217,6 +219,7 @@ impl Config {
             approval_timeout: get("session.approval_timeout").and_then(duration_from_value),
             tools_concurrency: count("tools.concurrency"),
             tools_timeout: get("tools.timeout").and_then(duration_from_value),
+            editing_tools: lists_beneath(settings, &["tools", "editing"]),
             todos: get("todos.enabled").and_then(Value::as_bool),
             todos_remind_every: count("todos.remind_every"),
             loop_guard: get("loop_guard").and_then(Value::as_bool),
@@ -257,6 +260,15 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// Returns the lists of the keys beneath a table, by the last part of the key.
+fn lists_beneath(settings: &Layer, table: &[&str]) -> BTreeMap<String, Vec<String>> {
+    let beneath = settings.iter().filter_map(|(path, setting)| {
+        let (last, parents) = path.split_last()?;
+        (parents == table).then(|| (last.clone(), strings_from_value(&setting.value)))
+    });
+    beneath.collect()
 }
 
 /// Returns the ways of copying a project that the setting names.

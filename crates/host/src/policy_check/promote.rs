@@ -27,7 +27,8 @@ const CHANGING: [&str; 9] =
 /// Words that demand a command.
 const DEMANDING: [&str; 3] = ["always run", "must run", "always execute"];
 /// The tools that change files.
-const WRITING_TOOLS: &str = r#"["apply_edit", "edit_file", "write_file"]"#;
+const WRITING_TOOLS: &str =
+    r#"["apply_edit", "apply_patch", "delete_file", "edit_file", "edit_symbol", "move_file", "write_file"]"#;
 
 /// A hard rule that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,5 +10,6 @@
 
 mod answers;
 mod config;
+mod default_session;
 mod hooks;
 mod policy;

@@ -171,6 +171,7 @@ fn what_it_changed_is_journaled_at_its_end_for_its_call() {
         let set = ChangeSet {
             call: Some(CallId::new("edit")),
             session: session.bench.context.session.clone(),
+            description: None,
             changes,
         };
         workspace.apply(set).unwrap();

@@ -18,6 +18,7 @@ mod index;
 mod same_files;
 mod search;
 mod seen;
+mod several_files;
 mod specs;
 mod vectors;
 

@@ -38,6 +38,10 @@ fn specs_are_the_same_every_time_and_plain() {
             "git_blame",
             "edit_file",
             "write_file",
+            "apply_patch",
+            "edit_symbol",
+            "delete_file",
+            "move_file",
             "run_command",
             "command_output",
             "stop_command"
@@ -56,10 +60,14 @@ fn specs_are_the_same_every_time_and_plain() {
             "type": "object",
             "properties": {
                 "path": {"type": "string", "description": "File, or output:ID"},
+                "paths": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Several files at once",
+                },
                 "offset": {"type": "integer", "description": "First line, from 1"},
                 "limit": {"type": "integer", "description": "Lines (2000)"},
             },
-            "required": ["path"],
         })
     );
 }
@@ -74,6 +82,8 @@ fn an_unknown_tool_gets_the_nearest_name() {
         ("grep", Some("search_text")),
         ("search", Some("search_code")),
         ("edit", Some("edit_file")),
+        ("patch", Some("apply_patch")),
+        ("rename_file", Some("move_file")),
         ("teleport", None),
         ("", None),
     ];
@@ -85,6 +95,10 @@ fn an_unknown_tool_gets_the_nearest_name() {
     assert!(tools.get(&long).err().unwrap().to_string().len() < 200);
     assert!(tools.get("read_file").is_ok());
 }
+
+/// A patch that changes, moves, deletes and adds a file.
+const PATCH: &str = "*** Begin Patch\n*** Update File: /home/me/p/a.rs\n*** Move to: b.rs\n@@ fn a\n-one\n+two\n\
+                     *** Delete File: c.rs\n*** Add File: d.rs\n+new\n*** End Patch\n";
 
 /// A call's effects, as `reads | writes | command`, or the error.
 fn effects(tool: &str, input: &Value) -> String {
@@ -113,6 +127,7 @@ fn effects_are_exact() {
         ("read_file", json!({"path": "./src//a.rs"}), "src/a.rs||"),
         ("read_file", json!({"path": "/home/me/p/src/a.rs"}), "src/a.rs||"),
         ("read_file", json!({"path": "output:toolu_1"}), "||"),
+        ("read_file", json!({"paths": ["a", "/home/me/p/b", "a"]}), "a,b||"),
         ("list_files", json!({}), "||"),
         ("list_files", json!({"path": "."}), "||"),
         ("list_files", json!({"path": "/home/me/p"}), "||"),
@@ -121,6 +136,10 @@ fn effects_are_exact() {
         ("edit_file", json!({"path": "a", "search": "x", "replace": ""}), "a|a|"),
         ("edit_file", json!({"path": "a", "edits": [{"search": "x", "replace": "y"}]}), "a|a|"),
         ("write_file", json!({"path": "a", "content": ""}), "|a|"),
+        ("delete_file", json!({"path": "a"}), "|a|"),
+        ("move_file", json!({"path": "a", "to": "b/a"}), "|a,b/a|"),
+        ("edit_symbol", json!({"path": "a.rs", "symbol": "f", "action": "delete"}), "a.rs|a.rs|"),
+        ("apply_patch", json!({"patch": PATCH}), "a.rs,b.rs,c.rs,d.rs|a.rs,b.rs,c.rs,d.rs|"),
         ("run_command", json!({"command": "ls -l"}), "||ls -l"),
         ("run_command", json!({"command": "ls -l", "directory": "."}), "||ls -l"),
         ("run_command", json!({"command": "git status", "directory": "a/b"}), "||cd -- 'a/b' && git status"),
@@ -147,7 +166,7 @@ fn hostile_arguments_are_refused_with_the_reason() {
         (
             "read_file",
             json!({"path": "a", "limit": -1}),
-            "`limit` must be a whole number of at least 0, not -1. read_file takes {path: string, offset?: integer, limit?: integer}",
+            "`limit` must be a whole number of at least 0, not -1. read_file takes {path?: string, paths?: [string], offset?: integer, limit?: integer}",
         ),
         (
             "read_file",
@@ -159,6 +178,24 @@ fn hostile_arguments_are_refused_with_the_reason() {
         ("edit_file", json!({"path": "a", "replace": "x"}), "`search` is missing"),
         ("edit_file", json!({"path": "a", "edits": [{"search": "x"}]}), "`edits[0].replace` is missing"),
         ("write_file", json!({"path": "a"}), "`content` is missing"),
+        ("read_file", json!({}), "`path` is missing"),
+        ("read_file", json!({"paths": ["a", "../b"]}), "path: `../b` has a `..` component"),
+        (
+            "read_file",
+            json!({"paths": (0..30).map(|n| n.to_string()).collect::<Vec<_>>()}),
+            "30 files are too many",
+        ),
+        ("delete_file", json!({"path": "../x"}), "path: `../x` has a `..` component"),
+        ("move_file", json!({"path": "a", "to": "./a"}), "`path` and `to` are the same"),
+        ("move_file", json!({"path": "a", "to": "/etc/a"}), "path: `/etc/a` is absolute"),
+        ("edit_symbol", json!({"path": "a", "symbol": "f", "action": "replace"}), "`content` is missing"),
+        ("edit_symbol", json!({"path": "a", "symbol": " ", "action": "delete"}), "`symbol` is empty"),
+        ("apply_patch", json!({"patch": "no patch"}), "`patch` has no section"),
+        (
+            "apply_patch",
+            json!({"patch": "*** Begin Patch\n*** Delete File: ../x\n*** End Patch\n"}),
+            "nothing was changed. ",
+        ),
         ("run_command", json!({"command": " "}), "`command` is empty"),
         ("run_command", json!({"command": "a\0"}), "`command` has a NUL character"),
         ("run_command", json!({"command": "a", "directory": "/"}), "directory: `/` is absolute"),
@@ -180,7 +217,18 @@ fn summaries_are_one_safe_line_whatever_the_arguments() {
         ("list_files", json!({"glob": "*.rs"}), "list *.rs in ."),
         ("search_text", json!({"pattern": "a\x1b[31m"}), "search `a\\u{1b}[31m`"),
         ("edit_file", json!({"path": "a\nb", "search": "", "replace": ""}), "edit a\\nb"),
+        (
+            "edit_file",
+            json!({"path": "a", "search": "", "replace": "", "why": "no\nneed"}),
+            "edit a: no\\nneed",
+        ),
         ("write_file", json!({}), "write a file"),
+        ("read_file", json!({"paths": ["a", "b", "c", "d", "e"]}), "read a, b, c, 2 more"),
+        ("delete_file", json!({"path": "a", "why": "unused"}), "delete a: unused"),
+        ("move_file", json!({"path": "a", "to": "b"}), "move a to b"),
+        ("edit_symbol", json!({"path": "a", "symbol": "S.f", "action": "delete"}), "delete S.f in a"),
+        ("apply_patch", json!({"patch": PATCH.replace("/home/me/p/", "")}), "patch a.rs, c.rs, d.rs"),
+        ("apply_patch", json!({"patch": ""}), "apply a patch"),
         ("run_command", json!({"command": "echo 1\necho 2"}), "run echo 1\\necho 2"),
         ("run_command", json!({"command": "x", "background": "true"}), "run x (in the background)"),
         (
@@ -246,6 +294,10 @@ fn any_json() -> impl Strategy<Value = Value> {
             "id",
             "file_path",
             "query",
+            "patch",
+            "paths",
+            "to",
+            "action",
             "symbol",
             "name",
             "first",

@@ -189,7 +189,7 @@ async fn write_mutant(copy: &mut Copy, mutant: &Mutant, text: Arc<str>) -> Resul
     let write = move || {
         let write = |(path, content)| Change::Write { path, content, expected: Expected::Anything };
         let changes = files.into_iter().map(write).collect();
-        Workspace::apply(&workspace, ChangeSet { call: None, session, changes })
+        Workspace::apply(&workspace, ChangeSet { call: None, session, description: None, changes })
     };
     let written = tokio::task::spawn_blocking(write).await.map_err(torn_down)?;
     let command = format!("a mutation of {}", mutant.path);

@@ -75,7 +75,7 @@ fn changes(place: &Place, count: usize) -> Vec<Change> {
 }
 
 fn apply(workspace: &Workspace, number: u64, changes: Vec<Change>) {
-    workspace.apply(ChangeSet { call: None, session: session(number), changes }).unwrap();
+    workspace.apply(ChangeSet { call: None, session: session(number), description: None, changes }).unwrap();
 }
 
 /// A change set over many files, as a landing is one, and taking it back.

@@ -34,7 +34,9 @@ fn edit(workspace: &Workspace, number: u64, text: &str) -> f64 {
     let content = text.as_bytes().to_vec();
     let changes = vec![Change::Write { path, content, expected: Expected::Anything }];
     let call = Some(CallId::new(format!("call{number}")));
-    time(|| drop(workspace.apply(ChangeSet { call, session: session(1), changes }).unwrap()))
+    time(|| {
+        drop(workspace.apply(ChangeSet { call, session: session(1), description: None, changes }).unwrap())
+    })
 }
 
 pub(crate) fn run(base: &Path, verdicts: &mut Verdicts) {

@@ -43,6 +43,7 @@ impl ChangeOrigin<'_> {
             call: self.call.cloned(),
             cause: self.cause,
             at: journal.timestamp(),
+            description: None,
             files: files.collect(),
             made,
             removed,

@@ -15,9 +15,18 @@ use crate::change::{ChangeId, CheckpointId, UndoTarget};
 use crate::error::WorkspaceError;
 use crate::journal::record::{ChangeCause, ChangeRecord, DroppedLines, JournalLine};
 use crate::journal::undone::{undone_at, undone_in};
+use crate::limits::MAX_DESCRIPTIONS;
 
 /// Which changes were taken back, as far as one file is concerned.
 type Undone = Rc<HashSet<ChangeId>>;
+
+/// The changes of a part of the journal that are in effect.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChangesInEffect {
+    pub(crate) count: usize,
+    /// The first descriptions among them.
+    pub(crate) descriptions: Vec<String>,
+}
 
 /// The changes that happened, as far as the journal remembers.
 pub(crate) struct History {
@@ -121,14 +130,17 @@ impl History {
         Self { done, checkpoints, dropped, gaps, undone, left: RefCell::new(left) }
     }
 
-    /// Counts the changes in effect in each part of the journal that one of these ids begins (they
+    /// Returns the changes in effect in each part of the journal that one of these ids begins (they
     /// are ascending).
-    pub(crate) fn in_effect_after(&self, ids: &[CheckpointId]) -> Vec<usize> {
-        let mut counts = vec![0; ids.len()];
+    pub(crate) fn in_effect_after(&self, ids: &[CheckpointId]) -> Vec<ChangesInEffect> {
+        let mut counts = vec![ChangesInEffect::default(); ids.len()];
         for record in self.done.iter().filter(|record| self.is_undoable(record)) {
             let stretch = ids.partition_point(|id| id.0 < record.id.0);
             if let Some(count) = stretch.checked_sub(1).and_then(|place| counts.get_mut(place)) {
-                *count += 1;
+                count.count += 1;
+                if count.descriptions.len() < MAX_DESCRIPTIONS {
+                    count.descriptions.extend(record.description.clone());
+                }
             }
         }
         counts
@@ -322,6 +334,7 @@ mod tests {
             call: None,
             cause,
             at: None,
+            description: None,
             files: parsed(files).into_iter().map(file).collect(),
             made: Vec::new(),
             removed: Vec::new(),

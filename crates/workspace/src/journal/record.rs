@@ -97,6 +97,9 @@ pub(crate) struct ChangeRecord {
     /// When, where a clock was there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<UnixMillis>,
+    /// The reason for it, in the words of who asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
     pub(crate) files: Vec<FileRecord>,
     /// Directories that it made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -90,6 +90,7 @@ impl Landings<'_> {
                 session: session.clone(),
                 call: call.cloned(),
                 cause: ChangeCause::Landing,
+                description: None,
                 undoes: Vec::new(),
                 left: Vec::new(),
                 modes: Vec::new(),

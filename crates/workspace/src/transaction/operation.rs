@@ -87,6 +87,7 @@ pub(crate) struct ChangeIntent {
     pub(crate) session: SessionId,
     pub(crate) call: Option<CallId>,
     pub(crate) cause: ChangeCause,
+    pub(crate) description: Option<String>,
     pub(crate) undoes: Vec<ChangeId>,
     pub(crate) left: Vec<RelPath>,
     /// Directories to make, besides those that files need.

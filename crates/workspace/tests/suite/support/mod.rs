@@ -141,7 +141,7 @@ pub(crate) fn delete(path: &str) -> Change {
 }
 
 pub(crate) fn set(number: u64, changes: Vec<Change>) -> ChangeSet {
-    ChangeSet { call: Some(CallId::new("call")), session: session(number), changes }
+    ChangeSet { call: Some(CallId::new("call")), session: session(number), description: None, changes }
 }
 
 pub(crate) fn apply(workspace: &Workspace, changes: Vec<Change>) -> Result<Applied, WorkspaceError> {
