@@ -124,6 +124,7 @@ impl TestContext {
             redactor,
             shared,
             asks_question: false,
+            unanswered_question: None,
             transcript,
         };
         let approvals = Approvals::new(Policy::default(), Arc::new(Registry::with_builtin_at(&root)));

@@ -93,6 +93,14 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
     prompt::drop_typed_lines();
     journeyman_terminal::stderr_screen().end_line();
     errln!();
+    if let Some(question) = request.question() {
+        errln!("{} {}", paint.yellow("The model asks:"), question.text);
+        for (place, option) in question.options.iter().enumerate() {
+            errln!("  {} {option}", paint.bold(&format!("[{}]", place + 1)));
+        }
+        show_choices(paint, request);
+        return None;
+    }
     if request.is_edit() {
         let path = request.input.get("path").and_then(serde_json::Value::as_str).unwrap_or_default();
         errln!("{} {}", paint.yellow("May I make this change?"), paint.bold(&printable(path)));
@@ -135,6 +143,11 @@ fn write_diff(lines: &[StyledLine]) {
 
 /// Shows the possible answers.
 fn show_choices(paint: Paint, request: &ApprovalRequest) {
+    if let Some(question) = request.question() {
+        let number = if question.options.is_empty() { "" } else { "a number, or " };
+        err!("  {} ", paint.bold(&format!("{number}your answer:")));
+        return;
+    }
     let always = if request.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
     let diff = if request.diff_lines().1.is_empty() { "" } else { "  [d]iff" };
     let choices = format!("[y]es{always}  [n]o{diff}  or say what to do instead:");

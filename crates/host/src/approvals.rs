@@ -24,9 +24,12 @@ pub const MAX_SHOWN_BYTES: usize = 64 * 1024;
 /// Maximum number of lines of a diff that a question shows at first.
 const MAX_DIFF_LINES: usize = 40;
 /// The tools that do nothing but what their diff says.
-const EDIT_TOOLS: [&str; 3] = ["edit_file", "write_file", "apply_edit"];
+const EDIT_TOOLS: [&str; 5] = ["edit_file", "write_file", "edit_symbol", "delete_file", "apply_edit"];
 
-/// A tool call that a person has to decide about.
+/// The tool that asks a person what the model wants to know.
+const QUESTION_TOOL: &str = "ask_user";
+
+/// A tool call that a person has to decide about, or a question of the model's.
 #[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     /// The call.
@@ -43,6 +46,15 @@ pub struct ApprovalRequest {
     pub diff: Option<String>,
     /// The rules that "always" would add; `None` where that isn't offered.
     pub rules: Option<Rules>,
+}
+
+/// A question of the model's, cleaned for a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The question.
+    pub text: String,
+    /// The answers that the model proposes; a person may give another.
+    pub options: Vec<String>,
 }
 
 /// An answer, and how long the rule that it makes holds.
@@ -98,6 +110,20 @@ impl ApprovalRequest {
         Err(PermissionAnswer::Deny { note: Some(note) })
     }
 
+    /// Returns the model's question, if the request is one.
+    #[must_use]
+    pub fn question(&self) -> Option<Question> {
+        if self.tool != QUESTION_TOOL {
+            return None;
+        }
+        let text = |value: &Value| value.as_str().map(printable);
+        let options = self.input.get("options").and_then(Value::as_array).into_iter().flatten();
+        Some(Question {
+            text: self.input.get("question").and_then(text)?,
+            options: options.filter_map(text).collect(),
+        })
+    }
+
     /// Returns true if the diff says everything about the call, which only edits files.
     #[must_use]
     pub fn is_edit(&self) -> bool {
@@ -122,6 +148,14 @@ impl ApprovalRequest {
     /// [`InvalidAnswer`] where the question has to be asked again.
     pub fn parse_answer(&self, line: &str) -> Result<ApprovalReply, InvalidAnswer> {
         let line = line.trim();
+        if let Some(question) = self.question() {
+            let chosen = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            let text = chosen.and_then(|place| question.options.get(place)).map_or(line, String::as_str);
+            return match text {
+                "" => Err(InvalidAnswer::Empty),
+                text => Ok(PermissionAnswer::Answer { text: text.to_owned() }.into()),
+            };
+        }
         let (word, rest) = match line.find(|c: char| !c.is_alphanumeric()) {
             Some(end) => line.split_at(end),
             None => (line, ""),
@@ -284,6 +318,22 @@ mod tests {
             verdict: Verdict { decision, level, reason, destroys, rules },
             rules: rule.map(|rule| Rules::parse_with_tools(rule, RuleLayer::Session, "", &|_| true).unwrap()),
         }
+    }
+
+    #[test]
+    fn a_question_is_answered_by_an_option_or_by_words() {
+        let mut asked = request(None);
+        asked.tool = QUESTION_TOOL.to_owned();
+        asked.input = serde_json::json!({"question": "Which\u{1b}[2J?", "options": ["the old", "the new"]});
+        let question = asked.question().unwrap();
+        assert!(!question.text.contains('\u{1b}'));
+        assert_eq!(question.options, ["the old", "the new"]);
+        for (line, answer) in [("2", "the new"), ("3", "3"), ("no, both", "no, both"), ("y", "y")] {
+            let answer = PermissionAnswer::Answer { text: answer.to_owned() };
+            assert_eq!(asked.parse_answer(line), Ok(answer.into()), "{line}");
+        }
+        assert_eq!(asked.parse_answer(" "), Err(InvalidAnswer::Empty));
+        assert_eq!(request(None).question(), None);
     }
 
     #[test]

@@ -78,7 +78,9 @@ pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> Str
     let summary = printable(&report.summary);
     let head = match report.outcome {
         RunOutcome::Verified | RunOutcome::Answered => paint.green(&summary),
-        RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict => paint.yellow(&summary),
+        RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict | RunOutcome::NeedsAnswer => {
+            paint.yellow(&summary)
+        }
         _ => paint.red(&summary),
     };
     if !shown.summary {

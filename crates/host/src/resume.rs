@@ -179,7 +179,8 @@ impl Resumption {
 #[must_use]
 pub fn resume_command(report: &RunReport) -> Option<String> {
     let model = if report.context_exceeded { " --model PROVIDER/NAME" } else { "" };
-    (!is_settled(report.outcome)).then(|| format!("jm resume {}{model} \"go on\"", report.session))
+    let words = if report.outcome == RunOutcome::NeedsAnswer { "ANSWER" } else { "go on" };
+    (!is_settled(report.outcome)).then(|| format!("jm resume {}{model} \"{words}\"", report.session))
 }
 
 /// Returns true if a task with this outcome came to an end of its own, so that nothing is to be
@@ -191,9 +192,11 @@ fn is_settled(outcome: RunOutcome) -> bool {
         | RunOutcome::ChecksFail
         | RunOutcome::Unverified
         | RunOutcome::Conflict => true,
-        RunOutcome::Error | RunOutcome::Limit | RunOutcome::PermissionNeeded | RunOutcome::Interrupted => {
-            false
-        }
+        RunOutcome::Error
+        | RunOutcome::Limit
+        | RunOutcome::PermissionNeeded
+        | RunOutcome::NeedsAnswer
+        | RunOutcome::Interrupted => false,
     }
 }
 

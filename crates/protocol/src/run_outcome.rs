@@ -21,6 +21,8 @@ pub enum RunOutcome {
     Limit,
     /// The run needed a permission, and nobody could be asked.
     PermissionNeeded,
+    /// The run changed nothing and ended in a question, whose answer it needs.
+    NeedsAnswer,
     /// The change is verified and could not land: the user changed the same lines, or the checks
     /// fail on the merge.
     Conflict,
@@ -40,6 +42,7 @@ impl RunOutcome {
             Self::Limit => 5,
             Self::PermissionNeeded => 6,
             Self::Conflict => 9,
+            Self::NeedsAnswer => 10,
             Self::Interrupted => 130,
         }
     }

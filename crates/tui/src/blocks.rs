@@ -321,9 +321,11 @@ fn report_lines(report: &RunReport) -> Vec<StyledLine> {
     let (style, mark) = match report.outcome {
         RunOutcome::Verified => (Style::Good, "✓"),
         RunOutcome::Answered => (Style::Dim, "•"),
-        RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict | RunOutcome::Interrupted => {
-            (Style::Warning, "•")
-        }
+        RunOutcome::Unverified
+        | RunOutcome::Limit
+        | RunOutcome::Conflict
+        | RunOutcome::NeedsAnswer
+        | RunOutcome::Interrupted => (Style::Warning, "•"),
         RunOutcome::Error | RunOutcome::ChecksFail | RunOutcome::PermissionNeeded => (Style::Bad, "✗"),
     };
     let mut lines = vec![StyledLine::new(style, format!("{mark} {}", printable(&report.summary)))];

@@ -127,7 +127,7 @@ pub(crate) struct ParentSession {
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) hooks: Hooks,
     pub(crate) clock: Clock,
-    pub(crate) programs: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    pub(crate) programs: Arc<journeyman_verify::FindProgram>,
     pub(crate) holder: String,
     pub(crate) settings: RunSettings,
     /// The session's tools, without those that start agents.

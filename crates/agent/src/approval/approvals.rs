@@ -15,6 +15,7 @@ use journeyman_tools::Registry;
 use journeyman_verify::test_files::is_test_file;
 use tokio_util::sync::CancellationToken;
 
+use super::ask_user;
 use super::authorization::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
 use crate::AgentError;
 use crate::agents::role::{AgentRole, EditScope};
@@ -188,6 +189,9 @@ impl Approvals {
             cx.transcript.change_call(&ready.call, CallState::Approved, verdict.into());
             return Authorization::Run(ready);
         }
+        if ready.call.name == ask_user::TOOL_NAME && judged.verdict.decision != Decision::Deny {
+            return ask_person(cx, ready, judged);
+        }
         match judged.verdict.decision {
             Decision::Allow => {
                 let verdict = judged.verdict;
@@ -290,7 +294,7 @@ impl Approvals {
         asked: Vec<(ApprovedCall, PermissionQuestion)>,
         stop: &CancellationToken,
     ) -> Result<Vec<Result<ApprovedCall, Box<RefusedCall>>>, AgentError> {
-        let mut waiting: FuturesUnordered<_> = FuturesUnordered::new();
+        let waiting: FuturesUnordered<_> = FuturesUnordered::new();
         for (place, (ready, question)) in asked.iter().enumerate() {
             let diff = match &question.diff {
                 Some(diff) => Some(diff.clone()),
@@ -299,6 +303,17 @@ impl Approvals {
             let answer = self.open_question(cx, ready, question, diff);
             waiting.push(async move { (place, answer.await.ok()) });
         }
+        self.wait_for_answers(cx, waiting, asked, stop).await
+    }
+
+    /// Waits until each question has an answer, or is withdrawn.
+    async fn wait_for_answers(
+        &mut self,
+        cx: &mut Context,
+        mut waiting: FuturesUnordered<impl Future<Output = IndexedAnswer>>,
+        asked: Vec<(ApprovedCall, PermissionQuestion)>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<Result<ApprovedCall, Box<RefusedCall>>>, AgentError> {
         cx.transcript.set_state(AgentState::Paused);
         cx.transcript.set_phase(TurnPhase::AwaitingApproval);
         cx.transcript.flush().await?;
@@ -378,7 +393,18 @@ impl Approvals {
     ) {
         let Some((mut ready, question)) = open.get_mut(place).and_then(Option::take) else { return };
         let AuthoredAnswer { answer, by } = decided;
+        if ready.call.name == ask_user::TOOL_NAME {
+            return settle_question(cx, ready.call, place, AuthoredAnswer { answer, by }, answered);
+        }
         match answer {
+            PermissionAnswer::Answer { text } => {
+                let answer = PermissionAnswer::Deny { note: Some(text) };
+                let denied = AuthoredAnswer { answer, by };
+                if let Some(slot) = open.get_mut(place) {
+                    *slot = Some((ready, question));
+                    self.apply_answer(cx, place, denied, open, answered);
+                }
+            }
             PermissionAnswer::Deny { .. } | PermissionAnswer::NoAnswer { .. } => {
                 let (text, note) = describe_denial(answer);
                 emit_decision(cx, &ready.call, false, &by, note);
@@ -447,6 +473,54 @@ impl Approvals {
             answered.push((place, Err(Box::new(RefusedCall { call: ready.call, finished }))));
         }
     }
+}
+
+/// Asks a person what the model wants to know. Where nobody can be asked, the model is told so.
+fn ask_person(cx: &mut Context, ready: ApprovedCall, judged: JudgedCall) -> Authorization {
+    let open = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
+    let approval = open.and_then(|open| open.record.approval.clone());
+    if let Some(answer) = approval.filter(|it| it.allowed == Some(true)).and_then(|it| it.note) {
+        // The answer is on record, and the program was cut off before the model was told.
+        return Authorization::Done(answered_call(&answer));
+    }
+    if cx.can_ask() {
+        return Authorization::Ask(ready, PermissionQuestion { judged, rules: None, diff: None });
+    }
+    cx.unanswered_question = Some(ask_user::question_of(&ready.call.input));
+    emit_decision(cx, &ready.call, false, "headless", None);
+    Authorization::Done(FinishedCall::without_output(CallState::Failed, ask_user::NOBODY))
+}
+
+/// Records a person's answer to a question of the model's, which is the result of its call.
+fn settle_question(
+    cx: &mut Context,
+    call: ToolUse,
+    place: usize,
+    decided: AuthoredAnswer,
+    answered: &mut Vec<IndexedOutcome>,
+) {
+    let AuthoredAnswer { answer, by } = decided;
+    let finished = match ask_user::answer_of(answer) {
+        Ok(text) => {
+            emit_decision(cx, &call, true, &by, Some(text.clone()));
+            let change = CallChange { note: Some(text.clone()), by: Some(&by), verdict: None };
+            cx.transcript.change_call(&call, CallState::Approved, change);
+            answered_call(&text)
+        }
+        Err(reason) => {
+            emit_decision(cx, &call, false, &by, Some(reason.clone()));
+            FinishedCall::denied(reason, &by)
+        }
+    };
+    if cx.transcript.state().is_open(&call.id) {
+        record_call_end(cx, &call, finished);
+    }
+    let finished = FinishedCall::interrupted();
+    answered.push((place, Err(Box::new(RefusedCall { call, finished }))));
+}
+
+fn answered_call(answer: &str) -> FinishedCall {
+    FinishedCall::without_output(CallState::Completed, format!("The user answers: {answer}"))
 }
 
 /// Returns the result of a denied call for the model, and the note for the log.

@@ -2,6 +2,7 @@
 //! are previewed.
 
 pub(crate) mod approvals;
+pub(crate) mod ask_user;
 pub(crate) mod authorization;
 pub(crate) mod authorizer;
 mod destructive_changes;

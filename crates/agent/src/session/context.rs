@@ -37,6 +37,8 @@ pub(crate) struct Context {
     pub(crate) shared: Arc<SessionShared>,
     /// True if the newest message of a person asks something and demands no change.
     pub(crate) asks_question: bool,
+    /// The newest question of the model's that nobody could be asked, in this task.
+    pub(crate) unanswered_question: Option<String>,
     pub(crate) transcript: Transcript,
 }
 

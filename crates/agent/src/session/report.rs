@@ -15,6 +15,7 @@ use super::limits::spent_usd;
 use super::task_end::TaskEnd;
 use crate::AgentError;
 use crate::agents::role::AgentOutput;
+use crate::approval::ask_user::closing_question;
 use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::supervision::Supervision;
@@ -55,6 +56,7 @@ impl TaskReport<'_> {
                 Vec::new()
             }
         };
+        let end = self.with_closing_question(end, changes.is_empty());
         let (diff, diffstat) = match diff(self.cx, self.checkpoints, changes.is_empty()).await {
             Ok(diff) => diff,
             Err(problem) => {
@@ -113,6 +115,28 @@ impl TaskReport<'_> {
         self.cx.transcript.record(Record::Ended { outcome: report.outcome, unverified });
         self.cx.transcript.emit(Event::Done { report: Box::new(report.clone()) });
         write_end(self.cx, report).await
+    }
+}
+
+impl TaskReport<'_> {
+    /// Says so where an unverified task ends in a question. One that changed nothing is not
+    /// finished: it waits for an answer.
+    fn with_closing_question(&self, end: TaskEnd, changed_nothing: bool) -> TaskEnd {
+        if end.outcome != RunOutcome::Unverified
+            || self.cx.asks_question
+            || self.cx.settings.mode == Mode::Plan
+        {
+            return end;
+        }
+        let asked = closing_question(self.last_text).or_else(|| self.cx.unanswered_question.clone());
+        let Some(question) = asked.filter(|question| !question.is_empty()) else { return end };
+        match changed_nothing {
+            true => TaskEnd::new(
+                RunOutcome::NeedsAnswer,
+                format!("not finished: it changed nothing and asks: {question}"),
+            ),
+            false => TaskEnd { summary: format!("{}; it asks: {question}", end.summary), ..end },
+        }
     }
 }
 

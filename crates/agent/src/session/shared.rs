@@ -30,6 +30,12 @@ pub enum PermissionAnswer {
         /// A note for the model.
         note: Option<String>,
     },
+    /// Answers a question of the model's. About another call these are words in place of a consent:
+    /// it is denied, and the model is told them.
+    Answer {
+        /// The answer.
+        text: String,
+    },
     /// Denies the call because no answer will come. The model is told so.
     NoAnswer {
         /// The reason, such as `end of input`.

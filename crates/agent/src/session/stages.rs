@@ -8,6 +8,7 @@ use crate::agents::delegate::{MAX_CONCURRENT_AGENTS, ParentSession};
 use crate::agents::role::AgentRole;
 use crate::agents::task_tool::agent_tools;
 use crate::approval::approvals::Approvals;
+use crate::approval::ask_user::AskUser;
 use crate::approval::overlay_preview::OverlayPreviews;
 use crate::calls::runner::ToolRunner;
 use crate::compaction::RoomMaker;
@@ -82,6 +83,7 @@ impl Session {
         let SharedParts { shared, inbox, todos, schedule } = shared;
         let mut registry = std::mem::take(&mut parts.registry);
         registry.add(Box::new(ApplyEdit));
+        registry.add(Box::new(AskUser));
         if todos.is_enabled() {
             registry.add(Box::new(TodoRead::new(Arc::clone(&todos))));
             registry.add(Box::new(TodoWrite::new(Arc::clone(&todos))));
@@ -124,6 +126,7 @@ impl Session {
                 redactor: parts.redactor,
                 shared,
                 asks_question: false,
+                unanswered_question: None,
                 transcript,
             },
         }

@@ -93,6 +93,7 @@ impl Session {
     /// Makes every stage forget the last task.
     fn begin_task(&mut self, begin: TaskBegin) {
         self.replies = ReplyProgress::default();
+        self.cx.unanswered_question = None;
         self.approvals.begin_task();
         self.runner.begin_task();
         self.hooks.begin_task();

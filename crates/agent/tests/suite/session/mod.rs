@@ -19,6 +19,7 @@ mod outcomes;
 mod outside;
 mod permissions;
 mod prose_edits;
+mod questions;
 mod queue;
 mod redaction;
 mod resuming;
@@ -65,6 +66,7 @@ pub(crate) fn cases() -> Vec<Case> {
         outside::CASES,
         permissions::CASES,
         prose_edits::CASES,
+        questions::CASES,
         queue::CASES,
         redaction::CASES,
         resuming::CASES,
