@@ -41,14 +41,19 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
             Some(files) => format!("  ({files} files kept in its copy)"),
             None => "  (kept in its copy)".to_owned(),
         });
+        let changed = match session.changed_since {
+            Some(true) => "  (the files have changed since)",
+            Some(false) | None => "",
+        };
         let line = format!(
-            "{}{}  {}  {:<17}  {}{}{}\n",
+            "{}{}  {}  {:<17}  {}{}{}{}\n",
             paint.bold(&number),
             paint.bold(session.id.as_str()),
             paint.dim(&format!("{:>11}", describe_age(now(), session.updated))),
             session.status.replace('_', " "),
             printable(&session.title),
             kept.map_or(String::new(), |kept| paint.yellow(&kept)),
+            paint.dim(changed),
             paint.dim(&root)
         );
         write_report(&line);

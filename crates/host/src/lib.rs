@@ -74,6 +74,7 @@ pub mod task_input;
 mod template;
 mod tool_table;
 pub mod undo;
+mod verified_trees;
 
 pub use journeyman_agent as agent;
 

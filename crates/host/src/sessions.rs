@@ -13,6 +13,7 @@ use crate::config::Environment;
 use crate::format::{describe_age, preview};
 use crate::root::find_root;
 use crate::state::{StateDirs, find_session_log, now};
+use crate::verified_trees::VerifiedTrees;
 use crate::{Context as _, HostError};
 
 /// Duration of a short command's claim, in milliseconds. The command gives the
@@ -84,6 +85,9 @@ pub struct ListedSession {
     pub copy: Option<String>,
     /// The number of files that the copy changes, where that is known with the copy closed.
     pub copy_changes: Option<usize>,
+    /// True if the project's files are no longer those that the session verified; `None` where it
+    /// verified nothing in the project.
+    pub changed_since: Option<bool>,
 }
 
 /// A copy that a session's work is kept in.
@@ -105,6 +109,7 @@ pub async fn list_sessions(
     limit: usize,
 ) -> Result<Vec<ListedSession>, HostError> {
     let mut copies: HashMap<String, Vec<KeptCopy>> = HashMap::new();
+    let mut trees = VerifiedTrees::new(state);
     let mut listed = Vec::new();
     for session in state.store.sessions(root, limit).await.context("the session log")? {
         let kept = copies
@@ -115,6 +120,7 @@ pub async fn list_sessions(
         let copy_changes = kept.and_then(|copy| copy.changes);
         let copy = kept.map(|copy| copy.info.tier.to_string());
         let SessionState { status, holder } = session_state(state, &session).await?;
+        let changed_since = trees.has_changed(&session).await?;
         let SessionSummary { id, root, title, created, updated, last, .. } = session;
         listed.push(ListedSession {
             id,
@@ -127,6 +133,7 @@ pub async fn list_sessions(
             last,
             copy,
             copy_changes,
+            changed_since,
         });
     }
     Ok(listed)

@@ -25,10 +25,10 @@ pub fn narrow(check: &Check, files: &[RelPath], read: &ReadText<'_>) -> Option<C
     if check.kind != CheckKind::Test && check.kind != CheckKind::Custom {
         return None;
     }
-    let words = words_of(&check.command)?;
     let place = CheckDirectory { check, read };
+    let runner = runner_of(&place)?;
     let inside: Vec<&str> = files.iter().filter_map(|path| place.inside(path)).collect();
-    let command = NamedTestRunner::of(&words, &place)?.command_for(&check.command, &inside, &place)?;
+    let command = runner.command_for(&check.command, &inside, &place)?;
     Some(Check {
         command,
         why: format!("{}; only the tests that the change can affect", check.why),
@@ -40,8 +40,11 @@ pub fn narrow(check: &Check, files: &[RelPath], read: &ReadText<'_>) -> Option<C
 /// Returns true if a check runs all tests of a runner that takes the names of some.
 #[must_use]
 pub fn takes_test_names(check: &Check, read: &ReadText<'_>) -> bool {
-    words_of(&check.command)
-        .is_some_and(|words| NamedTestRunner::of(&words, &CheckDirectory { check, read }).is_some())
+    runner_of(&CheckDirectory { check, read }).is_some()
+}
+
+fn runner_of(place: &CheckDirectory<'_>) -> Option<NamedTestRunner> {
+    NamedTestRunner::of(&words_of(&place.check.command)?, place)
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@
 //! tests on them in copies. The first two are pure.
 //!
 //! Left out is what tests can't or needn't notice: logging, assertions, types, attributes,
-//! imports, tests beside the product, sizes of buffers, `if a > b { b = a }` with equal values.
+//! imports, tests beside the product, sizes of buffers, and bounds at which both sides give the
+//! same: `if a > b { b = a }`, `if a < 0 { a = -a }`; in C also reads beyond an array. A guard that makes no difference is told by
+//! the tests themselves (see [`MutationPlan::into_report`]).
 
 mod calls;
 mod expressions;
@@ -23,7 +25,7 @@ mod trial;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{MutationKind, RelPath};
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::parse::{Tree, parse, reparse};
@@ -151,7 +153,11 @@ impl<'t> Scan<'_, 't> {
         around: Option<Node<'_>>,
         statement: Option<usize>,
     ) -> Option<Mutant> {
-        let Proposal { kind, range, replacement, test } = proposal;
+        let Proposal { kind, range, replacement, test, disables, probe } = proposal;
+        let probe = probe.and_then(|(range, replacement)| {
+            let probe = Proposal::new(MutationKind::Stop, range, replacement, String::new());
+            self.check(probe, around, statement).map(Box::new)
+        });
         let mutant = Mutant {
             path: self.path.clone(),
             line: self.line_at(range.start),
@@ -161,6 +167,8 @@ impl<'t> Scan<'_, 't> {
             function: around.and_then(|function| function_name(function, self.text)),
             proposal: test,
             statement,
+            disables,
+            probe,
         };
         let mutated = mutant.apply(self.text)?;
         let tree = reparse(self.tree, self.text, &mutated).ok()?;

@@ -298,6 +298,11 @@ mod tests {
 
     /// Verifies the changes of a task once with this check, which policy allows.
     async fn verify(test: &mut TestContext, checks: Checks) -> Option<TaskEnd> {
+        verify_allowing(test, checks, &[]).await
+    }
+
+    /// The same, where policy allows this command as well.
+    async fn verify_allowing(test: &mut TestContext, checks: Checks, also: &[&str]) -> Option<TaskEnd> {
         let allowed: &[&[&str]] = &[
             &["true"],
             &["false"],
@@ -310,8 +315,10 @@ mod tests {
             &["npm", "run", "lint"],
             &["npm", "run", "lint:fix"],
         ];
-        let rules =
-            allowed.iter().map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
+        let rules = allowed
+            .iter()
+            .chain(Some(&also).filter(|words| !words.is_empty()))
+            .map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
         test.set_rules(&rules.collect::<String>());
         test.cx.settings.checks = checks;
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
@@ -424,6 +431,39 @@ mod tests {
         assert_eq!(end.outcome, RunOutcome::Unverified, "{}", end.summary);
         assert!(end.summary.contains("checks pass and change log whenever they run"), "{}", end.summary);
         assert_eq!(trees.len(), 1 + MAX_REPEATED_ROUNDS);
+    }
+
+    #[tokio::test]
+    async fn what_blocked_checks_need_is_fetched_only_if_that_is_allowed() {
+        if !has_program("npm") {
+            return;
+        }
+        let manifest = r#"{"scripts": {"test": "node --test"}, "dependencies": {"local": "file:./local"}}"#;
+        let lock = r#"{"lockfileVersion": 3, "requires": true, "packages": {
+            "": {"dependencies": {"local": "file:./local"}},
+            "local": {"version": "1.0.0"}, "node_modules/local": {"resolved": "local", "link": true}}}"#;
+        let files = [
+            ("package.json", manifest),
+            ("package-lock.json", lock),
+            ("local/package.json", r#"{"name": "local", "version": "1.0.0", "main": "one.js"}"#),
+            ("local/one.js", "module.exports = 1;\n"),
+            ("a.js", "module.exports = 1;\n"),
+            ("a.test.js", "require('node:test')('is', () => { require('local'); require('./a.js') });\n"),
+            (".gitignore", "node_modules\n"),
+        ];
+        for (allowed, outcome) in [(&[][..], RunOutcome::Unverified), (&["npm", "ci"], RunOutcome::Verified)]
+        {
+            let mut test = TestContext::new(&files).await;
+            test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+            test.write("a.js", "module.exports = 2;\n");
+            let end = verify_allowing(&mut test, Checks::Found, allowed).await.unwrap();
+            assert_eq!(end.outcome, outcome, "{}", end.summary);
+            assert_eq!(test.root.join("node_modules/local").exists(), !allowed.is_empty());
+            if allowed.is_empty() {
+                let said = "`npm ci` would fetch what is missing, but it was not allowed";
+                assert!(end.summary.contains(said), "{}", end.summary);
+            }
+        }
     }
 
     const LINTED: &str =

@@ -4,9 +4,9 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{House, Ran, needs};
+use crate::support::{House, Ran, Server, call, needs, needs_sandbox, say};
 
 /// What a project has to show.
 struct Project {
@@ -196,6 +196,21 @@ fn assert_is_flaky(project: &Project) {
     }
     let (second, answer) = run_checks(&house, project);
     assert_eq!(second.status.code(), Some(0), "{}: {answer:#}", project.name);
+}
+
+#[test]
+fn a_session_names_the_flaky_test_and_is_verified() {
+    if !needs_sandbox() || !needs(&["npm", "node"]) {
+        return;
+    }
+    let project = PROJECTS.iter().find(|one| one.name == "javascript").unwrap();
+    let house = house_with(project, "flaky");
+    let clearer = json!({ "path": "cart.js", "search": "in cents", "replace": "in whole cents" });
+    let server = Server::chat([call("edit_file", clearer), say("Done.")]);
+    let report = server.run(&house, &["--json", "say that cents are whole"]).run().expect(0).report();
+    let flaky: Vec<&String> = report.evidence.iter().flat_map(|one| &one.flaky).collect();
+    assert!(matches!(flaky[..], [one] if one.contains("counts each line")), "{report:#?}");
+    assert!(report.summary.contains("flaky: "), "{}", report.summary);
 }
 
 /// One test for each project, so that they run beside each other.

@@ -27,7 +27,10 @@ fn evidence_names_the_tree_and_says_if_it_has_changed() {
     let ledger: Value = serde_json::from_str(&json.stdout).unwrap();
     let check = &ledger["tasks"][0]["rounds"][0]["checks"][0];
     assert_eq!((&check["command"], &check["tree"]), (&"sh -n greet.sh".into(), &ledger["proof"]["tree"]));
+    assert_eq!(house.sessions()[0]["changed_since"], false);
     house.write("greet.sh", "echo changed by hand\n");
+    assert_eq!(house.sessions()[0]["changed_since"], true);
+    house.jm(&["sessions"]).run().expect(0).prints(&["(the files have changed since)"]);
     house.jm(&["show", "--evidence"]).run().expect(0).prints(&["verified, but the tree has changed since"]);
     house.jm(&["show"]).run().expect(0).prints(&["verified, but the tree has changed since"]);
 }

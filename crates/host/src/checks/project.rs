@@ -4,10 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_agent::Checks;
-use journeyman_agent::verify::{self, Check, Progress, RunContext, RunLimits, find_all, verdict};
+use journeyman_agent::verify::{
+    self, Check, CheckCaches, Progress, RunContext, RunLimits, find_all, verdict,
+};
 use journeyman_git::GitError;
 use journeyman_protocol::{Evidence, FileChange, RelPath, SessionId};
 use journeyman_workspace::ListOptions;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::{CheckAnswer, CheckSelection, CheckVerdict, ListedCheck, SelectedChecks};
@@ -29,6 +32,8 @@ pub struct CheckedProject {
     checks: Checks,
     /// The session that files changed by checks are journaled for, so that undo knows them.
     session: SessionId,
+    /// The caches of all rounds; `None` where there can be none, which only costs time.
+    caches: OnceCell<Option<Arc<CheckCaches>>>,
 }
 
 /// The result of one round of checks.
@@ -89,7 +94,7 @@ impl CheckedProject {
         let holder = holder_name("check");
         let context = ProjectContext::open(environment, state, &root, &settings.config, Vec::new(), holder)?;
         let checks = settings.checks();
-        Ok(Self { context, checks, session: new_session_id() })
+        Ok(Self { context, checks, session: new_session_id(), caches: OnceCell::new() })
     }
 
     /// Returns the root of the project.
@@ -188,6 +193,16 @@ impl CheckedProject {
         Ok(result)
     }
 
+    async fn caches(&self) -> Option<Arc<CheckCaches>> {
+        let create = || async {
+            let workspace = Arc::clone(&self.context.workspace);
+            let toolchains = Arc::clone(&self.context.toolchains);
+            let create = move || CheckCaches::create(&workspace, &toolchains, fastrand::u64(..));
+            tokio::task::spawn_blocking(create).await.ok()?.ok().map(Arc::new)
+        };
+        self.caches.get_or_init(create).await.clone()
+    }
+
     async fn run_round(
         &self,
         checks: &[Check],
@@ -201,7 +216,7 @@ impl CheckedProject {
             toolchains: Arc::clone(&self.context.toolchains),
             limits: RunLimits::default(),
             needs: self.context.needs,
-            caches: None,
+            caches: self.caches().await,
             session: self.session.clone(),
         };
         let mut observe = |step: Progress| {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use journeyman_protocol::MutationKind;
 use journeyman_syntax::Node;
+use journeyman_syntax::language::Language;
 
 use super::mutant::quote;
 use super::places::{called_words, is_tuning_call, named_children, text_of};
@@ -117,9 +118,12 @@ fn operator(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
                 ));
             }
         }
-        if *kind == MutationKind::Boundary && chooses_the_larger(node, left, right, scope) {
+        if *kind == MutationKind::Boundary
+            && (chooses_the_larger(node, left, right, scope) || reads_beyond(node, other, scope))
+        {
             continue;
         }
+        let probe = (*kind == MutationKind::Boundary).then(|| stop_at_equality(node, left, right, scope));
         let (left, right) = (quote(scope.text_of(left)), quote(scope.text_of(right)));
         let test = match kind {
             MutationKind::Boundary => format!("a case in which `{left}` equals `{right}`"),
@@ -129,8 +133,45 @@ fn operator(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
             }
             _ => format!("values for which `{left} {written} {right}` and `{left} {other} {right}` differ"),
         };
-        out.push(Proposal::new(*kind, sign.byte_range(), *other, test));
+        let proposal = Proposal::new(*kind, sign.byte_range(), *other, test);
+        out.push(Proposal { probe: probe.flatten(), ..proposal });
     }
+}
+
+/// Returns the comparison as one that ends the program if both sides are equal, where evaluating
+/// them once more changes nothing.
+fn stop_at_equality(
+    comparison: Node<'_>,
+    left: Node<'_>,
+    right: Node<'_>,
+    scope: &Surroundings<'_>,
+) -> Option<(Range<usize>, String)> {
+    let is_pure = [left, right].iter().all(|side| is_pure(*side, scope, 0));
+    if scope.words.stop_if.is_empty() || comparison.named_child_count() != 2 || !is_pure {
+        return None;
+    }
+    let equals = match scope.language {
+        Language::JavaScript | Language::TypeScript | Language::Tsx | Language::Php => "===",
+        _ => "==",
+    };
+    let equal = format!("({}) {equals} ({})", scope.text_of(left), scope.text_of(right));
+    let stop = scope.words.stop_if.replace("@e", &equal).replace("@c", scope.text_of(comparison));
+    Some((comparison.byte_range(), stop))
+}
+
+/// Returns true for an expression that only reads.
+fn is_pure(node: Node<'_>, scope: &Surroundings<'_>, depth: usize) -> bool {
+    /// Depth of an expression that a bound is compared with.
+    const MAX_DEPTH: usize = 8;
+    /// Calls that count something.
+    const COUNTING: [&str; 6] = ["len", "strlen", "size", "length", "count", "abs"];
+    let kind = node.kind();
+    let writes = ["assignment", "update", "await", "yield", "function", "lambda", "closure", "macro"];
+    let counts = || called_words(node, scope.text).last().is_some_and(|word| COUNTING.contains(word));
+    depth < MAX_DEPTH
+        && !writes.iter().any(|part| kind.contains(part))
+        && (!is_call(kind) || counts())
+        && named_children(node).into_iter().all(|child| is_pure(child, scope, depth + 1))
 }
 
 fn is_text(node: Node<'_>) -> bool {
@@ -139,8 +180,8 @@ fn is_text(node: Node<'_>) -> bool {
     !is_part && (kind.contains("string") || kind.contains("heredoc"))
 }
 
-/// Returns true for `if a > b { b = a }` and `a > b ? a : b`, for which equal values change
-/// nothing.
+/// Returns true for `if a > b { b = a }`, `a > b ? a : b` and `if a < 0 { a = -a }`, for which
+/// equal values change nothing.
 fn chooses_the_larger(
     comparison: Node<'_>,
     left: Node<'_>,
@@ -154,7 +195,18 @@ fn chooses_the_larger(
     }
     let Some(around) = around.filter(|around| is_conditional(around.kind())) else { return false };
     let sides = [scope.text_of(left), scope.text_of(right)];
-    let is_pair = |one: &str, other: &str| sides == [one, other] || sides == [other, one];
+    // Zero is its own negative.
+    let zero = sides.iter().position(|side| ["0", "0.0"].contains(side));
+    let (negated, value) = match zero.and_then(|zero| sides.get(1 - zero)) {
+        Some(value) => (format!("-{value}"), *value),
+        None => (String::new(), ""),
+    };
+    let is_pair = |one: &str, other: &str| {
+        sides == [one, other]
+            || sides == [other, one]
+            || zero.is_some()
+                && [[value, negated.as_str()], [negated.as_str(), value]].contains(&[one, other])
+    };
     let texts: Vec<&str> = named_children(around).iter().map(|child| scope.text_of(*child)).collect();
     if matches!(around.kind(), "conditional_expression" | "ternary_expression" | "conditional") {
         return texts
@@ -172,6 +224,28 @@ fn chooses_the_larger(
         return true;
     }
     assigns_pair(around, scope, &is_pair, 0)
+}
+
+/// Returns true for the bound of a loop over an array in C and its kin, one beyond which is
+/// undefined: what stands there is mostly harmless, and no test can be asked to notice it.
+fn reads_beyond(comparison: Node<'_>, other: &str, scope: &Surroundings<'_>) -> bool {
+    if !matches!(scope.language, Language::C | Language::Cpp) {
+        return false;
+    }
+    let side = match other {
+        "<=" => comparison.child_by_field_name("left"),
+        ">=" => comparison.child_by_field_name("right"),
+        _ => None,
+    };
+    let Some(index) = side.filter(|side| side.kind() == "identifier") else { return false };
+    let mut around = comparison.parent();
+    let is_within = |it: &Node<'_>| it.kind() == "parenthesized_expression" || is_conjunction(*it, scope);
+    while let Some(parent) = around.filter(is_within) {
+        around = parent.parent();
+    }
+    let is_loop = |it: &Node<'_>| matches!(it.kind(), "for_statement" | "while_statement");
+    let Some(body) = around.filter(is_loop) else { return false };
+    scope.text_of(body).contains(&format!("[{}]", scope.text_of(index)))
 }
 
 fn only_child(node: Node<'_>) -> Option<Node<'_>> {
@@ -246,7 +320,10 @@ fn condition(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) 
     let (words, shown) = (scope.words, quote(written));
     let never = format!("({written}) {} {}", words.and, words.no);
     let test = format!("a case in which `{shown}` is true and decides the result");
-    out.push(Proposal::new(MutationKind::Condition, found.byte_range(), never, test));
+    let body = ["consequence", "body"].iter().find_map(|field| node.child_by_field_name(field));
+    let disables = body.filter(|_| !loops).map(|body| body.byte_range());
+    let never = Proposal::new(MutationKind::Condition, found.byte_range(), never, test);
+    out.push(Proposal { disables, ..never });
     if !loops {
         let always = format!("({written}) {} {}", words.or, words.yes);
         let test = format!("a case in which `{shown}` is false and decides the result");

@@ -15,6 +15,9 @@ pub(super) struct Words {
     pub(super) nothing: &'static str,
     /// A statement that ends the process, which no handler in the program can catch.
     pub(super) stop: &'static str,
+    /// An expression with the value of `@c` that ends the process if `@e` holds; empty where the
+    /// language has none that nothing can catch.
+    pub(super) stop_if: &'static str,
     /// The handler body that passes a failure on; `@` stands for its variable.
     pub(super) rethrow: Option<&'static str>,
     /// Statements stand in braces, so a single one can be put into some.
@@ -30,11 +33,17 @@ const C_LIKE: Words = Words {
     or: "||",
     nothing: ";",
     stop: "",
+    stop_if: "",
     rethrow: None,
     braces: true,
     compiled: true,
 };
-const RUST: Words = Words { nothing: "{}", stop: "if true { std::process::abort(); }", ..C_LIKE };
+const RUST: Words = Words {
+    nothing: "{}",
+    stop: "if true { std::process::abort(); }",
+    stop_if: "(if @e { std::process::abort() } else { @c })",
+    ..C_LIKE
+};
 const PYTHON: Words = Words {
     yes: "True",
     no: "False",
@@ -42,22 +51,44 @@ const PYTHON: Words = Words {
     or: "or",
     nothing: "pass",
     stop: "__import__('os')._exit(97)",
+    stop_if: "(__import__('os')._exit(97) if @e else @c)",
     rethrow: Some("raise"),
     braces: false,
     compiled: false,
 };
-const JAVASCRIPT: Words =
-    Words { stop: "process.exit(97);", rethrow: Some("{ throw @; }"), compiled: false, ..C_LIKE };
-const TYPESCRIPT: Words =
-    Words { stop: "(globalThis as any).process.exit(97);", compiled: true, ..JAVASCRIPT };
-const GO: Words = Words { nothing: "{}", stop: "panic(\"stopped\");", ..C_LIKE };
+const JAVASCRIPT: Words = Words {
+    stop: "process.exit(97);",
+    stop_if: "(@e ? process.exit(97) : @c)",
+    rethrow: Some("{ throw @; }"),
+    compiled: false,
+    ..C_LIKE
+};
+const TYPESCRIPT: Words = Words {
+    stop: "(globalThis as any).process.exit(97);",
+    stop_if: "(@e ? (globalThis as any).process.exit(97) : @c)",
+    compiled: true,
+    ..JAVASCRIPT
+};
+const GO: Words = Words {
+    nothing: "{}",
+    stop: "panic(\"stopped\");",
+    stop_if: "func() bool { if @e { panic(\"stopped\") }; return @c }()",
+    ..C_LIKE
+};
 const JAVA: Words = Words {
     stop: "if (true) { Runtime.getRuntime().halt(97); }",
     rethrow: Some("{ throw new RuntimeException(@); }"),
     ..C_LIKE
 };
-const C: Words = Words { yes: "1", no: "0", stop: "__builtin_trap();", ..C_LIKE };
-const CPP: Words = Words { stop: "__builtin_trap();", rethrow: Some("{ throw; }"), ..C_LIKE };
+const C: Words = Words {
+    yes: "1",
+    no: "0",
+    stop: "__builtin_trap();",
+    stop_if: "(@e ? (__builtin_trap(), 0) : @c)",
+    ..C_LIKE
+};
+const CPP: Words =
+    Words { stop: "__builtin_trap();", stop_if: C.stop_if, rethrow: Some("{ throw; }"), ..C_LIKE };
 const CSHARP: Words = Words {
     stop: "if (true) { System.Environment.FailFast(\"stopped\"); }",
     rethrow: Some("{ throw; }"),
@@ -66,12 +97,19 @@ const CSHARP: Words = Words {
 const RUBY: Words = Words {
     nothing: "nil",
     stop: "Process.exit!(97);",
+    stop_if: "(@e ? Process.exit!(97) : @c)",
     rethrow: Some("raise"),
     braces: false,
     compiled: false,
     ..C_LIKE
 };
-const PHP: Words = Words { stop: "exit(97);", rethrow: Some("{ throw @; }"), compiled: false, ..C_LIKE };
+const PHP: Words = Words {
+    stop: "exit(97);",
+    stop_if: "(@e ? exit(97) : @c)",
+    rethrow: Some("{ throw @; }"),
+    compiled: false,
+    ..C_LIKE
+};
 
 /// Returns the row of a language; `None` for one that isn't mutated.
 pub(super) fn words_of(language: Language) -> Option<&'static Words> {

@@ -26,6 +26,11 @@ pub struct Mutant {
     pub proposal: String,
     /// The statement around it, by its number in the scan of its file.
     pub statement: Option<usize>,
+    /// The bytes that no longer run, for a condition that is never true.
+    pub disables: Option<Range<usize>>,
+    /// The mutation that ends the program where this one could make a difference: tests that pass
+    /// with this one and notice that one reach the place, and find no difference there.
+    pub probe: Option<Box<Mutant>>,
 }
 
 impl Mutant {

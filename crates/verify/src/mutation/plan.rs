@@ -1,6 +1,7 @@
 //! The order of mutations, and what their outcomes mean.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use journeyman_protocol::{MutationKind, Strength, StrengthReport, UntestedLine};
 
@@ -47,6 +48,8 @@ enum Coverage {
 pub struct PlannedMutant {
     file: usize,
     statement: Option<usize>,
+    /// The survivor that this one asks about, by its number.
+    probe_of: Option<usize>,
     /// The mutation.
     pub mutant: Mutant,
 }
@@ -60,6 +63,10 @@ pub struct MutationPlan {
     coverage: Vec<Vec<Coverage>>,
     stops_queued: Vec<Vec<bool>>,
     survivors: Vec<PlannedMutant>,
+    /// The survivors that make no difference where a test reaches them.
+    indifferent: BTreeSet<usize>,
+    /// The places of mutations that tests noticed, by file.
+    noticed: Vec<(usize, Range<usize>)>,
     report: StrengthReport,
 }
 
@@ -77,7 +84,16 @@ impl MutationPlan {
         let statements = coverage.iter().map(Vec::len).sum::<usize>();
         let report = StrengthReport { statements: count(statements), ..StrengthReport::default() };
         let queue = order(&files);
-        let mut plan = Self { files, queue, coverage, stops_queued, survivors: Vec::new(), report };
+        let mut plan = Self {
+            files,
+            queue,
+            coverage,
+            stops_queued,
+            survivors: Vec::new(),
+            indifferent: BTreeSet::new(),
+            noticed: Vec::new(),
+            report,
+        };
         // Last, when most statements are known to run.
         for (file, statement) in plan.statements_without_mutants() {
             plan.queue_stop(file, statement, false);
@@ -97,9 +113,11 @@ impl MutationPlan {
             let planned = self.queue.pop_front()?;
             let coverage = planned.statement.map(|statement| self.coverage_of(planned.file, statement));
             let stops = planned.mutant.kind == MutationKind::Stop;
+            let probes = planned.probe_of.is_some();
             match coverage {
                 Some(Coverage::NotRun) if !stops => self.report.left_out += 1,
-                Some(Coverage::Run | Coverage::NotRun) if stops => {}
+                Some(Coverage::NotRun) => {}
+                Some(Coverage::Run) if stops && !probes => {}
                 _ => {
                     let text = self.files.get(planned.file).map_or("", |file| file.text.as_str());
                     return Some((planned, text));
@@ -110,8 +128,18 @@ impl MutationPlan {
 
     /// Takes what the tests said to a mutation.
     pub fn record(&mut self, planned: PlannedMutant, outcome: TrialOutcome) {
+        if let Some(survivor) = planned.probe_of {
+            if outcome == TrialOutcome::Noticed {
+                self.indifferent.insert(survivor);
+            }
+            return;
+        }
         let (file, statement) = (planned.file, planned.statement);
         let stops = planned.mutant.kind == MutationKind::Stop;
+        if let (false, TrialOutcome::Survived, Some(probe)) = (stops, outcome, &planned.mutant.probe) {
+            let (mutant, probe_of) = (probe.as_ref().clone(), Some(self.survivors.len()));
+            self.queue.push_front(PlannedMutant { file, statement, probe_of, mutant });
+        }
         match (stops, outcome, statement) {
             (true, TrialOutcome::Survived, Some(statement)) => self.set(file, statement, Coverage::NotRun),
             (true, TrialOutcome::Invalid, Some(statement)) => self.set(file, statement, Coverage::Unknowable),
@@ -124,19 +152,35 @@ impl MutationPlan {
         }
         self.report.tried += 1;
         match outcome {
-            TrialOutcome::Noticed => self.report.noticed += 1,
+            TrialOutcome::Noticed => {
+                self.report.noticed += 1;
+                self.noticed.push((file, planned.mutant.range));
+            }
             TrialOutcome::Invalid => self.report.invalid += 1,
             TrialOutcome::Survived => self.survivors.push(planned),
         }
     }
 
     /// Returns what is known when nothing more is tried. `limit` says why not everything was.
+    ///
+    /// A guard whose body tests run and tell from a wrong one, and that may as well never be true,
+    /// does what the code after it does: mutations of its bounds change nothing, and don't count.
+    /// No more does a survivor that a test reaches where it could make a difference.
     #[must_use]
     pub fn into_report(mut self, limit: Option<String>) -> StrengthReport {
         let left = self.queue.iter().filter(|planned| planned.mutant.kind != MutationKind::Stop);
         self.report.left_out = self.report.left_out.saturating_add(count(left.count()));
         let all = || self.coverage.iter().flatten();
         self.report.run_statements = count(all().filter(|it| **it == Coverage::Run).count());
+        let survivors = self.survivors.len();
+        let indifferent = std::mem::take(&mut self.indifferent);
+        let mut numbers = 0..;
+        self.survivors.retain(|_| numbers.next().is_none_or(|number| !indifferent.contains(&number)));
+        self.leave_out_redundant_guards();
+        let left_out = count(survivors - self.survivors.len());
+        self.report.tried = self.report.tried.saturating_sub(left_out);
+        self.report.left_out = self.report.left_out.saturating_add(left_out);
+        let all = || self.coverage.iter().flatten();
         let covered = all().all(|it| matches!(it, Coverage::Run | Coverage::Unknowable));
         self.report.untested = self.untested();
         let noticed = self.report.noticed;
@@ -158,6 +202,29 @@ impl MutationPlan {
         self.report.survivors = shown.take(MAX_REPORTED).collect();
         self.report.limit = limit;
         self.report
+    }
+
+    /// Forgets the survivors in the conditions of guards that make no difference.
+    fn leave_out_redundant_guards(&mut self) {
+        let is_noticed = |file: usize, body: &Range<usize>| {
+            self.noticed.iter().any(|(of, at)| *of == file && body.start <= at.start && at.end <= body.end)
+        };
+        let redundant: Vec<(usize, Range<usize>)> = self
+            .survivors
+            .iter()
+            .filter_map(|planned| {
+                Some((planned.file, planned.mutant.range.clone(), planned.mutant.disables.as_ref()?))
+            })
+            .filter(|(file, _, body)| is_noticed(*file, body))
+            .map(|(file, condition, _)| (file, condition))
+            .collect();
+        let is_within = |planned: &PlannedMutant| {
+            let at = &planned.mutant.range;
+            let widens = planned.mutant.kind == MutationKind::Condition && planned.mutant.disables.is_none();
+            let mut conditions = redundant.iter().filter(|(file, _)| *file == planned.file);
+            !widens && conditions.any(|(_, condition)| condition.start <= at.start && at.end <= condition.end)
+        };
+        self.survivors.retain(|planned| !is_within(planned));
     }
 
     /// Returns the mutations that no test noticed, the most telling first.
@@ -194,7 +261,7 @@ impl MutationPlan {
             return;
         }
         let Some(mutant) = self.statement(file, statement).and_then(|it| it.stop.clone()) else { return };
-        let planned = PlannedMutant { file, statement: Some(statement), mutant };
+        let planned = PlannedMutant { file, statement: Some(statement), probe_of: None, mutant };
         if first { self.queue.push_front(planned) } else { self.queue.push_back(planned) }
     }
 
@@ -277,7 +344,12 @@ fn order(files: &[PlannedFile]) -> VecDeque<PlannedMutant> {
                 let Some(mutant) = planned.found.mutants.get(*at) else { continue };
                 let siblings = in_function.get(&mutant.function.as_deref());
                 let place = siblings.and_then(|all| all.iter().position(|it| *it == mutant.statement));
-                let job = PlannedMutant { file, statement: mutant.statement, mutant: mutant.clone() };
+                let job = PlannedMutant {
+                    file,
+                    statement: mutant.statement,
+                    probe_of: None,
+                    mutant: mutant.clone(),
+                };
                 keyed.push(((round, place.unwrap_or(0), file, *at), job));
             }
         }

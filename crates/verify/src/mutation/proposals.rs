@@ -35,6 +35,10 @@ pub(super) struct Proposal {
     pub(super) range: Range<usize>,
     pub(super) replacement: String,
     pub(super) test: String,
+    /// The bytes that no longer run, for a condition that is never true.
+    pub(super) disables: Option<Range<usize>>,
+    /// A replacement that ends the program where the mutation could make a difference.
+    pub(super) probe: Option<(Range<usize>, String)>,
 }
 
 impl Proposal {
@@ -44,6 +48,6 @@ impl Proposal {
         replacement: impl Into<String>,
         test: String,
     ) -> Self {
-        Self { kind, range, replacement: replacement.into(), test }
+        Self { kind, range, replacement: replacement.into(), test, disables: None, probe: None }
     }
 }

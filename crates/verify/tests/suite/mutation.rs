@@ -95,14 +95,72 @@ fn what_tests_need_not_notice_is_left_out() {
         let left: Vec<_> = found.iter().filter(|mutant| !removes_wait(mutant)).collect();
         assert!(left.is_empty(), "{text}: {left:?}");
     }
-    // Equal values change nothing.
+    // Equal values change nothing, and zero is its own negative.
     for text in [
+        "def f(a):\n    if a < 0:\n        a = -a\n    return a\n",
+        "def f(a):\n    return -a if 0 > a else a\n",
         "def f(a, b):\n    if a > b:\n        b = a\n    return b\n",
         "def f(a, b):\n    return a if a > b else b\n",
         "def f(a, b):\n    if a < b:\n        return b\n    return a\n",
     ] {
         assert_eq!(of_kind("a.py", text, MutationKind::Boundary), Vec::<String>::new(), "{text}");
     }
+    // One beyond an array is undefined; what doesn't read one has a bound to test.
+    let sum = "int f(int *a, int n) {\n    int s = 0;\n    for (int i = 0; i < n; i++) {\n        s += BODY;\n    }\n    return s;\n}\n";
+    for (body, bounds) in [("a[i]", 0), ("i", 1), ("a[i - 1]", 1)] {
+        let text = sum.replace("BODY", body);
+        assert_eq!(of_kind("a.c", &text, MutationKind::Boundary).len(), bounds, "{text}");
+    }
+}
+
+const GUARDED: &str = "def f(a, b):\n    if a > b:\n        return [a]\n    return g(a, b)\n";
+
+#[test]
+fn a_guard_that_makes_no_difference_is_left_out() {
+    /// Tries all mutations; the tests notice those of these lines alone.
+    fn survivors(noticed: &[u32]) -> Vec<String> {
+        let mut plan = plan_of("a.py", GUARDED);
+        while let Some((planned, _)) = plan.next_mutant() {
+            let stops = planned.mutant.kind == MutationKind::Stop;
+            let outcome = match stops || noticed.contains(&planned.mutant.line) {
+                true => TrialOutcome::Noticed,
+                false => TrialOutcome::Survived,
+            };
+            plan.record(planned, outcome);
+        }
+        plan.into_report(None).survivors.into_iter().map(|survivor| survivor.after).collect()
+    }
+    // The tests run the guard's body and tell it from a wrong one: what follows does the same.
+    assert_eq!(survivors(&[3, 4]), ["if (a > b) or True:"]);
+    assert!(survivors(&[4]).len() > 1, "nothing tells what the guard's body gives");
+}
+
+#[test]
+fn a_bound_that_tests_reach_and_that_makes_no_difference_is_left_out() {
+    let text = "def f(a):\n    if a <= 10:\n        return 2 * a\n    return 20 + (a - 10) * 3\n";
+    for reached in [true, false] {
+        let mut plan = plan_of("a.py", text);
+        let mut probes = Vec::new();
+        while let Some((planned, text)) = plan.next_mutant() {
+            let mutated = planned.mutant.apply(text).unwrap();
+            let is_probe = mutated.contains("_exit(97) if (a) == (10) else a <= 10");
+            if is_probe {
+                probes.push(mutated);
+            }
+            let outcome = match planned.mutant.kind {
+                MutationKind::Boundary => TrialOutcome::Survived,
+                _ if is_probe && !reached => TrialOutcome::Survived,
+                _ => TrialOutcome::Noticed,
+            };
+            plan.record(planned, outcome);
+        }
+        assert_eq!(probes.len(), 1, "the survivor is asked about once");
+        let survivors = plan.into_report(None).survivors;
+        assert_eq!(survivors.is_empty(), reached, "{survivors:?}");
+    }
+    // Evaluating these twice isn't the same.
+    let calls = all_mutants("a.py", "def f(a):\n    return a.pop() < 10\n");
+    assert!(calls.mutants.iter().all(|mutant| mutant.probe.is_none()));
 }
 
 #[test]

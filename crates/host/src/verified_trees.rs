@@ -1,0 +1,58 @@
+//! Sessions whose verified tree is no longer the project's.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use journeyman_protocol::{ContentHash, CopyState, Envelope, Event, RunOutcome, RunReport, Seq};
+use journeyman_store::SessionSummary;
+
+use crate::HostError;
+use crate::events::read_events;
+use crate::state::StateDirs;
+
+/// Number of entries at the end of a session's log among which its last report is. Only landing,
+/// commits and the release of the session come after it.
+const LAST_ENTRIES: u64 = 64;
+
+/// The trees of projects as they are now, each looked at once.
+pub(crate) struct VerifiedTrees<'a> {
+    state: &'a StateDirs,
+    now: HashMap<String, Option<ContentHash>>,
+}
+
+impl<'a> VerifiedTrees<'a> {
+    pub(crate) fn new(state: &'a StateDirs) -> Self {
+        Self { state, now: HashMap::new() }
+    }
+
+    /// Returns true if the project's files aren't those any more that the session verified; `None`
+    /// where it verified nothing in the project, or that isn't known.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the log can't be read.
+    pub(crate) async fn has_changed(&mut self, session: &SessionSummary) -> Result<Option<bool>, HostError> {
+        let mut report: Option<Box<RunReport>> = None;
+        let mut keep = |envelope: &Envelope| {
+            if let Event::Done { report: done } = &envelope.event {
+                report = Some(done.clone());
+            }
+            Ok(())
+        };
+        let after = Seq(session.last.0.saturating_sub(LAST_ENTRIES));
+        read_events(self.state, &session.id, after, &mut keep).await?;
+        let report = report.filter(|report| {
+            let is_kept = report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept);
+            report.outcome == RunOutcome::Verified && !is_kept
+        });
+        let Some(verified) = report.and_then(|report| report.tree) else { return Ok(None) };
+        Ok(self.tree_now(&session.root).map(|now| now != verified))
+    }
+
+    fn tree_now(&mut self, root: &str) -> Option<ContentHash> {
+        let state = self.state;
+        *self.now.entry(root.to_owned()).or_insert_with(|| {
+            let workspace = state.open_workspace(Path::new(root)).ok()?;
+            workspace.history().tree_hash().ok()
+        })
+    }
+}
