@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use journeyman_syntax::highlight::{self, TokenKind};
+use journeyman_syntax::highlight::{self, TokenMeaning};
 use journeyman_syntax::language::Language;
 use journeyman_terminal::Token;
 
@@ -21,12 +21,12 @@ pub fn find_tokens_of_language(name: &str, text: &str) -> Vec<(Range<usize>, Tok
 fn find_tokens(language: Option<Language>, text: &str) -> Vec<(Range<usize>, Token)> {
     let Some(language) = language else { return Vec::new() };
     let token = |kind| match kind {
-        TokenKind::Keyword => Token::Keyword,
-        TokenKind::Text => Token::Text,
-        TokenKind::Number => Token::Number,
-        TokenKind::Comment => Token::Comment,
-        TokenKind::Type => Token::Type,
-        TokenKind::Name => Token::Name,
+        TokenMeaning::Keyword => Token::Keyword,
+        TokenMeaning::Text => Token::Text,
+        TokenMeaning::Number => Token::Number,
+        TokenMeaning::Comment => Token::Comment,
+        TokenMeaning::Type => Token::Type,
+        TokenMeaning::Name => Token::Name,
     };
     let tokens = highlight::find_tokens(language, text);
     tokens.into_iter().map(|(range, kind)| (range, token(kind))).collect()

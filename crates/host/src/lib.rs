@@ -50,6 +50,7 @@ pub mod export;
 pub mod format;
 pub mod highlight;
 mod hooks;
+pub mod hunks;
 pub mod index;
 pub mod input;
 pub mod landing;

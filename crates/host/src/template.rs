@@ -19,6 +19,7 @@ use journeyman_workspace::WorkspaceError;
 use tokio_util::sync::CancellationToken;
 
 use crate::delivery::{DeliveredRun, Delivery, Workplace, confirm_outside_hooks};
+use crate::index::{ProjectSymbol, list_symbols};
 use crate::project::ProjectContext;
 use crate::surface::check_log_exists;
 use crate::{Context as _, HostError, Prompts};
@@ -74,6 +75,16 @@ impl SessionTemplate {
             programs: Arc::clone(&project.programs),
             holder: project.holder.clone(),
             agents: None,
+        }
+    }
+
+    /// Returns a function that lists the symbols of the index as it is, at most so many. It reads
+    /// files, and waits for no refresh.
+    pub fn symbol_lister(&self, limit: usize) -> impl FnOnce() -> Vec<ProjectSymbol> + Send + 'static {
+        let index = self.index.clone().unwrap_or_else(|| Arc::new(self.project.index()));
+        move || {
+            let known = index.at_hand();
+            known.map(|(_, snapshot)| list_symbols(&snapshot, limit)).unwrap_or_default()
         }
     }
 

@@ -15,7 +15,7 @@ const MAX_NAME_DEPTH: usize = 6;
 
 /// The meaning of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenKind {
+pub enum TokenMeaning {
     /// A word of the language, or a constant such as `true`.
     Keyword,
     /// A text or a character.
@@ -33,13 +33,13 @@ pub enum TokenKind {
 /// Returns the tokens of a text that have a meaning, in order and without overlaps. A text that
 /// isn't parsed has none.
 #[must_use]
-pub fn find_tokens(language: Language, text: &str) -> Vec<(Range<usize>, TokenKind)> {
+pub fn find_tokens(language: Language, text: &str) -> Vec<(Range<usize>, TokenMeaning)> {
     if text.len() > MAX_BYTES {
         return Vec::new();
     }
     let Ok(tree) = parse(language, text) else { return Vec::new() };
     // Inner nodes are painted over outer ones, such as an expression over the text that it is in.
-    let mut painted: Vec<Option<TokenKind>> = vec![None; text.len()];
+    let mut painted: Vec<Option<TokenMeaning>> = vec![None; text.len()];
     let mut paint = |range: Range<usize>, kind| {
         if let Some(bytes) = painted.get_mut(range) {
             bytes.fill(kind);
@@ -52,7 +52,7 @@ pub fn find_tokens(language: Language, text: &str) -> Vec<(Range<usize>, TokenKi
         let is_whole = matches!(class, Class::Whole(_));
         match class {
             Class::Whole(kind) | Class::Outer(kind) => paint(node.byte_range(), kind),
-            Class::Callee(name) => paint(name, Some(TokenKind::Name)),
+            Class::Callee(name) => paint(name, Some(TokenMeaning::Name)),
             Class::None => {}
         }
         if !is_whole && cursor.goto_first_child() {
@@ -71,15 +71,15 @@ enum Class {
     /// Nothing of its own.
     None,
     /// The node with everything inside.
-    Whole(Option<TokenKind>),
+    Whole(Option<TokenMeaning>),
     /// The node but for what has a meaning inside.
-    Outer(Option<TokenKind>),
+    Outer(Option<TokenMeaning>),
     /// The function of a call, whose name is at this place.
     Callee(Range<usize>),
 }
 
 fn classify(node: Node<'_>, field: Option<&str>, text: &str) -> Class {
-    use TokenKind::{Comment, Keyword, Name, Number, Text, Type};
+    use TokenMeaning::{Comment, Keyword, Name, Number, Text, Type};
     let kind = node.kind();
     let is_leaf = node.child_count() == 0;
     if !node.is_named() {
@@ -153,8 +153,8 @@ fn find_callee_name(function: Node<'_>) -> Option<Range<usize>> {
 }
 
 /// Joins bytes of the same meaning.
-fn join_bytes(painted: &[Option<TokenKind>]) -> Vec<(Range<usize>, TokenKind)> {
-    let mut tokens: Vec<(Range<usize>, TokenKind)> = Vec::new();
+fn join_bytes(painted: &[Option<TokenMeaning>]) -> Vec<(Range<usize>, TokenMeaning)> {
+    let mut tokens: Vec<(Range<usize>, TokenMeaning)> = Vec::new();
     for (at, kind) in painted.iter().enumerate().filter_map(|(at, kind)| Some((at, (*kind)?))) {
         match tokens.last_mut() {
             Some((range, last)) if range.end == at && *last == kind => range.end = at + 1,
@@ -171,12 +171,12 @@ mod tests {
     /// The tokens of a text with a letter for each meaning.
     fn shown(language: Language, text: &str) -> String {
         let letter = |kind| match kind {
-            TokenKind::Keyword => 'k',
-            TokenKind::Text => 't',
-            TokenKind::Number => 'n',
-            TokenKind::Comment => 'c',
-            TokenKind::Type => 'T',
-            TokenKind::Name => 'f',
+            TokenMeaning::Keyword => 'k',
+            TokenMeaning::Text => 't',
+            TokenMeaning::Number => 'n',
+            TokenMeaning::Comment => 'c',
+            TokenMeaning::Type => 'T',
+            TokenMeaning::Name => 'f',
         };
         let mut shown: Vec<char> = vec![' '; text.len()];
         for (range, kind) in find_tokens(language, text) {

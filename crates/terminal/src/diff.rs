@@ -20,7 +20,7 @@ pub fn style_line(line: &str) -> StyledLine {
 }
 
 /// The version of a file that has a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// Both.
     Both,
@@ -33,7 +33,7 @@ pub enum Side {
 }
 
 /// A line of a hunk.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HunkLine {
     /// The version that has the line.
     pub side: Side,
