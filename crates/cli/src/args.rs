@@ -193,7 +193,8 @@ pub(crate) struct ChatArgs {
     /// The first message, in quotes
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Option<String>,
-    /// Write lines and draw nothing again, as for a screen reader; without a terminal it is so anyway
+    /// Write lines and draw nothing again, as for a screen reader; without a terminal it is so
+    /// anyway
     #[arg(long)]
     pub(crate) plain: bool,
     #[command(flatten)]

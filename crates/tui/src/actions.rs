@@ -4,11 +4,9 @@ use std::path::Path;
 
 use crossterm::event::EventStream;
 use journeyman_agent::AgentError;
-use journeyman_host::checkpoints::Comparison;
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
 use journeyman_host::export::{ConversationFormat, ExportFormat, export_session};
 use journeyman_host::format::{describe_usage, preview, printable, quantity};
-use journeyman_host::highlight::find_tokens_of_file;
 use journeyman_host::policy_check::{MODE_EFFECTS, PolicyOverview};
 use journeyman_host::session_commands::fork_session;
 use journeyman_host::sessions::find_session;
@@ -16,7 +14,6 @@ use journeyman_host::state::format_minute;
 use journeyman_host::undo::{redo, undo_session};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{Mode, group_digits};
-use journeyman_terminal::diff::{FileNames, number_lines};
 use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +32,7 @@ const MAX_OUTPUT_LINES: usize = 20;
 
 /// Keys that no setting changes, for the page of help.
 const FIXED_KEYS: &[(&str, &str)] = &[
-    ("@", "files of the project"),
+    ("@", "files and symbols of the project"),
     ("!COMMAND", "run it in the sandbox, for the next message"),
     ("Ctrl-A E B F K U W Y", "as in a shell"),
     ("?", "this page"),
@@ -99,6 +96,7 @@ impl App {
                 self.queued.retain(|one| one.id != queued.id);
                 self.composer.set_text(&queued.text);
             }
+            JobEnd::Stopped { withdrawn } => self.take_withdrawn(&withdrawn),
             JobEnd::Withdrawn { .. } => self.notice = Some("the session has read it already".to_owned()),
             JobEnd::Sent { text, sent: Err(error) } => {
                 self.queued.retain(|queued| !text.starts_with(&queued.text));
@@ -113,8 +111,8 @@ impl App {
             JobEnd::CommandRan { command, output: Err(error) } => {
                 self.say(Style::Bad, &format!("$ {command} didn't run: {error}"));
             }
-            JobEnd::FilesListed(files) => {
-                self.files = Some(files);
+            JobEnd::FilesListed(files, symbols) => {
+                (self.files, self.symbols) = (Some(files), symbols);
                 self.complete_word();
             }
             JobEnd::Explained(lines) => self.conversation.push_note(lines),
@@ -127,6 +125,16 @@ impl App {
             JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
         }
         Flow::Continue
+    }
+
+    /// Puts messages that the session hasn't taken before the text that is being written.
+    fn take_withdrawn(&mut self, withdrawn: &[QueuedText]) {
+        self.queued.retain(|queued| !withdrawn.iter().any(|one| one.id == queued.id));
+        let own = Some(self.composer.whole_text()).filter(|text| !text.trim().is_empty());
+        let texts: Vec<String> = withdrawn.iter().map(|queued| queued.text.clone()).chain(own).collect();
+        if !withdrawn.is_empty() {
+            self.composer.set_text(&texts.join("\n\n"));
+        }
     }
 
     /// Runs a command of the person's in the sandbox.
@@ -207,6 +215,7 @@ impl App {
                 | Command::Back
                 | Command::Undo
                 | Command::Redo
+                | Command::Isolate
         );
         if needs_rest && self.conversation.is_working() {
             self.notice = Some("the session works; Esc stops it first".to_owned());
@@ -236,6 +245,7 @@ impl App {
             }
             Command::Compact => self.compact(),
             Command::Permissions => self.show_permissions()?,
+            Command::Isolate => self.change_workplace(argument).await,
             Command::Theme => self.change_theme(argument)?,
             Command::Export => self.export(argument).await,
         }
@@ -273,6 +283,28 @@ impl App {
                     self.surroundings.mode
                 );
                 self.notice = Some(text);
+            }
+        }
+    }
+
+    /// Lets the sessions that begin from here on work in a copy, or in the project itself.
+    async fn change_workplace(&mut self, argument: &str) {
+        let is_copy = match argument {
+            "" | "on" => true,
+            "off" => false,
+            _ => {
+                self.notice = Some("/isolate takes on or off".to_owned());
+                return;
+            }
+        };
+        self.setup.delivery.isolate = Some(is_copy);
+        let place = if is_copy { "in a copy, which is landed if it is verified" } else { "in your files" };
+        match self.link.as_ref().is_some_and(|link| link.has_log) {
+            // A session that has begun stays where its work is.
+            true => self.notice = Some(format!("the next session (/new) works {place}")),
+            false => {
+                self.open_new_session().await;
+                self.notice = Some(format!("works {place}"));
             }
         }
     }
@@ -334,28 +366,6 @@ impl App {
             None => self.open_new_session().await,
         }
         self.report_undo(redone.map(Some), "changed again");
-    }
-
-    fn show_diff(&mut self) -> Result<(), HostError> {
-        let Some(link) = &self.link else { return Ok(()) };
-        let compared = match Comparison::new(&link.template.project.workspace, None, None) {
-            Ok(compared) => compared,
-            Err(error) => {
-                self.notice = Some(error.to_string());
-                return Ok(());
-            }
-        };
-        let diff = compared.diff;
-        if diff.files.is_empty() {
-            self.notice = Some("nothing is different from when the newest run began".to_owned());
-            return Ok(());
-        }
-        let head = StyledLine::new(Style::Strong, quantity(diff.files.len(), "file"))
-            .with(Style::Good, format!("  +{}", diff.added))
-            .with(Style::Bad, format!(" −{}", diff.removed));
-        let mut lines = vec![head, StyledLine::default()];
-        lines.extend(number_lines(&printable(&diff.text), FileNames::All, &find_tokens_of_file));
-        self.show_document("since the newest run began", lines)
     }
 
     fn show_document(&mut self, title: &str, lines: Vec<StyledLine>) -> Result<(), HostError> {

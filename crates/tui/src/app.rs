@@ -11,6 +11,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use journeyman_agent::{AgentError, MessageId};
 use journeyman_host::format::{preview, printable};
+use journeyman_host::index::ProjectSymbol;
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{CallId, Envelope, Event, SessionId, Tokens};
 use journeyman_terminal::{Style, StyledLine};
@@ -46,12 +47,14 @@ pub(crate) enum JobEnd {
     Sent { text: String, sent: Result<MessageId, AgentError> },
     /// A queued message was taken back, or the session has taken it.
     Withdrawn { queued: QueuedText, withdrawn: Result<bool, AgentError> },
+    /// The session was asked to stop, with the messages that it hadn't taken.
+    Stopped { withdrawn: Vec<QueuedText> },
     /// The conversation was shortened, or not.
     Compacted(Result<(Tokens, Tokens), AgentError>),
     /// A command of the person's ended.
     CommandRan { command: String, output: Result<(String, u8), HostError> },
-    /// The project's files were listed.
-    FilesListed(Vec<String>),
+    /// The project's files and symbols were listed.
+    FilesListed(Vec<String>, Vec<ProjectSymbol>),
     /// The ways to a model were looked for.
     Explained(Vec<StyledLine>),
     /// The whole results of the session's calls were read.
@@ -120,6 +123,8 @@ pub(crate) struct App {
     pub(crate) completion: Option<Completion>,
     /// The project's files, once they are wanted.
     pub(crate) files: Option<Vec<String>>,
+    /// The project's symbols, once they are wanted and as far as they are known.
+    pub(crate) symbols: Vec<ProjectSymbol>,
     /// Messages that were sent and are not taken yet, with their ids once they are known.
     pub(crate) queued: Vec<QueuedText>,
     /// Outputs of the person's commands, which go with the next message.
@@ -161,6 +166,7 @@ impl App {
             composer,
             completion: None,
             files: None,
+            symbols: Vec::new(),
             queued: Vec::new(),
             attachments: Vec::new(),
             notice: None,
@@ -226,6 +232,8 @@ impl App {
                     Flow::Continue
                 }
                 Input::Line(line) => {
+                    // A question is written before the line that answers it.
+                    self.show(Instant::now())?;
                     let flow = self.handle_line(line).await?;
                     self.show(Instant::now())?;
                     flow

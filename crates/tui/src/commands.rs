@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Compact,
     /// Shows what is allowed.
     Permissions,
+    /// Works in a copy, or in the project.
+    Isolate,
     /// Takes other colours.
     Theme,
     /// Writes the session into a file.
@@ -76,7 +78,7 @@ pub(crate) const COMMANDS: &[CommandInfo] = &[
     info(Command::Resume, "resume", "", "go on with an earlier session"),
     info(Command::Fork, "fork", "", "go on in a copy of this session"),
     info(Command::Back, "back", "", "go back to an earlier message (Esc Esc)"),
-    info(Command::Diff, "diff", "", "what changed since the newest run began"),
+    info(Command::Diff, "diff", "", "review what changed since the newest run began"),
     info(Command::Undo, "undo", "", "take back what this session changed"),
     info(Command::Redo, "redo", "", "do again what the newest undo took back"),
     info(Command::Checkpoints, "checkpoints", "", "states of the files to go back to"),
@@ -84,6 +86,7 @@ pub(crate) const COMMANDS: &[CommandInfo] = &[
     info(Command::Cost, "cost", "", "tokens and cost of this session"),
     info(Command::Compact, "compact", "", "shorten the conversation"),
     info(Command::Permissions, "permissions", "", "what is allowed, asked about and denied"),
+    info(Command::Isolate, "isolate", "on|off", "work in a copy of the project, or in your files"),
     info(Command::Theme, "theme", "NAME", "other colours: auto, dark, light or none"),
     info(Command::Export, "export", "FILE", "write the conversation into a file, as Markdown"),
     info(Command::Quit, "quit", "", "end (Ctrl-D)"),
@@ -140,6 +143,7 @@ fn nearest_command(name: &str) -> Option<&'static str> {
 pub(crate) fn argument_values(name: &str) -> Vec<&'static str> {
     match name {
         "mode" => Mode::ALL.iter().map(|mode| mode.name()).collect(),
+        "isolate" => vec!["on", "off"],
         "theme" => ThemeChoice::NAMES.to_vec(),
         _ => Vec::new(),
     }

@@ -1,14 +1,24 @@
-//! Completion of commands, their arguments and files, as a list below the composer. Pure.
+//! Completion of commands, their arguments, files and symbols, as a list below the composer. Pure.
 
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::commands::{COMMANDS, argument_values};
+use journeyman_host::index::ProjectSymbol;
 
 /// Maximum rows of the list.
 pub(crate) const MAX_ROWS: usize = 8;
 /// Maximum matches that are ranked: nobody scrolls through more.
 const MAX_MATCHES: usize = 50;
+
+/// The things of the project that `@` names.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ProjectNames<'a> {
+    /// The files.
+    pub(crate) files: &'a [String],
+    /// The symbols.
+    pub(crate) symbols: &'a [ProjectSymbol],
+}
 
 /// One possible completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +47,8 @@ pub(crate) enum CompletedWord<'a> {
     Command(&'a str),
     /// The argument of a command.
     Argument(&'a str, &'a str),
-    /// A file, without its mark.
-    File(&'a str),
+    /// A file or a symbol, without its mark.
+    Name(&'a str),
 }
 
 /// Finds the word before the cursor that can be completed, and its byte position.
@@ -55,7 +65,7 @@ pub(crate) fn word_at_cursor(before: &str) -> Option<(usize, CompletedWord<'_>)>
     }
     let start = before.rfind(char::is_whitespace).map_or(0, |at| at + before.get(at..).map_or(1, first_len));
     let word = before.get(start..)?.strip_prefix('@')?;
-    Some((start, CompletedWord::File(word)))
+    Some((start, CompletedWord::Name(word)))
 }
 
 fn first_len(text: &str) -> usize {
@@ -63,9 +73,9 @@ fn first_len(text: &str) -> usize {
 }
 
 impl Completion {
-    /// Makes the list for the word before the cursor, or none. `files` are the project's.
+    /// Makes the list for the word before the cursor, or none.
     #[must_use]
-    pub(crate) fn find(before: &str, files: &[String]) -> Option<Self> {
+    pub(crate) fn find(before: &str, names: ProjectNames<'_>) -> Option<Self> {
         let (start, word) = word_at_cursor(before)?;
         let candidates = match word {
             CompletedWord::Command(typed) => command_candidates(typed),
@@ -79,7 +89,7 @@ impl Completion {
                 };
                 matching.map(candidate).collect()
             }
-            CompletedWord::File(typed) => file_candidates(typed, files),
+            CompletedWord::Name(typed) => name_candidates(typed, names),
         };
         (!candidates.is_empty()).then_some(Self { start, candidates, selected: 0 })
     }
@@ -128,17 +138,45 @@ fn command_candidates(typed: &str) -> Vec<Candidate> {
     candidate.collect()
 }
 
-fn file_candidates(typed: &str, files: &[String]) -> Vec<Candidate> {
-    let mut scored: Vec<(i64, &String)> =
-        files.iter().filter_map(|path| Some((fuzzy_score(typed, path)?, path))).collect();
-    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    let candidate = |(_, path): (i64, &String)| Candidate {
-        // The agent reads files that a message names; the mark is for this list alone.
-        insert: format!("{path} "),
-        label: path.clone(),
-        help: String::new(),
-    };
-    scored.into_iter().take(MAX_MATCHES).map(candidate).collect()
+/// A file or a symbol that has the typed letters.
+enum Named<'a> {
+    File(&'a String),
+    Symbol(&'a ProjectSymbol),
+}
+
+fn name_candidates(typed: &str, names: ProjectNames<'_>) -> Vec<Candidate> {
+    let files = names.files.iter().filter_map(|path| Some((fuzzy_score(typed, path)?, Named::File(path))));
+    // Without a letter the files are listed: there are fewer, and a path leads to the rest.
+    let symbols = names.symbols.iter().filter(|_| !typed.is_empty());
+    let symbols =
+        symbols.filter_map(|symbol| Some((fuzzy_score(typed, &symbol.name)?, Named::Symbol(symbol))));
+    let mut scored: Vec<(i64, Named<'_>)> = files.chain(symbols).collect();
+    scored.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.place().cmp(&b.place())));
+    scored.into_iter().take(MAX_MATCHES).map(|(_, named)| named.candidate()).collect()
+}
+
+impl Named<'_> {
+    fn place(&self) -> (&str, u32) {
+        match self {
+            Self::File(path) => (path, 0),
+            Self::Symbol(symbol) => (&symbol.path, symbol.line),
+        }
+    }
+
+    /// Returns the candidate. The agent reads what a message names; the mark is for this list
+    /// alone.
+    fn candidate(&self) -> Candidate {
+        match self {
+            Self::File(path) => {
+                Candidate { insert: format!("{path} "), label: (*path).clone(), help: String::new() }
+            }
+            Self::Symbol(ProjectSymbol { name, kind, path, line }) => Candidate {
+                insert: format!("`{name}` ({path}:{line}) "),
+                label: name.clone(),
+                help: format!("{kind}  {path}:{line}"),
+            },
+        }
+    }
 }
 
 /// Scores a path for the letters that were typed, which have to occur in their order; `None` if
@@ -187,9 +225,9 @@ mod tests {
         for (before, expected) in [
             ("/mo", Some((0, CompletedWord::Command("mo")))),
             ("/mode a", Some((6, CompletedWord::Argument("mode", "a")))),
-            ("look at @src/l", Some((8, CompletedWord::File("src/l")))),
-            ("@", Some((0, CompletedWord::File("")))),
-            ("see\n@a", Some((4, CompletedWord::File("a")))),
+            ("look at @src/l", Some((8, CompletedWord::Name("src/l")))),
+            ("@", Some((0, CompletedWord::Name("")))),
+            ("see\n@a", Some((4, CompletedWord::Name("a")))),
             ("/usr/bin", None),
             ("a@b", None),
             ("", None),
@@ -209,15 +247,33 @@ mod tests {
             ("primer", "docs/primer.md"),
             ("SRC/M", "src/main.rs"),
         ] {
-            let found = Completion::find(&format!("@{typed}"), &files).unwrap();
+            let names = ProjectNames { files: &files, symbols: &[] };
+            let found = Completion::find(&format!("@{typed}"), names).unwrap();
             assert_eq!(found.selected().unwrap().label, first, "{typed}");
         }
-        assert_eq!(Completion::find("@zzz", &files), None);
+        assert_eq!(Completion::find("@zzz", ProjectNames { files: &files, symbols: &[] }), None);
+    }
+
+    #[test]
+    fn symbols_are_found_beside_files() {
+        let symbol = |name: &str, line| ProjectSymbol {
+            name: name.to_owned(),
+            kind: "function",
+            path: "src/shop.rs".to_owned(),
+            line,
+        };
+        let (files, symbols) = (["src/shop.rs".to_owned()], [symbol("open_shop", 4), symbol("close", 9)]);
+        let names = ProjectNames { files: &files, symbols: &symbols };
+        let selected = |typed: &str| Completion::find(typed, names).unwrap().selected().unwrap().clone();
+        assert_eq!(selected("@openshop").insert, "`open_shop` (src/shop.rs:4) ");
+        assert_eq!(selected("@close").help, "function  src/shop.rs:9");
+        assert_eq!(selected("@shop.rs").insert, "src/shop.rs ");
+        assert_eq!(selected("@").insert, "src/shop.rs ");
     }
 
     #[test]
     fn the_list_goes_round() {
-        let mut list = Completion::find("/co", &[]).unwrap();
+        let mut list = Completion::find("/co", ProjectNames::default()).unwrap();
         assert_eq!(list.selected().unwrap().insert, "/context");
         list.select(false);
         assert_eq!(list.selected().unwrap().insert, "/compact");

@@ -347,7 +347,9 @@ impl Composer {
             _ => search.skipped = search.skipped.saturating_sub(1),
         }
     }
+}
 
+impl Composer {
     /// Renders the text within a width, and at most `max_rows` rows around the cursor.
     #[must_use]
     pub(crate) fn render(&self, width: usize, max_rows: usize, hint: &str) -> ComposerRows {

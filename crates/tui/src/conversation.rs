@@ -14,7 +14,8 @@ use crate::theme::Theme;
 /// Maximum earlier messages that the composer recalls.
 const MAX_HISTORY: usize = 200;
 
-/// Holds a conversation on the terminal of this process, or by lines of its input and output. Returns the exit code.
+/// Holds a conversation on the terminal of this process, or by lines of its input and output.
+/// Returns the exit code.
 ///
 /// # Errors
 /// [`HostError`] where the terminal or the session log fails.

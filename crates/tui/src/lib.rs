@@ -11,15 +11,15 @@
 //! - `fold`: events → blocks and the state that is moving; `facts`: the numbers of the status line;
 //! - `blocks`, `edits`: a block and a width → lines; the words for events are `journeyman-host`'s,
 //!   Markdown, diffs and wrapping are `journeyman-terminal`'s;
-//! - `buffer`, `composer`, `completion`, `questions`, `picker`, `viewer`: a key → another state and
-//!   at most one effect;
+//! - `buffer`, `composer`, `completion`, `questions`, `picker`, `viewer`, `review`: a key →
+//!   another state and at most one effect;
 //! - `preferences`, `keymap`, `vi`, `attention`, `status_command`: the person's own settings;
-//! - `plain`: the conversation by lines alone, without a screen;
+//! - `plain`, `by_lines`: the conversation by lines alone, without a screen;
 //! - `view`: all of these and a size → the rows of the live area;
 //! - `theme`, `ground`: the colours that the terminal has, and the answer to what it is asked;
 //! - `screen`, `alt_screen`: rows before and after → bytes for the terminal;
 //! - `presentation`, `terminal`: the terminal itself; `link`, `recall`: the session;
-//!   `app`, `typing`, `actions`: the loop.
+//!   `app`, `typing`, `actions`, `reviewing`: the loop.
 //!
 //! The renderer is our own, by difference over rows, relative to the cursor: it never asks where
 //! the cursor is, a finished row that stood in the live area costs nothing when it is finished, and
@@ -36,6 +36,7 @@ mod app;
 mod attention;
 mod blocks;
 mod buffer;
+mod by_lines;
 mod commands;
 mod completion;
 mod composer;
@@ -54,6 +55,8 @@ mod preferences;
 mod presentation;
 mod questions;
 mod recall;
+mod review;
+mod reviewing;
 mod screen;
 mod status_command;
 mod terminal;

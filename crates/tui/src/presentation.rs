@@ -10,6 +10,7 @@ use crate::alt_screen::AltScreen;
 use crate::blocks::{Detail, Entry, Layout, render_entries};
 use crate::ground::QUESTION;
 use crate::picker::Picker;
+use crate::review::Review;
 use crate::screen::{Frame, Reflow, Screen, Size};
 use crate::terminal::RawTerminal;
 use crate::theme::{ColorDepth, Ground, Theme};
@@ -27,6 +28,8 @@ pub(crate) enum Overlay {
     Transcript(Viewer),
     /// A text that stays as it is.
     Document(Viewer, Vec<Entry>),
+    /// The changes of the session, to be kept or taken back.
+    Review(Box<Review>),
     /// A list to choose from, and what the choice is for.
     Picker(Picker, Choice),
 }
@@ -300,6 +303,7 @@ impl Overlay {
         match self {
             Self::Transcript(viewer) => viewer.render(entries, size),
             Self::Document(viewer, own) => viewer.render(own, size),
+            Self::Review(review) => (review.render(size), None),
             Self::Picker(picker, _) => {
                 let (rows, cursor) = picker.render(size);
                 (rows, Some(cursor))

@@ -29,6 +29,8 @@ const MAX_LISTED_SESSIONS: usize = 200;
 const MAX_RECALLED_BLOCKS: usize = 60;
 /// Maximum bytes of results that the transcript holds; of older calls it shows the ends.
 const MAX_RESULT_BYTES: usize = 16 << 20;
+/// Maximum symbols that are offered for completion.
+const MAX_SYMBOLS: usize = 100_000;
 /// Maximum files that are offered for completion.
 const MAX_FILES: usize = 50_000;
 
@@ -269,20 +271,25 @@ impl App {
         self.presentation.invalidate();
     }
 
-    /// Begins to list the project's files, for completion.
+    /// Begins to list the project's files and symbols, for completion.
     pub(crate) fn list_files(&mut self) {
         let Some(workspace) =
             self.link.as_ref().map(|link| std::sync::Arc::clone(&link.template.project.workspace))
         else {
             return;
         };
+        let Some(list_symbols) = self.link.as_ref().map(|link| link.template.symbol_lister(MAX_SYMBOLS))
+        else {
+            return;
+        };
         self.files = Some(Vec::new());
         let listing = tokio::task::spawn_blocking(move || {
-            workspace.list(ListOptions { limit: MAX_FILES, ..ListOptions::default() })
+            let files = workspace.list(ListOptions { limit: MAX_FILES, ..ListOptions::default() });
+            (files.unwrap_or_default(), list_symbols())
         });
         self.jobs.push(Box::pin(async move {
-            let listed = listing.await.ok().and_then(Result::ok).unwrap_or_default();
-            JobEnd::FilesListed(listed.paths.iter().map(printable).collect())
+            let (files, symbols) = listing.await.unwrap_or_default();
+            JobEnd::FilesListed(files.paths.iter().map(printable).collect(), symbols)
         }));
     }
 

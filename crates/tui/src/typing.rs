@@ -8,16 +8,17 @@ use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::SessionId;
 use journeyman_terminal::Style;
 
-use crate::app::{App, Flow, Recall};
+use crate::app::{App, Flow, JobEnd, QueuedText, Recall};
 use crate::blocks::{Block, Entry};
 use crate::commands::{COMMANDS, ParsedCommand, parse_command};
-use crate::completion::Completion;
+use crate::completion::{Completion, ProjectNames};
 use crate::composer::ComposerEffect;
 use crate::fold::Turning;
 use crate::picker::PickerEffect;
 use crate::presentation::{Choice, Overlay};
 use crate::questions::QuestionEffect;
 use crate::recall::GoBack;
+use crate::review::ReviewEffect;
 use crate::viewer::{Viewer, ViewerEffect};
 
 /// The longest time between the two keys of Esc Esc.
@@ -129,10 +130,25 @@ impl App {
     }
 
     pub(crate) fn interrupt(&mut self) {
-        if let Some(link) = &self.link {
-            link.session.interrupt();
-            self.notice = Some("stopping…".to_owned());
+        let Some(session) = self.link.as_ref().map(|link| link.session.clone()) else { return };
+        self.notice = Some("stopping…".to_owned());
+        let waiting: Vec<QueuedText> =
+            self.queued.iter().filter(|queued| queued.id.is_some()).cloned().collect();
+        if waiting.is_empty() || self.plain.is_some() {
+            return session.interrupt();
         }
+        // What waits comes back to be edited; otherwise the session would go on with it at once.
+        self.jobs.push(Box::pin(async move {
+            let mut withdrawn = Vec::new();
+            for queued in waiting {
+                let Some(id) = queued.id else { continue };
+                if session.withdraw(id).await.is_ok_and(|is_withdrawn| is_withdrawn) {
+                    withdrawn.push(queued);
+                }
+            }
+            session.interrupt();
+            JobEnd::Stopped { withdrawn }
+        }));
     }
 
     fn handle_question_key(&mut self, key: KeyEvent) -> Result<bool, HostError> {
@@ -222,7 +238,8 @@ impl App {
             self.list_files();
         }
         let files = self.files.as_deref().unwrap_or_default();
-        self.completion = Completion::find(self.composer.before_cursor(), files);
+        let names = ProjectNames { files, symbols: &self.symbols };
+        self.completion = Completion::find(self.composer.before_cursor(), names);
     }
 
     pub(crate) async fn submit(&mut self, message: String) -> Result<Flow, HostError> {
@@ -256,7 +273,7 @@ impl App {
 
     async fn handle_overlay_key(&mut self, key: KeyEvent) -> Result<Flow, HostError> {
         let entries = self.conversation.entries();
-        let mut is_lacking = false;
+        let (mut is_lacking, mut reviewed) = (false, ReviewEffect::Stay);
         let (is_over, chosen) = match self.presentation.overlay() {
             None => (true, Chosen::Nothing),
             Some(Overlay::Transcript(viewer)) => {
@@ -267,6 +284,10 @@ impl App {
             }
             Some(Overlay::Document(viewer, own)) => {
                 (viewer.handle_key(key, own) == ViewerEffect::Close, Chosen::Nothing)
+            }
+            Some(Overlay::Review(review)) => {
+                reviewed = review.handle_key(key);
+                (reviewed == ReviewEffect::Close, Chosen::Nothing)
             }
             Some(Overlay::Picker(picker, choice)) => match picker.handle_key(key) {
                 PickerEffect::Stay => (false, Chosen::Nothing),
@@ -280,6 +301,7 @@ impl App {
         } else if is_lacking {
             self.read_results();
         }
+        self.change_reviewed(reviewed);
         match chosen {
             Chosen::Nothing if is_over && self.link.is_none() => self.open_new_session().await,
             chosen => self.choose(chosen).await,

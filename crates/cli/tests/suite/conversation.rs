@@ -177,6 +177,7 @@ fn lines_of_a_pipe_are_a_conversation() {
         say("Two questions."),
         call("edit_file", polite_edit()),
         say("The greeting is **polite** now."),
+        say("It is already."),
     ]);
     let jm = server.command(&house, &["chat"], &[]);
     let lines = "make files\ny\nno, not this one\n\nmake it \\\npolite\n/cost\n/nonsense\n";
@@ -194,9 +195,11 @@ fn lines_of_a_pipe_are_a_conversation() {
         "y yes",
         "$ touch -f two",
         "Two questions.",
-        "› make it\n  polite",
+        // The checks of the project fail without it.
         "The greeting is **polite** now.",
         "✓ make test",
+        "› make it\n  polite",
+        "It is already.",
         "tokens in",
         "there is no command /nonsense",
     ] {
@@ -227,4 +230,32 @@ fn a_terminal_without_a_cursor_gets_lines() {
     assert_eq!(code, 0, "{bytes}");
     assert!(!bytes.contains('\x1b'), "{bytes:?}");
     assert_eq!(bytes.matches("Here I am.").count(), 1, "{bytes}");
+}
+
+#[test]
+fn a_hunk_is_taken_back_in_the_review_and_given_back() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.read("greet.sh");
+    let server = Server::chat([call("edit_file", polite_edit()), say("The greeting is polite now.")]);
+    let mut person = chat(&server, &house, &["make it polite"]);
+    person.sees("verified by");
+    let after = house.read("greet.sh");
+    person.types("/diff\r");
+    person.sees("x takes back");
+    person.types("x");
+    person.sees("taken back;");
+    assert_eq!(house.read("greet.sh"), before);
+    person.types("u");
+    person.sees("before the newest x");
+    assert_eq!(house.read("greet.sh"), after);
+    person.types("x");
+    person.sees("taken back;");
+    person.types("q");
+    person.sees("unverified");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(house.read("greet.sh"), before);
 }

@@ -5,5 +5,6 @@ mod any_sequence;
 mod folding;
 mod player;
 mod resizing;
+mod reviewing;
 mod screens;
 mod transcript;

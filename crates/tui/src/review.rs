@@ -1,0 +1,266 @@
+//! The review of what changed: files and hunks, each kept or taken back by a key. Pure but for the
+//! effects that it names.
+
+use std::collections::HashSet;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use journeyman_agent::workspace::CheckpointId;
+use journeyman_host::event_text::describe_event;
+use journeyman_host::format::{printable, quantity};
+use journeyman_host::highlight::find_tokens_of_file;
+use journeyman_host::hunks::{ChangedFile, Hunk, TakenBack};
+use journeyman_protocol::{Event, RelPath, RunReport};
+use journeyman_terminal::diff::{HunkLine, Side, render_hunk};
+use journeyman_terminal::wrap::cut_line;
+use journeyman_terminal::{Style, StyledLine};
+
+use crate::screen::Size;
+
+/// Rows that the review keeps for itself: the line of its keys.
+const OWN_ROWS: usize = 1;
+/// Maximum notes about the evidence of one hunk.
+const MAX_NOTES: usize = 4;
+
+/// The result of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReviewEffect {
+    /// The view is another, or the same.
+    Stay,
+    /// The person has seen enough.
+    Close,
+    /// The hunk of a file is to be taken back.
+    TakeBack(usize, usize),
+    /// The newest hunk that was taken back is wanted after all.
+    GiveBack,
+}
+
+/// A hunk with its place among the rows.
+struct Place {
+    file: usize,
+    hunk: usize,
+    rows: std::ops::Range<usize>,
+}
+
+/// The review.
+pub(crate) struct Review {
+    /// The checkpoint that the files are compared with.
+    pub(crate) since: CheckpointId,
+    /// The contents that were taken back here, the newest last.
+    pub(crate) taken_back: Vec<TakenBack>,
+    files: Vec<ChangedFile>,
+    report: Option<RunReport>,
+    /// Hunks that the person keeps, by their file and lines.
+    kept: HashSet<(String, Vec<HunkLine>)>,
+    selected: usize,
+    top: usize,
+    rows: Vec<StyledLine>,
+    places: Vec<Place>,
+    size: Size,
+    /// A word that lasts until the next key.
+    pub(crate) notice: Option<String>,
+}
+
+impl Review {
+    /// Makes the review of changes, with the report of the run that made them.
+    #[must_use]
+    pub(crate) fn new(since: CheckpointId, files: Vec<ChangedFile>, report: Option<RunReport>) -> Self {
+        let mut review = Self {
+            since,
+            taken_back: Vec::new(),
+            files: Vec::new(),
+            report,
+            kept: HashSet::new(),
+            selected: 0,
+            top: 0,
+            rows: Vec::new(),
+            places: Vec::new(),
+            size: Size { columns: 80, rows: 24 },
+            notice: None,
+        };
+        review.set_files(files);
+        review
+    }
+
+    /// Takes the changes as they are now.
+    pub(crate) fn set_files(&mut self, files: Vec<ChangedFile>) {
+        self.files = files;
+        self.draw_rows();
+        self.selected = self.selected.min(self.places.len().saturating_sub(1));
+    }
+
+    /// Returns a hunk and its file.
+    #[must_use]
+    pub(crate) fn hunk(&self, file: usize, hunk: usize) -> Option<(&ChangedFile, &Hunk)> {
+        let file = self.files.get(file)?;
+        Some((file, file.hunks.get(hunk)?))
+    }
+
+    /// Returns the review as lines, for those who read it once.
+    #[must_use]
+    pub(crate) fn into_lines(self) -> Vec<StyledLine> {
+        self.rows
+    }
+
+    fn is_kept(&self, file: &ChangedFile, hunk: &Hunk) -> bool {
+        self.kept.contains(&key_of(file, hunk))
+    }
+
+    fn draw_rows(&mut self) {
+        let (mut rows, mut places) = (self.head(), Vec::new());
+        for (file_place, file) in self.files.iter().enumerate() {
+            let count = |side| {
+                file.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.side == side).count()
+            };
+            let title = StyledLine::new(Style::Strong, printable(&file.path))
+                .with(Style::Good, format!("  +{}", count(Side::New)))
+                .with(Style::Bad, format!(" −{}", count(Side::Old)));
+            rows.extend([StyledLine::default(), title]);
+            if file.hunks.is_empty() {
+                rows.push(StyledLine::new(Style::Dim, "    not text; /undo takes it back"));
+            }
+            let last = file.hunks.iter().filter_map(|hunk| hunk.lines.last()?.number).max();
+            let digits = last.unwrap_or_default().to_string().len().max(3);
+            for (hunk_place, hunk) in file.hunks.iter().enumerate() {
+                let start = rows.len();
+                let first = hunk.lines.iter().find(|line| line.side != Side::Both);
+                let number = first.and_then(|line| line.number).unwrap_or_default();
+                let mark = if self.is_kept(file, hunk) { "  ✓ kept" } else { "" };
+                rows.push(StyledLine::new(Style::Accent, format!("  line {number}")).with(Style::Good, mark));
+                let notes = self.notes(file, &hunk.new_lines());
+                rows.extend(notes);
+                let shown: Vec<HunkLine> = hunk.lines.iter().map(printable_line).collect();
+                rows.extend(render_hunk(&shown, digits, &printable(&file.path), &find_tokens_of_file));
+                places.push(Place { file: file_place, hunk: hunk_place, rows: start..rows.len() });
+            }
+        }
+        (self.rows, self.places) = (rows, places);
+    }
+
+    /// Returns the evidence of the whole: the checks of the run, and what its tests notice.
+    fn head(&self) -> Vec<StyledLine> {
+        let hunks: usize = self.files.iter().map(|file| file.hunks.len()).sum();
+        let head = format!("{}, {}", quantity(self.files.len(), "file"), quantity(hunks, "hunk"));
+        let mut lines = vec![StyledLine::new(Style::Strong, head)];
+        let Some(report) = &self.report else { return lines };
+        for evidence in &report.evidence {
+            let described = describe_event(&Event::CheckResult { evidence: evidence.clone() });
+            lines.extend(described.into_iter().take(1));
+        }
+        if let Some(strength) = &report.strength {
+            let described = describe_event(&Event::StrengthMeasured { strength: strength.clone() });
+            lines.extend(described.into_iter().take(1));
+        }
+        if report.evidence.is_empty() {
+            lines.push(StyledLine::new(Style::Warning, "  no check has looked at these changes"));
+        }
+        lines
+    }
+
+    /// Returns what the run's tests don't notice of a hunk.
+    fn notes(&self, file: &ChangedFile, lines: &std::ops::RangeInclusive<u64>) -> Vec<StyledLine> {
+        let strength = self.report.as_ref().and_then(|report| report.strength.as_ref());
+        let is_here = |path: &RelPath, line: u32| *path == file.path && lines.contains(&u64::from(line));
+        let untested = strength.into_iter().flat_map(|strength| &strength.untested);
+        let untested = untested.filter(|one| is_here(&one.path, one.line)).map(printable);
+        let survivors = strength.into_iter().flat_map(|strength| &strength.survivors);
+        let survivors = survivors.filter(|one| is_here(&one.path, one.line)).map(printable);
+        let note = |text: String| StyledLine::new(Style::Warning, format!("    {text}"));
+        untested.chain(survivors).take(MAX_NOTES).map(note).collect()
+    }
+
+    /// Takes a key.
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> ReviewEffect {
+        self.notice = None;
+        let page = self.size.rows.saturating_sub(OWN_ROWS + 2).max(1);
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return ReviewEffect::Close,
+            KeyCode::Char('c') if control => return ReviewEffect::Close,
+            KeyCode::Down | KeyCode::Char('j') => self.top = self.top.saturating_add(1),
+            KeyCode::Up | KeyCode::Char('k') => self.top = self.top.saturating_sub(1),
+            KeyCode::PageDown => self.top = self.top.saturating_add(page),
+            KeyCode::PageUp => self.top = self.top.saturating_sub(page),
+            KeyCode::Tab | KeyCode::Char('n') => self.select(1),
+            KeyCode::BackTab | KeyCode::Char('p') => self.select(-1),
+            KeyCode::Char(' ') => self.keep(),
+            KeyCode::Char('u') => return ReviewEffect::GiveBack,
+            KeyCode::Char('x') => {
+                if let Some(place) = self.places.get(self.selected) {
+                    return ReviewEffect::TakeBack(place.file, place.hunk);
+                }
+            }
+            _ => {}
+        }
+        ReviewEffect::Stay
+    }
+
+    fn select(&mut self, step: isize) {
+        let last = self.places.len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(step).min(last);
+        self.show_selected();
+    }
+
+    fn show_selected(&mut self) {
+        let room = self.size.rows.saturating_sub(OWN_ROWS).max(1);
+        if let Some(place) = self.places.get(self.selected) {
+            let is_seen = place.rows.start >= self.top && place.rows.end <= self.top + room;
+            if !is_seen {
+                self.top = place.rows.start.saturating_sub(2);
+            }
+        }
+    }
+
+    /// Keeps the selected hunk, or not any more, and goes to the next one.
+    fn keep(&mut self) {
+        let place = self.places.get(self.selected);
+        let Some((file, hunk)) = place.and_then(|place| self.hunk(place.file, place.hunk)) else { return };
+        let key = key_of(file, hunk);
+        if !self.kept.remove(&key) {
+            self.kept.insert(key);
+            self.select(1);
+        }
+        self.draw_rows();
+    }
+
+    /// Returns the rows for a terminal's size.
+    pub(crate) fn render(&mut self, size: Size) -> Vec<StyledLine> {
+        self.size = size;
+        let room = size.rows.saturating_sub(OWN_ROWS).max(1);
+        self.top = self.top.min(self.rows.len().saturating_sub(room));
+        let selected = self.places.get(self.selected).map(|place| place.rows.clone()).unwrap_or_default();
+        let row = |(place, row): (usize, &StyledLine)| {
+            let bar = if selected.contains(&place) { "▌" } else { " " };
+            let mut line = StyledLine::new(Style::Accent, bar);
+            line.spans.extend(row.spans.iter().cloned());
+            cut_line(&line, size.columns)
+        };
+        let mut rows: Vec<StyledLine> =
+            self.rows.iter().enumerate().skip(self.top).take(room).map(row).collect();
+        rows.resize(room, StyledLine::default());
+        let own = match &self.notice {
+            Some(notice) => StyledLine::new(Style::Warning, notice),
+            None => {
+                let keys = "Tab next · x takes back · Space keeps · u undoes x · q closes";
+                let kept = format!("kept {} of {}", self.kept_count(), self.places.len());
+                StyledLine::new(Style::Dim, format!("{kept} · {keys}"))
+            }
+        };
+        rows.push(cut_line(&own, size.columns));
+        rows
+    }
+
+    fn kept_count(&self) -> usize {
+        let hunks = self.places.iter().filter_map(|place| self.hunk(place.file, place.hunk));
+        hunks.filter(|(file, hunk)| self.is_kept(file, hunk)).count()
+    }
+}
+
+/// Names a hunk by its lines alone, so that it is known again where it has moved.
+fn key_of(file: &ChangedFile, hunk: &Hunk) -> (String, Vec<HunkLine>) {
+    let without_number = |line: &HunkLine| HunkLine { number: None, ..line.clone() };
+    (file.path.to_string(), hunk.lines.iter().map(without_number).collect())
+}
+
+fn printable_line(line: &HunkLine) -> HunkLine {
+    HunkLine { text: printable(&line.text).replace('\t', "    "), ..line.clone() }
+}
