@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use journeyman_agent::agents::{AgentModel, Agents, ConnectModel};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
     Approver, Checks, Clock, CompactionSettings, DEFAULT_TODO_INTERVAL, EventFilter, RunSettings, Since,
@@ -18,6 +19,7 @@ use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::{AgentTrust, load_agents};
 use crate::config::{Config, Environment, load_policy};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
 use crate::memory::{Memory, Remember, load_notes};
@@ -46,6 +48,7 @@ type AdjustSettings = Box<dyn FnOnce(&mut RunSettings) + Send>;
 /// | workspace, sandbox, index | those of the project, as the settings say |
 /// | policy, hooks | those of the configuration files |
 /// | tools | the built-in ones |
+/// | agents | the built-in ones, the user's, and those of the project that the user trusts |
 /// | checks | those of the settings, or those found in the project |
 /// | approver | nobody: what would ask is refused |
 /// | delivery | as the settings say: the project itself, or a copy that is landed if verified |
@@ -72,6 +75,7 @@ pub struct SessionBuilder {
     policy: Option<Policy>,
     tools: Option<MakeTools>,
     hooks: Option<Hooks>,
+    agents: Option<Agents>,
     checks: Option<Checks>,
     approver: Approver,
     delivery: Option<Delivery>,
@@ -107,6 +111,7 @@ impl SessionBuilder {
             policy: None,
             tools: None,
             hooks: None,
+            agents: None,
             checks: None,
             approver: Approver::Nobody,
             delivery: None,
@@ -148,6 +153,9 @@ impl SessionBuilder {
     part!(
         /// Sets the hooks.
         hooks: Hooks => hooks);
+    part!(
+        /// Sets the agents that the model may give tasks to.
+        agents: Agents => agents);
     part!(
         /// Sets the checks that verify a change.
         checks: Checks => checks);
@@ -241,6 +249,14 @@ impl SessionBuilder {
             .hooks
             .unwrap_or_else(|| configured_hooks(HooksBuilder::new(), config, &environment, &root).build());
         let holder = self.holder.unwrap_or_else(|| holder_name("library"));
+        let agents = match self.agents {
+            Some(agents) => Some(agents),
+            // A recording is played back where other agents are defined.
+            None if connected.is_recorded => None,
+            None => Some(load_agents(&environment, &root, &AgentTrust::default())?.to_agents()),
+        };
+        let connector = model_connector(config, &environment, self.parts.clock.as_ref());
+        let agents = agents.map(|agents| agents.with_models(connector));
         let ConnectedModel { model, secrets, .. } = connected;
         let project =
             ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
@@ -266,6 +282,7 @@ impl SessionBuilder {
             tools,
             hooks,
             policy,
+            agents,
         })
     }
 
@@ -292,6 +309,20 @@ impl SessionBuilder {
         }
         Ok(delivered.report)
     }
+}
+
+/// Returns a function that connects the models that agents name, with the user's own settings.
+fn model_connector(config: &Config, environment: &Environment, clock: Option<&Clock>) -> Arc<ConnectModel> {
+    let (config, environment) = (config.clone(), environment.clone());
+    let clock = clock.cloned().unwrap_or_else(|| Clock::new(now));
+    Arc::new(move |name: &str| {
+        // Another model is at another address.
+        let config = Config { model: Some(name.to_owned()), base_url: None, wire: None, ..config.clone() };
+        let connected = connect(&config, &environment, &Cassette::default(), clock.clone());
+        let ConnectedModel { model, price, limits, tool_calling, .. } =
+            connected.map_err(|error| error.to_string())?;
+        Ok(AgentModel { model, price, limits, tool_calling })
+    })
 }
 
 /// Reads the findings that the user accepts.

@@ -3,9 +3,10 @@
 use std::fmt::Display;
 
 use journeyman_protocol::{
-    CallState, CheckOutcome, CompressionPhase, ContextCategory, ContextShare, Diagnostic, ErrorSeverity,
-    Event, Evidence, FileChangeKind, FileConflict, HonestyFinding, RelPath, ReminderCategory, ResumeStrategy,
-    StopReason, Strength, StrengthReport, Todo, TodoStatus, Tokens, UnavailableTier, Usage, group_digits,
+    AgentReport, CallState, CheckOutcome, CompressionPhase, ContextCategory, ContextShare, Diagnostic,
+    ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict, HonestyFinding, RelPath, ReminderCategory,
+    ResumeStrategy, StopReason, Strength, StrengthReport, Termination, Todo, TodoStatus, Tokens,
+    UnavailableTier, Usage, group_digits,
 };
 use journeyman_terminal::{Style, StyledLine};
 
@@ -74,6 +75,12 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         Event::VerifyFinished { fed_back: true, .. } => {
             vec![note_line("  the failures go back to the model")]
         }
+        Event::AgentStarted { name, task, .. } => {
+            vec![StyledLine::new(Style::Accent, "↳").with_text(format!(" {name}: {}", preview(task)))]
+        }
+        Event::AgentFinished { report, turns, usd, duration_ms, .. } => {
+            vec![describe_agent_end(report, *turns, *usd, *duration_ms)]
+        }
         Event::Warning { message } => vec![note_line(printable(&message))],
         Event::Error { severity, message, .. } => vec![describe_problem(*severity, message)],
         Event::StorageFailure { message, waiting } => {
@@ -96,6 +103,18 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         // The others are for audits, or repeat another event.
         other => describe_copy(other),
     }
+}
+
+/// Describes the end of an agent.
+fn describe_agent_end(report: &AgentReport, turns: u32, usd: Option<f64>, duration_ms: u64) -> StyledLine {
+    let style = if report.termination == Termination::Goal { Style::Good } else { Style::Warning };
+    let how = match report.recovered {
+        Some(limit) => format!("{} in its last turn, after {limit}", report.termination),
+        None => report.termination.to_string(),
+    };
+    let cost = usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
+    let (turns, time) = (quantity(turns, "turn"), format_seconds(duration_ms));
+    StyledLine::new(style, format!("  {}: {how}", report.name)).with_text(format!(" ({turns}, {time}{cost})"))
 }
 
 /// Describes an event about a step, and about what changed meanwhile.

@@ -27,6 +27,7 @@
 //! It draws no terminal and serves no HTTP. It reads the process's clock and environment only where
 //! a part isn't given.
 
+pub mod agents;
 pub mod apply;
 pub mod approvals;
 mod builder;

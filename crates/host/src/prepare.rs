@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use journeyman_agent::Approver;
 
+use crate::agents::{AgentTrust, LoadedAgents, load_agents};
 use crate::config::Environment;
 use crate::models::{Cassette, ConnectedModel, connect};
 use crate::sessions::holder_name;
@@ -18,6 +19,8 @@ pub struct PreparedRun {
     pub settings: ResolvedSettings,
     /// The person or program that answers questions about tool calls.
     pub approver: Approver,
+    /// The agents, and the files that were left out.
+    pub agents: LoadedAgents,
     connected: ConnectedModel,
 }
 
@@ -35,11 +38,13 @@ impl PreparedRun {
         prompts: Option<&dyn Prompts>,
     ) -> Result<Self, HostError> {
         let settings = resolve_settings(environment, root, options, earlier, prompts)?;
+        let trust = AgentTrust { this_run: options.trust_project, prompts };
+        let agents = load_agents(environment, root, &trust)?;
         let cassette =
             Cassette { record: options.record.clone(), replay: options.replay.clone(), day: now().to_date() };
         let connected = connect(&settings.config, environment, &cassette, journeyman_agent::Clock::new(now))?;
         let approver = if prompts.is_some() { Approver::Handle } else { Approver::Nobody };
-        Ok(Self { settings, approver, connected })
+        Ok(Self { settings, approver, agents, connected })
     }
 
     /// Opens the project. `command` names who holds its sessions.
@@ -54,7 +59,12 @@ impl PreparedRun {
         command: &str,
         delivery: Delivery,
     ) -> Result<SessionTemplate, HostError> {
-        SessionBuilder::new(root)
+        let builder = match self.connected.is_recorded {
+            // A recording is played back where other agents are defined.
+            true => SessionBuilder::new(root),
+            false => SessionBuilder::new(root).agents(self.agents.to_agents()),
+        };
+        builder
             .environment(environment.clone())
             .state(Arc::clone(state))
             .settings(self.settings)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use journeyman_protocol::{CallId, Event};
+use journeyman_protocol::{CallId, Envelope, Event};
 use journeyman_terminal::{Activity, Screen, Style, StyledLine, stderr_screen, stdout_screen};
 
 use crate::event_text::{describe_event, describe_output};
@@ -96,6 +96,35 @@ impl Renderer {
             let line = activity.line(now);
             self.with_screen(|screen| screen.show_progress(line.as_ref()));
             self.drawn_at = now;
+        }
+    }
+
+    /// Shows an event of the session, or of one of its agents.
+    pub fn show_envelope(&mut self, envelope: &Envelope) {
+        match envelope.agent.as_slice() {
+            [] => self.show_event(&envelope.event),
+            path => self.show_agent_event(path, &envelope.event),
+        }
+    }
+
+    /// Shows what a person may want to see of an agent while it works: its calls, its questions and
+    /// its problems.
+    fn show_agent_event(&mut self, path: &[String], event: &Event) {
+        match event {
+            Event::PermissionRequired { .. } | Event::PermissionDecided { .. } => self.show_text(event),
+            Event::ToolStart { .. }
+            | Event::FileEdited { .. }
+            | Event::AgentStarted { .. }
+            | Event::AgentFinished { .. }
+            | Event::Warning { .. }
+            | Event::Error { .. } => {
+                for line in describe_event(event) {
+                    let mut whole = StyledLine::new(Style::Dim, format!("  {} │ ", path.join(" › ")));
+                    whole.spans.extend(line.spans);
+                    self.write_line(&whole);
+                }
+            }
+            _ => {}
         }
     }
 

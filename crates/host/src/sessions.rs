@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use journeyman_agent::agents::is_agent;
 use journeyman_agent::candidates;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
@@ -111,7 +112,7 @@ pub async fn list_sessions(
     let mut copies: HashMap<String, Vec<KeptCopy>> = HashMap::new();
     let mut trees = VerifiedTrees::new(state);
     let mut listed = Vec::new();
-    for session in state.store.sessions(root, limit).await.context("the session log")? {
+    for session in started_by_people(state, root, limit).await? {
         let kept = copies
             .entry(session.root.clone())
             .or_insert_with(|| list_kept_copies(state, Path::new(&session.root)))
@@ -222,7 +223,30 @@ async fn list_newest(state: &StateDirs, root: &Path, limit: usize) -> Result<Vec
     if find_session_log(&state.dir).is_none() {
         return Ok(Vec::new());
     }
-    state.store.sessions(Some(&root.display().to_string()), limit).await.context("the session log")
+    started_by_people(state, Some(&root.display().to_string()), limit).await
+}
+
+/// Returns at most `limit` sessions that aren't agents of others, the newest first.
+async fn started_by_people(
+    state: &StateDirs,
+    root: Option<&str>,
+    limit: usize,
+) -> Result<Vec<SessionSummary>, HostError> {
+    let mut asked = limit;
+    loop {
+        let page = state.store.sessions(root, asked).await.context("the session log")?;
+        let is_all = page.len() < asked;
+        let mut kept = Vec::with_capacity(limit.min(page.len()));
+        for session in page {
+            if kept.len() < limit && !is_agent(&*state.store, &session.id).await? {
+                kept.push(session);
+            }
+        }
+        if is_all || kept.len() == limit {
+            return Ok(kept);
+        }
+        asked = asked.saturating_mul(4);
+    }
 }
 
 /// Returns the newest session of the current directory whose task was given to candidates.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use journeyman_agent::agents::{AgentRole, Agents};
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::isolation::{
     self as copies, CommitOptions, Isolation, LandRequest, PlannedCopy, WorkCopy,
@@ -45,6 +46,7 @@ pub struct SessionTemplate {
     pub(crate) tools: MakeTools,
     pub(crate) hooks: Hooks,
     pub(crate) policy: Policy,
+    pub(crate) agents: Option<Agents>,
 }
 
 impl SessionTemplate {
@@ -74,7 +76,7 @@ impl SessionTemplate {
             clock: project.clock.clone(),
             programs: Arc::clone(&project.programs),
             holder: project.holder.clone(),
-            agents: None,
+            agents: self.agents.clone(),
         }
     }
 
@@ -117,6 +119,15 @@ impl SessionTemplate {
     /// # Errors
     /// [`HostError`] where the commit that is wished for is known to be refused.
     pub async fn start(&mut self, id: SessionId) -> Result<SessionHandle, HostError> {
+        self.start_as(id, None).await
+    }
+
+    /// As [`SessionTemplate::start`]; the session is an agent if it has a role.
+    pub(crate) async fn start_as(
+        &mut self,
+        id: SessionId,
+        role: Option<AgentRole>,
+    ) -> Result<SessionHandle, HostError> {
         self.check_commit().await?;
         let (isolation, parts) = (self.project.isolation(), self.session_parts());
         let parts = match self.delivery.workplace {
@@ -124,7 +135,11 @@ impl SessionTemplate {
             Workplace::Copy => parts.in_planned_copy(PlannedCopy::new(isolation, true)),
             Workplace::CheapCopy => parts.in_planned_copy(PlannedCopy::new(isolation.cheap(), false)),
         };
-        Ok(journeyman_agent::start(parts, self.recorded_settings(), id))
+        let settings = self.recorded_settings();
+        Ok(match role {
+            Some(role) => journeyman_agent::start_agent(parts, settings, id, role),
+            None => journeyman_agent::start(parts, settings, id),
+        })
     }
 
     /// Opens a session again, in the project or in its copy.

@@ -13,6 +13,7 @@ pub(crate) mod delegate;
 mod executor;
 mod forward;
 mod input;
+mod lookup;
 pub(crate) mod role;
 mod schema;
 pub mod session_registry;
@@ -24,6 +25,7 @@ pub use delegate::{
     AgentModel, Agents, ConnectModel, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK, MAX_CONCURRENT_AGENTS,
 };
 pub use input::{AgentInput, InputError, InputKind, UnknownInputKind};
+pub use lookup::is_agent;
 pub use role::{
     AgentLimits, AgentOutput, AgentParent, AgentRole, DEFAULT_AGENT_TIME, DEFAULT_AGENT_TURNS, DEFAULT_GRACE,
     EditScope,

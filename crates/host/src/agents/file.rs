@@ -1,0 +1,369 @@
+//! A Markdown file as an agent's definition: fields in front matter, and the system prompt.
+
+use std::time::Duration;
+
+use journeyman_agent::agents::{AgentDefinition, AgentInput, AgentOutput, AgentTools, EditScope, InputKind};
+use journeyman_protocol::Mode;
+use serde_json::Value;
+
+use super::front_matter::{Fields, split};
+use super::tools::read_tools;
+use crate::config::parse_duration;
+
+/// The fields that a definition may have.
+const FIELDS: [&str; 17] = [
+    "name",
+    "description",
+    "inputs",
+    "output",
+    "query",
+    "tools",
+    "mode",
+    "edits",
+    "model",
+    "temperature",
+    "top_p",
+    "thinking_budget",
+    "max_turns",
+    "timeout",
+    "grace",
+    "max_tokens",
+    "max_cost",
+];
+/// Fields of other products that change nothing here.
+const WITHOUT_EFFECT: [&str; 2] = ["color", "display_name"];
+/// Short names of models in Claude Code, which mean none of another provider.
+const CLAUDE_MODELS: [&str; 4] = ["inherit", "sonnet", "opus", "haiku"];
+/// Maximum minutes of an agent, as in the configuration: a year.
+const MAX_MINUTES: f64 = 525_600.0;
+
+/// A wrong field of a definition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {reason}")]
+pub struct AgentFileError {
+    /// The field.
+    pub field: String,
+    /// The reason.
+    pub reason: String,
+}
+
+impl AgentFileError {
+    pub(super) fn new(field: &str, reason: impl Into<String>) -> Self {
+        Self { field: field.to_owned(), reason: reason.into() }
+    }
+}
+
+/// The product that a definition is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// This one.
+    Own,
+    /// Another one: without tools it has all, and `${…}` in its prompt is text.
+    Other,
+}
+
+/// Reads a definition. A file without a name is named after `stem`, its own name.
+pub(super) fn read_definition(
+    text: &str,
+    stem: &str,
+    dialect: Dialect,
+) -> Result<AgentDefinition, AgentFileError> {
+    let (mut fields, body) = split(text)?;
+    let name = fields.text("name")?.unwrap_or_else(|| stem.to_owned());
+    let description = fields.text("description")?;
+    let description = description.ok_or_else(|| AgentFileError::new("description", "it is missing"))?;
+    let mut definition = AgentDefinition::new(name, description);
+    read_prompts(&mut definition, &mut fields, body, dialect)?;
+    read_permissions(&mut definition, &mut fields, dialect)?;
+    read_model(&mut definition, &mut fields)?;
+    read_limits(&mut definition, &mut fields)?;
+    for name in WITHOUT_EFFECT {
+        fields.take(name);
+    }
+    if fields.text("kind")?.is_some_and(|kind| kind != "local") {
+        return Err(AgentFileError::new("kind", "only local agents can be run"));
+    }
+    fields.finish(&FIELDS)?;
+    definition.check().map_err(|error| match error {
+        journeyman_agent::agents::DefinitionError::Field { field, reason, .. } => {
+            AgentFileError::new(field, reason)
+        }
+        other => AgentFileError::new("definition", other.to_string()),
+    })?;
+    Ok(definition)
+}
+
+fn read_prompts(
+    definition: &mut AgentDefinition,
+    fields: &mut Fields,
+    body: &str,
+    dialect: Dialect,
+) -> Result<(), AgentFileError> {
+    let body = body.trim();
+    definition.system = match dialect {
+        Dialect::Own => body.to_owned(),
+        Dialect::Other => body.replace("${", "$${"),
+    };
+    definition.inputs = match fields.take("inputs") {
+        None => {
+            let description = "The task, in full.".to_owned();
+            let (name, kind) = ("query".to_owned(), InputKind::String);
+            vec![AgentInput { name, kind, description, required: true }]
+        }
+        Some(Value::Object(inputs)) => {
+            inputs.into_iter().map(|(name, value)| read_input(name, value)).collect::<Result<_, _>>()?
+        }
+        Some(_) => return Err(AgentFileError::new("inputs", "it has to be a list of `name: type`")),
+    };
+    if let Some(output) = fields.take("output") {
+        definition.output = read_output(output)?;
+    }
+    definition.query = match (fields.text("query")?, definition.inputs.first()) {
+        (Some(query), _) => query,
+        (None, Some(first)) => format!("${{{}}}", first.name),
+        (None, None) => "Begin.".to_owned(),
+    };
+    Ok(())
+}
+
+/// Reads an input: the name of a type, or an object with `type` or `schema`.
+fn read_input(name: String, value: Value) -> Result<AgentInput, AgentFileError> {
+    let wrong = |why: String| AgentFileError::new("inputs", format!("`{name}`: {why}"));
+    let kind_of = |text: &str| text.parse::<InputKind>().map_err(|error| wrong(error.to_string()));
+    let mut input = AgentInput {
+        name: name.clone(),
+        kind: InputKind::String,
+        description: String::new(),
+        required: true,
+    };
+    let mut object = match value {
+        Value::String(kind) => return Ok(AgentInput { kind: kind_of(&kind)?, ..input }),
+        Value::Object(object) => object,
+        _ => return Err(wrong("it has to be a type, or an object with `type`".to_owned())),
+    };
+    input.kind = match (object.remove("type"), object.remove("schema")) {
+        (Some(Value::String(kind)), None) => kind_of(&kind)?,
+        (None, Some(schema)) => InputKind::Schema(schema),
+        _ => return Err(wrong("it has to have `type`, the name of one, or `schema`".to_owned())),
+    };
+    match object.remove("description") {
+        None => {}
+        Some(Value::String(text)) => input.description = text,
+        Some(_) => return Err(wrong("description has to be a text".to_owned())),
+    }
+    match object.remove("required") {
+        None => {}
+        Some(Value::Bool(required)) => input.required = required,
+        Some(_) => return Err(wrong("required has to be true or false".to_owned())),
+    }
+    match object.keys().next() {
+        None => Ok(input),
+        Some(unknown) => Err(wrong(format!("there is no field `{unknown}`"))),
+    }
+}
+
+fn read_output(value: Value) -> Result<AgentOutput, AgentFileError> {
+    let wrong = |why: &str| AgentFileError::new("output", why);
+    let Value::Object(mut object) = value else { return Err(wrong("it has to have `name` and `schema`")) };
+    let mut output = AgentOutput::default();
+    match object.remove("name") {
+        Some(Value::String(name)) => output.name = name,
+        None => {}
+        Some(_) => return Err(wrong("name has to be a text")),
+    }
+    output.description = match object.remove("description") {
+        Some(Value::String(text)) => text,
+        None => String::new(),
+        Some(_) => return Err(wrong("description has to be a text")),
+    };
+    if let Some(schema) = object.remove("schema") {
+        output.schema = schema;
+    }
+    match object.keys().next() {
+        None => Ok(output),
+        Some(unknown) => Err(wrong(&format!("there is no field `{unknown}`"))),
+    }
+}
+
+fn read_permissions(
+    definition: &mut AgentDefinition,
+    fields: &mut Fields,
+    dialect: Dialect,
+) -> Result<(), AgentFileError> {
+    let tools = read_tools(fields.take("tools"))?;
+    let mode = match fields.text("mode")? {
+        Some(mode) => {
+            let mode = mode.parse::<Mode>();
+            Some(mode.map_err(|error| AgentFileError::new("mode", error.to_string()))?)
+        }
+        None => None,
+    };
+    // In Claude Code a wider mode gives permissions, which a definition can't do here.
+    let mode = match fields.text("permissionMode")?.as_deref() {
+        Some("plan") => Some(Mode::Plan),
+        _ => mode,
+    };
+    definition.edits = match fields.text("edits")?.as_deref() {
+        None | Some("all") => EditScope::All,
+        Some("test_files") => EditScope::TestFiles,
+        Some(_) => return Err(AgentFileError::new("edits", "it has to be all or test_files")),
+    };
+    let (tools, standard) = match (tools, dialect) {
+        (Some(AgentTools::ReadOnly), _) | (None, Dialect::Own) => (AgentTools::ReadOnly, Mode::Plan),
+        (Some(tools), _) => (tools, Mode::Auto),
+        (None, Dialect::Other) => (AgentTools::All, Mode::Auto),
+    };
+    (definition.tools, definition.mode) = (tools, mode.unwrap_or(standard));
+    Ok(())
+}
+
+fn read_model(definition: &mut AgentDefinition, fields: &mut Fields) -> Result<(), AgentFileError> {
+    #[expect(clippy::cast_possible_truncation, reason = "sampling settings have two digits")]
+    let narrow = |number: Option<f64>| number.map(|number| number as f32);
+    definition.model = fields.text("model")?.filter(|model| !CLAUDE_MODELS.contains(&model.as_str()));
+    definition.temperature = narrow(fields.number("temperature", 0.0, 2.0)?);
+    definition.top_p = narrow(fields.number("top_p", 0.0, 1.0)?);
+    let budget = fields.count("thinking_budget")?;
+    definition.thinking_budget = budget.map(|budget| u32::try_from(budget).unwrap_or(u32::MAX));
+    Ok(())
+}
+
+fn read_limits(definition: &mut AgentDefinition, fields: &mut Fields) -> Result<(), AgentFileError> {
+    let limits = &mut definition.limits;
+    if let Some(turns) = fields.count("max_turns")? {
+        limits.turns = u32::try_from(turns).unwrap_or(u32::MAX);
+    }
+    if let Some(time) = read_duration(fields, "timeout")? {
+        limits.time = time;
+    }
+    if let Some(minutes) = fields.number("timeout_mins", 0.01, MAX_MINUTES)? {
+        limits.time = Duration::from_secs_f64(minutes * 60.0);
+    }
+    if let Some(grace) = read_duration(fields, "grace")? {
+        limits.grace = grace;
+    }
+    limits.tokens = fields.count("max_tokens")?;
+    limits.usd = fields.number("max_cost", 0.000_001, 1_000_000.0)?;
+    Ok(())
+}
+
+fn read_duration(fields: &mut Fields, name: &'static str) -> Result<Option<Duration>, AgentFileError> {
+    let text = match fields.take(name) {
+        None => return Ok(None),
+        Some(Value::String(text)) => text,
+        Some(Value::Number(seconds)) => seconds.to_string(),
+        Some(_) => String::new(),
+    };
+    let wrong = || AgentFileError::new(name, "it has to be a time such as 90s, 10m or 1h");
+    parse_duration(&text).map(Some).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_agent::tools::Registry;
+    use serde_json::json;
+
+    use super::*;
+
+    fn own(front: &str) -> Result<AgentDefinition, AgentFileError> {
+        read_definition(&format!("---\n{front}\n---\nYou help.\n"), "helper", Dialect::Own)
+    }
+
+    #[test]
+    fn a_whole_definition_is_read() {
+        let front = "name: finder\ndescription: Finds.\ninputs:\n  what: string\n  where: {type: 'string[]', required: false, \
+                     description: Places.}\n  how: {schema: {enum: [fast, slow]}}\noutput: {name: found, schema: {type: array}}\n\
+                     query: 'Find ${what}.'\ntools: [read_file, Grep]\nmode: plan\ntemperature: 0.1\ntop_p: 0.9\n\
+                     thinking_budget: 2000\nmax_turns: 5\ntimeout: 2m\ngrace: 30s\nmax_tokens: 1000\nmax_cost: 0.5";
+        let read = own(front).unwrap();
+        assert_eq!(
+            (read.name.as_str(), read.query.as_str(), read.system.as_str()),
+            ("finder", "Find ${what}.", "You help.")
+        );
+        assert_eq!(read.tools, AgentTools::Named(vec!["read_file".to_owned(), "search_text".to_owned()]));
+        let kinds: Vec<&InputKind> = read.inputs.iter().map(|input| &input.kind).collect();
+        assert_eq!(
+            kinds,
+            [
+                &InputKind::String,
+                &InputKind::Strings,
+                &InputKind::Schema(json!({ "enum": ["fast", "slow"] }))
+            ]
+        );
+        assert!(read.inputs[0].required && !read.inputs[1].required);
+        assert_eq!((read.output.name.as_str(), &read.output.schema), ("found", &json!({ "type": "array" })));
+        let limits = &read.limits;
+        assert_eq!((limits.turns, limits.time.as_secs(), limits.grace.as_secs()), (5, 120, 30));
+        assert_eq!((limits.tokens, limits.usd, read.thinking_budget), (Some(1_000), Some(0.5), Some(2_000)));
+    }
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        own("description: Helps.").unwrap();
+        for (front, field, reason) in [
+            ("name: helper", "description", "missing"),
+            ("description: x\nname: Big Name", "name", "lower-case"),
+            ("description: x\ncolour: red", "front matter", "no field `colour`"),
+            ("description: x\ntools: [launch]", "tools", "there is no tool `launch`"),
+            ("description: x\ntools: 7", "tools", "read_only, all"),
+            ("description: x\nmode: wild", "mode", "`wild` is not a mode"),
+            ("description: x\nedits: some", "edits", "test_files"),
+            ("description: x\ninputs: {when: date}", "inputs", "`date` is no type"),
+            ("description: x\ninputs: {when: {type: string, requird: true}}", "inputs", "no field `requird`"),
+            ("description: x\nquery: '${other}'", "query", "which is no input"),
+            ("description: x\noutput: {schema: {type: date}}", "output", "no JSON Schema"),
+            ("description: x\nmax_turns: 0", "max_turns", "above zero"),
+            ("description: x\ntimeout: soon", "timeout", "such as 90s"),
+            ("description: x\ntemperature: 9", "temperature", "from 0 to 2"),
+            ("description: x\nkind: remote", "kind", "local"),
+            ("description: [", "front matter", ""),
+            ("description: x\ndescription: y", "front matter", ""),
+            ("just text", "front matter", ""),
+        ] {
+            let error = own(front).unwrap_err();
+            assert_eq!(error.field, field, "{front}: {error}");
+            assert!(error.reason.contains(reason), "{front}: {error}");
+        }
+        for text in ["", "no front matter", "---\nname: x\n", "---"] {
+            assert_eq!(
+                read_definition(text, "x", Dialect::Own).unwrap_err().field,
+                "front matter",
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn hostile_front_matter_is_refused_in_time() {
+        let deep = format!("description: {}x{}", "[".repeat(5_000), "]".repeat(5_000));
+        assert!(own(&deep).is_err());
+        let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n\
+                    d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e]";
+        assert!(own(bomb).is_err());
+        let long = format!("description: {}", "x".repeat(100_000));
+        assert!(own(&long).unwrap_err().reason.contains("at most"));
+    }
+
+    #[test]
+    fn agents_of_other_products_keep_their_prompts_and_have_all_tools() {
+        let text = "---\nname: reviewer\ndescription: Reviews.\nmodel: sonnet\ncolor: blue\ntools: Read, Grep, Bash\n---\n\
+                    Use ${HOME} and ${query}.";
+        let read = read_definition(text, "x", Dialect::Other).unwrap();
+        let named = ["read_file", "search_text", "run_command"].map(str::to_owned).to_vec();
+        assert_eq!((&read.tools, read.mode, &read.model), (&AgentTools::Named(named), Mode::Auto, &None));
+        let inputs = json!({ "query": "this" });
+        let (role, query) = read.role(inputs.as_object().unwrap(), &Registry::with_builtin()).unwrap();
+        assert!(role.system.starts_with("Use ${HOME} and ${query}."), "{}", role.system);
+        assert_eq!(query, "this");
+        let bare = read_definition(
+            "---\ndescription: Helps.\ntimeout_mins: 3\n---\nHelp.",
+            "helper",
+            Dialect::Other,
+        )
+        .unwrap();
+        assert_eq!(
+            (bare.name.as_str(), &bare.tools, bare.limits.time.as_secs()),
+            ("helper", &AgentTools::All, 180)
+        );
+    }
+}

@@ -1,0 +1,446 @@
+//! Where agents are defined: the project's files, the user's, and the built-in ones.
+
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use journeyman_agent::agents::{AgentDefinition, Agents};
+use journeyman_protocol::ContentHash;
+use rustix::fs::{Dir, Mode, OFlags};
+
+use super::file::{Dialect, read_definition};
+use crate::config::{Environment, TrustStore};
+use crate::format::printable;
+use crate::{HostError, Prompts};
+
+/// The built-in agents.
+const BUILT_IN: [(&str, &str); 5] = [
+    ("investigator", include_str!("../../agents/investigator.md")),
+    ("planner", include_str!("../../agents/planner.md")),
+    ("reviewer", include_str!("../../agents/reviewer.md")),
+    ("tester", include_str!("../../agents/tester.md")),
+    ("generalist", include_str!("../../agents/generalist.md")),
+];
+/// Directories of agents in a project and in a home, the first of a name counts.
+const DIRECTORIES: [(&str, Dialect); 3] =
+    [(".journeyman", Dialect::Own), (".claude", Dialect::Other), (".gemini", Dialect::Other)];
+/// The directory of agents in each of these.
+const AGENTS_DIRECTORY: &str = "agents";
+/// Maximum number of files that are read of a directory.
+const MAX_FILES: usize = 200;
+/// Maximum bytes of a file: a system prompt of more is no prompt.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+
+/// The place of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentSource {
+    /// Part of the program.
+    BuiltIn,
+    /// A file of the user's.
+    User(PathBuf),
+    /// A file of the project's.
+    Project(PathBuf),
+}
+
+impl std::fmt::Display for AgentSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built in"),
+            Self::User(path) | Self::Project(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A definition with its place.
+#[derive(Debug, Clone)]
+pub struct LoadedAgent {
+    /// The definition.
+    pub definition: AgentDefinition,
+    /// Its place.
+    pub source: AgentSource,
+}
+
+/// All definitions, and the files that were left out.
+#[derive(Debug, Clone, Default)]
+pub struct LoadedAgents {
+    /// The definitions by name: the project's, then the user's, then the built-in ones.
+    pub agents: Vec<LoadedAgent>,
+    /// A sentence about each file that was left out.
+    pub problems: Vec<String>,
+}
+
+impl LoadedAgents {
+    /// Returns the agent of this name.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] with the names that there are.
+    pub fn find(&self, name: &str) -> Result<&LoadedAgent, HostError> {
+        self.agents.iter().find(|agent| agent.definition.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
+            let problem = self.problems.iter().find(|problem| problem.contains(name));
+            let problem = problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
+            HostError::usage(format_args!(
+                "there is no agent `{}`{problem}; there are {}",
+                printable(&name),
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// Returns the agents that a session may give tasks to.
+    #[must_use]
+    pub fn to_agents(&self) -> Agents {
+        Agents::new(self.agents.iter().map(|agent| agent.definition.clone()).collect())
+    }
+
+    fn add(&mut self, definition: AgentDefinition, source: AgentSource) {
+        if self.agents.iter().any(|known| known.definition.name == definition.name) {
+            return;
+        }
+        self.agents.push(LoadedAgent { definition, source });
+    }
+}
+
+/// The trust in a project's agents, which decide what a model is told and may do.
+#[derive(Default)]
+pub struct AgentTrust<'a> {
+    /// True to trust all of them, this once.
+    pub this_run: bool,
+    /// Asks a person about each version of a file once; without, a new version is left out.
+    pub prompts: Option<&'a dyn Prompts>,
+}
+
+/// Reads all definitions. A file that can't be used is left out, with a sentence that names the
+/// field.
+///
+/// # Errors
+/// [`HostError::Failed`] where a person can't be asked, or the answer can't be kept.
+pub fn load_agents(
+    environment: &Environment,
+    root: &Path,
+    trust: &AgentTrust<'_>,
+) -> Result<LoadedAgents, HostError> {
+    let mut loaded = LoadedAgents::default();
+    let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
+    for (directory, dialect) in DIRECTORIES {
+        let at = root.join(directory).join(AGENTS_DIRECTORY);
+        // Links are not followed: a repository's link could lead to the user's own files.
+        let opened = open_beneath(root, &[directory, AGENTS_DIRECTORY]);
+        for (name, bytes) in read_files(&at, opened, OFlags::NOFOLLOW, &mut loaded.problems) {
+            let path = at.join(&name);
+            let Some(definition) = parse(&path, &bytes, dialect, &mut loaded.problems) else { continue };
+            let hash = ContentHash::of(&bytes);
+            if is_trusted(trust, store.as_ref(), &path, &hash, &definition)? {
+                loaded.add(definition, AgentSource::Project(path));
+            } else {
+                loaded.problems.push(format!(
+                    "{}: the agent `{}` is left out, because nobody trusts this version of the file (run jm in a \
+                     terminal once, or with --trust-project)",
+                    printable(&path.display()),
+                    definition.name
+                ));
+            }
+        }
+    }
+    let own = environment.config_dir().map(|dir| (dir.join(AGENTS_DIRECTORY), Dialect::Own));
+    let home = environment.home.iter().flat_map(|home| {
+        let others = DIRECTORIES.into_iter().filter(|(_, dialect)| *dialect == Dialect::Other);
+        others.map(|(directory, dialect)| (home.join(directory).join(AGENTS_DIRECTORY), dialect))
+    });
+    for (at, dialect) in own.into_iter().chain(home) {
+        let opened = rustix::fs::open(&at, DIRECTORY_FLAGS, Mode::empty());
+        for (name, bytes) in read_files(&at, opened, OFlags::empty(), &mut loaded.problems) {
+            let path = at.join(&name);
+            if let Some(definition) = parse(&path, &bytes, dialect, &mut loaded.problems) {
+                loaded.add(definition, AgentSource::User(path));
+            }
+        }
+    }
+    for (name, text) in BUILT_IN {
+        match read_definition(text, name, Dialect::Own) {
+            Ok(definition) => loaded.add(definition, AgentSource::BuiltIn),
+            Err(error) => loaded.problems.push(format!("the built-in agent `{name}`: {error}")),
+        }
+    }
+    Ok(loaded)
+}
+
+fn parse(path: &Path, bytes: &[u8], dialect: Dialect, problems: &mut Vec<String>) -> Option<AgentDefinition> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let read = match std::str::from_utf8(bytes) {
+        Ok(text) => read_definition(text, stem, dialect).map_err(|error| error.to_string()),
+        Err(_) => Err("it is not UTF-8".to_owned()),
+    };
+    read.map_err(|why| {
+        problems.push(format!("{}: {}; it is left out", printable(&path.display()), printable(&why)))
+    })
+    .ok()
+}
+
+/// Returns true if a person trusts this version of a project's agent. Asks once where a person is.
+fn is_trusted(
+    trust: &AgentTrust<'_>,
+    store: Option<&TrustStore>,
+    path: &Path,
+    hash: &ContentHash,
+    definition: &AgentDefinition,
+) -> Result<bool, HostError> {
+    if trust.this_run || store.is_some_and(|store| store.is_trusted(path, hash)) {
+        return Ok(true);
+    }
+    let (Some(prompts), Some(store)) = (trust.prompts, store) else { return Ok(false) };
+    let keys = [format!("the agent {}", definition.name)];
+    let values =
+        [format!("{} (tools: {:?}, mode {})", definition.description, definition.tools, definition.mode)];
+    let failed = |what: &str, error: std::io::Error| HostError::failed(format_args!("{what}: {error}"));
+    let trusted =
+        prompts.confirm_trust(path, &keys, &values).map_err(|error| failed("asking for trust", error))?;
+    if trusted {
+        store.remember(path, hash).map_err(|error| failed("remembering the trust", error))?;
+    }
+    Ok(trusted)
+}
+
+const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Opens a directory beneath a root without following links.
+fn open_beneath(root: &Path, names: &[&str]) -> rustix::io::Result<OwnedFd> {
+    let mut directory = rustix::fs::open(root, DIRECTORY_FLAGS, Mode::empty())?;
+    for name in names {
+        directory = rustix::fs::openat(&directory, *name, DIRECTORY_FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(directory)
+}
+
+/// Reads the Markdown files of a directory in the order of their names. A directory that isn't there
+/// has none; what can't be read is named.
+fn read_files(
+    at: &Path,
+    opened: rustix::io::Result<OwnedFd>,
+    flags: OFlags,
+    problems: &mut Vec<String>,
+) -> Vec<(String, Vec<u8>)> {
+    let Ok(directory) = opened else { return Vec::new() };
+    let mut tell = |name: &str, why: &str| {
+        problems.push(format!("{}: {why}; it is left out", printable(&at.join(name).display())));
+    };
+    let Ok(entries) = Dir::read_from(&directory) else {
+        tell("", "the directory can't be listed");
+        return Vec::new();
+    };
+    let names =
+        entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+    // A file whose name begins with `_` is a draft, as in Gemini CLI.
+    let mut names: Vec<String> = names
+        .filter(|name| name.ends_with(".md") && !name.starts_with(['_', '.']))
+        .take(MAX_FILES + 1)
+        .collect();
+    names.sort();
+    if names.len() > MAX_FILES {
+        tell("", "it has too many files; only the first count");
+        names.truncate(MAX_FILES);
+    }
+    let mut files = Vec::with_capacity(names.len());
+    for name in names {
+        match read_file(&directory, &name, flags) {
+            Ok(bytes) => files.push((name, bytes)),
+            Err(why) => tell(&name, &why),
+        }
+    }
+    files
+}
+
+/// Reads a regular file up to the limit. It is opened without waiting: a FIFO has another end.
+fn read_file(directory: &OwnedFd, name: &str, flags: OFlags) -> Result<Vec<u8>, String> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened =
+        rustix::fs::openat(directory, name, flags, Mode::empty()).map_err(|error| error.to_string())?;
+    let file = std::fs::File::from(opened);
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(format!("it has {} bytes; at most {MAX_FILE_BYTES}", metadata.len()));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use journeyman_agent::agents::EditScope;
+    use journeyman_agent::tools::Registry;
+    use journeyman_git::CommitRefusal;
+    use journeyman_protocol::{Mode, SessionId};
+    use journeyman_store::SessionSummary;
+    use serde_json::json;
+
+    use super::*;
+
+    struct Place {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+        environment: Environment,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let (root, home) = (dir.path().join("project"), dir.path().join("home"));
+            std::fs::create_dir_all(&root).unwrap();
+            std::fs::create_dir_all(&home).unwrap();
+            let environment =
+                Environment { vars: std::collections::BTreeMap::new(), home: Some(home), cwd: root.clone() };
+            Self { _dir: dir, root, environment }
+        }
+
+        fn write(&self, path: &Path, text: &str) {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        fn project(&self, directory: &str, name: &str, text: &str) {
+            self.write(&self.root.join(directory).join("agents").join(name), text);
+        }
+
+        fn home(&self, directory: &str, name: &str, text: &str) {
+            let home = self.environment.home.clone().unwrap();
+            self.write(&home.join(directory).join("agents").join(name), text);
+        }
+
+        fn load(&self, this_run: bool) -> LoadedAgents {
+            load_agents(&self.environment, &self.root, &AgentTrust { this_run, prompts: None }).unwrap()
+        }
+    }
+
+    const HELPER: &str = "---\ndescription: Helps.\n---\nYou help.\n";
+
+    #[test]
+    fn the_built_in_agents_are_what_they_say() {
+        let place = Place::new();
+        let loaded = place.load(false);
+        assert_eq!(loaded.problems, Vec::<String>::new());
+        let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
+        assert_eq!(names, ["investigator", "planner", "reviewer", "tester", "generalist"]);
+        for name in ["investigator", "planner", "reviewer"] {
+            let definition = &loaded.find(name).unwrap().definition;
+            let inputs = json!({ definition.inputs[0].name.as_str(): "x" });
+            let (role, _) = definition.role(inputs.as_object().unwrap(), &Registry::with_builtin()).unwrap();
+            assert_eq!(role.mode, Mode::Plan, "{name}");
+            assert!(!role.tools.iter().any(|tool| tool == "write_file" || tool == "run_command"), "{name}");
+        }
+        let tester = &loaded.find("tester").unwrap().definition;
+        assert_eq!((tester.edits, tester.mode), (EditScope::TestFiles, Mode::Edit));
+        let inputs = json!({ "task": "x" });
+        tester.role(inputs.as_object().unwrap(), &Registry::with_builtin()).unwrap();
+    }
+
+    #[test]
+    fn the_projects_own_come_first_and_a_wrong_file_is_left_out_by_name() {
+        let place = Place::new();
+        place.project(".journeyman", "planner.md", HELPER);
+        place.project(".claude", "planner.md", HELPER);
+        place.project(".gemini", "other.md", HELPER);
+        place.project(".journeyman", "bad.md", "---\ndescription: x\ntools: [launch]\n---\nx\n");
+        place.project(".journeyman", "_draft.md", "nothing");
+        place.project(".journeyman", "notes.txt", "nothing");
+        place.home(".claude", "other.md", HELPER);
+        place.home(".claude", "mine.md", HELPER);
+        let loaded = place.load(true);
+        let source = |name: &str| loaded.find(name).unwrap().source.clone();
+        let at = |directory: &str, name: &str| {
+            AgentSource::Project(place.root.join(directory).join("agents").join(name))
+        };
+        assert_eq!(
+            source("planner"),
+            at(".journeyman", "planner.md"),
+            "a project may replace a built-in one"
+        );
+        assert_eq!(source("other"), at(".gemini", "other.md"));
+        assert!(matches!(source("mine"), AgentSource::User(_)));
+        assert_eq!(loaded.problems.len(), 1, "{:?}", loaded.problems);
+        assert!(
+            loaded.problems[0].contains("bad.md: tools: there is no tool `launch`"),
+            "{:?}",
+            loaded.problems
+        );
+        let missing = loaded.find("bad").unwrap_err().to_string();
+        assert!(missing.contains("bad.md: tools") && missing.contains("there are planner"), "{missing}");
+    }
+
+    /// Says yes, and notes what was asked.
+    #[derive(Default)]
+    struct Yes(RefCell<Vec<String>>);
+
+    impl Prompts for Yes {
+        fn confirm_trust(&self, path: &Path, keys: &[String], _: &[String]) -> std::io::Result<bool> {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            self.0.borrow_mut().push(format!("{name}: {}", keys.join(", ")));
+            Ok(true)
+        }
+
+        fn confirm_commit(&self, _: &CommitRefusal, _: &str) -> std::io::Result<bool> {
+            Ok(false)
+        }
+
+        fn confirm_older_undo(&self, _: &SessionSummary, _: &SessionSummary) -> std::io::Result<bool> {
+            Ok(false)
+        }
+
+        fn confirm_unverified(&self, _: &SessionId) -> std::io::Result<bool> {
+            Ok(false)
+        }
+    }
+
+    #[test]
+    fn a_projects_agent_is_asked_about_once_for_each_version() {
+        let place = Place::new();
+        place.project(".journeyman", "helper.md", HELPER);
+        let untrusted = place.load(false);
+        assert!(untrusted.find("helper").is_err());
+        assert!(untrusted.problems[0].contains("--trust-project"), "{:?}", untrusted.problems);
+        let yes = Yes::default();
+        let ask = || {
+            let trust = AgentTrust { this_run: false, prompts: Some(&yes) };
+            load_agents(&place.environment, &place.root, &trust).unwrap()
+        };
+        for _ in 0..2 {
+            assert!(ask().find("helper").is_ok());
+        }
+        assert!(place.load(false).find("helper").is_ok(), "also where nobody can be asked");
+        place.project(".journeyman", "helper.md", &HELPER.replace("You help", "You do as I say"));
+        assert!(place.load(false).find("helper").is_err());
+        assert!(ask().find("helper").is_ok());
+        assert_eq!(*yes.0.borrow(), ["helper.md: the agent helper", "helper.md: the agent helper"]);
+    }
+
+    #[test]
+    fn hostile_files_are_left_out() {
+        let place = Place::new();
+        place.project(".journeyman", "good.md", HELPER);
+        let agents = place.root.join(".journeyman/agents");
+        std::os::unix::fs::symlink("/etc/hostname", agents.join("link.md")).unwrap();
+        std::fs::create_dir(agents.join("directory.md")).unwrap();
+        std::fs::write(agents.join("large.md"), vec![b'x'; 300_000]).unwrap();
+        std::fs::write(agents.join("binary.md"), [0xff, 0xfe, 0x00]).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            agents.join("fifo.md"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        std::os::unix::fs::symlink(&agents, place.root.join(".claude")).unwrap();
+        let loaded = place.load(true);
+        let project = |agent: &&LoadedAgent| matches!(agent.source, AgentSource::Project(_));
+        let names: Vec<&str> =
+            loaded.agents.iter().filter(project).map(|agent| agent.definition.name.as_str()).collect();
+        assert_eq!(names, ["good"]);
+        assert_eq!(loaded.problems.len(), 5, "{:?}", loaded.problems);
+    }
+}

@@ -1,0 +1,119 @@
+//! Running an agent for a person.
+
+use journeyman_agent::SessionHandle;
+use journeyman_agent::agents::{AgentDefinition, AgentRole};
+use journeyman_protocol::SessionId;
+use serde_json::{Map, Value};
+
+use crate::{HostError, SessionTemplate};
+
+/// An agent with its inputs, ready to be started.
+pub struct AgentRun {
+    role: AgentRole,
+    /// The first message.
+    query: String,
+}
+
+impl AgentRun {
+    /// Checks the inputs of an agent, and the tools that it wants.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for inputs that don't fit, and for a tool that there isn't.
+    pub fn new(
+        definition: &AgentDefinition,
+        inputs: &Map<String, Value>,
+        template: &SessionTemplate,
+    ) -> Result<Self, HostError> {
+        let tools = template.session_parts().registry;
+        let (role, query) = definition.role(inputs, &tools).map_err(HostError::usage)?;
+        Ok(Self { role, query })
+    }
+
+    /// Starts the agent's session, and gives it the first message.
+    ///
+    /// # Errors
+    /// [`HostError`] where the session can't be started.
+    pub async fn start(
+        self,
+        template: &mut SessionTemplate,
+        id: SessionId,
+    ) -> Result<SessionHandle, HostError> {
+        let session = template.start_as(id, Some(self.role)).await?;
+        session.send(self.query).await?;
+        Ok(session)
+    }
+}
+
+/// Reads inputs as a person gives them: `name=value` each, and the task as the first input.
+///
+/// # Errors
+/// [`HostError::Usage`] naming the input.
+pub fn parse_inputs(
+    definition: &AgentDefinition,
+    task: Option<&str>,
+    given: &[String],
+) -> Result<Map<String, Value>, HostError> {
+    let mut inputs = Map::new();
+    for pair in given {
+        let (name, text) = pair
+            .split_once('=')
+            .ok_or_else(|| HostError::usage(format_args!("--input `{pair}` has to be NAME=VALUE")))?;
+        let Some(input) = definition.inputs.iter().find(|input| input.name == name) else {
+            let known: Vec<&str> = definition.inputs.iter().map(|input| input.name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(HostError::usage(format_args!(
+                "the agent `{}` has no input `{name}`; there are: {known}",
+                definition.name
+            )));
+        };
+        let value = input.kind.parse_text(text);
+        let value = value.map_err(|why| HostError::usage(format_args!("--input {name}: {why}")))?;
+        if inputs.insert(name.to_owned(), value).is_some() {
+            return Err(HostError::usage(format_args!("--input {name} is given twice")));
+        }
+    }
+    if let (Some(task), Some(first)) = (task, definition.inputs.first()) {
+        if inputs.contains_key(&first.name) {
+            return Err(HostError::usage(format_args!(
+                "the task is the input `{}`, which --input gives too",
+                first.name
+            )));
+        }
+        let value = first.kind.parse_text(task);
+        let value = value.map_err(|why| HostError::usage(format_args!("the task: {why}")))?;
+        inputs.insert(first.name.clone(), value);
+    }
+    Ok(inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_agent::agents::InputKind;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_task_is_the_first_input_and_others_are_named() {
+        let agent = AgentDefinition::new("a", "b").input("what", InputKind::String, "").optional_input(
+            "depth",
+            InputKind::Integer,
+            "",
+        );
+        let read = |task: Option<&str>, given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|&pair| pair.to_owned()).collect();
+            parse_inputs(&agent, task, &given).map(Value::Object).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(Some("x=y"), &["depth=2"]), Ok(json!({ "depth": 2, "what": "x=y" })));
+        assert_eq!(read(None, &["what=a=b"]), Ok(json!({ "what": "a=b" })));
+        for (task, given, named) in [
+            (None, ["what"], "NAME=VALUE"),
+            (None, ["other=1"], "has no input `other`; there are: what, depth"),
+            (None, ["depth=deep"], "--input depth"),
+            (Some("x"), ["what=y"], "the task is the input `what`"),
+        ] {
+            let error = read(task, &given).unwrap_err();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}
