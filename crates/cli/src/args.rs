@@ -22,7 +22,7 @@ pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
     ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "context", "why", "index"]),
-    ("System", &["doctor", "config", "policy", "memory", "completions", "man", "help"]),
+    ("System", &["agents", "doctor", "config", "policy", "memory", "completions", "man", "help"]),
 ];
 
 /// A coding agent that runs your tests before it says it's done.
@@ -141,6 +141,9 @@ pub(crate) enum Command {
     /// Remove sessions for good
     #[command(after_help = include_str!("../help/delete.txt"))]
     Delete(DeleteArgs),
+    /// List the agents that a session may give tasks to, or show one
+    #[command(after_help = include_str!("../help/agents.txt"))]
+    Agents(crate::agents::AgentsArgs),
     /// Notes for later sessions: list, add, accept, remove
     #[command(after_help = include_str!("../help/memory.txt"))]
     Memory(crate::memory::MemoryArgs),
@@ -213,6 +216,12 @@ pub(crate) struct RunArgs {
     /// Read the task from a file
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
+    /// Run this agent instead of a session that takes any task; the task is its first input
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["candidates", "file", "data"])]
+    pub(crate) agent: Option<String>,
+    /// An input of the agent (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", requires = "agent")]
+    pub(crate) input: Vec<String>,
     /// Run the task so many times in parallel, each in its own copy; the smallest verified change
     /// is offered
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
@@ -263,7 +272,8 @@ impl AskArgs {
             delivery,
             ..RunOptions::default()
         };
-        RunArgs { task: question, data, file: None, candidates: None, land: false, options }
+        let (agent, input) = (None, Vec::new());
+        RunArgs { task: question, data, file: None, agent, input, candidates: None, land: false, options }
     }
 }
 
@@ -568,6 +578,9 @@ pub(crate) struct ShowArgs {
     /// List the checks of every round, with the tree that each ran on, and say if the proof holds
     #[arg(long, conflicts_with_all = ["follow", "before_compaction"])]
     pub(crate) evidence: bool,
+    /// List the session's agents and their own agents, with how each ended
+    #[arg(long, conflicts_with_all = ["follow", "before_compaction", "evidence"])]
+    pub(crate) tree: bool,
 }
 
 #[derive(Debug, Args)]

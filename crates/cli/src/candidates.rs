@@ -109,7 +109,7 @@ impl CandidateScreen {
             }
         };
         if let Some(renderer) = renderer {
-            renderer.show_event(&envelope.event);
+            renderer.show_envelope(envelope);
         }
     }
 }

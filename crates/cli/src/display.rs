@@ -70,7 +70,7 @@ impl Display {
         let mut renderer = Renderer::new(self.is_quiet || has_report);
         for envelope in events {
             self.stream_event(envelope)?;
-            renderer.show_event(&envelope.event);
+            renderer.show_envelope(envelope);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 #[macro_use]
 mod output;
 
+mod agents;
 mod apply;
 mod approvals;
 mod args;
@@ -70,6 +71,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         }
         Command::Resume(args) => block_on(resume::resume(&environment, args)),
         Command::Compact(args) => block_on(compact::compact(&environment, args)),
+        Command::Agents(args) => agents::agents(&environment, &args),
         Command::Memory(args) => block_on(memory::memory(&environment, &args)),
         Command::Land(args) => block_on(land::land(&environment, &args)),
         Command::Discard(args) => block_on(land::discard(&environment, &args)),

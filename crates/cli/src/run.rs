@@ -1,10 +1,11 @@
 //! `jm run`, and what it shares with other commands that run sessions.
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
+use journeyman_host::agents::{AgentRun, AgentTrust, load_agents, parse_inputs};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
@@ -15,7 +16,7 @@ use journeyman_host::{
     Delivery, HostError, PreparedRun, Prompts, SessionTemplate, Surface, SurfaceInput, Workplace,
     watch_session,
 };
-use journeyman_protocol::{Envelope, RunReport};
+use journeyman_protocol::{Envelope, RunReport, Seq};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
@@ -30,6 +31,9 @@ pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, 
     let root = project_root(environment, options.directory.as_deref())?;
     // Errors in the command line come first; the task is read when nothing else can be wrong.
     let dirs = open_state(environment)?;
+    if let Some(name) = &args.agent {
+        return run_agent(environment, &args, name, &root).await;
+    }
     let prompts = prompts_for(options);
     let mut prepared = PreparedRun::new(environment, &root, &options.to_options(), None, prompts)?;
     if args.candidates.is_some() {
@@ -60,6 +64,34 @@ pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, 
     display.print_report(&report)
 }
 
+/// Runs an agent in a session of its own.
+async fn run_agent(
+    environment: &Environment,
+    args: &RunArgs,
+    name: &str,
+    root: &Path,
+) -> Result<u8, HostError> {
+    let (options, dirs) = (&args.options, open_state(environment)?);
+    let prompts = prompts_for(options);
+    let trust = AgentTrust { this_run: options.trust_project, prompts };
+    let loaded = load_agents(environment, root, &trust)?;
+    let definition = &loaded.find(name)?.definition;
+    let inputs = parse_inputs(definition, args.task.as_deref(), &args.input)?;
+    let mut run_options = options.to_options();
+    run_options.model = run_options.model.or_else(|| definition.model.clone());
+    let prepared = PreparedRun::new(environment, root, &run_options, None, prompts)?;
+    let workplace = Workplace::from_settings(&prepared.settings);
+    let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
+    print_warnings(&prepared);
+    let display = Display::from_options(&options.output);
+    let mut template = prepared.into_template(environment, &dirs, root, "run", delivery)?;
+    let run = AgentRun::new(definition, &inputs, &template)?;
+    let session = run.start(&mut template, new_session_id()).await?;
+    let events = session.subscribe(EventFilter::all(), Since::Seq(Seq::START));
+    let report = watch_and_deliver(&template, session, events, display).await?;
+    display.print_report(&report)
+}
+
 /// Returns the prompts of a person who is at the terminal and didn't ask for output that a program
 /// reads.
 pub(crate) fn prompts_for(options: &RunOptions) -> Option<&'static dyn Prompts> {
@@ -67,7 +99,7 @@ pub(crate) fn prompts_for(options: &RunOptions) -> Option<&'static dyn Prompts> 
 }
 
 pub(crate) fn print_warnings(prepared: &PreparedRun) {
-    for warning in &prepared.settings.warnings {
+    for warning in prepared.settings.warnings.iter().chain(&prepared.agents.problems) {
         errln!("{} {}", color::stderr().yellow("warning:"), printable(&warning));
     }
 }
@@ -144,7 +176,7 @@ impl Terminal {
 impl Surface for Terminal {
     fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
         self.display.stream_event(envelope)?;
-        self.renderer.show_event(&envelope.event);
+        self.renderer.show_envelope(envelope);
         self.approvals.handle_event(&envelope.event);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use journeyman_host::HostError;
+use journeyman_host::agents::agent_tree;
 use journeyman_host::config::Environment;
 use journeyman_host::events::{follow_events, read_events};
 use journeyman_host::evidence_ledger::{EvidenceLedger, Proof, note_landing};
@@ -30,6 +31,14 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
         match args.json {
             true => print_json_line(&ledger)?,
             false => output::write_stdout(&ledger.to_table(color::stdout())),
+        }
+        return Ok(0);
+    }
+    if args.tree {
+        let tree = agent_tree(&dirs, &session.id).await?;
+        match args.json {
+            true => print_json_line(&tree)?,
+            false => tree.to_lines().iter().for_each(|line| outln!("{line}")),
         }
         return Ok(0);
     }
@@ -71,7 +80,7 @@ impl EventPrinter {
         if self.json {
             return print_json_line(envelope);
         }
-        self.renderer.show_event(&envelope.event);
+        self.renderer.show_envelope(envelope);
         match &envelope.event {
             Event::RunStarted { task, .. } => {
                 self.has_ended = false;

@@ -209,6 +209,13 @@ impl Conversation {
     pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
         self.position = envelope.seq.unwrap_or(self.position).max(self.position);
         let event = &envelope.event;
+        if !envelope.agent.is_empty() {
+            // What an agent does is in its own log; its questions are asked by the composer.
+            if matches!(event, Event::Warning { .. } | Event::Error { .. } | Event::FileEdited { .. }) {
+                self.push_lines(event);
+            }
+            return;
+        }
         self.activity.handle_event(event, now);
         self.facts.apply(event);
         match event {

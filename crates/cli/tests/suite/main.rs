@@ -11,6 +11,7 @@
 )]
 
 mod advice;
+mod agents;
 mod apply;
 mod bad_input;
 mod candidates;

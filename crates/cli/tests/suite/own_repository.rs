@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::{House, Server, Wire, call, needs, say};
 
 /// This project, or `None` where it was unpacked without its history.
-fn own_repository() -> Option<&'static Path> {
+pub(crate) fn own_repository() -> Option<&'static Path> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
     if root.join(".git").exists() {
         return Some(root);

@@ -95,6 +95,7 @@ fn plan_mode_offers_no_writers_and_denies_those_called_anyway() {
             "remember",
             "todo_read",
             "todo_write",
+            "task",
         ]
     );
     for request in &seen[1..] {

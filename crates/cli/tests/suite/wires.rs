@@ -82,6 +82,7 @@ fn asked(wire: Wire, server: &Server) {
             "remember",
             "todo_read",
             "todo_write",
+            "task",
         ];
         assert_eq!(request.tools(), tools);
         assert!(!request.body.to_string().contains(KEY), "the key is in a header and nowhere else");

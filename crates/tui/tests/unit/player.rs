@@ -62,14 +62,8 @@ impl Player {
         self.seq += 1;
         let seq = (!event.is_live_only()).then_some(Seq(self.seq));
         let session = SessionId::new(UnixMillis(0), 7);
-        let envelope = Envelope {
-            session,
-            seq,
-            at: UnixMillis(0),
-            channel: event.channel(),
-            agent: Default::default(),
-            event,
-        };
+        let envelope =
+            Envelope { session, seq, at: UnixMillis(0), channel: event.channel(), agent: Vec::new(), event };
         self.conversation.apply(&envelope, self.now);
         self.questions.handle_event(&envelope.event, self.now);
         self.now += Duration::from_millis(40);

@@ -1,0 +1,140 @@
+//! Agents on the command line.
+
+use std::process::Command;
+
+use journeyman_protocol::{Event, RunOutcome, Termination};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::own_repository::own_repository;
+use crate::support::{House, KEY, Server, Step, Wire, call, needs, say};
+
+const NAMER: &str =
+    "---\ndescription: Names things.\ninputs: {what: string, count: integer}\n---\nYou name things.\n";
+
+#[test]
+fn agents_are_listed_and_shown_and_a_wrong_file_is_named() {
+    let house = House::new();
+    house.write(".journeyman/agents/namer.md", NAMER);
+    house.write(".journeyman/agents/broken.md", "---\ndescription: x\ncolour: red\n---\nx\n");
+    let listed = house.jm(&["agents"]).run().expect(0);
+    listed.prints(&["investigator", "planner", "reviewer", "tester", "generalist", "built in"]);
+    listed.says(&["broken.md: front matter: there is no field `colour`", "the agent `namer` is left out"]);
+    assert!(!listed.stdout.contains("Names things."), "{}", listed.stdout);
+    let trusted = house.jm(&["agents", "--trust-project", "--json"]).run().expect(0);
+    let all: Value = serde_json::from_str(&trusted.stdout).unwrap();
+    assert_eq!(all["agents"][0]["name"], "namer");
+    let shown = house.jm(&["agents", "show", "planner"]).run().expect(0);
+    shown.prints(&[
+        "input   task",
+        "output  plan",
+        "mode plan at most",
+        "30 turns, 600 s, 60 s for the last turn",
+    ]);
+    house.jm(&["agents", "show", "planer"]).run().expect(2).says(&["there is no agent `planer`", "planner"]);
+}
+
+#[test]
+fn wrong_inputs_end_in_2_before_anything_is_asked() {
+    let house = House::new();
+    house.write(".journeyman/agents/namer.md", NAMER);
+    let server = Server::chat([say("never said")]);
+    for (arguments, said) in [
+        (&["--agent", "nobody", "x"][..], "there is no agent `nobody`"),
+        (&["--agent", "namer", "--input", "count=2"], "missing inputs: what; available inputs: count"),
+        (&["--agent", "namer", "--input", "count=two", "x"], "--input count"),
+        (&["--agent", "namer", "--input", "size=2", "x"], "has no input `size`; there are: what, count"),
+    ] {
+        let arguments = [&["--trust-project"], arguments].concat();
+        server.run(&house, &arguments).run().expect(2).says(&[said]);
+    }
+    assert_eq!(server.seen().len(), 0);
+}
+
+/// The report of an investigation of this project.
+fn found() -> Value {
+    json!({ "report": {
+        "findings": "The exit codes are in `RunOutcome::exit_code`.",
+        "trace": ["searched for exit_code", "read run_outcome.rs"],
+        "locations": [{
+            "path": "crates/protocol/src/run_outcome.rs",
+            "reason": "every outcome has its code here",
+            "symbols": ["RunOutcome", "exit_code"],
+        }],
+    } })
+}
+
+#[test]
+fn an_investigation_of_this_project_goes_on_after_a_kill() {
+    if !needs(&["git"]) {
+        return;
+    }
+    let Some(origin) = own_repository() else { return };
+    let house = House::new();
+    let clone = house.at("clone");
+    let cloned = Command::new("git")
+        .args(["-c", "safe.directory=*", "clone", "-q"])
+        .args([origin, clone.as_path()])
+        .output()
+        .unwrap();
+    assert!(cloned.status.success(), "{}", String::from_utf8_lossy(&cloned.stderr));
+    let look =
+        || say("").and("search_text", json!({ "pattern": "fn exit_code", "path": "crates/protocol/src" }));
+    let server = Server::start(
+        Wire::ALL[0],
+        [
+            Step::from(look()),
+            Step::Begin(say("I look at it, and at what is around it, and at all of it.".repeat(20))),
+            Step::from(call("complete_task", json!({ "report": { "findings": "half" } }))),
+            Step::from(call("complete_task", found())),
+        ],
+    );
+    let arguments = ["--agent", "investigator", "--stream-json", "where are the exit codes?"];
+    let running = server.run(&house, &arguments).dir(&clone).start();
+    running.line_with("I look at it");
+    running.signal(Signal::KILL);
+    running.gone();
+    let resumed =
+        house.jm(&["resume", "--last", "--json"]).dir(&clone).env("JM_API_KEY", KEY).run().expect(0);
+    let report = resumed.report();
+    let agent = report.agent.clone().unwrap();
+    assert_eq!((report.outcome, agent.termination), (RunOutcome::Answered, Termination::Goal));
+    assert_eq!(agent.output, Some(found()["report"].clone()));
+    assert_eq!(report.changes, []);
+    let path = agent.output.as_ref().unwrap()["locations"][0]["path"].as_str().unwrap().to_owned();
+    assert!(clone.join(&path).is_file(), "{path}");
+    let seen = server.seen();
+    assert!(seen.iter().all(|request| !request.tools().contains(&"write_file".to_owned())));
+    assert!(
+        seen.last().unwrap().newest().contains("is not as its schema says"),
+        "{}",
+        seen.last().unwrap().newest()
+    );
+    assert!(seen[1].newest().contains("run_outcome.rs"), "the search found the place");
+}
+
+#[test]
+fn a_session_and_its_agent_are_a_tree_and_lists_have_the_session_alone() {
+    let house = House::with_greeter();
+    let server = Server::answering(|_, seen| {
+        let is_agent = seen.body.to_string().contains("You investigate a code base");
+        let has_result = seen.newest().contains("completed its task");
+        Step::from(match (is_agent, has_result) {
+            (true, _) => call("complete_task", found()),
+            (false, false) => {
+                call("task", json!({ "agent": "investigator", "prompt": "Where is the greeting?" }))
+            }
+            (false, true) => say("It is in greet.sh."),
+        })
+    });
+    let ran = server.run(&house, &["--stream-json", "look for the greeting"]).run().expect(4);
+    let agents: Vec<_> = ran.events().into_iter().filter(|envelope| !envelope.agent.is_empty()).collect();
+    assert!(agents.iter().any(|envelope| matches!(envelope.event, Event::ToolStart { .. })), "{agents:?}");
+    assert!(agents.iter().all(|envelope| envelope.agent == ["investigator"]));
+    let tree = house.jm(&["show", "--tree"]).run().expect(0);
+    tree.prints(&["look for the greeting", "└─ investigator ", "GOAL, 1 turn", "Find out:"]);
+    assert_eq!(house.sessions().len(), 1, "an agent is no session of a person's");
+    let child = agents[0].session.to_string();
+    house.jm(&["show", &child]).run().expect(0).prints(&["the agent completed its task"]);
+    house.jm(&["show", "last"]).run().expect(0).prints(&["investigator: Find out:", "GOAL"]);
+}
