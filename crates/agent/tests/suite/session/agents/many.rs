@@ -18,7 +18,8 @@ cases![no_more_than_so_many_agents_work_at_once, a_hundred_agents_with_faults_an
 /// Calls that give a task each.
 fn tasks(ids: impl IntoIterator<Item = usize>) -> Vec<ToolUse> {
     let task = |id: usize| {
-        call(&format!("t{id}"), "task", json!({ "agent": "scout", "prompt": format!("number {id}") }))
+        let agent = if id % 7 == 3 { "hasty" } else { "scout" };
+        call(&format!("t{id}"), "task", json!({ "agent": agent, "prompt": format!("number {id}") }))
     };
     ids.into_iter().map(task).collect()
 }
@@ -29,7 +30,9 @@ async fn no_more_than_so_many_agents_work_at_once() {
     let (first, opened) = (AtomicUsize::new(0), Arc::clone(&gate));
     let told = Told::by(move |request| match is_scout(request) {
         true => completes("x").when(&opened),
-        false if first.fetch_add(1, Ordering::SeqCst) == 0 => calls_of(tasks(0..6)),
+        false if first.fetch_add(1, Ordering::SeqCst) == 0 => {
+            calls_of(tasks((0..6).map(|number| number * 7)))
+        }
         false => says("done"),
     });
     // More calls at once than agents: only the limit of agents holds them.
@@ -72,8 +75,11 @@ fn fault(number: usize, replies: usize) -> Step {
 async fn a_hundred_agents_with_faults_answer_every_call() {
     const AGENTS: usize = 100;
     const AT_ONCE: usize = 10;
+    // Only those whose model never answers have little time.
     let limits = AgentLimits { time: std::time::Duration::from_millis(50), ..AgentLimits::default() };
-    let mut bench = Bench::new(&[]).with_agents(Agents::new(vec![scout().limits(limits)]));
+    let mut hasty = scout().limits(limits);
+    hasty.name = "hasty".to_owned();
+    let mut bench = Bench::new(&[]).with_agents(Agents::new(vec![scout(), hasty]));
     let told = Told::by(|request| {
         let replies = request.messages.iter().filter(|it| it.role == Role::Assistant).count();
         if !is_scout(request) {
