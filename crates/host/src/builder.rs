@@ -15,6 +15,7 @@ use journeyman_policy::Policy;
 use journeyman_protocol::{AcceptedFinding, Mode, RunReport, Tokens};
 use journeyman_sandbox::Sandbox;
 use journeyman_store::Store;
+use journeyman_tools::web::{WebFetch, WebSearch};
 use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,7 @@ use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
 use crate::tool_table::withheld_tools;
+use crate::web::{search_engine, withheld_fetch};
 use crate::{HostError, configured_hooks, sandboxes};
 
 /// A function that changes the settings after everything else has set them.
@@ -257,7 +259,11 @@ impl SessionBuilder {
         };
         let connector = model_connector(config, &environment, self.parts.clock.as_ref());
         let agents = agents.map(|agents| agents.with_models(connector));
-        let ConnectedModel { model, secrets, .. } = connected;
+        let ConnectedModel { model, mut secrets, .. } = connected;
+        let engine = search_engine(&config.web, &environment)?.map(|(engine, key)| {
+            secrets.extend(key);
+            engine
+        });
         let project =
             ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
         settings.notes = load_notes(&state, &root)?;
@@ -267,6 +273,10 @@ impl SessionBuilder {
             Arc::new(move || {
                 let mut registry = Registry::with_builtin_at(&root);
                 registry.add(Box::new(Remember::new(memory.clone(), Arc::clone(&redactor))));
+                registry.add(Box::new(WebFetch::default()));
+                if let Some(engine) = &engine {
+                    registry.add(Box::new(WebSearch::new(engine.clone())));
+                }
                 registry
             })
         });
@@ -376,7 +386,10 @@ fn run_settings(
             ..TodoSettings::default()
         }),
         loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),
-        withheld_tools: withheld_tools(&config.editing_tools, &connected.name)?,
+        withheld_tools: withheld_tools(&config.editing_tools, &connected.name)?
+            .into_iter()
+            .chain(withheld_fetch(&config.web, approver))
+            .collect(),
         max_turns: config.max_turns.unwrap_or(standard.max_turns),
         max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
         test_budget: config.test_budget.unwrap_or(standard.test_budget),

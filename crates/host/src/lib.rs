@@ -77,6 +77,7 @@ mod template;
 mod tool_table;
 pub mod undo;
 mod verified_trees;
+mod web;
 
 pub use journeyman_agent as agent;
 

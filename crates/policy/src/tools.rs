@@ -55,6 +55,8 @@ pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
     tool("task", &["Task", "Agent"], &["delegate", "invoke_agent"]),
     tool("todo_read", &["TodoRead"], &[]),
     tool("todo_write", &["TodoWrite"], &[]),
+    tool("web_fetch", &["WebFetch"], &["fetch", "read_url"]),
+    tool("web_search", &["WebSearch"], &["google_web_search"]),
     tool("write_file", &["Write"], &["create_file"]),
 ];
 

@@ -11,6 +11,7 @@ mod address;
 mod environment;
 mod head;
 mod hello;
+mod host_proxy;
 mod journal;
 mod proxy;
 mod socks;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 pub(crate) use environment::PROXY_PORT;
 pub(crate) use environment::set_proxy_variables;
+pub use host_proxy::HostProxy;
 pub(crate) use proxy::{Proxy, Serving};
 pub use upstream::{Upstream, UpstreamFuture};
 

@@ -1,11 +1,13 @@
 //! Picking a back-end, and running requests through it.
 
+use std::sync::Arc;
+
 use journeyman_protocol::{Enforcement, SandboxNeeds, SandboxTier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::Backend;
-use crate::network::{Network, set_proxy_variables};
+use crate::network::{Network, Upstream, set_proxy_variables};
 use crate::request::Request;
 use crate::run::Running;
 use crate::unconfined::Unconfined;
@@ -64,6 +66,11 @@ impl Sandbox {
         let slots = settings.allow.iter().map(|tier| create_backend(*tier, &settings));
         let slots = slots.map(|backend| BackendSlot { backend, seen: OnceCell::new() }).collect();
         Self { settings, slots }
+    }
+
+    /// Returns the way out of proxies that the settings name.
+    pub(crate) fn upstream(&self) -> Option<&Arc<dyn Upstream>> {
+        self.settings.upstream.as_ref()
     }
 
     /// Returns what is enforced for commands with these needs, found by running the back-end that

@@ -158,6 +158,14 @@ pub enum ToolError {
     /// The command did not run.
     #[error("the command did not run: {0}")]
     Sandbox(#[from] SandboxError),
+    /// A page can't be had.
+    #[error("`{url}` was not fetched: {why}")]
+    Web {
+        /// The address.
+        url: String,
+        /// Why.
+        why: String,
+    },
     /// The index can't be used.
     #[error("the index can't be used: {0}. search_text and list_files work without it")]
     Index(String),

@@ -63,6 +63,7 @@ mod shape;
 mod stale;
 mod tool;
 mod unread_output;
+pub mod web;
 mod whole_files;
 mod write_file;
 

@@ -33,4 +33,4 @@ pub use layers::{Flag, LoadedConfig, load, load_own};
 pub use policy::{LoadedPolicy, PolicyFile, add_project_line, load_policy, save_project_rules, save_rules};
 pub use setting::{Layer, Setting, Source, format_key, format_value};
 pub use trust::{ProjectTrust, TrustStore};
-pub use typed::{Config, LimitsConfig, PriceConfig, ProviderConfig, VectorsConfig};
+pub use typed::{Config, LimitsConfig, PriceConfig, ProviderConfig, VectorsConfig, WebConfig};

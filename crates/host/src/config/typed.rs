@@ -70,6 +70,8 @@ pub struct Config {
     pub tools_timeout: Option<Duration>,
     /// The tools for changing files that models are offered, by patterns of their names.
     pub editing_tools: BTreeMap<String, Vec<String>>,
+    /// What the model may read of the web.
+    pub web: WebConfig,
     /// True if the model keeps todos.
     pub todos: Option<bool>,
     /// Number of steps between reminders of the todos.
@@ -104,6 +106,19 @@ pub struct Config {
     pub hooks: Vec<HookCommand>,
     /// Providers by name; they override and extend the built-in ones.
     pub providers: BTreeMap<String, ProviderConfig>,
+}
+
+/// The configuration of the tools that read the web.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WebConfig {
+    /// True if the model is told that it may fetch pages.
+    pub fetch: Option<bool>,
+    /// The search engine.
+    pub search: Option<String>,
+    /// The address of the engine's interface.
+    pub search_url: Option<String>,
+    /// The environment variable that has the engine's key.
+    pub search_key_env: Option<String>,
 }
 
 /// The configuration of vectors.
@@ -220,6 +235,12 @@ impl Config {
             tools_concurrency: count("tools.concurrency"),
             tools_timeout: get("tools.timeout").and_then(duration_from_value),
             editing_tools: lists_beneath(settings, &["tools", "editing"]),
+            web: WebConfig {
+                fetch: get("web.fetch").and_then(Value::as_bool),
+                search: text("web.search"),
+                search_url: text("web.search_url"),
+                search_key_env: text("web.search_key_env"),
+            },
             todos: get("todos.enabled").and_then(Value::as_bool),
             todos_remind_every: count("todos.remind_every"),
             loop_guard: get("loop_guard").and_then(Value::as_bool),

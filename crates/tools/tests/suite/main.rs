@@ -21,6 +21,7 @@ mod seen;
 mod several_files;
 mod specs;
 mod vectors;
+mod web;
 
 /// Does the sandbox's work where the sandbox executes this program again, before the test harness
 /// reads its arguments.

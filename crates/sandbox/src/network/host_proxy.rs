@@ -1,0 +1,46 @@
+//! A proxy for requests of this program's own.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::proxy::{Proxy, Serving};
+use super::{Connection, Network, NetworkRules};
+use crate::Sandbox;
+
+/// A proxy on the loopback, which leads to the hosts of its rules and nowhere else, as the proxy of
+/// a command does. Dropped, it and all its connections end.
+#[derive(Debug)]
+pub struct HostProxy {
+    address: SocketAddr,
+    serving: Serving,
+}
+
+impl HostProxy {
+    /// Returns the address at which it speaks HTTP.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends it, and returns what was asked of it.
+    pub async fn finish(self) -> Vec<Connection> {
+        self.serving.finish().await.0
+    }
+}
+
+impl Sandbox {
+    /// Opens a proxy for a request that this program itself makes for a model: names and addresses
+    /// are judged as those of a command's connections are. Must be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// A failure to listen on the loopback.
+    pub fn open_proxy(&self, rules: NetworkRules) -> io::Result<HostProxy> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let network = Network::Filtered(Arc::new(rules));
+        let proxy = Proxy::for_network(&network, self.upstream()).ok_or(io::ErrorKind::Unsupported)?;
+        Ok(HostProxy { address, serving: proxy.serve(OwnedFd::from(listener))? })
+    }
+}
