@@ -106,7 +106,8 @@ fn write(
         Some(content) => Change::Write { path, content, expected },
         None => Change::Delete { path, expected },
     };
-    let set = ChangeSet { call: None, session: session.clone(), changes: vec![change] };
+    let description = Some("a hunk taken back or kept".to_owned());
+    let set = ChangeSet { call: None, session: session.clone(), changes: vec![change], description };
     workspace.apply(set).context("the file stays as it is")?;
     Ok(())
 }

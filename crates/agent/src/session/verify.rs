@@ -460,7 +460,8 @@ mod tests {
             assert_eq!(end.outcome, outcome, "{}", end.summary);
             assert_eq!(test.root.join("node_modules/local").exists(), !allowed.is_empty());
             if allowed.is_empty() {
-                let said = "`npm ci --no-audit --no-fund` would fetch what is missing, but it was not allowed";
+                let said =
+                    "`npm ci --no-audit --no-fund` would fetch what is missing, but it was not allowed";
                 assert!(end.summary.contains(said), "{}", end.summary);
             }
         }
