@@ -7,6 +7,11 @@ use journeyman_protocol::{CheckKind, RelPath};
 use super::shell::quoted;
 use crate::Check;
 
+/// Returns the last component of a path.
+pub(super) fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&b| b == b'/').next().unwrap_or_default()
+}
+
 /// Files that make their directory a project.
 pub(crate) const MANIFESTS: [&str; 39] = [
     "Cargo.toml",

@@ -6,7 +6,7 @@ mod environment;
 use journeyman_protocol::CheckKind;
 
 use super::hooks;
-use super::project::ProjectDirectory;
+use super::project::{ProjectDirectory, file_name};
 use crate::Check;
 use config::Config;
 use environment::Environment;
@@ -191,10 +191,6 @@ fn unittest_start(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str
         () if beneath("test/") && !place.has_file("test/__init__.py") => " -s test",
         () => "",
     }
-}
-
-fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&b| b == b'/').next().unwrap_or_default()
 }
 
 /// `test_x.py` or `x_test.py`.

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::CheckKind;
 
-use super::project::ProjectDirectory;
+use super::project::{ProjectDirectory, file_name};
 use super::shell::quoted;
 use crate::Check;
 
@@ -101,8 +101,4 @@ fn syntax_check(place: &ProjectDirectory<'_>) -> Option<Check> {
     }
     let command = format!("ruby -wc {}", changed.join(" "));
     Some(place.check(CheckKind::Types, NAME, command, "syntax of the changed files"))
-}
-
-fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&b| b == b'/').next().unwrap_or_default()
 }
