@@ -22,7 +22,7 @@ use crate::{Check, CheckCaches, VerifyError};
 const LIVE_BYTES: usize = 256 * 1024;
 
 /// The tree before checks that run at the same time, and the caches that they share.
-pub(crate) struct Surroundings {
+pub(crate) struct TreeBefore {
     pub(crate) before: TreeSnapshot,
     pub(crate) guard: GuardedState,
     pub(crate) caches: Option<Arc<CheckCaches>>,
@@ -39,7 +39,7 @@ pub(crate) struct Execution {
 pub(crate) async fn execute(
     (index, check): (usize, &Check),
     context: &RunContext,
-    around: &Surroundings,
+    around: &TreeBefore,
     stop: CancellationToken,
     progress: &OrderedProgress<'_>,
 ) -> Result<Execution, VerifyError> {

@@ -3,8 +3,9 @@
 //! [`find`] looks at a project and says which [`Check`]s are its own: Cargo, npm and its kin,
 //! Python, Go, CMake, Maven, Gradle, Make. [`custom`] takes what the user named instead. [`run`]
 //! runs them in order, independent ones at the same time, inside the sandbox and between two
-//! snapshots of the tree, and gives one `Evidence` for each: passed, failed, or not run and why. [`verdict`] folds the evidence into
-//! one word. [`diagnostics::parse`] reads what compilers, linters and test runners print.
+//! snapshots of the tree, and gives one `Evidence` for each: passed, failed, or not run and why.
+//! [`verdict`] folds the evidence into one word. [`diagnostics::parse`] reads what compilers,
+//! linters and test runners print.
 //! [`guards`] finds where a change makes tests or checks say less; it is pure.
 //! [`mutation`] tells what the tests would notice of the change.
 //! [`test_files`] tells tests and their configuration from the product by their paths.

@@ -8,8 +8,8 @@
 //!
 //! Left out is what tests can't or needn't notice: logging, assertions, types, attributes,
 //! imports, tests beside the product, sizes of buffers, and bounds at which both sides give the
-//! same: `if a > b { b = a }`, `if a < 0 { a = -a }`; in C also reads beyond an array. A guard that makes no difference is told by
-//! the tests themselves (see [`MutationPlan::into_report`]).
+//! same: `if a > b { b = a }`, `if a < 0 { a = -a }`; in C also reads beyond an array. A guard that
+//! makes no difference is told by the tests themselves (see [`MutationPlan::into_report`]).
 
 mod calls;
 mod expressions;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::check::not_run;
 use crate::context::RunContext;
 use crate::execution::{
-    Execution, Surroundings, evidence_without_output, execute, in_background, unused_enforcement,
+    Execution, TreeBefore, evidence_without_output, execute, in_background, unused_enforcement,
 };
 use crate::guard::forbidden_change_warnings;
 use crate::independence::{Footprint, leading_independent};
@@ -154,7 +154,7 @@ impl Wave<'_> {
     }
 
     /// Runs the checks until all have ended. All results but the last one are told.
-    async fn run_all(&self, gate: &mut Gate, around: &Surroundings) -> Result<Course, VerifyError> {
+    async fn run_all(&self, gate: &mut Gate, around: &TreeBefore) -> Result<Course, VerifyError> {
         let mut course = Course {
             states: self.checks.iter().map(|_| State::Waiting).collect(),
             started: vec![false; self.checks.len()],
@@ -186,7 +186,7 @@ impl Wave<'_> {
     }
 
     /// Adds the results that can no longer change, in the order of the checks.
-    fn settle(&self, gate: &mut Gate, course: &mut Course, around: &Surroundings) {
+    fn settle(&self, gate: &mut Gate, course: &mut Course, around: &TreeBefore) {
         while !course.doubtful
             && let Some(check) = self.checks.get(course.evidence.len())
         {
@@ -231,7 +231,7 @@ impl Wave<'_> {
         place: usize,
         failed: &Evidence,
         course: &Course,
-        around: &Surroundings,
+        around: &TreeBefore,
     ) -> bool {
         let others = self.footprints.iter().zip(&course.started).enumerate();
         let beside_writing =
@@ -247,7 +247,7 @@ impl Wave<'_> {
         &self,
         place: usize,
         check: &Check,
-        around: &Surroundings,
+        around: &TreeBefore,
         stop: CancellationToken,
     ) -> (usize, Result<Execution, VerifyError>) {
         let (index, of) = (self.first + place, self.of);
@@ -270,7 +270,7 @@ impl Wave<'_> {
         self.checks.iter().any(|check| check.repairs).then(|| CallId::new("repair"))
     }
 
-    async fn begin(&self) -> Result<Surroundings, VerifyError> {
+    async fn begin(&self) -> Result<TreeBefore, VerifyError> {
         let (workspace, session) = (Arc::clone(&self.context.workspace), self.context.session.clone());
         let (repair, caches) = (self.repair_call(), self.context.caches.clone());
         self.progress.unmute();
@@ -281,14 +281,14 @@ impl Wave<'_> {
             };
             let guard = GuardedState::before_command(&workspace, &before, GUARD_RULES)?;
             let caches = caches.filter(|caches| caches.drop_bytecode_of(workspace.root()).is_ok());
-            Ok(Surroundings { before, guard, caches })
+            Ok(TreeBefore { before, guard, caches })
         });
         begun.await?.map_err(|source| self.untracked_changes_error(source))
     }
 
     /// Looks at the tree again, and tells what the checks did to it.
-    async fn end(&self, around: Surroundings, course: Course) -> Result<Vec<Evidence>, VerifyError> {
-        let Surroundings { before, guard, .. } = around;
+    async fn end(&self, around: TreeBefore, course: Course) -> Result<Vec<Evidence>, VerifyError> {
+        let TreeBefore { before, guard, .. } = around;
         let Course { mut evidence, protected_kept, .. } = course;
         let (changes, aftermath) = self.compare(before, guard, protected_kept).await?;
         let warnings = forbidden_change_warnings(&aftermath);

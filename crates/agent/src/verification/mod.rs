@@ -6,18 +6,15 @@ use std::sync::Arc;
 use journeyman_context::{CheckedRound, Feedback};
 use journeyman_protocol::{
     CallId, CheckOutcome, ContentHash, Decision, Effects, Enforcement, Event, Evidence, FileChange,
-    FileChangeKind, HonestyFinding, RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
+    HonestyFinding, RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
 use journeyman_verify::diagnostics::by_cause;
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
 use journeyman_verify::test_files::is_test_file;
-use journeyman_verify::{
-    Check, CheckCaches, FindProgram, Progress, RunContext, RunLimits, Verdict, compare_failures,
-};
+use journeyman_verify::{Check, FindProgram, Progress, RunContext, RunLimits, Verdict, compare_failures};
 use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
@@ -31,6 +28,7 @@ use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::stream_redactor::StreamRedactor;
 
 pub(crate) mod affected;
+mod caches;
 pub(crate) mod original_tests;
 mod repair;
 pub(crate) mod round;
@@ -40,6 +38,7 @@ pub(crate) mod strength;
 mod suite_times;
 mod summary;
 
+use caches::SessionCaches;
 use setup::{MAX_LISTED_FILES, Setup};
 use summary::{describe_passed, list_names, shorten};
 
@@ -66,7 +65,7 @@ pub(crate) struct Verification {
     /// The changed files: a failure in one of them is likelier a cause.
     changed: Vec<RelPath>,
     /// The caches of the session's checks, from the first round on.
-    caches: Caches,
+    caches: SessionCaches,
     /// The files that checks of this task changed and didn't make, until they are taken.
     rewritten: Vec<RelPath>,
     /// The files that checks of this task made.
@@ -74,14 +73,6 @@ pub(crate) struct Verification {
     setup: Setup,
     /// The results on the tree before the task, of checks that failed since.
     before_task: Vec<Evidence>,
-}
-
-/// The caches of a session's checks.
-enum Caches {
-    Unasked,
-    Making(JoinHandle<Option<Arc<CheckCaches>>>),
-    /// `None` where there can be none, which only costs time.
-    Made(Option<Arc<CheckCaches>>),
 }
 
 /// The name under which a check is judged.
@@ -114,49 +105,11 @@ impl Verification {
             strength: None,
             asked_for_tests: false,
             changed: Vec::new(),
-            caches: Caches::Unasked,
+            caches: SessionCaches::default(),
             rewritten: Vec::new(),
             made_by_checks: BTreeSet::new(),
             setup: Setup::default(),
             before_task: Vec::new(),
-        }
-    }
-
-    /// Begins to make the caches of the session's checks, unless there are some.
-    fn prepare_caches(&mut self, cx: &Context) {
-        if matches!(self.caches, Caches::Unasked | Caches::Made(None)) {
-            let (workspace, toolchains) = (Arc::clone(&cx.workspace), Arc::clone(&cx.toolchains));
-            self.caches = Caches::Making(tokio::task::spawn_blocking(move || {
-                CheckCaches::create(&workspace, &toolchains, fastrand::u64(..)).ok().map(Arc::new)
-            }));
-        }
-    }
-
-    /// Returns the caches that the session's checks keep.
-    async fn caches(&mut self, cx: &Context) -> Option<Arc<CheckCaches>> {
-        self.prepare_caches(cx);
-        if let Caches::Making(making) = &mut self.caches {
-            self.caches = Caches::Made(making.await.ok().flatten());
-        }
-        match &self.caches {
-            Caches::Made(caches) => caches.clone(),
-            Caches::Unasked | Caches::Making(_) => None,
-        }
-    }
-
-    /// Returns the files that checks changed since they were taken last, without those that checks
-    /// made themselves: output, which no check of the project was about.
-    pub(crate) fn take_rewritten(&mut self) -> Vec<RelPath> {
-        std::mem::take(&mut self.rewritten)
-    }
-
-    fn note_rewritten(&mut self, changes: Vec<FileChange>) {
-        for change in changes {
-            if change.kind == FileChangeKind::Added {
-                self.made_by_checks.insert(change.path);
-            } else if !self.made_by_checks.contains(&change.path) && !self.rewritten.contains(&change.path) {
-                self.rewritten.push(change.path);
-            }
         }
     }
 
@@ -334,7 +287,7 @@ impl Verification {
             toolchains: Arc::clone(&cx.toolchains),
             session: cx.session.clone(),
             needs: cx.settings.needs,
-            caches: self.caches(cx).await,
+            caches: self.caches.get(cx).await,
             limits: RunLimits::default(),
         };
         let (sender, mut progress) = mpsc::unbounded_channel();

@@ -1,6 +1,7 @@
-//! Repairs by linters of what they newly find in the change, before the model is told of it.
+//! Changes of files by checks: repairs by linters of what they newly find in the change, before
+//! the model is told of it, and files that checks rewrite.
 
-use journeyman_protocol::{CheckKind, Evidence};
+use journeyman_protocol::{CheckKind, Evidence, FileChange, FileChangeKind, RelPath};
 use journeyman_verify::{Check, fix_of_files};
 use tokio_util::sync::CancellationToken;
 
@@ -50,5 +51,22 @@ impl Verification {
             }
         }
         Ok(has_changed)
+    }
+
+    /// Returns the files that checks changed since they were taken last, without those that checks
+    /// made themselves: output, which no check of the project was about.
+    pub(crate) fn take_rewritten(&mut self) -> Vec<RelPath> {
+        std::mem::take(&mut self.rewritten)
+    }
+
+    /// Notes what checks did to the session's tree.
+    pub(super) fn note_rewritten(&mut self, changes: Vec<FileChange>) {
+        for change in changes {
+            if change.kind == FileChangeKind::Added {
+                self.made_by_checks.insert(change.path);
+            } else if !self.made_by_checks.contains(&change.path) && !self.rewritten.contains(&change.path) {
+                self.rewritten.push(change.path);
+            }
+        }
     }
 }

@@ -117,7 +117,7 @@ impl Verification {
     ) -> Result<Vec<Evidence>, AgentError> {
         // What takes a while and needs no answer goes on beside the questions.
         let mut times = SuiteTimes::load(cx);
-        self.prepare_caches(cx);
+        self.caches.prepare(cx);
         if self.may_narrow_tests(cx, &times) {
             change.look_up_affected(cx, stop);
         }

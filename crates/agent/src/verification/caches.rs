@@ -1,0 +1,42 @@
+//! The caches of a session's checks, made while other things go on.
+
+use std::sync::Arc;
+
+use journeyman_verify::CheckCaches;
+use tokio::task::JoinHandle;
+
+use crate::session::context::Context;
+
+/// The caches of a session's checks.
+#[derive(Default)]
+pub(super) enum SessionCaches {
+    #[default]
+    Unasked,
+    Making(JoinHandle<Option<Arc<CheckCaches>>>),
+    /// `None` where there can be none, which only costs time.
+    Made(Option<Arc<CheckCaches>>),
+}
+
+impl SessionCaches {
+    /// Begins to make the caches, unless there are some.
+    pub(super) fn prepare(&mut self, cx: &Context) {
+        if matches!(self, Self::Unasked | Self::Made(None)) {
+            let (workspace, toolchains) = (Arc::clone(&cx.workspace), Arc::clone(&cx.toolchains));
+            *self = Self::Making(tokio::task::spawn_blocking(move || {
+                CheckCaches::create(&workspace, &toolchains, fastrand::u64(..)).ok().map(Arc::new)
+            }));
+        }
+    }
+
+    /// Returns the caches.
+    pub(super) async fn get(&mut self, cx: &Context) -> Option<Arc<CheckCaches>> {
+        self.prepare(cx);
+        if let Self::Making(making) = self {
+            *self = Self::Made(making.await.ok().flatten());
+        }
+        match self {
+            Self::Made(caches) => caches.clone(),
+            Self::Unasked | Self::Making(_) => None,
+        }
+    }
+}
