@@ -55,10 +55,9 @@ impl AnswerFilter {
                 || letter == 'g' && modifiers == KeyModifiers::CONTROL);
         if is_end {
             self.is_armed = false;
-            return match parse_color(&self.letters) {
-                Some(ground) => Filtered::Answered(ground),
-                None => self.pass(event),
-            };
+            let Some(ground) = parse_color(&self.letters) else { return self.pass(event) };
+            self.held.clear();
+            return Filtered::Answered(ground);
         }
         let is_part = match self.held.is_empty() {
             true => letter == ']' && modifiers == KeyModifiers::ALT,
@@ -140,8 +139,10 @@ mod tests {
             ("11;rgb:ffff/ffff/ffff/ffff/ffff", end, true, None),
             ("11;rgb:ffff/ffff/ffff", end, false, None),
         ] {
-            let events = keys(text, end);
-            let expected = (expected, if expected.is_some() { Vec::new() } else { events.clone() });
+            let mut events = keys(text, end);
+            let behind = Event::Key(KeyEvent::new(KeyCode::Char('x'), KeyModifiers::NONE));
+            events.push(behind.clone());
+            let expected = (expected, if expected.is_some() { vec![behind] } else { events.clone() });
             assert_eq!(filter(&events, is_armed), expected, "{text}");
         }
     }

@@ -150,7 +150,7 @@ impl Review {
             let described = describe_event(&Event::StrengthMeasured { strength: strength.clone() });
             lines.extend(described.into_iter().take(1));
         }
-        if report.evidence.is_empty() {
+        if report.evidence.is_empty() && hunks > 0 {
             lines.push(StyledLine::new(Style::Warning, "  no check has looked at these changes"));
         }
         lines
@@ -240,7 +240,7 @@ impl Review {
         let own = match &self.notice {
             Some(notice) => StyledLine::new(Style::Warning, notice),
             None => {
-                let keys = "Tab next · x takes back · Space keeps · u undoes x · q closes";
+                let keys = "x takes back · u undoes · Space keeps · Tab next · q";
                 let kept = format!("kept {} of {}", self.kept_count(), self.places.len());
                 StyledLine::new(Style::Dim, format!("{kept} · {keys}"))
             }

@@ -71,7 +71,7 @@ fn take_back(
     let taken = file.take_back(hunk, workspace, session)?;
     review.taken_back.push(taken);
     refresh(review, workspace)?;
-    Ok("taken back; u gives it back, and the next run of the checks decides about the rest")
+    Ok("taken back; u gives it back")
 }
 
 fn give_back(

@@ -42,7 +42,8 @@ fn a_task_is_taken_from_a_message_to_a_verified_change() {
     let server = Server::chat([call("edit_file", polite_edit()), say("The greeting is **polite** now.")]);
     let mut person = chat(&server, &house, &[]);
     person.sees("say what to do");
-    person.types("make it polite\r");
+    // The terminal answers what stands behind the text, at any time and among the keys.
+    person.types("make it\x1b]11;rgb:ffff/ffff/ffff\x1b\\ polite\r");
     person.sees("verified by");
     person.types("\x04");
     let (code, bytes) = person.ends();

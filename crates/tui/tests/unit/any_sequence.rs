@@ -20,7 +20,7 @@ enum Step {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    "([a-z漢👍*`_|#>]{1,9}[ \n]|\n|- |1\\. |# |> |```\n|\\| a \\| b \\|\n){0,30}"
+    "([a-z漢👍*`_|#>]{1,9}[ \n]|\n|- |1\\. |# |> |```\n|```rust\n|```diff\n|\\| a \\| b \\|\n){0,30}"
 }
 
 fn todos(titles: Vec<String>) -> Vec<Event> {
