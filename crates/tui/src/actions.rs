@@ -41,6 +41,11 @@ const FIXED_KEYS: &[(&str, &str)] = &[
 impl App {
     /// Sends a message to the session, which is opened if it isn't.
     pub(crate) async fn send_message(&mut self, message: String) {
+        if self.is_only_watched() {
+            self.composer.set_text(&message);
+            return;
+        }
+        self.open_watched().await;
         if self.link.is_none() {
             self.open_new_session().await;
         }
@@ -121,6 +126,7 @@ impl App {
                     viewer.set_results(results);
                 }
             }
+            JobEnd::WatchEnded { session, ended } => self.end_watch(&session, ended),
             JobEnd::StatusRead(extra) => self.surroundings.extra = extra,
             JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
         }

@@ -27,6 +27,7 @@ use crate::preferences::Preferences;
 use crate::presentation::Presentation;
 use crate::questions::Questions;
 use crate::view::{LiveArea, Surroundings};
+use crate::watched::Watch;
 
 /// The exit code of a conversation that a signal ended.
 const EXIT_TERMINATED: u8 = 130;
@@ -61,6 +62,8 @@ pub(crate) enum JobEnd {
     ResultsRead(HashMap<CallId, String>),
     /// The person's status command ended.
     StatusRead(Option<String>),
+    /// A session is no longer watched: it can be opened, or reading it failed, or nobody looks.
+    WatchEnded { session: SessionId, ended: Option<Result<(), HostError>> },
     /// The branch was read.
     BranchRead(Option<String>),
 }
@@ -93,6 +96,7 @@ pub(crate) enum Flow {
 enum Input {
     Terminal(Option<io::Result<TerminalEvent>>),
     Session(Result<Option<std::sync::Arc<Envelope>>, AgentError>),
+    Watched(Box<Envelope>),
     Job(JobEnd),
     Line(Option<String>),
     Frame,
@@ -137,6 +141,10 @@ pub(crate) struct App {
     pub(crate) escaped_at: Option<Instant>,
     /// True if keys go to the question although a message is being written.
     pub(crate) answers_first: bool,
+    /// The session of another process that is watched.
+    pub(crate) watch: Option<Watch>,
+    /// A session that was watched to its end, which the next message opens.
+    pub(crate) resumable: Option<SessionId>,
     /// The person's settings.
     pub(crate) preferences: Preferences,
     /// The conversation as lines, if nothing is drawn.
@@ -176,6 +184,8 @@ impl App {
             keys: None,
             escaped_at: None,
             answers_first: false,
+            watch: None,
+            resumable: None,
             preferences,
             plain,
             ground_answer: AnswerFilter::default(),
@@ -226,6 +236,10 @@ impl App {
                 // The terminal is gone.
                 Input::Terminal(_) => Flow::Quit,
                 Input::Session(event) => self.handle_session(event),
+                Input::Watched(envelope) => {
+                    self.show_watched(&envelope);
+                    Flow::Continue
+                }
                 Input::Job(end) => self.finish_job(end),
                 Input::Frame => {
                     self.show(Instant::now())?;
@@ -311,7 +325,7 @@ impl App {
         };
         let is_busy = self.is_busy();
         let (keys, link, jobs) = (self.keys.as_mut(), self.link.as_mut(), &mut self.jobs);
-        let plain = self.plain.as_mut();
+        let (plain, watch) = (self.plain.as_mut(), self.watch.as_mut());
         tokio::select! {
             biased;
             signal = signals.next() => Input::Signal(signal),
@@ -322,6 +336,9 @@ impl App {
                 Input::Line(line)
             }
             () = frame => Input::Frame,
+            envelope = async { match watch { Some(watch) => watch.next().await, None => pending().await } } => {
+                Input::Watched(Box::new(envelope))
+            }
             Some(end) = jobs.next(), if !jobs.is_empty() => Input::Job(end),
             event = async { match link { Some(link) => link.events.next().await, None => pending().await } } => {
                 Input::Session(event)

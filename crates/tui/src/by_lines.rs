@@ -123,7 +123,7 @@ impl App {
             let number = line.trim().parse::<usize>().ok().filter(|number| (1..=count).contains(number));
             match number {
                 Some(number) => self.choose(choice.at(number - 1, None)).await,
-                None if self.link.is_none() => self.open_new_session().await,
+                None if self.has_nothing() => self.open_new_session().await,
                 None => self.notice = Some("nothing was chosen".to_owned()),
             }
             return Ok(Flow::Continue);

@@ -18,7 +18,7 @@
 //! - `view`: all of these and a size → the rows of the live area;
 //! - `theme`, `ground`: the colours that the terminal has, and the answer to what it is asked;
 //! - `screen`, `alt_screen`: rows before and after → bytes for the terminal;
-//! - `presentation`, `terminal`: the terminal itself; `link`, `recall`: the session;
+//! - `presentation`, `terminal`: the terminal itself; `link`, `recall`, `watching`: the session;
 //!   `app`, `typing`, `actions`, `reviewing`: the loop.
 //!
 //! The renderer is our own, by difference over rows, relative to the cursor: it never asks where
@@ -65,6 +65,8 @@ mod typing;
 mod vi;
 mod view;
 mod viewer;
+mod watched;
+mod watching;
 
 pub use app::Beginning;
 pub use conversation::hold_conversation;

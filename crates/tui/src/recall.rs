@@ -60,26 +60,35 @@ impl App {
         let opened = self.setup.open_again(id, &mut |envelope| conversation.apply(envelope, started)).await;
         match opened {
             Ok(link) => {
-                let all = conversation.entries().len();
-                self.reset(conversation);
-                let left_out = match recall {
-                    Recall::Tail => all.saturating_sub(MAX_RECALLED_BLOCKS),
-                    Recall::Nothing => all,
-                };
-                self.presentation.skip_to(left_out);
+                self.show_recalled(conversation, recall);
                 self.take_link(link);
-                if recall == Recall::Tail && left_out > 0 {
-                    let text =
-                        format!("{} before are in the transcript (Ctrl-T)", quantity(left_out, "block"));
-                    self.say(Style::Dim, &text);
-                }
             }
-            Err(error) => self.explain_failure(&error),
+            Err(error) => match self.watch_session(id).await {
+                Ok(true) => {}
+                Ok(false) => self.explain_failure(&error),
+                Err(error) => self.explain_failure(&error),
+            },
+        }
+    }
+
+    /// Shows a session as its log tells it, in place of the one before.
+    pub(crate) fn show_recalled(&mut self, conversation: Conversation, recall: Recall) {
+        let all = conversation.entries().len();
+        self.reset(conversation);
+        let left_out = match recall {
+            Recall::Tail => all.saturating_sub(MAX_RECALLED_BLOCKS),
+            Recall::Nothing => all,
+        };
+        self.presentation.skip_to(left_out);
+        if recall == Recall::Tail && left_out > 0 {
+            let text = format!("{} before are in the transcript (Ctrl-T)", quantity(left_out, "block"));
+            self.say(Style::Dim, &text);
         }
     }
 
     fn reset(&mut self, conversation: Conversation) {
         self.conversation = conversation;
+        (self.watch, self.resumable) = (None, None);
         self.queued.clear();
         self.presentation.skip_to(0);
     }

@@ -130,6 +130,9 @@ impl App {
     }
 
     pub(crate) fn interrupt(&mut self) {
+        if self.is_only_watched() {
+            return;
+        }
         let Some(session) = self.link.as_ref().map(|link| link.session.clone()) else { return };
         self.notice = Some("stopping…".to_owned());
         let waiting: Vec<QueuedText> =
@@ -303,7 +306,7 @@ impl App {
         }
         self.change_reviewed(reviewed);
         match chosen {
-            Chosen::Nothing if is_over && self.link.is_none() => self.open_new_session().await,
+            Chosen::Nothing if is_over && self.has_nothing() => self.open_new_session().await,
             chosen => self.choose(chosen).await,
         }
         Ok(Flow::Continue)
