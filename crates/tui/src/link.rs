@@ -141,6 +141,7 @@ impl Setup {
             mode: mode.to_owned(),
             branch: None,
             window: limits.map(|(_, limits)| limits.window),
+            is_watched: false,
             extra: None,
         };
         (surroundings, prepared.settings.warnings.clone())

@@ -88,7 +88,7 @@ impl App {
 
     fn reset(&mut self, conversation: Conversation) {
         self.conversation = conversation;
-        (self.watch, self.resumable) = (None, None);
+        (self.watch, self.resumable, self.surroundings.is_watched) = (None, None, false);
         self.queued.clear();
         self.presentation.skip_to(0);
     }

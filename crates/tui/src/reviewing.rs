@@ -1,10 +1,10 @@
 //! The review of a session's changes: opened, and what its keys do to the files.
 
 use journeyman_agent::workspace::{CheckpointId, Workspace};
-use journeyman_host::HostError;
 use journeyman_host::checkpoints::Comparison;
 use journeyman_host::format::printable;
 use journeyman_host::hunks::find_hunks;
+use journeyman_host::{HostError, Workplace};
 use journeyman_protocol::SessionId;
 
 use crate::app::App;
@@ -16,6 +16,14 @@ impl App {
     /// Shows what changed since the newest run began.
     pub(crate) fn show_diff(&mut self) -> Result<(), HostError> {
         let Some(link) = &self.link else { return Ok(()) };
+        if link.template.delivery.workplace() != Workplace::Project {
+            let id = link.session.id();
+            let text = format!(
+                "the work is in a copy, which is landed at the end if it is verified; jm land --dry-run {id} shows it"
+            );
+            self.notice = Some(text);
+            return Ok(());
+        }
         let workspace = &link.template.project.workspace;
         let found = Comparison::new(workspace, None, None)
             .and_then(|compared| Ok((compared.from, find_hunks(workspace, &compared.from)?)));

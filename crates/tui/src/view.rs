@@ -38,6 +38,8 @@ pub(crate) struct Surroundings {
     pub(crate) branch: Option<String>,
     /// Tokens of the model's window.
     pub(crate) window: Option<Tokens>,
+    /// True if another process works on the session.
+    pub(crate) is_watched: bool,
     /// The words of the person's status command.
     pub(crate) extra: Option<String>,
 }
@@ -71,7 +73,9 @@ impl LiveArea<'_> {
         let is_roomy = size.rows >= ROOMY_ROWS;
         let has_question = self.questions.is_open();
         let status = self.status_line(width);
-        let hint = if has_question {
+        let hint = if self.surroundings.is_watched {
+            "another process works on this session; /new begins one of your own"
+        } else if has_question {
             "answer by a key, or write a message"
         } else if self.conversation.is_working() {
             "say more; it is read at the next step"

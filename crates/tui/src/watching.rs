@@ -44,6 +44,7 @@ impl App {
             };
             JobEnd::WatchEnded { session, ended }
         }));
+        self.surroundings.is_watched = true;
         self.watch = Some(Watch { session: id.clone(), events, stop: stop.drop_guard() });
         Ok(true)
     }
@@ -58,6 +59,7 @@ impl App {
     pub(crate) fn end_watch(&mut self, session: &SessionId, ended: Option<Result<(), HostError>>) {
         let is_watched = self.watch.as_ref().is_some_and(|watch| watch.session == *session);
         let Some(ended) = ended.filter(|_| is_watched) else { return };
+        self.surroundings.is_watched = false;
         if let Some(mut watch) = self.watch.take() {
             while let Ok(envelope) = watch.events.try_recv() {
                 self.show_watched(&envelope);

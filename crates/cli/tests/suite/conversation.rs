@@ -260,3 +260,37 @@ fn a_hunk_is_taken_back_in_the_review_and_given_back() {
     assert_eq!(person.ends().0, 0);
     assert_eq!(house.read("greet.sh"), before);
 }
+
+#[test]
+fn a_session_of_another_process_is_watched_and_then_gone_on_with() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let question = call("run_command", json!({"command": "touch -f one"}));
+    let server = Server::chat([question, say("It is done."), say("And here I am.")]);
+    let mut first = chat(&server, &house, &["--no-check", "make a file"]);
+    first.sees("touch -f one");
+    first.sees(" details");
+    let jm = server.command(&house, &["resume"], &[]).env("TERM", "xterm-256color");
+    let mut second = Person::start_at(jm.command(), 80, Output::Shown);
+    second.sees("make a file");
+    second.types("\r");
+    second.sees("another process works on this session");
+    second.types("is it mine?\r");
+    second.sees("/new begins one of your own");
+    first.types("y");
+    first.sees("It is done.");
+    second.sees("It is done.");
+    first.sees("say what to do");
+    first.types("\x04");
+    first.ends();
+    second.sees("the other process is done");
+    second.types("\r");
+    second.sees("And here I am.");
+    second.sees("say what to do");
+    second.types("\x04");
+    assert_eq!(second.ends().0, 0);
+    assert!(server.seen()[2].newest().contains("is it mine?"));
+    assert!(server.seen()[2].body.to_string().contains("It is done."), "it is the same session");
+}

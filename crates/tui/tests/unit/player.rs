@@ -107,6 +107,7 @@ impl Player {
             mode: "edit".to_owned(),
             branch: Some("main".to_owned()),
             window: Some(Tokens(100_000)),
+            is_watched: false,
             extra: None,
         };
         let area = LiveArea {
