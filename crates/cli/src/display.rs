@@ -93,14 +93,16 @@ pub(crate) enum Streamed {
 pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
     let paint = color::stdout();
     let words = report.text.trim();
-    if streamed == Streamed::No && !words.is_empty() {
+    // The output of an agent is an argument of a call, which isn't streamed.
+    let is_unseen = (streamed == Streamed::No || report.agent.is_some()) && !words.is_empty();
+    if is_unseen {
         output::write_screen(|screen| screen.write_markdown(&printable(words)));
     }
     if report.outcome == RunOutcome::Answered {
         // The answer is the result, so that a script gets nothing else.
         return;
     }
-    if streamed == Streamed::No && !words.is_empty() {
+    if is_unseen {
         output::write_stdout("\n");
     }
     output::write_report(&format_diffstat(&report.diffstat, paint));

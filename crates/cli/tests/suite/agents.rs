@@ -89,9 +89,9 @@ fn an_investigation_of_this_project_goes_on_after_a_kill() {
             Step::from(call("complete_task", found())),
         ],
     );
-    let arguments = ["--agent", "investigator", "--stream-json", "where are the exit codes?"];
+    let arguments = ["--agent", "investigator", "where are the exit codes?"];
     let running = server.run(&house, &arguments).dir(&clone).start();
-    running.line_with("I look at it");
+    server.wait_for(2);
     running.signal(Signal::KILL);
     running.gone();
     let resumed =
@@ -135,6 +135,6 @@ fn a_session_and_its_agent_are_a_tree_and_lists_have_the_session_alone() {
     tree.prints(&["look for the greeting", "└─ investigator ", "GOAL, 1 turn", "Find out:"]);
     assert_eq!(house.sessions().len(), 1, "an agent is no session of a person's");
     let child = agents[0].session.to_string();
-    house.jm(&["show", &child]).run().expect(0).prints(&["the agent completed its task"]);
+    house.jm(&["show", &child]).run().expect(0).prints(&["complete the task", "RunOutcome::exit_code"]);
     house.jm(&["show", "last"]).run().expect(0).prints(&["investigator: Find out:", "GOAL"]);
 }
