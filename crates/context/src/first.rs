@@ -263,8 +263,8 @@ fn remaining_budget(task: &str, fixed: Tokens, budget: Tokens) -> Result<u64, Co
 }
 
 /// The system prompt alone, for a session whose mode or protocol has changed: what never changes,
-/// then what the mode and the protocol add. `role` is the prompt of an agent; `in_text` has the tools of a model that is told to
-/// write its calls as text.
+/// then what the mode and the protocol add. `role` is the prompt of an agent; `in_text` has the
+/// tools of a model that is told to write its calls as text.
 #[must_use]
 pub fn system_prompt(role: Option<&str>, mode: Mode, in_text: Option<&[ToolSpec]>) -> Vec<SystemText> {
     let mut session = prompt::mode(mode).to_owned();

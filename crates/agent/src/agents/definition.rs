@@ -443,7 +443,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     struct Count {
-        /// How many.
+        /// The number of files.
         files: u64,
     }
 

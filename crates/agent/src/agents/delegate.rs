@@ -97,7 +97,7 @@ pub(crate) trait Delegate: Send + Sync {
 
 /// A task for an agent.
 pub(crate) struct DelegatedTask<'a> {
-    pub(crate) parent: &'a ParentSession,
+    pub(crate) parent: &'a DelegatingSession,
     pub(crate) agents: &'a Agents,
     pub(crate) definition: &'a AgentDefinition,
     pub(crate) inputs: Map<String, Value>,
@@ -115,7 +115,7 @@ pub(crate) struct AgentEnd {
 
 /// The parts of a session that its agents work with. Agents get no more than the session has: its
 /// tools, rules, mode, hooks and budget.
-pub(crate) struct ParentSession {
+pub(crate) struct DelegatingSession {
     pub(crate) session: SessionId,
     /// The session that a person started.
     pub(crate) root: SessionId,
@@ -142,7 +142,7 @@ pub(crate) struct ParentSession {
     pub(crate) owns_budget: bool,
 }
 
-impl ParentSession {
+impl DelegatingSession {
     /// Begins a task that has spent this much before it was cut off.
     pub(crate) fn begin_task(&self, usd: f64) {
         if self.owns_budget {

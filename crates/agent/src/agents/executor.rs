@@ -12,8 +12,8 @@ use journeyman_tools::ToolContext;
 
 use super::definition::AgentDefinition;
 use super::delegate::{
-    AgentEnd, AgentModel, Agents, Delegate, DelegatedTask, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK,
-    ParentSession,
+    AgentEnd, AgentModel, Agents, Delegate, DelegatedTask, DelegatingSession, MAX_AGENT_DEPTH,
+    MAX_AGENTS_PER_TASK,
 };
 use super::forward::Forwarder;
 use super::role::{AgentParent, AgentRole};
@@ -116,7 +116,7 @@ impl Ended {
 
 /// Sends the task, and forwards the events of the session until its report.
 async fn run_to_end(
-    parent: &ParentSession,
+    parent: &DelegatingSession,
     handle: &SessionHandle,
     query: String,
     context: &ToolContext,
@@ -162,7 +162,7 @@ impl From<Box<RunReport>> for Ended {
 
 /// Records the end in the parent's log, and counts its cost against the parent's budget.
 async fn finish(
-    parent: &ParentSession,
+    parent: &DelegatingSession,
     context: &ToolContext,
     session: &SessionId,
     ended: Ended,
@@ -170,7 +170,7 @@ async fn finish(
 ) -> Ended {
     let run = ended.run.as_deref();
     let usd = run.and_then(|run| run.cost_usd);
-    parent.shared.add_delegated(SharedBudget::to_parts(usd.unwrap_or_default()));
+    parent.shared.delegated.add(SharedBudget::to_parts(usd.unwrap_or_default()));
     parent.live.send(Event::AgentFinished {
         call: context.call.clone(),
         child: session.clone(),
@@ -186,7 +186,7 @@ async fn finish(
 }
 
 /// Returns an id that no other agent has: of the parent's, the call's and the number of agents.
-fn child_id(parent: &ParentSession, call: &CallId, number: usize) -> SessionId {
+fn child_id(parent: &DelegatingSession, call: &CallId, number: usize) -> SessionId {
     let hash = ContentHash::of(format!("{}\n{call}\n{number}", parent.session).as_bytes()).to_string();
     let random = u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default();
     SessionId::new(parent.clock.now(), random)
@@ -194,7 +194,7 @@ fn child_id(parent: &ParentSession, call: &CallId, number: usize) -> SessionId {
 
 /// Returns the model of a definition that names one.
 fn connected_model(
-    parent: &ParentSession,
+    parent: &DelegatingSession,
     agents: &Agents,
     definition: &AgentDefinition,
 ) -> Result<AgentModel, String> {
@@ -213,7 +213,7 @@ fn connected_model(
     }
 }
 
-fn child_settings(parent: &ParentSession, model: &AgentModel) -> RunSettings {
+fn child_settings(parent: &DelegatingSession, model: &AgentModel) -> RunSettings {
     RunSettings {
         price: model.price,
         limits: model.limits.clone(),
@@ -224,7 +224,7 @@ fn child_settings(parent: &ParentSession, model: &AgentModel) -> RunSettings {
 }
 
 fn child_parts(
-    parent: &ParentSession,
+    parent: &DelegatingSession,
     agents: &Agents,
     context: &ToolContext,
     model: AgentModel,

@@ -3,19 +3,19 @@
 
 use journeyman_protocol::{CallId, Envelope, Event};
 
-use super::delegate::ParentSession;
+use super::delegate::DelegatingSession;
 use crate::session::handle::SessionHandle;
 
 /// Forwards the events of one agent, and of its own agents.
 pub(super) struct Forwarder<'a> {
-    parent: &'a ParentSession,
+    parent: &'a DelegatingSession,
     child: SessionHandle,
     /// The calls of open questions.
     asked: Vec<CallId>,
 }
 
 impl<'a> Forwarder<'a> {
-    pub(super) fn new(parent: &'a ParentSession, child: SessionHandle) -> Self {
+    pub(super) fn new(parent: &'a DelegatingSession, child: SessionHandle) -> Self {
         Self { parent, child, asked: Vec::new() }
     }
 

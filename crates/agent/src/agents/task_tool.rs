@@ -11,14 +11,14 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
 use super::definition::{AgentDefinition, TASK};
-use super::delegate::{AgentEnd, Agents, DelegatedTask, ParentSession};
+use super::delegate::{AgentEnd, Agents, DelegatedTask, DelegatingSession};
 use super::role::AgentOutput;
 
 /// Maximum characters of a task in a summary.
 const MAX_SUMMARY_CHARS: usize = 80;
 
 /// Returns the tools that give tasks to agents.
-pub(crate) fn agent_tools(agents: &Agents, parent: &Arc<ParentSession>) -> Vec<Box<dyn Tool>> {
+pub(crate) fn agent_tools(agents: &Agents, parent: &Arc<DelegatingSession>) -> Vec<Box<dyn Tool>> {
     if agents.definitions().is_empty() {
         return Vec::new();
     }
@@ -32,7 +32,7 @@ pub(crate) fn agent_tools(agents: &Agents, parent: &Arc<ParentSession>) -> Vec<B
 /// Gives a task to an agent by its name.
 struct TaskTool {
     agents: Agents,
-    parent: Arc<ParentSession>,
+    parent: Arc<DelegatingSession>,
 }
 
 impl TaskTool {
@@ -117,7 +117,7 @@ impl Tool for TaskTool {
 /// Gives a task to one agent, whose inputs are the arguments.
 struct AgentTool {
     agents: Agents,
-    parent: Arc<ParentSession>,
+    parent: Arc<DelegatingSession>,
     place: usize,
 }
 
@@ -174,7 +174,7 @@ impl Tool for AgentTool {
 
 async fn delegate(
     agents: &Agents,
-    parent: &ParentSession,
+    parent: &DelegatingSession,
     definition: &AgentDefinition,
     inputs: Map<String, Value>,
     context: &ToolContext,

@@ -42,7 +42,7 @@ impl Session {
         if self.cx.transcript.state().last_turn.is_none() {
             let text = format!("{reason}: {}; the agent has one last turn", end.summary);
             self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, text);
-            self.cx.transcript.add_user_text(&LAST_TURN.replace("${reason}", reason_text(reason)));
+            self.cx.transcript.add_user_text(LAST_TURN.replace("${reason}", reason_text(reason)));
             self.cx.transcript.record(Record::LastTurn { reason });
         }
         let turn = stop.child_token();

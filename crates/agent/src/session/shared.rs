@@ -112,9 +112,24 @@ pub(crate) struct SessionShared {
     /// Cancelled to end the session.
     pub(crate) closing: CancellationToken,
     pub(crate) status: watch::Sender<Status>,
-    /// Cost of agents that have ended and that no step has recorded yet, in billionths of a US
-    /// dollar.
-    delegated: AtomicU64,
+    /// Cost of agents that no step has recorded yet.
+    pub(crate) delegated: DelegatedCost,
+}
+
+/// Cost of agents that have ended, in billionths of a US dollar.
+#[derive(Default)]
+pub(crate) struct DelegatedCost(AtomicU64);
+
+impl DelegatedCost {
+    /// Adds the cost of an agent.
+    pub(crate) fn add(&self, parts: u64) {
+        self.0.fetch_add(parts, Ordering::Relaxed);
+    }
+
+    /// Takes the sum.
+    pub(crate) fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
 }
 
 /// The stop token of the running task.
@@ -156,7 +171,7 @@ impl SessionShared {
             wake: Notify::new(),
             closing: CancellationToken::new(),
             status,
-            delegated: AtomicU64::new(0),
+            delegated: DelegatedCost::default(),
         }
     }
 
@@ -316,16 +331,6 @@ impl SessionShared {
         let sender = lock(&self.questions).remove(call);
         self.status.send_modify(|status| status.asked.retain(|asked| asked != call));
         sender.is_some_and(|sender| sender.send(decided).is_ok())
-    }
-
-    /// Adds the cost of an agent that has ended, in billionths of a US dollar.
-    pub(crate) fn add_delegated(&self, parts: u64) {
-        self.delegated.fetch_add(parts, Ordering::Relaxed);
-    }
-
-    /// Takes the cost of agents that no step has recorded yet.
-    pub(crate) fn take_delegated(&self) -> u64 {
-        self.delegated.swap(0, Ordering::Relaxed)
     }
 
     /// Creates the stop token of a task that begins. It is cancelled already if the task was

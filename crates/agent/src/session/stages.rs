@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::agents::complete_task::CompleteTask;
 use crate::agents::definition::TASK;
-use crate::agents::delegate::{MAX_CONCURRENT_AGENTS, ParentSession};
+use crate::agents::delegate::{DelegatingSession, MAX_CONCURRENT_AGENTS};
 use crate::agents::role::AgentRole;
 use crate::agents::task_tool::agent_tools;
 use crate::approval::approvals::Approvals;
@@ -59,7 +59,7 @@ pub(crate) struct Session {
     pub(super) replies: ReplyProgress,
     pub(super) room: RoomMaker,
     /// The parts that the session lends to its agents, if it may have any.
-    pub(super) delegation: Option<Arc<ParentSession>>,
+    pub(super) delegation: Option<Arc<DelegatingSession>>,
 }
 
 /// Objects that a session shares with its handle.
@@ -266,7 +266,7 @@ fn lend_to_agents(
     tools: &Registry,
     shared: &Arc<SessionShared>,
     transcript: &Transcript,
-) -> Option<Arc<ParentSession>> {
+) -> Option<Arc<DelegatingSession>> {
     parts.agents.as_ref()?;
     let role = transcript.state().role.as_deref();
     if role.is_some_and(|role| role.tools.iter().all(|tool| tool != TASK)) {
@@ -275,7 +275,7 @@ fn lend_to_agents(
     let owns_budget = settings.shared_budget.is_none();
     let budget = Arc::clone(settings.shared_budget.get_or_insert_default());
     let parent = role.and_then(|role| role.parent.as_ref());
-    Some(Arc::new(ParentSession {
+    Some(Arc::new(DelegatingSession {
         session: session.clone(),
         root: parent.map_or_else(|| session.clone(), |parent| parent.root.clone()),
         path: role.map(|role| role.path.clone()).unwrap_or_default(),

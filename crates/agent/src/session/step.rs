@@ -254,7 +254,7 @@ impl Step<'_> {
         {
             self.cx.transcript.record(Record::Completed { output });
         }
-        let spent = self.cx.shared.take_delegated();
+        let spent = self.cx.shared.delegated.take();
         if spent > 0 {
             let counters = self.cx.transcript.state().counters;
             let delegated = counters.delegated.saturating_add(spent);

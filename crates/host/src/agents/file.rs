@@ -6,6 +6,7 @@ use journeyman_agent::agents::{AgentDefinition, AgentInput, AgentOutput, AgentTo
 use journeyman_protocol::Mode;
 use serde_json::Value;
 
+use super::file_error::AgentFileError;
 use super::front_matter::{Fields, split};
 use super::tools::read_tools;
 use crate::config::parse_duration;
@@ -36,22 +37,6 @@ const WITHOUT_EFFECT: [&str; 2] = ["color", "display_name"];
 const CLAUDE_MODELS: [&str; 4] = ["inherit", "sonnet", "opus", "haiku"];
 /// Maximum minutes of an agent, as in the configuration: a year.
 const MAX_MINUTES: f64 = 525_600.0;
-
-/// A wrong field of a definition.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {reason}")]
-pub struct AgentFileError {
-    /// The field.
-    pub field: String,
-    /// The reason.
-    pub reason: String,
-}
-
-impl AgentFileError {
-    pub(super) fn new(field: &str, reason: impl Into<String>) -> Self {
-        Self { field: field.to_owned(), reason: reason.into() }
-    }
-}
 
 /// The product that a definition is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

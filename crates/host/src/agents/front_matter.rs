@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::file::AgentFileError;
+use super::file_error::AgentFileError;
 
 /// Maximum bytes of front matter. Real ones have a few hundred.
 const MAX_FRONT_MATTER_BYTES: usize = 64 * 1024;

@@ -212,8 +212,8 @@ fn open_beneath(root: &Path, names: &[&str]) -> rustix::io::Result<OwnedFd> {
     Ok(directory)
 }
 
-/// Reads the Markdown files of a directory in the order of their names. A directory that isn't there
-/// has none; what can't be read is named.
+/// Reads the Markdown files of a directory in the order of their names. A directory that isn't
+/// there has none; what can't be read is named.
 fn read_files(
     at: &Path,
     opened: rustix::io::Result<OwnedFd>,

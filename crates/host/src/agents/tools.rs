@@ -4,7 +4,7 @@ use journeyman_agent::agents::AgentTools;
 use journeyman_policy::{BUILTIN_TOOLS, check_tool_name};
 use serde_json::Value;
 
-use super::file::AgentFileError;
+use super::file_error::AgentFileError;
 
 /// The field.
 const FIELD: &str = "tools";

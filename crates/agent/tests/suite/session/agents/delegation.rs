@@ -182,7 +182,11 @@ async fn a_question_of_an_agent_is_answered_at_the_session() {
         call.as_str().ends_with("-w") && call.as_str() != "w",
         "no call of two sessions has one id: {call}"
     );
-    assert_eq!(session.handle.status().asked, [call.clone()], "the session's own clock stands still");
+    assert_eq!(
+        session.handle.status().asked,
+        std::slice::from_ref(&call),
+        "the session's own clock stands still"
+    );
     assert!(session.handle.decide_as(&call, PermissionAnswer::allow(), "the test"));
     assert!(!session.handle.decide(&call, PermissionAnswer::allow()), "a second answer");
     session.done().await;
