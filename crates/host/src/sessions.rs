@@ -227,7 +227,7 @@ async fn list_newest(state: &StateDirs, root: &Path, limit: usize) -> Result<Vec
 }
 
 /// Returns at most `limit` sessions that aren't agents of others, the newest first.
-async fn started_by_people(
+pub(crate) async fn started_by_people(
     state: &StateDirs,
     root: Option<&str>,
     limit: usize,

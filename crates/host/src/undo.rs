@@ -9,7 +9,7 @@ use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, Work
 
 use crate::config::Environment;
 use crate::root::find_root;
-use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session};
+use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session, started_by_people};
 use crate::state::StateDirs;
 use crate::{Context as _, HostError, Prompts};
 
@@ -173,11 +173,8 @@ async fn open_project(
 
 /// Returns the sessions of a directory, newest first.
 async fn list_project_sessions(state: &StateDirs, root: &Path) -> Result<Vec<SessionSummary>, HostError> {
-    state
-        .store
-        .sessions(Some(&root.display().to_string()), MAX_SEARCHED_SESSIONS)
-        .await
-        .context("the session log")
+    // What an agent changes is journaled for the session that a person started.
+    started_by_people(state, Some(&root.display().to_string()), MAX_SEARCHED_SESSIONS).await
 }
 
 /// Returns true if the newest change that can be taken back was made after the session began, and
