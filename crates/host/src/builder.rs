@@ -16,7 +16,7 @@ use journeyman_protocol::{AcceptedFinding, Mode, RunReport, Tokens};
 use journeyman_sandbox::Sandbox;
 use journeyman_store::Store;
 use journeyman_tools::web::{WebFetch, WebSearch};
-use journeyman_tools::{Registry, SharedIndex};
+use journeyman_tools::{CommandTool, Registry, SharedIndex};
 use journeyman_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
 
@@ -243,7 +243,8 @@ impl SessionBuilder {
             Some(policy) => policy,
             None => {
                 let specs = self.tools.as_ref().map(|make| make().specs()).unwrap_or_default();
-                let registered: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+                let mut registered: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+                registered.extend(config.command_tools.iter().map(|tool| tool.name.as_str()));
                 load_policy(&environment, &root, Some(Path::new(ADMIN_POLICY)), &registered)?.policy
             }
         };
@@ -269,10 +270,17 @@ impl SessionBuilder {
         settings.notes = load_notes(&state, &root)?;
         let (memory, redactor) =
             (Memory::in_directory(&state.project_dir(&root)), Arc::clone(&project.redactor));
+        let command_tools = config.command_tools.clone();
         let tools = self.tools.unwrap_or_else(|| {
             Arc::new(move || {
                 let mut registry = Registry::with_builtin_at(&root);
                 registry.add(Box::new(Remember::new(memory.clone(), Arc::clone(&redactor))));
+                for definition in &command_tools {
+                    // The configuration has been checked with the same definitions.
+                    if let Ok(tool) = CommandTool::new(definition.clone(), &root) {
+                        registry.add(Box::new(tool));
+                    }
+                }
                 registry.add(Box::new(WebFetch::default()));
                 if let Some(engine) = &engine {
                     registry.add(Box::new(WebSearch::new(engine.clone())));

@@ -310,7 +310,7 @@ impl Remember {
     fn propose(&self, workspace: &Workspace, input: &Value) -> Result<ToolOutput, ToolError> {
         let arguments: Arguments = serde_json::from_value(input.clone()).map_err(|error| {
             let signature = "{text, path?, first_line?, last_line?}".to_owned();
-            ToolError::Arguments { tool: REMEMBER, problems: error.to_string(), signature }
+            ToolError::Arguments { tool: REMEMBER.into(), problems: error.to_string(), signature }
         })?;
         let failed = |text: String| Ok(ToolOutput { is_error: true, ..ToolOutput::text(text) });
         let anchor = match &arguments.path {

@@ -1,5 +1,7 @@
 //! Why a call gave no result. The words are for the model, which reads them as the call's result.
 
+use std::borrow::Cow;
+
 use journeyman_edit::Refusal;
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::SandboxError;
@@ -21,7 +23,7 @@ pub enum ToolError {
     #[error("{problems}. {tool} takes {signature}")]
     Arguments {
         /// The tool.
-        tool: &'static str,
+        tool: Cow<'static, str>,
         /// The problems, each with the argument and the remedy.
         problems: String,
         /// The arguments and their types.

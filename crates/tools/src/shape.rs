@@ -68,7 +68,7 @@ impl Shape {
     /// An error about the arguments.
     pub(crate) fn argument_error(&self, problems: impl Into<String>) -> ToolError {
         ToolError::Arguments {
-            tool: self.name,
+            tool: self.name.into(),
             problems: problems.into(),
             signature: type_signature(&self.schema),
         }

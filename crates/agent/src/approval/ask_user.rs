@@ -37,7 +37,7 @@ struct Question {
 
 fn parse_question(input: &Value) -> Result<Question, ToolError> {
     let wrong = |problems: String| ToolError::Arguments {
-        tool: TOOL_NAME,
+        tool: TOOL_NAME.into(),
         problems,
         signature: "{question: string, options?: [string]}".to_owned(),
     };

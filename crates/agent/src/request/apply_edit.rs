@@ -45,7 +45,7 @@ pub(crate) struct ApplyEdit;
 
 fn parse_input(input: &Value) -> Result<EditInput, ToolError> {
     serde_json::from_value(input.clone()).map_err(|error| ToolError::Arguments {
-        tool: TOOL_NAME,
+        tool: TOOL_NAME.into(),
         problems: error.to_string(),
         signature: "an <edit> block".to_owned(),
     })

@@ -23,6 +23,8 @@ pub enum KeyKind {
     List,
     /// A list of tables, each with a `matcher` and `hooks`.
     Hooks,
+    /// A table with a `description`, a command to `run`, and its `arguments`.
+    CommandTool,
 }
 
 impl KeyKind {
@@ -39,6 +41,7 @@ impl KeyKind {
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
             Self::List => "a list of texts".to_owned(),
             Self::Hooks => "tables with `matcher` and `hooks`".to_owned(),
+            Self::CommandTool => "a table with `description`, `run` and `arguments`".to_owned(),
         }
     }
 }
@@ -249,6 +252,13 @@ pub const KEYS: &[Key] = &[
         ProjectMay::Narrow,
         Some("JM_TOOLS_TIMEOUT"),
         "timeout of a tool call; commands have their own limit, which the model sets",
+    ),
+    key(
+        "tools.commands.*",
+        KeyKind::CommandTool,
+        ProjectMay::SetIfTrusted,
+        None,
+        "a command that the model may call as a tool of this name; see docs/tools.md",
     ),
     key(
         "tools.editing.*",

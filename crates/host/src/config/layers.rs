@@ -6,6 +6,7 @@ use journeyman_protocol::{ContentHash, Mode as PermissionMode};
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
+use super::command_tools::check_command_tool;
 use super::duration::duration_from_value;
 use super::files::{PROJECT_DIR, read_file, read_project};
 use super::keys::{self, KEYS, Key, KeyKind, ProjectMay};
@@ -179,6 +180,15 @@ fn check_setting(
             }
             Err(hooks::HookTableError::Value(problem)) => problem,
         }
+    } else if key.kind == KeyKind::CommandTool {
+        let checked = convert_with_tables(value).and_then(|value| {
+            check_command_tool(path.last().map_or("", String::as_str), &value)?;
+            Ok(value)
+        });
+        match checked {
+            Ok(value) => return Ok(value),
+            Err(problem) => problem,
+        }
     } else {
         let checked = convert_plain(value).and_then(|value| check_kind(key.kind, value));
         match checked.and_then(|value| refuse_common_variables(key, value)) {
@@ -268,7 +278,7 @@ fn check_kind(kind: KeyKind, value: Value) -> Result<Value, String> {
                 .ok_or_else(|| wrong(&value));
         }
         // Only a file sets them, and checks them in a way of its own.
-        (KeyKind::Hooks, _) => false,
+        (KeyKind::Hooks | KeyKind::CommandTool, _) => false,
         _ => false,
     };
     if fits { Ok(value) } else { Err(wrong(&value)) }
@@ -301,7 +311,7 @@ fn parse_variable(key: &Key, text: &str) -> Result<Value, String> {
         KeyKind::List => {
             Some(Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect()))
         }
-        KeyKind::Hooks => None,
+        KeyKind::Hooks | KeyKind::CommandTool => None,
     };
     value
         .ok_or_else(|| format!("is \"{text}\", but takes {}", key.kind.describe()))

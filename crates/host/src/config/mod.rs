@@ -8,6 +8,7 @@
 //!
 //! [`load_policy`] reads the rules, which are in files beside these.
 
+mod command_tools;
 mod container;
 mod conversation;
 mod duration;

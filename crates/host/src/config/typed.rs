@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use journeyman_protocol::Mode;
+use journeyman_tools::CommandDefinition;
 use journeyman_workspace::Tier;
 use toml::Value;
 
@@ -70,6 +71,8 @@ pub struct Config {
     pub tools_timeout: Option<Duration>,
     /// The tools for changing files that models are offered, by patterns of their names.
     pub editing_tools: BTreeMap<String, Vec<String>>,
+    /// Tools that run commands of the user's.
+    pub command_tools: Vec<CommandDefinition>,
     /// What the model may read of the web.
     pub web: WebConfig,
     /// True if the model keeps todos.
@@ -235,6 +238,13 @@ impl Config {
             tools_concurrency: count("tools.concurrency"),
             tools_timeout: get("tools.timeout").and_then(duration_from_value),
             editing_tools: lists_beneath(settings, &["tools", "editing"]),
+            command_tools: super::command_tools::command_tools(settings).map_err(|problem| {
+                ConfigError::Value {
+                    origin: "the configuration".to_owned(),
+                    key: "tools.commands".to_owned(),
+                    problem,
+                }
+            })?,
             web: WebConfig {
                 fetch: get("web.fetch").and_then(Value::as_bool),
                 search: text("web.search"),

@@ -135,6 +135,24 @@ fn a_projects_mode_bounds_the_built_in_one() {
 }
 
 #[test]
+fn a_command_tool_of_a_project_needs_trust_and_is_checked() {
+    let tool = "[tools.commands.count]\ndescription = 'Counts.'\nrun = ['wc', '{path}']\n\
+                [tools.commands.count.arguments]\npath = 'path'\n";
+    let machine = Machine::new().project(tool);
+    let Err(ConfigError::Untrusted { keys, values, .. }) = machine.load(&[], ProjectTrust::Nothing) else {
+        panic!("a project's tool runs code")
+    };
+    assert_eq!(keys, ["tools.commands.count"]);
+    assert!(values[0].contains("wc"), "the person sees what it runs: {values:?}");
+    let loaded = machine.load(&[], ProjectTrust::ThisRun).unwrap();
+    let [definition] = loaded.config.command_tools.as_slice() else { panic!("{:?}", loaded.config) };
+    assert_eq!((definition.name.as_str(), definition.run.len()), ("count", 2));
+    let wrong = Machine::new().user(&tool.replace("'{path}'", "'{file}'"));
+    let error = wrong.load(&[], ProjectTrust::Nothing).unwrap_err().to_string();
+    assert!(error.contains("tools.commands.count") && error.contains("there is no such argument"), "{error}");
+}
+
+#[test]
 fn what_runs_code_or_sends_data_needs_trust() {
     let machine = Machine::new().project("checks = ['make test']\nmodel = 'openai/gpt-5'\n");
     let Err(ConfigError::Untrusted { path, keys, values, hash }) = machine.load(&[], ProjectTrust::Nothing)

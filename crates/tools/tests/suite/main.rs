@@ -15,6 +15,7 @@ mod confined;
 mod dependencies;
 mod files;
 mod index;
+mod own_tools;
 mod same_files;
 mod search;
 mod seen;

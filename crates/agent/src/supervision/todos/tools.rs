@@ -88,7 +88,7 @@ impl TodoWrite {
 }
 
 fn arguments_error(problems: String) -> ToolError {
-    ToolError::Arguments { tool: WRITE_TOOL, problems, signature: INPUT_SIGNATURE.to_owned() }
+    ToolError::Arguments { tool: WRITE_TOOL.into(), problems, signature: INPUT_SIGNATURE.to_owned() }
 }
 
 /// Parses the drafts. The flag is true if they change single todos instead of the whole list.

@@ -99,7 +99,7 @@ impl Tool for Waits {
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let Some(name) = input.get("path").and_then(Value::as_str) else {
             let (tool, problems) = (self.does.name(), "`path` is missing".to_owned());
-            return Err(ToolError::Arguments { tool, problems, signature: "path".to_owned() });
+            return Err(ToolError::Arguments { tool: tool.into(), problems, signature: "path".to_owned() });
         };
         let path = |name: &str| vec![RelPath::parse(name).expect("a path")];
         Ok(match self.does {
