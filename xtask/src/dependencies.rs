@@ -47,6 +47,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "host",
         &[
+            "root-fs",
             "protocol",
             "syntax",
             "edit",

@@ -11,6 +11,7 @@ use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
 use journeyman_host::root::{describe_root, project_root};
 use journeyman_host::sessions::new_session_id;
+use journeyman_host::slash_commands::SlashCommands;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
 use journeyman_host::{
     Delivery, HostError, PreparedRun, Prompts, SessionTemplate, Surface, SurfaceInput, Workplace,
@@ -54,7 +55,8 @@ pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, 
     print_warnings(&prepared);
     let notes = describe_root(environment, options.directory.as_deref(), &root).into_iter().chain(task.note);
     notes.filter(|_| !display.is_quiet).for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
-    let task = task.text;
+    let commands = SlashCommands::find(environment, &root);
+    let task = commands.expand_task(&task.text)?.unwrap_or(task.text);
     let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
     template.check_task(&task)?;
     if let Some(count) = args.candidates {

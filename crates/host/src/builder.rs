@@ -29,6 +29,7 @@ use crate::project::{ProjectContext, ProjectParts};
 use crate::root::project_root;
 use crate::sessions::{holder_name, new_session_id};
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
+use crate::skills::{SkillTool, Skills};
 use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
@@ -271,6 +272,7 @@ impl SessionBuilder {
         let (memory, redactor) =
             (Memory::in_directory(&state.project_dir(&root)), Arc::clone(&project.redactor));
         let command_tools = config.command_tools.clone();
+        let skills = Arc::new(Skills::find(&environment, &root));
         let tools = self.tools.unwrap_or_else(|| {
             Arc::new(move || {
                 let mut registry = Registry::with_builtin_at(&root);
@@ -280,6 +282,9 @@ impl SessionBuilder {
                     if let Ok(tool) = CommandTool::new(definition.clone(), &root) {
                         registry.add(Box::new(tool));
                     }
+                }
+                if let Some(tool) = SkillTool::new(Arc::clone(&skills)) {
+                    registry.add(Box::new(tool));
                 }
                 registry.add(Box::new(WebFetch::default()));
                 if let Some(engine) = &engine {

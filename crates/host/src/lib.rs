@@ -70,10 +70,13 @@ pub mod sandboxes;
 pub mod session_commands;
 pub mod sessions;
 mod settings;
+pub mod skills;
+pub mod slash_commands;
 pub mod state;
 mod surface;
 pub mod task_input;
 mod template;
+mod text_files;
 mod tool_table;
 pub mod undo;
 mod verified_trees;
@@ -94,3 +97,4 @@ pub use settings::{
 };
 pub use surface::{Surface, SurfaceInput, watch_session};
 pub use template::SessionTemplate;
+pub use text_files::FileOwner;

@@ -10,6 +10,7 @@ use crate::config::Environment;
 use crate::models::{Cassette, ConnectedModel, connect};
 use crate::sessions::holder_name;
 use crate::settings::{EarlierRun, ResolvedSettings, RunOptions, resolve_settings};
+use crate::skills::Skills;
 use crate::state::{StateDirs, now};
 use crate::{Delivery, HostError, Prompts, SessionBuilder, SessionTemplate};
 
@@ -37,7 +38,8 @@ impl PreparedRun {
         earlier: Option<&EarlierRun>,
         prompts: Option<&dyn Prompts>,
     ) -> Result<Self, HostError> {
-        let settings = resolve_settings(environment, root, options, earlier, prompts)?;
+        let mut settings = resolve_settings(environment, root, options, earlier, prompts)?;
+        settings.warnings.extend(Skills::find(environment, root).problems);
         let trust = AgentTrust { this_run: options.trust_project, prompts };
         let agents = load_agents(environment, root, &trust)?;
         let cassette =

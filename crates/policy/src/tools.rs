@@ -51,6 +51,7 @@ pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
     tool("run_command", &["Bash", "Shell"], &["exec_command", "execute", "terminal"]),
     tool("search_code", &[], &["codebase_search", "semantic_search"]),
     tool("search_text", &["Grep"], &["rg"]),
+    tool("skill", &["Skill"], &["load_skill"]),
     tool("stop_command", &["KillShell", "KillBash", "TaskStop"], &["kill"]),
     tool("task", &["Task", "Agent"], &["delegate", "invoke_agent"]),
     tool("todo_read", &["TodoRead"], &[]),

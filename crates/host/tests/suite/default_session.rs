@@ -33,9 +33,19 @@ impl Model for Keeping {
 
 /// Returns the first request of a session with a model of this name.
 async fn first_request(model: &str, adjust: fn(&mut RunSettings)) -> ModelRequest {
+    first_request_in(&[], model, adjust).await
+}
+
+/// The same in a project with these files.
+async fn first_request_in(files: &[(&str, &str)], model: &str, adjust: fn(&mut RunSettings)) -> ModelRequest {
     let place = tempfile::tempdir().unwrap();
     let (root, state) = (place.path().join("project"), place.path().join("state"));
     std::fs::create_dir(&root).unwrap();
+    for (path, text) in files {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
     let kept = Arc::new(Mutex::new(None));
     let keeping = Arc::new(Keeping { name: model.to_owned(), kept: Arc::clone(&kept) });
     let environment =
@@ -69,6 +79,18 @@ async fn system_prompt_and_tools_of_a_default_session_are_small() {
             assert!(system + tools <= MAX_TOKENS, "{model}, {mode}: {system} + {tools}: {names:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn skills_of_the_project_are_listed_and_nothing_without_them() {
+    let without = first_request("custom/tiny", |_| ()).await;
+    assert!(without.tools.iter().all(|tool| tool.name != "skill" && !tool.name.starts_with("web_")));
+    let skill = "---\nname: release\ndescription: Cuts a release.\n---\nTag it.\n";
+    let files = [(".claude/skills/release/SKILL.md", skill)];
+    let with = first_request_in(&files, "custom/tiny", |_| ()).await;
+    let told = with.tools.iter().find(|tool| tool.name == "skill").expect("the tool is offered");
+    assert!(told.description.ends_with("- release: Cuts a release."), "{}", told.description);
+    assert!(!told.description.contains("Tag it."), "its text is loaded on use");
 }
 
 #[tokio::test]

@@ -1,0 +1,206 @@
+//! Small text files that people keep in known directories for agents: skills and commands.
+//!
+//! A project's directories are a stranger's: they are entered and read beneath the project's root
+//! without following links, and everything about them is bounded. The user's own may be links.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use journeyman_root_fs::{Links, open_beneath, open_root, read_beneath};
+use rustix::fs::{Dir, FileType, OFlags};
+use serde_json::{Map, Value};
+
+/// Maximum bytes of one file: a model reads no longer one at once.
+pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024;
+/// Maximum number of names of one directory that are looked at.
+const MAX_NAMES: usize = 500;
+/// Maximum bytes of front matter.
+const MAX_FRONT_MATTER_BYTES: usize = 8 * 1024;
+
+/// The owner of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileOwner {
+    /// The user, for all projects.
+    User,
+    /// The project.
+    Project,
+}
+
+/// A directory that files for agents lie in.
+#[derive(Debug)]
+pub(crate) struct TextDirectory {
+    root: OwnedFd,
+    /// Beneath `root`; empty for the root itself.
+    path: String,
+    links: Links,
+    /// For messages.
+    shown: PathBuf,
+}
+
+impl TextDirectory {
+    /// Opens a directory of the project; `None` where there is none.
+    pub(crate) fn of_project(root: &Path, path: &str) -> Option<Self> {
+        let shown = root.join(path);
+        let root = open_root(root).ok()?;
+        open_beneath(root.as_fd(), path.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+            .ok()?;
+        Some(Self { root, path: path.to_owned(), links: Links::Refuse, shown })
+    }
+
+    /// Opens a directory of the user's; `None` where there is none.
+    pub(crate) fn of_user(path: &Path) -> Option<Self> {
+        let root = open_root(path).ok()?;
+        Some(Self { root, path: String::new(), links: Links::Follow, shown: path.to_owned() })
+    }
+
+    /// Returns the path of a file in it, for people.
+    pub(crate) fn shown(&self, name: &str) -> PathBuf {
+        self.shown.join(name)
+    }
+
+    fn beneath(&self, name: &str) -> String {
+        match (self.path.as_str(), name) {
+            ("", name) => name.to_owned(),
+            (path, "") => path.to_owned(),
+            (path, name) => format!("{path}/{name}"),
+        }
+    }
+
+    /// Lists the names beneath `below`, sorted: directories, and regular files. What isn't UTF-8 or
+    /// begins with a dot is left out.
+    pub(crate) fn names(&self, below: &str) -> (Vec<String>, Vec<String>) {
+        let (mut directories, mut files) = (Vec::new(), Vec::new());
+        let path = self.beneath(below);
+        let path = if path.is_empty() { "." } else { path.as_str() };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let opened = open_beneath(self.root.as_fd(), path.as_bytes(), flags, self.links);
+        let Some(entries) = opened.ok().and_then(|opened| Dir::new(opened).ok()) else {
+            return (directories, files);
+        };
+        for entry in entries.take(MAX_NAMES).filter_map(Result::ok) {
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if name.starts_with('.') {
+                continue;
+            }
+            match entry.file_type() {
+                FileType::Directory => directories.push(name.to_owned()),
+                FileType::RegularFile => files.push(name.to_owned()),
+                // A link of the user's may lead to either; the project's are not followed.
+                FileType::Symlink if self.links == Links::Follow => {
+                    directories.push(name.to_owned());
+                    files.push(name.to_owned());
+                }
+                _ => {}
+            }
+        }
+        directories.sort();
+        files.sort();
+        (directories, files)
+    }
+
+    /// Reads a text beneath the directory; `..` and links don't lead out of it.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub(crate) fn read(&self, name: &str) -> Result<String, String> {
+        if name.split('/').any(|part| matches!(part, "" | "." | "..")) || name.contains('\0') {
+            return Err("its path leads elsewhere".to_owned());
+        }
+        let path = self.beneath(name);
+        match read_beneath(self.root.as_fd(), path.as_bytes(), self.links, MAX_FILE_BYTES) {
+            Ok(Some(bytes)) => String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()),
+            Ok(None) => Err(format!("it has more than {MAX_FILE_BYTES} bytes")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// A Markdown file: the fields before it, and its text.
+#[derive(Debug, PartialEq)]
+pub(crate) struct MarkdownFile {
+    pub(crate) fields: Map<String, Value>,
+    pub(crate) text: String,
+}
+
+impl MarkdownFile {
+    /// Takes a file apart. A file without front matter has no fields.
+    ///
+    /// # Errors
+    /// Front matter that has no end, is too long, or isn't a list of fields.
+    pub(crate) fn parse(whole: &str) -> Result<Self, String> {
+        let whole = whole.strip_prefix('\u{feff}').unwrap_or(whole).replace("\r\n", "\n");
+        let Some(rest) = whole.strip_prefix("---\n") else {
+            return Ok(Self { fields: Map::new(), text: whole });
+        };
+        let (yaml, text) = match rest.strip_prefix("---\n") {
+            Some(text) => ("", text),
+            None => rest
+                .split_once("\n---\n")
+                .or_else(|| rest.strip_suffix("\n---").map(|yaml| (yaml, "")))
+                .ok_or("its front matter has no end: a line `---`")?,
+        };
+        if yaml.len() > MAX_FRONT_MATTER_BYTES {
+            return Err(format!("its front matter has more than {MAX_FRONT_MATTER_BYTES} bytes"));
+        }
+        // The parser bounds depth and aliases by itself; its errors may quote the file.
+        let value: Value = match yaml.trim() {
+            "" => Value::Object(Map::new()),
+            yaml => serde_saphyr::from_str(yaml).map_err(|_| "its front matter is no YAML".to_owned())?,
+        };
+        match value {
+            Value::Object(fields) => Ok(Self { fields, text: text.to_owned() }),
+            _ => Err("its front matter is no list of fields".to_owned()),
+        }
+    }
+
+    /// Returns a field that is a text, on one line.
+    pub(crate) fn text_field(&self, name: &str) -> Option<String> {
+        let text = self.fields.get(name)?.as_str()?;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn front_matter_is_taken_apart() {
+        let file =
+            MarkdownFile::parse("---\r\nname: a\r\ndescription: >\r\n  two\r\n  lines\r\n---\r\nText\r\n")
+                .unwrap();
+        assert_eq!(file.text_field("description").as_deref(), Some("two lines"));
+        assert_eq!((file.text_field("name").as_deref(), file.text.as_str()), (Some("a"), "Text\n"));
+        assert_eq!(MarkdownFile::parse("# only text").unwrap().fields.len(), 0);
+        assert_eq!(MarkdownFile::parse("---\n---\nx").unwrap().text, "x");
+        for (wrong, expected) in [
+            ("---\nname: a\n", "has no end"),
+            ("---\n- a\n---\n", "no list of fields"),
+            ("---\na: [\n---\n", "no YAML"),
+            (&*format!("---\na: {}\n---\n", "x".repeat(10_000)), "more than"),
+        ] {
+            let problem = MarkdownFile::parse(wrong).unwrap_err();
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_projects_directory_is_not_left() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("project");
+        std::fs::create_dir_all(root.join(".claude/skills")).unwrap();
+        std::fs::write(place.path().join("secret"), "secret").unwrap();
+        std::os::unix::fs::symlink(place.path(), root.join(".agents")).unwrap();
+        std::os::unix::fs::symlink(place.path().join("secret"), root.join(".claude/skills/link")).unwrap();
+        std::fs::write(root.join(".claude/skills/long"), "x".repeat(70_000)).unwrap();
+        std::fs::write(root.join(".claude/skills/ok"), "text").unwrap();
+        assert!(TextDirectory::of_project(&root, ".agents").is_none(), "a link is not entered");
+        let directory = TextDirectory::of_project(&root, ".claude/skills").unwrap();
+        assert_eq!(directory.names("").1, ["long", "ok"]);
+        assert_eq!(directory.read("ok").unwrap(), "text");
+        for name in ["link", "../../../secret", "/etc/passwd", "", "long", "none", "a\0b"] {
+            assert!(directory.read(name).is_err(), "{name}");
+        }
+    }
+}
