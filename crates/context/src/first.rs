@@ -15,8 +15,9 @@ use crate::memory::{Note, notes_text};
 use crate::mention::mentions;
 use crate::outlines::{Outlined, outline_map};
 use crate::packing::{Candidate, Outcome, Room, Selection, Texts, bodies, select};
+use crate::prompt::PromptTexts;
 use crate::words::Words;
-use crate::{Estimate, instructions, prompt};
+use crate::{Estimate, instructions};
 
 /// All instruction files together, in tokens: more is a manual, which the model can read in parts.
 const INSTRUCTIONS: Tokens = Tokens(8_000);
@@ -45,6 +46,8 @@ const MAX_SUBJECT: usize = 100;
 /// The parts of the first request.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
+    /// The texts that the model is told with every task.
+    pub prompts: &'a PromptTexts,
     /// The user's task.
     pub task: &'a str,
     /// The project.
@@ -200,7 +203,8 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     if task.is_empty() {
         return Err(ContextError::EmptyTask);
     }
-    let system = system_prompt(inputs.role, inputs.mode, inputs.text_protocol.then_some(inputs.tools));
+    let in_text = inputs.text_protocol.then_some(inputs.tools);
+    let system = system_prompt(inputs.role, inputs.prompts, inputs.mode, in_text);
     let fixed: Tokens = system.iter().map(|part| Estimate.count(&part.text)).sum();
     let left = remaining_budget(task, fixed, inputs.budget)?;
     let share = |most: Tokens, hundredths: u64| Tokens(most.0.min(left * hundredths / 100));
@@ -266,14 +270,19 @@ fn remaining_budget(task: &str, fixed: Tokens, budget: Tokens) -> Result<u64, Co
 /// then what the mode and the protocol add. `role` is the prompt of an agent; `in_text` has the
 /// tools of a model that is told to write its calls as text.
 #[must_use]
-pub fn system_prompt(role: Option<&str>, mode: Mode, in_text: Option<&[ToolSpec]>) -> Vec<SystemText> {
-    let mut session = prompt::mode(mode).to_owned();
+pub fn system_prompt(
+    role: Option<&str>,
+    prompts: &PromptTexts,
+    mode: Mode,
+    in_text: Option<&[ToolSpec]>,
+) -> Vec<SystemText> {
+    let mut session = prompts.mode(mode).to_owned();
     if let Some(tools) = in_text {
         session.push_str("\n\n");
-        session.push_str(&prompt::text_protocol(tools, mode != Mode::Plan));
+        session.push_str(&prompts.text_protocol(tools, mode != Mode::Plan));
     }
     vec![
-        SystemText { text: role.unwrap_or(prompt::WORK).to_owned(), cache: true },
+        SystemText { text: role.unwrap_or_else(|| prompts.system()).to_owned(), cache: true },
         SystemText { text: session.trim_end().to_owned(), cache: in_text.is_some() },
     ]
 }

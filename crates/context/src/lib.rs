@@ -51,5 +51,6 @@ pub use first::{
 };
 pub use instructions::nested_instructions;
 pub use outlines::{Outlined, Signature, outline_map};
+pub use prompt::{PromptError, PromptTexts};
 pub use rounds::CheckedRound;
 pub use window::WindowBudget;

@@ -51,6 +51,7 @@ impl Project {
         let tools = [tool("read_file"), tool("edit_file"), tool("run_command")];
         let mut inputs = Inputs {
             role: None,
+            prompts: &journeyman_context::PromptTexts::default(),
             task: "Fix the total in src/cart.rs:3",
             workspace: &workspace,
             listing: &listing,

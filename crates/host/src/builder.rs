@@ -26,6 +26,7 @@ use crate::delivery::{Delivery, DeliveryOptions, Workplace};
 use crate::memory::{Memory, Remember, load_notes};
 use crate::models::{Cassette, ConnectedModel, connect, thinking_settings};
 use crate::project::{ProjectContext, ProjectParts};
+use crate::prompt_files::load_prompts;
 use crate::root::project_root;
 use crate::sessions::{holder_name, new_session_id};
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
@@ -232,6 +233,7 @@ impl SessionBuilder {
         };
         let checks = self.checks.unwrap_or_else(|| self.settings.checks());
         let mut settings = run_settings(config, &connected, self.approver, checks)?;
+        settings.prompts = Arc::new(load_prompts(&environment)?);
         settings.asked = without_secrets(&self.settings.asked);
         if let Some(adjust_settings) = self.adjust_settings {
             adjust_settings(&mut settings);

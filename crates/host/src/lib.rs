@@ -60,6 +60,7 @@ mod models;
 pub mod policy_check;
 mod prepare;
 mod project;
+mod prompt_files;
 mod prompts;
 pub mod renderer;
 pub mod report_text;

@@ -259,6 +259,10 @@ pub enum Event {
         /// The guarantees of the commands' sandbox; absent if no command may run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         enforcement: Option<Enforcement>,
+        /// The hash of the texts that the model is told with every task: runs with the same hash had
+        /// the same ones.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompts: Option<ContentHash>,
     },
     /// A message that a person sent while the run went on joined it. The first message of a run is
     /// its task.

@@ -258,7 +258,14 @@ fn argument_bytes(value: &Value) -> usize {
 /// Asks the model for prose. A failure is no reason not to shorten the conversation.
 async fn summarize(cx: &mut Context, material: Tokens, stop: &CancellationToken) -> Option<String> {
     let model = Arc::clone(&cx.model);
-    let asked = request_summary(&*model, &cx.transcript.state().messages, material, stop).await;
+    let asked = request_summary(
+        &*model,
+        cx.settings.prompts.compaction(),
+        &cx.transcript.state().messages,
+        material,
+        stop,
+    )
+    .await;
     match asked {
         Ok((text, usage)) => {
             let mut counters = cx.transcript.state().counters;

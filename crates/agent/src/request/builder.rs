@@ -77,6 +77,7 @@ impl RequestBuilder {
         cx.meter.start_query(&cx.model);
         let tools = self.offered_tools(cx);
         let packed = first(&Inputs {
+            prompts: &cx.settings.prompts,
             task,
             role: cx.role().map(|role| role.system.as_str()),
             workspace: &cx.workspace,
@@ -174,7 +175,8 @@ impl RequestBuilder {
             let tools = self.offered_tools(cx);
             let in_text = (!self.tool_calling).then_some(tools.as_slice());
             let role = cx.role().map(|role| role.system.as_str());
-            let system = system_parts(cx, system_prompt(role, cx.settings.mode, in_text));
+            let prompts = &cx.settings.prompts;
+            let system = system_parts(cx, system_prompt(role, prompts, cx.settings.mode, in_text));
             records.push(Record::Context { system });
         }
         cx.transcript.record_together(records);

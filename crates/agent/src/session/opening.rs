@@ -53,6 +53,7 @@ impl TaskOpening<'_> {
         // command runs.
         let enforcement = self.cx.sandbox.enforcement(&self.cx.settings.needs).await.ok();
         self.cx.transcript.emit(Event::RunStarted {
+            prompts: Some(self.cx.settings.prompts.hash()),
             task,
             root: self.cx.workspace.root().display().to_string(),
             model: self.cx.model.name(),

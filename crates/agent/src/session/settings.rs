@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use journeyman_context::PromptTexts;
 use journeyman_context::memory::Note;
 use journeyman_model::{Price, Thinking};
 use journeyman_protocol::{AcceptedFinding, Mode, ModelLimits, RelPath, SandboxNeeds, Strength, Tokens};
@@ -204,6 +205,8 @@ pub struct RunSettings {
     pub concurrency: usize,
     /// Time limit of a call whose tool doesn't set one.
     pub tool_timeout: Duration,
+    /// The texts that the model is told with every task.
+    pub prompts: Arc<PromptTexts>,
     /// The tools that the model is not told of. A call of one is made like any other.
     pub withheld_tools: Vec<String>,
     /// Settings of the todo list; `None` to disable it.
@@ -278,6 +281,7 @@ impl Default for RunSettings {
             concurrency: DEFAULT_CONCURRENCY,
             tool_timeout: DEFAULT_TOOL_TIMEOUT,
             withheld_tools: Vec::new(),
+            prompts: Arc::default(),
             todos: Some(TodoSettings::default()),
             loop_guard: true,
             max_turns: DEFAULT_MAX_TURNS,

@@ -97,6 +97,7 @@ impl ContextPlan {
         let found = gather(task, &sources);
         let packed = first(&Inputs {
             role: None,
+            prompts: &journeyman_context::PromptTexts::default(),
             task,
             workspace: &workspace,
             listing: &listing,

@@ -170,6 +170,7 @@ fn cells(count: usize) -> std::num::NonZero<u16> {
 
 pub(crate) fn started(task: &str) -> Event {
     Event::RunStarted {
+        prompts: None,
         task: task.to_owned(),
         root: "/project".to_owned(),
         model: "test/tiny".to_owned(),
