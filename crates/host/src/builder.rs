@@ -15,22 +15,21 @@ use journeyman_policy::Policy;
 use journeyman_protocol::{AcceptedFinding, Mode, RunReport, Tokens};
 use journeyman_sandbox::Sandbox;
 use journeyman_store::Store;
-use journeyman_tools::web::{WebFetch, WebSearch};
-use journeyman_tools::{CommandTool, Registry, SharedIndex};
+use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::{AgentTrust, load_agents};
 use crate::config::{Config, Environment, load_policy};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
-use crate::memory::{Memory, Remember, load_notes};
+use crate::memory::{Memory, load_notes};
 use crate::models::{Cassette, ConnectedModel, connect, thinking_settings};
 use crate::project::{ProjectContext, ProjectParts};
 use crate::prompt_files::load_prompts;
 use crate::root::project_root;
+use crate::session_tools::{ToolParts, session_tools};
 use crate::sessions::{holder_name, new_session_id};
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
-use crate::skills::{SkillTool, Skills};
 use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
@@ -273,28 +272,8 @@ impl SessionBuilder {
         settings.notes = load_notes(&state, &root)?;
         let (memory, redactor) =
             (Memory::in_directory(&state.project_dir(&root)), Arc::clone(&project.redactor));
-        let command_tools = config.command_tools.clone();
-        let skills = Arc::new(Skills::find(&environment, &root));
-        let tools = self.tools.unwrap_or_else(|| {
-            Arc::new(move || {
-                let mut registry = Registry::with_builtin_at(&root);
-                registry.add(Box::new(Remember::new(memory.clone(), Arc::clone(&redactor))));
-                for definition in &command_tools {
-                    // The configuration has been checked with the same definitions.
-                    if let Ok(tool) = CommandTool::new(definition.clone(), &root) {
-                        registry.add(Box::new(tool));
-                    }
-                }
-                if let Some(tool) = SkillTool::new(Arc::clone(&skills)) {
-                    registry.add(Box::new(tool));
-                }
-                registry.add(Box::new(WebFetch::default()));
-                if let Some(engine) = &engine {
-                    registry.add(Box::new(WebSearch::new(engine.clone())));
-                }
-                registry
-            })
-        });
+        let parts = ToolParts { root, memory, redactor, engine };
+        let tools = self.tools.unwrap_or_else(|| session_tools(config, &environment, parts));
         let config_dir = environment.config_dir();
         Ok(SessionTemplate {
             project,

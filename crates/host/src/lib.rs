@@ -69,6 +69,7 @@ pub mod review_report;
 pub mod root;
 pub mod sandboxes;
 pub mod session_commands;
+mod session_tools;
 pub mod sessions;
 mod settings;
 pub mod skills;

@@ -88,8 +88,8 @@ pub(crate) fn closing_question(text: &str) -> Option<String> {
         line.starts_with(['-', '*', '+', '•']) && !line.starts_with("**")
             || (bare.len() < line.len() && bare.starts_with(['.', ')']) && line.len() - bare.len() <= 2)
     };
-    let lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    let last = lines.skip_while(|line| is_option(line) && !ends_in_question(line)).next()?;
+    let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let last = lines.find(|line| !is_option(line) || ends_in_question(line))?;
     if !ends_in_question(last) {
         return None;
     }

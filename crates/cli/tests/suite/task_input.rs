@@ -24,6 +24,22 @@ fn the_task_comes_from_an_argument_standard_input_or_a_file() {
 }
 
 #[test]
+fn a_slash_command_is_expanded_and_an_unknown_one_is_a_usage_error() {
+    let house = House::with_greeter();
+    house.write(".claude/commands/greet.md", "---\ndescription: Greets.\n---\nGreet $1 as $ARGUMENTS.\n");
+    let server = Server::chat([say("Done.")]);
+    server.run(&house, &["/greet Ada Lovelace"]).run().expect(4);
+    assert!(
+        server.seen()[0].newest().contains("Greet Ada as Ada Lovelace."),
+        "{}",
+        server.seen()[0].newest()
+    );
+    let ran = server.run(&house, &["/gret Ada"]).run().expect(2);
+    ran.says(&["there is no command /gret; there are /greet"]);
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[test]
 fn piped_data_is_attached_to_the_task_as_data() {
     let house = House::with_greeter();
     let server = Server::chat([say("Seen."), say("Seen."), say("Seen.")]);

@@ -238,19 +238,8 @@ impl Config {
             tools_concurrency: count("tools.concurrency"),
             tools_timeout: get("tools.timeout").and_then(duration_from_value),
             editing_tools: lists_beneath(settings, &["tools", "editing"]),
-            command_tools: super::command_tools::command_tools(settings).map_err(|problem| {
-                ConfigError::Value {
-                    origin: "the configuration".to_owned(),
-                    key: "tools.commands".to_owned(),
-                    problem,
-                }
-            })?,
-            web: WebConfig {
-                fetch: get("web.fetch").and_then(Value::as_bool),
-                search: text("web.search"),
-                search_url: text("web.search_url"),
-                search_key_env: text("web.search_key_env"),
-            },
+            command_tools: command_tools(settings)?,
+            web: web_config(settings),
             todos: get("todos.enabled").and_then(Value::as_bool),
             todos_remind_every: count("todos.remind_every"),
             loop_guard: get("loop_guard").and_then(Value::as_bool),
@@ -258,13 +247,7 @@ impl Config {
             top_p: get("top_p").and_then(number_from_value),
             thinking_tokens: count("thinking_tokens"),
             effort: text("effort"),
-            vectors: VectorsConfig {
-                model: text("index.vectors"),
-                weight: get("index.vectors_weight").and_then(number_from_value),
-                timeout: get("index.vectors_timeout").and_then(duration_from_value),
-                query_prefix: text("index.vectors_query_prefix"),
-                document_prefix: text("index.vectors_document_prefix"),
-            },
+            vectors: vectors_config(settings),
             secrets: get("secrets").map(strings_from_value).unwrap_or_default(),
             project_secrets: settings
                 .get(&project_secrets_key())
@@ -291,6 +274,42 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// Returns the value of a key.
+fn value_of<'s>(settings: &'s Layer, name: &str) -> Option<&'s Value> {
+    settings.get(&split_key(name)).map(|setting| &setting.value)
+}
+
+fn text_of(settings: &Layer, name: &str) -> Option<String> {
+    value_of(settings, name).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn vectors_config(settings: &Layer) -> VectorsConfig {
+    VectorsConfig {
+        model: text_of(settings, "index.vectors"),
+        weight: value_of(settings, "index.vectors_weight").and_then(number_from_value),
+        timeout: value_of(settings, "index.vectors_timeout").and_then(duration_from_value),
+        query_prefix: text_of(settings, "index.vectors_query_prefix"),
+        document_prefix: text_of(settings, "index.vectors_document_prefix"),
+    }
+}
+
+fn web_config(settings: &Layer) -> WebConfig {
+    WebConfig {
+        fetch: value_of(settings, "web.fetch").and_then(Value::as_bool),
+        search: text_of(settings, "web.search"),
+        search_url: text_of(settings, "web.search_url"),
+        search_key_env: text_of(settings, "web.search_key_env"),
+    }
+}
+
+fn command_tools(settings: &Layer) -> Result<Vec<CommandDefinition>, ConfigError> {
+    super::command_tools::command_tools(settings).map_err(|problem| ConfigError::Value {
+        origin: "the configuration".to_owned(),
+        key: "tools.commands".to_owned(),
+        problem,
+    })
 }
 
 /// Returns the lists of the keys beneath a table, by the last part of the key.
