@@ -19,8 +19,8 @@ const fn prompt(name: &'static str, text: &'static str, places: &'static [&'stat
     BuiltinPrompt { name, text, places }
 }
 
-/// How to work and what never to do: the same for every task, project and mode, so that providers
-/// can keep it.
+/// The principles and rules: the same for every task, project and mode, so that providers can keep
+/// them.
 const SYSTEM: &str = "system.md";
 const TEXT_PROTOCOL: &str = "text-protocol.md";
 const EDIT_FORMAT: &str = "edit-format.md";

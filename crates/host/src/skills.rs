@@ -40,7 +40,7 @@ pub struct Skill {
     pub name: String,
     /// When to use it.
     pub description: String,
-    /// Who wrote it.
+    /// The owner of its file.
     pub owner: FileOwner,
     /// The place of its `SKILL.md`, for people.
     pub path: PathBuf,

@@ -1,4 +1,5 @@
-//! Slash commands: prompts in files, in the formats of Claude Code (Markdown) and Gemini CLI (TOML).
+//! Slash commands: prompts in files, in the formats of Claude Code (Markdown) and Gemini CLI
+//! (TOML).
 //!
 //! A command is a text with places for arguments. It is used only when a person names it, runs
 //! nothing and permits nothing: the tools that a file wants to be allowed are not.
@@ -42,11 +43,11 @@ enum CommandFormat {
 pub struct SlashCommand {
     /// The name without its slash. Directories are set apart by `:`.
     pub name: String,
-    /// What it does, for people; may be empty.
+    /// The description, for people; may be empty.
     pub description: String,
-    /// What its arguments are, for people; may be empty.
+    /// The names of its arguments, for people; may be empty.
     pub hint: String,
-    /// Who wrote it.
+    /// The owner of its file.
     pub owner: FileOwner,
     /// Its file.
     pub path: PathBuf,

@@ -259,8 +259,8 @@ pub enum Event {
         /// The guarantees of the commands' sandbox; absent if no command may run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         enforcement: Option<Enforcement>,
-        /// The hash of the texts that the model is told with every task: runs with the same hash had
-        /// the same ones.
+        /// The hash of the texts that the model is told with every task. Runs with the same hash
+        /// had the same texts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompts: Option<ContentHash>,
     },

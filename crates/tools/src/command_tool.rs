@@ -64,7 +64,7 @@ pub struct CommandArgument {
 pub struct CommandDefinition {
     /// The name that models call: lower-case letters, digits and `_`.
     pub name: String,
-    /// What it does, for the model.
+    /// The description, for the model.
     pub description: String,
     /// The program and its arguments; `{name}` stands for an argument of the call.
     pub run: Vec<String>,

@@ -52,7 +52,7 @@ struct Lines {
     bytes: usize,
 }
 
-/// What a call reads.
+/// The thing that a call reads.
 enum ReadRequest {
     /// The output of a call.
     Output(String),

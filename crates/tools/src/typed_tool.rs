@@ -39,10 +39,13 @@ type CallEffects<A> = dyn Fn(&A) -> Effects + Send + Sync;
 ///     number: u64,
 /// }
 ///
-/// let tool = TypedTool::new("read_ticket", "Reads a ticket.", |ticket: Ticket, _context| async move {
+/// let tool = TypedTool::new("read_ticket", "Reads a ticket.", |ticket: Ticket, _| async move {
 ///     Ok(ToolOutput::text(format!("ticket {} is open", ticket.number)))
 /// })
-/// .with_effects(|_| Effects { hosts: vec!["tickets.example.com".to_owned()], ..Effects::default() });
+/// .with_effects(|_| {
+///     let hosts = vec!["tickets.example.com".to_owned()];
+///     Effects { hosts, ..Effects::default() }
+/// });
 /// let mut tools = Registry::with_builtin();
 /// tools.add(Box::new(tool));
 /// assert_eq!(tools.get("read_ticket").unwrap().spec().input_schema["required"][0], "number");

@@ -43,8 +43,8 @@ const ARGUMENT_NAMES: &[(&str, &[ArgumentNames])] = &[
     ("stop_command", &[("id", "shell_id", &[])]),
 ];
 
-/// Tools that change files and have no counterpart elsewhere. To hooks of Claude Code they are edits
-/// of the first file that they change, so that a hook that guards files hears of them.
+/// Tools that change files and have no counterpart elsewhere. Hooks of Claude Code take them for
+/// edits of the first file that they change, so that a hook that guards files hears of them.
 const EDITING_TOOLS: [&str; 5] = ["apply_edit", "apply_patch", "delete_file", "edit_symbol", "move_file"];
 /// The one among them whose files stand in its text.
 const PATCH_TOOL: &str = "apply_patch";

@@ -73,7 +73,7 @@ pub struct Config {
     pub editing_tools: BTreeMap<String, Vec<String>>,
     /// Tools that run commands of the user's.
     pub command_tools: Vec<CommandDefinition>,
-    /// What the model may read of the web.
+    /// The tools that read the web.
     pub web: WebConfig,
     /// True if the model keeps todos.
     pub todos: Option<bool>,
