@@ -136,6 +136,10 @@ impl Tool for AskUser {
         true
     }
 
+    fn asks_person(&self) -> bool {
+        true
+    }
+
     fn call<'a>(
         &'a self,
         _context: &'a ToolContext,
