@@ -93,6 +93,7 @@ fn plan_mode_offers_no_writers_and_denies_those_called_anyway() {
             "run_command",
             "command_output",
             "remember",
+            "ask_user",
             "todo_read",
             "todo_write",
             "task",
