@@ -26,10 +26,7 @@ async fn verify(test: &mut TestContext, checks: Checks) -> Option<TaskEnd> {
         &["npm", "run", "lint"],
         &["npm", "run", "lint:fix"],
     ];
-    let rules = allowed
-        .iter()
-        .chain(Some(&also).filter(|words| !words.is_empty()))
-        .map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
+    let rules = allowed.iter().map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
     test.set_rules(&rules.collect::<String>());
     test.cx.settings.checks = checks;
     let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
