@@ -182,11 +182,17 @@ impl CommandTool {
                         self.wrong(format!("`{name}` has {} entries; at most {MAX_LIST}", items.len()))
                     );
                 }
-                words.extend(items.iter().map(text_of));
+                for item in items {
+                    words.push(self.operand(name, text_of(item), &words)?);
+                }
                 continue;
             }
             let mut word = String::new();
             let mut left_out = false;
+            let begins_with = match element.first() {
+                Some(Piece::Argument(name)) => Some(name),
+                _ => None,
+            };
             for piece in element {
                 match piece {
                     Piece::Text(text) => word.push_str(text),
@@ -197,6 +203,10 @@ impl CommandTool {
                 }
             }
             if !left_out {
+                let word = match begins_with {
+                    Some(name) => self.operand(name, word, &words)?,
+                    None => word,
+                };
                 words.push(word);
             }
         }
@@ -207,6 +217,19 @@ impl CommandTool {
             )));
         }
         Ok(words)
+    }
+
+    /// Returns a word that begins with an argument. One that the program would take for an option
+    /// is refused, but behind `--`; a file gets its directory.
+    fn operand(&self, name: &str, word: String, before: &[String]) -> Result<String, ToolError> {
+        let kind = self.definition.arguments.get(name).map(|argument| argument.kind);
+        if !word.starts_with('-') || before.iter().any(|word| word == "--") {
+            return Ok(word);
+        }
+        if matches!(kind, Some(ArgumentType::ReadPath | ArgumentType::WritePath)) {
+            return Ok(format!("./{word}"));
+        }
+        Err(self.wrong(format!("`{name}` begins with `-`, which the program would take for an option")))
     }
 
     fn paths(&self, input: &Value, kind: ArgumentType) -> Result<Vec<RelPath>, ToolError> {
@@ -405,6 +428,27 @@ mod tests {
         ] {
             let error = tool.effects(&input).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_argument_becomes_an_option() {
+        let (list, path) = (argument(ArgumentType::TextList, true), argument(ArgumentType::ReadPath, true));
+        let tool = tool(
+            &["psql", "-c{sql}", "{words}", "{file}", "{to}=x"],
+            &[
+                ("sql", argument(ArgumentType::Text, false)),
+                ("words", list),
+                ("file", path),
+                ("to", argument(ArgumentType::Text, true)),
+            ],
+        )
+        .unwrap();
+        let command = tool.effects(&json!({"sql": "-1", "file": "-rf"})).unwrap().command.unwrap();
+        assert_eq!(command, "psql -c-1 ./-rf");
+        for input in [json!({"sql": "1", "words": ["a", "-hother"]}), json!({"sql": "1", "to": "--file"})] {
+            let error = tool.effects(&input).unwrap_err().to_string();
+            assert!(error.contains("begins with `-`"), "{error}");
         }
     }
 

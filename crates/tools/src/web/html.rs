@@ -11,9 +11,13 @@ const VOID: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
     "param",
 ];
-/// Elements that the next of their kind ends.
-const IMPLIED_END: [&str; 12] =
-    ["p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot"];
+/// Elements that the next of their kind ends, everywhere.
+const IMPLIED_END: [&str; 4] = ["p", "li", "dt", "dd"];
+/// Elements that the next of their kind ends but in foreign content, where each is nested in the
+/// last.
+const IMPLIED_END_OF_HTML: [&str; 7] = ["option", "tr", "td", "th", "thead", "tbody", "tfoot"];
+/// Elements with content of another language, or with rules of their own.
+const FOREIGN: [&str; 3] = ["svg", "math", "template"];
 /// Elements that a parser opens again after a block.
 const FORMATTING: [&str; 14] =
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
@@ -43,10 +47,12 @@ pub(super) fn title(html: &str) -> Option<String> {
 /// an end counts only for the innermost open element.
 fn is_tame(html: &str) -> bool {
     let mut open: Vec<&str> = Vec::new();
+    let is_html = !tags(html).any(|tag| is_in(&FOREIGN, tag));
+    let ends_itself = |tag: &str| is_in(&IMPLIED_END, tag) || is_html && is_in(&IMPLIED_END_OF_HTML, tag);
     let (mut formatting, mut nodes) = (0_usize, 0_usize);
     for tag in tags(html) {
         if let Some(name) = tag.strip_prefix('/') {
-            let place = open.iter().rposition(|other| !is_in(&IMPLIED_END, other));
+            let place = open.iter().rposition(|other| !ends_itself(other));
             let is_innermost =
                 |place: usize| open.get(place).is_some_and(|other| other.eq_ignore_ascii_case(name));
             let closes = match place {
@@ -64,7 +70,7 @@ fn is_tame(html: &str) -> bool {
         if is_in(&VOID, tag) {
             continue;
         }
-        if is_in(&IMPLIED_END, tag) && open.last().is_some_and(|last| last.eq_ignore_ascii_case(tag)) {
+        if ends_itself(tag) && open.last().is_some_and(|last| last.eq_ignore_ascii_case(tag)) {
             continue;
         }
         if is_in(&FORMATTING, tag) {
@@ -160,6 +166,10 @@ mod tests {
             "<a<b<c".repeat(20_000),
             "<script>".repeat(10_000),
             "<title".repeat(1_000),
+            "<optgroup>".repeat(150_000),
+            format!("<svg>{}", "<td>".repeat(150_000)),
+            format!("<math>{}", "<option>".repeat(150_000)),
+            "<rt>".repeat(150_000),
         ];
         for page in pages {
             let html = format!("{page} the end");

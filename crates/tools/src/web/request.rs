@@ -93,7 +93,7 @@ pub(super) async fn get(
     header: Option<(&'static str, &str)>,
 ) -> Result<Page, String> {
     let proxy = sandbox.open_proxy(address.rules()).map_err(|error| format!("the proxy: {error}"))?;
-    let client = client(&proxy.address().to_string(), address.url.scheme() == "https")?;
+    let client = client(&proxy.address().to_string())?;
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT_NAME));
     headers.insert(ACCEPT, HeaderValue::from_static("text/html,application/json,text/*;q=0.9,*/*;q=0.1"));
@@ -133,6 +133,10 @@ async fn follow(client: &reqwest::Client, address: &WebAddress, headers: HeaderM
         if target.host != address.host {
             return Err(format!("it leads to {}; fetch that if it is what you need", target.url));
         }
+        if url.scheme() == "https" && target.url.scheme() != "https" {
+            // A key in the headers would go out in the open.
+            return Err(format!("it leads to {}, which is not encrypted", target.url));
+        }
         url = target.url;
     }
     Err(format!("it leads on more than {MAX_REDIRECTS} times"))
@@ -162,14 +166,11 @@ async fn read(mut answer: reqwest::Response, url: Url) -> Result<Page, String> {
     Ok(Page { status, media_type, charset, body, cut, url })
 }
 
-fn client(proxy: &str, encrypted: bool) -> Result<reqwest::Client, String> {
+fn client(proxy: &str) -> Result<reqwest::Client, String> {
+    // Also for a plain address, which usually leads to the encrypted one of its host. Without any
+    // certificate on this machine the connection says so.
     let mut roots = rustls::RootCertStore::empty();
-    if encrypted {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            return Err("no trusted certificates are installed on this machine".to_owned());
-        }
-    }
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -65,7 +65,7 @@ fn a_command_of_the_user_runs_with_arguments_as_they_are() {
     let definition = CommandDefinition {
         name: "count_words".to_owned(),
         description: "Counts.".to_owned(),
-        run: ["printf", "<%s>\\n", "{text}", "{files}"].map(str::to_owned).to_vec(),
+        run: ["printf", "<%s>\\n", "{text}", "--", "{files}"].map(str::to_owned).to_vec(),
         arguments,
         timeout: None,
         network: Vec::new(),
