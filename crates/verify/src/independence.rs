@@ -16,12 +16,11 @@ use crate::Check;
 use crate::affected::{started_program, words_of};
 
 /// Programs that read the project, unless a word of [`REPAIRING`] tells them to change it.
-const READING_PROGRAMS: [&str; 13] = [
+const READING_PROGRAMS: [&str; 12] = [
     "basedpyright",
     "eslint",
     "flake8",
     "gitleaks",
-    "golangci-lint",
     "mypy",
     "oxlint",
     "phpcs",
@@ -120,7 +119,11 @@ fn only_reads(words: &[String]) -> bool {
         "py_compile" => true,
         "black" => has("--check"),
         "tsc" => has("--noEmit"),
-        "ruff" => rest.first() == Some(&"check") || rest.first() == Some(&"format") && has("--check"),
+        // Without the option a project's configuration may have it repair.
+        "ruff" => {
+            rest.first() == Some(&"check") && has("--no-fix")
+                || rest.first() == Some(&"format") && has("--check")
+        }
         "biome" => matches!(rest.first(), Some(&("check" | "lint" | "ci"))),
         "go" => rest.first() == Some(&"vet"),
         "mix" => rest.first() == Some(&"format") && has("--check-formatted"),
@@ -146,7 +149,7 @@ mod tests {
             "mypy .",
             ".venv/bin/mypy",
             "python3 -m py_compile a.py b.py",
-            "uv run ruff check --output-format=concise .",
+            "uv run ruff check --no-fix --output-format=concise .",
             "ruff format --check .",
             "black --check --quiet .",
             "npx --no-install tsc --noEmit",
@@ -164,6 +167,8 @@ mod tests {
             "npm run lint",
             "tsc",
             "ruff check --fix .",
+            "ruff check .",
+            "golangci-lint run",
             "ruff format .",
             "black .",
             "rubocop -a",

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use journeyman_policy::GUARD_RULES;
-use journeyman_protocol::{CallId, CheckKind, CheckOutcome, Enforcement, Evidence, FileChange, Severity};
+use journeyman_protocol::{CallId, CheckKind, CheckOutcome, Enforcement, Evidence, FileChange};
 use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
@@ -198,7 +198,7 @@ impl Wave<'_> {
                 _ => return,
             };
             if one.outcome.has_failed() {
-                if self.may_come_of_overlap(place, &one, course, around) {
+                if self.may_come_of_overlap(place, course) {
                     course.doubtful = true;
                     self.stop_from(place, course, |_| true);
                     return;
@@ -224,23 +224,11 @@ impl Wave<'_> {
         }
     }
 
-    /// Returns true for a failure beside a check that may write, unless it is told of a file that
-    /// was there before: that is read as it was, since a change of it would be noticed.
-    fn may_come_of_overlap(
-        &self,
-        place: usize,
-        failed: &Evidence,
-        course: &Course,
-        around: &TreeBefore,
-    ) -> bool {
+    /// Returns true for a failure beside a check that may write. Its cause can be an ignored file
+    /// that the other made anew, whatever file it is told of.
+    fn may_come_of_overlap(&self, place: usize, course: &Course) -> bool {
         let others = self.footprints.iter().zip(&course.started).enumerate();
-        let beside_writing =
-            others.filter(|(other, _)| *other != place).any(|(_, (it, started))| *started && it.may_write());
-        let is_known = || {
-            let errors = failed.diagnostics.iter().filter(|found| found.severity == Severity::Error);
-            errors.filter_map(|found| found.path.as_ref()).any(|path| around.before.has_file(path))
-        };
-        beside_writing && !is_known()
+        others.filter(|(other, _)| *other != place).any(|(_, (it, started))| *started && it.may_write())
     }
 
     async fn run_one(

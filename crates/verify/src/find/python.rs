@@ -74,7 +74,10 @@ fn tools(config: &Config) -> Vec<PythonTool> {
     let rows = [
         (config.mypy, tool(types, "mypy", mypy_arguments, None)),
         (config.pyright, tool(types, "pyright", "", None)),
-        (config.ruff, tool(lint, "ruff", " check --output-format=concise .", Some(" check --fix ."))),
+        (
+            config.ruff,
+            tool(lint, "ruff", " check --no-fix --output-format=concise .", Some(" check --fix .")),
+        ),
         (config.ruff_format, tool(lint, "ruff", " format --check .", Some(" format ."))),
         (config.black, tool(lint, "black", " --check --quiet .", Some(" --quiet ."))),
         (config.flake8 && !config.ruff, tool(lint, "flake8", "", None)),

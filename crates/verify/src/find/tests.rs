@@ -281,7 +281,7 @@ fn python_runners() {
             &["python3", "ruff"],
             &[
                 "types: mypy [mypy is not installed; `python3 -m pip install mypy` installs it]",
-                "lint: ruff check --output-format=concise .",
+                "lint: ruff check --no-fix --output-format=concise .",
             ],
         ),
         (&[("setup.cfg", "[mypy]\nstrict = true\n")], &["python3", "mypy"], &["types: mypy ."]),

@@ -183,7 +183,9 @@ fn bytecode_of_the_standard_library_is_kept_and_the_projects_is_not() {
         assert!(bytecode.iter().any(|path| path.contains("unittest")), "{bytecode:?}");
         assert!(!root.join("__pycache__").exists());
         context.caches = None;
-        assert_eq!(compiled_files(&all), Vec::<String>::new(), "it goes with its owner");
+        // Links to the bytecode of installed libraries stay for later sessions.
+        let left = compiled_files(&all).into_iter().filter(|path| !path.contains("library-"));
+        assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "it goes with its owner");
     });
 }
 

@@ -38,12 +38,6 @@ impl TreeSnapshot {
         self.tree.entries.len()
     }
 
-    /// Returns true if it covers this file.
-    #[must_use]
-    pub fn has_file(&self, path: &RelPath) -> bool {
-        self.tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path.as_bytes())).is_ok()
-    }
-
     /// Returns the hash of the paths, permissions and contents of the files that it covers.
     #[must_use]
     pub fn tree_hash(&self) -> ContentHash {

@@ -260,7 +260,7 @@ fn python_managers_and_tools() {
             &[("pyproject.toml", "[tool.ruff]\n"), ("uv.lock", lock), test],
             &["uv", "python3"],
             &[
-                "lint: uv run --offline --frozen ruff check --output-format=concise .",
+                "lint: uv run --offline --frozen ruff check --no-fix --output-format=concise .",
                 "tests: uv run --offline --frozen python -m pytest -q",
             ],
         ),
