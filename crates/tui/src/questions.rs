@@ -40,7 +40,7 @@ pub(crate) struct Questions {
     /// The requests after the first, for the list; the queue gives only the first.
     waiting: Vec<(CallId, String)>,
     shown: Option<(CallId, Instant)>,
-    /// The note of a refusal, while it is written.
+    /// The note of a refusal or the answer to a question of the model's, while it is written.
     note: Option<Buffer>,
 }
 
@@ -114,6 +114,9 @@ impl Questions {
             return self.handle_note_key(key);
         }
         let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
+        if let Some(question) = request.question() {
+            return self.handle_answer_key(key, question.options.len());
+        }
         let allow_rule = |scope| {
             let answer = PermissionAnswer::allow_rule();
             request.rules.is_some().then_some(ApprovalReply { answer, scope })
@@ -135,10 +138,27 @@ impl Questions {
         }
     }
 
+    /// Takes a key for a question of the model's: the number of an option, or an answer's first
+    /// letter.
+    fn handle_answer_key(&mut self, key: KeyEvent, options: usize) -> QuestionEffect {
+        let KeyCode::Char(letter) = key.code else { return QuestionEffect::Ignored };
+        let place = letter.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
+        if place.is_some_and(|place| (1..=options).contains(&place)) {
+            return self.answer_line(letter.encode_utf8(&mut [0; 4]));
+        }
+        self.note.insert(Buffer::default()).insert(letter.encode_utf8(&mut [0; 4]));
+        QuestionEffect::Changed
+    }
+
     fn handle_note_key(&mut self, key: KeyEvent) -> QuestionEffect {
         let Some(note) = &mut self.note else { return QuestionEffect::Ignored };
         match key.code {
             KeyCode::Esc => self.note = None,
+            KeyCode::Enter if self.queue.first().is_some_and(|request| request.question().is_some()) => {
+                let text = note.take_text();
+                self.note = None;
+                return self.answer_line(&text);
+            }
             KeyCode::Enter => {
                 let note = Some(note.take_text().trim().to_owned()).filter(|note| !note.is_empty());
                 self.note = None;
@@ -171,6 +191,12 @@ impl Questions {
     /// are no answer.
     pub(crate) fn answer_line(&mut self, line: &str) -> QuestionEffect {
         let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
+        if request.question().is_some() {
+            return match request.parse_answer(line) {
+                Ok(reply) => self.answer(reply),
+                Err(_) => QuestionEffect::Changed,
+            };
+        }
         let line = line.trim();
         let end = line.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(line.len());
         let (word, note) = line.split_at(end);
@@ -248,7 +274,7 @@ impl Questions {
         }
         rows.extend(keys);
         let cursor = self.note.as_ref().map(|note| {
-            let label = "  no: ";
+            let label = if request.question().is_some() { "  answer: " } else { "  no: " };
             rows.push(StyledLine::new(Style::Warning, label).with_text(note.text()));
             let before = journeyman_terminal::wrap::text_width(note.before());
             (rows.len() - 1, (label.len() + before).min(width.saturating_sub(1)))
@@ -262,8 +288,14 @@ impl Questions {
     }
 
     fn key_line(&self, request: &ApprovalRequest) -> StyledLine {
+        let question = request.question();
         if self.note.is_some() {
-            return StyledLine::new(Style::Dim, "  Enter sends the no · Esc goes back");
+            let sent = if question.is_some() { "answer" } else { "no" };
+            return StyledLine::new(Style::Dim, format!("  Enter sends the {sent} · Esc goes back"));
+        }
+        if let Some(question) = question {
+            let choice = if question.options.is_empty() { "" } else { "a number chooses · " };
+            return StyledLine::new(Style::Dim, format!("  {choice}type an answer"));
         }
         let rule =
             if request.rules.is_some() { [("s", "this session"), ("r", "always")].as_slice() } else { &[] };
@@ -280,6 +312,10 @@ fn labeled_line(style: Style, label: &str, text: &str) -> StyledLine {
 
 /// Returns why it is asked, what would be lost, and what an answer by the rule allows.
 fn reason_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
+    // The model's own question is its reason.
+    if request.question().is_some() {
+        return Vec::new();
+    }
     let verdict = &request.verdict;
     // The reason may say it already.
     let lost = verdict.destroys.as_ref().filter(|lost| !verdict.reason.contains(*lost));
@@ -294,7 +330,11 @@ fn reason_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
 }
 
 fn title(request: &ApprovalRequest, count: usize) -> StyledLine {
-    let question = if request.is_edit() { "May I make this change?" } else { "May I run this?" };
+    let question = match request.question() {
+        Some(question) => question.text.split_whitespace().collect::<Vec<_>>().join(" "),
+        None if request.is_edit() => "May I make this change?".to_owned(),
+        None => "May I run this?".to_owned(),
+    };
     let line = StyledLine::new(Style::Warning, format!("? {question}"));
     let path = request.input.get("path").and_then(serde_json::Value::as_str).filter(|_| request.is_edit());
     let line = match path {
@@ -313,6 +353,12 @@ fn body_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
         indented.spans.extend(line.spans);
         indented
     };
+    if let Some(question) = request.question() {
+        let numbered = (1..).zip(question.options).map(|(number, option)| {
+            StyledLine::new(Style::Strong, format!("  {number}")).with_text(format!(" {option}"))
+        });
+        return numbered.collect();
+    }
     let (first, rest) = request.diff_lines();
     let arguments = match request.full_arguments() {
         Ok(text) if !request.is_edit() => {

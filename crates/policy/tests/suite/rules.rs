@@ -74,7 +74,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "[[rule]]\ndecision = 'deny'\ntools = ['zzz']",
-        ":3: `tools` names `zzz`, and there is no such tool. There are apply_edit, check,",
+        ":3: `tools` names `zzz`, and there is no such tool. There are apply_edit, apply_patch,",
     ),
     ("[[rule]]\ndecision = 'deny'\ntools = ['Bash']", "Did you mean `run_command`?"),
     ("[[rule]]\ndecision = 'deny'\ntools = []", ":3: `tools` is an empty list. Remove it"),

@@ -1,5 +1,13 @@
 //! Questions that are answered by lines, as without a screen.
 
+use std::time::Duration;
+
+use crossterm::event::KeyCode;
+use journeyman_agent::PermissionAnswer;
+use journeyman_protocol::Event;
+use journeyman_terminal::StyledLine;
+use serde_json::json;
+
 use super::player::{Player, asked, started};
 use crate::questions::QuestionEffect;
 
@@ -41,5 +49,48 @@ fn a_question_is_written_whole() {
     let text = text.join("\n");
     for part in ["May I run this?", "rm -rf build", "files removed: build", "why it asks", "y yes", "n no"] {
         assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+/// A question of the model's own.
+fn question(options: &[&str]) -> Event {
+    let Event::PermissionRequired { call, verdict, .. } = asked("c1", "", None) else { unreachable!() };
+    Event::PermissionRequired {
+        call,
+        tool: "ask_user".to_owned(),
+        input: json!({"question": "Which port should\nit listen on?", "options": options}),
+        summary: "ask: Which port should it listen on?".to_owned(),
+        verdict,
+        rule: None,
+        diff: None,
+    }
+}
+
+#[test]
+fn a_question_of_the_models_is_answered_by_a_number_or_in_words() {
+    for (keys, expected) in
+        [("2", Some("8080")), ("none yet\n", Some("none yet")), ("9 000\n", Some("9 000")), ("\n", None)]
+    {
+        let mut player = Player::new(80, 24);
+        player.play([started("go on"), question(&["80", "8080"])]);
+        let text: Vec<String> =
+            player.questions.render_whole(80, 60).iter().map(StyledLine::to_text).collect();
+        let shown = [
+            "? Which port should it listen on?",
+            "  1 80",
+            "  2 8080",
+            "  a number chooses · type an answer",
+        ];
+        assert_eq!(text, shown);
+        let later = player.now + Duration::from_secs(1);
+        let mut answered = None;
+        for letter in keys.chars() {
+            let code = if letter == '\n' { KeyCode::Enter } else { KeyCode::Char(letter) };
+            if let QuestionEffect::Answered(answer) = player.questions.handle_key(code.into(), later) {
+                answered = Some(answer.answer);
+            }
+        }
+        let expected = expected.map(|text| PermissionAnswer::Answer { text: text.to_owned() });
+        assert_eq!(answered, expected, "{keys:?}");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Player {
     pub(crate) terminal: vt100::Parser,
     committed: usize,
     seq: u64,
-    now: Instant,
+    pub(crate) now: Instant,
     /// Bytes that were written.
     pub(crate) written: usize,
     /// The rows of finished blocks, as they were rendered when they were finished.
