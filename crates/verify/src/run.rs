@@ -176,7 +176,7 @@ impl Wave<'_> {
                 }
                 next += 1;
             }
-            self.settle(gate, &mut course, around);
+            self.settle(gate, &mut course);
             match running.next().await {
                 Some((place, execution)) => course.keep(place, execution?),
                 None if course.doubtful || course.evidence.len() == self.checks.len() => return Ok(course),
@@ -186,7 +186,7 @@ impl Wave<'_> {
     }
 
     /// Adds the results that can no longer change, in the order of the checks.
-    fn settle(&self, gate: &mut Gate, course: &mut Course, around: &TreeBefore) {
+    fn settle(&self, gate: &mut Gate, course: &mut Course) {
         while !course.doubtful
             && let Some(check) = self.checks.get(course.evidence.len())
         {
