@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024;
 /// Maximum number of names of one directory that are looked at.
 const MAX_NAMES: usize = 500;
-/// Maximum bytes of front matter.
-const MAX_FRONT_MATTER_BYTES: usize = 8 * 1024;
+/// Maximum bytes of front matter. Real ones have a few hundred.
+const MAX_FRONT_MATTER_BYTES: usize = 16 * 1024;
 
 /// The owner of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,9 +85,12 @@ impl TextDirectory {
             match entry.file_type() {
                 FileType::Directory => directories.push(name.to_owned()),
                 FileType::RegularFile => files.push(name.to_owned()),
-                // A link of the user's may lead to either; the project's are not followed.
-                FileType::Symlink if self.links == Links::Follow => {
-                    directories.push(name.to_owned());
+                FileType::Symlink => {
+                    // A link of the user's may lead to either. Reading one of the project's fails,
+                    // which is told.
+                    if self.links == Links::Follow {
+                        directories.push(name.to_owned());
+                    }
                     files.push(name.to_owned());
                 }
                 _ => {}
@@ -142,10 +145,14 @@ impl MarkdownFile {
         if yaml.len() > MAX_FRONT_MATTER_BYTES {
             return Err(format!("its front matter has more than {MAX_FRONT_MATTER_BYTES} bytes"));
         }
-        // The parser bounds depth and aliases by itself; its errors may quote the file.
+        // The parser bounds depth, nodes and aliases by itself.
         let value: Value = match yaml.trim() {
             "" => Value::Object(Map::new()),
-            yaml => serde_saphyr::from_str(yaml).map_err(|_| "its front matter is no YAML".to_owned())?,
+            yaml => serde_saphyr::from_str(yaml).map_err(|error| {
+                // The first line: the others quote the file.
+                let error = error.to_string();
+                format!("its front matter is no YAML: {}", error.lines().next().unwrap_or_default())
+            })?,
         };
         match value {
             Value::Object(fields) => Ok(Self { fields, text: text.to_owned() }),
@@ -178,7 +185,7 @@ mod tests {
             ("---\nname: a\n", "has no end"),
             ("---\n- a\n---\n", "no list of fields"),
             ("---\na: [\n---\n", "no YAML"),
-            (&*format!("---\na: {}\n---\n", "x".repeat(10_000)), "more than"),
+            (&*format!("---\na: {}\n---\n", "x".repeat(20_000)), "more than"),
         ] {
             let problem = MarkdownFile::parse(wrong).unwrap_err();
             assert!(problem.contains(expected), "{problem}");
@@ -197,7 +204,7 @@ mod tests {
         std::fs::write(root.join(".claude/skills/ok"), "text").unwrap();
         assert!(TextDirectory::of_project(&root, ".agents").is_none(), "a link is not entered");
         let directory = TextDirectory::of_project(&root, ".claude/skills").unwrap();
-        assert_eq!(directory.names("").1, ["long", "ok"]);
+        assert_eq!(directory.names("").1, ["link", "long", "ok"]);
         assert_eq!(directory.read("ok").unwrap(), "text");
         for name in ["link", "../../../secret", "/etc/passwd", "", "long", "none", "a\0b"] {
             assert!(directory.read(name).is_err(), "{name}");

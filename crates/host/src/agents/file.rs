@@ -58,7 +58,7 @@ pub(super) fn read_definition(
     let description = fields.text("description")?;
     let description = description.ok_or_else(|| AgentFileError::new("description", "it is missing"))?;
     let mut definition = AgentDefinition::new(name, description);
-    read_prompts(&mut definition, &mut fields, body, dialect)?;
+    read_prompts(&mut definition, &mut fields, &body, dialect)?;
     read_permissions(&mut definition, &mut fields, dialect)?;
     read_model(&mut definition, &mut fields)?;
     read_limits(&mut definition, &mut fields)?;
@@ -326,7 +326,7 @@ mod tests {
                     d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e]";
         assert!(own(bomb).is_err());
         let long = format!("description: {}", "x".repeat(100_000));
-        assert!(own(&long).unwrap_err().reason.contains("at most"));
+        assert!(own(&long).unwrap_err().reason.contains("more than"));
     }
 
     #[test]

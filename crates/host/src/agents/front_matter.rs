@@ -3,9 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::file_error::AgentFileError;
-
-/// Maximum bytes of front matter. Real ones have a few hundred.
-const MAX_FRONT_MATTER_BYTES: usize = 64 * 1024;
+use crate::text_files::MarkdownFile;
 
 /// The fields of front matter, each taken once. What is left at the end is unknown.
 pub(super) struct Fields {
@@ -13,47 +11,13 @@ pub(super) struct Fields {
 }
 
 /// Splits a file into its front matter and its text.
-pub(super) fn split(text: &str) -> Result<(Fields, &str), AgentFileError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let missing = || {
-        AgentFileError::new("front matter", "the file has to begin with a line `---`, YAML, and a line `---`")
-    };
-    let first = text.lines().next().ok_or_else(missing)?;
-    if first.trim_end() != "---" {
-        return Err(missing());
-    }
-    let rest = text.get(first.len()..).and_then(|rest| rest.split_once('\n')).map(|(_, rest)| rest);
-    let rest = rest.ok_or_else(missing)?;
-    let mut length = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            let yaml = rest.get(..length).unwrap_or_default();
-            let body = rest.get(length + line.len()..).unwrap_or_default();
-            return Ok((parse(yaml)?, body));
-        }
-        length += line.len();
-    }
-    Err(missing())
-}
-
-fn parse(yaml: &str) -> Result<Fields, AgentFileError> {
-    if yaml.len() > MAX_FRONT_MATTER_BYTES {
-        let why = format!("it has {} bytes; at most {MAX_FRONT_MATTER_BYTES}", yaml.len());
+pub(super) fn split(text: &str) -> Result<(Fields, String), AgentFileError> {
+    let file = MarkdownFile::parse(text).map_err(|why| AgentFileError::new("front matter", why))?;
+    if file.fields.is_empty() {
+        let why = "the file has to begin with a line `---`, YAML, and a line `---`";
         return Err(AgentFileError::new("front matter", why));
     }
-    if yaml.trim().is_empty() {
-        return Ok(Fields { map: Map::new() });
-    }
-    // The parser bounds depth, nodes and aliases by itself.
-    let value: Value = serde_saphyr::from_str(yaml).map_err(|error| {
-        // The first line: the others quote the file.
-        let text = error.to_string();
-        AgentFileError::new("front matter", text.lines().next().unwrap_or_default())
-    })?;
-    match value {
-        Value::Object(map) => Ok(Fields { map }),
-        _ => Err(AgentFileError::new("front matter", "it has to be a list of `field: value`")),
-    }
+    Ok((Fields { map: file.fields }, file.text))
 }
 
 impl Fields {

@@ -1,16 +1,14 @@
 //! Where agents are defined: the project's files, the user's, and the built-in ones.
 
-use std::io::Read as _;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use journeyman_agent::agents::{AgentDefinition, Agents};
 use journeyman_protocol::ContentHash;
-use rustix::fs::{Dir, Mode, OFlags};
 
 use super::file::{Dialect, read_definition};
 use crate::config::{Environment, TrustStore};
 use crate::format::printable;
+use crate::text_files::TextDirectory;
 use crate::{HostError, Prompts};
 
 /// The built-in agents.
@@ -26,10 +24,6 @@ const DIRECTORIES: [(&str, Dialect); 3] =
     [(".journeyman", Dialect::Own), (".claude", Dialect::Other), (".gemini", Dialect::Other)];
 /// The directory of agents in each of these.
 const AGENTS_DIRECTORY: &str = "agents";
-/// Maximum number of files that are read of a directory.
-const MAX_FILES: usize = 200;
-/// Maximum bytes of a file: a system prompt of more is no prompt.
-const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// The place of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,13 +117,12 @@ pub fn load_agents(
     let mut loaded = LoadedAgents::default();
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
     for (directory, dialect) in DIRECTORIES {
-        let at = root.join(directory).join(AGENTS_DIRECTORY);
-        // Links are not followed: a repository's link could lead to the user's own files.
-        let opened = open_beneath(root, &[directory, AGENTS_DIRECTORY]);
-        for (name, bytes) in read_files(&at, opened, OFlags::NOFOLLOW, &mut loaded.problems) {
-            let path = at.join(&name);
-            let Some(definition) = parse(&path, &bytes, dialect, &mut loaded.problems) else { continue };
-            let hash = ContentHash::of(&bytes);
+        let Some(files) = TextDirectory::of_project(root, &format!("{directory}/{AGENTS_DIRECTORY}")) else {
+            continue;
+        };
+        for (path, text) in read_files(&files, &mut loaded.problems) {
+            let Some(definition) = parse(&path, &text, dialect, &mut loaded.problems) else { continue };
+            let hash = ContentHash::of(text.as_bytes());
             if is_trusted(trust, store.as_ref(), &path, &hash, &definition)? {
                 loaded.add(definition, AgentSource::Project(path));
             } else {
@@ -148,10 +141,9 @@ pub fn load_agents(
         others.map(|(directory, dialect)| (home.join(directory).join(AGENTS_DIRECTORY), dialect))
     });
     for (at, dialect) in own.into_iter().chain(home) {
-        let opened = rustix::fs::open(&at, DIRECTORY_FLAGS, Mode::empty());
-        for (name, bytes) in read_files(&at, opened, OFlags::empty(), &mut loaded.problems) {
-            let path = at.join(&name);
-            if let Some(definition) = parse(&path, &bytes, dialect, &mut loaded.problems) {
+        let Some(files) = TextDirectory::of_user(&at) else { continue };
+        for (path, text) in read_files(&files, &mut loaded.problems) {
+            if let Some(definition) = parse(&path, &text, dialect, &mut loaded.problems) {
                 loaded.add(definition, AgentSource::User(path));
             }
         }
@@ -165,12 +157,9 @@ pub fn load_agents(
     Ok(loaded)
 }
 
-fn parse(path: &Path, bytes: &[u8], dialect: Dialect, problems: &mut Vec<String>) -> Option<AgentDefinition> {
+fn parse(path: &Path, text: &str, dialect: Dialect, problems: &mut Vec<String>) -> Option<AgentDefinition> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let read = match std::str::from_utf8(bytes) {
-        Ok(text) => read_definition(text, stem, dialect).map_err(|error| error.to_string()),
-        Err(_) => Err("it is not UTF-8".to_owned()),
-    };
+    let read = read_definition(text, stem, dialect);
     read.map_err(|why| {
         problems.push(format!("{}: {}; it is left out", printable(&path.display()), printable(&why)))
     })
@@ -201,71 +190,21 @@ fn is_trusted(
     Ok(trusted)
 }
 
-const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
-/// Opens a directory beneath a root without following links.
-fn open_beneath(root: &Path, names: &[&str]) -> rustix::io::Result<OwnedFd> {
-    let mut directory = rustix::fs::open(root, DIRECTORY_FLAGS, Mode::empty())?;
-    for name in names {
-        directory = rustix::fs::openat(&directory, *name, DIRECTORY_FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
-    }
-    Ok(directory)
-}
-
-/// Reads the Markdown files of a directory in the order of their names. A directory that isn't
-/// there has none; what can't be read is named.
-fn read_files(
-    at: &Path,
-    opened: rustix::io::Result<OwnedFd>,
-    flags: OFlags,
-    problems: &mut Vec<String>,
-) -> Vec<(String, Vec<u8>)> {
-    let Ok(directory) = opened else { return Vec::new() };
-    let mut tell = |name: &str, why: &str| {
-        problems.push(format!("{}: {why}; it is left out", printable(&at.join(name).display())));
-    };
-    let Ok(entries) = Dir::read_from(&directory) else {
-        tell("", "the directory can't be listed");
-        return Vec::new();
-    };
-    let names =
-        entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+/// Reads the Markdown files of a directory in the order of their names. What can't be read is
+/// named.
+fn read_files(directory: &TextDirectory, problems: &mut Vec<String>) -> Vec<(PathBuf, String)> {
+    let (_, names) = directory.names("");
     // A file whose name begins with `_` is a draft, as in Gemini CLI.
-    let mut names: Vec<String> = names
-        .filter(|name| name.ends_with(".md") && !name.starts_with(['_', '.']))
-        .take(MAX_FILES + 1)
-        .collect();
-    names.sort();
-    if names.len() > MAX_FILES {
-        tell("", "it has too many files; only the first count");
-        names.truncate(MAX_FILES);
-    }
-    let mut files = Vec::with_capacity(names.len());
-    for name in names {
-        match read_file(&directory, &name, flags) {
-            Ok(bytes) => files.push((name, bytes)),
-            Err(why) => tell(&name, &why),
+    let names = names.iter().filter(|name| name.ends_with(".md") && !name.starts_with('_'));
+    let read = |name: &String| match directory.read(name) {
+        Ok(text) => Some((directory.shown(name), text)),
+        Err(why) => {
+            let path = directory.shown(name);
+            problems.push(format!("{}: {why}; it is left out", printable(&path.display())));
+            None
         }
-    }
-    files
-}
-
-/// Reads a regular file up to the limit. It is opened without waiting: a FIFO has another end.
-fn read_file(directory: &OwnedFd, name: &str, flags: OFlags) -> Result<Vec<u8>, String> {
-    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened =
-        rustix::fs::openat(directory, name, flags, Mode::empty()).map_err(|error| error.to_string())?;
-    let file = std::fs::File::from(opened);
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    if metadata.len() > MAX_FILE_BYTES {
-        return Err(format!("it has {} bytes; at most {MAX_FILE_BYTES}", metadata.len()));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    Ok(bytes)
+    };
+    names.filter_map(read).collect()
 }
 
 #[cfg(test)]
@@ -441,6 +380,7 @@ mod tests {
         let names: Vec<&str> =
             loaded.agents.iter().filter(project).map(|agent| agent.definition.name.as_str()).collect();
         assert_eq!(names, ["good"]);
-        assert_eq!(loaded.problems.len(), 5, "{:?}", loaded.problems);
+        let told = |name: &str| loaded.problems.iter().any(|problem| problem.contains(name));
+        assert!(["link.md", "large.md", "binary.md"].into_iter().all(told), "{:?}", loaded.problems);
     }
 }
