@@ -219,7 +219,9 @@ impl TurnVerification<'_> {
                     return Ok(Some((evidence, Vec::new())));
                 }
             } else {
-                let is_last = again >= MAX_REPEATED_ROUNDS;
+                // What a check did that it may not is not mended by another round.
+                let is_last =
+                    again >= MAX_REPEATED_ROUNDS || !self.cx.transcript.state().violations.is_empty();
                 let moved = !is_last && self.refresh_copy().await? != CopyState::Unchanged;
                 if is_last || !moved && rewritten.is_empty() {
                     return Ok(Some((evidence, rewritten)));
