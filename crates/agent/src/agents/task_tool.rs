@@ -51,9 +51,8 @@ impl TaskTool {
 impl Tool for TaskTool {
     fn spec(&self) -> ToolSpec {
         let mut description = String::from(
-            "Gives a task to an agent that works in a conversation of its own and hands in a result. \
-             It knows nothing of this conversation: write all it needs into the prompt. Several calls in one \
-             turn run side by side. Agents:",
+            "Gives a task to an agent, which knows nothing of this conversation, and returns its result. Several \
+             calls in one turn run side by side. Agents:",
         );
         for agent in self.agents.definitions() {
             description.push_str(&format!("\n- {}: {}", agent.name, agent.description.trim()));
@@ -66,8 +65,8 @@ impl Tool for TaskTool {
                 "type": "object",
                 "properties": {
                     "agent": { "type": "string", "enum": names },
-                    "prompt": { "type": "string", "description": "The task, in full" },
-                    "inputs": { "type": "object", "description": "Further inputs of the agent by name" },
+                    "prompt": { "type": "string" },
+                    "inputs": { "type": "object", "description": "Further inputs by name" },
                 },
                 "required": ["agent", "prompt"],
             }),
