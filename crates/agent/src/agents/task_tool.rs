@@ -51,8 +51,8 @@ impl TaskTool {
 impl Tool for TaskTool {
     fn spec(&self) -> ToolSpec {
         let mut description = String::from(
-            "Gives a task to an agent, which knows nothing of this conversation, and returns its result. Several \
-             calls in one turn run side by side. Agents:",
+            "Gives a task to an agent that sees nothing of this conversation. Several at once run in parallel. \
+             Agents:",
         );
         for agent in self.agents.definitions() {
             description.push_str(&format!("\n- {}: {}", agent.name, agent.description.trim()));
@@ -66,7 +66,7 @@ impl Tool for TaskTool {
                 "properties": {
                     "agent": { "type": "string", "enum": names },
                     "prompt": { "type": "string" },
-                    "inputs": { "type": "object", "description": "Further inputs by name" },
+                    "inputs": { "type": "object" },
                 },
                 "required": ["agent", "prompt"],
             }),
