@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use super::definition::AgentDefinition;
+use super::role::EditScope;
 use crate::Clock;
 use crate::hooks::Hooks;
 use crate::session::settings::{RunSettings, SharedBudget};
@@ -132,6 +133,8 @@ pub(crate) struct DelegatingSession {
     pub(crate) settings: RunSettings,
     /// The session's tools, without those that start agents.
     pub(crate) tools: Registry,
+    /// The files that the session's edit tools may change, and so those of its agents.
+    pub(crate) edits: EditScope,
     pub(crate) shared: Arc<SessionShared>,
     pub(crate) live: LiveSink,
     /// Permits of agents that work at once.

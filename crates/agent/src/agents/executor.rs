@@ -76,6 +76,7 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
             root: parent.root.clone(),
         }),
         mode: role.mode.min(parent.settings.mode),
+        edits: role.edits.max(parent.edits),
         ..role
     };
     let began = Instant::now();
@@ -92,11 +93,12 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     let parts = child_parts(parent, agents, context, model);
     let handle = start_agent(parts, settings, id.clone(), role);
     let ended = run_to_end(parent, &handle, query, context).await;
+    let report = ended.unwrap_or_else(|why| Ended { summary: why, ..Ended::failed(name) });
+    // Before the session closes, which an interrupted call may have no time for.
+    let Ended { report, summary, .. } = finish(parent, context, &id, report, began).await;
     handle.close().await;
     drop(handle);
     drop(permit);
-    let report = ended.unwrap_or_else(|why| Ended { summary: why, ..Ended::failed(name) });
-    let Ended { report, summary, .. } = finish(parent, context, &id, report, began).await;
     Ok(AgentEnd { session: id, report, summary })
 }
 
@@ -170,7 +172,8 @@ async fn finish(
 ) -> Ended {
     let run = ended.run.as_deref();
     let usd = run.and_then(|run| run.cost_usd);
-    parent.shared.delegated.add(SharedBudget::to_parts(usd.unwrap_or_default()));
+    let changes = run.map(|run| run.changes.as_slice()).unwrap_or_default();
+    parent.shared.delegated.add(SharedBudget::to_parts(usd.unwrap_or_default()), changes);
     parent.live.send(Event::AgentFinished {
         call: context.call.clone(),
         child: session.clone(),

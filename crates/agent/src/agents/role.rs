@@ -90,8 +90,8 @@ impl AgentOutput {
     }
 }
 
-/// The files that an agent's tools may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The files that an agent's edit tools may change, in order of strictness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditScope {
     /// All that the permissions allow.

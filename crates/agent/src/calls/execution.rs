@@ -18,6 +18,9 @@ use crate::transcript::stream_redactor::StreamRedactor;
 /// Time that a cancelled call gets to end by itself. Processes of a command are killed at once; the
 /// time is for tools that have to clean up.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
+/// The same for a call that gives a task to an agent. The agent, and each that it has started, ends
+/// its own calls within the time above, takes back what they left half done, and reports.
+const AGENT_GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 /// A call that is about to run.
 pub(crate) struct Execution {
@@ -43,6 +46,8 @@ impl Execution {
         if permit.is_none() {
             return (id, FinishedCall::interrupted());
         }
+        let starts_agents = registry.get(&call.name).is_ok_and(|tool| tool.starts_agents());
+        let grace = if starts_agents { AGENT_GRACE_PERIOD } else { CANCEL_GRACE_PERIOD };
         let started = Instant::now();
         let running = tokio::spawn(async move {
             let called = async {
@@ -57,10 +62,10 @@ impl Execution {
         let (result, timed_out) = tokio::select! {
             biased;
             done = &mut task.running => (flatten_result(done), false),
-            () = cancel.cancelled() => (task.wait_or_abort().await, false),
+            () = cancel.cancelled() => (task.wait_or_abort(grace).await, false),
             () = tokio::time::sleep(limit) => {
                 cancel.cancel();
-                (task.wait_or_abort().await, true)
+                (task.wait_or_abort(grace).await, true)
             }
         };
         live.flush_rest();
@@ -96,8 +101,8 @@ struct CallTask {
 
 impl CallTask {
     /// Waits a short time for a cancelled call to end, and then aborts it.
-    async fn wait_or_abort(&mut self) -> Result<ToolOutput, ToolError> {
-        if let Ok(done) = tokio::time::timeout(CANCEL_GRACE_PERIOD, &mut self.running).await {
+    async fn wait_or_abort(&mut self, grace: Duration) -> Result<ToolOutput, ToolError> {
+        if let Ok(done) = tokio::time::timeout(grace, &mut self.running).await {
             return flatten_result(done);
         }
         self.abandoned = true;

@@ -16,8 +16,9 @@ pub(super) fn reached_limit(cx: &Context) -> Option<TaskEnd> {
     if let Some(end) = agent_limit(cx) {
         return Some(end);
     }
-    let own = spent_usd(cx)?;
-    let spent = settings.shared_budget.as_ref().map_or(own, |shared| shared.total_usd().max(own));
+    // The other sessions' cost counts also where this model's price is unknown.
+    let shared = settings.shared_budget.as_ref().map(|shared| shared.total_usd());
+    let spent = [spent_usd(cx), shared].into_iter().flatten().reduce(f64::max)?;
     let budget = settings.budget_usd?;
     (spent >= budget).then(|| {
         let why = format!("the budget of ${budget:.2} was spent (${spent:.4}; --budget)");

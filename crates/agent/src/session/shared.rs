@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::Tokens;
-use journeyman_protocol::{AgentState, CallId, MessageKind, TurnPhase};
+use journeyman_protocol::{AgentState, CallId, FileChange, MessageKind, TurnPhase};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -112,23 +112,28 @@ pub(crate) struct SessionShared {
     /// Cancelled to end the session.
     pub(crate) closing: CancellationToken,
     pub(crate) status: watch::Sender<Status>,
-    /// Cost of agents that no step has recorded yet.
-    pub(crate) delegated: DelegatedCost,
+    /// The work of agents that no step has recorded yet.
+    pub(crate) delegated: DelegatedWork,
 }
 
-/// Cost of agents that have ended, in billionths of a US dollar.
+/// The work of agents that have ended.
 #[derive(Default)]
-pub(crate) struct DelegatedCost(AtomicU64);
+pub(crate) struct DelegatedWork {
+    /// In billionths of a US dollar.
+    cost: AtomicU64,
+    changes: Mutex<Vec<FileChange>>,
+}
 
-impl DelegatedCost {
-    /// Adds the cost of an agent.
-    pub(crate) fn add(&self, parts: u64) {
-        self.0.fetch_add(parts, Ordering::Relaxed);
+impl DelegatedWork {
+    /// Adds the cost and the changes of an agent.
+    pub(crate) fn add(&self, cost: u64, changes: &[FileChange]) {
+        self.cost.fetch_add(cost, Ordering::Relaxed);
+        lock(&self.changes).extend_from_slice(changes);
     }
 
-    /// Takes the sum.
-    pub(crate) fn take(&self) -> u64 {
-        self.0.swap(0, Ordering::Relaxed)
+    /// Takes the sum of the costs, and all changes.
+    pub(crate) fn take(&self) -> (u64, Vec<FileChange>) {
+        (self.cost.swap(0, Ordering::Relaxed), std::mem::take(&mut *lock(&self.changes)))
     }
 }
 
@@ -171,7 +176,7 @@ impl SessionShared {
             wake: Notify::new(),
             closing: CancellationToken::new(),
             status,
-            delegated: DelegatedCost::default(),
+            delegated: DelegatedWork::default(),
         }
     }
 

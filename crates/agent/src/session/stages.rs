@@ -289,6 +289,7 @@ fn lend_to_agents(
         holder: parts.holder.clone(),
         settings: settings.clone(),
         tools: tools.clone(),
+        edits: role.map(|role| role.edits).unwrap_or_default(),
         shared: Arc::clone(shared),
         live: transcript.log().live_sink(),
         permits: Semaphore::new(MAX_CONCURRENT_AGENTS),

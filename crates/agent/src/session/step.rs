@@ -218,16 +218,17 @@ impl Step<'_> {
         stop: &CancellationToken,
     ) -> Result<(), AgentError> {
         let seen = Arc::clone(self.runner.seen_files());
+        let may_change = !ready.read_only || ready.starts_agents;
         if let Some(trial) = ready.layer.take() {
             match finish_preview(self.cx, self.approvals, &seen, ready, trial, finished, stop).await? {
                 Some(ended) => (ready, finished) = ended,
                 None => return Ok(()),
             }
-        } else if finished.abandoned && !ready.read_only {
+        } else if finished.abandoned && may_change {
             undo_partial_effects(self.cx, self.checkpoints, &seen, &ready.call, &mut finished).await;
         }
         self.cx.index.note_changed(finished.changes.iter().map(|change| &change.path));
-        if finished.abandoned && !ready.read_only {
+        if finished.abandoned && may_change {
             self.cx.index.note_unknown_changes();
         }
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
@@ -246,7 +247,8 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Records an agent's output with the call that gave it, and the cost of agents that ended.
+    /// Records an agent's output with the call that gave it, and the cost and changes of agents that
+    /// ended.
     fn record_agent_work(&mut self, call: &ToolUse, state: CallState) {
         let is_completion = call.name == COMPLETE_TASK && state == CallState::Completed;
         if let Some(role) = self.cx.role().filter(|_| is_completion)
@@ -254,7 +256,9 @@ impl Step<'_> {
         {
             self.cx.transcript.record(Record::Completed { output });
         }
-        let spent = self.cx.shared.delegated.take();
+        let (spent, changes) = self.cx.shared.delegated.take();
+        self.cx.index.note_changed(changes.iter().map(|change| &change.path));
+        self.runner.record_edit(self.cx, &call.name, &changes);
         if spent > 0 {
             let counters = self.cx.transcript.state().counters;
             let delegated = counters.delegated.saturating_add(spent);

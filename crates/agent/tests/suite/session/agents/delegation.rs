@@ -30,6 +30,7 @@ cases![
     an_agent_may_do_no_more_than_the_session,
     rules_may_name_the_agent,
     an_agent_that_may_edit_tests_changes_nothing_else,
+    an_agents_own_agents_may_edit_no_more_than_it,
     what_an_agent_changes_is_the_sessions,
     agents_are_only_so_deep,
     the_cost_of_agents_counts_against_the_budget,
@@ -295,6 +296,33 @@ async fn an_agent_that_may_edit_tests_changes_nothing_else() {
     let told = told([calls([task("t")]), says("done")], [both, completes("x")]);
     bench.run(&told, auto()).await;
     assert_eq!((bench.file("src/other.rs"), bench.file("tests/new_test.rs").is_some()), (None, true));
+}
+
+async fn an_agents_own_agents_may_edit_no_more_than_it() {
+    let named = AgentTools::Named(["write_file", "task"].map(str::to_owned).to_vec());
+    let mut tester = scout().tools(named, Mode::Edit);
+    tester.edits = EditScope::TestFiles;
+    let mut other = worker(Mode::Edit);
+    other.name = "other".to_owned();
+    other.system = "You are the other.".to_owned();
+    let mut bench = Bench::new(&[]).with_agents(agents([tester, other]));
+    let told = Told::by(|request| {
+        let has_result = request
+            .messages
+            .iter()
+            .flat_map(|it| &it.content)
+            .any(|it| matches!(it, Block::ToolResult { .. }));
+        let is_other = request.system.iter().any(|part| part.text.contains("You are the other."));
+        match (is_other, is_scout(request), has_result) {
+            (true, _, false) => writes("src/other.rs"),
+            (_, true, false) => calls([("o", "task", json!({ "agent": "other", "prompt": "go" }))]),
+            (false, false, false) => calls([task("t")]),
+            (true, _, true) | (_, true, true) => completes("x"),
+            (false, false, true) => says("done"),
+        }
+    });
+    bench.run(&told, auto()).await;
+    assert_eq!(bench.file("src/other.rs"), None);
 }
 
 async fn what_an_agent_changes_is_the_sessions() {
