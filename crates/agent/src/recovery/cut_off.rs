@@ -15,6 +15,7 @@ use journeyman_tools::Seen;
 use journeyman_workspace::{CheckpointId, IgnoredChanges, RecoveredCall};
 
 use crate::AgentError;
+use crate::agents::definition::TASK;
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
 use crate::isolation::checkpoints::Checkpoints;
@@ -44,6 +45,10 @@ pub(crate) struct CutOffWork {
 const ARGUMENTS_LOST: &str = "not run: the program ended before this call began, and its arguments held a secret, \
                               which the log doesn't keep. Make the call again, with the whole text.";
 
+/// The model's result for a call that had given a task to an agent.
+const AGENT_CUT_OFF: &str = "cut off: the program ended while an agent worked on this. What it changed until then may be \
+                             in place; look at the files before you give the task again.";
+
 /// Closes the calls whose effect may have begun.
 pub(crate) async fn close_cut_off_calls(cx: &mut Context, inbox: &Inbox) -> CutOffWork {
     let checkpoint = cx.transcript.state().task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
@@ -62,7 +67,11 @@ pub(crate) async fn close_cut_off_calls(cx: &mut Context, inbox: &Inbox) -> CutO
                 found.events.extend(fate.applied.iter().map(edited));
                 record_recovered(cx, &fate);
                 let put_back = describe_restored(cx, &fate);
-                let text = describe_recovery(&fate, put_back.as_deref());
+                let text = match open.call.name == TASK {
+                    // Its changes are journaled for the agent's own calls.
+                    true => AGENT_CUT_OFF.to_owned(),
+                    false => describe_recovery(&fate, put_back.as_deref()),
+                };
                 found.events.extend(put_back.map(|message| Event::Warning { message }));
                 found.changes.extend(fate.applied.into_iter().chain(fate.restored));
                 text

@@ -247,8 +247,8 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Records an agent's output with the call that gave it, and the cost and changes of agents that
-    /// ended.
+    /// Records an agent's output with the call that gave it, and the cost and changes of agents
+    /// that ended.
     fn record_agent_work(&mut self, call: &ToolUse, state: CallState) {
         let is_completion = call.name == COMPLETE_TASK && state == CallState::Completed;
         if let Some(role) = self.cx.role().filter(|_| is_completion)

@@ -265,6 +265,11 @@ mod tests {
         assert_eq!(loaded.problems, Vec::<String>::new());
         let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
         assert_eq!(names, ["investigator", "planner", "reviewer", "tester", "generalist"]);
+        for agent in &loaded.agents {
+            // A comma in a text without quotes begins a field without a value.
+            let schema = agent.definition.output.schema.to_string();
+            assert!(!schema.contains(":null"), "{}: {schema}", agent.definition.name);
+        }
         for name in ["investigator", "planner", "reviewer"] {
             let definition = &loaded.find(name).unwrap().definition;
             let inputs = json!({ definition.inputs[0].name.as_str(): "x" });
