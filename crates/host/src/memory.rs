@@ -312,7 +312,7 @@ impl Remember {
             let signature = "{text, path?, first_line?, last_line?}".to_owned();
             ToolError::Arguments { tool: REMEMBER.into(), problems: error.to_string(), signature }
         })?;
-        let failed = |text: String| Ok(ToolOutput { is_error: true, ..ToolOutput::text(text) });
+        let failed = |text: String| Ok(ToolOutput::failure(text));
         let anchor = match &arguments.path {
             None => None,
             Some(name) => {

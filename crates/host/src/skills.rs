@@ -258,10 +258,7 @@ impl Tool for SkillTool {
             let loaded = tokio::task::spawn_blocking(load).await;
             match loaded.map_err(|error| ToolError::Stopped(error.to_string()))? {
                 Ok(text) => Ok(ToolOutput::text(text)),
-                Err(problem) => {
-                    let text = format!("the skill can't be loaded: {problem}");
-                    Ok(ToolOutput { is_error: true, ..ToolOutput::text(text) })
-                }
+                Err(problem) => Ok(ToolOutput::failure(format!("the skill can't be loaded: {problem}"))),
             }
         }
         .boxed()

@@ -190,6 +190,12 @@ impl ToolOutput {
         }
     }
 
+    /// A result that the model should take as a failure.
+    #[must_use]
+    pub fn failure(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+
     /// The same with the files that were changed, and a word on names among them that other systems
     /// can't have.
     #[must_use]

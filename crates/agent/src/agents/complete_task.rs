@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{Effects, ResultPart, ToolSpec};
+use journeyman_protocol::{Effects, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 
@@ -59,14 +59,9 @@ impl Tool for CompleteTask {
         async move {
             Ok(match self.output.read(&input) {
                 Ok(_) => ToolOutput::text("The result was taken, and the task is complete."),
-                Err(wrong) => {
-                    let text = format!("not complete: {wrong}. Call {COMPLETE_TASK} again with all of it.");
-                    ToolOutput {
-                        parts: vec![ResultPart::Text { text }],
-                        is_error: true,
-                        ..ToolOutput::text("")
-                    }
-                }
+                Err(wrong) => ToolOutput::failure(format!(
+                    "not complete: {wrong}. Call {COMPLETE_TASK} again with all of it."
+                )),
             })
         }
         .boxed()

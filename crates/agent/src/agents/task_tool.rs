@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::suggest_tool;
-use journeyman_protocol::{Effects, ResultPart, Termination, ToolSpec};
+use journeyman_protocol::{Effects, Termination, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
@@ -103,7 +103,7 @@ impl Tool for TaskTool {
         async move {
             let definition = match self.find(&input) {
                 Ok(definition) => definition,
-                Err(why) => return Ok(failed(format!("not started: {why}"))),
+                Err(why) => return Ok(ToolOutput::failure(format!("not started: {why}"))),
             };
             let more = input.get("inputs").and_then(Value::as_object).cloned().unwrap_or_default();
             let inputs = definition.arguments(input.get("prompt").and_then(Value::as_str), more);
@@ -180,7 +180,7 @@ async fn delegate(
 ) -> ToolOutput {
     match agents.delegate.run(DelegatedTask { parent, agents, definition, inputs, context }).await {
         Ok(end) => describe_end(&end),
-        Err(why) => failed(format!("not started: {why}")),
+        Err(why) => ToolOutput::failure(format!("not started: {why}")),
     }
 }
 
@@ -189,7 +189,7 @@ fn describe_end(end: &AgentEnd) -> ToolOutput {
     let AgentEnd { session, report, summary } = end;
     let name = &report.name;
     let Some(output) = report.output.as_ref().filter(|_| report.termination == Termination::Goal) else {
-        return failed(format!(
+        return ToolOutput::failure(format!(
             "The agent `{name}` did not complete its task: {} ({summary}; session {session})",
             report.termination
         ));
@@ -202,10 +202,6 @@ fn describe_end(end: &AgentEnd) -> ToolOutput {
         "The agent `{name}` completed its task{}:\n{text}",
         recovered.unwrap_or_default()
     ))
-}
-
-fn failed(text: String) -> ToolOutput {
-    ToolOutput { parts: vec![ResultPart::Text { text }], is_error: true, ..ToolOutput::text("") }
 }
 
 fn first_line(text: &str) -> String {

@@ -146,7 +146,7 @@ impl Tool for AskUser {
         _input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         // The session answers such calls before they run.
-        async { Ok(ToolOutput { is_error: true, ..ToolOutput::text(NOBODY) }) }.boxed()
+        async { Ok(ToolOutput::failure(NOBODY)) }.boxed()
     }
 }
 

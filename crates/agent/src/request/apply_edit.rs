@@ -130,10 +130,10 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
     let outcome =
         apply_ops(text.as_deref(), &ops, &OpContext { path: &path, shown: None, allow: Allow::default() });
     if let Some(refusal) = outcome.failed.first() {
-        return Ok(error_output(format!("{path}: {refusal}")));
+        return Ok(ToolOutput::failure(format!("{path}: {refusal}")));
     }
     if outcome.is_unchanged() {
-        return Ok(error_output(format!("{path}: {}", Refusal::NoChange)));
+        return Ok(ToolOutput::failure(format!("{path}: {}", Refusal::NoChange)));
     }
     let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
     let mut changes = Vec::new();
@@ -181,8 +181,4 @@ fn describe_edit(path: &RelPath, outcome: &Outcome) -> String {
         text.push_str(&format!(" Line {}: {}.", note.0, note.1.trim_end_matches('.')));
     }
     text
-}
-
-fn error_output(text: String) -> ToolOutput {
-    ToolOutput { is_error: true, ..ToolOutput::text(text) }
 }

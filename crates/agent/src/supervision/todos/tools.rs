@@ -80,9 +80,7 @@ impl TodoWrite {
         let saved = if merge { self.todos.merge(drafts) } else { self.todos.set(drafts) };
         match saved {
             Ok(todos) => Ok(ToolOutput::text(describe_written(&todos, unnamed))),
-            Err(error) => {
-                Ok(ToolOutput { is_error: true, ..ToolOutput::text(format!("not changed: {error}")) })
-            }
+            Err(error) => Ok(ToolOutput::failure(format!("not changed: {error}"))),
         }
     }
 }
