@@ -17,39 +17,51 @@ use super::role::AgentOutput;
 /// Maximum characters of a task in a summary.
 const MAX_SUMMARY_CHARS: usize = 80;
 
-/// Returns the tools that give tasks to agents.
+/// Returns the tools that give tasks to agents: one for all, or one for each.
 pub(crate) fn agent_tools(agents: &Agents, parent: &Arc<DelegatingSession>) -> Vec<Box<dyn Tool>> {
-    if agents.definitions().is_empty() {
-        return Vec::new();
+    let tool = |only| -> Box<dyn Tool> {
+        Box::new(AgentTool { agents: agents.clone(), parent: Arc::clone(parent), only })
+    };
+    match agents.definitions() {
+        [] => Vec::new(),
+        definitions if agents.as_tools => definitions.iter().map(|one| tool(Some(one.clone()))).collect(),
+        _ => vec![tool(None)],
     }
-    if !agents.as_tools {
-        return vec![Box::new(TaskTool { agents: agents.clone(), parent: Arc::clone(parent) })];
-    }
-    let tool = |place: usize| AgentTool { agents: agents.clone(), parent: Arc::clone(parent), place };
-    (0..agents.definitions().len()).map(|place| Box::new(tool(place)) as Box<dyn Tool>).collect()
 }
 
-/// Gives a task to an agent by its name.
-struct TaskTool {
+/// Gives a task to an agent.
+struct AgentTool {
     agents: Agents,
     parent: Arc<DelegatingSession>,
+    /// The only agent, whose inputs are the arguments; without it an argument names the agent.
+    only: Option<AgentDefinition>,
 }
 
-impl TaskTool {
+impl AgentTool {
     fn find(&self, input: &Value) -> Result<&AgentDefinition, String> {
         let name = input.get("agent").and_then(Value::as_str).unwrap_or_default();
         self.agents.get(name).ok_or_else(|| {
             let names = || self.agents.definitions().iter().map(|it| it.name.as_str());
             let nearest = suggest_tool(name, names());
-            let hint = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+            let hint = nearest.map_or_else(|| ".".to_owned(), |name| format!("; did you mean `{name}`?"));
             let all = names().collect::<Vec<_>>().join(", ");
             format!("there is no such agent{hint} There are: {all}")
         })
     }
-}
 
-impl Tool for TaskTool {
-    fn spec(&self) -> ToolSpec {
+    /// Returns the agent that a call names, and its inputs.
+    fn read(&self, input: &Value) -> Result<(&AgentDefinition, Map<String, Value>), String> {
+        let fields = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
+        if let Some(definition) = &self.only {
+            return Ok((definition, fields(Some(input))));
+        }
+        let definition = self.find(input)?;
+        let prompt = input.get("prompt").and_then(Value::as_str);
+        Ok((definition, definition.arguments(prompt, fields(input.get("inputs")))))
+    }
+
+    /// Returns the specification of the tool for all agents.
+    fn spec_of_all(&self) -> ToolSpec {
         let mut description = String::from(
             "Gives a task to an agent that sees nothing of this conversation. Several at once run in parallel. \
              Agents:",
@@ -72,6 +84,19 @@ impl Tool for TaskTool {
             }),
         }
     }
+}
+
+impl Tool for AgentTool {
+    fn spec(&self) -> ToolSpec {
+        match &self.only {
+            Some(agent) => ToolSpec {
+                name: agent.name.clone(),
+                description: agent.description.clone(),
+                input_schema: agent.arguments_schema(),
+            },
+            None => self.spec_of_all(),
+        }
+    }
 
     fn effects(&self, _input: &Value) -> Result<Effects, ToolError> {
         // Giving a task has none: each call of the agent is judged for itself.
@@ -79,8 +104,16 @@ impl Tool for TaskTool {
     }
 
     fn summary(&self, input: &Value) -> String {
-        let text = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
-        format!("{TASK} {}: {}", text("agent"), first_line(text("prompt")))
+        match &self.only {
+            Some(agent) => {
+                let texts = input.as_object().into_iter().flat_map(Map::values).filter_map(Value::as_str);
+                format!("{}: {}", agent.name, first_line(&texts.collect::<Vec<_>>().join(", ")))
+            }
+            None => {
+                let text = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
+                format!("{TASK} {}: {}", text("agent"), first_line(text("prompt")))
+            }
+        }
     }
 
     fn is_read_only(&self) -> bool {
@@ -101,86 +134,18 @@ impl Tool for TaskTool {
         input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
-            let definition = match self.find(&input) {
-                Ok(definition) => definition,
-                Err(why) => return Ok(ToolOutput::failure(format!("not started: {why}"))),
+            let not_started = |why: String| Ok(ToolOutput::failure(format!("not started: {why}")));
+            let (definition, inputs) = match self.read(&input) {
+                Ok(read) => read,
+                Err(why) => return not_started(why),
             };
-            let more = input.get("inputs").and_then(Value::as_object).cloned().unwrap_or_default();
-            let inputs = definition.arguments(input.get("prompt").and_then(Value::as_str), more);
-            Ok(delegate(&self.agents, &self.parent, definition, inputs, context).await)
+            let (agents, parent) = (&self.agents, self.parent.as_ref());
+            match agents.delegate.run(DelegatedTask { parent, agents, definition, inputs, context }).await {
+                Ok(end) => Ok(describe_end(&end)),
+                Err(why) => not_started(why),
+            }
         }
         .boxed()
-    }
-}
-
-/// Gives a task to one agent, whose inputs are the arguments.
-struct AgentTool {
-    agents: Agents,
-    parent: Arc<DelegatingSession>,
-    place: usize,
-}
-
-impl AgentTool {
-    fn definition(&self) -> Option<&AgentDefinition> {
-        self.agents.definitions().get(self.place)
-    }
-}
-
-impl Tool for AgentTool {
-    fn spec(&self) -> ToolSpec {
-        let (name, description, input_schema) = match self.definition() {
-            Some(agent) => (agent.name.clone(), agent.description.clone(), agent.arguments_schema()),
-            None => (String::new(), String::new(), json!({ "type": "object" })),
-        };
-        ToolSpec { name, description, input_schema }
-    }
-
-    fn effects(&self, _input: &Value) -> Result<Effects, ToolError> {
-        Ok(Effects::default())
-    }
-
-    fn summary(&self, input: &Value) -> String {
-        let name = self.definition().map(|agent| agent.name.as_str()).unwrap_or_default();
-        let texts = input.as_object().into_iter().flat_map(Map::values).filter_map(Value::as_str);
-        format!("{name}: {}", first_line(&texts.collect::<Vec<_>>().join(", ")))
-    }
-
-    fn is_read_only(&self) -> bool {
-        true
-    }
-
-    fn starts_agents(&self) -> bool {
-        true
-    }
-
-    fn limit(&self) -> Option<Duration> {
-        None
-    }
-
-    fn call<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        input: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        async move {
-            let Some(definition) = self.definition() else { return Err(ToolError::Cancelled) };
-            let inputs = input.as_object().cloned().unwrap_or_default();
-            Ok(delegate(&self.agents, &self.parent, definition, inputs, context).await)
-        }
-        .boxed()
-    }
-}
-
-async fn delegate(
-    agents: &Agents,
-    parent: &DelegatingSession,
-    definition: &AgentDefinition,
-    inputs: Map<String, Value>,
-    context: &ToolContext,
-) -> ToolOutput {
-    match agents.delegate.run(DelegatedTask { parent, agents, definition, inputs, context }).await {
-        Ok(end) => describe_end(&end),
-        Err(why) => ToolOutput::failure(format!("not started: {why}")),
     }
 }
 
