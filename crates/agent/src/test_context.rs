@@ -237,6 +237,7 @@ type ToolBody = dyn Fn(ToolContext) -> BoxFuture<'static, Result<ToolOutput, Too
 pub(crate) struct ClosureTool {
     name: &'static str,
     body: Box<ToolBody>,
+    starts_agents: bool,
 }
 
 impl ClosureTool {
@@ -247,7 +248,12 @@ impl ClosureTool {
     where
         Fut: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
-        Self { name, body: Box::new(move |context| Box::pin(body(context))) }
+        Self { name, body: Box::new(move |context| Box::pin(body(context))), starts_agents: false }
+    }
+
+    /// The same as a tool that gives tasks to agents.
+    pub(crate) fn starting_agents(self) -> Self {
+        Self { starts_agents: true, ..self }
     }
 }
 
@@ -267,6 +273,10 @@ impl Tool for ClosureTool {
 
     fn is_read_only(&self) -> bool {
         true
+    }
+
+    fn starts_agents(&self) -> bool {
+        self.starts_agents
     }
 
     fn call<'a>(

@@ -11,11 +11,10 @@ use journeyman_protocol::{
     CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, GuardViolation, MessageKind,
     ReminderCategory, ResultPart, ToolUse, UnixMillis,
 };
-use journeyman_tools::Seen;
+use journeyman_tools::{Registry, Seen};
 use journeyman_workspace::{CheckpointId, IgnoredChanges, RecoveredCall};
 
 use crate::AgentError;
-use crate::agents::definition::TASK;
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
 use crate::isolation::checkpoints::Checkpoints;
@@ -50,7 +49,7 @@ const AGENT_CUT_OFF: &str = "cut off: the program ended while an agent worked on
                              in place; look at the files before you give the task again.";
 
 /// Closes the calls whose effect may have begun.
-pub(crate) async fn close_cut_off_calls(cx: &mut Context, inbox: &Inbox) -> CutOffWork {
+pub(crate) async fn close_cut_off_calls(cx: &mut Context, inbox: &Inbox, registry: &Registry) -> CutOffWork {
     let checkpoint = cx.transcript.state().task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
     let checking = cx.transcript.state().task.as_ref().is_some_and(|task| task.checking);
     let changes = if checking { record_check_changes(cx).await } else { Vec::new() };
@@ -67,10 +66,10 @@ pub(crate) async fn close_cut_off_calls(cx: &mut Context, inbox: &Inbox) -> CutO
                 found.events.extend(fate.applied.iter().map(edited));
                 record_recovered(cx, &fate);
                 let put_back = describe_restored(cx, &fate);
-                let text = match open.call.name == TASK {
+                let text = match registry.get(&open.call.name) {
                     // Its changes are journaled for the agent's own calls.
-                    true => AGENT_CUT_OFF.to_owned(),
-                    false => describe_recovery(&fate, put_back.as_deref()),
+                    Ok(tool) if tool.starts_agents() => AGENT_CUT_OFF.to_owned(),
+                    _ => describe_recovery(&fate, put_back.as_deref()),
                 };
                 found.events.extend(put_back.map(|message| Event::Warning { message }));
                 found.changes.extend(fate.applied.into_iter().chain(fate.restored));
@@ -350,11 +349,12 @@ fn list_files(changes: &[FileChange]) -> String {
 #[cfg(test)]
 mod tests {
     use journeyman_protocol::{Block, FileChangeKind, GuardViolationKind, RelPath};
+    use journeyman_tools::ToolOutput;
     use journeyman_workspace::{Change, ChangeSet, Expected};
     use serde_json::json;
 
     use super::*;
-    use crate::test_context::{SECRET, TestContext, call, user_message};
+    use crate::test_context::{ClosureTool, SECRET, TestContext, call, user_message};
     use crate::transcript::running::CallChange;
 
     fn path(text: &str) -> RelPath {
@@ -408,7 +408,7 @@ mod tests {
     async fn a_call_whose_changes_are_journaled_happened_and_is_not_done_again() {
         let mut test = cut_off().await;
         journal_edit(&test, "c1", "a.rs");
-        let found = close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        let found = close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
         assert_eq!(
             result_of(&test, "c1").unwrap(),
             "cut off: the program ended while this call ran. Its changes are in place and journaled, don't make \
@@ -424,14 +424,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_a_cut_off_agent_left_is_to_be_looked_at() {
+        let mut test = cut_off().await;
+        // As the agent's own call would.
+        journal_edit(&test, "c1-w1", "b.rs");
+        let tool = ClosureTool::new("write_file", |_| async { Ok(ToolOutput::text("")) });
+        let mut registry = Registry::default();
+        registry.add(Box::new(tool.starting_agents()));
+        close_cut_off_calls(&mut test.cx, &test.inbox, &registry).await;
+        assert_eq!(result_of(&test, "c1").as_deref(), Some(AGENT_CUT_OFF));
+    }
+
+    #[tokio::test]
     async fn a_call_that_left_nothing_may_be_done_again() {
         let mut test = cut_off().await;
-        let found = close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        let found = close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
         let text = result_of(&test, "c1").unwrap();
         assert!(text.contains("None of its changes are in place, so it is safe to do it again."), "{text}");
         assert_eq!((found.changes, found.sealed.len()), (Vec::new(), 1));
         // The same log again has nothing left to close.
-        let again = close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        let again = close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
         assert!(again.sealed.is_empty() && again.events.is_empty());
     }
 
@@ -443,7 +455,7 @@ mod tests {
             call("c1", "write_file", json!({ "path": "a", "content": input })),
             call("c2", "write_file", json!({ "path": "b", "content": "plain" })),
         ]);
-        let found = close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        let found = close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
         assert_eq!(result_of(&test, "c1").as_deref(), Some(ARGUMENTS_LOST));
         assert_eq!((result_of(&test, "c2"), found.sealed.len()), (None, 1));
     }
@@ -453,7 +465,7 @@ mod tests {
         let mut test = TestContext::new(&[]).await;
         test.cx.transcript.record(Record::Began);
         test.cx.transcript.record(Record::Checking { running: true });
-        close_cut_off_calls(&mut test.cx, &test.inbox).await;
+        close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
         let state = test.assert_survives_restart().await;
         assert!(!state.task.unwrap().checking);
     }

@@ -70,7 +70,8 @@ impl Reopening<'_> {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
-        let CutOffWork { sealed, changes, events } = close_cut_off_calls(self.cx, self.inbox).await;
+        let CutOffWork { sealed, changes, events } =
+            close_cut_off_calls(self.cx, self.inbox, self.runner.registry()).await;
         let seen = Arc::clone(self.runner.seen_files());
         seen.restore(self.cx.transcript.state().seen.values().cloned());
         if let Some(task) = &self.cx.transcript.state().task {
