@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("context", &["protocol", "syntax", "index", "workspace"]),
     ("verify", &["protocol", "policy", "sandbox", "workspace", "syntax", "index"]),
     ("tools", &["root-fs", "protocol", "edit", "policy", "sandbox", "git", "index", "workspace"]),
+    ("delegate", &["root-fs", "protocol", "policy", "sandbox", "model", "workspace", "tools"]),
     (
         "agent",
         &[
@@ -42,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "context",
             "verify",
             "tools",
+            "delegate",
         ],
     ),
     (
@@ -61,6 +63,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "context",
             "verify",
             "tools",
+            "delegate",
             "agent",
             "terminal",
         ],
@@ -82,6 +85,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "context",
             "verify",
             "tools",
+            "delegate",
             "agent",
             "host",
             "terminal",
