@@ -20,8 +20,8 @@ const PLACES: &[(&str, &str)] = &[
          tests/repository/commits.rs",
     ),
     (
-        "crates/tui/src/editor.rs",
-        "the editor that the person's own environment names, when they press its key; its file is theirs, outside of the project",
+        "crates/host/src/editor.rs",
+        "the editor that the person's own environment names, when they ask for it; its file is theirs, outside of the project",
     ),
     (
         "crates/tui/src/status_command.rs",

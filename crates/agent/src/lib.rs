@@ -36,6 +36,7 @@ mod durations;
 mod error;
 pub mod hooks;
 pub mod isolation;
+mod planning;
 mod recovery;
 mod request;
 mod session;
@@ -61,13 +62,14 @@ pub use agents::{channel, session_registry};
 pub use error::AgentError;
 pub use isolation::candidates;
 pub use journeyman_protocol::Clock;
+pub use planning::store_plan;
 pub use session::handle::{SessionHandle, resume, start, start_agent};
 pub use session::parts::SessionParts;
 pub use session::settings::{
     Approver, Checks, CompactionSettings, DEFAULT_COMPACT_AT, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET,
     DEFAULT_INDEX_TIMEOUT, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TEST_BUDGET, DEFAULT_TIMEOUT,
-    DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, RunSettings, SharedBudget, StartOptions, StrengthSettings,
-    TodoSettings,
+    DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, PlanFirst, RunSettings, SharedBudget, StartOptions,
+    StrengthSettings, TodoSettings,
 };
 pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
 pub use supervision::{schedule, stall, todos};

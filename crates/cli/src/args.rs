@@ -17,7 +17,10 @@ pub(crate) use project::{AnswerArgs, ProjectArgs};
 
 /// The commands of `jm --help`, by what they are for.
 pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
-    ("Work", &["chat", "run", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
+    (
+        "Work",
+        &["chat", "run", "plan", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"],
+    ),
     ("Checks", &["check", "checks", "setup", "report"]),
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
@@ -41,6 +44,9 @@ pub(crate) enum Command {
     /// Take a task to a verified change in this directory
     #[command(after_help = include_str!("../help/run.txt"))]
     Run(Box<RunArgs>),
+    /// Plan a task, show or edit a plan; `jm run --plan` carries it out
+    #[command(after_help = include_str!("../help/plan.txt"), args_conflicts_with_subcommands = true)]
+    Plan(Box<PlanArgs>),
     /// Ask a question about this project; nothing is changed
     #[command(after_help = include_str!("../help/ask.txt"))]
     Ask(Box<AskArgs>),
@@ -222,6 +228,20 @@ pub(crate) struct RunArgs {
     /// An input of the agent (repeatable)
     #[arg(long, value_name = "NAME=VALUE", requires = "agent")]
     pub(crate) input: Vec<String>,
+    /// Carry out the newest plan of this directory, or that of this session; without a task, the
+    /// plan's own
+    #[arg(
+        long,
+        value_name = "SESSION",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with_all = ["agent", "file", "data", "candidates"]
+    )]
+    pub(crate) plan: Option<String>,
+    /// True for a question, which no plan answers.
+    #[arg(skip)]
+    pub(crate) asks: bool,
     /// Run the task so many times in parallel, each in its own copy; the smallest verified change
     /// is offered
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
@@ -231,6 +251,59 @@ pub(crate) struct RunArgs {
     pub(crate) land: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
+}
+
+impl RunArgs {
+    /// Returns the run of a task with nothing else.
+    pub(crate) fn from_task(task: Option<String>, options: RunOptions) -> Self {
+        Self {
+            task,
+            data: None,
+            file: None,
+            agent: None,
+            input: Vec::new(),
+            plan: None,
+            asks: false,
+            candidates: None,
+            land: false,
+            options,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<PlanCommand>,
+    /// The task, in quotes; `-`, or nothing and a pipe, reads it from standard input
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlanCommand {
+    /// Print a plan
+    Show {
+        /// The session that has it; without one, this directory's newest plan
+        session: Option<String>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        project: ProjectArgs,
+    },
+    /// Change a plan in $EDITOR, as TOML
+    Edit {
+        /// The session that has it; without one, this directory's newest plan
+        session: Option<String>,
+        /// Read the changed plan from standard input instead
+        #[arg(long)]
+        stdin: bool,
+        #[command(flatten)]
+        project: ProjectArgs,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -272,8 +345,7 @@ impl AskArgs {
             delivery,
             ..RunOptions::default()
         };
-        let (agent, input) = (None, Vec::new());
-        RunArgs { task: question, data, file: None, agent, input, candidates: None, land: false, options }
+        RunArgs { data, asks: true, ..RunArgs::from_task(question, options) }
     }
 }
 
@@ -319,6 +391,10 @@ pub(crate) struct RunOptions {
     /// auto (files and sandboxed commands). Built-in: edit in a terminal, auto without one
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
+    /// When the first task is planned before it is worked on: auto (where its words say that it
+    /// touches several files), always, never [built-in: auto]
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) plan_first: Option<String>,
     /// A shell command that verifies the change, in place of the checks found in the project
     /// (repeatable)
     #[arg(long, value_name = "CMD", conflicts_with = "no_check")]
@@ -391,7 +467,7 @@ pub(crate) struct OutputArgs {
 impl RunOptions {
     pub(crate) fn to_options(&self) -> journeyman_host::RunOptions {
         let Self { model, mode, check, no_check, accept_finding, max_iterations, limits, .. } = self.clone();
-        let Self { verified_needs, notice, .. } = self.clone();
+        let Self { verified_needs, notice, plan_first, .. } = self.clone();
         let LimitArgs { max_turns, timeout, budget } = limits;
         let ModelArgs { model, base_url, wire, max_output_tokens, temperature, record, replay } = model;
         journeyman_host::RunOptions {
@@ -403,6 +479,7 @@ impl RunOptions {
             record,
             replay,
             mode,
+            plan_first,
             checks: check,
             no_checks: no_check,
             accept_findings: accept_finding,
@@ -414,6 +491,7 @@ impl RunOptions {
             budget,
             trust_project: self.trust_project,
             allow_root: self.allow_root,
+            ..journeyman_host::RunOptions::default()
         }
     }
 }

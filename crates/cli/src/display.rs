@@ -93,8 +93,9 @@ pub(crate) enum Streamed {
 pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
     let paint = color::stdout();
     let words = report.text.trim();
-    // The output of an agent is an argument of a call, which isn't streamed.
-    let is_unseen = (streamed == Streamed::No || report.agent.is_some()) && !words.is_empty();
+    // The output of an agent is an argument of a call, which isn't streamed; a plan has its event.
+    let is_output = report.agent.is_some() && report.outcome != RunOutcome::Planned;
+    let is_unseen = (streamed == Streamed::No || is_output) && !words.is_empty();
     if is_unseen {
         output::write_screen(|screen| screen.write_markdown(&printable(words)));
     }

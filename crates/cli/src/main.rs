@@ -26,6 +26,7 @@ mod index;
 mod land;
 mod man;
 mod memory;
+mod plan;
 mod policy;
 mod prompt;
 mod report;
@@ -65,6 +66,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
     match cli.command {
         Command::Chat(args) => block_on(chat::chat(&environment, *args)),
         Command::Run(args) => block_on(run::run(&environment, *args)),
+        Command::Plan(args) => block_on(plan::plan(&environment, *args)),
         Command::Ask(args) => block_on(run::run(&environment, args.into_run())),
         Command::Resume(args) if args.is_conversation() && chat::is_possible() => {
             block_on(chat::resume(&environment, *args))

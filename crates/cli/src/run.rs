@@ -1,27 +1,28 @@
 //! `jm run`, and what it shares with other commands that run sessions.
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
-use journeyman_host::agents::{AgentRun, AgentTrust, load_agents, parse_inputs};
+use journeyman_host::agents::{AgentRun, parse_inputs};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
+use journeyman_host::plans::find_plan;
 use journeyman_host::renderer::Renderer;
 use journeyman_host::root::{describe_root, project_root};
 use journeyman_host::sessions::new_session_id;
 use journeyman_host::slash_commands::SlashCommands;
-use journeyman_host::task_input::{PipedData, TaskSource, read_task};
+use journeyman_host::task_input::{PipedData, TaskSource, TaskText, read_task};
 use journeyman_host::{
-    Delivery, HostError, PreparedRun, Prompts, SessionTemplate, Surface, SurfaceInput, Workplace,
+    Delivery, HostError, PreparedRun, Prompts, RunOptions, SessionTemplate, Surface, SurfaceInput, Workplace,
     watch_session,
 };
-use journeyman_protocol::{Envelope, RunReport, Seq};
+use journeyman_protocol::{Envelope, Plan, RunReport, Seq};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
-use crate::args::{RunArgs, RunOptions};
+use crate::args::{self, RunArgs};
 use crate::display::{Display, OutputFormat};
 use crate::prompt::TerminalPrompts;
 use crate::runtime::{Signals, exit_interrupted, open_state, run_until_stopped};
@@ -32,32 +33,38 @@ pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, 
     let root = project_root(environment, options.directory.as_deref())?;
     // Errors in the command line come first; the task is read when nothing else can be wrong.
     let dirs = open_state(environment)?;
-    if let Some(name) = &args.agent {
-        return run_agent(environment, &args, name, &root).await;
-    }
     let prompts = prompts_for(options);
-    let mut prepared = PreparedRun::new(environment, &root, &options.to_options(), None, prompts)?;
+    let run_options = RunOptions { agent: args.agent.clone(), plans: !args.asks, ..options.to_options() };
+    let mut prepared = PreparedRun::new(environment, &root, &run_options, None, prompts)?;
     if args.candidates.is_some() {
         // Several sessions at once can't ask.
         prepared.approver = Approver::Nobody;
     }
+    if let Some(session) = &args.plan {
+        let session = Some(session.as_str()).filter(|session| !session.is_empty());
+        prepared.plan =
+            Some(find_plan(environment, &dirs, options.directory.as_deref(), session).await?.plan);
+    }
     let workplace = Workplace::from_settings(&prepared.settings);
     let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
-    let file = args.file.as_ref().map(|path| environment.cwd.join(path));
-    let source = match (args.task.as_deref(), file.as_deref()) {
-        (Some(task), _) => TaskSource::Argument(task),
-        (None, Some(path)) => TaskSource::File(path),
-        (None, None) => TaskSource::Unnamed,
-    };
-    let task =
-        read_task("task", source, if args.data.is_some() { PipedData::Wanted } else { PipedData::IfAny })?;
+    let task = task_of(environment, &args, prepared.plan.as_ref())?;
     let display = Display::from_options(&options.output);
     print_warnings(&prepared);
     let notes = describe_root(environment, options.directory.as_deref(), &root).into_iter().chain(task.note);
     notes.filter(|_| !display.is_quiet).for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
+    let agent = prepared.agent.take();
+    let mut template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
+    if let Some(definition) = agent {
+        let task = Some(task.text.as_str()).filter(|task| !task.is_empty());
+        let inputs = parse_inputs(&definition, task, &args.input)?;
+        let session = AgentRun::new(&definition, &inputs, &template)?;
+        let session = session.start(&mut template, new_session_id()).await?;
+        let events = session.subscribe(EventFilter::all(), Since::Seq(Seq::START));
+        let report = watch_and_deliver(&template, session, events, display).await?;
+        return display.print_report(&report);
+    }
     let commands = SlashCommands::find(environment, &root);
     let task = commands.expand_task(&task.text)?.unwrap_or(task.text);
-    let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
     template.check_task(&task)?;
     if let Some(count) = args.candidates {
         return candidates::run(template, &task, count, args.land, display).await;
@@ -66,37 +73,25 @@ pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, 
     display.print_report(&report)
 }
 
-/// Runs an agent in a session of its own.
-async fn run_agent(
-    environment: &Environment,
-    args: &RunArgs,
-    name: &str,
-    root: &Path,
-) -> Result<u8, HostError> {
-    let (options, dirs) = (&args.options, open_state(environment)?);
-    let prompts = prompts_for(options);
-    let trust = AgentTrust { this_run: options.trust_project, prompts };
-    let loaded = load_agents(environment, root, &trust)?;
-    let definition = &loaded.find(name)?.definition;
-    let inputs = parse_inputs(definition, args.task.as_deref(), &args.input)?;
-    let mut run_options = options.to_options();
-    run_options.model = run_options.model.or_else(|| definition.model.clone());
-    let prepared = PreparedRun::new(environment, root, &run_options, None, prompts)?;
-    let workplace = Workplace::from_settings(&prepared.settings);
-    let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
-    print_warnings(&prepared);
-    let display = Display::from_options(&options.output);
-    let mut template = prepared.into_template(environment, &dirs, root, "run", delivery)?;
-    let run = AgentRun::new(definition, &inputs, &template)?;
-    let session = run.start(&mut template, new_session_id()).await?;
-    let events = session.subscribe(EventFilter::all(), Since::Seq(Seq::START));
-    let report = watch_and_deliver(&template, session, events, display).await?;
-    display.print_report(&report)
+/// Reads the task. An agent may have inputs in its place, and a plan has a task of its own.
+fn task_of(environment: &Environment, args: &RunArgs, plan: Option<&Plan>) -> Result<TaskText, HostError> {
+    let has_other = args.agent.is_some() || plan.is_some();
+    if has_other && args.file.is_none() && args.data.is_none() {
+        let own = plan.map(|plan| plan.task.clone());
+        return Ok(TaskText { text: args.task.clone().or(own).unwrap_or_default(), note: None });
+    }
+    let file = args.file.as_ref().map(|path| environment.cwd.join(path));
+    let source = match (args.task.as_deref(), file.as_deref()) {
+        (Some(task), _) => TaskSource::Argument(task),
+        (None, Some(path)) => TaskSource::File(path),
+        (None, None) => TaskSource::Unnamed,
+    };
+    read_task("task", source, if args.data.is_some() { PipedData::Wanted } else { PipedData::IfAny })
 }
 
 /// Returns the prompts of a person who is at the terminal and didn't ask for output that a program
 /// reads.
-pub(crate) fn prompts_for(options: &RunOptions) -> Option<&'static dyn Prompts> {
+pub(crate) fn prompts_for(options: &args::RunOptions) -> Option<&'static dyn Prompts> {
     Display::from_options(&options.output).is_interactive().then_some(&TerminalPrompts as &dyn Prompts)
 }
 

@@ -24,10 +24,11 @@ const fn prompt(name: &'static str, text: &'static str, places: &'static [&'stat
 const SYSTEM: &str = "system.md";
 const TEXT_PROTOCOL: &str = "text-protocol.md";
 const EDIT_FORMAT: &str = "edit-format.md";
+const PLAN: &str = "plan.md";
 const COMPACTION: &str = "compaction.md";
 
 /// The built-in texts.
-const BUILTIN: [BuiltinPrompt; 8] = [
+const BUILTIN: [BuiltinPrompt; 9] = [
     prompt(SYSTEM, include_str!("../prompts/system.md"), &[]),
     prompt("mode-plan.md", include_str!("../prompts/mode-plan.md"), &[]),
     prompt("mode-ask.md", include_str!("../prompts/mode-ask.md"), &[]),
@@ -35,6 +36,7 @@ const BUILTIN: [BuiltinPrompt; 8] = [
     prompt("mode-auto.md", include_str!("../prompts/mode-auto.md"), &[]),
     prompt(TEXT_PROTOCOL, include_str!("../prompts/text-protocol.md"), &["edit_format", "tools"]),
     prompt(EDIT_FORMAT, include_str!("../prompts/edit-format.md"), &[]),
+    prompt(PLAN, include_str!("../prompts/plan.md"), &["plan"]),
     prompt(COMPACTION, include_str!("../prompts/compaction.md"), &[]),
 ];
 
@@ -127,6 +129,12 @@ impl PromptTexts {
     #[must_use]
     pub fn compaction(&self) -> &str {
         self.text(COMPACTION)
+    }
+
+    /// Returns a plan with what the model that carries it out is told about it.
+    #[must_use]
+    pub fn plan(&self, plan: &str) -> String {
+        render(self.text(PLAN), |place| (place == "plan").then_some(plan))
     }
 
     /// Returns how to work and what never to do.

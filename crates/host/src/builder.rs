@@ -7,8 +7,8 @@ use std::time::Duration;
 use journeyman_agent::agents::{AgentModel, Agents, ConnectModel};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
-    Approver, Checks, Clock, CompactionSettings, DEFAULT_TODO_INTERVAL, EventFilter, RunSettings, Since,
-    StrengthSettings, TodoSettings,
+    Approver, Checks, Clock, CompactionSettings, DEFAULT_TODO_INTERVAL, EventFilter, PlanFirst, RunSettings,
+    Since, StrengthSettings, TodoSettings,
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -384,6 +384,11 @@ fn run_settings(
             .into_iter()
             .chain(withheld_fetch(&config.web, approver))
             .collect(),
+        plan_first: match config.plan_first.as_deref() {
+            Some("never") => PlanFirst::Never,
+            Some("always") => PlanFirst::Always,
+            _ => PlanFirst::WhereNeeded,
+        },
         max_turns: config.max_turns.unwrap_or(standard.max_turns),
         max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
         test_budget: config.test_budget.unwrap_or(standard.test_budget),

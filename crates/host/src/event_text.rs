@@ -4,9 +4,9 @@ use std::fmt::Display;
 
 use journeyman_protocol::{
     AgentReport, CallState, CheckOutcome, CompressionPhase, ContextCategory, ContextShare, Diagnostic,
-    ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict, HonestyFinding, RelPath, ReminderCategory,
-    ResumeStrategy, StopReason, Strength, StrengthReport, Termination, Todo, TodoStatus, Tokens,
-    UnavailableTier, Usage, group_digits,
+    ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict, HonestyFinding, Plan, RelPath,
+    ReminderCategory, ResumeStrategy, StopReason, Strength, StrengthReport, Termination, Todo, TodoStatus,
+    Tokens, UnavailableTier, Usage, group_digits,
 };
 use journeyman_terminal::{Style, StyledLine};
 
@@ -81,6 +81,7 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         Event::AgentFinished { report, turns, usd, duration_ms, .. } => {
             vec![describe_agent_end(report, *turns, *usd, *duration_ms)]
         }
+        Event::Planned { plan } => describe_plan(plan),
         Event::Warning { message } => vec![note_line(printable(&message))],
         Event::Error { severity, message, .. } => vec![describe_problem(*severity, message)],
         Event::StorageFailure { message, waiting } => {
@@ -103,6 +104,17 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         // The others are for audits, or repeat another event.
         other => describe_copy(other),
     }
+}
+
+/// Describes a plan: the strategy, and the steps with their files.
+fn describe_plan(plan: &Plan) -> Vec<StyledLine> {
+    let mut lines = vec![StyledLine::new(Style::Strong, "plan")];
+    lines.extend(
+        plan.to_string()
+            .lines()
+            .map(|line| StyledLine::default().with_text(format!("  {}", printable(&line)))),
+    );
+    lines
 }
 
 /// Describes the end of an agent.

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journeyman_agent::Approver;
+use journeyman_agent::agents::{AgentDefinition, PLANNER};
+use journeyman_agent::{Approver, PlanFirst};
+use journeyman_protocol::{Mode, Plan};
 
 use crate::agents::{AgentTrust, LoadedAgents, load_agents};
 use crate::config::Environment;
@@ -22,6 +24,10 @@ pub struct PreparedRun {
     pub approver: Approver,
     /// The agents, and the files that were left out.
     pub agents: LoadedAgents,
+    /// The agent that the run is.
+    pub agent: Option<AgentDefinition>,
+    /// The plan that the first task is to be carried out by.
+    pub plan: Option<Plan>,
     connected: ConnectedModel,
 }
 
@@ -42,11 +48,23 @@ impl PreparedRun {
         settings.warnings.extend(Skills::find(environment, root).problems);
         let trust = AgentTrust { this_run: options.trust_project, prompts };
         let agents = load_agents(environment, root, &trust)?;
+        let agent = match &options.agent {
+            Some(name) => Some(agents.find(name)?.definition.clone()),
+            None if options.plans && settings.config.mode == Some(Mode::Plan) => {
+                Some(agents.find(PLANNER)?.definition.clone())
+            }
+            None => None,
+        };
+        if let Some(model) = agent.as_ref().and_then(|agent| agent.model.clone())
+            && options.model.is_none()
+        {
+            settings.config.model = Some(model);
+        }
         let cassette =
             Cassette { record: options.record.clone(), replay: options.replay.clone(), day: now().to_date() };
         let connected = connect(&settings.config, environment, &cassette, journeyman_agent::Clock::new(now))?;
         let approver = if prompts.is_some() { Approver::Handle } else { Approver::Nobody };
-        Ok(Self { settings, approver, agents, connected })
+        Ok(Self { settings, approver, agents, agent, plan: None, connected })
     }
 
     /// Opens the project. `command` names who holds its sessions.
@@ -61,11 +79,15 @@ impl PreparedRun {
         command: &str,
         delivery: Delivery,
     ) -> Result<SessionTemplate, HostError> {
-        let builder = match self.connected.is_recorded {
+        let mut builder = match self.connected.is_recorded {
             // A recording is played back where other agents are defined.
             true => SessionBuilder::new(root),
             false => SessionBuilder::new(root).agents(self.agents.to_agents()),
         };
+        if let Some(plan) = self.plan {
+            builder =
+                builder.adjust_settings(|settings| settings.plan_first = PlanFirst::Given(Box::new(plan)));
+        }
         builder
             .environment(environment.clone())
             .state(Arc::clone(state))

@@ -2,7 +2,8 @@
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
-    FileConflict, FileDiffStat, GuardViolation, HonestyFinding, RelPath, RunOutcome, RunReport, SessionId,
+    FileConflict, FileDiffStat, GuardViolation, HonestyFinding, PlanComparison, RelPath, RunOutcome,
+    RunReport, SessionId,
 };
 use journeyman_terminal::Paint;
 
@@ -70,6 +71,7 @@ pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> Str
     for one in report.evidence.iter().filter(|_| !shown.evidence) {
         push_line(&mut out, &format_evidence(one, paint));
     }
+    out.push_str(&format_plan(report.plan.as_ref(), paint));
     if !report.candidates.is_empty() {
         push_line(&mut out, "");
         out.push_str(&format_candidates(&report.candidates, paint));
@@ -77,7 +79,7 @@ pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> Str
     }
     let summary = printable(&report.summary);
     let head = match report.outcome {
-        RunOutcome::Verified | RunOutcome::Answered => paint.green(&summary),
+        RunOutcome::Verified | RunOutcome::Answered | RunOutcome::Planned => paint.green(&summary),
         RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict | RunOutcome::NeedsAnswer => {
             paint.yellow(&summary)
         }
@@ -120,6 +122,15 @@ pub fn format_findings(findings: &[HonestyFinding], paint: Paint) -> String {
         |findings: Vec<&HonestyFinding>| -> Vec<String> { findings.into_iter().map(printable).collect() };
     format_list(&paint.red("makes tests say less:"), &lines(blocking), MAX_LISTED_VIOLATIONS, "more")
         + &format_list(&paint.yellow("worth a look:"), &lines(others), MAX_LISTED_VIOLATIONS, "more")
+}
+
+/// Lists where a change departs from the plan of its task.
+fn format_plan(plan: Option<&PlanComparison>, paint: Paint) -> String {
+    let Some(PlanComparison { outside, untouched }) = plan else { return String::new() };
+    let outside: Vec<String> = outside.iter().map(printable).collect();
+    let untouched: Vec<String> = untouched.iter().map(printable).collect();
+    format_list(&paint.yellow("not in the plan:"), &outside, MAX_LISTED_FILES, "more files")
+        + &format_list(&paint.yellow("planned and not changed:"), &untouched, MAX_LISTED_FILES, "more files")
 }
 
 /// Lists the files that run code outside of any sandbox at the next build; empty where none does.

@@ -189,6 +189,7 @@ fn is_settled(outcome: RunOutcome) -> bool {
     match outcome {
         RunOutcome::Verified
         | RunOutcome::Answered
+        | RunOutcome::Planned
         | RunOutcome::ChecksFail
         | RunOutcome::Unverified
         | RunOutcome::Conflict => true,

@@ -217,7 +217,11 @@ async fn numbered_session(
 }
 
 /// Returns at most `limit` sessions of a directory, the newest first.
-async fn list_newest(state: &StateDirs, root: &Path, limit: usize) -> Result<Vec<SessionSummary>, HostError> {
+pub(crate) async fn list_newest(
+    state: &StateDirs,
+    root: &Path,
+    limit: usize,
+) -> Result<Vec<SessionSummary>, HostError> {
     // A query would create an empty log, and then no command could tell any more that the log is
     // gone.
     if find_session_log(&state.dir).is_none() {

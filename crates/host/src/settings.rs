@@ -37,6 +37,12 @@ pub struct RunOptions {
     pub replay: Option<PathBuf>,
     /// The permission mode.
     pub mode: Option<String>,
+    /// The agent to run, whose model counts where none is named here.
+    pub agent: Option<String>,
+    /// True if a run in plan mode makes a plan; else it answers a question.
+    pub plans: bool,
+    /// When a first task is planned before it is worked on: `auto`, `always` or `never`.
+    pub plan_first: Option<String>,
     /// Commands that verify the change; empty for those of the configuration or the project.
     pub checks: Vec<String>,
     /// Verify nothing.
@@ -199,6 +205,7 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
     add_text(source("--wire", &options.wire), "wire", asked.wire.as_ref());
     let mode = earlier.map(|earlier| earlier.mode.name().to_owned());
     add_text(source("--mode", &options.mode), "mode", options.mode.as_ref().or(mode.as_ref()));
+    add_text("--plan-first", "plan_first", options.plan_first.as_ref());
     add_text("--timeout", "timeout", options.timeout.as_ref());
     add_text("--verified-needs", "verified_needs", options.verified_needs.as_ref());
     for (flag, key, value) in [

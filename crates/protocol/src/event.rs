@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::{
     AgentReport, AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport,
     ContentHash, ContextShare, CopyReport, Enforcement, Evidence, FileConflict, GuardViolation,
-    HonestyFinding, Mode, RelPath, ReminderCategory, RunOutcome, Seq, SessionId, StopReason, StrengthReport,
-    Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
+    HonestyFinding, Mode, Plan, PlanComparison, RelPath, ReminderCategory, RunOutcome, Seq, SessionId,
+    StopReason, StrengthReport, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
 };
 
 /// The audience of an event. Each kind of event belongs to exactly one channel.
@@ -118,6 +118,9 @@ pub struct RunReport {
     /// The end of the agent, for a session that has an agent's definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentReport>,
+    /// The plan held against the changes, for a run that has both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanComparison>,
     /// All candidate runs of this task, the best first; this report is that of the best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<CandidateReport>,
@@ -628,6 +631,11 @@ pub enum Event {
         /// Duration in milliseconds.
         duration_ms: u64,
     },
+    /// There is a plan of the task: made first, or given by a person.
+    Planned {
+        /// The plan.
+        plan: Plan,
+    },
     /// A thought of an agent's model, as far as the provider shows it. Live only:
     /// [`Event::TurnFinished`] of the agent's session records the text.
     Thought {
@@ -869,6 +877,7 @@ kinds! {
     CandidatesCompared "candidates_compared" Progress false;
     AgentStarted "agent_started" Progress false;
     AgentFinished "agent_finished" Progress false;
+    Planned "planned" Progress false;
     Thought "thought" Progress true;
     Warning "warning" Monitor false;
     Error "error" Monitor false;

@@ -11,6 +11,8 @@ pub enum RunOutcome {
     Verified,
     /// The run was a question: it answered, in the mode that changes nothing.
     Answered,
+    /// The run made a plan, which it does not carry out.
+    Planned,
     /// The run could not go on.
     Error,
     /// The run finished, and checks still fail.
@@ -43,6 +45,7 @@ impl RunOutcome {
             Self::PermissionNeeded => 6,
             Self::Conflict => 9,
             Self::NeedsAnswer => 10,
+            Self::Planned => 11,
             Self::Interrupted => 130,
         }
     }

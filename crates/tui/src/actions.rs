@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crossterm::event::EventStream;
 use journeyman_agent::AgentError;
+use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
 use journeyman_host::export::{ConversationFormat, ExportFormat, export_session};
 use journeyman_host::format::{describe_usage, preview, printable, quantity};
@@ -520,10 +521,9 @@ impl App {
     /// Lets the person write the message in their editor.
     pub(crate) fn edit_outside(&mut self) -> Result<(), HostError> {
         let text = self.composer.whole_text();
-        let editor = crate::editor::find_editor(&self.setup.environment);
-        let edited = self.with_keys_released(|app| {
-            app.presentation.suspend(|| crate::editor::edit_text(&editor, &text))
-        })?;
+        let editor = find_editor(&self.setup.environment);
+        let edited =
+            self.with_keys_released(|app| app.presentation.suspend(|| edit_text(&editor, &text, ".md")))?;
         match edited.context("the terminal")? {
             Ok(text) => self.composer.set_text(text.trim_end()),
             Err(error) => self.notice = Some(format!("{editor}: {error}")),

@@ -320,7 +320,7 @@ fn output_lines(output: &str) -> Vec<StyledLine> {
 fn report_lines(report: &RunReport) -> Vec<StyledLine> {
     let (style, mark) = match report.outcome {
         RunOutcome::Verified => (Style::Good, "✓"),
-        RunOutcome::Answered => (Style::Dim, "•"),
+        RunOutcome::Answered | RunOutcome::Planned => (Style::Dim, "•"),
         RunOutcome::Unverified
         | RunOutcome::Limit
         | RunOutcome::Conflict

@@ -41,7 +41,6 @@ mod commands;
 mod completion;
 mod composer;
 mod conversation;
-mod editor;
 mod edits;
 mod facts;
 mod first_start;

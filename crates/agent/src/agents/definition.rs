@@ -13,6 +13,8 @@ use super::role::{AgentLimits, AgentOutput, AgentRole, EditScope};
 use super::schema::{SchemaError, check_schema};
 use super::template;
 
+/// The name of the agent that plans tasks.
+pub const PLANNER: &str = "planner";
 /// The name of the tool that gives a task to an agent by its name.
 pub(crate) const TASK: &str = "task";
 /// The rules that end every agent's system prompt.
@@ -291,6 +293,7 @@ impl AgentDefinition {
             name: self.name.clone(),
             path: Vec::new(),
             parent: None,
+            inputs: inputs.clone(),
             system,
             output: self.output.clone(),
             tools: self.select_tools(registry)?,

@@ -10,11 +10,14 @@ use futures_util::future::BoxFuture;
 use journeyman_model::{Model, Price};
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{AgentReport, ModelLimits, SessionId};
+use journeyman_protocol::{AgentReport, CallId, ModelLimits, SessionId};
+use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_store::Store;
-use journeyman_tools::{Registry, ToolContext};
+use journeyman_tools::{Registry, SharedIndex, ToolContext};
+use journeyman_workspace::Workspace;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::definition::AgentDefinition;
 use super::role::EditScope;
@@ -53,7 +56,7 @@ pub type ConnectModel = dyn Fn(&str) -> Result<AgentModel, String> + Send + Sync
 #[derive(Clone)]
 pub struct Agents {
     pub(super) definitions: Arc<Vec<AgentDefinition>>,
-    pub(super) delegate: Arc<dyn Delegate>,
+    pub(crate) delegate: Arc<dyn Delegate>,
     pub(super) models: Option<Arc<ConnectModel>>,
     pub(super) as_tools: bool,
 }
@@ -99,11 +102,32 @@ pub(crate) trait Delegate: Send + Sync {
 /// A task for an agent.
 pub(crate) struct DelegatedTask<'a> {
     pub(crate) parent: &'a DelegatingSession,
-    pub(crate) agents: &'a Agents,
     pub(crate) definition: &'a AgentDefinition,
     pub(crate) inputs: Map<String, Value>,
-    /// The environment of the call that gives the task.
-    pub(crate) context: &'a ToolContext,
+    pub(crate) context: TaskContext,
+}
+
+/// The environment of an agent: that of the call that gives the task.
+pub(crate) struct TaskContext {
+    pub(crate) call: CallId,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) index: Arc<SharedIndex>,
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) toolchains: Arc<Toolchains>,
+}
+
+impl From<&ToolContext> for TaskContext {
+    fn from(context: &ToolContext) -> Self {
+        Self {
+            call: context.call.clone(),
+            cancel: context.cancel.clone(),
+            workspace: Arc::clone(&context.workspace),
+            index: Arc::clone(&context.index),
+            sandbox: Arc::clone(&context.sandbox),
+            toolchains: Arc::clone(&context.toolchains),
+        }
+    }
 }
 
 /// The end of an agent.
@@ -122,6 +146,8 @@ pub(crate) struct DelegatingSession {
     pub(crate) root: SessionId,
     /// The names of the agents down to the session.
     pub(crate) path: Vec<String>,
+    /// The agents that it may give tasks to.
+    pub(crate) agents: Agents,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) policy: Policy,

@@ -8,18 +8,18 @@ use futures_util::future::BoxFuture;
 use journeyman_protocol::{
     AgentReport, CallId, ContentHash, Event, RunOutcome, RunReport, SessionId, Termination,
 };
-use journeyman_tools::ToolContext;
+use tokio_util::sync::CancellationToken;
 
 use super::definition::AgentDefinition;
 use super::delegate::{
     AgentEnd, AgentModel, Agents, Delegate, DelegatedTask, DelegatingSession, MAX_AGENT_DEPTH,
-    MAX_AGENTS_PER_TASK,
+    MAX_AGENTS_PER_TASK, TaskContext,
 };
 use super::forward::Forwarder;
 use super::role::{AgentParent, AgentRole};
 use crate::session::handle::{SessionHandle, start_agent};
 use crate::session::parts::SessionParts;
-use crate::session::settings::{RunSettings, SharedBudget, StartOptions};
+use crate::session::settings::{PlanFirst, RunSettings, SharedBudget, StartOptions};
 use crate::transcript::log::{EventFilter, Since};
 
 /// Maximum characters of a task in the event that announces its agent.
@@ -49,13 +49,13 @@ impl Delegate for Executor {
 }
 
 async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
-    let DelegatedTask { parent, agents, definition, inputs, context } = task;
+    let DelegatedTask { parent, definition, inputs, context } = task;
     if parent.path.len() >= MAX_AGENT_DEPTH {
         return Err(format!("agents may be {MAX_AGENT_DEPTH} deep, and this one is; do the task yourself"));
     }
     let (role, query) =
         definition.role(&inputs, &parent.tools).map_err(|error| format!("{error}. Send the call again"))?;
-    let model = connected_model(parent, agents, definition)?;
+    let model = connected_model(parent, definition)?;
     let number = parent.budget.count_agent();
     if number >= MAX_AGENTS_PER_TASK {
         return Err(format!(
@@ -90,12 +90,12 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     });
     parent.live.flush().await;
     let settings = child_settings(parent, &model);
-    let parts = child_parts(parent, agents, context, model);
+    let parts = child_parts(parent, &context, model);
     let handle = start_agent(parts, settings, id.clone(), role);
-    let ended = run_to_end(parent, &handle, query, context).await;
+    let ended = run_to_end(parent, &handle, query, &context.cancel).await;
     let report = ended.unwrap_or_else(|why| Ended { summary: why, ..Ended::failed(name) });
     // Before the session closes, which an interrupted call may have no time for.
-    let Ended { report, summary, .. } = finish(parent, context, &id, report, began).await;
+    let Ended { report, summary, .. } = finish(parent, &context.call, &id, report, began).await;
     handle.close().await;
     drop(handle);
     drop(permit);
@@ -121,7 +121,7 @@ async fn run_to_end(
     parent: &DelegatingSession,
     handle: &SessionHandle,
     query: String,
-    context: &ToolContext,
+    cancel: &CancellationToken,
 ) -> Result<Ended, String> {
     let mut events = handle.subscribe(EventFilter::all(), Since::Now);
     handle.send(query).await.map_err(|error| error.to_string())?;
@@ -130,7 +130,7 @@ async fn run_to_end(
     loop {
         tokio::select! {
             biased;
-            () = context.cancel.cancelled(), if !is_stopping => {
+            () = cancel.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 handle.interrupt();
             }
@@ -165,7 +165,7 @@ impl From<Box<RunReport>> for Ended {
 /// Records the end in the parent's log, and counts its cost against the parent's budget.
 async fn finish(
     parent: &DelegatingSession,
-    context: &ToolContext,
+    call: &CallId,
     session: &SessionId,
     ended: Ended,
     began: Instant,
@@ -175,7 +175,7 @@ async fn finish(
     let changes = run.map(|run| run.changes.as_slice()).unwrap_or_default();
     parent.shared.delegated.add(SharedBudget::to_parts(usd.unwrap_or_default()), changes);
     parent.live.send(Event::AgentFinished {
-        call: context.call.clone(),
+        call: call.clone(),
         child: session.clone(),
         report: ended.report.clone(),
         summary: ended.summary.clone(),
@@ -196,18 +196,14 @@ fn child_id(parent: &DelegatingSession, call: &CallId, number: usize) -> Session
 }
 
 /// Returns the model of a definition that names one.
-fn connected_model(
-    parent: &DelegatingSession,
-    agents: &Agents,
-    definition: &AgentDefinition,
-) -> Result<AgentModel, String> {
+fn connected_model(parent: &DelegatingSession, definition: &AgentDefinition) -> Result<AgentModel, String> {
     let own = || AgentModel {
         model: Arc::clone(&parent.model),
         price: parent.settings.price,
         limits: parent.settings.limits.clone(),
         tool_calling: parent.settings.tool_calling,
     };
-    match (&definition.model, &agents.models) {
+    match (&definition.model, &parent.agents.models) {
         (None, _) => Ok(own()),
         (Some(name), Some(connect)) => {
             connect(name).map_err(|why| format!("the model `{name}` of the agent can't be used: {why}"))
@@ -221,17 +217,13 @@ fn child_settings(parent: &DelegatingSession, model: &AgentModel) -> RunSettings
         price: model.price,
         limits: model.limits.clone(),
         tool_calling: model.tool_calling,
+        plan_first: PlanFirst::Never,
         asked: StartOptions::default(),
         ..parent.settings.clone()
     }
 }
 
-fn child_parts(
-    parent: &DelegatingSession,
-    agents: &Agents,
-    context: &ToolContext,
-    model: AgentModel,
-) -> SessionParts {
+fn child_parts(parent: &DelegatingSession, context: &TaskContext, model: AgentModel) -> SessionParts {
     SessionParts {
         store: Arc::clone(&parent.store),
         model: model.model,
@@ -248,6 +240,6 @@ fn child_parts(
         clock: parent.clock.clone(),
         programs: Arc::clone(&parent.programs),
         holder: parent.holder.clone(),
-        agents: Some(agents.clone()),
+        agents: Some(parent.agents.clone()),
     }
 }

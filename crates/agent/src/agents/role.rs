@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use journeyman_protocol::{CallId, Mode, SessionId};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::input::text_of;
 use super::schema::{SchemaError, violations};
@@ -125,6 +125,9 @@ pub struct AgentRole {
     /// The session that gave the task; absent for an agent that a person started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentParent>,
+    /// The inputs.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub inputs: Map<String, Value>,
     /// The system prompt, with the inputs in it.
     pub system: String,
     /// The output.
@@ -150,6 +153,11 @@ pub struct AgentRole {
 }
 
 impl AgentRole {
+    /// Returns the task in the words of whoever gave it: the first input.
+    pub(crate) fn task(&self) -> String {
+        self.inputs.values().next().map(text_of).unwrap_or_default()
+    }
+
     /// Returns a prefix that keeps the ids of this session's calls apart from those of its parents,
     /// whose subscribers see both.
     pub(crate) fn call_prefix<'a>(&self, session: &'a SessionId) -> Option<&'a str> {

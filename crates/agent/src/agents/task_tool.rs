@@ -11,27 +11,26 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
 use super::definition::{AgentDefinition, TASK};
-use super::delegate::{AgentEnd, Agents, DelegatedTask, DelegatingSession};
+use super::delegate::{AgentEnd, DelegatedTask, DelegatingSession};
 use super::role::AgentOutput;
 
 /// Maximum characters of a task in a summary.
 const MAX_SUMMARY_CHARS: usize = 80;
 
 /// Returns the tools that give tasks to agents: one for all, or one for each.
-pub(crate) fn agent_tools(agents: &Agents, parent: &Arc<DelegatingSession>) -> Vec<Box<dyn Tool>> {
-    let tool = |only| -> Box<dyn Tool> {
-        Box::new(AgentTool { agents: agents.clone(), parent: Arc::clone(parent), only })
-    };
-    match agents.definitions() {
+pub(crate) fn agent_tools(parent: &Arc<DelegatingSession>) -> Vec<Box<dyn Tool>> {
+    let tool = |only| -> Box<dyn Tool> { Box::new(AgentTool { parent: Arc::clone(parent), only }) };
+    match parent.agents.definitions() {
         [] => Vec::new(),
-        definitions if agents.as_tools => definitions.iter().map(|one| tool(Some(one.clone()))).collect(),
+        definitions if parent.agents.as_tools => {
+            definitions.iter().map(|one| tool(Some(one.clone()))).collect()
+        }
         _ => vec![tool(None)],
     }
 }
 
 /// Gives a task to an agent.
 struct AgentTool {
-    agents: Agents,
     parent: Arc<DelegatingSession>,
     /// The only agent, whose inputs are the arguments; without it an argument names the agent.
     only: Option<AgentDefinition>,
@@ -40,8 +39,8 @@ struct AgentTool {
 impl AgentTool {
     fn find(&self, input: &Value) -> Result<&AgentDefinition, String> {
         let name = input.get("agent").and_then(Value::as_str).unwrap_or_default();
-        self.agents.get(name).ok_or_else(|| {
-            let names = || self.agents.definitions().iter().map(|it| it.name.as_str());
+        self.parent.agents.get(name).ok_or_else(|| {
+            let names = || self.parent.agents.definitions().iter().map(|it| it.name.as_str());
             let nearest = suggest_tool(name, names());
             let hint = nearest.map_or_else(|| ".".to_owned(), |name| format!("; did you mean `{name}`?"));
             let all = names().collect::<Vec<_>>().join(", ");
@@ -66,10 +65,10 @@ impl AgentTool {
             "Gives a task to an agent that sees nothing of this conversation. Several at once run in parallel. \
              Agents:",
         );
-        for agent in self.agents.definitions() {
+        for agent in self.parent.agents.definitions() {
             description.push_str(&format!("\n- {}: {}", agent.name, agent.description.trim()));
         }
-        let names: Vec<&str> = self.agents.definitions().iter().map(|it| it.name.as_str()).collect();
+        let names: Vec<&str> = self.parent.agents.definitions().iter().map(|it| it.name.as_str()).collect();
         ToolSpec {
             name: TASK.to_owned(),
             description,
@@ -139,8 +138,8 @@ impl Tool for AgentTool {
                 Ok(read) => read,
                 Err(why) => return not_started(why),
             };
-            let (agents, parent) = (&self.agents, self.parent.as_ref());
-            match agents.delegate.run(DelegatedTask { parent, agents, definition, inputs, context }).await {
+            let (parent, context) = (self.parent.as_ref(), context.into());
+            match parent.agents.delegate.run(DelegatedTask { parent, definition, inputs, context }).await {
                 Ok(end) => Ok(describe_end(&end)),
                 Err(why) => not_started(why),
             }

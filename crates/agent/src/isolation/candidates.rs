@@ -269,7 +269,7 @@ impl ParentSession {
     async fn open(&mut self, task: &str) -> Result<(), AgentError> {
         let inbox = Arc::clone(&self.session.inbox);
         inbox.accept(MessageKind::User, ReminderCategory::General, task.to_owned()).await?;
-        self.session.opening().run().await?;
+        self.session.opening().run(&CancellationToken::new()).await?;
         self.session.cx.transcript.flush().await
     }
 

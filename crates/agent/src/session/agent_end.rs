@@ -1,6 +1,6 @@
 //! The end of an agent: its output, or the limit that it reached.
 
-use journeyman_protocol::{AgentReport, RunOutcome, Termination};
+use journeyman_protocol::{AgentReport, Plan, RunOutcome, Termination};
 
 use super::context::Context;
 use super::task_end::TaskEnd;
@@ -9,9 +9,23 @@ use crate::durations::format_duration;
 /// Returns the end of an agent that has completed its task.
 pub(super) fn completed(cx: &Context) -> Option<TaskEnd> {
     cx.transcript.state().completed.as_ref()?;
-    let end =
-        TaskEnd::new(RunOutcome::Answered, "the agent completed its task").terminated(Termination::Goal);
+    let (outcome, summary) = match &cx.transcript.state().plan {
+        Some(plan) => (RunOutcome::Planned, planned(plan)),
+        None => (RunOutcome::Answered, "the agent completed its task".to_owned()),
+    };
+    let end = TaskEnd::new(outcome, summary).terminated(Termination::Goal);
     Some(TaskEnd { recovered: cx.transcript.state().last_turn, ..end })
+}
+
+/// Describes a plan that is made, and no more.
+fn planned(plan: &Plan) -> String {
+    let steps = plan.steps.len();
+    let questions = match plan.questions.len() {
+        0 => String::new(),
+        1 => ", a question".to_owned(),
+        several => format!(", {several} questions"),
+    };
+    format!("planned: {steps} step{}{questions}; nothing was changed", if steps == 1 { "" } else { "s" })
 }
 
 /// Returns the report of an agent for the end of its task.

@@ -15,6 +15,7 @@ use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
 use crate::session::settings::{Approver, RunSettings};
 use crate::session::shared::SessionShared;
+use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::running::Transcript;
 
 /// The context of a running session. Each stage takes it as an argument and owns only its own
@@ -64,6 +65,15 @@ impl Context {
     /// tree.
     pub(crate) fn is_isolated(&self) -> bool {
         self.copy.is_some() || self.workspace.base().is_some()
+    }
+
+    /// Counts what agents spent, in billionths of a US dollar, to the cost of the task.
+    pub(crate) fn count_delegated(&mut self, spent: u64) {
+        if spent > 0 {
+            let counters = self.transcript.state().counters;
+            let delegated = counters.delegated.saturating_add(spent);
+            self.transcript.record(Record::Counters(TaskCounters { delegated, ..counters }));
+        }
     }
 
     /// Returns the number of the step that runs, counted over the whole session.

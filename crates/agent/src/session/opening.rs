@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
-use journeyman_protocol::{AgentState, Event, MessageKind};
+use journeyman_protocol::{AgentState, Event, MessageKind, Mode, RelPath};
 use journeyman_workspace::{ListOptions, Listing};
+use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::first_message::{FirstMessage, is_question, text_blocks, user_text};
+use super::settings::PlanFirst;
 use crate::AgentError;
+use crate::agents::delegate::DelegatingSession;
 use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
+use crate::planning::{needs_plan, plan_task};
 use crate::request::builder::RequestBuilder;
 use crate::request::lookup::{look_up, look_up_message};
 use crate::supervision::Supervision;
@@ -34,11 +38,13 @@ pub(crate) struct TaskOpening<'a> {
     pub(super) verification: &'a mut Verification,
     pub(super) checkpoints: &'a mut Checkpoints,
     pub(super) copy_updates: &'a mut CopyUpdates,
+    /// The parts that the session lends to its agents, one of which may plan the task.
+    pub(super) delegation: Option<&'a DelegatingSession>,
 }
 
 impl TaskOpening<'_> {
     /// Begins a task with the queued messages.
-    pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
+    pub(crate) async fn run(&mut self, stop: &CancellationToken) -> Result<(), AgentError> {
         let waiting = self.cx.shared.hold_queued();
         let mut taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
         let task = user_text(&waiting);
@@ -68,7 +74,7 @@ impl TaskOpening<'_> {
         self.cx.transcript.set_state(AgentState::Working);
         // Changes that the handle made before the log began.
         self.supervision.note_todos(self.cx);
-        let FirstMessage { content, left_queued: waits, refused } = self.first_message(waiting).await;
+        let FirstMessage { content, left_queued: waits, refused } = self.first_message(waiting, stop).await;
         taken.retain(|id| !waits.contains(id));
         // Taken even after a refusal: a task that can't begin must not be started again and again.
         self.cx.transcript.take_queued(content, taken);
@@ -77,7 +83,7 @@ impl TaskOpening<'_> {
 
     /// Builds the first message. In a new session this is the packed context and the queued
     /// messages.
-    async fn first_message(&mut self, waiting: Vec<QueuedMessage>) -> FirstMessage {
+    async fn first_message(&mut self, waiting: Vec<QueuedMessage>, stop: &CancellationToken) -> FirstMessage {
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let mut context = self.hooks.session_start(self.cx, review).await;
         context.append(&mut self.hooks.take_context());
@@ -95,13 +101,18 @@ impl TaskOpening<'_> {
         // An empty transcript means that an earlier task was cut off before its first message.
         if self.cx.transcript.state().system.is_empty() || self.cx.transcript.state().messages.is_empty() {
             let task = user_text(&kept);
-            let packed = self.pack_first(&task).await;
-            // If packing fails, the task's text still enters the transcript as context for the next
-            // message.
-            said.push(packed.unwrap_or_else(|error| {
-                first.refused = Some(error);
-                task
-            }));
+            match self.pack_first(&task).await {
+                Ok(packed) => {
+                    said.push(packed.text);
+                    let wanted = packed.needs_plan;
+                    said.extend(plan_task(self.cx, self.delegation, &task, wanted, stop).await);
+                }
+                // The task's text still enters the transcript as context for the next message.
+                Err(error) => {
+                    first.refused = Some(error);
+                    said.push(task);
+                }
+            }
             let others = kept.into_iter().filter(|queued| queued.kind != MessageKind::User);
             said.extend(others.map(|queued| queued.text));
         } else {
@@ -114,7 +125,7 @@ impl TaskOpening<'_> {
         first
     }
 
-    async fn pack_first(&mut self, task: &str) -> Result<String, AgentError> {
+    async fn pack_first(&mut self, task: &str) -> Result<PackedFirst, AgentError> {
         let may_show = self.approvals.may_show(self.cx.settings.mode);
         let found = self.cx.settings.index_timeout.map(|timeout| (look_up(self.cx, may_show, task), timeout));
         let listing = list_files(self.cx).await?;
@@ -125,8 +136,27 @@ impl TaskOpening<'_> {
             None => None,
         };
         let found = found.and_then(Result::ok).flatten();
-        self.requests.pack_first_context(self.cx, task, &listing, &checks, found.as_ref())
+        let text = self.requests.pack_first_context(self.cx, task, &listing, &checks, found.as_ref())?;
+        let is_planned = !self.cx.asks_question && self.cx.settings.mode != Mode::Plan;
+        let needs_plan = is_planned
+            && match self.cx.settings.plan_first {
+                PlanFirst::Always => true,
+                PlanFirst::WhereNeeded => {
+                    let is_file =
+                        |word: &str| RelPath::parse(word).is_ok_and(|path| listing.paths.contains(&path));
+                    needs_plan(task, is_file)
+                }
+                PlanFirst::Never | PlanFirst::Given(_) => false,
+            };
+        Ok(PackedFirst { text, needs_plan })
     }
+}
+
+/// The packed context of a session's first message.
+struct PackedFirst {
+    text: String,
+    /// True if the task is to be planned before it is worked on.
+    needs_plan: bool,
 }
 
 /// Lists the files from which the repository map and the checks are derived.
@@ -157,8 +187,9 @@ mod tests {
             verification: &mut Verification::new(Arc::new(|_: &str| None)),
             checkpoints: &mut test.checkpoints,
             copy_updates: &mut CopyUpdates::default(),
+            delegation: None,
         };
-        opening.run().await
+        opening.run(&CancellationToken::new()).await
     }
 
     #[tokio::test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use journeyman_protocol::{
-    AgentState, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode, RunOutcome, RunReport,
-    TurnPhase,
+    AgentState, Event, FileChange, FileChangeKind, FileDiffStat, GuardViolation, Mode, PlanComparison,
+    RunOutcome, RunReport, TurnPhase,
 };
 use journeyman_store::StoreError;
 use journeyman_workspace::{DiffFile, IgnoredChange};
@@ -66,7 +66,10 @@ impl TaskReport<'_> {
         };
         let cost_usd = spent_usd(self.cx);
         let agent = agent_report(self.cx, &end);
-        let output = agent.as_ref().and_then(|agent| agent.output.as_ref()).map(AgentOutput::to_text);
+        let output = match &self.cx.transcript.state().plan {
+            Some(plan) if end.outcome == RunOutcome::Planned => Some(plan.to_string()),
+            _ => agent.as_ref().and_then(|agent| agent.output.as_ref()).map(AgentOutput::to_text),
+        };
         let copy = self.cx.copy.as_ref().map(|copy| copy.kept_report());
         // `jm undo` works on the user's tree, so it can't undo changes that are only in a copy.
         let ignored = self.checkpoints.ignored_changes(self.cx).await;
@@ -74,6 +77,7 @@ impl TaskReport<'_> {
             .then(|| format!("jm undo {}", self.cx.session));
         // Whatever came later isn't what was proved.
         let tree = self.verification.proved_tree().filter(|_| end.outcome == RunOutcome::Verified);
+        let plan = compare_plan(self.cx, &changes);
         let report = RunReport {
             session: self.cx.session.clone(),
             outcome: end.outcome,
@@ -98,6 +102,7 @@ impl TaskReport<'_> {
             copy,
             commit: None,
             agent,
+            plan,
             candidates: Vec::new(),
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         };
@@ -138,6 +143,12 @@ impl TaskReport<'_> {
             false => TaskEnd { summary: format!("{}; it asks: {question}", end.summary), ..end },
         }
     }
+}
+
+/// Holds the plan of a task against its changes, where it has both.
+fn compare_plan(cx: &Context, changes: &[FileChange]) -> Option<PlanComparison> {
+    let plan = cx.transcript.state().plan.as_ref().filter(|_| cx.role().is_none() && !changes.is_empty())?;
+    Some(plan.compare(changes.iter().map(|change| &change.path)))
 }
 
 /// Returns the changes to report: those since the last verified state if checks ran, or else those

@@ -7,7 +7,9 @@ use std::time::Duration;
 use journeyman_context::PromptTexts;
 use journeyman_context::memory::Note;
 use journeyman_model::{Price, Thinking};
-use journeyman_protocol::{AcceptedFinding, Mode, ModelLimits, RelPath, SandboxNeeds, Strength, Tokens};
+use journeyman_protocol::{
+    AcceptedFinding, Mode, ModelLimits, Plan, RelPath, SandboxNeeds, Strength, Tokens,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::isolation::CommitOptions;
@@ -192,6 +194,20 @@ impl SharedBudget {
     }
 }
 
+/// The tasks that are planned before they are worked on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum PlanFirst {
+    /// None.
+    #[default]
+    Never,
+    /// A task is planned whose words say that it touches more than one file.
+    WhereNeeded,
+    /// Each task that is no question is planned.
+    Always,
+    /// There is a plan, made earlier or by a person.
+    Given(Box<Plan>),
+}
+
 /// A run's settings. `Default` is a headless run with default limits and no cost limit.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
@@ -205,6 +221,8 @@ pub struct RunSettings {
     pub concurrency: usize,
     /// Time limit of a call whose tool doesn't set one.
     pub tool_timeout: Duration,
+    /// Planning of a session's first task.
+    pub plan_first: PlanFirst,
     /// The texts that the model is told with every task.
     pub prompts: Arc<PromptTexts>,
     /// The tools that the model is not told of. A call of one is made like any other.
@@ -280,6 +298,7 @@ impl Default for RunSettings {
             approval_timeout: None,
             concurrency: DEFAULT_CONCURRENCY,
             tool_timeout: DEFAULT_TOOL_TIMEOUT,
+            plan_first: PlanFirst::Never,
             withheld_tools: Vec::new(),
             prompts: Arc::default(),
             todos: Some(TodoSettings::default()),

@@ -93,8 +93,8 @@ impl Session {
             registry = narrow_registry(registry, role);
         }
         let delegation = lend_to_agents(&parts, &mut settings, &session, &registry, &shared, &transcript);
-        if let (Some(agents), Some(lent)) = (&parts.agents, &delegation) {
-            agent_tools(agents, lent).into_iter().for_each(|tool| registry.add(tool));
+        if let Some(lent) = &delegation {
+            agent_tools(lent).into_iter().for_each(|tool| registry.add(tool));
         }
         let registry = Arc::new(registry);
         let remind_every = settings.todos.map_or(0, |todos| todos.remind_every);
@@ -159,6 +159,7 @@ impl Session {
             verification: &mut self.verification,
             checkpoints: &mut self.checkpoints,
             copy_updates: &mut self.copy_updates,
+            delegation: self.delegation.as_deref(),
         }
     }
 
@@ -267,7 +268,7 @@ fn lend_to_agents(
     shared: &Arc<SessionShared>,
     transcript: &Transcript,
 ) -> Option<Arc<DelegatingSession>> {
-    parts.agents.as_ref()?;
+    let agents = parts.agents.clone()?;
     let role = transcript.state().role.as_deref();
     if role.is_some_and(|role| role.tools.iter().all(|tool| tool != TASK)) {
         return None;
@@ -279,6 +280,7 @@ fn lend_to_agents(
         session: session.clone(),
         root: parent.map_or_else(|| session.clone(), |parent| parent.root.clone()),
         path: role.map(|role| role.path.clone()).unwrap_or_default(),
+        agents,
         store: Arc::clone(&parts.store),
         model: Arc::clone(&parts.model),
         policy: parts.policy.clone(),

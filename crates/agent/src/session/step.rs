@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use journeyman_protocol::{CallId, CallState, Mode, ResultPart, ToolUse, TurnPhase};
+use journeyman_protocol::{CallId, CallState, Mode, Plan, ResultPart, ToolUse, TurnPhase};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -22,9 +22,10 @@ use crate::calls::runner::{MAX_CALLS, ToolRunner, step_label, take_runnable_call
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
+use crate::planning::record_plan;
 use crate::recovery::cut_off::undo_partial_effects;
 use crate::supervision::Supervision;
-use crate::transcript::record::{Record, TaskCounters};
+use crate::transcript::record::Record;
 use crate::transcript::running::CallChange;
 
 /// Time after a call's end before it is written while other calls run. Short enough that observers
@@ -254,16 +255,17 @@ impl Step<'_> {
         if let Some(role) = self.cx.role().filter(|_| is_completion)
             && let Ok(output) = role.output.read(&call.input)
         {
+            let role = self.cx.role().filter(|role| role.parent.is_none());
+            let plan = role.and_then(|role| Plan::from_output(&output, &role.task()));
             self.cx.transcript.record(Record::Completed { output });
+            if let Some(plan) = plan {
+                record_plan(self.cx, &plan);
+            }
         }
         let (spent, changes) = self.cx.shared.delegated.take();
         self.cx.index.note_changed(changes.iter().map(|change| &change.path));
         self.runner.record_edit(self.cx, &call.name, &changes);
-        if spent > 0 {
-            let counters = self.cx.transcript.state().counters;
-            let delegated = counters.delegated.saturating_add(spent);
-            self.cx.transcript.record(Record::Counters(TaskCounters { delegated, ..counters }));
-        }
+        self.cx.count_delegated(spent);
     }
 }
 

@@ -68,7 +68,7 @@ impl Session {
             false => ResumePoint::Open,
         };
         match point {
-            ResumePoint::Open => self.opening().run().await.map(|()| None),
+            ResumePoint::Open => self.opening().run(stop).await.map(|()| None),
             ResumePoint::Ask => Ok(None),
             ResumePoint::AfterReply => self.handle_reply(stop).await,
         }

@@ -149,7 +149,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), AgentError> {
     if fits { Ok(()) } else { Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME).collect() }) }
 }
 
-fn record_entry(record: &Record, at: UnixMillis) -> NewEntry {
+pub(crate) fn record_entry(record: &Record, at: UnixMillis) -> NewEntry {
     let payload = serde_json::to_vec(record).unwrap_or_default();
     NewEntry { channel: None, kind: record.kind().to_owned(), at, payload }
 }

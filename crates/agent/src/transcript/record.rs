@@ -7,8 +7,8 @@ use journeyman_context::CheckedRound;
 use journeyman_context::compaction::{AgedResult, WorkingState};
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Block, CallId, CallTransition, GuardViolation, Message, MessageKind, Mode, ReminderCategory, RunOutcome,
-    Seq, SessionId, StopReason, Termination, Todo, ToolUse, Usage,
+    Block, CallId, CallTransition, GuardViolation, Message, MessageKind, Mode, Plan, ReminderCategory,
+    RunOutcome, Seq, SessionId, StopReason, Termination, Todo, ToolUse, Usage,
 };
 use journeyman_store::{Entry, STATUS_NEW};
 use journeyman_tools::SeenFile;
@@ -151,6 +151,8 @@ pub enum Record {
         /// The output, as the role's schema says.
         output: Value,
     },
+    /// The plan of the task.
+    Planned(Box<Plan>),
     /// The session's settings from here on.
     Setting(Setting),
     /// The beginning of every request, recorded so that it stays the same, byte for byte, after a
@@ -280,6 +282,7 @@ impl Record {
             Self::Role(_) => "role",
             Self::LastTurn { .. } => "last_turn",
             Self::Completed { .. } => "completed",
+            Self::Planned(_) => "planned",
             Self::Setting(_) => "setting",
             Self::Context { .. } => "context",
             Self::Queued(_) => "queued",

@@ -11,7 +11,7 @@ use journeyman_context::compaction::{WorkingState, apply_aged};
 use journeyman_model::SystemPart;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{
-    Approval, Block, CallId, CallRecord, CallState, CallStep, CallTransition, GuardViolation, Message,
+    Approval, Block, CallId, CallRecord, CallState, CallStep, CallTransition, GuardViolation, Message, Plan,
     RelPath, Role, RunOutcome, Seq, SessionId, StopReason, Termination, Todo, ToolUse, UnixMillis,
 };
 use journeyman_store::{Entry, Store, StoreError};
@@ -42,6 +42,8 @@ pub struct State {
     pub last_turn: Option<Termination>,
     /// The output of an agent that completed its task.
     pub completed: Option<Value>,
+    /// The plan of the running or last task.
+    pub plan: Option<Box<Plan>>,
     /// The session's settings.
     pub setting: Option<Setting>,
     /// The system prompt, which begins every request.
@@ -364,6 +366,7 @@ impl State {
             Record::Completed { output } => {
                 self.completed.get_or_insert(output);
             }
+            Record::Planned(plan) => self.plan = Some(plan),
             Record::Setting(setting) => self.setting = Some(setting),
             Record::Context { system } => self.system = system,
             Record::Queued(queued) => {
@@ -375,7 +378,7 @@ impl State {
                 self.task = Some(OpenTask::default());
                 (self.last_turn, self.completed) = (None, None);
                 self.counters = TaskCounters { step: self.counters.step, ..TaskCounters::default() };
-                self.outcome = None;
+                (self.outcome, self.plan) = (None, None);
                 self.violations.clear();
             }
             Record::Message { message, taken, stop, calls } => {

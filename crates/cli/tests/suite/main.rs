@@ -41,6 +41,7 @@ mod obstacles;
 mod output;
 mod own_repository;
 mod permission;
+mod plans;
 mod policy;
 mod project_root;
 mod projects;

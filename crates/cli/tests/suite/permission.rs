@@ -74,7 +74,7 @@ fn plan_mode_offers_no_writers_and_denies_those_called_anyway() {
         command("touch -f new.txt"),
         say("Here is the plan."),
     ]);
-    let report = server.run(&house, &["--json", "--mode", "plan", "plan a file"]).run().expect(0).report();
+    let report = server.command(&house, &["ask"], &["--json", "plan a file"]).run().expect(0).report();
     assert_eq!(report.text, "Here is the plan.");
     assert!(report.summary.contains("plan mode"), "{}", report.summary);
     let seen = server.seen();

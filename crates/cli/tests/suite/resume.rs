@@ -302,7 +302,12 @@ fn a_session_that_is_killed_in_its_first_moments_knows_how_it_was_to_run() {
     house.configure(&format!(
         "[[hooks.SessionStart]]\nhooks = [{{ type = \"command\", command = \"{sleep}\" }}]\n"
     ));
-    let server = Server::chat([call("edit_file", polite_edit()), say("It can't be done.")]);
+    let plan = json!({ "plan": {
+        "strategy": "Say it politely.",
+        "steps": [{ "what": "Change the greeting.", "files": ["greet.sh"] }],
+        "checks": [],
+    } });
+    let server = Server::chat([call("edit_file", polite_edit()), call("complete_task", plan)]);
     let before = house.tree();
     let flags = ["--mode", "plan", "--no-check", "--isolate", "--no-land", "look around"];
     let running = server.run(&house, &flags).start();
@@ -317,7 +322,7 @@ fn a_session_that_is_killed_in_its_first_moments_knows_how_it_was_to_run() {
     assert_eq!((setting.asked.isolate, setting.asked.keep), (Some(true), true));
 
     house.configure("");
-    resume(&house, &[]).run().expect(0);
+    resume(&house, &[]).run().expect(11);
     assert!(!server.seen()[0].tools().contains(&"write_file".to_owned()), "plan mode offers no writers");
     assert_eq!(house.tree(), before, "a plan changes nothing");
 }

@@ -27,6 +27,8 @@ pub struct Config {
     /// The mode that the project narrows to. It bounds the built-in default, which depends on the
     /// surface; a mode of the user's own has been compared with it already.
     pub project_mode: Option<Mode>,
+    /// The first tasks that are planned before they are worked on: `auto`, `always` or `never`.
+    pub plan_first: Option<String>,
     /// Maximum number of model requests of a run.
     pub max_turns: Option<u32>,
     /// Maximum rounds of feedback from failed checks.
@@ -213,6 +215,7 @@ impl Config {
             wire: text("wire"),
             mode: mode.filter(|_| !by_project),
             project_mode: mode.filter(|_| by_project),
+            plan_first: text("plan_first"),
             max_turns: count("max_turns"),
             max_iterations: count("max_iterations"),
             test_budget: get("test_budget").and_then(duration_from_value),

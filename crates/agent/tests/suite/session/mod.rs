@@ -39,6 +39,7 @@ pub(crate) fn cases() -> Vec<Case> {
         agents::delegation::CASES,
         agents::ending::CASES,
         agents::many::CASES,
+        agents::planning::CASES,
         approvals::CASES,
         turn_phases::CASES,
         calls::CASES,

@@ -290,6 +290,7 @@ async fn every_way_to_end() {
             copy: None,
             commit: None,
             agent: None,
+            plan: None,
             candidates: Vec::new(),
             duration_ms: 0,
         };

@@ -82,7 +82,7 @@ pub const SCENARIOS: [Scenario; 16] = [
     scenario("run --check", COPY, Reach::Lands, &[], Act::Run),
     scenario("run --no-check", COPY_UNCHECKED, Reach::Keeps, &[], Act::Run),
     scenario("run --isolate --no-land", COPY_KEPT, Reach::Keeps, &[], Act::Run),
-    scenario("run --mode plan", &["--mode", "plan"], Reach::Nothing, &[], Act::Run),
+    scenario("ask", &["ask"], Reach::Nothing, &[], Act::Run),
     scenario("run --candidates", CANDIDATES, Reach::Keeps, &[], Act::Run),
     scenario("run --candidates --land", CANDIDATES_LANDED, Reach::Lands, &[], Act::Run),
     scenario("resume", UNCHECKED, Reach::InPlace, &[Act::CutRun], Act::Resume),

@@ -330,7 +330,11 @@ impl World {
     /// The words of `jm run` for a task.
     pub fn run_words(&self, flags: &[&str], task: usize) -> Vec<String> {
         let url = self.server.url();
-        let fixed = ["run", "--base-url", &url, "--wire", "chat", "--model", "tiny"];
+        let (command, flags) = match flags {
+            ["ask", flags @ ..] => ("ask", flags),
+            flags => ("run", flags),
+        };
+        let fixed = [command, "--base-url", &url, "--wire", "chat", "--model", "tiny"];
         let task = format!("soak task {task}");
         fixed.iter().chain(flags).map(|word| (*word).to_owned()).chain([task]).collect()
     }

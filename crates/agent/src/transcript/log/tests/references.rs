@@ -81,6 +81,7 @@ impl Reply {
             copy: None,
             commit: None,
             agent: None,
+            plan: None,
             candidates: Vec::new(),
             duration_ms: 1,
         };

@@ -3,6 +3,7 @@
 pub(super) mod delegation;
 pub(super) mod ending;
 pub(super) mod many;
+pub(super) mod planning;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

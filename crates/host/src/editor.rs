@@ -1,33 +1,35 @@
-//! The person's own editor, for a long message.
+//! The person's own editor, for a long message and for a plan.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::process::Command;
 
-use journeyman_host::config::Environment;
+use crate::config::Environment;
 
 /// The editor where none is named.
 const DEFAULT_EDITOR: &str = "vi";
-/// Maximum bytes of a message that is read back.
+/// Maximum bytes of a text that is read back.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Returns the editor that the person's environment names.
-pub(crate) fn find_editor(environment: &Environment) -> String {
+#[must_use]
+pub fn find_editor(environment: &Environment) -> String {
     let named = environment.var("VISUAL").or_else(|| environment.var("EDITOR"));
     named.unwrap_or(DEFAULT_EDITOR).to_owned()
 }
 
-/// Opens a text in an editor, waits for its end, and returns the text as it is then.
+/// Opens a text in an editor, as a file with this suffix, waits for its end, and returns the text
+/// as it is then.
 ///
 /// # Errors
 /// The editor doesn't run or fails, or its file can't be read.
-pub(crate) fn edit_text(editor: &str, text: &str) -> io::Result<String> {
-    let mut file = tempfile::Builder::new().prefix("message-").suffix(".md").tempfile()?;
+pub fn edit_text(editor: &str, text: &str, suffix: &str) -> io::Result<String> {
+    let mut file = tempfile::Builder::new().prefix("jm-").suffix(suffix).tempfile()?;
     file.write_all(text.as_bytes())?;
     // By a shell, as everybody does: the variable may have arguments.
     let status =
         Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).status()?;
     if !status.success() {
-        return Err(io::Error::other(format!("the editor ended with {status}; the message stays as it was")));
+        return Err(io::Error::other(format!("the editor ended with {status}; the text stays as it was")));
     }
     // Many editors write a new file in place of the old one.
     let read = match std::fs::File::open(file.path()) {

@@ -1,0 +1,104 @@
+//! Planning a task before it is worked on: whether it is wanted, and the agent that does it.
+
+mod need;
+
+use std::sync::Arc;
+
+use journeyman_protocol::{CallId, ErrorPhase, Event, Plan, SessionId, Termination};
+use journeyman_store::Store;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::agents::definition::PLANNER;
+use crate::agents::delegate::{DelegatedTask, DelegatingSession, TaskContext};
+use crate::session::context::Context;
+use crate::session::settings::PlanFirst;
+use crate::transcript::fork::record_entry;
+use crate::transcript::record::Record;
+use crate::transcript::state::State;
+use crate::{AgentError, Clock};
+
+pub(crate) use need::needs_plan;
+
+/// The id of the call that an agent's log names as its origin where no call of the model gave the
+/// task.
+const PLANNING_CALL: &str = "planning";
+
+/// Makes or takes the plan of a task, and puts it on record. Returns the text for the model; `None`
+/// if there is no plan.
+pub(crate) async fn plan_task(
+    cx: &mut Context,
+    parent: Option<&DelegatingSession>,
+    task: &str,
+    is_wanted: bool,
+    stop: &CancellationToken,
+) -> Option<String> {
+    let plan = match (&cx.settings.plan_first, parent) {
+        (PlanFirst::Given(plan), _) => Some((**plan).clone()),
+        (_, Some(parent)) if is_wanted => make_plan(cx, parent, task, stop).await,
+        _ => None,
+    }?;
+    record_plan(cx, &plan);
+    Some(cx.settings.prompts.plan(&plan.to_string()))
+}
+
+/// Puts a plan on record.
+pub(crate) fn record_plan(cx: &mut Context, plan: &Plan) {
+    cx.transcript.record(Record::Planned(Box::new(plan.clone())));
+    cx.transcript.emit(Event::Planned { plan: plan.clone() });
+}
+
+/// Gives the task to the agent that plans. Without its plan the task is worked on all the same.
+async fn make_plan(
+    cx: &mut Context,
+    parent: &DelegatingSession,
+    task: &str,
+    stop: &CancellationToken,
+) -> Option<Plan> {
+    let definition = parent.agents.get(PLANNER)?;
+    let input = definition.inputs.first()?;
+    let inputs = Map::from_iter([(input.name.clone(), Value::from(task))]);
+    // What was recorded so far precedes the agent's events.
+    cx.transcript.flush().await.ok()?;
+    let context = TaskContext {
+        call: CallId::new(PLANNING_CALL),
+        cancel: stop.child_token(),
+        workspace: Arc::clone(&cx.workspace),
+        index: Arc::clone(&cx.index),
+        sandbox: Arc::clone(&cx.sandbox),
+        toolchains: Arc::clone(&cx.toolchains),
+    };
+    let ended = parent.agents.delegate.run(DelegatedTask { parent, definition, inputs, context }).await;
+    let (spent, _) = cx.shared.delegated.take();
+    cx.count_delegated(spent);
+    let why = match ended {
+        Ok(end) if end.report.termination == Termination::Goal => {
+            match end.report.output.as_ref().and_then(|output| Plan::from_output(output, task)) {
+                Some(plan) => return Some(plan),
+                None => "its output is no plan".to_owned(),
+            }
+        }
+        Ok(end) => end.summary,
+        Err(why) => why,
+    };
+    if !stop.is_cancelled() {
+        cx.transcript.emit_warning(ErrorPhase::Model, format!("the task is worked on without a plan: {why}"));
+    }
+    None
+}
+
+/// Puts a plan on record in a session that nobody works on, in the place of the one it has.
+///
+/// # Errors
+/// Errors of the store, also if another process writes to the session at the same time.
+pub async fn store_plan(
+    store: &dyn Store,
+    session: &SessionId,
+    plan: &Plan,
+    clock: &Clock,
+) -> Result<(), AgentError> {
+    let last = State::load(store, session).await?.last;
+    let record = Record::Planned(Box::new(plan.clone()));
+    store.append(session, last, vec![record_entry(&record, clock.now())]).await?;
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! `jm plan`.
+
+use std::io::Read as _;
+
+use journeyman_host::HostError;
+use journeyman_host::config::Environment;
+use journeyman_host::editor::{edit_text, find_editor};
+use journeyman_host::format::printable;
+use journeyman_host::plans::{FoundPlan, find_plan, plan_from_toml, plan_to_toml, replace_plan};
+use serde_json::json;
+
+use crate::args::{PlanArgs, PlanCommand, ProjectArgs, RunArgs, RunOptions};
+use crate::color;
+use crate::display::is_attended;
+use crate::output::print_json_line;
+use crate::run::run;
+use crate::runtime::open_state;
+
+pub(crate) async fn plan(environment: &Environment, args: PlanArgs) -> Result<u8, HostError> {
+    match args.command {
+        Some(PlanCommand::Show { session, json, project }) => {
+            let dirs = open_state(environment)?;
+            let directory = project.directory.as_deref();
+            let FoundPlan { session, plan } =
+                find_plan(environment, &dirs, directory, session.as_deref()).await?;
+            if json {
+                print_json_line(&json!({ "session": session, "plan": plan }))?;
+            } else {
+                outln!("{}\n\n{}", color::stdout().bold(&printable(&plan.task)), printable(&plan));
+                errln!("\ncarry it out with: jm run --plan={session}");
+            }
+            Ok(0)
+        }
+        Some(PlanCommand::Edit { session, stdin, project }) => {
+            edit(environment, &project, session.as_deref(), stdin).await
+        }
+        None => {
+            let options = RunOptions { mode: Some("plan".to_owned()), ..args.options };
+            run(environment, RunArgs::from_task(args.task, options)).await
+        }
+    }
+}
+
+/// Changes a plan, in an editor or by what stands on standard input.
+async fn edit(
+    environment: &Environment,
+    project: &ProjectArgs,
+    session: Option<&str>,
+    is_piped: bool,
+) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let FoundPlan { session, plan } =
+        find_plan(environment, &dirs, project.directory.as_deref(), session).await?;
+    let text = if is_piped {
+        let mut text = String::new();
+        std::io::stdin().take(MAX_PLAN_BYTES).read_to_string(&mut text).map_err(HostError::usage)?;
+        text
+    } else if is_attended() {
+        edit_text(&find_editor(environment), &plan_to_toml(&plan)?, ".toml").map_err(HostError::failed)?
+    } else {
+        return Err(HostError::usage(
+            "there is no terminal for an editor; `jm plan edit --stdin` reads the changed plan, in the form of `jm plan \
+             edit`, from standard input",
+        ));
+    };
+    match plan_from_toml(&text)? {
+        Some(changed) if changed != plan => {
+            replace_plan(&dirs, &session, &changed).await?;
+            outln!("changed the plan of session {session}; carry it out with: jm run --plan={session}");
+        }
+        _ => outln!("the plan of session {session} stays as it was"),
+    }
+    Ok(0)
+}
+
+/// Maximum bytes of a plan that is read.
+const MAX_PLAN_BYTES: u64 = 4 * 1024 * 1024;

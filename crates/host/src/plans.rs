@@ -1,0 +1,138 @@
+//! Plans of changes: found in the log, edited as TOML, given to a run.
+
+use std::path::Path;
+
+use journeyman_agent::{Clock, State, store_plan};
+use journeyman_protocol::{Plan, RunOutcome, SessionId};
+
+use crate::config::Environment;
+use crate::root::find_root;
+use crate::sessions::{SessionClaim, find_session, list_newest};
+use crate::state::{StateDirs, now};
+use crate::{Context as _, HostError};
+
+/// The sessions of a directory that are searched for the newest plan.
+const MAX_SEARCHED: usize = 200;
+/// The head of the text in which a person edits a plan.
+const TOML_HEAD: &str = "# The plan, as `jm run --plan` carries it out. A changed file that no step names is pointed out at \
+                         the end of the\n# run; a directory stands for all of its files. An empty file leaves the plan \
+                         as it was.\n\n";
+
+/// A plan and the session that made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPlan {
+    /// The session.
+    pub session: SessionId,
+    /// The plan.
+    pub plan: Plan,
+}
+
+/// Finds the plan of a session, or without one the newest plan of a directory.
+///
+/// # Errors
+/// [`HostError::Usage`] where there is no such session, and for one without a plan.
+pub async fn find_plan(
+    environment: &Environment,
+    state: &StateDirs,
+    directory: Option<&Path>,
+    word: Option<&str>,
+) -> Result<FoundPlan, HostError> {
+    if let Some(word) = word {
+        let session = find_session(state, environment, word).await?.id;
+        let plan = plan_of(state, &session).await?;
+        let plan = plan.ok_or_else(|| {
+            HostError::usage(format_args!("session {session} has no plan; `jm plan \"TASK\"` makes one"))
+        })?;
+        return Ok(FoundPlan { session, plan });
+    }
+    let planned = serde_json::to_value(RunOutcome::Planned).unwrap_or_default();
+    let newest = list_newest(state, &find_root(environment, directory)?, MAX_SEARCHED).await?;
+    for summary in newest.into_iter().filter(|summary| planned == *summary.status) {
+        if let Some(plan) = plan_of(state, &summary.id).await? {
+            return Ok(FoundPlan { session: summary.id, plan });
+        }
+    }
+    Err(HostError::usage("no plan was made in this directory; `jm plan \"TASK\"` makes one"))
+}
+
+async fn plan_of(state: &StateDirs, session: &SessionId) -> Result<Option<Plan>, HostError> {
+    let state = State::load(&*state.store, session).await?;
+    Ok(state.plan.map(|plan| *plan))
+}
+
+/// Returns a plan as the text in which a person edits it.
+///
+/// # Errors
+/// [`HostError`] for a plan that TOML can't hold, which there is none of.
+pub fn plan_to_toml(plan: &Plan) -> Result<String, HostError> {
+    Ok(format!("{TOML_HEAD}{}", toml::to_string_pretty(plan).context("the plan as TOML")?))
+}
+
+/// Reads an edited plan; `None` where the text is empty.
+///
+/// # Errors
+/// [`HostError::Usage`] naming the line that is wrong.
+pub fn plan_from_toml(text: &str) -> Result<Option<Plan>, HostError> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(None);
+    }
+    let plan: Plan =
+        toml::from_str(text).map_err(|error| HostError::usage(format_args!("the plan: {error}")))?;
+    if plan.steps.is_empty() {
+        return Err(HostError::usage("the plan has no step; each is a [[steps]] with `what` and `files`"));
+    }
+    Ok(Some(plan))
+}
+
+/// Puts an edited plan in the place of a session's plan.
+///
+/// # Errors
+/// [`HostError::Usage`] while another process works on the session.
+pub async fn replace_plan(state: &StateDirs, session: &SessionId, plan: &Plan) -> Result<(), HostError> {
+    let claim = SessionClaim::take(state, session, "plan").await?;
+    let stored = store_plan(&*state.store, session, plan, &Clock::new(now)).await;
+    claim.release().await;
+    Ok(stored?)
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::PlanStep;
+
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan {
+            task: "rename \"x\"\nand y".to_owned(),
+            strategy: "One file at a time.\n\"\"\" is harmless.".to_owned(),
+            steps: vec![PlanStep {
+                what: "Rename.".to_owned(),
+                files: vec!["src/a.rs".to_owned()],
+                symbols: vec!["x".to_owned()],
+            }],
+            affected: Vec::new(),
+            checks: vec!["cargo test".to_owned()],
+            risks: vec!["none".to_owned()],
+            questions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_plan_goes_through_its_text_unchanged() {
+        let text = plan_to_toml(&plan()).unwrap();
+        assert_eq!(plan_from_toml(&text).unwrap(), Some(plan()));
+        assert_eq!(plan_from_toml("\n# nothing\n").unwrap(), None);
+    }
+
+    #[test]
+    fn a_wrong_text_names_its_line() {
+        for (text, named) in [
+            ("strategy = 1\nsteps = []", "line 1"),
+            ("strategy = \"a\"\nsteps = []", "no step"),
+            ("strategy = \"a\"\n[[steps]]\nfile = [\"x\"]", "what"),
+        ] {
+            let error = plan_from_toml(text).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}
