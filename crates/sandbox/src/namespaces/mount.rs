@@ -25,10 +25,11 @@ use super::plan::resolve_copy;
 use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 
 /// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
-const HELPER_TIMEOUT: Duration = Duration::from_secs(20);
+const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum wait for a lock: a command that was killed with its agent takes milliseconds to be gone,
 /// and the kernel writes out a mount's changes when it takes the mount down.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// A machine with ten programs a processor takes seconds for either.
+const LOCK_WAIT: Duration = Duration::from_secs(20);
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 /// The longest name that file systems take.
 const MAX_NAME: usize = 255;

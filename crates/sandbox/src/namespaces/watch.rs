@@ -28,7 +28,7 @@ use crate::{Denial, DenialKind, Mounted, Network, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy
 /// machine.
-const HELLO_WAIT: Duration = Duration::from_secs(10);
+const HELLO_WAIT: Duration = Duration::from_secs(60);
 /// Maximum time until killed processes are gone. One that waits for a dead disk or server can take
 /// for ever.
 const KILL_WAIT: Duration = Duration::from_secs(5);
