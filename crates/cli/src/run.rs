@@ -63,8 +63,7 @@ pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, 
         let report = watch_and_deliver(&template, session, events, display).await?;
         return display.print_report(&report);
     }
-    let commands = SlashCommands::find(environment, &root);
-    let task = commands.expand_task(&task.text)?.unwrap_or(task.text);
+    let task = SlashCommands::expand_task(environment, &root, task.text)?;
     template.check_task(&task)?;
     if let Some(count) = args.candidates {
         return candidates::run(template, &task, count, args.land, display).await;

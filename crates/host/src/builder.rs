@@ -30,6 +30,7 @@ use crate::root::project_root;
 use crate::session_tools::{ToolParts, session_tools};
 use crate::sessions::{holder_name, new_session_id};
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
+use crate::skills::Skills;
 use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
@@ -51,6 +52,7 @@ type AdjustSettings = Box<dyn FnOnce(&mut RunSettings) + Send>;
 /// | workspace, sandbox, index | those of the project, as the settings say |
 /// | policy, hooks | those of the configuration files |
 /// | tools | the built-in ones |
+/// | skills | the user's and the project's |
 /// | agents | the built-in ones, the user's, and those of the project that the user trusts |
 /// | checks | those of the settings, or those found in the project |
 /// | approver | nobody: what would ask is refused |
@@ -79,6 +81,7 @@ pub struct SessionBuilder {
     tools: Option<MakeTools>,
     hooks: Option<Hooks>,
     agents: Option<Agents>,
+    skills: Option<Arc<Skills>>,
     checks: Option<Checks>,
     approver: Approver,
     delivery: Option<Delivery>,
@@ -115,6 +118,7 @@ impl SessionBuilder {
             tools: None,
             hooks: None,
             agents: None,
+            skills: None,
             checks: None,
             approver: Approver::Nobody,
             delivery: None,
@@ -159,6 +163,9 @@ impl SessionBuilder {
     part!(
         /// Sets the agents that the model may give tasks to.
         agents: Agents => agents);
+    part!(
+        /// Sets the skills that the model may load.
+        skills: Arc<Skills> => skills);
     part!(
         /// Sets the checks that verify a change.
         checks: Checks => checks);
@@ -272,8 +279,9 @@ impl SessionBuilder {
         settings.notes = load_notes(&state, &root)?;
         let (memory, redactor) =
             (Memory::in_directory(&state.project_dir(&root)), Arc::clone(&project.redactor));
-        let parts = ToolParts { root, memory, redactor, engine };
-        let tools = self.tools.unwrap_or_else(|| session_tools(config, &environment, parts));
+        let skills = self.skills.unwrap_or_else(|| Arc::new(Skills::find(&environment, &root)));
+        let parts = ToolParts { root, memory, redactor, engine, skills };
+        let tools = self.tools.unwrap_or_else(|| session_tools(config, parts));
         let config_dir = environment.config_dir();
         Ok(SessionTemplate {
             project,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use journeyman_sandbox::{ContainerImage, ContainerSettings, Progress, RecipeSource, read_container_recipe};
 
 use crate::config::{Config, Environment, ProjectImage, TrustStore};
-use crate::{Context as _, HostError, Prompts};
+use crate::prompts::ask_for_trust;
+use crate::{HostError, Prompts};
 
 /// Reads the recipe of the project's image if the user wants commands to run in that image. Asks
 /// for trust in the recipe: building the image runs the project's code outside of the sandbox.
@@ -41,10 +42,9 @@ pub(crate) fn load_image_recipe(
         };
         let (Some(store), Some(prompts)) = (store, prompts) else { return Err(refused()) };
         let (names, values): (Vec<String>, Vec<String>) = recipe.describe().into_iter().unzip();
-        if !prompts.confirm_trust(&path, &names, &values).context("asking for trust")? {
+        if !ask_for_trust(prompts, &store, &path, &hash, (&names, &values))? {
             return Err(refused());
         }
-        store.remember(&path, &hash).context("remembering the trust")?;
     }
     config.container.recipe = Some(Box::new(recipe));
     Ok(())

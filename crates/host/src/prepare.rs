@@ -28,6 +28,7 @@ pub struct PreparedRun {
     pub agent: Option<AgentDefinition>,
     /// The plan that the first task is to be carried out by.
     pub plan: Option<Plan>,
+    skills: Arc<Skills>,
     connected: ConnectedModel,
 }
 
@@ -45,7 +46,8 @@ impl PreparedRun {
         prompts: Option<&dyn Prompts>,
     ) -> Result<Self, HostError> {
         let mut settings = resolve_settings(environment, root, options, earlier, prompts)?;
-        settings.warnings.extend(Skills::find(environment, root).problems);
+        let skills = Skills::find(environment, root);
+        settings.warnings.extend(skills.problems.iter().cloned());
         let trust = AgentTrust { this_run: options.trust_project, prompts };
         let agents = load_agents(environment, root, &trust)?;
         let agent = match &options.agent {
@@ -64,7 +66,7 @@ impl PreparedRun {
             Cassette { record: options.record.clone(), replay: options.replay.clone(), day: now().to_date() };
         let connected = connect(&settings.config, environment, &cassette, journeyman_agent::Clock::new(now))?;
         let approver = if prompts.is_some() { Approver::Handle } else { Approver::Nobody };
-        Ok(Self { settings, approver, agents, agent, plan: None, connected })
+        Ok(Self { settings, approver, agents, agent, plan: None, skills: Arc::new(skills), connected })
     }
 
     /// Opens the project. `command` names who holds its sessions.
@@ -91,6 +93,7 @@ impl PreparedRun {
         builder
             .environment(environment.clone())
             .state(Arc::clone(state))
+            .skills(self.skills)
             .settings(self.settings)
             .connected(self.connected)
             .approver(self.approver)

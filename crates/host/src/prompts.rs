@@ -4,8 +4,11 @@ use std::io;
 use std::path::Path;
 
 use journeyman_git::CommitRefusal;
-use journeyman_protocol::SessionId;
+use journeyman_protocol::{ContentHash, SessionId};
 use journeyman_store::SessionSummary;
+
+use crate::config::TrustStore;
+use crate::{Context as _, HostError};
 
 /// Asks the person at a surface. A surface without a person has no `Prompts`: then everything that
 /// would be asked is refused. Questions about tool calls are events of the session instead, see
@@ -38,4 +41,21 @@ pub trait Prompts {
     /// # Errors
     /// The person can't be reached.
     fn confirm_unverified(&self, session: &SessionId) -> io::Result<bool>;
+}
+
+/// Asks a person once about this version of a project's file, and remembers a yes. Returns true if
+/// the version is trusted.
+pub(crate) fn ask_for_trust(
+    prompts: &dyn Prompts,
+    store: &TrustStore,
+    path: &Path,
+    hash: &ContentHash,
+    asked: (&[String], &[String]),
+) -> Result<bool, HostError> {
+    let (keys, values) = asked;
+    let trusted = prompts.confirm_trust(path, keys, values).context("asking for trust")?;
+    if trusted {
+        store.remember(path, hash).context("remembering the trust")?;
+    }
+    Ok(trusted)
 }

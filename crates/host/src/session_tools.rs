@@ -7,7 +7,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_tools::web::{SearchEngine, WebFetch, WebSearch};
 use journeyman_tools::{CommandTool, Registry};
 
-use crate::config::{Config, Environment};
+use crate::config::Config;
 use crate::memory::{Memory, Remember};
 use crate::skills::{SkillTool, Skills};
 use crate::template::MakeTools;
@@ -18,13 +18,13 @@ pub(crate) struct ToolParts {
     pub(crate) memory: Memory,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) engine: Option<SearchEngine>,
+    pub(crate) skills: Arc<Skills>,
 }
 
 /// Returns what makes the tools of each session: the built-in ones, those that the configuration
 /// defines, and the skills there are.
-pub(crate) fn session_tools(config: &Config, environment: &Environment, parts: ToolParts) -> MakeTools {
+pub(crate) fn session_tools(config: &Config, parts: ToolParts) -> MakeTools {
     let commands = config.command_tools.clone();
-    let skills = Arc::new(Skills::find(environment, &parts.root));
     Arc::new(move || {
         let mut registry = Registry::with_builtin_at(&parts.root);
         registry.add(Box::new(Remember::new(parts.memory.clone(), Arc::clone(&parts.redactor))));
@@ -34,7 +34,7 @@ pub(crate) fn session_tools(config: &Config, environment: &Environment, parts: T
                 registry.add(Box::new(tool));
             }
         }
-        if let Some(tool) = SkillTool::new(Arc::clone(&skills)) {
+        if let Some(tool) = SkillTool::new(Arc::clone(&parts.skills)) {
             registry.add(Box::new(tool));
         }
         registry.add(Box::new(WebFetch::default()));

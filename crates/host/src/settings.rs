@@ -7,7 +7,8 @@ use journeyman_protocol::Mode;
 use toml::Value;
 
 use crate::config::{Config, ConfigError, Environment, Flag, LoadedConfig, ProjectTrust, TrustStore, load};
-use crate::{Context as _, HostError, Prompts};
+use crate::prompts::ask_for_trust;
+use crate::{HostError, Prompts};
 
 /// The administrator's configuration.
 pub const ADMIN_CONFIG: &str = "/etc/journeyman/config.toml";
@@ -151,10 +152,9 @@ fn load_with_trust(
     }
     match (load_remembered(&store), &store, prompts) {
         (Err(ConfigError::Untrusted { path, keys, values, hash }), Some(trusted), Some(prompts)) => {
-            if !prompts.confirm_trust(&path, &keys, &values).context("asking for trust")? {
+            if !ask_for_trust(prompts, trusted, &path, &hash, (&keys, &values))? {
                 return Err(ConfigError::Untrusted { path, keys, values, hash }.into());
             }
-            trusted.remember(&path, &hash).context("remembering the trust")?;
             Ok(load_remembered(&store)?)
         }
         (loaded, ..) => Ok(loaded?),

@@ -138,12 +138,20 @@ impl SlashCommands {
         }
     }
 
-    /// Returns the text of a task that names a command: `/name arguments`. Other tasks are `None`.
+    /// Returns the text of a task that names a command: `/name arguments`. Other tasks are as they
+    /// were.
     ///
     /// # Errors
-    /// [`HostError::Usage`] where there is no such command, with those that there are.
-    pub fn expand_task(&self, task: &str) -> Result<Option<String>, HostError> {
-        let Some((name, arguments)) = named_command(task) else { return Ok(None) };
+    /// [`HostError::Usage`] where there is no such command, with those that there are, and with
+    /// what is wrong with its file.
+    pub fn expand_task(environment: &Environment, root: &Path, task: String) -> Result<String, HostError> {
+        match named_command(&task) {
+            Some((name, arguments)) => Self::find(environment, root).expand(name, arguments),
+            None => Ok(task),
+        }
+    }
+
+    fn expand(&self, name: &str, arguments: &str) -> Result<String, HostError> {
         let Some(command) = self.get(name) else {
             let names: Vec<String> =
                 self.commands.iter().take(MAX_NAMED).map(|command| format!("/{}", command.name)).collect();
@@ -151,11 +159,13 @@ impl SlashCommands {
                 [] => "there are none here; a file .claude/commands/NAME.md makes one".to_owned(),
                 names => format!("there are {}", names.join(", ")),
             };
+            let problem = self.problems.iter().find(|problem| problem.contains(name));
+            let problem = problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
             return Err(HostError::usage(format_args!(
-                "there is no command /{name}; {known}. For a task that begins with a slash, put a word before it"
+                "there is no command /{name}{problem}; {known}. For a task that begins with a slash, put a word before it"
             )));
         };
-        command.expand(arguments).map(Some).map_err(HostError::usage)
+        command.expand(arguments).map_err(HostError::usage)
     }
 }
 
@@ -390,12 +400,15 @@ mod tests {
             (fix.description.as_str(), fix.hint.as_str(), fix.owner),
             ("Fixes.", "ISSUE", FileOwner::Project)
         );
-        let expand = |task: &str| found.expand_task(task).map_err(|error| error.to_string());
-        assert_eq!(expand(" /fix 12 "), Ok(Some("Fix #12".to_owned())));
-        assert_eq!(expand("/git:commit all\nof it"), Ok(Some("Commit all\nof it".to_owned())));
-        assert_eq!(expand("/review"), Ok(Some("the user's".to_owned())));
+        let expand = |task: &str| {
+            let expanded = SlashCommands::expand_task(&environment, &root, task.to_owned());
+            expanded.map_err(|error| error.to_string())
+        };
+        assert_eq!(expand(" /fix 12 "), Ok("Fix #12".to_owned()));
+        assert_eq!(expand("/git:commit all\nof it"), Ok("Commit all\nof it".to_owned()));
+        assert_eq!(expand("/review"), Ok("the user's".to_owned()));
         for other in ["fix it", "/usr/bin is gone", "/", "see /fix"] {
-            assert_eq!(expand(other), Ok(None), "{other}");
+            assert_eq!(expand(other), Ok(other.to_owned()), "{other}");
         }
         let unknown = expand("/fxi it").unwrap_err();
         assert!(unknown.contains("there is no command /fxi; there are /fix, /front:new"), "{unknown}");

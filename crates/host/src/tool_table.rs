@@ -3,6 +3,7 @@
 //! Every model may call every tool that the session has. A description that is not offered costs
 //! no tokens, so a model is told of those that it works with best.
 
+use journeyman_policy::matches_wildcards;
 use std::collections::BTreeMap;
 
 use crate::HostError;
@@ -41,35 +42,15 @@ pub(crate) fn withheld_tools(
             )));
         }
     }
-    let rows = configured.iter().filter(|(pattern, _)| matches_name(pattern, model));
+    let rows = configured.iter().filter(|(pattern, _)| matches_wildcards(pattern, model));
     let offered: Vec<&str> = match rows.max_by_key(|(pattern, _)| pattern.len()) {
         Some((_, tools)) => tools.iter().map(String::as_str).collect(),
         None => {
-            let row = BUILTIN_ROWS.iter().find(|(pattern, _)| matches_name(pattern, model));
+            let row = BUILTIN_ROWS.iter().find(|(pattern, _)| matches_wildcards(pattern, model));
             row.map_or_else(Vec::new, |(_, tools)| tools.to_vec())
         }
     };
     Ok(EDITING_TOOLS.iter().filter(|tool| !offered.contains(*tool)).map(|tool| (*tool).to_owned()).collect())
-}
-
-/// Returns true if a name matches a pattern in which `*` stands for any characters.
-fn matches_name(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        match rest.find(part) {
-            Some(place) => rest = rest.get(place + part.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    true
 }
 
 #[cfg(test)]
@@ -119,7 +100,7 @@ mod tests {
             ("ab*ba", "aba", false),
         ];
         for (pattern, name, expected) in cases {
-            assert_eq!(matches_name(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(matches_wildcards(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -52,6 +52,7 @@ pub use judge::{PartExplanation, Policy, RULE_LOSS, is_by_rule};
 pub use protect::{GUARD_RULES, is_guarded, is_obeyed_on_entering};
 pub use rules::{
     Example, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, RuleLayer, Rules,
+    matches_wildcards,
 };
 pub use secrets::is_secret_name;
 pub use tools::{BUILTIN_TOOLS, BuiltinTool, UnknownTool, builtin_tool, check_tool_name, suggest_tool};

@@ -1,13 +1,11 @@
 //! Agents on the command line.
 
-use std::process::Command;
-
 use journeyman_protocol::{Event, RunOutcome, Termination};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::own_repository::own_repository;
-use crate::support::{House, KEY, Server, Step, Wire, call, needs, say};
+use crate::own_repository::clone_of_this_project;
+use crate::support::{House, KEY, Server, Step, Wire, call, say};
 
 const NAMER: &str =
     "---\ndescription: Names things.\ninputs: {what: string, count: integer}\n---\nYou name things.\n";
@@ -66,18 +64,8 @@ fn found() -> Value {
 
 #[test]
 fn an_investigation_of_this_project_goes_on_after_a_kill() {
-    if !needs(&["git"]) {
-        return;
-    }
-    let Some(origin) = own_repository() else { return };
     let house = House::new();
-    let clone = house.at("clone");
-    let cloned = Command::new("git")
-        .args(["-c", "safe.directory=*", "clone", "-q"])
-        .args([origin, clone.as_path()])
-        .output()
-        .unwrap();
-    assert!(cloned.status.success(), "{}", String::from_utf8_lossy(&cloned.stderr));
+    let Some(clone) = clone_of_this_project(&house) else { return };
     let look =
         || say("").and("search_text", json!({ "pattern": "fn exit_code", "path": "crates/protocol/src" }));
     let server = Server::start(

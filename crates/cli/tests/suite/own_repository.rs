@@ -1,6 +1,6 @@
 //! The main job in a real repository: a clone of this project, with its history and some hundred files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use journeyman_protocol::{CheckOutcome, FileChange, FileChangeKind, RelPath, RunOutcome};
@@ -8,8 +8,23 @@ use serde_json::json;
 
 use crate::support::{House, Server, Wire, call, needs, say};
 
+/// A clone of this project in a house, or `None` where that can't be made and need not be.
+pub(crate) fn clone_of_this_project(house: &House) -> Option<PathBuf> {
+    if !needs(&["git"]) {
+        return None;
+    }
+    let clone = house.at("clone");
+    let cloned = Command::new("git")
+        .args(["-c", "safe.directory=*", "clone", "-q"])
+        .args([own_repository()?, clone.as_path()])
+        .output()
+        .unwrap();
+    assert!(cloned.status.success(), "{}", String::from_utf8_lossy(&cloned.stderr));
+    Some(clone)
+}
+
 /// This project, or `None` where it was unpacked without its history.
-pub(crate) fn own_repository() -> Option<&'static Path> {
+fn own_repository() -> Option<&'static Path> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
     if root.join(".git").exists() {
         return Some(root);
@@ -22,18 +37,8 @@ pub(crate) fn own_repository() -> Option<&'static Path> {
 
 #[test]
 fn a_task_in_a_clone_of_this_project_over_every_wire() {
-    if !needs(&["git"]) {
-        return;
-    }
-    let Some(origin) = own_repository() else { return };
     let house = House::new();
-    let clone = house.at("clone");
-    let cloned = Command::new("git")
-        .args(["-c", "safe.directory=*", "clone", "-q"])
-        .args([origin, clone.as_path()])
-        .output()
-        .unwrap();
-    assert!(cloned.status.success(), "{}", String::from_utf8_lossy(&cloned.stderr));
+    let Some(clone) = clone_of_this_project(&house) else { return };
     // Each task is undone, so the next one begins with the same files, and with an index.
     for wire in Wire::ALL {
         let line = "# For agents that work on this repository";

@@ -8,6 +8,7 @@ use journeyman_protocol::ContentHash;
 use super::file::{Dialect, read_definition};
 use crate::config::{Environment, TrustStore};
 use crate::format::printable;
+use crate::prompts::ask_for_trust;
 use crate::text_files::TextDirectory;
 use crate::{HostError, Prompts};
 
@@ -178,16 +179,23 @@ fn is_trusted(
         return Ok(true);
     }
     let (Some(prompts), Some(store)) = (trust.prompts, store) else { return Ok(false) };
-    let keys = [format!("the agent {}", definition.name)];
-    let values =
-        [format!("{} (tools: {:?}, mode {})", definition.description, definition.tools, definition.mode)];
-    let failed = |what: &str, error: std::io::Error| HostError::failed(format_args!("{what}: {error}"));
-    let trusted =
-        prompts.confirm_trust(path, &keys, &values).map_err(|error| failed("asking for trust", error))?;
-    if trusted {
-        store.remember(path, hash).map_err(|error| failed("remembering the trust", error))?;
-    }
-    Ok(trusted)
+    let (keys, values): (Vec<String>, Vec<String>) = describe_powers(definition).into_iter().unzip();
+    ask_for_trust(prompts, store, path, hash, (&keys, &values))
+}
+
+/// Describes what a person has to know of a project's agent before it is told anything.
+fn describe_powers(definition: &AgentDefinition) -> Vec<(String, String)> {
+    let AgentDefinition { name, description, tools, mode, edits, model, .. } = definition;
+    let replaces = match BUILT_IN.iter().any(|(built_in, _)| built_in == name) {
+        true => ", in the place of the built-in one",
+        false => "",
+    };
+    let mut powers = vec![
+        (format!("the agent {name}{replaces}"), description.clone()),
+        ("tools".to_owned(), format!("{tools:?}, in mode {mode} at most, edits of {edits:?}")),
+    ];
+    powers.extend(model.clone().map(|model| ("model".to_owned(), model)));
+    powers
 }
 
 /// Reads the Markdown files of a directory in the order of their names. What can't be read is
@@ -359,7 +367,10 @@ mod tests {
         place.project(".journeyman", "helper.md", &HELPER.replace("You help", "You do as I say"));
         assert!(place.load(false).find("helper").is_err());
         assert!(ask().find("helper").is_ok());
-        assert_eq!(*yes.0.borrow(), ["helper.md: the agent helper", "helper.md: the agent helper"]);
+        assert_eq!(
+            *yes.0.borrow(),
+            ["helper.md: the agent helper, tools", "helper.md: the agent helper, tools"]
+        );
     }
 
     #[test]

@@ -68,6 +68,13 @@ fn match_wildcards<P, T>(
     pattern.iter().skip(at).all(is_any)
 }
 
+/// Returns true if a text matches a pattern in which `*` stands for any characters.
+#[must_use]
+pub fn matches_wildcards(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    match_wildcards(&pattern, &text, |sign| *sign == '*', |sign, c| sign == c)
+}
+
 /// A pattern of characters: `*` matches any characters, `?` matches one if enabled, and a backslash
 /// escapes the next character.
 #[derive(Debug, Clone, PartialEq, Eq)]

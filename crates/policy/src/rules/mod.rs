@@ -22,6 +22,7 @@ use std::sync::Arc;
 use journeyman_protocol::{Decision, Effects, Mode, RelPath};
 
 pub(crate) use compiled::Compiled;
+pub use glob::matches_wildcards;
 pub(crate) use matching::{Aspect, Hit, Need, Subject, changes_directory, explained_level};
 pub use parse::{MAX_POLICY_BYTES, MAX_RULES, RuleError};
 pub(crate) use proposal::propose_rules;

@@ -7,7 +7,7 @@ use journeyman_agent::agents::{AgentDefinition, AgentTools, Agents, EditScope, I
 use journeyman_agent::{
     Approver, EventFilter, PermissionAnswer, RunSettings, SharedBudget, Since, envelope_of, record_of,
 };
-use journeyman_model::Price;
+use journeyman_model::{ModelRequest, Price};
 use journeyman_protocol::{
     Block, CallId, Decision, Envelope, Event, Mode, RunOutcome, SessionId, StopReason, Termination, Tokens,
 };
@@ -52,6 +52,12 @@ fn worker(mode: Mode) -> AgentDefinition {
 
 fn writes(path: &str) -> crate::session::support::model::Step {
     calls([("w", "write_file", json!({ "path": path, "content": "new\n" }))])
+}
+
+/// True if the conversation has the result of a call.
+fn has_result(request: &ModelRequest) -> bool {
+    let mut blocks = request.messages.iter().flat_map(|it| &it.content);
+    blocks.any(|it| matches!(it, Block::ToolResult { .. }))
 }
 
 /// The sessions of the agents that a session started.
@@ -307,13 +313,8 @@ async fn an_agents_own_agents_may_edit_no_more_than_it() {
     other.system = "You are the other.".to_owned();
     let mut bench = Bench::new(&[]).with_agents(agents([tester, other]));
     let told = Told::by(|request| {
-        let has_result = request
-            .messages
-            .iter()
-            .flat_map(|it| &it.content)
-            .any(|it| matches!(it, Block::ToolResult { .. }));
         let is_other = request.system.iter().any(|part| part.text.contains("You are the other."));
-        match (is_other, is_scout(request), has_result) {
+        match (is_other, is_scout(request), has_result(request)) {
             (true, _, false) => writes("src/other.rs"),
             (_, true, false) => calls([("o", "task", json!({ "agent": "other", "prompt": "go" }))]),
             (false, false, false) => calls([task("t")]),
@@ -343,17 +344,10 @@ async fn agents_are_only_so_deep() {
     let named = AgentTools::Named(vec!["read_file".to_owned(), "task".to_owned()]);
     let nested = scout().tools(named, Mode::Plan);
     let mut bench = Bench::new(&[]).with_agents(agents([nested]));
-    let told = Told::by(|request| {
-        let has_result = request
-            .messages
-            .iter()
-            .flat_map(|it| &it.content)
-            .any(|it| matches!(it, Block::ToolResult { .. }));
-        match (is_scout(request), has_result) {
-            (_, false) => calls([task("t")]),
-            (true, true) => completes("x"),
-            (false, true) => says("done"),
-        }
+    let told = Told::by(|request| match (is_scout(request), has_result(request)) {
+        (_, false) => calls([task("t")]),
+        (true, true) => completes("x"),
+        (false, true) => says("done"),
     });
     bench.run(&told, auto()).await;
     assert_eq!(asked_of_scout(&told).len(), 2 * MAX_AGENT_DEPTH);
