@@ -4,7 +4,8 @@
 //! with a [role](super::role::AgentRole). The tools know only [`Delegate`]; the
 //! [executor](super::executor) behind it starts sessions, which have those tools.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use journeyman_model::{Model, Price};
@@ -169,9 +170,22 @@ pub(crate) struct DelegatingSession {
     pub(crate) budget: Arc<SharedBudget>,
     /// True if no other session made the budget, which is one task's.
     pub(crate) owns_budget: bool,
+    /// The agents that worked when the program ended, by the calls that gave them their tasks. They
+    /// go on when these calls run again.
+    pub(crate) unfinished: Mutex<HashMap<CallId, SessionId>>,
 }
 
 impl DelegatingSession {
+    /// Sets the agents that go on when the calls that gave them their tasks run again.
+    pub(crate) fn set_unfinished(&self, unfinished: HashMap<CallId, SessionId>) {
+        *self.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = unfinished;
+    }
+
+    /// Takes the agent that worked on the task of this call when the program ended.
+    pub(crate) fn take_unfinished(&self, call: &CallId) -> Option<SessionId> {
+        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner).remove(call)
+    }
+
     /// Begins a task that has spent this much before it was cut off.
     pub(crate) fn begin_task(&self, usd: f64) {
         if self.owns_budget {

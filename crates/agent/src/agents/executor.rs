@@ -6,8 +6,9 @@ use std::time::Instant;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{
-    AgentReport, CallId, ContentHash, Event, RunOutcome, RunReport, SessionId, Termination,
+    AgentReport, CallId, ContentHash, Event, RunOutcome, RunReport, Seq, SessionId, Termination,
 };
+use journeyman_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use super::definition::AgentDefinition;
@@ -17,10 +18,12 @@ use super::delegate::{
 };
 use super::forward::Forwarder;
 use super::role::{AgentParent, AgentRole};
-use crate::session::handle::{SessionHandle, start_agent};
+use crate::session::handle::{SessionHandle, resume, start_agent};
 use crate::session::parts::SessionParts;
 use crate::session::settings::{PlanFirst, RunSettings, SharedBudget, StartOptions};
-use crate::transcript::log::{EventFilter, Since};
+use crate::session::shared::CutOffPolicy;
+use crate::transcript::log::{EventFilter, Since, events};
+use crate::transcript::state::State;
 
 /// Maximum characters of a task in the event that announces its agent.
 const MAX_TASK_CHARS: usize = 200;
@@ -67,7 +70,8 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
         () = context.cancel.cancelled() => return Err("the call was interrupted".to_owned()),
         permit = parent.permits.acquire() => permit.map_err(|_| "the session ends".to_owned())?,
     };
-    let id = child_id(parent, &context.call, number);
+    let cut_off = parent.take_unfinished(&context.call);
+    let id = cut_off.clone().unwrap_or_else(|| child_id(parent, &context.call, number));
     let role = AgentRole {
         path: parent.path.iter().cloned().chain([definition.name.clone()]).collect(),
         parent: Some(AgentParent {
@@ -80,24 +84,42 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
         ..role
     };
     let began = Instant::now();
-    let task: String = query.chars().take(MAX_TASK_CHARS).collect();
     let name = definition.name.clone();
-    parent.live.send(Event::AgentStarted {
-        call: context.call.clone(),
-        child: id.clone(),
-        name: name.clone(),
-        task,
-    });
-    parent.live.flush().await;
+    if cut_off.is_none() {
+        parent.live.send(Event::AgentStarted {
+            call: context.call.clone(),
+            child: id.clone(),
+            name: name.clone(),
+            task: query.chars().take(MAX_TASK_CHARS).collect(),
+        });
+        parent.live.flush().await;
+    }
     let settings = child_settings(parent, &model);
     let parts = child_parts(parent, &context, model);
-    let handle = start_agent(parts, settings, id.clone(), role);
-    let ended = run_to_end(parent, &handle, query, &context.cancel).await;
+    let task = match cut_off {
+        None => RemainingTask::All(query),
+        Some(_) => remaining_task(&*parent.store, &id, query).await,
+    };
+    let (handle, ended) = match task {
+        RemainingTask::All(query) => {
+            let handle = start_agent(parts, settings, id.clone(), role);
+            let ended = run_to_end(parent, &handle, Since::Now, Some(query), &context.cancel).await;
+            (Some(handle), ended)
+        }
+        RemainingTask::After(last, query) => {
+            let handle = resume(parts, settings, id.clone(), CutOffPolicy::Continue).await;
+            let handle = handle.map_err(|error| error.to_string())?;
+            let ended = run_to_end(parent, &handle, Since::Seq(last), query, &context.cancel).await;
+            (Some(handle), ended)
+        }
+        RemainingTask::None(ended) => (None, Ok(ended)),
+    };
     let report = ended.unwrap_or_else(|why| Ended { summary: why, ..Ended::failed(name) });
     // Before the session closes, which an interrupted call may have no time for.
     let Ended { report, summary, .. } = finish(parent, &context.call, &id, report, began).await;
-    handle.close().await;
-    drop(handle);
+    if let Some(handle) = handle {
+        handle.close().await;
+    }
     drop(permit);
     Ok(AgentEnd { session: id, report, summary })
 }
@@ -116,15 +138,52 @@ impl Ended {
     }
 }
 
-/// Sends the task, and forwards the events of the session until its report.
+/// The part of an agent's task that remains, in a session that may have been cut off.
+enum RemainingTask {
+    /// Everything: there is no session yet that the query could be sent to.
+    All(String),
+    /// The work after this position of the agent's log, with the query if the log doesn't have it.
+    After(Seq, Option<String>),
+    /// Nothing: the end is on record, and the parent had not taken it.
+    None(Ended),
+}
+
+async fn remaining_task(store: &dyn Store, id: &SessionId, query: String) -> RemainingTask {
+    // A session that can't be read has not begun.
+    let state = State::load(store, id).await.unwrap_or_default();
+    if state.last == Seq::START {
+        return RemainingTask::All(query);
+    }
+    if state.task.is_some() || !state.queue.is_empty() {
+        return RemainingTask::After(state.last, None);
+    }
+    let all = events(store, id, Seq::START, usize::MAX).await.unwrap_or_default();
+    let report = all.into_iter().rev().find_map(|envelope| match envelope.event {
+        Event::Done { report } => Some(report),
+        _ => None,
+    });
+    match (report, state.outcome) {
+        (Some(report), _) => RemainingTask::None(Ended::from(report)),
+        (None, Some(_)) => RemainingTask::None(Ended {
+            summary: "its report is lost".to_owned(),
+            ..Ended::failed(state.role.map(|role| role.name.clone()).unwrap_or_default())
+        }),
+        (None, None) => RemainingTask::After(state.last, Some(query)),
+    }
+}
+
+/// Sends the task, if it is given, and forwards the events of the session until its report.
 async fn run_to_end(
     parent: &DelegatingSession,
     handle: &SessionHandle,
-    query: String,
+    since: Since,
+    query: Option<String>,
     cancel: &CancellationToken,
 ) -> Result<Ended, String> {
-    let mut events = handle.subscribe(EventFilter::all(), Since::Now);
-    handle.send(query).await.map_err(|error| error.to_string())?;
+    let mut events = handle.subscribe(EventFilter::all(), since);
+    if let Some(query) = query {
+        handle.send(query).await.map_err(|error| error.to_string())?;
+    }
     let mut forwarder = Forwarder::new(parent, handle.clone());
     let mut is_stopping = false;
     loop {

@@ -4,6 +4,7 @@
 //! workspace's journal. A call that hadn't begun is authorized and approved again. So nothing runs
 //! twice, and every call gets a result.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use journeyman_policy::secrets::SECRET_MASK;
@@ -48,13 +49,22 @@ const ARGUMENTS_LOST: &str = "not run: the program ended before this call began,
 const AGENT_CUT_OFF: &str = "cut off: the program ended while an agent worked on this. What it changed until then may be \
                              in place; look at the files before you give the task again.";
 
-/// Closes the calls whose effect may have begun.
-pub(crate) async fn close_cut_off_calls(cx: &mut Context, inbox: &Inbox, registry: &Registry) -> CutOffWork {
+/// Closes the calls whose effect may have begun, but those that go on.
+pub(crate) async fn close_cut_off_calls(
+    cx: &mut Context,
+    inbox: &Inbox,
+    registry: &Registry,
+    going_on: &HashSet<CallId>,
+) -> CutOffWork {
     let checkpoint = cx.transcript.state().task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
     let checking = cx.transcript.state().task.as_ref().is_some_and(|task| task.checking);
     let changes = if checking { record_check_changes(cx).await } else { Vec::new() };
     let mut found = CutOffWork { changes, ..CutOffWork::default() };
-    let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
+    let begun = |open: &&OpenCall| {
+        open.result.is_none()
+            && open.record.state == CallState::Executing
+            && !going_on.contains(&open.call.id)
+    };
     let begun: Vec<OpenCall> = cx.transcript.state().calls.iter().filter(begun).cloned().collect();
     for open in begun {
         let text = match recover_call(cx, checkpoint, &open).await {
@@ -408,7 +418,8 @@ mod tests {
     async fn a_call_whose_changes_are_journaled_happened_and_is_not_done_again() {
         let mut test = cut_off().await;
         journal_edit(&test, "c1", "a.rs");
-        let found = close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
+        let found =
+            close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default(), &HashSet::new()).await;
         assert_eq!(
             result_of(&test, "c1").unwrap(),
             "cut off: the program ended while this call ran. Its changes are in place and journaled, don't make \
@@ -431,19 +442,21 @@ mod tests {
         let tool = ClosureTool::new("write_file", |_| async { Ok(ToolOutput::text("")) });
         let mut registry = Registry::default();
         registry.add(Box::new(tool.starting_agents()));
-        close_cut_off_calls(&mut test.cx, &test.inbox, &registry).await;
+        close_cut_off_calls(&mut test.cx, &test.inbox, &registry, &HashSet::new()).await;
         assert_eq!(result_of(&test, "c1").as_deref(), Some(AGENT_CUT_OFF));
     }
 
     #[tokio::test]
     async fn a_call_that_left_nothing_may_be_done_again() {
         let mut test = cut_off().await;
-        let found = close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
+        let found =
+            close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default(), &HashSet::new()).await;
         let text = result_of(&test, "c1").unwrap();
         assert!(text.contains("None of its changes are in place, so it is safe to do it again."), "{text}");
         assert_eq!((found.changes, found.sealed.len()), (Vec::new(), 1));
         // The same log again has nothing left to close.
-        let again = close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
+        let again =
+            close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default(), &HashSet::new()).await;
         assert!(again.sealed.is_empty() && again.events.is_empty());
     }
 
@@ -455,7 +468,8 @@ mod tests {
             call("c1", "write_file", json!({ "path": "a", "content": input })),
             call("c2", "write_file", json!({ "path": "b", "content": "plain" })),
         ]);
-        let found = close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
+        let found =
+            close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default(), &HashSet::new()).await;
         assert_eq!(result_of(&test, "c1").as_deref(), Some(ARGUMENTS_LOST));
         assert_eq!((result_of(&test, "c2"), found.sealed.len()), (None, 1));
     }
@@ -465,7 +479,7 @@ mod tests {
         let mut test = TestContext::new(&[]).await;
         test.cx.transcript.record(Record::Began);
         test.cx.transcript.record(Record::Checking { running: true });
-        close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default()).await;
+        close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default(), &HashSet::new()).await;
         let state = test.assert_survives_restart().await;
         assert!(!state.task.unwrap().checking);
     }

@@ -2,3 +2,4 @@
 
 pub(crate) mod cut_off;
 pub(crate) mod lease;
+pub(crate) mod unfinished_agents;

@@ -4,9 +4,10 @@
 //! journal shows. A call that had not begun is judged again and, where needed, asked about again.
 //! So no call runs twice, and every call gets a result.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use journeyman_protocol::{ErrorPhase, Event, Message, ResumeStrategy, Role, RunOutcome, TurnPhase};
+use journeyman_protocol::{CallId, ErrorPhase, Event, Message, ResumeStrategy, Role, RunOutcome, TurnPhase};
 
 use super::context::Context;
 use super::exchange::ReplyProgress;
@@ -14,6 +15,7 @@ use super::inbox::Inbox;
 use super::opening::list_files;
 use super::shared::CutOffPolicy;
 use super::task_begin::TaskBegin;
+use crate::agents::delegate::DelegatingSession;
 use crate::approval::approvals::Approvals;
 use crate::calls::runner::ToolRunner;
 use crate::hooks::StartedBy;
@@ -21,6 +23,7 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::recovery::cut_off::{CutOffWork, close_cut_off_calls, dropped_messages, record_own_changes};
+use crate::recovery::unfinished_agents::unfinished_agents;
 use crate::request::builder::RequestBuilder;
 use crate::supervision::Supervision;
 use crate::transcript::record::Record;
@@ -49,6 +52,8 @@ pub(super) struct Reopening<'a> {
     pub(super) verification: &'a mut Verification,
     pub(super) checkpoints: &'a mut Checkpoints,
     pub(super) copy_updates: &'a mut CopyUpdates,
+    /// The parts that the session lends to its agents, of which some may go on.
+    pub(super) delegation: Option<&'a DelegatingSession>,
 }
 
 impl Reopening<'_> {
@@ -70,8 +75,9 @@ impl Reopening<'_> {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
+        let going_on = self.find_agents_that_go_on(cut_off).await;
         let CutOffWork { sealed, changes, events } =
-            close_cut_off_calls(self.cx, self.inbox, self.runner.registry()).await;
+            close_cut_off_calls(self.cx, self.inbox, self.runner.registry(), &going_on).await;
         let seen = Arc::clone(self.runner.seen_files());
         seen.restore(self.cx.transcript.state().seen.values().cloned());
         if let Some(task) = &self.cx.transcript.state().task {
@@ -107,6 +113,26 @@ impl Reopening<'_> {
         // The log reports a failed write and retries it.
         self.cx.transcript.flush().await.ok();
         begin
+    }
+
+    /// Returns the calls whose agents go on, and hands these agents to the stage that runs them.
+    async fn find_agents_that_go_on(&mut self, cut_off: CutOffPolicy) -> HashSet<CallId> {
+        let Some(delegation) = self.delegation else { return HashSet::new() };
+        if cut_off != CutOffPolicy::Continue || self.cx.transcript.state().task.is_none() {
+            return HashSet::new();
+        }
+        let store = Arc::clone(self.cx.transcript.log().store());
+        match unfinished_agents(&*store, &self.cx.session).await {
+            Ok(unfinished) => {
+                let calls = unfinished.keys().cloned().collect();
+                delegation.set_unfinished(unfinished);
+                calls
+            }
+            Err(error) => {
+                self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
+                HashSet::new()
+            }
+        }
     }
 
     /// Applies the settings that the session is opened with, and returns a line for each
@@ -180,6 +206,7 @@ mod tests {
             verification: &mut Verification::new(Arc::new(|_: &str| None)),
             checkpoints: &mut test.checkpoints,
             copy_updates: &mut CopyUpdates::default(),
+            delegation: None,
         };
         reopening.run(cut_off).await
     }

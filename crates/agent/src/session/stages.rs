@@ -1,6 +1,6 @@
 //! The session as a set of stages, each with one job. The session calls them in order.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::agents::complete_task::CompleteTask;
 use crate::agents::definition::TASK;
@@ -145,6 +145,7 @@ impl Session {
             verification: &mut self.verification,
             checkpoints: &mut self.checkpoints,
             copy_updates: &mut self.copy_updates,
+            delegation: self.delegation.as_deref(),
         }
     }
 
@@ -297,5 +298,6 @@ fn lend_to_agents(
         permits: Semaphore::new(MAX_CONCURRENT_AGENTS),
         budget,
         owns_budget,
+        unfinished: Mutex::default(),
     }))
 }

@@ -42,6 +42,7 @@ mod timeline;
 pub(crate) use core::{LiveSink, LogEntry, redact_value};
 pub use entry::{envelope_of, message_of};
 pub(crate) use queue::SessionBeginning;
+pub(crate) use reference::PAGE_BYTES;
 pub use reference::events;
 pub use subscription::{EventFilter, Since, Subscription};
 pub(crate) use timeline::LogBounds;

@@ -29,7 +29,7 @@ const MIN_INPUT_BYTES: usize = 2 * 1024;
 /// calls.
 const MAX_KNOWN_PIECES: usize = 64;
 /// Bytes of entries that are read at once: some hundreds of usual ones.
-pub(super) const PAGE_BYTES: usize = 256 * 1024;
+pub(crate) const PAGE_BYTES: usize = 256 * 1024;
 /// Messages that are kept while pages are read: a turn's events name its message, and `done` the
 /// last one.
 const MAX_CACHED_MESSAGES: usize = 4;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use journeyman_agent::Record;
 use journeyman_agent::agents::{AgentDefinition, AgentTools, Agents, EditScope, InputKind, MAX_AGENT_DEPTH};
 use journeyman_agent::{
-    Approver, EventFilter, PermissionAnswer, RunSettings, SharedBudget, Since, envelope_of, record_of,
+    Approver, CutOffPolicy, EventFilter, PermissionAnswer, RunSettings, SharedBudget, Since, envelope_of,
+    record_of,
 };
 use journeyman_model::{ModelRequest, Price};
 use journeyman_protocol::{
@@ -14,7 +15,7 @@ use journeyman_protocol::{
 use serde_json::json;
 
 use super::{asked_of_scout, completes, is_scout, scout, told};
-use crate::session::support::bench::{Bench, assert_settled, auto, confined, in_mode};
+use crate::session::support::bench::{Bench, assert_settled, auto, confined, id, in_mode};
 use crate::session::support::model::{Told, calls, result, says, stalls, stopped};
 
 cases![
@@ -35,6 +36,7 @@ cases![
     agents_are_only_so_deep,
     the_cost_of_agents_counts_against_the_budget,
     the_log_of_an_agent_is_whole,
+    an_agent_goes_on_wherever_the_program_ended,
 ];
 
 fn agents(definitions: impl IntoIterator<Item = AgentDefinition>) -> Agents {
@@ -397,4 +399,45 @@ async fn the_log_of_an_agent_is_whole() {
     // Nobody holds it any more.
     let holder = bench.log.inner().holder(&child, crate::session::support::bench::NOW).await.unwrap();
     assert_eq!(holder, None);
+}
+
+async fn an_agent_goes_on_wherever_the_program_ended() {
+    let by_results = || {
+        Told::by(|request| match (is_scout(request), has_result(request)) {
+            (true, false) => calls([("c1", "read_file", json!({ "path": "a.txt" }))]),
+            (true, true) => completes("in a.txt"),
+            (false, false) => calls([task("t")]),
+            (false, true) => says("done"),
+        })
+    };
+    let bench = || Bench::new(&[("a.txt", "a\n")]).with_agents(agents([scout()]));
+    let mut whole = bench();
+    whole.run(&by_results(), auto()).await;
+    let child = agents_of(&whole).pop().unwrap();
+    let started = whole.log.entries().iter().position(|entry| entry.kind == "agent_started").unwrap() + 1;
+    let entries = whole.log.entries_of(&child);
+    for count in 0..=entries.len() {
+        // A call's end and its result are never written apart, nor are a task's end and its report.
+        let next = entries.get(count);
+        if matches!(next.and_then(record_of), Some(Record::Result { .. }))
+            || next.is_some_and(|it| it.kind == "done")
+        {
+            continue;
+        }
+        let mut bench = bench();
+        bench.run(&by_results(), auto()).await;
+        let child = agents_of(&bench).pop().unwrap();
+        bench.crash_sessions(&[(id(), started), (child.clone(), count)]).await;
+        let again = by_results();
+        let session = bench.resume(&again, auto(), CutOffPolicy::Continue).await.unwrap();
+        let ended = session.handle.wait_until_finished().await.unwrap();
+        session.handle.close().await;
+        assert_settled(&bench);
+        assert_eq!(agents_of(&bench), [child], "no other agent was started, {count}");
+        let result = result(again.requests().last().unwrap(), "t");
+        assert!(result.contains("in a.txt"), "cut off after {count} entries: {result}");
+        let finished = |event: &Event| matches!(event, Event::AgentFinished { .. });
+        assert_eq!(bench.log.events().iter().filter(|event| finished(event)).count(), 1);
+        assert_eq!(ended.text, "done");
+    }
 }

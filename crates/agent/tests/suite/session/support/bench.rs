@@ -228,14 +228,24 @@ impl Bench {
 
     /// The same at the moment when it had so many entries.
     pub(crate) async fn crash_after(&mut self, count: usize) {
-        let store = MemoryStore::new();
+        self.crash_sessions(&[(id(), count)]).await;
+    }
+
+    /// The same with several sessions, each at the moment when it had so many entries.
+    pub(crate) async fn crash_sessions(&mut self, counts: &[(SessionId, usize)]) {
         let root = self.root.display().to_string();
-        let entries = self.log.entries().into_iter().take(count);
-        store.create(&id(), &root, "cut off", NOW).await.unwrap();
-        let copies =
-            entries.map(|Entry { channel, kind, at, payload, .. }| NewEntry { channel, kind, at, payload });
-        let watched = Watched::over(Arc::new(store), Failing::Never);
-        watched.append(&id(), Seq::START, copies.collect()).await.unwrap();
+        let watched = Watched::over(Arc::new(MemoryStore::new()), Failing::Never);
+        for (session, count) in counts {
+            watched.inner().create(session, &root, "cut off", NOW).await.unwrap();
+            let entries = self.log.entries_of(session).into_iter().take(*count);
+            let copies = entries.map(|Entry { channel, kind, at, payload, .. }| NewEntry {
+                channel,
+                kind,
+                at,
+                payload,
+            });
+            watched.append(session, Seq::START, copies.collect()).await.unwrap();
+        }
         assert_eq!(self.log.problems(), Vec::<String>::new());
         self.log = watched;
     }
