@@ -9,6 +9,7 @@
 //! - [`secrets`] detects secrets in texts, and [`is_secret_name`] recognizes environment variables
 //!   that hold them.
 //! - [`registry`] knows the hosts of package registries.
+//! - [`RiskClassifier`] tells tasks that stand alone from those that belong in a sandbox.
 //!
 //! ```
 //! use journeyman_policy::{Call, RuleLayer, Policy, Rules, analyse_command};
@@ -41,6 +42,7 @@ mod executes;
 mod judge;
 mod protect;
 pub mod registry;
+mod risk;
 mod rules;
 pub mod secrets;
 mod tools;
@@ -50,6 +52,7 @@ pub use command::{CommandAnalysis, CommandPart, CommandWord, analyse_command, in
 pub use executes::runs_code;
 pub use judge::{PartExplanation, Policy, RULE_LOSS, is_by_rule};
 pub use protect::{GUARD_RULES, is_guarded, is_obeyed_on_entering};
+pub use risk::{MAX_RISK_TEXT_BYTES, ProjectPaths, Risk, RiskAssessment, RiskClassifier, RiskRule};
 pub use rules::{
     Example, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, RuleLayer, Rules,
     matches_wildcards,

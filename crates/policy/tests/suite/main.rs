@@ -10,6 +10,7 @@
 
 mod commands;
 mod paths;
+mod risk;
 mod rules;
 mod secrets;
 mod verdicts;
