@@ -25,7 +25,7 @@ pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),
     ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "context", "why", "index"]),
-    ("System", &["agents", "doctor", "config", "policy", "memory", "completions", "man", "help"]),
+    ("System", &["agents", "doctor", "config", "policy", "classify", "memory", "completions", "man", "help"]),
 ];
 
 /// A coding agent that runs your tests before it says it's done.
@@ -156,6 +156,9 @@ pub(crate) enum Command {
     /// Say what is allowed, asked about and denied, and why
     #[command(after_help = include_str!("../help/policy.txt"))]
     Policy(PolicyArgs),
+    /// Tell whether a task is of low or high risk, and why
+    #[command(after_help = include_str!("../help/classify.txt"))]
+    Classify(crate::classify::ClassifyArgs),
     /// Print the configuration and where each value comes from
     Config(ConfigArgs),
     /// Print a completion script for a shell

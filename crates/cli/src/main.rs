@@ -13,6 +13,7 @@ mod chat;
 mod check;
 mod checkpoints;
 mod checks;
+mod classify;
 mod color;
 mod command_line;
 mod compact;
@@ -107,6 +108,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Checkpoints(args) => checkpoints::list(&environment, &args),
         Command::Diff(args) => checkpoints::diff(&environment, &args),
         Command::Policy(args) => block_on(policy::policy(&environment, args.command)),
+        Command::Classify(args) => block_on(classify::classify(&environment, &args)),
         Command::Config(args) => config::print_config(&environment, &args),
         Command::Completions { shell } => {
             args::print_completions(shell);

@@ -33,6 +33,12 @@ impl Git {
         self
     }
 
+    /// Returns a reader for another project, confined in the same way.
+    #[must_use]
+    pub fn for_project(&self, root: &Path) -> Self {
+        Self { root: root.to_owned(), ..self.clone() }
+    }
+
     /// Runs one of the asynchronous methods to its end, on a thread and a runtime of its
     /// own.
     ///

@@ -79,6 +79,7 @@ pub mod slash_commands;
 pub mod state;
 mod surface;
 pub mod task_input;
+pub mod task_risk;
 mod template;
 mod text_files;
 mod tool_table;

@@ -117,7 +117,7 @@ impl RiskClassifier {
     #[must_use]
     pub fn assess(&self, text: &str, target: Option<&str>, project: &ProjectPaths<'_>) -> RiskAssessment {
         if text.len() > MAX_RISK_TEXT_BYTES || target.is_some_and(|path| path.len() > MAX_PATH_BYTES) {
-            return self.decide(Risk::High, RiskRule::TooLong, None, "it is too long to be read");
+            return self.decide(Risk::High, RiskRule::TooLong, None, "the task is too long to be read");
         }
         let path = target.and_then(|path| project.judge_target(path).map(|reason| (path.to_owned(), reason)));
         if let Some((path, reason)) = path.or_else(|| project.find_in_text(text)) {
@@ -130,7 +130,7 @@ impl RiskClassifier {
         let task = TaskWords::new(text);
         let find = |class| self.vocabulary.find(&task, class);
         let by_word = |risk, rule, found: MatchedWord<'_>| {
-            self.decide(risk, rule, Some(found.word.to_owned()), found.about)
+            self.decide(risk, rule, Some(found.word.to_owned()), &format!("the task {}", found.about))
         };
         if let Some(found) = find(WordClass::High) {
             return by_word(Risk::High, RiskRule::HighWord, found);
@@ -138,11 +138,14 @@ impl RiskClassifier {
         let low = find(WordClass::Low).or_else(|| find(WordClass::Making));
         match (low, self.vocabulary.find_unknown(&task)) {
             (None, _) => {
-                self.decide(Risk::High, RiskRule::Unknown, None, "nothing says that it stands alone")
+                self.decide(Risk::High, RiskRule::Unknown, None, "nothing says that the task stands alone")
             }
-            (Some(_), Some(word)) => {
-                self.decide(Risk::High, RiskRule::UnknownWord, Some(word), "it has a word that is not known")
-            }
+            (Some(_), Some(word)) => self.decide(
+                Risk::High,
+                RiskRule::UnknownWord,
+                Some(word),
+                "the task has a word that is not known",
+            ),
             (Some(found), None) => by_word(Risk::Low, RiskRule::LowWord, found),
         }
     }

@@ -18,6 +18,7 @@ mod candidates;
 mod carry;
 mod checkpoints;
 mod checks;
+mod classify;
 mod commit;
 mod concurrent;
 mod config;

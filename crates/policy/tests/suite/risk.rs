@@ -160,7 +160,7 @@ fn an_assessment_explains_itself() {
         risk: Risk::High,
         rule: RiskRule::HighWord,
         evidence: Some("push".to_owned()),
-        reason: "names a part of a project".to_owned(),
+        reason: "the task names a part of a project".to_owned(),
         word_lists: "en 1, zh 1".to_owned(),
     };
     assert_eq!(found, expected);

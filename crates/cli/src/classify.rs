@@ -1,0 +1,59 @@
+//! `jm classify`: the risk of a task.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use journeyman_git::Git;
+use journeyman_host::HostError;
+use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
+use journeyman_host::input::read_argument;
+use journeyman_host::root::project_root;
+use journeyman_host::task_input::MAX_TASK_BYTES;
+use journeyman_host::task_risk::TaskRisk;
+use journeyman_policy::Risk;
+use journeyman_sandbox::{Sandbox, SandboxSettings};
+
+use crate::args::AnswerArgs;
+use crate::color;
+use crate::output::print_json_line;
+
+/// The exit code for a task that belongs in a sandbox.
+const EXIT_HIGH: u8 = 6;
+
+#[derive(Debug, Args)]
+pub(crate) struct ClassifyArgs {
+    /// The task; `-` reads it from standard input
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// The file or directory that the result goes to
+    #[arg(long, value_name = "PATH")]
+    path: Option<PathBuf>,
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> Result<u8, HostError> {
+    let text = read_argument("task", &args.text, MAX_TASK_BYTES)?;
+    let root = project_root(environment, args.answer.project.directory.as_deref())?;
+    let target = args.path.as_ref().map(|path| environment.cwd.join(path));
+    let git = Git::new(&root, Arc::new(Sandbox::new(SandboxSettings::default())));
+    let found = TaskRisk::read(&root, &git).await.assess(&text, target.as_deref()).await?;
+    if args.answer.json {
+        print_json_line(&found)?;
+    } else {
+        let paint = color::stdout();
+        let (risk, advice) = match found.risk {
+            Risk::Low => (paint.green("low "), "it can run directly, in a fresh directory"),
+            Risk::High => (paint.red("high"), "it belongs in a sandbox, with a copy of the project"),
+        };
+        let evidence = found.evidence.as_ref().map(|evidence| format!(": `{evidence}`")).unwrap_or_default();
+        outln!("{risk} {}", printable(&format_args!("{}{evidence}", found.reason)));
+        outln!("     {}", paint.dim(&format!("{advice} (word lists {})", found.word_lists)));
+    }
+    Ok(match found.risk {
+        Risk::Low => 0,
+        Risk::High => EXIT_HIGH,
+    })
+}
