@@ -178,13 +178,17 @@ impl RoomMaker {
         let prose = if may_ask { summarize(cx, material, stages.stop).await } else { None };
         let room = room.after_compaction(size.to_predicted(size.fixed));
         let facts = Facts { said, evidence: stages.evidence, notes, room: size.to_counted(room) };
+        let plain = facts.compact(cx, None);
         let with_prose = prose.map(|prose| facts.compact(cx, Some(&prose)));
-        let shrinks =
-            |it: &CompactedTranscript| it.tokens.0.saturating_mul(100) <= size.messages.0 * MUST_SHRINK_TO;
-        let inflated = with_prose.as_ref().is_some_and(|it| !shrinks(it));
-        let (result, method) = match with_prose.filter(shrinks) {
+        // Prose that is too long has no place in the state.
+        let helps = |it: &CompactedTranscript| {
+            let is_short = it.tokens.0.saturating_mul(100) <= size.messages.0 * MUST_SHRINK_TO;
+            is_short && it.head != plain.head
+        };
+        let inflated = with_prose.as_ref().is_some_and(|it| !helps(it));
+        let (result, method) = match with_prose.filter(helps) {
             Some(result) => (result, CompressionMethod::Summary),
-            None => (facts.compact(cx, None), CompressionMethod::State),
+            None => (plain, CompressionMethod::State),
         };
         if result.tokens >= size.messages {
             let failure = Some("there is nothing to leave out".to_owned());

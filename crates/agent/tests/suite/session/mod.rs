@@ -44,6 +44,7 @@ pub(crate) fn cases() -> Vec<Case> {
         turn_phases::CASES,
         calls::CASES,
         compaction::CASES,
+        conformance::agents::CASES,
         conformance::bookkeeping::CASES,
         conformance::calls::CASES,
         conformance::files::CASES,

@@ -1,10 +1,12 @@
 //! Freshness, the sandbox, edits, commands in the background, links. Through the session, as a model gets to them.
 
 use std::os::unix::fs::symlink;
+use std::sync::{Arc, Mutex};
 
+use journeyman_agent::hooks::HooksBuilder;
 use journeyman_agent::{Checks, RunSettings};
 use journeyman_model::ModelRequest;
-use journeyman_protocol::Event;
+use journeyman_protocol::{Block, CallState, Event};
 use serde_json::{Value, json};
 
 use crate::session::support::bench::{Bench, Session, auto, confined};
@@ -73,18 +75,37 @@ async fn case_28_outside_is_refused_and_ruin_is_not_run() {
             ("outside", "read_file", json!({ "path": "../secret" })),
             ("safe", "run_command", run("echo fine")),
             ("ruin", "run_command", run("rm -rf /")),
+            ("spelled", "run_command", run("rm -r -f /")),
+            ("fails", "run_command", run("exit 3")),
         ]),
         says("done"),
     ]);
-    let session = bench.start(&told, settings());
-    ask(&session, "do it").await;
+    let mut session = bench.start(&told, settings());
+    session.handle.send("do it").await.unwrap();
+    session.done().await;
     let heard = last(&told);
     assert!(result(&heard, "outside").contains("`..`"), "{}", result(&heard, "outside"));
-    assert!(result(&heard, "safe").contains("fine"));
-    let ruin = result(&heard, "ruin");
-    assert!(ruin.starts_with("denied: "), "{ruin}");
+    assert_eq!((is_error(&heard, "outside"), is_error(&heard, "safe")), (true, false));
+    assert_eq!(result(&heard, "safe"), "exit code 0\nfine\n");
+    assert!(result(&heard, "fails").contains("exit code 3"), "{}", result(&heard, "fails"));
+    for ruin in ["ruin", "spelled"] {
+        let said = result(&heard, ruin);
+        assert!(said.starts_with("denied: ") && is_error(&heard, ruin), "{said}");
+        assert!(!bench.log.states(ruin).contains(&CallState::Executing), "{ruin}");
+        assert_eq!(bench.log.states(ruin).last(), Some(&CallState::Denied), "{ruin}");
+    }
     assert_eq!(bench.file("a.txt").as_deref(), Some("one\n"));
-    // What changes is noticed: see case 41.
+    assert!(bench.outside.join("secret").exists());
+}
+
+/// True if the result of a call is an error.
+fn is_error(request: &ModelRequest, id: &str) -> bool {
+    let blocks = request.messages.iter().flat_map(|message| &message.content);
+    let found = blocks.filter_map(|block| match block {
+        Block::ToolResult { id: answers, is_error, .. } if answers.as_str() == id => Some(*is_error),
+        _ => None,
+    });
+    found.last().unwrap()
 }
 
 async fn case_30_several_edits_are_all_or_nothing_and_searches_find() {
@@ -161,7 +182,9 @@ async fn case_31_a_command_in_the_background_is_read_and_killed() {
         calls([("read", "command_output", json!({ "id": id, "wait_s": 30 }))]),
         calls([("again", "command_output", json!({ "id": id }))]),
         calls([("kill", "stop_command", json!({ "id": id }))]),
-        calls([("later", "command_output", json!({ "id": "no-such" }))]),
+        calls([("later", "command_output", json!({ "id": id }))]),
+        calls([("kill again", "stop_command", json!({ "id": id }))]),
+        calls([("never", "command_output", json!({ "id": "b99" }))]),
         says("done"),
     ]);
     let session = bench.start(&told, settings());
@@ -171,7 +194,16 @@ async fn case_31_a_command_in_the_background_is_read_and_killed() {
     assert!(result(&heard, "again").contains("no new output"), "{}", result(&heard, "again"));
     assert!(result(&heard, "kill").contains("ended"), "{}", result(&heard, "kill"));
     assert_eq!(marker.alive(), 0, "the whole tree has ended");
-    assert!(result(&heard, "later").contains("no-such"), "{}", result(&heard, "later"));
+    // What was killed is over: its id gives no output, and can't be killed again. An id that never was is not found.
+    for call in ["later", "kill again"] {
+        let said = format!("{id} ended: stopped, no new output\n");
+        assert_eq!((result(&heard, call), is_error(&heard, call)), (said, true), "{call}");
+    }
+    let never = result(&heard, "never");
+    assert!(
+        never.starts_with("there is no background command `b99`") && is_error(&heard, "never"),
+        "{never}"
+    );
 }
 
 async fn case_39_links_to_outside_are_refused_and_odd_names_taken() {
@@ -187,6 +219,8 @@ async fn case_39_links_to_outside_are_refused_and_odd_names_taken() {
             ("through", "read_file", json!({ "path": "dirlink/secret" })),
             ("write", "write_file", write("link", "mine\n")),
             ("write through", "write_file", write("dirlink/new", "mine\n")),
+            ("edit", "edit_file", json!({ "path": "link", "search": "business", "replace": "mine" })),
+            ("delete through", "delete_file", json!({ "path": "dirlink/secret" })),
             ("grep", "search_text", json!({ "pattern": "business" })),
             ("grep in", "search_text", json!({ "pattern": "business", "path": "dirlink" })),
             ("odd", "read_file", json!({ "path": "..foo" })),
@@ -196,17 +230,26 @@ async fn case_39_links_to_outside_are_refused_and_odd_names_taken() {
     let session = bench.start(&told, settings());
     ask(&session, "do it").await;
     let heard = last(&told);
-    for call in ["read", "through", "write", "write through", "grep", "grep in"] {
+    for call in ["read", "through", "write", "write through", "edit", "delete through", "grep", "grep in"] {
         let text = result(&heard, call);
         assert!(!text.contains("nobody's"), "{call}: {text}");
+        // A search of the whole project passes links by; everything that names one is refused.
+        let refused = text.contains("leads out of the project through a link");
+        assert_eq!((refused, is_error(&heard, call)), (call != "grep", call != "grep"), "{call}: {text}");
     }
+    // Refused, and nothing put in the links' place.
+    for link in ["link", "dirlink"] {
+        assert!(bench.root.join(link).symlink_metadata().unwrap().is_symlink(), "{link}");
+    }
+    assert_eq!(std::fs::read_link(bench.root.join("link")).unwrap(), bench.outside.join("secret"));
     assert_eq!(std::fs::read_to_string(bench.outside.join("secret")).unwrap(), "nobody's business\n");
+    assert_eq!(std::fs::read_to_string(bench.outside.join("dir/secret")).unwrap(), "nobody's business\n");
     assert!(!bench.outside.join("dir/new").exists());
     assert!(result(&heard, "odd").contains("an odd name"), "{}", result(&heard, "odd"));
 }
 
 async fn case_40_replacements_are_literal_and_own_writes_no_surprise() {
-    let mut bench = Bench::new(&[("a.txt", "price\n")]);
+    let bench = Bench::new(&[("a.txt", "price\n")]);
     let edit = |search: &str, replace: &str| json!({ "path": "a.txt", "search": search, "replace": replace });
     let told = Told::new([
         calls([("read", "read_file", json!({ "path": "a.txt" }))]),
@@ -216,12 +259,24 @@ async fn case_40_replacements_are_literal_and_own_writes_no_surprise() {
         calls([("three", "edit_file", edit("two", "three"))]),
         says("done"),
     ]);
+    // What is on disk after each call, as a hook finds it.
+    let (root, seen) = (bench.root.clone(), Arc::<Mutex<Vec<String>>>::default());
+    let on_disk = Arc::clone(&seen);
+    let hooks = HooksBuilder::new().on_post_tool(move |_, _, _| {
+        on_disk.lock().unwrap().push(std::fs::read_to_string(root.join("a.txt")).unwrap());
+        Vec::new()
+    });
+    let mut bench = bench.with_hooks(hooks.build());
     let mut session = bench.start(&told, settings());
     session.handle.send("do it").await.unwrap();
-    session.until(|event| matches!(event, Event::ToolEnd { call, .. } if call.as_str() == "literal")).await;
     session.done().await;
+    let literal = "$& $1 $$ \\1 ${0}\n";
+    assert_eq!(*seen.lock().unwrap(), ["price\n", literal, "one\n", "two\n", "three\n"]);
     let heard = last(&told);
-    assert!(result(&heard, "literal").contains("$& $1 $$ \\1 ${0}"), "{}", result(&heard, "literal"));
+    assert!(result(&heard, "literal").contains(literal.trim_end()), "{}", result(&heard, "literal"));
+    for call in ["literal", "one", "two", "three"] {
+        assert!(!is_error(&heard, call), "{call}: {}", result(&heard, call));
+    }
     assert_eq!(bench.file("a.txt").as_deref(), Some("three\n"), "{}", told.heard());
     let written = bench.log.events().iter().filter(|event| matches!(event, Event::FileEdited { .. })).count();
     assert_eq!(written, 4);

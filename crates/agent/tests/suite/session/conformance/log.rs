@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_agent::{Checks, CutOffPolicy, EventFilter, RunSettings, Since, events};
 use journeyman_protocol::{Channel, Envelope, Event, RunOutcome, Seq};
-use journeyman_store::{SqliteStore, Store};
+use journeyman_store::{Entry, SqliteStore, Store, StoreError};
 use serde_json::json;
 
 use crate::session::support::bench::{Bench, Session, auto, id};
@@ -101,15 +101,50 @@ async fn case_14_what_the_store_refuses_is_kept_and_written_later() {
     bench.log.fail(Failing::Never);
     // It recovers by itself: nobody has to send anything.
     eventually("the retry", || session.handle.status().unwritten == 0).await;
-    let kinds: Vec<String> = bench.log.events().iter().map(|event| event.kind().to_owned()).collect();
-    for kind in ["run_started", "error", "done", "state_changed"] {
-        assert!(kinds.iter().any(|one| one == kind), "{kind} is lost: {kinds:?}");
-    }
-    assert_eq!(kinds.iter().filter(|kind| *kind == "done").count(), 1, "nothing is doubled");
     assert_eq!(session.done().await.outcome, RunOutcome::Error);
-    let told = session.handle.send("second").await;
-    assert!(told.is_ok());
-    assert_eq!(session.handle.wait_until_finished().await.unwrap().text, "never said");
+    session.handle.send("second").await.unwrap();
+    assert_eq!(session.done().await.text, "never said");
+    assert_eq!(session.handle.status().unwritten, 0);
+    session.handle.close().await;
+    while let Some(envelope) = session.events.next().await.unwrap() {
+        session.shown.push(envelope);
+    }
+    // The whole sequence, of what the store refused and of what came after: in the log as it was
+    // shown, in order, nothing lost and nothing doubled.
+    let kept = events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
+    let shown = session.shown.iter().filter(|envelope| envelope.seq.is_some());
+    let shown: Vec<Envelope> = shown.map(|envelope| (**envelope).clone()).collect();
+    assert_eq!(shown, kept);
+    let kinds: Vec<&str> = kept.iter().map(|envelope| envelope.event.kind()).collect();
+    let first = [
+        "run_started",
+        "state_changed",
+        "context_packed",
+        "turn_phase_changed",
+        "turn_started",
+        "turn_phase_changed",
+        "error",
+        "state_changed",
+        "turn_phase_changed",
+        "done",
+    ];
+    let second = [
+        "run_started",
+        "state_changed",
+        "turn_phase_changed",
+        "turn_started",
+        "turn_phase_changed",
+        "turn_finished",
+        "token_usage",
+        "cost",
+        "checkpoint",
+        "step_complete",
+        "state_changed",
+        "turn_phase_changed",
+        "done",
+    ];
+    assert_eq!(kinds, [&first[..], &second].concat());
+    assert!(kept.windows(2).all(|pair| pair[0].seq < pair[1].seq));
 }
 
 async fn case_38_numbers_rise_over_restarts_and_a_bookmark_holds() {
@@ -158,37 +193,60 @@ async fn case_43_a_damaged_file_is_never_silently_empty() {
     let bytes = std::fs::read(&place).unwrap();
     let wal = directory.join("sessions.db-wal");
     let journal = std::fs::read(&wal).unwrap_or_default();
-    for cut in [1, 100, 4096, bytes.len() / 2, bytes.len() - 1, bytes.len() - 4096] {
-        let copy = directory.join(format!("cut-{cut}"));
+    let read_at = async |name: &str, file: &[u8], journal: &[u8]| -> Result<Vec<Entry>, StoreError> {
+        let copy = directory.join(name);
         std::fs::create_dir(&copy).unwrap();
-        let file = copy.join("sessions.db");
-        std::fs::write(&file, &bytes[..cut]).unwrap();
-        if !journal.is_empty() {
-            std::fs::write(copy.join("sessions.db-wal"), &journal).unwrap();
-        }
-        let read = match SqliteStore::open(&file) {
-            Err(_) => continue,
-            Ok(store) => store.read(&id(), Seq::START, usize::MAX).await,
-        };
-        match read {
-            Err(_) => {}
-            Ok(read) => assert_eq!(read, entries, "cut at {cut} it opens and is another log"),
+        std::fs::write(copy.join("sessions.db"), file).unwrap();
+        std::fs::write(copy.join("sessions.db-wal"), journal).unwrap();
+        SqliteStore::open(&copy.join("sessions.db"))?.read(&id(), Seq::START, usize::MAX).await
+    };
+    let mut wholes = 0;
+    for cut in [0, 1, 100, 4096, bytes.len() / 2, bytes.len() - 1, bytes.len() - 4096] {
+        match read_at(&format!("cut-{cut}"), &bytes[..cut], &journal).await {
+            // The journal has the pages that the file lacks.
+            Ok(read) => {
+                assert_eq!(read, entries, "cut at {cut} it opens and is another log");
+                wholes += 1;
+            }
+            Err(StoreError::Damaged { .. }) => {}
+            Err(error) => panic!("cut at {cut}: {error}"),
         }
     }
-    // The last entry was being written when the power went: what was complete is there.
-    for cut in [journal.len() / 2, journal.len().saturating_sub(1)] {
-        if journal.is_empty() {
-            break;
+    assert!(wholes > 0 && wholes < 7, "{wholes}");
+    // The last entry was being written when the power went: all that was complete is there.
+    let commits = commits_of(&journal);
+    assert!(commits.len() > 5, "{commits:?}");
+    let mut kept = 0;
+    for (number, (end, next)) in
+        commits.iter().zip(commits.iter().skip(1).chain([&journal.len()])).enumerate()
+    {
+        let mut found = Vec::new();
+        for (kind, cut) in [("complete", *end), ("torn", end + (next - end) / 2), ("last", next.max(&1) - 1)]
+        {
+            let read = read_at(&format!("{kind}-{number}"), &bytes, &journal[..cut.max(*end)]).await;
+            match read {
+                Ok(read) => {
+                    assert_eq!(read, entries[..read.len()], "cut at {cut}: a beginning of the log");
+                    found.push(Some(read.len()));
+                }
+                Err(StoreError::UnknownSession { .. }) => found.push(None),
+                Err(error) => panic!("cut at {cut}: {error}"),
+            }
         }
-        let copy = directory.join(format!("torn-{cut}"));
-        std::fs::create_dir(&copy).unwrap();
-        let file = copy.join("sessions.db");
-        std::fs::write(&file, &bytes).unwrap();
-        std::fs::write(copy.join("sessions.db-wal"), &journal[..cut]).unwrap();
-        let Ok(store) = SqliteStore::open(&file) else { continue };
-        match store.read(&id(), Seq::START, usize::MAX).await {
-            Ok(read) => assert_eq!(read, entries[..read.len()], "a beginning of the log"),
-            Err(error) => assert!(!error.to_string().is_empty()),
-        }
+        assert!(found.iter().all(|one| *one == found[0]), "the same commits, the same entries: {found:?}");
+        let count = found[0].unwrap_or(0);
+        assert!(count >= kept, "after commit {number} it has less than before");
+        kept = count;
     }
+    assert_eq!(kept, entries.len());
+}
+
+/// The ends of the commits in a SQLite journal. A frame's header has the size of the database if the frame is the last
+/// one of a commit, else 0 (<https://www.sqlite.org/fileformat2.html#walformat>).
+fn commits_of(journal: &[u8]) -> Vec<usize> {
+    let number =
+        |at: usize| journal.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().unwrap()));
+    let frame = 24 + number(8).unwrap() as usize;
+    let frames = (32..journal.len()).step_by(frame);
+    frames.filter(|at| number(at + 4).is_some_and(|size| size > 0)).map(|at| at + frame).collect()
 }

@@ -20,6 +20,7 @@
 //! Not here, because what they are about is still to come: 29 (a full context) and 42 (sub-agents) whole, and of 32
 //! what needs sub-agents.
 
+pub(crate) mod agents;
 pub(crate) mod bookkeeping;
 pub(crate) mod calls;
 pub(crate) mod files;
