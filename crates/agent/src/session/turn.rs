@@ -69,9 +69,23 @@ impl Session {
         };
         match point {
             ResumePoint::Open => self.opening().run(stop).await.map(|()| None),
-            ResumePoint::Ask => Ok(None),
-            ResumePoint::AfterReply => self.handle_reply(stop).await,
+            ResumePoint::Ask => {
+                self.announce_start().await;
+                Ok(None)
+            }
+            ResumePoint::AfterReply => {
+                self.announce_start().await;
+                self.handle_reply(stop).await
+            }
         }
+    }
+
+    /// Runs the hooks for the start of a session that goes on within a task. Their context comes
+    /// with the next results, because a request that was cut off is made again as it was.
+    async fn announce_start(&mut self) {
+        let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
+        let context = self.hooks.session_start(&mut self.cx, review).await;
+        self.hooks.keep_context(context);
     }
 
     /// Handles a complete reply. `Some` ends the task; `None` means that the model is asked again.

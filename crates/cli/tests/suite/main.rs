@@ -22,6 +22,7 @@ mod classify;
 mod commit;
 mod concurrent;
 mod config;
+mod conformance;
 mod context;
 mod conversation;
 mod cut_off;

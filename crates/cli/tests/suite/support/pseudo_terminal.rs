@@ -119,6 +119,12 @@ impl Person {
         rustix::process::kill_process_group(group, rustix::process::Signal::TERM).unwrap();
     }
 
+    /// Ends the program at the terminal at once, as `kill -9` does.
+    pub fn kills(&mut self) {
+        let group = rustix::termios::tcgetpgrp(&self.keyboard).unwrap();
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+    }
+
     /// Waits for the end: the exit code, and everything that was on the screen.
     pub fn ends(mut self) -> (i32, String) {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);

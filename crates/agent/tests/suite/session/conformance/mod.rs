@@ -11,14 +11,15 @@
 //! | 25, 26, 35, 36 | `calls`: limits, interrupts, what is cut off |
 //! | 27, 28, 30, 31, 39–41 | `files`: freshness, the sandbox, edits, commands in the background, links |
 //! | 32 | `pool`: many sessions, and messages between them |
+//! | 17, 32, 42 in agents; the reference's 27 | `agents`: lists of tools, delegation, depth, compaction |
+//! | 7, 35, 38, 44 with processes that are killed | the command line's own tests, `conformance` |
 //!
 //! Adapted: in 5 a snapshot is a place of the log with a name, and a place without one is its bookmark; in 9 the
-//! third hook is `post_append`; 17 is held by hooks and the registry, because policy knows no lists of tools; in 18
-//! and 19 the modes are ours, and one that is unknown refuses; in 30 a call with several edits is all or nothing; in
-//! 35 a call that awaits approval is asked for again, and one that ran is interrupted.
-//!
-//! Not here, because what they are about is still to come: 29 (a full context) and 42 (sub-agents) whole, and of 32
-//! what needs sub-agents.
+//! third hook is `post_append`; the list of 17 is an agent's list of tools, and denying and asking are rules' and
+//! hooks'; in 18 and 19 the modes are ours, and one that is unknown refuses; in 30 a call with several edits is all or
+//! nothing; in 31 the id of a command that was killed says that it ended, and one that never was is not found; in 35 a
+//! call that awaits approval is asked for again, and one that ran is interrupted. 29 (a full context) is in
+//! `compaction`.
 
 pub(crate) mod agents;
 pub(crate) mod bookkeeping;
