@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use journeyman_protocol::Usage;
+
 use crate::Conversation;
 
 /// A coding CLI. Pure: it runs nothing and reads nothing.
@@ -69,6 +71,9 @@ pub struct Provider {
     pub base_urls: Vec<String>,
     /// The hosts that it is reached at.
     pub hosts: Vec<String>,
+    /// Files to write beneath the CLI's own home before a run that uses this provider: settings
+    /// for which there is no variable and no flag. Never written into the user's home.
+    pub files: Vec<(PathBuf, String)>,
 }
 
 /// One run of a CLI.
@@ -80,13 +85,29 @@ pub struct CommandRequest<'a> {
     pub directory: &'a std::path::Path,
     /// The CLI's own session to go on with.
     pub resume: Option<&'a str>,
+    /// Tokens and cost of that session's earlier runs, as their outcomes told.
+    pub spent: Spent,
     /// The model; the CLI's own choice where unset.
     pub model: Option<&'a str>,
+    /// The address to use in place of the provider's own.
+    pub base_url: Option<&'a str>,
     /// True if the run is confined by us, so that the CLI's own permission prompts and sandbox are
     /// turned off.
     pub confined: bool,
+    /// True if settings that lie in the directory may be obeyed outside of a sandbox: it is a fresh
+    /// one, or the user trusts it.
+    pub trusted: bool,
     /// Further arguments of the user's.
     pub arguments: &'a [String],
+}
+
+/// Tokens and cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spent {
+    /// The tokens.
+    pub usage: Usage,
+    /// US dollars, where they are known.
+    pub cost: Option<f64>,
 }
 
 /// A program, its arguments and its input.
@@ -100,4 +121,49 @@ pub struct CommandLine {
     pub interactive: bool,
     /// Variables to set besides.
     pub environment: Vec<(String, String)>,
+}
+
+impl CommandLine {
+    /// Begins a command of this program.
+    pub(crate) fn new(program: &str) -> Self {
+        Self { argv: vec![program.into()], ..Self::default() }
+    }
+
+    /// Appends arguments.
+    pub(crate) fn arguments(&mut self, arguments: &[impl AsRef<str>]) {
+        self.argv.extend(arguments.iter().map(|argument| argument.as_ref().into()));
+    }
+
+    /// Appends an option and its value as one argument, so that no value can be read as a flag.
+    pub(crate) fn option(&mut self, flag: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.argv.push(format!("{flag}={value}").into());
+        }
+    }
+
+    /// Sets a variable.
+    pub(crate) fn set(&mut self, variable: &str, value: impl Into<String>) {
+        self.environment.push((variable.to_owned(), value.into()));
+    }
+}
+
+/// Returns a provider without files of its own.
+pub(crate) fn provider(keys: &[&str], base_urls: &[&str], hosts: &[&str]) -> Provider {
+    let (keys, base_urls, hosts) = (strings(keys), strings(base_urls), strings(hosts));
+    Provider { keys, base_urls, hosts, files: Vec::new() }
+}
+
+/// Returns owned texts.
+pub(crate) fn strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+/// Returns paths.
+pub(crate) fn paths(texts: &[&str]) -> Vec<PathBuf> {
+    texts.iter().map(PathBuf::from).collect()
+}
+
+/// Returns variables and their values.
+pub(crate) fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }

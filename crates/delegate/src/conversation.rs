@@ -20,7 +20,8 @@ pub struct Step {
     pub events: Vec<DelegateEvent>,
     /// Bytes to write to its standard input, for interactive commands.
     pub reply: Vec<u8>,
-    /// True if the run is over and the standard input may be closed.
+    /// True if the run is over: the standard input may be closed, and a process that stays may be
+    /// ended. [`Conversation::end`] knows what came of it whatever the exit code then is.
     pub finished: bool,
 }
 
@@ -103,4 +104,11 @@ pub enum FailureKind {
     CutOff,
     /// Anything else that it reports.
     Reported,
+}
+
+impl Step {
+    /// Returns a step of one event.
+    pub(crate) fn of(event: DelegateEvent) -> Self {
+        Self { events: vec![event], ..Self::default() }
+    }
 }

@@ -7,7 +7,26 @@
 //! how it is confined.
 
 mod adapter;
+pub mod bounds;
+mod builtin;
+mod claude;
+mod codex;
 mod conversation;
+mod detection;
+mod gemini;
+mod line;
+mod opencode;
+mod progress;
+#[cfg(test)]
+mod sample;
 
-pub use adapter::{Adapter, Capabilities, CommandLine, CommandRequest, Provider, Requirements};
+pub use adapter::{Adapter, Capabilities, CommandLine, CommandRequest, Provider, Requirements, Spent};
+pub use builtin::{builtin_adapter, builtin_adapters};
+pub use claude::Claude;
+pub use codex::Codex;
 pub use conversation::{Conversation, DelegateEvent, Failure, FailureKind, Outcome, Step};
+pub use detection::{
+    Credentials, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing, find_credentials,
+};
+pub use gemini::Gemini;
+pub use opencode::Opencode;

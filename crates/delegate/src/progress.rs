@@ -1,0 +1,209 @@
+//! What is known of a run while it goes on, and what came of it.
+
+use std::fmt;
+
+use journeyman_protocol::Usage;
+
+use crate::bounds::{MAX_TEXT_BYTES, clip, one_line, session_id};
+use crate::{DelegateEvent, Failure, FailureKind, Outcome};
+
+/// What people and programs say of a key that is missing or refused, in lower case.
+const NOT_AUTHENTICATED: &[&str] = &[
+    "401 unauthorized",
+    "api key not valid",
+    "api key is missing",
+    "api_key_invalid",
+    "authentication_error",
+    "authentication_failed",
+    "authentication required",
+    "invalid api key",
+    "invalid authentication",
+    "invalid x-api-key",
+    "incorrect api key",
+    "missing api key",
+    "missing bearer",
+    "no api key",
+    "not authenticated",
+    "not logged in",
+    "please run /login",
+    "please set an auth method",
+    "status code: 401",
+    "unauthenticated",
+];
+/// What argument parsers say of a flag that they don't know, in lower case.
+const UNKNOWN_FLAG: &[&str] = &[
+    "unexpected argument",
+    "unknown argument",
+    "unknown flag",
+    "unknown option",
+    "unrecognized argument",
+    "unrecognized option",
+    "unrecognized subcommand",
+];
+/// What is said of a provider that refuses or can't be reached, in lower case.
+const PROVIDER: &[&str] = &[
+    "429",
+    "api error",
+    "connection error",
+    "connection refused",
+    "econnrefused",
+    "econnreset",
+    "enotfound",
+    "fetch failed",
+    "error sending request",
+    "overloaded",
+    "quota",
+    "rate limit",
+    "rate_limit",
+    "resource_exhausted",
+    "retry limit",
+    "socket connection was closed",
+    "stream closed",
+    "stream disconnected",
+    "terminated",
+    "unexpected status",
+];
+
+/// What is known of one run of a CLI.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The name of the CLI, for sentences.
+    pub cli: String,
+    /// The last message.
+    pub message: String,
+    /// The session.
+    pub session: Option<String>,
+    /// Tokens so far.
+    pub usage: Usage,
+    /// US dollars so far.
+    pub cost: Option<f64>,
+    /// Why the run failed.
+    pub failure: Option<Failure>,
+    /// The last problem that the CLI told of and went on from, for a run that is cut off.
+    pub last_problem: Option<String>,
+    /// True if the CLI said that the run is over.
+    pub finished: bool,
+}
+
+impl Progress {
+    /// Begins a run of the CLI with this name.
+    pub(crate) fn new(cli: impl Into<String>) -> Self {
+        Self { cli: cli.into(), ..Self::default() }
+    }
+
+    /// Takes the session's id, and returns the event the first time.
+    pub(crate) fn take_session(&mut self, id: &str) -> Option<DelegateEvent> {
+        let id = session_id(id)?;
+        if self.session.as_ref() == Some(&id) {
+            return None;
+        }
+        self.session = Some(id.clone());
+        Some(DelegateEvent::Session(id))
+    }
+
+    /// Takes a message, in place of the one before.
+    pub(crate) fn take_message(&mut self, text: &str) {
+        self.message = clip(text, MAX_TEXT_BYTES);
+    }
+
+    /// Returns the event of the usage so far.
+    pub(crate) fn usage_event(&self) -> DelegateEvent {
+        DelegateEvent::Usage { usage: self.usage, cost: self.cost }
+    }
+
+    /// Takes a problem that the CLI goes on from.
+    pub(crate) fn warn(&mut self, problem: impl fmt::Display) -> DelegateEvent {
+        let problem = one_line(&problem.to_string());
+        self.last_problem = Some(problem.clone());
+        DelegateEvent::Warning(problem)
+    }
+
+    /// Takes a failure as the CLI words it. The first one holds.
+    pub(crate) fn fail(&mut self, kind: FailureKind, message: &str) {
+        let message = one_line(message);
+        let message =
+            if message.is_empty() { format!("{} failed without saying why", self.cli) } else { message };
+        self.failure.get_or_insert(Failure { kind, message });
+    }
+
+    /// Ends the run.
+    pub(crate) fn end(mut self, exit: Option<i32>, stderr: &str) -> Outcome {
+        if self.failure.is_none() {
+            self.failure = self.judge_exit(exit, stderr);
+        }
+        Outcome {
+            message: self.message,
+            session: self.session,
+            usage: self.usage,
+            cost: self.cost,
+            failure: self.failure,
+        }
+    }
+
+    fn judge_exit(&self, exit: Option<i32>, stderr: &str) -> Option<Failure> {
+        let cli = &self.cli;
+        let code = match (self.finished, exit) {
+            // Whoever ran it ended it after its last word.
+            (true, None | Some(0)) => return None,
+            (_, code) => code,
+        };
+        let failed = code.is_some_and(|code| code != 0);
+        // One that never got as far as a session says why on the other stream.
+        let began = self.session.is_some() || self.finished;
+        let kind = match judge_stderr(stderr) {
+            Some(FailureKind::UnknownFlag) if failed && !began => FailureKind::UnknownFlag,
+            Some(FailureKind::NotAuthenticated) if failed => FailureKind::NotAuthenticated,
+            _ if failed && !began => FailureKind::Reported,
+            _ => FailureKind::CutOff,
+        };
+        let reason = reason_in(stderr, kind);
+        let problem = self.last_problem.as_deref().unwrap_or(&reason);
+        let sentence = match (kind, code) {
+            (FailureKind::UnknownFlag, _) => {
+                format!("{cli} doesn't understand its arguments; its version may be too old or too new")
+            }
+            (FailureKind::NotAuthenticated, _) => format!("{cli} is not logged in, or its key is refused"),
+            (_, None) => format!("{cli} was ended before it was done"),
+            (_, Some(code)) => format!("{cli} ended with exit code {code} before it was done"),
+        };
+        let message = if problem.is_empty() { sentence } else { format!("{sentence}: {problem}") };
+        Some(Failure { kind, message })
+    }
+}
+
+/// Returns the kind of failure that the standard error stream of a failed command tells of.
+fn judge_stderr(stderr: &str) -> Option<FailureKind> {
+    // Some say only how they are used.
+    let is_usage = stderr.lines().any(|line| line.trim_end() == "Options:");
+    kind_of(stderr).or(is_usage.then_some(FailureKind::UnknownFlag))
+}
+
+/// Returns the line that says the most about a failure: the first that tells of its kind, or the
+/// last.
+fn reason_in(stderr: &str, kind: FailureKind) -> String {
+    let telling = stderr.lines().find(|line| kind_of(line) == Some(kind)).map(one_line);
+    telling.or_else(|| stderr.lines().rev().map(one_line).find(|line| !line.is_empty())).unwrap_or_default()
+}
+
+/// Returns the kind of failure that a text tells of, if it is a known one.
+pub(crate) fn kind_of(text: &str) -> Option<FailureKind> {
+    let text = text.to_lowercase();
+    let tells = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+    if tells(UNKNOWN_FLAG) {
+        Some(FailureKind::UnknownFlag)
+    } else if tells(NOT_AUTHENTICATED) {
+        Some(FailureKind::NotAuthenticated)
+    } else if tells(PROVIDER) {
+        Some(FailureKind::Provider)
+    } else {
+        None
+    }
+}
+
+/// Returns the kind of failure of an HTTP status.
+pub(crate) fn kind_of_status(status: u64) -> FailureKind {
+    match status {
+        401 | 403 => FailureKind::NotAuthenticated,
+        _ => FailureKind::Provider,
+    }
+}

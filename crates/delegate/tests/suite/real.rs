@@ -1,0 +1,283 @@
+//! The real CLIs against a provider on the loopback: the same scenarios for each.
+
+use std::path::PathBuf;
+
+use journeyman_delegate::{Adapter, Claude, Codex, DelegateEvent, FailureKind, Gemini, Opencode};
+use journeyman_protocol::Tokens;
+
+use crate::provider::{Action, Provider, Reply};
+use crate::run::{Place, Ran};
+
+/// A CLI as the scenarios run it.
+struct Cli {
+    adapter: Box<dyn Adapter>,
+    /// Variables with its key and, where only a variable has it, its provider's address.
+    environment: fn(&str) -> Vec<(&'static str, String)>,
+    /// The address to use in place of its provider's own, where a request can say it.
+    base_url: fn(&str) -> Option<String>,
+    model: Option<&'static str>,
+}
+
+fn cli(name: &str) -> Cli {
+    match name {
+        "claude" => Cli {
+            adapter: Box::new(Claude),
+            environment: |_| {
+                vec![("ANTHROPIC_API_KEY", "key".to_owned()), ("CLAUDE_CODE_MAX_RETRIES", "1".to_owned())]
+            },
+            base_url: |url| Some(url.to_owned()),
+            model: None,
+        },
+        "codex" => Cli {
+            adapter: Box::new(Codex),
+            environment: |_| vec![("CODEX_API_KEY", "key".to_owned())],
+            base_url: |url| Some(format!("{url}/v1")),
+            model: None,
+        },
+        "gemini" => Cli {
+            adapter: Box::new(Gemini),
+            environment: |_| vec![("GEMINI_API_KEY", "key".to_owned())],
+            base_url: |url| Some(url.to_owned()),
+            model: None,
+        },
+        "opencode" => Cli {
+            adapter: Box::new(Opencode),
+            environment: |url| vec![("OPENCODE_CONFIG_CONTENT", opencode_config(url))],
+            base_url: |_| None,
+            model: Some("loopback/tiny"),
+        },
+        // The same program by OpenAI's provider, whose address the request says.
+        "opencode_responses" => Cli {
+            adapter: Box::new(Opencode),
+            environment: |_| vec![("OPENAI_API_KEY", "key".to_owned())],
+            base_url: |url| Some(format!("{url}/v1")),
+            model: Some("openai/gpt-5.1"),
+        },
+        _ => unreachable!("{name}"),
+    }
+}
+
+/// A provider that speaks Chat Completions, as opencode's documentation has one configured.
+fn opencode_config(url: &str) -> String {
+    let options = serde_json::json!({ "baseURL": format!("{url}/v1"), "apiKey": "key" });
+    let provider = serde_json::json!({
+        "npm": "@ai-sdk/openai-compatible", "options": options, "models": { "tiny": {} },
+    });
+    serde_json::json!({ "provider": { "loopback": provider } }).to_string()
+}
+
+/// A CLI at work: its place, and its provider.
+struct Bench {
+    cli: Cli,
+    place: Place,
+    provider: Provider,
+}
+
+impl Bench {
+    /// Sets up a CLI with the script of its model; `None` if the CLI isn't there, which is said.
+    fn new(name: &str, script: Vec<Reply>) -> Option<Self> {
+        let cli = cli(name);
+        let clis = std::env::var_os("JM_TEST_CLIS").map(PathBuf::from);
+        let program = clis.map(|clis| clis.join(cli.adapter.program()));
+        if !program.is_some_and(|program| program.is_file()) {
+            journeyman_testkit::skip(format_args!("JM_TEST_CLIS has no {}", cli.adapter.program()));
+            return None;
+        }
+        let mut place = Place::new(Vec::new());
+        let provider = Provider::start(script, &place.work());
+        let environment = (cli.environment)(&provider.url());
+        place.environment = environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Some(Self { cli, place, provider })
+    }
+
+    fn run(&self, prompt: &str, resume: Option<&Ran>) -> Ran {
+        self.run_until(prompt, resume, &[], |_| false)
+    }
+
+    fn run_until(
+        &self,
+        prompt: &str,
+        resume: Option<&Ran>,
+        arguments: &[String],
+        is_last: impl FnMut(&DelegateEvent) -> bool,
+    ) -> Ran {
+        let work = self.place.work();
+        let base_url = (self.cli.base_url)(&self.provider.url());
+        let mut request = self.place.request(prompt, &work);
+        request.base_url = base_url.as_deref();
+        request.model = self.cli.model;
+        request.arguments = arguments;
+        if let Some(before) = resume {
+            request.resume = Some(before.outcome.session.as_deref().expect("no session to go on with"));
+            request.spent.usage = before.outcome.usage;
+            request.spent.cost = before.outcome.cost;
+        }
+        self.place.run(&*self.cli.adapter, &request, is_last)
+    }
+}
+
+/// Declares a scenario: a module with one test for each CLI.
+macro_rules! for_every_cli {
+    ($scenario:ident) => {
+        for_every_cli!($scenario: claude codex gemini opencode opencode_responses);
+    };
+    ($scenario:ident: $($cli:ident)*) => {
+        mod $scenario {
+            $(
+                #[test]
+                fn $cli() {
+                    super::$scenario(stringify!($cli));
+                }
+            )*
+        }
+    };
+}
+
+for_every_cli!(edits_two_files_and_runs_a_command);
+for_every_cli!(goes_on_with_its_session);
+for_every_cli!(tells_that_the_key_is_refused);
+for_every_cli!(tells_that_nobody_is_logged_in: claude codex gemini);
+for_every_cli!(tells_that_the_stream_was_cut_off);
+for_every_cli!(tells_of_a_flag_that_it_does_not_know);
+for_every_cli!(is_cut_off_by_a_kill);
+for_every_cli!(takes_any_prompt);
+
+fn work() -> Vec<Reply> {
+    vec![
+        Reply::Act(
+            "I will do it.",
+            vec![Action::Write("one.txt", "first\n"), Action::Write("two.txt", "second\n")],
+        ),
+        Reply::Act("Now the command.", vec![Action::Run("cat one.txt two.txt > three.txt; cat three.txt")]),
+        Reply::Say("All of it is done."),
+    ]
+}
+
+fn edits_two_files_and_runs_a_command(name: &str) {
+    let Some(bench) = Bench::new(name, work()) else { return };
+    let ran = bench.run("Make the files.", None);
+    assert_eq!(ran.outcome.failure, None, "{ran:#?}");
+    assert_eq!(bench.place.read("one.txt"), "first\n");
+    assert_eq!(bench.place.read("two.txt"), "second\n");
+    assert_eq!(bench.place.read("three.txt"), "first\nsecond\n");
+    assert_eq!(ran.outcome.message, "All of it is done.");
+    assert!(ran.outcome.session.is_some());
+    assert_eq!(ran.unknown(), Vec::<&str>::new());
+    assert!(ran.text().contains("I will do it."), "{}", ran.text());
+    // Three requests of 110 tokens, 10 of them from the cache.
+    let usage = ran.outcome.usage;
+    assert_eq!((usage.total_input(), usage.output), (Tokens(330), Tokens(60)), "{usage:?}");
+    assert_eq!(usage.cache_read, Tokens(30));
+    let starts: Vec<&str> = ids(&ran, true);
+    assert_eq!(starts, ids(&ran, false), "each tool that begins ends");
+    assert!(starts.len() >= 3, "{:#?}", ran.events);
+    let command = |event: &DelegateEvent| matches!(event, DelegateEvent::ToolEnd { output, failed: false, .. } if output.contains("first\nsecond"));
+    assert!(ran.events.iter().any(command), "{:#?}", ran.events);
+    let changed: Vec<&String> = ran.events.iter().filter_map(changed).flatten().collect();
+    assert!(changed.iter().any(|path| path.ends_with("one.txt")), "{:#?}", ran.events);
+    assert!(changed.iter().any(|path| path.ends_with("two.txt")), "{:#?}", ran.events);
+}
+
+fn ids(ran: &Ran, start: bool) -> Vec<&str> {
+    let mut ids: Vec<&str> = Vec::new();
+    for event in &ran.events {
+        match event {
+            DelegateEvent::ToolStart { id, .. } if start => ids.push(id),
+            DelegateEvent::ToolEnd { id, .. } if !start => ids.push(id),
+            _ => {}
+        }
+    }
+    ids.sort_unstable();
+    ids
+}
+
+fn changed(event: &DelegateEvent) -> Option<&Vec<String>> {
+    match event {
+        DelegateEvent::FilesChanged(paths) => Some(paths),
+        _ => None,
+    }
+}
+
+fn goes_on_with_its_session(name: &str) {
+    let Some(bench) = Bench::new(name, vec![Reply::Say("The first word."), Reply::Say("The second word.")])
+    else {
+        return;
+    };
+    let first = bench.run("Say the first word.", None);
+    assert_eq!(first.outcome.failure, None, "{first:#?}");
+    let second = bench.run("Say the second word.", Some(&first));
+    assert_eq!(second.outcome.failure, None, "{second:#?}");
+    assert_eq!(second.outcome.message, "The second word.");
+    assert_eq!(second.outcome.session, first.outcome.session);
+    // Its model is shown the first exchange, and the run is billed for its own request.
+    let requests = bench.provider.requests();
+    let last = requests.last().unwrap().to_string();
+    for text in ["Say the first word.", "The first word.", "Say the second word."] {
+        assert!(last.contains(text), "{text} isn't in {last}");
+    }
+    let usage = second.outcome.usage;
+    assert_eq!((usage.total_input(), usage.output), (Tokens(110), Tokens(20)), "{usage:?}");
+    if let (Some(first), Some(second)) = (first.outcome.cost, second.outcome.cost) {
+        assert!((first - second).abs() < 1e-9, "{first} {second}");
+    }
+}
+
+fn failure(ran: &Ran) -> FailureKind {
+    ran.outcome.failure.as_ref().unwrap_or_else(|| panic!("it succeeded: {ran:#?}")).kind
+}
+
+fn tells_that_the_key_is_refused(name: &str) {
+    let Some(bench) = Bench::new(name, vec![Reply::Refuse(401)]) else { return };
+    let ran = bench.run("Do it.", None);
+    assert_eq!(failure(&ran), FailureKind::NotAuthenticated, "{ran:#?}");
+}
+
+fn tells_that_nobody_is_logged_in(name: &str) {
+    let Some(mut bench) = Bench::new(name, vec![Reply::Refuse(401)]) else { return };
+    bench.place.environment.clear();
+    let ran = bench.run("Do it.", None);
+    assert_eq!(failure(&ran), FailureKind::NotAuthenticated, "{ran:#?}");
+}
+
+fn tells_that_the_stream_was_cut_off(name: &str) {
+    let Some(bench) = Bench::new(name, vec![Reply::CutOff]) else { return };
+    let ran = bench.run("Do it.", None);
+    assert_eq!(failure(&ran), FailureKind::Provider, "{ran:#?}");
+}
+
+fn tells_of_a_flag_that_it_does_not_know(name: &str) {
+    let Some(bench) = Bench::new(name, vec![Reply::Say("Done.")]) else { return };
+    let ran = bench.run_until("Do it.", None, &["--no-such-flag".to_owned()], |_| false);
+    assert_eq!(failure(&ran), FailureKind::UnknownFlag, "{ran:#?}");
+    assert!(bench.provider.requests().is_empty());
+}
+
+fn is_cut_off_by_a_kill(name: &str) {
+    let script = vec![Reply::Act("First a file.", vec![Action::Write("one.txt", "first\n")]), Reply::Hang];
+    let Some(bench) = Bench::new(name, script) else { return };
+    let ran = bench.run_until("Do it.", None, &[], |event| matches!(event, DelegateEvent::ToolEnd { .. }));
+    assert_eq!(failure(&ran), FailureKind::CutOff, "{ran:#?}");
+    assert_eq!(bench.place.read("one.txt"), "first\n");
+    assert!(ran.outcome.session.is_some(), "a run that was cut off can be gone on with");
+}
+
+fn takes_any_prompt(name: &str) {
+    let long = format!("-- {}", "a longer brief than an argument may be. ".repeat(25_000));
+    let prompts = [
+        "--help",
+        "/help and nothing else",
+        "$(touch one.txt) `touch two.txt` 'quotes' \"and\" more; é 语",
+        long.as_str(),
+    ];
+    for prompt in prompts {
+        let Some(bench) = Bench::new(name, vec![Reply::Say("Understood.")]) else { return };
+        let ran = bench.run(prompt, None);
+        let start: String = prompt.chars().take(60).collect();
+        assert_eq!(ran.outcome.failure, None, "{start}: {ran:#?}");
+        assert_eq!(ran.outcome.message, "Understood.", "{start}");
+        let shown = bench.provider.requests().last().unwrap().to_string();
+        let quoted = serde_json::json!(prompt.trim()).to_string();
+        assert!(shown.contains(quoted.trim_matches('"')), "{start}: it isn't in {:.2000}", shown);
+        assert_eq!(std::fs::read_dir(bench.place.work()).unwrap().count(), 0, "{start}");
+    }
+}
