@@ -18,7 +18,7 @@ pub trait Adapter: Send + Sync {
     /// A command that installs it, for the message that it is not installed.
     fn install_hint(&self) -> &str;
 
-    /// What it can do.
+    /// Returns its abilities.
     fn capabilities(&self) -> Capabilities;
 
     /// The environment, files and hosts that it needs.
@@ -31,7 +31,7 @@ pub trait Adapter: Send + Sync {
     fn converse(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation>;
 }
 
-/// What a CLI can do.
+/// The abilities of a CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {
     /// True if it works only in a directory of its own.
@@ -46,7 +46,7 @@ pub struct Capabilities {
     pub own_sandbox: bool,
 }
 
-/// What a CLI needs of the user's.
+/// The things of the user's that a CLI needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Requirements {
     /// The providers that it may talk to. The first one whose key or credentials are there counts.

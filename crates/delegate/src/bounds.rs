@@ -1,4 +1,4 @@
-//! How much of what a CLI writes is kept.
+//! Bounds of what is kept of a CLI's output.
 
 use journeyman_protocol::clip_to_bytes;
 

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use crate::adapter::{paths, provider, strings, variables};
 use crate::bounds::{MAX_NAME_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip};
-use crate::line::{dollars_at, list_at, output_of, parse_object, summarize, text_at, tokens_at, unknown};
+use crate::line::{
+    dollars_at, guard_slash, list_at, output_of, parse_object, summarize, text_at, tokens_at, unknown,
+};
 use crate::progress::{Progress, kind_of, kind_of_status};
 use crate::{
     Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
@@ -74,7 +76,7 @@ impl Adapter for Claude {
             command.set("ANTHROPIC_BASE_URL", address);
         }
         command.arguments(request.arguments);
-        command.stdin = prompt_bytes(request.prompt);
+        command.stdin = guard_slash(request.prompt).into_bytes();
         command
     }
 
@@ -82,12 +84,6 @@ impl Adapter for Claude {
         let earlier = request.spent.cost.unwrap_or_default();
         Box::new(ClaudeConversation { progress: Progress::new(self.name()), earlier })
     }
-}
-
-/// Returns a prompt as the CLI takes it for a prompt: a slash at its beginning would be a command.
-fn prompt_bytes(prompt: &str) -> Vec<u8> {
-    let marker = if prompt.starts_with('/') { "\n" } else { "" };
-    [marker, prompt].concat().into_bytes()
 }
 
 struct ClaudeConversation {
@@ -259,7 +255,7 @@ mod tests {
         assert!(command.contains(&"--setting-sources=user".to_owned()));
         assert!(!command.contains(&"--dangerously-skip-permissions".to_owned()));
         // Not a command of the CLI's.
-        assert_eq!(Claude.build_command(&request).stdin, b"\n/help");
+        assert_eq!(Claude.build_command(&request).stdin, b"Task: /help");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a CLI says while it works, and how it ended.
+//! The words of a CLI while it works, and how it ended.
 
 use journeyman_protocol::Usage;
 
@@ -13,7 +13,7 @@ pub trait Conversation: Send {
     fn end(self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome;
 }
 
-/// What a line means.
+/// The meaning of a line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// The events, in order.

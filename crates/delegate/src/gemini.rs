@@ -11,7 +11,7 @@ use crate::adapter::{paths, provider, strings, variables};
 use crate::bounds::{
     MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip,
 };
-use crate::line::{parse_object, summarize, text_at, tokens_at, unknown};
+use crate::line::{guard_slash, parse_object, summarize, text_at, tokens_at, unknown};
 use crate::progress::{Progress, kind_of};
 use crate::{
     Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
@@ -84,7 +84,7 @@ impl Adapter for Gemini {
             command.set("GOOGLE_GEMINI_BASE_URL", address);
         }
         command.arguments(request.arguments);
-        command.stdin = prompt_bytes(request.prompt);
+        command.stdin = guard_slash(request.prompt).into_bytes();
         command
     }
 
@@ -105,12 +105,6 @@ fn settings(login: &str) -> Vec<(PathBuf, String)> {
         "privacy": { "usageStatisticsEnabled": false },
     });
     vec![(PathBuf::from(SETTINGS), settings.to_string())]
-}
-
-/// Returns a prompt as the CLI takes it for a prompt: a slash at its beginning would be a command.
-fn prompt_bytes(prompt: &str) -> Vec<u8> {
-    let marker = if prompt.starts_with('/') { "\n" } else { "" };
-    [marker, prompt].concat().into_bytes()
 }
 
 struct GeminiConversation {
@@ -151,12 +145,10 @@ impl Conversation for GeminiConversation {
 impl GeminiConversation {
     fn read_text(&mut self, value: &Value) -> Vec<DelegateEvent> {
         let text = clip(text_at(value, "/content"), MAX_TEXT_BYTES);
-        if self.streaming {
-            let whole = [self.progress.message.as_str(), &text].concat();
-            self.progress.take_message(&whole);
-        } else {
-            self.progress.take_message(&text);
+        if !self.streaming {
+            self.progress.message.clear();
         }
+        self.progress.append_message(&text);
         vec![DelegateEvent::Text(text)]
     }
 

@@ -6,14 +6,19 @@
 //! [`Outcome`]. Nothing here runs a program: adapters are pure, and whoever runs the CLI decides
 //! how it is confined.
 
+mod acp;
 mod adapter;
 pub mod bounds;
 mod builtin;
 mod claude;
 mod codex;
 mod conversation;
+mod definition;
 mod detection;
 mod gemini;
+mod generic;
+#[cfg(test)]
+mod hostile_output;
 mod line;
 mod opencode;
 mod progress;
@@ -25,6 +30,7 @@ pub use builtin::{builtin_adapter, builtin_adapters};
 pub use claude::Claude;
 pub use codex::Codex;
 pub use conversation::{Conversation, DelegateEvent, Failure, FailureKind, Outcome, Step};
+pub use definition::{AcpOptions, ConfiguredCli, Definition, DefinitionError, Output, Paths};
 pub use detection::{
     Credentials, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing, find_credentials,
 };

@@ -94,3 +94,10 @@ pub(crate) fn output_of(content: &Value) -> String {
     }
     output
 }
+
+/// Returns a prompt as a CLI takes it for a prompt: a slash at its beginning would be a command of
+/// the CLI's.
+pub(crate) fn guard_slash(prompt: &str) -> String {
+    let guard = if prompt.trim_start().starts_with('/') { "Task: " } else { "" };
+    [guard, prompt].concat()
+}

@@ -1,13 +1,13 @@
-//! What is known of a run while it goes on, and what came of it.
+//! The state of a run while it goes on, and what came of it.
 
 use std::fmt;
 
-use journeyman_protocol::Usage;
+use journeyman_protocol::{Usage, clip_to_bytes};
 
 use crate::bounds::{MAX_TEXT_BYTES, clip, one_line, session_id};
 use crate::{DelegateEvent, Failure, FailureKind, Outcome};
 
-/// What people and programs say of a key that is missing or refused, in lower case.
+/// Words about a key that is missing or refused, in lower case.
 const NOT_AUTHENTICATED: &[&str] = &[
     "401 unauthorized",
     "api key not valid",
@@ -30,7 +30,7 @@ const NOT_AUTHENTICATED: &[&str] = &[
     "status code: 401",
     "unauthenticated",
 ];
-/// What argument parsers say of a flag that they don't know, in lower case.
+/// Words of argument parsers about a flag that they don't know, in lower case.
 const UNKNOWN_FLAG: &[&str] = &[
     "unexpected argument",
     "unknown argument",
@@ -40,7 +40,7 @@ const UNKNOWN_FLAG: &[&str] = &[
     "unrecognized option",
     "unrecognized subcommand",
 ];
-/// What is said of a provider that refuses or can't be reached, in lower case.
+/// Words about a provider that refuses or can't be reached, in lower case.
 const PROVIDER: &[&str] = &[
     "429",
     "api error",
@@ -64,7 +64,7 @@ const PROVIDER: &[&str] = &[
     "unexpected status",
 ];
 
-/// What is known of one run of a CLI.
+/// The state of one run of a CLI.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// The name of the CLI, for sentences.
@@ -104,6 +104,11 @@ impl Progress {
     /// Takes a message, in place of the one before.
     pub(crate) fn take_message(&mut self, text: &str) {
         self.message = clip(text, MAX_TEXT_BYTES);
+    }
+
+    /// Takes a further piece of the message.
+    pub(crate) fn append_message(&mut self, text: &str) {
+        self.message.push_str(clip_to_bytes(text, MAX_TEXT_BYTES.saturating_sub(self.message.len())));
     }
 
     /// Returns the event of the usage so far.

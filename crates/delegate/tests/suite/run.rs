@@ -12,7 +12,7 @@ use std::time::Duration;
 use journeyman_delegate::{Adapter, CommandLine, CommandRequest, DelegateEvent, Outcome, Spent, Step};
 use tempfile::TempDir;
 
-/// How long a process may stay after its last word.
+/// The time that a process may stay after its last word.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A home and a working directory.
@@ -21,7 +21,7 @@ pub(crate) struct Place {
     pub(crate) environment: Vec<(String, String)>,
 }
 
-/// What came of a run.
+/// The events and the outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) events: Vec<DelegateEvent>,

@@ -25,7 +25,7 @@ pub(crate) enum Action {
     Run(&'static str),
 }
 
-/// What the model answers to one request.
+/// The answer of the model to one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     /// A text and the use of tools.

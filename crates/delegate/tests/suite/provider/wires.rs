@@ -116,7 +116,7 @@ impl Wire {
 /// The body of an error with a status, which all clients understand.
 pub(crate) fn refusal(status: u16) -> Value {
     let (kind, words) = match status {
-        401 => ("authentication_error", "the key is not valid"),
+        401 => ("authentication_error", "Incorrect API key provided"),
         _ => ("overloaded_error", "come back later"),
     };
     json!({ "type": "error", "error": { "type": kind, "message": words, "code": status } })

@@ -1,0 +1,354 @@
+//! Agents that speak the Agent Client Protocol: JSON-RPC, a message a line, in both directions.
+//!
+//! We are the client. The order is `initialize`, then `authenticate` if it is asked for, then a new
+//! session or one to go on with, then one prompt. While it is answered the agent tells of its work
+//! and asks for permissions. We offer it no files and no terminals: it uses its own, in its
+//! sandbox.
+
+mod tool_calls;
+
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    AGENT_METHOD_NAMES, AgentCapabilities, AuthenticateRequest, CLIENT_METHOD_NAMES, ContentBlock, Error,
+    ErrorCode, Implementation, InitializeRequest, InitializeResponse, JsonRpcMessage, LoadSessionRequest,
+    NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind, PromptRequest,
+    PromptResponse, Request, RequestId, RequestPermissionOutcome, RequestPermissionRequest,
+    RequestPermissionResponse, Response, ResumeSessionRequest, SelectedPermissionOutcome, SessionId,
+    SessionNotification, SessionUpdate, StopReason, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+use journeyman_protocol::Tokens;
+use serde::Serialize;
+use serde_json::Value;
+
+use self::tool_calls::{OpenTools, text_of};
+use crate::definition::AcpOptions;
+use crate::line::{guard_slash, parse_object, text_at, tokens_at, unknown};
+use crate::progress::{Progress, kind_of};
+use crate::{CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome, Step};
+
+/// Our request that is being answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Initialize,
+    Authenticate,
+    Open,
+    Prompt,
+}
+
+impl Stage {
+    /// The id of its request.
+    fn id(self) -> i64 {
+        self as i64
+    }
+}
+
+/// The client's side of one run.
+pub(crate) struct AcpConversation {
+    progress: Progress,
+    stage: Stage,
+    authentication: Option<String>,
+    agent: AgentCapabilities,
+    directory: PathBuf,
+    resume: Option<String>,
+    prompt: String,
+    allows_all: bool,
+    /// True if the next piece of text belongs to the message before.
+    streaming: bool,
+    tools: OpenTools,
+}
+
+impl AcpConversation {
+    /// Returns the first message, with which the run begins.
+    pub(crate) fn greeting() -> Vec<u8> {
+        let us = Implementation::new("journeyman", env!("CARGO_PKG_VERSION"));
+        let request = InitializeRequest::new(ProtocolVersion::V1).client_info(us);
+        request_line(Stage::Initialize, AGENT_METHOD_NAMES.initialize, request)
+    }
+
+    pub(crate) fn new(cli: &str, options: &AcpOptions, request: &CommandRequest<'_>) -> Self {
+        Self {
+            progress: Progress::new(cli),
+            stage: Stage::Initialize,
+            authentication: options.authentication.clone(),
+            agent: AgentCapabilities::default(),
+            directory: request.directory.to_owned(),
+            resume: request.resume.map(str::to_owned),
+            prompt: guard_slash(request.prompt),
+            allows_all: request.confined,
+            streaming: false,
+            tools: OpenTools::default(),
+        }
+    }
+
+    /// Fails the run, and ends it.
+    fn fail(&mut self, kind: FailureKind, reason: &str) -> Step {
+        self.progress.finished = true;
+        self.progress.fail(kind, reason);
+        Step { finished: true, ..Step::default() }
+    }
+
+    fn read_response(&mut self, mut value: Value) -> Step {
+        if let Some(error) = value.get_mut("error").filter(|error| !error.is_null()) {
+            let error = error.take();
+            let error = serde_json::from_value(error).unwrap_or_else(|_| Error::internal_error());
+            return self.read_failure(&error);
+        }
+        let result = value.get_mut("result").map(Value::take).unwrap_or_default();
+        match self.stage {
+            Stage::Initialize => match serde_json::from_value::<InitializeResponse>(result) {
+                Ok(answer) if answer.protocol_version == ProtocolVersion::V1 => {
+                    self.agent = answer.agent_capabilities;
+                    match self.authentication.take() {
+                        Some(method) => {
+                            let request = AuthenticateRequest::new(method);
+                            self.ask(Stage::Authenticate, AGENT_METHOD_NAMES.authenticate, request)
+                        }
+                        None => self.open_session(),
+                    }
+                }
+                Ok(answer) => {
+                    let version = answer.protocol_version;
+                    let reason =
+                        format!("it speaks version {version} of the protocol, and we speak version 1");
+                    self.fail(FailureKind::Reported, &reason)
+                }
+                Err(error) => self.fail(FailureKind::Reported, &format!("initialize: {error}")),
+            },
+            Stage::Authenticate => self.open_session(),
+            Stage::Open => self.begin_prompt(result),
+            Stage::Prompt => self.finish(result),
+        }
+    }
+
+    fn read_failure(&mut self, error: &Error) -> Step {
+        let detail = match &error.data {
+            Some(Value::String(text)) => text.clone(),
+            Some(data) => ["/details", "/message"].map(|place| text_at(data, place)).concat(),
+            None => String::new(),
+        };
+        let reason =
+            if detail.is_empty() { error.message.clone() } else { format!("{}: {detail}", error.message) };
+        let kind = match error.code {
+            ErrorCode::AuthRequired => FailureKind::NotAuthenticated,
+            ErrorCode::RequestCancelled => FailureKind::CutOff,
+            _ if self.stage == Stage::Authenticate => FailureKind::NotAuthenticated,
+            _ => kind_of(&reason).unwrap_or(FailureKind::Reported),
+        };
+        self.fail(kind, &reason)
+    }
+
+    fn ask(&mut self, stage: Stage, method: &str, params: impl Serialize) -> Step {
+        self.stage = stage;
+        Step { reply: request_line(stage, method, params), ..Step::default() }
+    }
+
+    fn open_session(&mut self) -> Step {
+        let directory = self.directory.clone();
+        let Some(session) = self.resume.clone() else {
+            let request = NewSessionRequest::new(directory);
+            return self.ask(Stage::Open, AGENT_METHOD_NAMES.session_new, request);
+        };
+        if self.agent.session_capabilities.resume.is_some() {
+            let request = ResumeSessionRequest::new(session, directory);
+            self.ask(Stage::Open, AGENT_METHOD_NAMES.session_resume, request)
+        } else if self.agent.load_session {
+            let request = LoadSessionRequest::new(session, directory);
+            self.ask(Stage::Open, AGENT_METHOD_NAMES.session_load, request)
+        } else {
+            self.fail(FailureKind::Reported, "it can't go on with a session")
+        }
+    }
+
+    fn begin_prompt(&mut self, result: Value) -> Step {
+        let session = match self.resume.clone() {
+            Some(session) => SessionId::new(session),
+            None => match serde_json::from_value::<NewSessionResponse>(result) {
+                Ok(answer) => answer.session_id,
+                Err(error) => return self.fail(FailureKind::Reported, &format!("session/new: {error}")),
+            },
+        };
+        let event = self.progress.take_session(&session.0);
+        let prompt = vec![ContentBlock::from(std::mem::take(&mut self.prompt))];
+        let request = PromptRequest::new(session, prompt);
+        let step = self.ask(Stage::Prompt, AGENT_METHOD_NAMES.session_prompt, request);
+        Step { events: event.into_iter().collect(), ..step }
+    }
+
+    fn finish(&mut self, result: Value) -> Step {
+        // Where the answer to the prompt has no usage, one agent tells it beside the protocol.
+        let beside = "/_meta/quota/token_count";
+        let usage = &mut self.progress.usage;
+        usage.input = tokens_at(&result, &format!("{beside}/input_tokens"));
+        usage.output = tokens_at(&result, &format!("{beside}/output_tokens"));
+        let answer = match serde_json::from_value::<PromptResponse>(result) {
+            Ok(answer) => answer,
+            Err(error) => return self.fail(FailureKind::Reported, &format!("session/prompt: {error}")),
+        };
+        if let Some(told) = answer.usage {
+            usage.input = Tokens(told.input_tokens);
+            usage.output = Tokens(told.output_tokens);
+            usage.cache_read = Tokens(told.cached_read_tokens.unwrap_or_default());
+            usage.cache_write = Tokens(told.cached_write_tokens.unwrap_or_default());
+            usage.thinking = Tokens(told.thought_tokens.unwrap_or_default());
+        }
+        self.progress.finished = true;
+        match answer.stop_reason {
+            StopReason::EndTurn => {}
+            StopReason::Cancelled => self.progress.fail(FailureKind::CutOff, "the turn was cancelled"),
+            StopReason::Refusal => self.progress.fail(FailureKind::Reported, "the model refused"),
+            StopReason::MaxTokens => {
+                self.progress.fail(FailureKind::Reported, "the model's output was too long")
+            }
+            StopReason::MaxTurnRequests => {
+                self.progress.fail(FailureKind::Reported, "the turn took too many requests");
+            }
+            _ => self.progress.fail(FailureKind::Reported, "it stopped for an unknown reason"),
+        }
+        Step { events: vec![self.progress.usage_event()], finished: true, ..Step::default() }
+    }
+
+    fn read_request(&mut self, id: RequestId, method: &str, params: Value) -> Step {
+        if method != CLIENT_METHOD_NAMES.session_request_permission {
+            return Step {
+                reply: answer_line(id, Err::<(), _>(Error::method_not_found())),
+                ..Step::default()
+            };
+        }
+        let request = match serde_json::from_value::<RequestPermissionRequest>(params) {
+            Ok(request) => request,
+            Err(_) => {
+                return Step {
+                    reply: answer_line(id, Err::<(), _>(Error::invalid_params())),
+                    ..Step::default()
+                };
+            }
+        };
+        // Some agents tell of a tool for the first time when they ask for it.
+        let events = self.tools.read(&request.tool_call);
+        let kind = self.tools.kind_of(&request.tool_call);
+        let outcome = choose(&request.options, self.allows_all || is_mild(kind));
+        Step { events, reply: answer_line(id, Ok(RequestPermissionResponse::new(outcome))), finished: false }
+    }
+
+    fn read_update(&mut self, params: Value, line: &[u8]) -> Step {
+        let Ok(notification) = serde_json::from_value::<SessionNotification>(params) else {
+            return unknown(line);
+        };
+        // What comes before the prompt is the history of a session that is gone on with.
+        if self.stage != Stage::Prompt {
+            return Step::default();
+        }
+        let streaming = matches!(notification.update, SessionUpdate::AgentMessageChunk(_));
+        let events = match notification.update {
+            SessionUpdate::AgentMessageChunk(chunk) => self.read_text(&chunk.content),
+            SessionUpdate::AgentThoughtChunk(chunk) => {
+                text_of(&chunk.content).map(DelegateEvent::Thought).into_iter().collect()
+            }
+            SessionUpdate::ToolCall(call) => {
+                let fields = ToolCallUpdateFields::new()
+                    .kind(call.kind)
+                    .status(call.status)
+                    .title(call.title)
+                    .content(call.content)
+                    .locations(call.locations)
+                    .raw_input(call.raw_input)
+                    .raw_output(call.raw_output);
+                self.tools.read(&ToolCallUpdate::new(call.tool_call_id, fields))
+            }
+            SessionUpdate::ToolCallUpdate(update) => self.tools.read(&update),
+            SessionUpdate::UsageUpdate(update) => {
+                let cost = update.cost.filter(|cost| cost.currency == "USD").map(|cost| cost.amount);
+                let cost = cost.filter(|amount| amount.is_finite() && *amount >= 0.0);
+                self.progress.cost = cost.or(self.progress.cost);
+                return Step::default();
+            }
+            // Plans, commands and modes are for editors.
+            SessionUpdate::UserMessageChunk(_)
+            | SessionUpdate::Plan(_)
+            | SessionUpdate::AvailableCommandsUpdate(_)
+            | SessionUpdate::CurrentModeUpdate(_)
+            | SessionUpdate::ConfigOptionUpdate(_)
+            | SessionUpdate::SessionInfoUpdate(_) => return Step::default(),
+            _ => return unknown(line),
+        };
+        self.streaming = streaming;
+        Step { events, ..Step::default() }
+    }
+
+    fn read_text(&mut self, content: &ContentBlock) -> Vec<DelegateEvent> {
+        let Some(text) = text_of(content) else { return Vec::new() };
+        if !self.streaming {
+            self.progress.message.clear();
+        }
+        self.progress.append_message(&text);
+        vec![DelegateEvent::Text(text)]
+    }
+}
+
+impl Conversation for AcpConversation {
+    fn receive(&mut self, line: &[u8]) -> Step {
+        let Some(mut value) = parse_object(line) else { return unknown(line) };
+        let id = value.get("id").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
+        let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
+        let mut params = || value.get_mut("params").map(Value::take).unwrap_or_default();
+        match (method, id) {
+            // It is over; nothing is answered any more.
+            _ if self.progress.finished => Step::default(),
+            (Some(method), Some(id)) => {
+                let params = params();
+                self.read_request(id, &method, params)
+            }
+            (Some(method), None) if method == CLIENT_METHOD_NAMES.session_update => {
+                let params = params();
+                self.read_update(params, line)
+            }
+            (None, Some(RequestId::Number(id))) if id == self.stage.id() => self.read_response(value),
+            _ => unknown(line),
+        }
+    }
+
+    fn end(self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
+        // Some agents stay, or fail, after their standard input is closed.
+        let exit = if self.progress.finished { None } else { exit };
+        self.progress.end(exit, stderr)
+    }
+}
+
+/// Returns true for tools that are allowed outside of a sandbox: those that read and edit files.
+fn is_mild(kind: ToolKind) -> bool {
+    matches!(kind, ToolKind::Read | ToolKind::Edit | ToolKind::Search | ToolKind::Think)
+}
+
+/// Chooses one of the options of a question.
+fn choose(options: &[PermissionOption], allow: bool) -> RequestPermissionOutcome {
+    let wanted = if allow {
+        [PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways]
+    } else {
+        [PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways]
+    };
+    let chosen = wanted.iter().find_map(|kind| options.iter().find(|option| option.kind == *kind));
+    chosen.map_or(RequestPermissionOutcome::Cancelled, |option| {
+        RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone()))
+    })
+}
+
+fn request_line(stage: Stage, method: &str, params: impl Serialize) -> Vec<u8> {
+    let id = RequestId::Number(stage.id());
+    to_line(JsonRpcMessage::wrap(Request { id, method: method.into(), params: Some(params) }))
+}
+
+fn answer_line(id: RequestId, result: Result<impl Serialize, Error>) -> Vec<u8> {
+    to_line(JsonRpcMessage::wrap(Response::new(id, result)))
+}
+
+/// Returns a message as a line; empty where it can't be one, which none of ours is.
+fn to_line(message: impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests;

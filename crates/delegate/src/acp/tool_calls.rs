@@ -1,0 +1,126 @@
+//! Tool calls, as the agent tells of them: in any number of updates, each with what is new.
+
+use std::collections::{BTreeSet, HashMap};
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+
+use journeyman_protocol::clip_to_bytes;
+
+use crate::DelegateEvent;
+use crate::bounds::{
+    MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OPEN_TOOLS, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, clip, one_line,
+};
+use crate::line::{output_of, summarize};
+
+/// Tools whose start was told and whose end wasn't, by their ids.
+#[derive(Default)]
+pub(super) struct OpenTools(HashMap<String, OpenTool>);
+
+/// A tool in use.
+struct OpenTool {
+    kind: ToolKind,
+    /// The first file that it works on.
+    path: Option<String>,
+}
+
+impl OpenTools {
+    /// Returns the kind of a tool in use.
+    pub(super) fn kind_of(&self, update: &ToolCallUpdate) -> ToolKind {
+        let tool = self.0.get(clip_to_bytes(&update.tool_call_id.0, MAX_NAME_BYTES));
+        tool.map_or(ToolKind::Other, |tool| tool.kind)
+    }
+
+    /// Reads the state of a tool call.
+    pub(super) fn read(&mut self, update: &ToolCallUpdate) -> Vec<DelegateEvent> {
+        let mut events = Vec::new();
+        let id = clip(&update.tool_call_id.0, MAX_NAME_BYTES);
+        let fields = &update.fields;
+        let changed = changed_paths(fields);
+        let is_room = self.0.len() < MAX_OPEN_TOOLS;
+        match self.0.get_mut(&id) {
+            Some(tool) => {
+                tool.kind = fields.kind.unwrap_or(tool.kind);
+                tool.path = tool.path.take().or_else(|| changed.first().cloned());
+            }
+            None if is_room => {
+                let kind = fields.kind.unwrap_or_default();
+                self.0.insert(id.clone(), OpenTool { kind, path: changed.first().cloned() });
+                let title = one_line(fields.title.as_deref().unwrap_or_default());
+                let input = fields.raw_input.as_ref().map(summarize).filter(|input| !input.is_empty());
+                let name = fields.name.as_deref().map(one_line);
+                let tool = name.unwrap_or_else(|| name_of(kind).to_owned());
+                events.push(DelegateEvent::ToolStart {
+                    id: id.clone(),
+                    tool,
+                    summary: input.unwrap_or(title),
+                });
+            }
+            None => return events,
+        }
+        let failed = match fields.status {
+            Some(ToolCallStatus::Completed) => false,
+            Some(ToolCallStatus::Failed) => true,
+            _ => return events,
+        };
+        let Some(OpenTool { kind, path }) = self.0.remove(&id) else { return events };
+        events.push(DelegateEvent::ToolEnd { id, failed, output: tool_output(fields) });
+        let paths: Vec<String> =
+            changed.into_iter().chain(path).collect::<BTreeSet<_>>().into_iter().collect();
+        if !failed && !paths.is_empty() && matches!(kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move)
+        {
+            events.push(DelegateEvent::FilesChanged(paths));
+        }
+        events
+    }
+}
+
+/// Returns the files that a tool works on.
+fn changed_paths(fields: &ToolCallUpdateFields) -> BTreeSet<String> {
+    let diffs = fields.content.iter().flatten().filter_map(|content| match content {
+        ToolCallContent::Diff(diff) => Some(&diff.path),
+        _ => None,
+    });
+    let places = fields.locations.iter().flatten().map(|location| &location.path);
+    let paths = diffs.chain(places).take(MAX_CHANGED_PATHS);
+    paths.map(|path| clip(&path.to_string_lossy(), MAX_NAME_BYTES)).collect()
+}
+
+fn tool_output(fields: &ToolCallUpdateFields) -> String {
+    let mut output = String::new();
+    for content in fields.content.iter().flatten() {
+        if let ToolCallContent::Content(content) = content
+            && let Some(text) = text_of(&content.content)
+            && output.len() < MAX_OUTPUT_BYTES
+        {
+            output.push_str(&clip(&text, MAX_OUTPUT_BYTES.saturating_sub(output.len())));
+        }
+    }
+    match &fields.raw_output {
+        Some(raw) if output.is_empty() => output_of(raw),
+        _ => output,
+    }
+}
+
+fn name_of(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Read => "read",
+        ToolKind::Edit => "edit",
+        ToolKind::Delete => "delete",
+        ToolKind::Move => "move",
+        ToolKind::Search => "search",
+        ToolKind::Execute => "execute",
+        ToolKind::Think => "think",
+        ToolKind::Fetch => "fetch",
+        _ => "tool",
+    }
+}
+
+/// Returns the text of a block, if it is one.
+pub(super) fn text_of(content: &ContentBlock) -> Option<String> {
+    match content {
+        ContentBlock::Text(text) => Some(clip(&text.text, MAX_TEXT_BYTES)),
+        _ => None,
+    }
+}

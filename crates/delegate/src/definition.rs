@@ -1,0 +1,385 @@
+//! A CLI that a configuration describes.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::acp::AcpConversation;
+use crate::bounds::MAX_ARGUMENT_BYTES;
+use crate::generic::{LinesConversation, TextConversation};
+use crate::{Adapter, Capabilities, CommandLine, CommandRequest, Conversation, Provider, Requirements};
+
+/// Stands for the prompt. Without it the prompt goes to standard input.
+const PROMPT: &str = "{prompt}";
+/// Stands for the optional arguments. Without it they follow the command.
+const OPTIONS: &str = "{options}";
+/// Stands for the session, in `resume`.
+const SESSION: &str = "{session}";
+/// Stands for the model, in `model`.
+const MODEL: &str = "{model}";
+/// Stands for the working directory.
+const DIRECTORY: &str = "{directory}";
+
+/// A CLI as a table of a configuration describes it.
+///
+/// ```
+/// let definition: journeyman_delegate::Definition = toml::from_str(
+///     r#"
+///     name = "mine"
+///     command = ["mine", "--json", "{options}", "--", "{prompt}"]
+///     model = ["--model", "{model}"]
+///     output = { json_lines = { text = "delta.text", session = "/session/id" } }
+///     keys = ["MINE_API_KEY"]
+///     hosts = ["api.mine.example"]
+///     "#,
+/// )?;
+/// let adapter = journeyman_delegate::ConfiguredCli::new(definition)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The name that people call it by.
+    pub name: String,
+    /// The program and its arguments. `{prompt}` stands for the prompt, `{directory}` for the
+    /// working directory, `{options}` for the optional arguments below.
+    pub command: Vec<String>,
+    /// Arguments that choose a model, with `{model}`.
+    #[serde(default)]
+    pub model: Vec<String>,
+    /// Arguments that go on with a session, with `{session}`.
+    #[serde(default)]
+    pub resume: Vec<String>,
+    /// Arguments for runs in our sandbox: those that turn its own prompts and sandbox off.
+    #[serde(default)]
+    pub confined: Vec<String>,
+    /// Arguments for runs outside of our sandbox.
+    #[serde(default)]
+    pub unconfined: Vec<String>,
+    /// The form of its output.
+    #[serde(default)]
+    pub output: Output,
+    /// A command that installs it.
+    #[serde(default)]
+    pub install: String,
+    /// The variables with its key.
+    #[serde(default)]
+    pub keys: Vec<String>,
+    /// The variables with the address of its provider; a base URL is set as the first.
+    #[serde(default)]
+    pub base_urls: Vec<String>,
+    /// The hosts that its provider is reached at.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// Files beneath the user's home that it reads its credentials from.
+    #[serde(default)]
+    pub credentials: Vec<PathBuf>,
+    /// Directories beneath its own home that hold its sessions.
+    #[serde(default)]
+    pub state: Vec<PathBuf>,
+    /// Further variables that are passed on where they are set.
+    #[serde(default)]
+    pub environment: Vec<String>,
+    /// Variables that are always set, as `NAME=value`.
+    #[serde(default)]
+    pub set: Vec<String>,
+}
+
+/// The form of a CLI's output.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// Text for people: all of it is the message.
+    #[default]
+    Text,
+    /// An object a line.
+    JsonLines(Paths),
+    /// The Agent Client Protocol, in both directions.
+    Acp(AcpOptions),
+}
+
+/// Places in the objects of JSON Lines, as JSON pointers (`/a/b`) or with dots (`a.b`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Paths {
+    /// A piece of text.
+    pub text: Option<String>,
+    /// The last message. Without it the last piece of text is the message.
+    pub message: Option<String>,
+    /// The session's id.
+    pub session: Option<String>,
+    /// The tokens of the input, so far.
+    pub input_tokens: Option<String>,
+    /// The tokens of the output, so far.
+    pub output_tokens: Option<String>,
+    /// US dollars, so far.
+    pub cost: Option<String>,
+    /// The sentence of an error that ends the run.
+    pub error: Option<String>,
+}
+
+/// Options of an agent that speaks ACP.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AcpOptions {
+    /// The authentication method to ask for before a session; most agents need none.
+    pub authentication: Option<String>,
+}
+
+/// The reason why a definition can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DefinitionError {
+    /// The name has other characters than letters, digits, `-` and `_`.
+    #[error("`{0}` can't be the name of a CLI: a name has letters, digits, `-` and `_`")]
+    Name(String),
+    /// There is no program.
+    #[error("the CLI `{0}` has no command: name its program and arguments")]
+    NoCommand(String),
+    /// A text that goes into a command has a NUL.
+    #[error("the command of the CLI `{0}` has a NUL character")]
+    Nul(String),
+    /// An assignment has no name.
+    #[error("`{1}` of the CLI `{0}` isn't of the form NAME=value")]
+    Assignment(String, String),
+    /// Optional arguments lack the word for their value.
+    #[error("`{1}` of the CLI `{0}` lacks `{2}`")]
+    NoValue(String, &'static str, &'static str),
+    /// An agent gets its prompt through the protocol.
+    #[error("the CLI `{0}` speaks ACP, so its command can't have `{{prompt}}`")]
+    AcpPrompt(String),
+}
+
+/// A CLI that a configuration describes.
+#[derive(Debug, Clone)]
+pub struct ConfiguredCli {
+    definition: Definition,
+    set: Vec<(String, String)>,
+}
+
+impl ConfiguredCli {
+    /// Checks a definition.
+    ///
+    /// # Errors
+    ///
+    /// The first thing about it that can't be used.
+    pub fn new(definition: Definition) -> Result<Self, DefinitionError> {
+        let name = definition.name.clone();
+        let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+        if name.is_empty() || !name.chars().all(is_plain) {
+            return Err(DefinitionError::Name(name));
+        }
+        if definition.command.first().is_none_or(String::is_empty) {
+            return Err(DefinitionError::NoCommand(name));
+        }
+        let Definition { command, model, resume, confined, unconfined, .. } = &definition;
+        let parts = [command, model, resume, confined, unconfined];
+        if parts.iter().any(|part| has_word(part, "\0")) {
+            return Err(DefinitionError::Nul(name));
+        }
+        for (key, arguments, value) in [("model", model, MODEL), ("resume", resume, SESSION)] {
+            if !arguments.is_empty() && !arguments.iter().any(|argument| argument.contains(value)) {
+                return Err(DefinitionError::NoValue(name, key, value));
+            }
+        }
+        if matches!(definition.output, Output::Acp(_)) && has_word(command, PROMPT) {
+            return Err(DefinitionError::AcpPrompt(name));
+        }
+        let mut set = Vec::new();
+        for assignment in &definition.set {
+            match assignment.split_once('=') {
+                Some((variable, value)) if !variable.is_empty() && !assignment.contains('\0') => {
+                    set.push((variable.to_owned(), value.to_owned()));
+                }
+                _ => return Err(DefinitionError::Assignment(name, assignment.clone())),
+            }
+        }
+        Ok(Self { definition, set })
+    }
+
+    /// Returns the optional arguments of a request.
+    fn options(&self, request: &CommandRequest<'_>) -> Vec<String> {
+        let Definition { model, resume, confined, unconfined, .. } = &self.definition;
+        let mut options = if request.confined { confined.clone() } else { unconfined.clone() };
+        for (arguments, word, value) in [(model, MODEL, request.model), (resume, SESSION, request.resume)] {
+            if let Some(value) = value {
+                options.extend(arguments.iter().map(|argument| argument.replace(word, value)));
+            }
+        }
+        options.extend_from_slice(request.arguments);
+        options
+    }
+}
+
+fn has_word(arguments: &[String], word: &str) -> bool {
+    arguments.iter().any(|argument| argument.contains(word))
+}
+
+impl Adapter for ConfiguredCli {
+    fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn program(&self) -> &str {
+        self.definition.command.first().map_or("", String::as_str)
+    }
+
+    fn install_hint(&self) -> &str {
+        &self.definition.install
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let is_acp = matches!(self.definition.output, Output::Acp(_));
+        Capabilities {
+            needs_workspace: true,
+            streaming: self.definition.output != Output::Text,
+            resume: is_acp || !self.definition.resume.is_empty(),
+            model: !self.definition.model.is_empty(),
+            own_sandbox: false,
+        }
+    }
+
+    fn requirements(&self) -> Requirements {
+        let Definition { keys, base_urls, hosts, credentials, state, environment, .. } =
+            self.definition.clone();
+        let provider = Provider { keys, base_urls, hosts, files: Vec::new() };
+        let set = self.set.clone();
+        Requirements { providers: vec![provider], environment, credentials, state, set }
+    }
+
+    fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine {
+        let definition = &self.definition;
+        let by_argument = has_word(&definition.command, PROMPT);
+        let fits = request.prompt.len() <= MAX_ARGUMENT_BYTES;
+        let directory = request.directory.to_string_lossy();
+        let mut options = Some(self.options(request));
+        let mut command = CommandLine::default();
+        for argument in &definition.command {
+            if argument == OPTIONS {
+                command.arguments(&options.take().unwrap_or_default());
+                continue;
+            }
+            // A longer prompt than an argument may be goes to standard input.
+            if argument.contains(PROMPT) && !fits {
+                continue;
+            }
+            let place = argument.replace(DIRECTORY, &directory);
+            // No prompt can be read as a flag.
+            let guard = if place == PROMPT && request.prompt.starts_with('-') { "\n" } else { "" };
+            command.arguments(&[place.replace(PROMPT, &format!("{guard}{}", request.prompt))]);
+        }
+        command.arguments(&options.unwrap_or_default());
+        if let (Some(address), Some(variable)) = (request.base_url, definition.base_urls.first()) {
+            command.set(variable, address);
+        }
+        if let Output::Acp(_) = definition.output {
+            command.interactive = true;
+            command.stdin = AcpConversation::greeting();
+        } else if !by_argument || !fits {
+            command.stdin = request.prompt.as_bytes().to_vec();
+        }
+        command
+    }
+
+    fn converse(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation> {
+        let name = self.name();
+        match &self.definition.output {
+            Output::Text => Box::new(TextConversation::new(name)),
+            Output::JsonLines(paths) => Box::new(LinesConversation::new(name, paths)),
+            Output::Acp(options) => Box::new(AcpConversation::new(name, options, request)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{arguments, request};
+
+    fn strings(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn definition(command: &[&str]) -> Definition {
+        Definition {
+            name: "mine".to_owned(),
+            command: strings(command),
+            model: strings(&["--model", "{model}"]),
+            resume: strings(&["--session={session}"]),
+            confined: strings(&["--yes"]),
+            unconfined: strings(&["--ask"]),
+            base_urls: strings(&["MINE_URL"]),
+            ..Definition::default()
+        }
+    }
+
+    #[test]
+    fn words_stand_for_their_values() -> Result<(), DefinitionError> {
+        let more = strings(&["--more"]);
+        for (command, prompt, expected, stdin) in [
+            (
+                vec!["mine", "{options}", "--", "in {directory}: {prompt}"],
+                "it's $(x)",
+                vec!["mine", "--yes", "--model", "m", "--session=s", "--more", "--", "in /work: it's $(x)"],
+                "",
+            ),
+            (
+                vec!["mine", "run"],
+                "--help",
+                vec!["mine", "run", "--yes", "--model", "m", "--session=s", "--more"],
+                "--help",
+            ),
+            (
+                vec!["mine", "{options}", "{prompt}"],
+                "--help",
+                vec!["mine", "--yes", "--model", "m", "--session=s", "--more", "\n--help"],
+                "",
+            ),
+        ] {
+            let cli = ConfiguredCli::new(definition(&command))?;
+            let mut request = request(prompt);
+            (request.model, request.resume, request.arguments) = (Some("m"), Some("s"), &more);
+            request.base_url = Some("http://host");
+            assert_eq!(arguments(&cli, &request), expected);
+            let command = cli.build_command(&request);
+            assert_eq!(command.stdin, stdin.as_bytes());
+            assert_eq!(command.environment, [("MINE_URL".to_owned(), "http://host".to_owned())]);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_long_prompt_goes_to_standard_input() -> Result<(), DefinitionError> {
+        let prompt = "x".repeat(MAX_ARGUMENT_BYTES + 1);
+        let cli = ConfiguredCli::new(definition(&["mine", "{prompt}"]))?;
+        let mut request = request(&prompt);
+        request.confined = false;
+        assert_eq!(arguments(&cli, &request), ["mine", "--ask"]);
+        assert_eq!(cli.build_command(&request).stdin, prompt.as_bytes());
+        Ok(())
+    }
+
+    #[test]
+    fn a_definition_that_cannot_work_is_refused() {
+        let refused = |change: fn(&mut Definition)| {
+            let mut definition = definition(&["mine"]);
+            change(&mut definition);
+            ConfiguredCli::new(definition).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        for (message, expected) in [
+            (refused(|mine| mine.name = "../mine".to_owned()), "`../mine` can't be the name of a CLI"),
+            (refused(|mine| mine.command.clear()), "has no command"),
+            (refused(|mine| mine.confined.push("\0".to_owned())), "has a NUL character"),
+            (refused(|mine| mine.model = vec!["-m".to_owned()]), "`model` of the CLI `mine` lacks `{model}`"),
+            (refused(|mine| mine.set = vec!["=1".to_owned()]), "isn't of the form NAME=value"),
+            (
+                refused(|mine| {
+                    mine.command.push("{prompt}".to_owned());
+                    mine.output = Output::Acp(AcpOptions::default());
+                }),
+                "can't have `{prompt}`",
+            ),
+        ] {
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+}

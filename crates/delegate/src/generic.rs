@@ -1,0 +1,208 @@
+//! The output of CLIs that a configuration describes: text, or JSON Lines with known places.
+
+use journeyman_protocol::Tokens;
+use serde_json::Value;
+
+use crate::bounds::{MAX_LINE_BYTES, MAX_TEXT_BYTES, clip};
+use crate::definition::Paths;
+use crate::line::{parse_object, unknown};
+use crate::progress::{Progress, kind_of};
+use crate::{Conversation, DelegateEvent, FailureKind, Outcome, Step};
+
+/// Reads text for people.
+pub(crate) struct TextConversation {
+    progress: Progress,
+}
+
+impl TextConversation {
+    pub(crate) fn new(cli: &str) -> Self {
+        Self { progress: Progress::new(cli) }
+    }
+}
+
+impl Conversation for TextConversation {
+    fn receive(&mut self, line: &[u8]) -> Step {
+        let line = line.get(..line.len().min(MAX_LINE_BYTES)).unwrap_or(line);
+        let text = clip(&String::from_utf8_lossy(line), MAX_TEXT_BYTES - 1) + "\n";
+        let message = &mut self.progress.message;
+        message.push_str(&text);
+        // The end says what came of the run.
+        let excess = message.len().saturating_sub(MAX_TEXT_BYTES);
+        message.drain(..message.ceil_char_boundary(excess));
+        Step::of(DelegateEvent::Text(text))
+    }
+
+    fn end(mut self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
+        // Nothing but the exit code says that it is done.
+        self.progress.finished = exit == Some(0);
+        let mut outcome = self.progress.end(exit, stderr);
+        outcome.message.truncate(outcome.message.trim_end().len());
+        outcome
+    }
+}
+
+/// Reads an object a line.
+pub(crate) struct LinesConversation {
+    progress: Progress,
+    /// JSON pointers.
+    paths: Paths,
+}
+
+impl LinesConversation {
+    pub(crate) fn new(cli: &str, paths: &Paths) -> Self {
+        let pointer = |path: &Option<String>| path.as_deref().map(pointer_of);
+        let paths = Paths {
+            text: pointer(&paths.text),
+            message: pointer(&paths.message),
+            session: pointer(&paths.session),
+            input_tokens: pointer(&paths.input_tokens),
+            output_tokens: pointer(&paths.output_tokens),
+            cost: pointer(&paths.cost),
+            error: pointer(&paths.error),
+        };
+        Self { progress: Progress::new(cli), paths }
+    }
+
+    fn read(&mut self, value: &Value) -> Vec<DelegateEvent> {
+        let mut events = Vec::new();
+        let find = |path: &Option<String>| value.pointer(path.as_deref()?);
+        if let Some(session) = find(&self.paths.session).and_then(Value::as_str) {
+            events.extend(self.progress.take_session(session));
+        }
+        if let Some(text) = find(&self.paths.text).and_then(Value::as_str) {
+            if self.paths.message.is_none() {
+                self.progress.take_message(text);
+            }
+            events.push(DelegateEvent::Text(clip(text, MAX_TEXT_BYTES)));
+        }
+        if let Some(message) = find(&self.paths.message).and_then(Value::as_str) {
+            self.progress.take_message(message);
+            // It says nothing new where the pieces were told.
+            if self.paths.text.is_none() {
+                events.push(DelegateEvent::Text(clip(message, MAX_TEXT_BYTES)));
+            }
+        }
+        let input = find(&self.paths.input_tokens).and_then(Value::as_u64).map(Tokens);
+        let output = find(&self.paths.output_tokens).and_then(Value::as_u64).map(Tokens);
+        let cost = find(&self.paths.cost).and_then(Value::as_f64);
+        let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        if input.is_some() || output.is_some() || cost.is_some() {
+            let usage = &mut self.progress.usage;
+            usage.input = input.unwrap_or(usage.input);
+            usage.output = output.unwrap_or(usage.output);
+            self.progress.cost = cost.or(self.progress.cost);
+            events.push(self.progress.usage_event());
+        }
+        if let Some(error) = find(&self.paths.error).filter(|error| !error.is_null()) {
+            let reason = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
+            self.progress.fail(kind_of(&reason).unwrap_or(FailureKind::Reported), &reason);
+            let reason = self.progress.failure.as_ref().map(|failure| failure.message.clone());
+            events.extend(reason.map(DelegateEvent::Warning));
+        }
+        events
+    }
+}
+
+impl Conversation for LinesConversation {
+    fn receive(&mut self, line: &[u8]) -> Step {
+        let Some(value) = parse_object(line) else { return unknown(line) };
+        let events = self.read(&value);
+        if events.is_empty() { unknown(line) } else { Step { events, ..Step::default() } }
+    }
+
+    fn end(mut self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
+        self.progress.finished = exit == Some(0);
+        self.progress.end(exit, stderr)
+    }
+}
+
+/// Returns the JSON pointer of a path, which may be one already.
+fn pointer_of(path: &str) -> String {
+    if path.is_empty() || path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut pointer = String::new();
+    for name in path.split('.') {
+        pointer.push('/');
+        pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+    }
+    pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{read, request};
+    use crate::{ConfiguredCli, Definition, DefinitionError, Failure, Output};
+
+    fn cli(output: Output) -> Result<ConfiguredCli, DefinitionError> {
+        let (name, command) = ("mine".to_owned(), vec!["mine".to_owned()]);
+        ConfiguredCli::new(Definition { name, command, output, ..Definition::default() })
+    }
+
+    #[test]
+    fn text_is_the_message() -> Result<(), DefinitionError> {
+        let cli = cli(Output::Text)?;
+        let (events, outcome) = read(&cli, &request(""), &["One.", "", "Two."], Some(0), "noise");
+        let text = |text: &str| DelegateEvent::Text(text.to_owned());
+        assert_eq!(events, [text("One.\n"), text("\n"), text("Two.\n")]);
+        assert_eq!(outcome, Outcome { message: "One.\n\nTwo.".to_owned(), ..Outcome::default() });
+        for (exit, stderr, kind) in [
+            (Some(2), "error: unrecognized arguments: --json", FailureKind::UnknownFlag),
+            (Some(1), "Incorrect API key provided", FailureKind::NotAuthenticated),
+            (Some(1), "", FailureKind::Reported),
+            (None, "", FailureKind::CutOff),
+        ] {
+            let (_, outcome) = read(&cli, &request(""), &["One."], exit, stderr);
+            assert_eq!(outcome.failure.map(|failure| failure.kind), Some(kind), "{stderr}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_end_of_a_long_text_is_kept() -> Result<(), DefinitionError> {
+        let cli = cli(Output::Text)?;
+        let line = "é".repeat(MAX_TEXT_BYTES / 2 - 1);
+        let (_, outcome) = read(&cli, &request(""), &[&line, "The end."], Some(0), "");
+        assert!(outcome.message.len() <= MAX_TEXT_BYTES);
+        assert!(outcome.message.ends_with("é\nThe end."));
+        Ok(())
+    }
+
+    #[test]
+    fn fields_are_found_by_their_paths() -> Result<(), DefinitionError> {
+        let path = |path: &str| Some(path.to_owned());
+        let cli = cli(Output::JsonLines(Paths {
+            text: path("delta.text"),
+            session: path("/session/id"),
+            input_tokens: path("usage.in"),
+            output_tokens: path("usage.out"),
+            cost: path("usage.a/b"),
+            error: path("error"),
+            ..Paths::default()
+        }))?;
+        let lines = [
+            r#"{"session":{"id":"s-1"},"error":null}"#,
+            r#"{"delta":{"text":"Done."},"session":{"id":"s-1"}}"#,
+            r#"{"usage":{"in":3,"out":4,"a/b":0.5}}"#,
+            r#"{"other":1}"#,
+            "no JSON",
+        ];
+        let (events, outcome) = read(&cli, &request(""), &lines, Some(0), "");
+        let usage = journeyman_protocol::Usage { input: Tokens(3), output: Tokens(4), ..Default::default() };
+        let expected = [
+            DelegateEvent::Session("s-1".to_owned()),
+            DelegateEvent::Text("Done.".to_owned()),
+            DelegateEvent::Usage { usage, cost: Some(0.5) },
+            DelegateEvent::Unknown(r#"{"other":1}"#.to_owned()),
+            DelegateEvent::Unknown("no JSON".to_owned()),
+        ];
+        assert_eq!(events, expected);
+        let (message, session) = ("Done.".to_owned(), Some("s-1".to_owned()));
+        assert_eq!(outcome, Outcome { message, session, usage, cost: Some(0.5), failure: None });
+        let (_, outcome) = read(&cli, &request(""), &[r#"{"error":{"code":7}}"#], Some(0), "");
+        let failure = Failure { kind: FailureKind::Reported, message: r#"{"code":7}"#.to_owned() };
+        assert_eq!(outcome.failure, Some(failure));
+        Ok(())
+    }
+}
