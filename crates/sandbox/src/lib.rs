@@ -81,7 +81,8 @@ pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
 pub use namespaces::replace_descriptor;
 pub use network::{
-    Connection, HostPattern, HostPatternError, HostProxy, Network, NetworkRules, Upstream, UpstreamFuture,
+    Connection, Forward, HostPattern, HostPatternError, HostProxy, Network, NetworkRules, Upstream,
+    UpstreamFuture,
 };
 pub use progress::Progress;
 pub use repositories::Repositories;

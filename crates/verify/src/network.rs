@@ -12,7 +12,7 @@ pub(crate) fn network_of(names: &[&str]) -> Network {
     let hosts: Vec<HostPattern> = hosts.filter_map(|host| host.parse().ok()).collect();
     match hosts.is_empty() {
         true => Network::Off,
-        false => Network::Filtered(Arc::new(NetworkRules { hosts, plain_http: false })),
+        false => Network::Filtered(Arc::new(NetworkRules { hosts, ..NetworkRules::default() })),
     }
 }
 

@@ -251,7 +251,7 @@ fn parse_network(net: &[String], plain_http: bool) -> Result<Network, HostError>
     }
     hosts.sort();
     hosts.dedup();
-    Ok(Network::Filtered(Arc::new(NetworkRules { hosts, plain_http })))
+    Ok(Network::Filtered(Arc::new(NetworkRules { hosts, plain_http, ..NetworkRules::default() })))
 }
 
 /// Resolves existing paths with their links: the sandbox mounts what the links lead to now.

@@ -60,7 +60,7 @@ fn can_open(path: &CStr, flags: OFlags) -> bool {
 }
 
 /// Tries every escape, and returns the bits of those that succeeded.
-pub(super) fn try_escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, counted: bool) -> i32 {
+pub(super) fn try_escapes(canary: &Canary<&CStr>, own_network: bool, listen: &[u16], counted: bool) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {
         let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -87,7 +87,7 @@ pub(super) fn try_escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16
     let told = [
         (NAMESPACE_NESTED, sys::can_unshare_user()),
         (LANDLOCK_MISSING, makes_a_device(canary.inside)),
-        (PROXY_MISSING, listen > 0 && !is_refused(listen).is_ok_and(|refused| refused)),
+        (PROXY_MISSING, listen.iter().any(|port| !is_refused(*port).is_ok_and(|refused| refused))),
         (MEMORY_UNCOUNTED, !counted),
     ];
     told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)

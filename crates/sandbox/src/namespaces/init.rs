@@ -220,9 +220,7 @@ impl Init<'_> {
         if self.policy.own_network && !apart {
             start_loopback().at_stage(Stage::Loopback)?;
         }
-        if self.policy.listen > 0 {
-            self.pass_listener().at_stage(Stage::Listen)?;
-        }
+        self.pass_listeners().at_stage(Stage::Listen)?;
         self.set_limits().at_stage(Stage::Limits)?;
         drop_privileges().at_stage(Stage::Privileges)?;
         self.confine_and_run()
@@ -250,11 +248,12 @@ impl Init<'_> {
         restrict::enforce_landlock(self.policy.landlock, &root, grants, Tcp::Free)
     }
 
-    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside
-    /// keeps it.
-    pub(super) fn pass_listener(&self) -> Result<(), Errno> {
-        let listener = create_listener(self.policy.listen)?;
-        pass::send(self.control, &HelperMessage::Listening.encode(), &[listener.as_fd()]).map(drop)
+    /// Makes the listeners that the agent serves, and passes them out. Nobody inside keeps one.
+    pub(super) fn pass_listeners(&self) -> Result<(), Errno> {
+        self.policy.listen.iter().try_for_each(|port| {
+            let listener = create_listener(*port)?;
+            pass::send(self.control, &HelperMessage::Listening.encode(), &[listener.as_fd()]).map(drop)
+        })
     }
 
     pub(super) fn set_limits(&self) -> Result<(), Errno> {
@@ -305,7 +304,7 @@ impl Init<'_> {
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
                 let counted = bounds.resident_bytes(&bounds::list_processes()) > 0;
-                let Policy { own_network, listen, .. } = *self.policy;
+                let Policy { own_network, ref listen, .. } = *self.policy;
                 escaped.set(canary::try_escapes(canary, own_network, listen, counted));
                 return 0;
             }

@@ -1,6 +1,7 @@
 //! A request made ready to start: the plan of its root, the policy for its helper, and what the
 //! agent keeps for it.
 
+use std::collections::VecDeque;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,7 +20,7 @@ use super::plan::{self, RootPlan};
 use super::policy::{Canary, Policy};
 use super::ready::{HelperProcess, WaitingHelper};
 use super::{restrict, terminal};
-use crate::network::{PROXY_PORT, Proxy};
+use crate::network::{Service, services};
 use crate::request::{Limits, Live, Request, Spill, Stdin, Streams};
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
 
@@ -42,8 +43,8 @@ pub(super) struct Job {
     pub(super) network: Network,
     pub(super) live: Live,
     pub(super) limits: Limits,
-    /// Serves the listener that is passed out.
-    pub(super) proxy: Option<Proxy>,
+    /// The services of the listeners that are passed out, in their order.
+    pub(super) services: VecDeque<Service>,
     /// The namespaces to start in; they must last as long.
     pub(super) joined: Option<Arc<Mounted>>,
     /// The text to type into the command's terminal, where it has one.
@@ -114,11 +115,12 @@ pub(super) fn prepare_job(
     let limits = &request.limits;
     let memory = limits.memory.unwrap_or_else(default_memory);
     let lease = known.groups.lease();
+    let services = services(&request.network, settings.upstream.as_ref())?;
     let (own_network, early) = (request.network != Network::Host, joined.is_none());
     let pid_max = limits.processes.max(MIN_PID_MAX);
     let policy = Policy {
         own_network,
-        listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
+        listen: services.iter().map(Service::port).collect(),
         joins: joined.is_some(),
         uid: uid.as_raw(),
         gid: gid.as_raw(),
@@ -147,7 +149,6 @@ pub(super) fn prepare_job(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    let proxy = Proxy::for_network(&request.network, settings.upstream.as_ref());
     Ok(Job {
         plan,
         policy,
@@ -156,7 +157,7 @@ pub(super) fn prepare_job(
         network: request.network,
         live: request.live,
         limits: request.limits,
-        proxy,
+        services: services.into(),
         joined,
         typed,
         groups: lease,

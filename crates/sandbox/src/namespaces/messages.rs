@@ -95,7 +95,7 @@ impl Stage {
             Self::Attach => "attaching the overlay",
             Self::Pass => "passing the mount",
             Self::Landlock => "restricting by Landlock",
-            Self::Listen => "making the proxy's listener",
+            Self::Listen => "making a listener of its network",
             Self::Groups => "joining control groups of its own",
             Self::Terminal => "making the command's terminal",
             Self::Bubblewrap => "having bubblewrap build the sandbox",
@@ -129,7 +129,7 @@ pub(super) enum HelperMessage {
     Unshared,
     /// Descriptors of the root and of the two namespaces come with this.
     Mounted,
-    /// The listener that [`Policy::listen`](super::policy::Policy::listen) asks for comes with
+    /// The next listener that [`Policy::listen`](super::policy::Policy::listen) asks for comes with
     /// this.
     Listening,
     /// The outer side of the command's terminal comes with this.

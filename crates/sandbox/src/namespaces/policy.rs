@@ -30,8 +30,9 @@ pub(super) struct Canary<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,
-    /// The port of the listener on the sandbox's own loopback that is passed out; 0 for none.
-    pub(super) listen: u16,
+    /// The ports of the listeners on the sandbox's own loopback that are passed out, in this order;
+    /// the first is the proxy's.
+    pub(super) listen: Vec<u16>,
     /// Descriptors of a base come along, whose namespaces are joined first.
     pub(super) joins: bool,
     pub(super) uid: u32,
@@ -73,7 +74,8 @@ impl Policy<CString> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = FrameWriter::new(MAGIC);
         out.u32(u32::from(self.own_network));
-        out.u32(u32::from(self.listen));
+        out.count(self.listen.len());
+        self.listen.iter().for_each(|port| out.u32(u32::from(*port)));
         out.u32(u32::from(self.joins));
         out.u32(self.uid);
         out.u32(self.gid);
@@ -116,7 +118,7 @@ impl<'a> Policy<&'a CStr> {
         let mut from = FrameReader::new(body);
         let policy = Self {
             own_network: from.u32()? != 0,
-            listen: u16::try_from(from.u32()?).ok()?,
+            listen: from.list(|from| u16::try_from(from.u32()?).ok())?,
             joins: from.u32()? != 0,
             uid: from.u32()?,
             gid: from.u32()?,
@@ -188,7 +190,7 @@ mod tests {
         ];
         Policy {
             own_network: true,
-            listen: 3128,
+            listen: vec![3128, 11434],
             joins: true,
             uid: 1,
             gid: 2,

@@ -248,7 +248,7 @@ pub(super) struct Watcher {
     received: Vec<u8>,
     /// Descriptors that came with notes which weren't read yet.
     passed: Vec<OwnedFd>,
-    proxy: Option<Serving>,
+    servings: Vec<Serving>,
     stdout: Pipe,
     stderr: Pipe,
     typing: Typing,
@@ -310,7 +310,7 @@ impl Watcher {
             unsent,
             received: Vec::new(),
             passed: Vec::new(),
-            proxy: None,
+            servings: Vec::new(),
             stdout: Pipe::new(stdout).map_err(&error)?,
             stderr: Pipe::new(stderr).map_err(&error)?,
             typing: Typing(None),
@@ -497,7 +497,7 @@ impl Watcher {
                 self.record_end(outcome, usage);
             }
             HelperMessage::Canaries { escaped } => self.escaped = Some(escaped),
-            HelperMessage::Listening => self.serve_proxy()?,
+            HelperMessage::Listening => self.serve_listener()?,
             HelperMessage::Terminal => {
                 self.attach_terminal().map_err(supervise_error("taking the command's terminal"))?
             }
@@ -509,15 +509,15 @@ impl Watcher {
         Ok(())
     }
 
-    /// Serves the sandbox's listener, whose descriptor came with a message.
-    fn serve_proxy(&mut self) -> Result<(), SandboxError> {
+    /// Serves the next of the sandbox's listeners, whose descriptor came with a message.
+    fn serve_listener(&mut self) -> Result<(), SandboxError> {
         if self.passed.is_empty() {
             return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
         }
         let listener = self.passed.remove(0);
-        if let Some(proxy) = self.job.proxy.take() {
-            self.proxy =
-                Some(proxy.serve(listener).map_err(supervise_error("serving the command's network"))?);
+        if let Some(service) = self.job.services.pop_front() {
+            let serving = service.serve(listener);
+            self.servings.push(serving.map_err(supervise_error("serving the command's network"))?);
         }
         Ok(())
     }
@@ -579,10 +579,12 @@ impl Watcher {
         } else {
             Outcome::SetupFailed(NotStarted::setup("the sandbox helper was killed"))
         });
-        let (connections, mut denials) = match self.proxy.take() {
-            Some(proxy) => proxy.finish().await,
-            None => Default::default(),
-        };
+        let (mut connections, mut denials) = (Vec::new(), Vec::new());
+        for serving in std::mem::take(&mut self.servings) {
+            let (made, denied) = serving.finish().await;
+            connections.extend(made);
+            denials.extend(denied);
+        }
         let (spilled, trouble) = self.collector.finish_spill();
         denials.extend(trouble);
         denials.append(&mut self.told);

@@ -5,8 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::proxy::{Proxy, Serving};
-use super::{Connection, Network, NetworkRules};
+use super::proxy::Proxy;
+use super::service::{Service, Serving};
+use super::{Connection, NetworkRules};
 use crate::Sandbox;
 
 /// A proxy on the loopback, which leads to the hosts of its rules and nowhere else, as the proxy of
@@ -39,8 +40,7 @@ impl Sandbox {
     pub fn open_proxy(&self, rules: NetworkRules) -> io::Result<HostProxy> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let network = Network::Filtered(Arc::new(rules));
-        let proxy = Proxy::for_network(&network, self.upstream()).ok_or(io::ErrorKind::Unsupported)?;
+        let proxy = Service::Proxy(Proxy::new(Arc::new(rules), self.upstream().cloned()));
         Ok(HostProxy { address, serving: proxy.serve(OwnedFd::from(listener))? })
     }
 }

@@ -3,17 +3,17 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
+use super::NetworkRules;
 use super::address;
 use super::head::{self, Body, Chunks, Head, RequestRoute, Scan};
 use super::hello::{self, Hello};
@@ -21,8 +21,6 @@ use super::journal::{Journal, JournalEntry};
 use super::socks::{self, Code, Parsed};
 use super::target::{HTTP_PORT, Refusal, Target, display_target};
 use super::upstream::{SystemUpstream, Upstream};
-use super::{Connection, Network, NetworkRules};
-use crate::denial::Denial;
 
 /// Bytes of one read. A connection costs two such buffers.
 const BUFFER_BYTES: usize = 16 * 1024;
@@ -31,7 +29,7 @@ const MAX_ADDRESSES: usize = 4;
 /// Maximum bytes that a client may still send after a refusal, so that it reads the answer.
 const LINGER_BYTES: usize = 256 * 1024;
 /// The pause after the system ran out of descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits of a proxy.
 #[derive(Debug, Clone, Copy)]
@@ -78,17 +76,9 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Returns the proxy that a network needs, if it needs one.
-    pub(crate) fn for_network(network: &Network, upstream: Option<&Arc<dyn Upstream>>) -> Option<Self> {
-        match network {
-            Network::Filtered(rules) => Some(Self::new(Arc::clone(rules), upstream.cloned())),
-            Network::Off | Network::Host => None,
-        }
-    }
-
     /// Creates a proxy with these rules, which reaches the world by `upstream` or the system's
     /// means.
-    fn new(rules: Arc<NetworkRules>, upstream: Option<Arc<dyn Upstream>>) -> Self {
+    pub(super) fn new(rules: Arc<NetworkRules>, upstream: Option<Arc<dyn Upstream>>) -> Self {
         Self {
             rules,
             upstream: upstream.unwrap_or_else(|| Arc::new(SystemUpstream::new())),
@@ -96,40 +86,15 @@ impl Proxy {
         }
     }
 
-    /// Serves a listening TCP socket, which may be of another network namespace, until the result
-    /// is dropped. Must be called within a Tokio runtime.
-    pub(crate) fn serve(self, listener: OwnedFd) -> io::Result<Serving> {
-        let listener = std::net::TcpListener::from(listener);
-        listener.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(listener)?;
-        let journal = Journal::default();
-        let stop = CancellationToken::new();
-        let state = ProxyState {
-            rules: self.rules,
-            upstream: self.upstream,
-            bounds: self.bounds,
-            journal: journal.clone(),
-        };
-        let task = tokio::spawn(accept_connections(Arc::new(state), listener, stop.clone()));
-        Ok(Serving { journal, stop: stop.drop_guard(), task })
-    }
-}
-
-/// A proxy that serves. Dropped, it and all its connections end.
-#[derive(Debug)]
-pub(crate) struct Serving {
-    journal: Journal,
-    stop: DropGuard,
-    task: JoinHandle<()>,
-}
-
-impl Serving {
-    /// Ends it, and tells what was asked of it.
-    pub(crate) async fn finish(self) -> (Vec<Connection>, Vec<Denial>) {
-        drop(self.stop);
-        // It has nothing to say, and what it wrote down is there even if it was cut off.
-        self.task.await.ok();
-        self.journal.read()
+    /// Takes connections until `stop` is cancelled.
+    pub(super) async fn accept_connections(
+        self,
+        listener: TcpListener,
+        journal: Journal,
+        stop: CancellationToken,
+    ) {
+        let Self { rules, upstream, bounds } = self;
+        accept_connections(Arc::new(ProxyState { rules, upstream, bounds, journal }), listener, stop).await;
     }
 }
 
@@ -537,7 +502,7 @@ async fn write_counted(
 }
 
 /// Passes everything on, its end included.
-async fn copy_counted(
+pub(super) async fn copy_counted(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
     count: &AtomicU64,

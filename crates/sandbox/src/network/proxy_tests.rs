@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::super::hello::tests::hello;
+use super::super::service::{Service, Serving};
 use super::super::upstream::UpstreamFuture;
 use super::*;
+use crate::Connection;
 
 const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4));
 
@@ -66,9 +68,9 @@ impl Bench {
         });
         let hosts = ["allowed", "private", "metadata", "mixed", "six", "empty", "slow", "unknown"];
         let hosts = hosts.map(|name| format!("{name}.test").parse().unwrap()).to_vec();
-        let rules = Arc::new(NetworkRules { hosts, plain_http: true });
-        let proxy_ = Proxy { bounds, ..Proxy::new(rules, Some(world.clone())) };
-        Self { world, server, proxy, serving: proxy_.serve(listener.into()).unwrap() }
+        let rules = Arc::new(NetworkRules { hosts, plain_http: true, forwards: Vec::new() });
+        let configured = Proxy { bounds, ..Proxy::new(rules, Some(world.clone())) };
+        Self { world, server, proxy, serving: Service::Proxy(configured).serve(listener.into()).unwrap() }
     }
 
     async fn client(&self) -> TcpStream {

@@ -139,7 +139,7 @@ mod tests {
 
     fn rules(plain_http: bool) -> NetworkRules {
         let hosts = ["allowed.test", "*.below.test"].map(|host| host.parse().unwrap()).to_vec();
-        NetworkRules { hosts, plain_http }
+        NetworkRules { hosts, plain_http, forwards: Vec::new() }
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod common;
 #[cfg(feature = "containers")]
 mod container;
 mod directories;
+mod forwards;
 mod git;
 mod landlock_only;
 mod leftovers;

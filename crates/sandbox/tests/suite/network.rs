@@ -23,7 +23,7 @@ const PYTHON: &str = "/usr/bin/python3";
 fn rules() -> Arc<NetworkRules> {
     let hosts = ["allowed", "private", "metadata", "mapped", "mixed", "rebinding"];
     let hosts = hosts.map(|name| format!("{name}.test").parse().unwrap()).to_vec();
-    Arc::new(NetworkRules { hosts, plain_http: true })
+    Arc::new(NetworkRules { hosts, plain_http: true, forwards: Vec::new() })
 }
 
 fn request(root: &Path, command: &str) -> Request {

@@ -64,7 +64,7 @@ impl WebAddress {
     }
 
     fn rules(&self) -> NetworkRules {
-        NetworkRules { hosts: vec![self.pattern.clone()], plain_http: true }
+        NetworkRules { hosts: vec![self.pattern.clone()], plain_http: true, ..NetworkRules::default() }
     }
 }
 

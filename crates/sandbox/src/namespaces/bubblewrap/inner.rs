@@ -51,9 +51,7 @@ fn start_command(control: &OwnedFd) -> Result<(), SetupFailure> {
     let policy = Policy::decode(&policy).ok_or_else(malformed)?;
     rustix::process::chdir(policy.cwd).at_stage(Stage::Directory)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
-    if policy.listen > 0 {
-        init.pass_listener().at_stage(Stage::Listen)?;
-    }
+    init.pass_listeners().at_stage(Stage::Listen)?;
     init.set_limits().at_stage(Stage::Limits)?;
     check_privileges().at_stage(Stage::Privileges)?;
     init.confine_and_run()

@@ -132,7 +132,7 @@ fn run_command(
             return 125;
         }
         if let Some(canary) = &policy.canary {
-            escaped.set(canary::try_escapes(canary, policy.own_network, policy.listen, false));
+            escaped.set(canary::try_escapes(canary, policy.own_network, &policy.listen, false));
             return 0;
         }
         trouble.set(Some(match init.become_command(&argv, &env, None) {
