@@ -3,21 +3,19 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::secrets::{is_settings_file, mask_settings};
 use journeyman_policy::{CommandAnalysis, CommandPart, analyse_command, in_directory, registry};
-use journeyman_protocol::{CallId, Effects, FileChange, FileChangeKind, Level, RelPath, SessionId, ToolSpec};
+use journeyman_protocol::{Effects, FileChange, FileChangeKind, Level, RelPath, ToolSpec};
 use journeyman_sandbox::{
     Completed, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request, Running,
     Streams, WriteMode, clean,
 };
-use journeyman_workspace::{
-    ForbiddenChanges, GuardedState, StatKind, TreeSnapshot, Workspace, WorkspaceError,
-};
+use journeyman_workspace::{ForbiddenChanges, StatKind, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -26,18 +24,18 @@ use crate::background::{End, Job};
 use crate::excerpt::{middle_to_omit, shown_on_one_line};
 use crate::guard::violation_message;
 use crate::read_file::OUTPUT_PREFIX;
+use crate::recording::{
+    CommandRecording, MOST_NAMED, RecordedKind, has_kept, journaled_changes, lost_files_note,
+};
 use crate::shape::{Shape, not_found};
 use crate::tool::{in_background, names_told};
-use crate::{CALL_TIME, Seen, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
-use journeyman_policy::GUARD_RULES;
+use crate::{CALL_TIME, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// A longer command is a program; it belongs into a file. The system refuses single arguments over
 /// 128 KiB.
 const COMMAND_BYTES: usize = 64 * 1024;
 /// Live output shown of one command; the result has what counts.
 const LIVE_BYTES: usize = 256 * 1024;
-/// Changed files named in a result.
-const MOST_NAMED: usize = 20;
 /// Registries and hosts that one call may ask for: a build has a handful.
 const MOST_HOSTS: usize = 16;
 /// Hosts named in a summary, and denials told of in a result; who meets more has seen enough.
@@ -175,7 +173,7 @@ impl RunCommand {
         let seconds = command.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
         let (request, before_command) =
             prepare_command(context, &command, Duration::from_secs(seconds)).await?;
-        let unkept = before_command.before.not_undoable();
+        let unkept = before_command.not_undoable();
         let settings = command.names_settings();
         let mut ended = run_confined(context, request, settings).await;
         if settings
@@ -323,102 +321,31 @@ fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
     known.chain(rough).chain(fine).map(str::to_owned).collect()
 }
 
-/// The state before a command, for reporting and journaling its changes.
-struct BeforeCommand {
-    workspace: Arc<Workspace>,
-    session: SessionId,
-    call: CallId,
-    seen: Arc<Seen>,
-    before: TreeSnapshot,
-    /// Absent for a command that can't write.
-    guard: Option<Arc<Mutex<GuardedState>>>,
-}
-
-/// The changes of a command, or the reason why they could not be recorded, and forbidden changes.
-type Closed = (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges);
-
-impl BeforeCommand {
-    /// Takes away what the command may not leave behind, puts back what it may not change, and
-    /// journals all else. `kept` says that the sandbox kept it from changing protected paths.
-    async fn close(self, kept: bool) -> Result<Closed, ToolError> {
-        in_background(move || {
-            let Self { workspace, session, call, seen, before, guard } = self;
-            // A command that could write nothing caused none of the differences.
-            if guard.is_none() && before.process_lock().is_none() {
-                return Ok((Ok(Vec::new()), ForbiddenChanges::default()));
-            }
-            let end = || workspace.commands().end(before, &session, Some(&call));
-            let (changes, aftermath) = match guard {
-                Some(guard) => lock_guard(&guard).end(&workspace, kept, end),
-                None => (end(), ForbiddenChanges::default()),
-            };
-            if let Ok(changes) = &changes {
-                seen.left_by(&workspace, changes);
-            }
-            Ok((changes, aftermath))
-        })
-        .await
-    }
-}
-
-fn lock_guard(guard: &Mutex<GuardedState>) -> MutexGuard<'_, GuardedState> {
-    guard.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns true if protected paths were kept from the command, or nothing ran.
-fn has_kept<E>(ended: &Result<Completed, E>) -> bool {
-    ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept)
-}
-
-/// The changes, and what to say where they could not be recorded.
-fn journaled_changes(changes: Result<Vec<FileChange>, WorkspaceError>) -> (Vec<FileChange>, Option<String>) {
-    match changes {
-        Ok(changes) => (changes, None),
-        Err(error) => (Vec::new(), Some(format!("error: what it changed could not be recorded: {error}\n"))),
-    }
-}
-
 /// Looks at the tree, and says what the sandbox is to run.
 async fn prepare_command(
     context: &ToolContext,
     command: &CommandRequest,
     wall: Duration,
-) -> Result<(Request, BeforeCommand), ToolError> {
-    let (workspace, directory) = (Arc::clone(&context.workspace), command.directory.clone());
-    let (session, call) = (context.session.clone(), context.call.clone());
-    let (seen, only_reads, background) =
-        (Arc::clone(&context.seen), command.only_reads(), command.background);
-    let before_command = in_background(move || {
-        if let Some(directory) = directory
-            && !workspace.stat(&directory)?.is_some_and(|stat| stat.kind == StatKind::Directory)
-        {
-            return Err(not_found(&workspace, directory));
-        }
-        let before = if background {
-            workspace.commands().begin_background(&session, &call)?
-        } else if only_reads {
-            // After a crash there is nothing to put back.
-            workspace.commands().begin()?
-        } else {
-            workspace.commands().begin_call(&session, &call)?
-        };
-        let guard = match only_reads {
-            true => None,
-            false => {
-                Some(Arc::new(Mutex::new(GuardedState::before_command(&workspace, &before, GUARD_RULES)?)))
-            }
-        };
-        Ok(BeforeCommand { workspace, session, call, seen, before, guard })
-    })
-    .await?;
-    let mut request = sandbox_request(context, command, wall);
-    request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
-    request.witness = before_command.before.process_lock();
-    if let Some(guard) = &before_command.guard {
-        request.protected.extend_from_slice(lock_guard(guard).protected());
+) -> Result<(Request, CommandRecording), ToolError> {
+    let kind = RecordedKind { background: command.background, only_reads: command.only_reads() };
+    if let Some(directory) = &command.directory {
+        check_directory(context, directory.clone()).await?;
     }
-    request.linked = before_command.before.hard_links().paths().cloned().collect();
-    Ok((request, before_command))
+    let recording = CommandRecording::begin_as(context, kind).await?;
+    let mut request = sandbox_request(context, command, wall);
+    request.write = if kind.only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
+    recording.restrict(&mut request);
+    Ok((request, recording))
+}
+
+/// Checks that a directory is there.
+async fn check_directory(context: &ToolContext, directory: RelPath) -> Result<(), ToolError> {
+    let workspace = Arc::clone(&context.workspace);
+    in_background(move || match workspace.stat(&directory)? {
+        Some(stat) if stat.kind == StatKind::Directory => Ok(()),
+        _ => Err(not_found(&workspace, directory)),
+    })
+    .await
 }
 
 /// Starts a command that goes on after its call.
@@ -435,16 +362,14 @@ async fn begin_command(
     context: &ToolContext,
     command: &CommandRequest,
     job: &Job,
-) -> Result<(Running, BeforeCommand), ToolError> {
+) -> Result<(Running, CommandRecording), ToolError> {
     let wall =
         command.seconds.map_or(BACKGROUND_TIME, |seconds| Duration::from_secs(seconds).min(BACKGROUND_TIME));
     let (mut request, before_command) = prepare_command(context, command, wall).await?;
     // The job holds what nobody has read; what the sandbox holds beside it is thrown away.
     request.limits.output_bytes = BACKGROUND_OUTPUT;
     request.limits.flood_bytes = Some(BACKGROUND_FLOOD);
-    if let Some(guard) = &before_command.guard {
-        job.set_guard(&before_command.workspace, guard);
-    }
+    before_command.guard_job(job);
     match context.sandbox.spawn(request, job.cancel.clone()).await {
         Ok(running) => Ok((running, before_command)),
         Err(error) => {
@@ -455,7 +380,7 @@ async fn begin_command(
 }
 
 /// Sees a command in the background to its end.
-async fn watch_background(job: Arc<Job>, mut running: Running, before_command: BeforeCommand) {
+async fn watch_background(job: Arc<Job>, mut running: Running, before_command: CommandRecording) {
     let watched = Watched(job);
     let job = &watched.0;
     while let Some(chunk) = running.next().await {
@@ -576,17 +501,6 @@ fn command_report(
     push_changes(&mut report, changes);
     report.push_str(&names_told(&context.workspace, changes));
     report
-}
-
-/// Returns a sentence on changed or deleted files that an undo can't restore.
-fn lost_files_note(changes: &[FileChange], unkept: &[RelPath]) -> Option<String> {
-    let is_lost =
-        |change: &&FileChange| change.kind != FileChangeKind::Added && unkept.contains(&change.path);
-    let lost: Vec<String> = changes.iter().filter(is_lost).map(|change| change.path.to_string()).collect();
-    let named = lost.get(..lost.len().min(MOST_NAMED)).unwrap_or_default().join(", ");
-    let more = lost.len().saturating_sub(MOST_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!lost.is_empty()).then(|| format!("[undo can't bring back {} of them: {named}{more}]\n", lost.len()))
 }
 
 /// Returns one line for each denial by the sandbox, with the remedy.

@@ -1,0 +1,175 @@
+//! The changes of a command: the tree before it, the guarded files, the journal.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use journeyman_policy::GUARD_RULES;
+use journeyman_protocol::{CallId, FileChange, FileChangeKind, GuardViolation, RelPath, SessionId};
+use journeyman_sandbox::{Completed, Request};
+use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, Workspace, WorkspaceError};
+
+use crate::background::Job;
+use crate::guard::violation_message;
+use crate::tool::in_background;
+use crate::{Seen, ToolContext, ToolError};
+
+/// Changed files named in a note.
+pub(crate) const MOST_NAMED: usize = 20;
+
+/// The state before a command, for reporting and journaling its changes. [`CommandRecording::end`]
+/// has to be called whatever became of the command: it takes away what a command may not leave
+/// behind.
+pub struct CommandRecording {
+    workspace: Arc<Workspace>,
+    session: SessionId,
+    call: CallId,
+    seen: Arc<Seen>,
+    before: TreeSnapshot,
+    /// Absent for a command that can't write.
+    guard: Option<Arc<Mutex<GuardedState>>>,
+}
+
+/// The kind of a command whose changes are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RecordedKind {
+    /// True if the command goes on after its call.
+    pub(crate) background: bool,
+    /// True if the sandbox lets the command write nothing.
+    pub(crate) only_reads: bool,
+}
+
+/// The changes of a command, or the reason why they could not be recorded, and forbidden changes.
+pub(crate) type Closed = (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges);
+
+/// The changes that a command made.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RecordedChanges {
+    /// The changed files.
+    pub changes: Vec<FileChange>,
+    /// Guarded files and repositories that the command made, changed or deleted.
+    pub violations: Vec<GuardViolation>,
+    /// Lines on what could not be recorded, what an undo can't bring back, and what was forbidden;
+    /// empty where there is nothing to say.
+    pub notes: String,
+    /// True if changes were forbidden or could not be recorded.
+    pub is_error: bool,
+}
+
+impl CommandRecording {
+    /// Looks at the tree, before a command of this call that may write.
+    ///
+    /// # Errors
+    /// A tree that can't be read, or a journal that can't be written.
+    pub async fn begin(context: &ToolContext) -> Result<Self, ToolError> {
+        Self::begin_as(context, RecordedKind::default()).await
+    }
+
+    pub(crate) async fn begin_as(context: &ToolContext, kind: RecordedKind) -> Result<Self, ToolError> {
+        let workspace = Arc::clone(&context.workspace);
+        let (session, call) = (context.session.clone(), context.call.clone());
+        let seen = Arc::clone(&context.seen);
+        in_background(move || {
+            let before = if kind.background {
+                workspace.commands().begin_background(&session, &call)?
+            } else if kind.only_reads {
+                // After a crash there is nothing to put back.
+                workspace.commands().begin()?
+            } else {
+                workspace.commands().begin_call(&session, &call)?
+            };
+            let guarded = || GuardedState::before_command(&workspace, &before, GUARD_RULES);
+            let guard = if kind.only_reads { None } else { Some(Arc::new(Mutex::new(guarded()?))) };
+            Ok(Self { workspace, session, call, seen, before, guard })
+        })
+        .await
+    }
+
+    /// Keeps what the command may not change from it, as far as the sandbox can.
+    pub fn restrict(&self, request: &mut Request) {
+        request.witness = self.before.process_lock();
+        if let Some(guard) = &self.guard {
+            request.protected.extend_from_slice(lock_guard(guard).protected());
+        }
+        request.linked = self.before.hard_links().paths().cloned().collect();
+    }
+
+    /// Has the watch over a command in the background look at guarded files too.
+    pub(crate) fn guard_job(&self, job: &Job) {
+        if let Some(guard) = &self.guard {
+            job.set_guard(&self.workspace, guard);
+        }
+    }
+
+    /// Returns the files whose changes an undo can't take back.
+    pub(crate) fn not_undoable(&self) -> Vec<RelPath> {
+        self.before.not_undoable()
+    }
+
+    /// Takes away what the command may not leave behind, puts back what it may not change, and
+    /// journals all else. `completed` is the command's end; absent for one that never ran.
+    ///
+    /// # Errors
+    /// The task that does it was lost.
+    pub async fn end(self, completed: Option<&Completed>) -> Result<RecordedChanges, ToolError> {
+        let unkept = self.not_undoable();
+        let kept = completed.is_none_or(|completed| completed.enforcement.protected_kept);
+        let (changes, aftermath) = self.close(kept).await?;
+        let (changes, unrecorded) = journaled_changes(changes);
+        let is_error = unrecorded.is_some() || !aftermath.is_clean();
+        let mut notes = unrecorded.unwrap_or_default();
+        notes.extend(lost_files_note(&changes, &unkept));
+        notes.extend(violation_message(&aftermath));
+        Ok(RecordedChanges { changes, violations: aftermath.violations, notes, is_error })
+    }
+
+    /// As [`CommandRecording::end`], in parts. `kept` says that the sandbox kept the command from
+    /// changing protected paths.
+    pub(crate) async fn close(self, kept: bool) -> Result<Closed, ToolError> {
+        in_background(move || {
+            let Self { workspace, session, call, seen, before, guard } = self;
+            // A command that could write nothing caused none of the differences.
+            if guard.is_none() && before.process_lock().is_none() {
+                return Ok((Ok(Vec::new()), ForbiddenChanges::default()));
+            }
+            let end = || workspace.commands().end(before, &session, Some(&call));
+            let (changes, aftermath) = match guard {
+                Some(guard) => lock_guard(&guard).end(&workspace, kept, end),
+                None => (end(), ForbiddenChanges::default()),
+            };
+            if let Ok(changes) = &changes {
+                seen.left_by(&workspace, changes);
+            }
+            Ok((changes, aftermath))
+        })
+        .await
+    }
+}
+
+fn lock_guard(guard: &Mutex<GuardedState>) -> MutexGuard<'_, GuardedState> {
+    guard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns true if protected paths were kept from the command, or nothing ran.
+pub(crate) fn has_kept<E>(ended: &Result<Completed, E>) -> bool {
+    ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept)
+}
+
+/// Returns the changes, and the message where they could not be recorded.
+pub(crate) fn journaled_changes(
+    changes: Result<Vec<FileChange>, WorkspaceError>,
+) -> (Vec<FileChange>, Option<String>) {
+    match changes {
+        Ok(changes) => (changes, None),
+        Err(error) => (Vec::new(), Some(format!("error: what it changed could not be recorded: {error}\n"))),
+    }
+}
+
+/// Returns a sentence on changed or deleted files that an undo can't restore.
+pub(crate) fn lost_files_note(changes: &[FileChange], unkept: &[RelPath]) -> Option<String> {
+    let is_lost =
+        |change: &&FileChange| change.kind != FileChangeKind::Added && unkept.contains(&change.path);
+    let lost: Vec<String> = changes.iter().filter(is_lost).map(|change| change.path.to_string()).collect();
+    let named = lost.get(..lost.len().min(MOST_NAMED)).unwrap_or_default().join(", ");
+    let more = lost.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!lost.is_empty()).then(|| format!("[undo can't bring back {} of them: {named}{more}]\n", lost.len()))
+}
