@@ -182,6 +182,9 @@ pub enum ModelError {
     /// A script can't be read, has no further reply, or expects another message.
     #[error("script: {0}")]
     Script(String),
+    /// A program that stands for a model failed at its task, in words for people.
+    #[error("{0}")]
+    Delegate(String),
     /// The endpoint can't be used as it is configured.
     #[error("the endpoint of {provider} can't be used: {reason}")]
     Endpoint {
@@ -256,6 +259,7 @@ impl ModelError {
             | Self::ReplayExhausted { .. }
             | Self::Cassette { .. }
             | Self::Script(_)
+            | Self::Delegate(_)
             | Self::Endpoint { .. } => None,
         }
     }

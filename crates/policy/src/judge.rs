@@ -12,7 +12,7 @@ use crate::rules::{
     Aspect, Compiled, Hit, MAIN_AGENT, Need, Rule, RuleError, RuleId, RuleLayer, Rules, Subject,
     changes_directory, explained_level, propose_rules, shorten,
 };
-use crate::tools::MCP_PREFIX;
+use crate::tools::{DELEGATE_TOOL, MCP_PREFIX};
 
 /// Names of the built-in rules in verdicts.
 const RULE_GIT: &str = "built-in: git's own files";
@@ -246,7 +246,7 @@ impl Policy {
             }
             About::Hosts => {
                 for host in &call.effects.hosts {
-                    let level = host_level(host, case.subject.analysis);
+                    let level = host_level(call.tool, host, case.subject.analysis);
                     if by_mode(call.mode, level, call.sandbox) > Decision::Allow {
                         add(Aspect::Host(host), need_for_level(level))?;
                     }
@@ -466,8 +466,9 @@ fn collect_findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<
         findings.extend(finding_of_command(analysis, call.sandbox));
     }
     let hosts = &call.effects.hosts;
-    if let Some(level) = hosts.iter().map(|host| host_level(host, analysis)).max() {
+    if let Some(level) = hosts.iter().map(|host| host_level(call.tool, host, analysis)).max() {
         let of = match level {
+            Level::Shell if call.tool == DELEGATE_TOOL => ", the provider of a CLI that the user has set up",
             Level::Shell => ", to fetch packages",
             _ if hosts.iter().all(|host| is_registry(host)) => {
                 ", which take uploads too, by more than a command that fetches packages"
@@ -490,8 +491,12 @@ fn level_of(path: &RelPath) -> Level {
 }
 
 /// Returns the level of a host. A package registry is within the sandbox's reach for a command that
-/// only fetches packages, because registries accept uploads too; every other host is level 3.
-fn host_level(host: &str, analysis: Option<&CommandAnalysis>) -> Level {
+/// only fetches packages, because registries accept uploads too. So is the provider of another
+/// coding CLI for that CLI: the configuration names it, not the model. Every other host is level 3.
+fn host_level(tool: &str, host: &str, analysis: Option<&CommandAnalysis>) -> Level {
+    if tool == DELEGATE_TOOL {
+        return Level::Shell;
+    }
     let fetches = analysis.is_some_and(CommandAnalysis::only_fetches);
     if fetches && is_registry(host) { Level::Shell } else { Level::System }
 }

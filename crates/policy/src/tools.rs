@@ -36,6 +36,7 @@ pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
     tool("check", &[], &[]),
     tool("command_output", &["BashOutput", "TaskOutput"], &["bash_output"]),
     tool("complete_task", &[], &["finish", "attempt_completion"]),
+    tool("delegate_task", &[], &["delegate"]),
     tool("delete_file", &[], &["remove_file"]),
     tool("edit_file", &["Edit", "MultiEdit"], &["str_replace"]),
     tool("edit_symbol", &[], &["replace_symbol_body"]),
@@ -53,7 +54,7 @@ pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
     tool("search_text", &["Grep"], &["rg"]),
     tool("skill", &["Skill"], &["load_skill"]),
     tool("stop_command", &["KillShell", "KillBash", "TaskStop"], &["kill"]),
-    tool("task", &["Task", "Agent"], &["delegate", "invoke_agent"]),
+    tool("task", &["Task", "Agent"], &["invoke_agent"]),
     tool("todo_read", &["TodoRead"], &[]),
     tool("todo_write", &["TodoWrite"], &[]),
     tool("web_fetch", &["WebFetch"], &["fetch", "read_url"]),
@@ -61,6 +62,8 @@ pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
     tool("write_file", &["Write"], &["create_file"]),
 ];
 
+/// The name of the tool that gives tasks to other coding CLIs.
+pub(crate) const DELEGATE_TOOL: &str = "delegate_task";
 /// Prefix of the names of MCP servers' tools.
 pub(crate) const MCP_PREFIX: &str = "mcp__";
 /// Maximum characters of an unknown name that an error repeats.

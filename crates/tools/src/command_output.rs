@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::background::{End, News};
 use crate::excerpt::shown_on_one_line;
-use crate::run_command::{describe_end, push_changes};
+use crate::recording::push_changes;
+use crate::run_command::describe_end;
 use crate::shape::Shape;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 

@@ -81,5 +81,5 @@ pub use recording::{CommandRecording, RecordedChanges};
 pub use registry::Registry;
 pub use seen::{Seen, SeenFile, Sight};
 pub use stale::refuse_stale;
-pub use tool::{CALL_TIME, Emit, Tool, ToolContext, ToolLimits, ToolOutput};
+pub use tool::{CALL_TIME, Emit, ForeignUsage, Tool, ToolContext, ToolLimits, ToolOutput};
 pub use typed_tool::TypedTool;

@@ -9,11 +9,11 @@ use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, Workspa
 
 use crate::background::Job;
 use crate::guard::violation_message;
-use crate::tool::in_background;
+use crate::tool::{in_background, names_told};
 use crate::{Seen, ToolContext, ToolError};
 
 /// Changed files named in a note.
-pub(crate) const MOST_NAMED: usize = 20;
+const MOST_NAMED: usize = 20;
 
 /// The state before a command, for reporting and journaling its changes. [`CommandRecording::end`]
 /// has to be called whatever became of the command: it takes away what a command may not leave
@@ -52,6 +52,18 @@ pub struct RecordedChanges {
     pub notes: String,
     /// True if changes were forbidden or could not be recorded.
     pub is_error: bool,
+}
+
+impl RecordedChanges {
+    /// Returns the changed files and the notes as lines for the model; empty where there are none.
+    #[must_use]
+    pub fn describe(&self, workspace: &Workspace) -> String {
+        let mut text = String::new();
+        push_changes(&mut text, &self.changes);
+        text.push_str(&names_told(workspace, &self.changes));
+        text.push_str(&self.notes);
+        text
+    }
 }
 
 impl CommandRecording {
@@ -172,4 +184,25 @@ pub(crate) fn lost_files_note(changes: &[FileChange], unkept: &[RelPath]) -> Opt
     let more = lost.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!lost.is_empty()).then(|| format!("[undo can't bring back {} of them: {named}{more}]\n", lost.len()))
+}
+
+/// Appends a line with the changed files, if there are any.
+pub(crate) fn push_changes(report: &mut String, changes: &[FileChange]) {
+    if changes.is_empty() {
+        return;
+    }
+    let named = changes.iter().take(MOST_NAMED).map(|change| {
+        let kind = match change.kind {
+            FileChangeKind::Added => "added",
+            FileChangeKind::Modified => "modified",
+            FileChangeKind::Deleted => "deleted",
+        };
+        format!("{} ({kind})", change.path)
+    });
+    let named: Vec<String> = named.collect();
+    report.push_str(&format!("[files changed: {}", named.join(", ")));
+    if changes.len() > named.len() {
+        report.push_str(&format!(" and {} more", changes.len() - named.len()));
+    }
+    report.push_str("]\n");
 }

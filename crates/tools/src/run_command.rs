@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::secrets::{is_settings_file, mask_settings};
 use journeyman_policy::{CommandAnalysis, CommandPart, analyse_command, in_directory, registry};
-use journeyman_protocol::{Effects, FileChange, FileChangeKind, Level, RelPath, ToolSpec};
+use journeyman_protocol::{Effects, FileChange, Level, RelPath, ToolSpec};
 use journeyman_sandbox::{
     Completed, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request, Running,
     Streams, WriteMode, clean,
@@ -25,7 +25,7 @@ use crate::excerpt::{middle_to_omit, shown_on_one_line};
 use crate::guard::violation_message;
 use crate::read_file::OUTPUT_PREFIX;
 use crate::recording::{
-    CommandRecording, MOST_NAMED, RecordedKind, has_kept, journaled_changes, lost_files_note,
+    CommandRecording, RecordedKind, has_kept, journaled_changes, lost_files_note, push_changes,
 };
 use crate::shape::{Shape, not_found};
 use crate::tool::{in_background, names_told};
@@ -556,26 +556,6 @@ fn push_output(report: &mut String, context: &ToolContext, output: String) {
         report.push('\n');
     }
     context.outputs.store_output(&context.call, output);
-}
-
-pub(crate) fn push_changes(report: &mut String, changes: &[FileChange]) {
-    if changes.is_empty() {
-        return;
-    }
-    let named = changes.iter().take(MOST_NAMED).map(|change| {
-        let kind = match change.kind {
-            FileChangeKind::Added => "added",
-            FileChangeKind::Modified => "modified",
-            FileChangeKind::Deleted => "deleted",
-        };
-        format!("{} ({kind})", change.path)
-    });
-    let named: Vec<String> = named.collect();
-    report.push_str(&format!("[files changed: {}", named.join(", ")));
-    if changes.len() > named.len() {
-        report.push_str(&format!(" and {} more", changes.len() - named.len()));
-    }
-    report.push_str("]\n");
 }
 
 impl Tool for RunCommand {

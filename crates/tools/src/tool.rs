@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{
     CallId, Effects, FileChange, GuardViolation, RelPath, ResultPart, SandboxNeeds, SessionId, ToolSpec,
+    Usage,
 };
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_workspace::Workspace;
@@ -175,6 +176,17 @@ pub struct ToolOutput {
     pub violations: Vec<GuardViolation>,
     /// Number of lines that a command printed; `None` for other tools.
     pub output_lines: Option<u64>,
+    /// The use of a model that isn't the session's; `None` for tools that ask none.
+    pub foreign_usage: Option<ForeignUsage>,
+}
+
+/// What a call used of a model that isn't the session's.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ForeignUsage {
+    /// The tokens.
+    pub usage: Usage,
+    /// US dollars; `None` where nobody said how many.
+    pub usd: Option<f64>,
 }
 
 impl ToolOutput {
@@ -187,6 +199,7 @@ impl ToolOutput {
             is_error: false,
             violations: Vec::new(),
             output_lines: None,
+            foreign_usage: None,
         }
     }
 

@@ -124,12 +124,13 @@ fn flatten_result(
 }
 
 fn finish_output(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> FinishedCall {
-    let ToolOutput { mut parts, changes, is_error, violations, output_lines } = output;
+    let ToolOutput { mut parts, changes, is_error, violations, output_lines, foreign_usage } = output;
     if !is_error {
         // The call succeeded while it was being cancelled, so it counts as completed.
         return FinishedCall {
             violations,
             output_lines,
+            foreign_usage,
             ..FinishedCall::with_output(CallState::Completed, parts, changes)
         };
     }
@@ -141,7 +142,12 @@ fn finish_output(output: ToolOutput, cancelled: bool, timed_out: Option<Duration
         true => CallState::Interrupted,
         false => CallState::Failed,
     };
-    FinishedCall { violations, output_lines, ..FinishedCall::with_output(state, parts, changes) }
+    FinishedCall {
+        violations,
+        output_lines,
+        foreign_usage,
+        ..FinishedCall::with_output(state, parts, changes)
+    }
 }
 
 /// A running call's output for people, held back until it can be searched for secrets.

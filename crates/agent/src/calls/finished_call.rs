@@ -1,6 +1,7 @@
 //! The result of a call.
 
 use journeyman_protocol::{CallState, FileChange, GuardViolation, ResultPart, Verdict};
+use journeyman_tools::ForeignUsage;
 
 /// The state in which a call ended, and its result for the model.
 pub(crate) struct FinishedCall {
@@ -16,6 +17,8 @@ pub(crate) struct FinishedCall {
     pub(crate) duration_ms: u64,
     /// Number of lines that the command of the call printed.
     pub(crate) output_lines: Option<u64>,
+    /// The use of a model that isn't the session's.
+    pub(crate) foreign_usage: Option<ForeignUsage>,
     /// True if the call was aborted because it did not end by itself.
     pub(crate) abandoned: bool,
 }
@@ -34,6 +37,7 @@ impl FinishedCall {
             violations: Vec::new(),
             duration_ms: 0,
             output_lines: None,
+            foreign_usage: None,
             abandoned: false,
         }
     }

@@ -10,6 +10,7 @@ use journeyman_protocol::{
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
+use super::limits::spent_usd;
 use super::task_end::TaskEnd;
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
@@ -353,9 +354,9 @@ impl Exchange<'_> {
 
     /// Adds the reply's cost to the shared budget, and reports the cost of the task.
     fn record_cost(&mut self, usage: &Usage) {
-        let total = self.cx.transcript.state().counters.usage;
+        let total = self.cx.transcript.state().counters.total_usage();
+        let usd = spent_usd(self.cx);
         let price = self.cx.settings.price.as_ref();
-        let usd = price.map(|price| price.cost(&total));
         if let (Some(shared_budget), Some(price)) = (&self.cx.settings.shared_budget, price) {
             shared_budget.record_spent_usd(price.cost(usage));
         }

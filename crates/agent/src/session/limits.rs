@@ -18,7 +18,7 @@ pub(super) fn reached_limit(cx: &Context) -> Option<TaskEnd> {
     }
     // The other sessions' cost counts also where this model's price is unknown.
     let shared = settings.shared_budget.as_ref().map(|shared| shared.total_usd());
-    let spent = [spent_usd(cx), shared].into_iter().flatten().reduce(f64::max)?;
+    let spent = [known_usd(cx), shared].into_iter().flatten().reduce(f64::max)?;
     let budget = settings.budget_usd?;
     (spent >= budget).then(|| {
         let why = format!("the budget of ${budget:.2} was spent (${spent:.4}; --budget)");
@@ -26,8 +26,15 @@ pub(super) fn reached_limit(cx: &Context) -> Option<TaskEnd> {
     })
 }
 
-/// Returns the cost of the task with that of its agents; `None` if the price is unknown.
+/// Returns the cost of the task with that of its agents and of other CLIs; `None` if a price is
+/// unknown.
 pub(super) fn spent_usd(cx: &Context) -> Option<f64> {
+    known_usd(cx).filter(|_| !cx.transcript.state().counters.unpriced)
+}
+
+/// Returns the known part of the cost, which a budget holds for; `None` if the model's price is
+/// unknown.
+fn known_usd(cx: &Context) -> Option<f64> {
     let counters = &cx.transcript.state().counters;
     let own = cx.settings.price.as_ref().map(|price| price.cost(&counters.usage))?;
     Some(own + SharedBudget::to_usd(counters.delegated))
@@ -37,7 +44,7 @@ pub(super) fn spent_usd(cx: &Context) -> Option<f64> {
 /// no last turn, which would use more.
 fn agent_limit(cx: &Context) -> Option<TaskEnd> {
     let limits = &cx.role()?.limits;
-    let usage = &cx.transcript.state().counters.usage;
+    let usage = cx.transcript.state().counters.total_usage();
     let used = usage.total_input().0.saturating_add(usage.output.0);
     let over = |what: String| {
         Some(
@@ -47,7 +54,7 @@ fn agent_limit(cx: &Context) -> Option<TaskEnd> {
     };
     match (limits.tokens, limits.usd) {
         (Some(most), _) if used >= most => over(format!("its {most} tokens")),
-        (_, Some(most)) if spent_usd(cx).is_some_and(|spent| spent >= most) => {
+        (_, Some(most)) if known_usd(cx).is_some_and(|spent| spent >= most) => {
             over(format!("its ${most:.2}"))
         }
         _ => None,

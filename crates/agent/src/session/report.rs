@@ -95,7 +95,7 @@ impl TaskReport<'_> {
             tree,
             iterations: self.cx.transcript.state().counters.iterations,
             turns: self.cx.transcript.state().counters.turns,
-            usage: self.cx.transcript.state().counters.usage,
+            usage: self.cx.transcript.state().counters.total_usage(),
             cost_usd,
             model: self.cx.model.name(),
             undo,

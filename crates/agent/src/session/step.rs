@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use journeyman_protocol::{CallId, CallState, Mode, Plan, ResultPart, ToolUse, TurnPhase};
+use journeyman_protocol::{CallId, CallState, Mode, Plan, ResultPart, ToolUse, TurnPhase, Usage};
+use journeyman_tools::ForeignUsage;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
+use super::settings::SharedBudget;
 use crate::AgentError;
 use crate::agents::complete_task::{ALREADY_COMPLETE, COMPLETE_TASK};
 use crate::approval::approvals::Approvals;
@@ -241,11 +243,26 @@ impl Step<'_> {
         self.supervision.observe_call(self.cx, &ready.call, ready.read_only, running, &finished);
         self.runner.record_edit(self.cx, &ready.call.name, &finished.changes);
         self.record_agent_work(&ready.call, finished.state);
+        self.record_foreign_usage(finished.foreign_usage);
         record_call_end(self.cx, &ready.call, finished);
         self.runner.record_output(self.cx, &ready.call.id);
         self.supervision.note_todos(self.cx);
         self.cx.transcript.record_seen(&seen);
         Ok(())
+    }
+
+    /// Counts what a call used of another model to the task, and to the shared budget.
+    fn record_foreign_usage(&mut self, used: Option<ForeignUsage>) {
+        let Some(ForeignUsage { usage, usd }) = used else { return };
+        let mut counters = self.cx.transcript.state().counters;
+        counters.foreign += usage;
+        counters.delegated =
+            counters.delegated.saturating_add(SharedBudget::to_parts(usd.unwrap_or_default()));
+        counters.unpriced |= usd.is_none() && usage != Usage::default();
+        self.cx.transcript.record(Record::Counters(counters));
+        if let (Some(shared), Some(usd)) = (&self.cx.settings.shared_budget, usd) {
+            shared.record_spent_usd(usd);
+        }
     }
 
     /// Records an agent's output with the call that gave it, and the cost and changes of agents
@@ -273,12 +290,14 @@ impl Step<'_> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use journeyman_protocol::{Block, Event};
+    use journeyman_model::Price;
+    use journeyman_protocol::{Block, Event, Tokens};
     use journeyman_tools::{Registry, ToolOutput};
     use serde_json::{Value, json};
 
     use super::*;
     use crate::hooks::Hooks;
+    use crate::session::limits::{reached_limit, spent_usd};
     use crate::supervision::schedule::Schedule;
     use crate::supervision::todos::Todos;
     use crate::test_context::{ClosureTool, TestContext, call};
@@ -373,5 +392,31 @@ mod tests {
         assert_eq!(failed, [format!("c{MAX_CALLS}")]);
         let ends = test.events().await.iter().filter(|it| matches!(it, Event::ToolEnd { .. })).count();
         assert_eq!(ends, MAX_CALLS + 1);
+    }
+
+    #[tokio::test]
+    async fn what_another_model_used_counts_to_the_task() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.settings.price = Some(Price { input: 1_000.0, ..Price::FREE });
+        test.cx.settings.budget_usd = Some(0.5);
+        let tool = |usd| {
+            ClosureTool::new("test_tool", move |_| async move {
+                let usage = Usage { input: Tokens(1_000), ..Usage::default() };
+                let foreign_usage = Some(ForeignUsage { usage, usd });
+                Ok(ToolOutput { foreign_usage, ..ToolOutput::text("done") })
+            })
+        };
+        test.record_reply(&[call("c1", "test_tool", Value::Null)]);
+        run(&mut test, tool(Some(0.25)), &CancellationToken::new()).await.unwrap();
+        let counters = test.cx.transcript.state().counters;
+        assert_eq!((counters.total_usage().input, counters.usage.input), (Tokens(1_000), Tokens(0)));
+        assert_eq!(spent_usd(&test.cx), Some(0.25), "by its own price, not by the model's");
+        test.record_reply(&[call("c2", "test_tool", Value::Null)]);
+        run(&mut test, tool(Some(0.25)), &CancellationToken::new()).await.unwrap();
+        assert!(reached_limit(&test.cx).is_some());
+        test.record_reply(&[call("c3", "test_tool", Value::Null)]);
+        run(&mut test, tool(None), &CancellationToken::new()).await.unwrap();
+        assert_eq!(spent_usd(&test.cx), None, "a part of it is unknown");
+        assert!(reached_limit(&test.cx).is_some(), "the known part counts");
     }
 }

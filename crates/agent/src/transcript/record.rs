@@ -88,9 +88,29 @@ pub struct TaskCounters {
     pub step: u64,
     /// Token usage of this task.
     pub usage: Usage,
-    /// Cost of the task's agents, in billionths of a US dollar.
+    /// Cost of the task's agents and of other CLIs, in billionths of a US dollar.
     #[serde(skip_serializing_if = "is_zero")]
     pub delegated: u64,
+    /// Token usage of other CLIs, whose price isn't the model's.
+    #[serde(skip_serializing_if = "is_no_usage")]
+    pub foreign: Usage,
+    /// True if a CLI used tokens and did not tell what they cost.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unpriced: bool,
+}
+
+impl TaskCounters {
+    /// Returns the tokens of the model and of other CLIs together.
+    #[must_use]
+    pub fn total_usage(&self) -> Usage {
+        let mut total = self.usage;
+        total += self.foreign;
+        total
+    }
+}
+
+fn is_no_usage(usage: &Usage) -> bool {
+    *usage == Usage::default()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -486,3 +486,27 @@ fn a_child_takes_no_rule_that_allows() {
     rule.paths = vec!["a".to_owned()];
     assert!(Policy::default().for_sub_agent([rule], Mode::Edit).is_err());
 }
+
+#[test]
+fn a_cli_reaches_its_provider_at_the_level_of_a_command_and_other_rules_hold() {
+    let judged = |tool, mode, rules: &str| {
+        let effects = Effects {
+            command: Some("agent exec TASK".to_owned()),
+            hosts: vec!["api.example.com".to_owned()],
+            ..Effects::default()
+        };
+        let sandbox = full();
+        policy(rules).judge(&Call { tool, agent: None, mode, effects: &effects, sandbox: Some(&sandbox) })
+    };
+    let verdict = judged("delegate_task", Mode::Auto, "");
+    assert_eq!((verdict.decision, verdict.level), (Allow, Level::Shell));
+    assert_eq!(judged("delegate_task", Mode::Edit, "").decision, Ask);
+    assert_eq!(judged("delegate_task", Mode::Plan, "").decision, Deny);
+    assert_eq!(
+        judged("run_command", Mode::Auto, "").level,
+        Level::System,
+        "a command names its hosts itself"
+    );
+    let deny = "[[rule]]\nhosts = ['api.example.com']\ndecision = 'deny'";
+    assert_eq!(judged("delegate_task", Mode::Auto, deny).decision, Deny);
+}
