@@ -8,6 +8,16 @@
     reason = "tests"
 )]
 
+mod escapes;
+mod executor;
+mod fake;
 mod provider;
 mod real;
 mod run;
+
+/// Does the sandbox's work where the sandbox executes this program again, before the test harness
+/// reads its arguments.
+#[ctor::ctor(unsafe, priority = late)]
+fn run_sandbox_helper() {
+    journeyman_sandbox::run_helper_if_asked();
+}

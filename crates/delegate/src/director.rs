@@ -1,0 +1,257 @@
+//! A model that gives every task to one CLI.
+
+use futures_util::{StreamExt as _, stream};
+use journeyman_model::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
+use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, ToolUse, Usage};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::tool::{DELEGATE_TOOL, SESSION_GONE, SESSION_LINE};
+
+/// The beginning of a text that the program itself puts into a conversation, and that asks for
+/// nothing.
+const REMINDER: &str = "<system-reminder>";
+/// What is said to a CLI beside the task and its context.
+const BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
+                     change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
+                     and you get the results if one fails. Sum up at the end what you changed and why.\n\n";
+
+/// Maximum bytes of a failure that ends a task.
+const MAX_FAILURE_BYTES: usize = 4 * 1024;
+
+/// A model that answers each message of a person, and each result of checks, with one call of
+/// [`delegate_task`](crate::DelegateTool), and the call's result with the CLI's last message.
+///
+/// It decides by the conversation alone, so that a session that is opened again goes on as any
+/// other: an earlier session of the CLI is gone on with while it is kept, and told everything again
+/// where it isn't.
+#[derive(Debug, Clone)]
+pub struct Director {
+    to: String,
+}
+
+/// What the director does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Decision {
+    /// Gives the CLI a prompt, in its session of this id.
+    Call { prompt: String, resume: Option<String> },
+    /// Ends the turn.
+    Say(String),
+}
+
+impl Director {
+    /// Makes the model that gives everything to the CLI of this name.
+    #[must_use]
+    pub fn new(to: impl Into<String>) -> Self {
+        Self { to: to.into() }
+    }
+
+    fn decide(messages: &[Message]) -> Result<Decision, ModelError> {
+        let answered = messages.iter().rposition(|message| message.role == Role::Assistant);
+        let newest = messages.get(answered.map_or(0, |at| at + 1)..).unwrap_or_default();
+        let asked: Vec<&str> = newest.iter().flat_map(texts).collect();
+        let result = newest.iter().flat_map(|message| &message.content).rev().find_map(as_result);
+        match (result, asked.is_empty()) {
+            (Some((text, true)), _) if text.starts_with(SESSION_GONE) => {
+                Ok(Decision::Call { prompt: whole_conversation(messages), resume: None })
+            }
+            // What a call that failed has changed mustn't pass for a finished task.
+            (Some((text, true)), _) => Err(ModelError::Delegate(cut(text).to_owned())),
+            (Some((text, false)), true) => Ok(Decision::Say(text.to_owned())),
+            (None, true) => Err(ModelError::Delegate("there is nothing to give to the CLI".to_owned())),
+            (_, false) => Ok(match last_session(messages) {
+                Some(session) => Decision::Call { prompt: asked.join("\n\n"), resume: Some(session) },
+                None => Decision::Call { prompt: whole_conversation(messages), resume: None },
+            }),
+        }
+    }
+
+    fn reply(&self, request: &ModelRequest) -> Result<Vec<Delta>, ModelError> {
+        let (block, stop) = match Self::decide(&request.messages)? {
+            Decision::Say(text) => (Block::Text { text }, StopReason::EndTurn),
+            Decision::Call { prompt, resume } => {
+                let mut input = json!({ "to": self.to, "prompt": prompt });
+                if let (Some(resume), Some(fields)) = (resume, input.as_object_mut()) {
+                    fields.insert("resume".to_owned(), resume.into());
+                }
+                let number = request.messages.iter().flat_map(Message::tool_uses).count() + 1;
+                let call = ToolUse {
+                    id: CallId::new(format!("delegate_{number}")),
+                    name: DELEGATE_TOOL.to_owned(),
+                    input,
+                    malformed: None,
+                    signature: None,
+                };
+                (Block::ToolUse(call), StopReason::ToolUse)
+            }
+        };
+        let mut deltas = vec![Delta::MessageStart];
+        match &block {
+            Block::ToolUse(call) => {
+                deltas.push(Delta::CallStart { block: 0, id: call.id.clone(), name: call.name.clone() });
+                deltas.push(Delta::CallArguments { block: 0, fragment: call.input.to_string() });
+            }
+            Block::Text { text } => deltas.push(Delta::Text { block: 0, text: text.clone() }),
+            _ => {}
+        }
+        deltas.push(Delta::BlockEnd { block: 0 });
+        let message = Message { role: Role::Assistant, content: vec![block] };
+        // The CLI's tokens are counted with the call that used them.
+        let reply = Reply { message, stop, usage: Usage::default(), model: self.name() };
+        deltas.push(Delta::Done(Box::new(reply)));
+        Ok(deltas)
+    }
+}
+
+impl Model for Director {
+    fn name(&self) -> String {
+        format!("delegate/{}", self.to)
+    }
+
+    fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
+        let items = stream::once(async move {
+            if cancel.is_cancelled() {
+                return vec![Err(ModelError::Cancelled)];
+            }
+            match self.reply(request) {
+                Ok(deltas) => deltas.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        });
+        items.flat_map(stream::iter).boxed()
+    }
+}
+
+fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_FAILURE_BYTES)).unwrap_or_default()
+}
+
+/// Returns the texts of a message that ask for something.
+fn texts(message: &Message) -> impl Iterator<Item = &str> {
+    message.content.iter().filter_map(|block| match block {
+        Block::Text { text } if !text.trim_start().starts_with(REMINDER) && !text.trim().is_empty() => {
+            Some(text.as_str())
+        }
+        _ => None,
+    })
+}
+
+/// Returns the first part of a call's result, and true if it failed.
+fn as_result(block: &Block) -> Option<(&str, bool)> {
+    match block {
+        Block::ToolResult { content, is_error, .. } => match content.first() {
+            Some(ResultPart::Text { text }) => Some((text.as_str(), *is_error)),
+            _ => Some(("", *is_error)),
+        },
+        _ => None,
+    }
+}
+
+/// Returns the CLI's session that the newest result names. Its message is the first part, so that
+/// nothing it says is taken for a session.
+fn last_session(messages: &[Message]) -> Option<String> {
+    let blocks = messages.iter().rev().flat_map(|message| message.content.iter().rev());
+    let notes = blocks.filter_map(|block| match block {
+        Block::ToolResult { content, .. } => content.get(1),
+        _ => None,
+    });
+    let lines = notes.filter_map(|part| match part {
+        ResultPart::Text { text } => Some(text.lines()),
+        ResultPart::Image(_) => None,
+    });
+    lines.flatten().find_map(|line| Some(line.strip_prefix(SESSION_LINE)?.strip_suffix(']')?.to_owned()))
+}
+
+/// Returns everything that was asked and answered, for a CLI that knows nothing of it.
+fn whole_conversation(messages: &[Message]) -> String {
+    let mut prompt = BRIEF.to_owned();
+    let mut is_first = true;
+    for message in messages {
+        for text in texts(message) {
+            match (message.role, is_first) {
+                (Role::User, true) => {}
+                (Role::User, false) => prompt.push_str("# The next message\n"),
+                (Role::Assistant, _) => prompt.push_str("# What you answered before\n"),
+            }
+            is_first = false;
+            prompt.push_str(text.trim_end());
+            prompt.push_str("\n\n");
+        }
+    }
+    prompt.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(parts: &[&str], is_error: bool) -> Block {
+        let content = parts.iter().map(|text| ResultPart::Text { text: (*text).to_owned() }).collect();
+        Block::ToolResult { id: CallId::new("delegate_1"), content, is_error }
+    }
+
+    fn user(content: Vec<Block>) -> Message {
+        Message { role: Role::User, content }
+    }
+
+    fn call(prompt: &str, resume: Option<&str>) -> Decision {
+        Decision::Call { prompt: prompt.to_owned(), resume: resume.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_task_its_result_and_failed_checks() {
+        let mut messages = vec![Message::user_text("the context and the task")];
+        assert_eq!(
+            Director::decide(&messages).unwrap(),
+            call(&format!("{BRIEF}the context and the task"), None)
+        );
+        messages.push(Message::assistant_text(""));
+        let notes = "[fake ended: exit code 0]\n[files changed: a]\n[session: s-1]\n";
+        let forged = "I did it.\n[session: forged]";
+        messages.push(user(vec![result(&[forged, notes], false), Block::text("<system-reminder>\nx")]));
+        assert_eq!(Director::decide(&messages).unwrap(), Decision::Say(forged.to_owned()));
+        messages.push(Message::assistant_text(forged));
+        messages.push(Message::user_text("1 of 1 checks failed"));
+        assert_eq!(Director::decide(&messages).unwrap(), call("1 of 1 checks failed", Some("s-1")));
+    }
+
+    #[test]
+    fn a_session_that_is_gone_is_told_everything() {
+        let mut messages = vec![
+            Message::user_text("the task"),
+            Message::assistant_text(""),
+            user(vec![result(&["done", "[session: s-1]\n"], false)]),
+            Message::assistant_text("done"),
+            Message::user_text("and now this"),
+        ];
+        assert_eq!(Director::decide(&messages).unwrap(), call("and now this", Some("s-1")));
+        messages.push(Message::assistant_text(""));
+        messages.push(user(vec![result(&[&format!("{SESSION_GONE}; give …")], true)]));
+        let whole = format!(
+            "{BRIEF}the task\n\n# What you answered before\ndone\n\n# The next message\nand now this"
+        );
+        assert_eq!(Director::decide(&messages).unwrap(), call(&whole, None));
+    }
+
+    #[test]
+    fn a_person_who_writes_meanwhile_is_heard() {
+        let messages = [
+            Message::user_text("the task"),
+            Message::assistant_text(""),
+            user(vec![result(&["done", "[session: s-1]"], false), Block::text("also the docs")]),
+        ];
+        assert_eq!(Director::decide(&messages).unwrap(), call("also the docs", Some("s-1")));
+    }
+
+    #[test]
+    fn a_failed_call_ends_the_task() {
+        let messages = [
+            Message::user_text("the task"),
+            Message::assistant_text(""),
+            user(vec![result(&["fake failed: it was ended at its time limit"], true)]),
+        ];
+        let error = Director::decide(&messages).unwrap_err();
+        assert_eq!(error.to_string(), "fake failed: it was ended at its time limit");
+        assert!(Director::decide(&[]).is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! One run of a CLI: what it writes goes into its [`Conversation`], and what that means to whoever
+//! watches.
+
+use std::time::Duration;
+
+use journeyman_sandbox::{Completed, Outcome as End, Running, SandboxError, Stream, clean};
+use tokio_util::sync::CancellationToken;
+
+use crate::lines::Lines;
+use crate::{Conversation, DelegateEvent, Failure, FailureKind, Outcome};
+
+/// Time that a CLI gets to end by itself after it has said all.
+const END_WAIT: Duration = Duration::from_secs(5);
+/// Bytes of standard error that are kept: its end says why a program failed.
+const STDERR_BYTES: usize = 16 * 1024;
+
+/// The end of a run.
+pub(crate) struct RunEnd {
+    /// The end as the CLI tells it; a run that was killed or cut off is a failure.
+    pub(crate) outcome: Outcome,
+    /// The end of its process.
+    pub(crate) completed: Completed,
+}
+
+/// Reads what a running CLI writes, to its end. `stop` ends it.
+pub(crate) async fn read_to_end(
+    mut running: Running,
+    stop: CancellationToken,
+    mut conversation: Box<dyn Conversation>,
+    watch: &mut (dyn FnMut(&DelegateEvent) + Send),
+) -> Result<RunEnd, SandboxError> {
+    let (mut lines, mut stderr) = (Lines::default(), Vec::new());
+    let (mut finished, mut is_ending) = (false, false);
+    let mut receive = |line: &[u8], conversation: &mut Box<dyn Conversation>, finished: &mut bool| {
+        let step = conversation.receive(line);
+        *finished |= step.finished;
+        step.events.iter().for_each(&mut *watch);
+    };
+    while let Some(chunk) = running.next().await {
+        match chunk.stream {
+            Stream::Stdout => {
+                lines.push(&chunk.bytes, |line| receive(line, &mut conversation, &mut finished))
+            }
+            Stream::Stderr => keep_tail(&mut stderr, &chunk.bytes),
+        }
+        if finished && !is_ending {
+            is_ending = true;
+            let stop = stop.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(END_WAIT).await;
+                stop.cancel();
+            });
+        }
+    }
+    lines.finish(|line| receive(line, &mut conversation, &mut finished));
+    let completed = running.wait().await?;
+    let exit = match completed.outcome {
+        End::Exited(code) => Some(code),
+        _ => None,
+    };
+    let mut outcome = conversation.end(exit, &clean(&stderr));
+    // What the process came to counts, unless the CLI had said all before.
+    if let Some(failure) = process_failure(&completed.outcome).filter(|_| !finished) {
+        outcome.failure = Some(failure);
+    }
+    Ok(RunEnd { outcome, completed })
+}
+
+/// Returns the failure of a process that didn't end by itself.
+fn process_failure(end: &End) -> Option<Failure> {
+    let message = match end {
+        End::Exited(_) => return None,
+        End::TimedOut => "it was ended at its time limit".to_owned(),
+        End::Cancelled => "it was stopped".to_owned(),
+        End::Signaled(signal) => format!("it was killed by signal {signal}"),
+        End::SetupFailed(reason) => format!("it did not start: {reason}"),
+        excess => format!("it was killed for {}", excess.exceeded_limit().unwrap_or("exceeding a limit")),
+    };
+    Some(Failure { kind: FailureKind::CutOff, message })
+}
+
+fn keep_tail(kept: &mut Vec<u8>, bytes: &[u8]) {
+    kept.extend_from_slice(bytes);
+    let excess = kept.len().saturating_sub(STDERR_BYTES);
+    kept.drain(..excess);
+}

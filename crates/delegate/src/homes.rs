@@ -1,0 +1,146 @@
+//! The homes of CLIs: each has one of its own for as long as its session lives.
+
+use std::fs::DirBuilder;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use journeyman_workspace::{remove_tree, remove_trees_of_ended_processes};
+
+use crate::access::Access;
+
+/// The homes of one session's CLIs, removed with this value. What processes left that were killed
+/// is removed when the next one is made.
+#[derive(Debug)]
+pub(crate) struct Homes {
+    path: PathBuf,
+}
+
+/// The home of a CLI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    pub(crate) path: PathBuf,
+    /// True if it was made for this run, so that no session of the CLI's is in it.
+    pub(crate) is_new: bool,
+}
+
+impl Homes {
+    /// Makes the directory of a session's homes beneath `all`, which other sessions have too.
+    ///
+    /// # Errors
+    /// Failures of the file system.
+    pub(crate) fn create(all: &Path, unique: u64) -> io::Result<Self> {
+        remove_trees_of_ended_processes(all);
+        let path = all.join(format!("{}-{unique:x}", std::process::id()));
+        DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        Ok(Self { path })
+    }
+
+    /// Opens the home of a CLI, or makes it: with links to the user's credentials, which the
+    /// sandbox shows read-only, and the files that its provider needs.
+    ///
+    /// Nothing is written into a home that a CLI has used, which may have put links there.
+    ///
+    /// # Errors
+    /// Failures of the file system.
+    pub(crate) fn open(&self, name: &str, access: &Access, user_home: Option<&Path>) -> io::Result<Home> {
+        let path = self.path.join(name);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(Home { path, is_new: false });
+            }
+            Err(error) => return Err(error),
+        }
+        let filled = fill_home(&path, access, user_home);
+        if filled.is_err() {
+            // One that is half filled would be taken for a used one.
+            remove_tree(&path).map_err(io::Error::other)?;
+        }
+        filled.map(|()| Home { path, is_new: true })
+    }
+}
+
+impl Drop for Homes {
+    fn drop(&mut self) {
+        // The next session removes what can't be removed now.
+        remove_tree(&self.path).ok();
+    }
+}
+
+fn fill_home(home: &Path, access: &Access, user_home: Option<&Path>) -> io::Result<()> {
+    for credentials in &access.credentials {
+        let Some(user_home) = user_home else { break };
+        std::os::unix::fs::symlink(user_home.join(credentials), place(home, credentials)?)?;
+    }
+    for (path, text) in &access.files {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        options.open(place(home, path)?)?.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Returns the place of a relative path in a home, with its directories made.
+fn place(home: &Path, path: &Path) -> io::Result<PathBuf> {
+    if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(io::Error::other(format!("`{}` is no path beneath a home", path.display())));
+    }
+    let place = home.join(path);
+    if let Some(parent) = place.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    Ok(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_has_links_to_credentials_and_ends_with_its_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let user = directory.path().join("user");
+        std::fs::create_dir_all(user.join(".agent")).unwrap();
+        std::fs::write(user.join(".agent/auth.json"), "secret").unwrap();
+        let access = Access {
+            credentials: vec![".agent/auth.json".into()],
+            files: vec![(".agent/settings.json".into(), "{}".to_owned())],
+            ..Access::default()
+        };
+        let all = directory.path().join("all");
+        let homes = Homes::create(&all, 7).unwrap();
+        let home = homes.open("agent", &access, Some(&user)).unwrap();
+        assert!(home.is_new);
+        let auth = home.path.join(".agent/auth.json");
+        assert_eq!(std::fs::read_link(&auth).unwrap(), user.join(".agent/auth.json"));
+        assert_eq!(std::fs::read_to_string(home.path.join(".agent/settings.json")).unwrap(), "{}");
+        // What the CLI left there stays, and nothing is written through its links.
+        std::fs::remove_file(home.path.join(".agent/settings.json")).unwrap();
+        std::os::unix::fs::symlink("/dev/full", home.path.join(".agent/settings.json")).unwrap();
+        assert_eq!(homes.open("agent", &access, Some(&user)).unwrap(), Home { is_new: false, ..home });
+        drop(homes);
+        assert_eq!(std::fs::read_dir(&all).unwrap().count(), 0);
+        assert!(user.join(".agent/auth.json").exists());
+    }
+
+    #[test]
+    fn homes_of_killed_processes_are_swept() {
+        let all = tempfile::tempdir().unwrap();
+        let left = all.path().join("1999999999-1/agent");
+        std::fs::create_dir_all(&left).unwrap();
+        let homes = Homes::create(all.path(), 1).unwrap();
+        assert!(!left.exists() && homes.path.exists());
+    }
+
+    #[test]
+    fn no_file_is_written_outside_of_a_home() {
+        let all = tempfile::tempdir().unwrap();
+        let homes = Homes::create(all.path(), 1).unwrap();
+        for path in ["../x", "/tmp/x", "a/../../x"] {
+            let access = Access { files: vec![(path.into(), String::new())], ..Access::default() };
+            assert!(homes.open("agent", &access, None).is_err());
+            assert!(!homes.path.join("agent").exists());
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Lines of a stream that comes in pieces of any size.
+
+/// Longer lines are cut: a byte more than is parsed, so that they are known to be longer.
+const MAX_LINE_BYTES: usize = crate::bounds::MAX_LINE_BYTES + 1;
+
+/// Splits a stream into lines.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    held: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes a piece, and hands on each line that it ends, without its end.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(&[u8])) {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (line, rest) = bytes.split_at(end);
+            self.hold(line);
+            take(self.held.strip_suffix(b"\r").unwrap_or(&self.held));
+            self.held.clear();
+            bytes = rest.get(1..).unwrap_or_default();
+        }
+        self.hold(bytes);
+    }
+
+    /// Hands on what came after the last end of a line, if anything.
+    pub(crate) fn finish(self, take: impl FnOnce(&[u8])) {
+        if !self.held.is_empty() {
+            take(&self.held);
+        }
+    }
+
+    fn hold(&mut self, bytes: &[u8]) {
+        let room = MAX_LINE_BYTES.saturating_sub(self.held.len());
+        self.held.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_whole_however_they_are_cut() {
+        let text = b"one\ntwo\r\n\nthree";
+        for size in 1..=text.len() {
+            let (mut lines, mut seen) = (Lines::default(), Vec::new());
+            for piece in text.chunks(size) {
+                lines.push(piece, |line| seen.push(String::from_utf8(line.to_vec()).unwrap()));
+            }
+            lines.finish(|line| seen.push(String::from_utf8(line.to_vec()).unwrap()));
+            assert_eq!(seen, ["one", "two", "", "three"], "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_bounded() {
+        let (mut lines, mut sizes) = (Lines::default(), Vec::new());
+        for _ in 0..20 {
+            lines.push(&[b'x'; 1 << 20], |_| unreachable!("no line has ended"));
+        }
+        lines.push(b"y\nz\n", |line| sizes.push(line.len()));
+        assert_eq!(sizes, [MAX_LINE_BYTES, 1]);
+    }
+}

@@ -1,0 +1,144 @@
+//! The CLIs that a session may give tasks to, as the user has set them up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_sandbox::HostEnvironment;
+
+use crate::program::find_program;
+use crate::{Adapter, explain_missing};
+
+/// Time that a confined run may take unless the user sets another: agents think for minutes.
+pub const CONFINED_TIME: Duration = Duration::from_secs(300);
+/// The same for a run of a task of low risk that isn't confined.
+pub const DIRECT_TIME: Duration = Duration::from_secs(60);
+
+/// A CLI with the user's settings.
+#[derive(Clone)]
+pub struct DelegateSettings {
+    /// The CLI.
+    pub adapter: Arc<dyn Adapter>,
+    /// The model; the CLI's own choice where unset.
+    pub model: Option<String>,
+    /// Further arguments.
+    pub arguments: Vec<String>,
+    /// The address of its provider, in place of the provider's own.
+    pub base_url: Option<String>,
+    /// Further hosts, and addresses such as `127.0.0.1:11434`, that it may reach.
+    pub network: Vec<String>,
+    /// The time of one run, in place of the built-in one.
+    pub time_limit: Option<Duration>,
+}
+
+impl DelegateSettings {
+    /// Returns the settings of a CLI that the user has set nothing about.
+    #[must_use]
+    pub fn new(adapter: Arc<dyn Adapter>) -> Self {
+        Self {
+            adapter,
+            model: None,
+            arguments: Vec::new(),
+            base_url: None,
+            network: Vec::new(),
+            time_limit: None,
+        }
+    }
+}
+
+/// The CLIs, in the order of the user's preference, and where they are looked for.
+#[derive(Clone)]
+pub struct Delegates {
+    all: Vec<DelegateSettings>,
+    host: Arc<HostEnvironment>,
+    /// The project, whose own programs are never taken for a CLI.
+    root: Option<PathBuf>,
+}
+
+/// The reason why no CLI can take a task.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DelegateError {
+    /// There is no CLI of this name.
+    #[error("there is no CLI `{name}`; there are {}", .known.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// The CLI isn't installed: how to install it, and what else is there.
+    #[error("{0}")]
+    NotInstalled(String),
+    /// None is installed.
+    #[error("none of {} is installed", .known.join(", "))]
+    NoneInstalled {
+        /// The names that there are.
+        known: Vec<String>,
+    },
+}
+
+impl Delegates {
+    /// Makes the list for the project at `root`, in the order of preference.
+    #[must_use]
+    pub fn new(all: Vec<DelegateSettings>, host: HostEnvironment, root: Option<&Path>) -> Self {
+        Self { all, host: Arc::new(host), root: root.map(Path::to_owned) }
+    }
+
+    /// Returns all, in the order of preference.
+    #[must_use]
+    pub fn all(&self) -> &[DelegateSettings] {
+        &self.all
+    }
+
+    /// Returns the user's environment.
+    #[must_use]
+    pub fn host(&self) -> &HostEnvironment {
+        &self.host
+    }
+
+    /// Returns the names, in the order of preference.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.all.iter().map(|one| one.adapter.name().to_owned()).collect()
+    }
+
+    /// Returns a CLI by its name.
+    ///
+    /// # Errors
+    /// [`DelegateError::Unknown`].
+    pub fn find(&self, name: &str) -> Result<&DelegateSettings, DelegateError> {
+        self.all.iter().find(|one| one.adapter.name() == name).ok_or_else(|| DelegateError::Unknown {
+            name: name.chars().take(40).collect(),
+            known: self.names(),
+        })
+    }
+
+    /// Returns the program of a CLI.
+    ///
+    /// # Errors
+    /// [`DelegateError::NotInstalled`] with what to do about it.
+    pub fn find_program(&self, one: &DelegateSettings) -> Result<PathBuf, DelegateError> {
+        let adapter = &one.adapter;
+        self.program(adapter.as_ref()).ok_or_else(|| {
+            let installed: Vec<&str> = self.installed().map(|one| one.adapter.name()).collect();
+            DelegateError::NotInstalled(explain_missing(adapter.as_ref(), &installed))
+        })
+    }
+
+    /// Returns the first CLI that is installed.
+    ///
+    /// # Errors
+    /// [`DelegateError::NoneInstalled`].
+    pub fn first_installed(&self) -> Result<&DelegateSettings, DelegateError> {
+        self.installed().next().ok_or_else(|| DelegateError::NoneInstalled { known: self.names() })
+    }
+
+    /// Returns the CLIs that are installed, in the order of preference.
+    pub fn installed(&self) -> impl Iterator<Item = &DelegateSettings> {
+        self.all.iter().filter(|one| self.program(one.adapter.as_ref()).is_some())
+    }
+
+    fn program(&self, adapter: &dyn Adapter) -> Option<PathBuf> {
+        find_program(&self.host, adapter.program(), self.root.as_deref())
+    }
+}

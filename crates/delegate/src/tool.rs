@@ -1,0 +1,377 @@
+//! `delegate_task`: a task for another coding CLI, as one call of a session.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{Effects, ResultPart, ToolSpec};
+use journeyman_sandbox::{Limits, Live, Network, Request, Stdin, Streams};
+use journeyman_tools::{
+    CALL_TIME, CommandRecording, ForeignUsage, RecordedChanges, Tool, ToolContext, ToolError, ToolOutput,
+    TypedTool,
+};
+use journeyman_workspace::Workspace;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::access::Access;
+use crate::display::{EventSink, describe_end, shorten};
+use crate::exchange::{RunEnd, read_to_end};
+use crate::homes::{Home, Homes};
+use crate::program::visible_paths;
+use crate::settings::{CONFINED_TIME, DelegateSettings, Delegates};
+use crate::{CommandRequest, Outcome, Spent};
+
+/// The name of the tool.
+pub const DELEGATE_TOOL: &str = "delegate_task";
+/// The beginning of the error about a session of a CLI's that is not there any more.
+pub(crate) const SESSION_GONE: &str = "this session of the CLI is not kept any more";
+/// The beginning of the line with the id of a CLI's session.
+pub(crate) const SESSION_LINE: &str = "[session: ";
+/// Sets the home directory of a CLI alone: the sandbox hides the user's own by the variable.
+const ENV_PROGRAM: &str = "/usr/bin/env";
+/// Maximum bytes of a prompt: beyond any model's window.
+const MAX_PROMPT_BYTES: usize = 4 * 1024 * 1024;
+/// Output that the sandbox itself keeps: what counts has been read line by line.
+const KEPT_OUTPUT: usize = 16 * 1024;
+/// Output after which a CLI is ended: 300 seconds of the most talkative one are far below.
+const MAX_OUTPUT: u64 = 1024 * 1024 * 1024;
+/// Maximum bytes of a prompt in a summary.
+const SUMMARY_BYTES: usize = 160;
+/// The prompt in the command that policy judges and rules name: the real one may be anything.
+const RULE_PROMPT: &str = "TASK";
+
+/// The arguments of a call.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Arguments {
+    /// The CLI
+    to: String,
+    /// The task with all that the CLI has to know
+    prompt: String,
+    /// The id of its session, to go on with that
+    resume: Option<String>,
+}
+
+/// The tool. Each session has one of its own, which keeps the homes of the CLIs until it is dropped.
+pub struct DelegateTool {
+    inner: TypedTool<Arguments>,
+    limit: Duration,
+}
+
+/// What the calls of a session share.
+struct Shared {
+    delegates: Delegates,
+    /// The directory of the homes of all sessions.
+    state: PathBuf,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    homes: Option<Homes>,
+    /// What the sessions in these homes have spent, by the names of CLIs and their own ids.
+    sessions: BTreeMap<(String, String), Spent>,
+}
+
+impl DelegateTool {
+    /// Makes the tool of one session for these CLIs. `state` is a directory for their homes, outside
+    /// of the project.
+    #[must_use]
+    pub fn new(delegates: Delegates, state: PathBuf) -> Self {
+        let limits = delegates.all().iter().map(time_limit);
+        let limit = limits.max().unwrap_or(CONFINED_TIME) + CALL_TIME;
+        let description = format!(
+            "Gives a task to another coding agent, a CLI that works in this project by itself: {}. Its changes are \
+             recorded as yours. It knows nothing of this conversation.",
+            delegates.names().join(", ")
+        );
+        let shared = Arc::new(Shared { delegates, state, kept: Mutex::default() });
+        let (judged, runs) = (Arc::clone(&shared), shared);
+        let run = move |arguments: Arguments, context: ToolContext| {
+            let shared = Arc::clone(&runs);
+            async move { shared.run(&arguments, &context).await }
+        };
+        let inner = TypedTool::new(DELEGATE_TOOL, description, run)
+            .with_effects(move |arguments| judged.effects(arguments))
+            .with_limit(Some(limit));
+        Self { inner, limit }
+    }
+}
+
+/// Returns the time that one run may take.
+fn time_limit(settings: &DelegateSettings) -> Duration {
+    settings.time_limit.unwrap_or(CONFINED_TIME)
+}
+
+impl Tool for DelegateTool {
+    fn spec(&self) -> ToolSpec {
+        self.inner.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        self.inner.effects(input)
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
+        let to = shorten(text("to"), SUMMARY_BYTES);
+        format!("give {to} a task: {}", shorten(text("prompt"), SUMMARY_BYTES))
+    }
+
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn tries_out(&self, _workspace: &Workspace, _input: &Value) -> bool {
+        // Nobody knows what it will do.
+        true
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        Some(self.limit)
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.inner.call(context, input).boxed()
+    }
+}
+
+impl Shared {
+    /// Returns what a call does: the CLI's command, and the hosts of its provider. A call that can't
+    /// be made has no effects.
+    fn effects(&self, arguments: &Arguments) -> Effects {
+        let Ok(settings) = self.delegates.find(&arguments.to) else { return Effects::default() };
+        let adapter = settings.adapter.as_ref();
+        let request = CommandRequest {
+            prompt: RULE_PROMPT,
+            directory: Path::new("."),
+            resume: None,
+            spent: Spent::default(),
+            model: settings.model.as_deref(),
+            base_url: None,
+            confined: true,
+            trusted: false,
+            arguments: &settings.arguments,
+        };
+        let words = adapter.build_command(&request).argv;
+        let quoted: Vec<String> = words.iter().map(|word| quote(&word.to_string_lossy())).collect();
+        let access = Access::find(settings, self.delegates.host(), true).unwrap_or_default();
+        Effects { command: Some(quoted.join(" ")), hosts: access.hosts(), ..Effects::default() }
+    }
+
+    async fn run(&self, arguments: &Arguments, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Arguments { to, prompt, resume } = arguments;
+        let settings = match self.delegates.find(to) {
+            Ok(settings) => settings,
+            Err(error) => return Ok(ToolOutput::failure(error.to_string())),
+        };
+        if prompt.trim().is_empty() || prompt.contains('\0') || prompt.len() > MAX_PROMPT_BYTES {
+            let problem =
+                format!("`prompt` is empty, has a NUL character or more than {MAX_PROMPT_BYTES} bytes");
+            return Ok(ToolOutput::failure(problem));
+        }
+        let program = match self.delegates.find_program(settings) {
+            Ok(program) => program,
+            Err(error) => return Ok(ToolOutput::failure(error.to_string())),
+        };
+        let access = match Access::find(settings, self.delegates.host(), true) {
+            Ok(access) => access,
+            Err(error) => return Ok(ToolOutput::failure(error.to_string())),
+        };
+        let home = match self.open_home(to, resume.as_deref(), &access) {
+            Ok(Some(home)) => home,
+            Ok(None) => {
+                let text = format!("{SESSION_GONE}; give the whole task again, without `resume`");
+                return Ok(ToolOutput::failure(text));
+            }
+            Err(error) => return Ok(ToolOutput::failure(format!("the home of {to} can't be made: {error}"))),
+        };
+        if context.cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        let spent = resume.as_ref().and_then(|id| self.spent(to, id)).unwrap_or_default();
+        let run = Run { settings, program, access, home, prompt, resume: resume.as_deref(), spent };
+        let recording = CommandRecording::begin(context).await?;
+        let mut request = run.sandbox_request(context, self.delegates.host().home.as_deref());
+        recording.restrict(&mut request);
+        let ended = run.read(context, request).await;
+        let changes = recording.end(ended.as_ref().ok().map(|end| &end.completed)).await?;
+        match ended {
+            Ok(end) => {
+                self.remember_session(to, spent, &end.outcome);
+                Ok(report(to, context, end, changes))
+            }
+            Err(error) => {
+                let notes = changes.describe(&context.workspace);
+                let text = format!("{to} could not be run: {error}\n{notes}");
+                let RecordedChanges { changes, violations, .. } = changes;
+                Ok(ToolOutput { changes, violations, ..ToolOutput::failure(text) })
+            }
+        }
+    }
+
+    /// Opens the home of a CLI; `None` where a session is to go on that no home has.
+    fn open_home(&self, name: &str, resume: Option<&str>, access: &Access) -> std::io::Result<Option<Home>> {
+        if resume.is_some_and(|id| self.spent(name, id).is_none()) {
+            return Ok(None);
+        }
+        let mut kept = self.lock();
+        let homes = match kept.homes.take() {
+            Some(homes) => homes,
+            None => Homes::create(&self.state, fastrand::u64(..))?,
+        };
+        let opened = homes.open(name, access, self.delegates.host().home.as_deref());
+        kept.homes = Some(homes);
+        opened.map(Some)
+    }
+
+    /// Returns what a session of a CLI has spent; `None` if it isn't kept.
+    fn spent(&self, name: &str, id: &str) -> Option<Spent> {
+        self.lock().sessions.get(&(name.to_owned(), id.to_owned())).copied()
+    }
+
+    /// Keeps the session of a run, and what it has spent in all.
+    fn remember_session(&self, name: &str, before: Spent, outcome: &Outcome) {
+        let Some(id) = &outcome.session else { return };
+        let mut spent = before;
+        spent.usage += outcome.usage;
+        spent.cost = match (before.cost, outcome.cost) {
+            (None, None) => None,
+            (before, now) => Some(before.unwrap_or_default() + now.unwrap_or_default()),
+        };
+        self.lock().sessions.insert((name.to_owned(), id.clone()), spent);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One run with everything found.
+struct Run<'a> {
+    settings: &'a DelegateSettings,
+    program: PathBuf,
+    access: Access,
+    home: Home,
+    prompt: &'a str,
+    resume: Option<&'a str>,
+    /// What the session that goes on has spent.
+    spent: Spent,
+}
+
+impl Run<'_> {
+    /// Returns the run as the adapter builds its command from it.
+    fn command_request<'a>(&'a self, context: &'a ToolContext) -> CommandRequest<'a> {
+        CommandRequest {
+            prompt: self.prompt,
+            directory: context.workspace.root(),
+            resume: self.resume,
+            spent: self.spent,
+            model: self.settings.model.as_deref(),
+            base_url: self.access.base_url.as_deref(),
+            confined: true,
+            trusted: false,
+            arguments: &self.settings.arguments,
+        }
+    }
+
+    /// Returns the command as the sandbox takes it: the CLI's own home, its provider's key and hosts,
+    /// and nothing else of the user's.
+    fn sandbox_request(&self, context: &ToolContext, user_home: Option<&Path>) -> Request {
+        let command = self.settings.adapter.build_command(&self.command_request(context));
+        let mut home = OsString::from("HOME=");
+        home.push(&self.home.path);
+        let mut argv: Vec<OsString> = vec![ENV_PROGRAM.into(), home, self.program.clone().into_os_string()];
+        argv.extend(command.argv.into_iter().skip(1));
+        let mut request = Request::program(context.workspace.root(), argv);
+        // Toolchains are set offline according to the network.
+        request.network = Network::Filtered(Arc::new(self.access.network.clone()));
+        request = request.with_toolchains(&context.toolchains);
+        request.env.extend(self.access.environment.clone());
+        request.env.extend(command.environment.into_iter().map(|(name, value)| (name.into(), value.into())));
+        request.read_only.extend(visible_paths(&self.program, user_home));
+        request
+            .read_only
+            .extend(self.access.credentials.iter().filter_map(|path| Some(user_home?.join(path))));
+        request.writable.push(self.home.path.clone());
+        request.base = context.workspace.base();
+        request.needs = context.needs;
+        request.stdin = if command.stdin.is_empty() { Stdin::Null } else { Stdin::Bytes(command.stdin) };
+        request.streams = Streams::Separate;
+        request.live = Live::Whole;
+        request.limits = Limits {
+            wall: time_limit(self.settings),
+            output_bytes: KEPT_OUTPUT,
+            flood_bytes: Some(MAX_OUTPUT),
+            ..Limits::default()
+        };
+        request
+    }
+
+    /// Runs the command, and tells of it as it goes.
+    async fn read(&self, context: &ToolContext, request: Request) -> Result<RunEnd, ToolError> {
+        let conversation = self.settings.adapter.converse(&self.command_request(context));
+        let cancel = context.cancel.child_token();
+        let running = context.sandbox.spawn(request, cancel.clone()).await?;
+        let mut sink = EventSink::new(self.settings.adapter.name(), &context.emit, &context.output);
+        Ok(read_to_end(running, cancel, conversation, &mut |event| sink.show(event)).await?)
+    }
+}
+
+/// Returns the result of a run: the CLI's message, then what is known of it.
+fn report(to: &str, context: &ToolContext, end: RunEnd, changes: RecordedChanges) -> ToolOutput {
+    let RunEnd { outcome, completed } = end;
+    let Outcome { message, session, usage, cost, failure } = outcome;
+    let mut message = if message.trim().is_empty() { format!("{to} said nothing.") } else { message };
+    if let Some(failure) = &failure {
+        message = format!("{to} failed: {}\n\n{message}", failure.message);
+    }
+    if failure.is_none() && changes.is_error {
+        message = format!("{to} did what it may not do:\n{}\n{message}", changes.notes);
+    }
+    let most = context.limits.result_bytes;
+    if message.len() > most {
+        message = format!("{}\n[… cut]", shorten_lines(&message, most));
+    }
+    let mut notes = format!("[{to} ended: {}]\n", describe_end(&completed.outcome));
+    notes.push_str(&changes.describe(&context.workspace));
+    for refused in completed.connections.iter().filter(|it| it.denied.is_some()) {
+        notes.push_str(&format!("[{}:{} was not reached]\n", refused.host, refused.port));
+    }
+    if let Some(session) = session {
+        notes.push_str(&format!("{SESSION_LINE}{session}]\n"));
+    }
+    let parts = [message, notes].map(|text| ResultPart::Text { text }).to_vec();
+    let RecordedChanges { changes, violations, is_error, .. } = changes;
+    ToolOutput {
+        parts,
+        changes,
+        violations,
+        is_error: is_error || failure.is_some(),
+        foreign_usage: Some(ForeignUsage { usage, usd: cost }),
+        ..ToolOutput::text("")
+    }
+}
+
+/// Returns the beginning of a text up to so many bytes.
+fn shorten_lines(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
+}
+
+/// Quotes a word, so that a shell takes it as it is.
+fn quote(word: &str) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&b);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
