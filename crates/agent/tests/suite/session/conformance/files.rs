@@ -105,7 +105,7 @@ fn is_error(request: &ModelRequest, id: &str) -> bool {
         Block::ToolResult { id: answers, is_error, .. } if answers.as_str() == id => Some(*is_error),
         _ => None,
     });
-    found.last().unwrap()
+    found.rev().next().unwrap()
 }
 
 async fn case_30_several_edits_are_all_or_nothing_and_searches_find() {
