@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use journeyman_protocol::{CallId, Message, StopReason, Usage};
+use journeyman_protocol::{Block, CallId, Message, StopReason, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::{ModelError, ModelRequest, ServerLimits};
@@ -76,6 +76,29 @@ pub struct Reply {
     pub usage: Usage,
     /// The provider's name of the model that replied (often more exact than the requested name).
     pub model: String,
+}
+
+impl Reply {
+    /// Returns the deltas of a stream that ends in this reply, for models that have all of it at
+    /// once.
+    #[must_use]
+    pub fn into_deltas(self) -> Vec<Delta> {
+        let mut deltas = vec![Delta::MessageStart];
+        for (block, content) in (0..).zip(&self.message.content) {
+            match content {
+                Block::Text { text } => deltas.push(Delta::Text { block, text: text.clone() }),
+                Block::Thinking { text, .. } => deltas.push(Delta::Thinking { block, text: text.clone() }),
+                Block::ToolUse(call) => {
+                    deltas.push(Delta::CallStart { block, id: call.id.clone(), name: call.name.clone() });
+                    deltas.push(Delta::CallArguments { block, fragment: call.input.to_string() });
+                }
+                _ => {}
+            }
+            deltas.push(Delta::BlockEnd { block });
+        }
+        deltas.push(Delta::Done(Box::new(self)));
+        deltas
+    }
 }
 
 /// A streamed reply: any number of deltas, then one [`Delta::Done`] or one error, then nothing.

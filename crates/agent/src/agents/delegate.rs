@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::definition::AgentDefinition;
+use super::group::Membership;
 use super::role::EditScope;
 use crate::Clock;
 use crate::hooks::Hooks;
@@ -53,13 +54,26 @@ pub struct AgentModel {
 /// Connects the model of a definition by its name.
 pub type ConnectModel = dyn Fn(&str) -> Result<AgentModel, String> + Send + Sync;
 
+/// The way in which a session's model starts agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfferedAs {
+    /// By one tool, which takes the name of an agent.
+    Task,
+    /// By a tool for each agent.
+    Tools,
+    /// As members of a group.
+    Group,
+}
+
 /// The agents that a session may give tasks to. [`Agents::new`] makes them.
 #[derive(Clone)]
 pub struct Agents {
     pub(super) definitions: Arc<Vec<AgentDefinition>>,
     pub(crate) delegate: Arc<dyn Delegate>,
     pub(super) models: Option<Arc<ConnectModel>>,
-    pub(super) as_tools: bool,
+    /// The model of definitions that name none, where it isn't the session's.
+    pub(super) model: Option<AgentModel>,
+    pub(super) offered: OfferedAs,
 }
 
 impl Agents {
@@ -74,7 +88,16 @@ impl Agents {
     /// arguments, in place of the one `task` tool.
     #[must_use]
     pub fn as_tools(mut self) -> Self {
-        self.as_tools = true;
+        self.offered = OfferedAs::Tools;
+        self
+    }
+
+    /// Lets a [`GroupDirector`](super::group::GroupDirector) start the agents as members of a group.
+    /// `model` is that of definitions that name none.
+    #[must_use]
+    pub fn as_group(mut self, model: AgentModel) -> Self {
+        self.offered = OfferedAs::Group;
+        self.model = Some(model);
         self
     }
 
@@ -106,6 +129,8 @@ pub(crate) struct DelegatedTask<'a> {
     pub(crate) definition: &'a AgentDefinition,
     pub(crate) inputs: Map<String, Value>,
     pub(crate) context: TaskContext,
+    /// The agent's place in a group, if it has one.
+    pub(crate) membership: Option<Membership>,
 }
 
 /// The environment of an agent: that of the call that gives the task.

@@ -1,12 +1,14 @@
 //! Runs agents as sessions of their own.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{
-    AgentReport, CallId, ContentHash, Event, RunOutcome, RunReport, Seq, SessionId, Termination,
+    AgentReport, CallId, ContentHash, Event, MessageKind, ReminderCategory, RunOutcome, RunReport, Seq,
+    SessionId, Termination,
 };
 use journeyman_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -14,14 +16,17 @@ use tokio_util::sync::CancellationToken;
 use super::definition::AgentDefinition;
 use super::delegate::{
     AgentEnd, AgentModel, Agents, Delegate, DelegatedTask, DelegatingSession, MAX_AGENT_DEPTH,
-    MAX_AGENTS_PER_TASK, TaskContext,
+    MAX_AGENTS_PER_TASK, OfferedAs, TaskContext,
 };
 use super::forward::Forwarder;
+use super::group::{Membership, Seat};
 use super::role::{AgentParent, AgentRole};
+use crate::AgentError;
 use crate::session::handle::{SessionHandle, resume, start_agent};
 use crate::session::parts::SessionParts;
 use crate::session::settings::{PlanFirst, RunSettings, SharedBudget, StartOptions};
 use crate::session::shared::CutOffPolicy;
+use crate::supervision::schedule::Job;
 use crate::transcript::log::{EventFilter, Since, events};
 use crate::transcript::state::State;
 
@@ -41,7 +46,13 @@ impl Agents {
                 kept.push(definition);
             }
         }
-        Self { definitions: Arc::new(kept), delegate: Arc::new(Executor), models: None, as_tools: false }
+        Self {
+            definitions: Arc::new(kept),
+            delegate: Arc::new(Executor),
+            models: None,
+            model: None,
+            offered: OfferedAs::Task,
+        }
     }
 }
 
@@ -52,7 +63,7 @@ impl Delegate for Executor {
 }
 
 async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
-    let DelegatedTask { parent, definition, inputs, context } = task;
+    let DelegatedTask { parent, definition, inputs, context, mut membership } = task;
     if parent.path.len() >= MAX_AGENT_DEPTH {
         return Err(format!("agents may be {MAX_AGENT_DEPTH} deep, and this one is; do the task yourself"));
     }
@@ -72,7 +83,7 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     };
     let cut_off = parent.take_unfinished(&context.call);
     let id = cut_off.clone().unwrap_or_else(|| child_id(parent, &context.call, number));
-    let role = AgentRole {
+    let mut role = AgentRole {
         path: parent.path.iter().cloned().chain([definition.name.clone()]).collect(),
         parent: Some(AgentParent {
             session: parent.session.clone(),
@@ -95,7 +106,11 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
         parent.live.flush().await;
     }
     let settings = child_settings(parent, &model);
-    let parts = child_parts(parent, &context, model);
+    let mut parts = child_parts(parent, &context, model);
+    for tool in membership.iter().flat_map(Membership::tools) {
+        role.tools.push(tool.spec().name);
+        parts.registry.add(tool);
+    }
     let task = match cut_off {
         None => RemainingTask::All(query),
         Some(_) => remaining_task(&*parent.store, &id, query).await,
@@ -103,17 +118,22 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     let (handle, ended) = match task {
         RemainingTask::All(query) => {
             let handle = start_agent(parts, settings, id.clone(), role);
+            take_seat(membership.as_mut(), &handle)?;
             let ended = run_to_end(parent, &handle, Since::Now, Some(query), &context.cancel).await;
             (Some(handle), ended)
         }
         RemainingTask::After(last, query) => {
             let handle = resume(parts, settings, id.clone(), CutOffPolicy::Continue).await;
             let handle = handle.map_err(|error| error.to_string())?;
+            take_seat(membership.as_mut(), &handle)?;
             let ended = run_to_end(parent, &handle, Since::Seq(last), query, &context.cancel).await;
             (Some(handle), ended)
         }
         RemainingTask::None(ended) => (None, Ok(ended)),
     };
+    if let Some(membership) = &mut membership {
+        membership.leave().await;
+    }
     let report = ended.unwrap_or_else(|why| Ended { summary: why, ..Ended::failed(name) });
     // Before the session closes, which an interrupted call may have no time for.
     let Ended { report, summary, .. } = finish(parent, &context.call, &id, report, began).await;
@@ -122,6 +142,33 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     }
     drop(permit);
     Ok(AgentEnd { session: id, report, summary })
+}
+
+/// Takes an agent's session into its group.
+fn take_seat(membership: Option<&mut Membership>, handle: &SessionHandle) -> Result<(), String> {
+    membership.map_or(Ok(()), |membership| membership.join(Arc::new(HandleSeat(handle.clone()))))
+}
+
+/// A session as a member of a group.
+struct HandleSeat(SessionHandle);
+
+impl Seat for HandleSeat {
+    fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move { self.0.send_as(kind, text).await.map(drop) }.boxed()
+    }
+
+    fn remind(&self, text: String) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move { self.0.remind(ReminderCategory::General, text).await.map(drop) }.boxed()
+    }
+
+    fn remind_every(&self, name: String, steps: NonZeroU64, text: String) -> Result<(), String> {
+        let scheduled = self.0.schedule().every(name, steps, Job::Reminder(text));
+        scheduled.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.0.close().boxed()
+    }
 }
 
 /// The end of an agent's session.
@@ -263,7 +310,7 @@ fn connected_model(parent: &DelegatingSession, definition: &AgentDefinition) -> 
         tool_calling: parent.settings.tool_calling,
     };
     match (&definition.model, &parent.agents.models) {
-        (None, _) => Ok(own()),
+        (None, _) => Ok(parent.agents.model.clone().unwrap_or_else(own)),
         (Some(name), Some(connect)) => {
             connect(name).map_err(|why| format!("the model `{name}` of the agent can't be used: {why}"))
         }

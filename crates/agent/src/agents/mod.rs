@@ -12,6 +12,7 @@ pub(crate) mod definition;
 pub(crate) mod delegate;
 mod executor;
 mod forward;
+pub mod group;
 mod input;
 mod lookup;
 pub(crate) mod role;

@@ -11,7 +11,8 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
 use super::definition::{AgentDefinition, TASK};
-use super::delegate::{AgentEnd, DelegatedTask, DelegatingSession};
+use super::delegate::{AgentEnd, DelegatedTask, DelegatingSession, OfferedAs};
+use super::group::GroupMemberTool;
 use super::role::AgentOutput;
 
 /// Maximum characters of a task in a summary.
@@ -20,9 +21,12 @@ const MAX_SUMMARY_CHARS: usize = 80;
 /// Returns the tools that give tasks to agents: one for all, or one for each.
 pub(crate) fn agent_tools(parent: &Arc<DelegatingSession>) -> Vec<Box<dyn Tool>> {
     let tool = |only| -> Box<dyn Tool> { Box::new(AgentTool { parent: Arc::clone(parent), only }) };
+    if parent.agents.offered == OfferedAs::Group {
+        return vec![Box::new(GroupMemberTool::new(parent))];
+    }
     match parent.agents.definitions() {
         [] => Vec::new(),
-        definitions if parent.agents.as_tools => {
+        definitions if parent.agents.offered == OfferedAs::Tools => {
             definitions.iter().map(|one| tool(Some(one.clone()))).collect()
         }
         _ => vec![tool(None)],
@@ -139,7 +143,12 @@ impl Tool for AgentTool {
                 Err(why) => return not_started(why),
             };
             let (parent, context) = (self.parent.as_ref(), context.into());
-            match parent.agents.delegate.run(DelegatedTask { parent, definition, inputs, context }).await {
+            match parent
+                .agents
+                .delegate
+                .run(DelegatedTask { parent, definition, inputs, context, membership: None })
+                .await
+            {
                 Ok(end) => Ok(describe_end(&end)),
                 Err(why) => not_started(why),
             }
@@ -149,7 +158,7 @@ impl Tool for AgentTool {
 }
 
 /// Returns the end of an agent as the result of the call that started it.
-fn describe_end(end: &AgentEnd) -> ToolOutput {
+pub(super) fn describe_end(end: &AgentEnd) -> ToolOutput {
     let AgentEnd { session, report, summary } = end;
     let name = &report.name;
     let Some(output) = report.output.as_ref().filter(|_| report.termination == Termination::Goal) else {

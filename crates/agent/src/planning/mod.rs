@@ -68,7 +68,11 @@ async fn make_plan(
         sandbox: Arc::clone(&cx.sandbox),
         toolchains: Arc::clone(&cx.toolchains),
     };
-    let ended = parent.agents.delegate.run(DelegatedTask { parent, definition, inputs, context }).await;
+    let ended = parent
+        .agents
+        .delegate
+        .run(DelegatedTask { parent, definition, inputs, context, membership: None })
+        .await;
     let (spent, _) = cx.shared.delegated.take();
     cx.count_delegated(spent);
     let why = match ended {

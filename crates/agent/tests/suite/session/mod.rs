@@ -38,6 +38,7 @@ pub(crate) fn cases() -> Vec<Case> {
     [
         agents::delegation::CASES,
         agents::ending::CASES,
+        agents::group::CASES,
         agents::many::CASES,
         agents::planning::CASES,
         approvals::CASES,

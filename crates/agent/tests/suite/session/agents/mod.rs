@@ -2,6 +2,7 @@
 
 pub(super) mod delegation;
 pub(super) mod ending;
+pub(super) mod group;
 pub(super) mod many;
 pub(super) mod planning;
 

@@ -1,0 +1,108 @@
+//! A model that starts the members of a group.
+
+use futures_util::{StreamExt as _, stream};
+use journeyman_model::{DeltaStream, Model, ModelError, ModelRequest, Reply};
+use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, ToolUse, Usage};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::member_tool::GROUP_MEMBER;
+use super::spec::{Group, GroupMember};
+
+/// A model that starts each member of the group in the newest message by a call, and answers with
+/// their results. It decides by the conversation alone.
+#[derive(Debug, Clone)]
+pub struct GroupDirector {
+    name: String,
+}
+
+impl GroupDirector {
+    /// Makes the model under this name.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+
+    fn reply(&self, messages: &[Message]) -> Result<Reply, ModelError> {
+        let newest = messages.last().filter(|message| message.role == Role::User);
+        let blocks = newest.map(|message| message.content.as_slice()).unwrap_or_default();
+        let results: Vec<(&CallId, String)> = blocks.iter().filter_map(result_text).collect();
+        let content = if results.is_empty() {
+            let group = blocks.iter().rev().find_map(|block| match block {
+                Block::Text { text } => Group::find_in(text),
+                _ => None,
+            });
+            match group {
+                Some(group) => start_members(&group, messages),
+                None => vec![Block::text(
+                    "A group works by what it was started with; `jm agents run` starts another one.",
+                )],
+            }
+        } else {
+            let text =
+                |(call, text): (&CallId, String)| format!("## {}\n\n{text}", member_of(messages, call));
+            vec![Block::text(results.into_iter().map(text).collect::<Vec<_>>().join("\n\n"))]
+        };
+        let stop = match content.iter().any(|block| matches!(block, Block::ToolUse(_))) {
+            true => StopReason::ToolUse,
+            false => StopReason::EndTurn,
+        };
+        let message = Message { role: Role::Assistant, content };
+        Ok(Reply { message, stop, usage: Usage::default(), model: self.name.clone() })
+    }
+}
+
+fn start_members(group: &Group, messages: &[Message]) -> Vec<Block> {
+    let before = messages.iter().flat_map(Message::tool_uses).count();
+    let call = |(place, member): (usize, &GroupMember)| {
+        let reminders: Vec<_> = group.reminders_of(&member.name).collect();
+        Block::ToolUse(ToolUse {
+            id: CallId::new(format!("member_{}", before + place + 1)),
+            name: GROUP_MEMBER.to_owned(),
+            input: json!({
+                "name": member.name,
+                "agent": member.agent,
+                "task": member.task,
+                "reminders": reminders,
+            }),
+            malformed: None,
+            signature: None,
+        })
+    };
+    group.members.iter().enumerate().map(call).collect()
+}
+
+fn result_text(block: &Block) -> Option<(&CallId, String)> {
+    let Block::ToolResult { id, content, .. } = block else { return None };
+    let texts = content.iter().filter_map(|part| match part {
+        ResultPart::Text { text } => Some(text.as_str()),
+        ResultPart::Image(_) => None,
+    });
+    Some((id, texts.collect::<Vec<_>>().join("\n")))
+}
+
+/// Returns the name of the member that a call started.
+fn member_of<'a>(messages: &'a [Message], call: &'a CallId) -> &'a str {
+    let uses = messages.iter().rev().flat_map(Message::tool_uses);
+    let name = uses.filter(|it| it.id == *call).find_map(|it| it.input.get("name")?.as_str());
+    name.unwrap_or(call.as_str())
+}
+
+impl Model for GroupDirector {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
+        let items = stream::once(async move {
+            if cancel.is_cancelled() {
+                return vec![Err(ModelError::Cancelled)];
+            }
+            match self.reply(&request.messages) {
+                Ok(reply) => reply.into_deltas().into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        });
+        items.flat_map(stream::iter).boxed()
+    }
+}

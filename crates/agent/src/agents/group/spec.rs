@@ -1,0 +1,152 @@
+//! The definition of a group.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// Maximum members of a group. All of them work at once, and no more agents of a session do.
+pub const MAX_MEMBERS: usize = 4;
+/// Maximum reminders of a group.
+const MAX_REMINDERS: usize = 16;
+/// The texts around a group in the message that starts it.
+const MARKS: [&str; 2] = ["<group>", "</group>"];
+
+/// Agents that work at once.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The members.
+    #[serde(default, rename = "member")]
+    pub members: Vec<GroupMember>,
+    /// Texts that members are reminded of.
+    #[serde(default, rename = "reminder", skip_serializing_if = "Vec::is_empty")]
+    pub reminders: Vec<GroupReminder>,
+}
+
+/// A member of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupMember {
+    /// The name that other members mention as `@name`.
+    pub name: String,
+    /// The name of the agent's definition.
+    pub agent: String,
+    /// The task: the agent's first input.
+    pub task: String,
+}
+
+/// A text that a member is reminded of again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupReminder {
+    /// The member.
+    pub to: String,
+    /// The text.
+    pub text: String,
+    /// The interval in steps of the member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every_steps: Option<u64>,
+    /// The interval in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every_seconds: Option<u64>,
+}
+
+impl Group {
+    /// Checks the members and the reminders.
+    ///
+    /// # Errors
+    /// A sentence that names what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if self.members.is_empty() || self.members.len() > MAX_MEMBERS {
+            return Err(format!(
+                "a group has 1 to {MAX_MEMBERS} members, and this one has {}",
+                self.members.len()
+            ));
+        }
+        let mut names = BTreeSet::new();
+        for member in &self.members {
+            if !names.insert(member.name.as_str()) {
+                return Err(format!("two members are named `{}`", member.name));
+            }
+            if member.task.trim().is_empty() {
+                return Err(format!("the member `{}` has no task", member.name));
+            }
+        }
+        if self.reminders.len() > MAX_REMINDERS {
+            return Err(format!("a group has at most {MAX_REMINDERS} reminders"));
+        }
+        for reminder in &self.reminders {
+            if !names.contains(reminder.to.as_str()) {
+                return Err(format!("a reminder is for `{}`, who is no member", reminder.to));
+            }
+            let intervals = [reminder.every_steps, reminder.every_seconds];
+            if intervals.iter().flatten().count() != 1 || intervals.contains(&Some(0)) {
+                return Err(format!(
+                    "the reminder of `{}` needs either `every_steps` or `every_seconds`, 1 or more",
+                    reminder.to
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the message that starts the group.
+    #[must_use]
+    pub fn to_message(&self) -> String {
+        let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
+        let json = serde_json::to_string(self).unwrap_or_default();
+        format!("A group of agents: {}\n\n{}{json}{}", names.join(", "), MARKS[0], MARKS[1])
+    }
+
+    /// Finds a group in a message.
+    pub(super) fn find_in(text: &str) -> Option<Self> {
+        let (_, rest) = text.rsplit_once(MARKS[0])?;
+        let (json, _) = rest.rsplit_once(MARKS[1])?;
+        let group: Self = serde_json::from_str(json).ok()?;
+        group.check().is_ok().then_some(group)
+    }
+
+    /// Returns the reminders of a member.
+    pub(super) fn reminders_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a GroupReminder> {
+        self.reminders.iter().filter(move |reminder| reminder.to == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str) -> GroupMember {
+        GroupMember { name: name.to_owned(), agent: "investigator".to_owned(), task: "Look.".to_owned() }
+    }
+
+    fn reminder(to: &str, every_steps: Option<u64>, every_seconds: Option<u64>) -> GroupReminder {
+        GroupReminder { to: to.to_owned(), text: "x".to_owned(), every_steps, every_seconds }
+    }
+
+    #[test]
+    fn a_group_is_found_in_its_message() {
+        let group =
+            Group { members: vec![member("a"), member("b")], reminders: vec![reminder("a", Some(2), None)] };
+        let text = format!("context <group>no</group>\n{}\nmore", group.to_message());
+        assert_eq!(Group::find_in(&text), Some(group));
+        assert_eq!(Group::find_in("no group"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let with = |members, reminders| Group { members, reminders }.check().unwrap_err();
+        let blank = GroupMember { task: " ".to_owned(), ..member("a") };
+        for (error, named) in [
+            (with(Vec::new(), Vec::new()), "1 to 4 members"),
+            (with(vec![member("a"), member("a")], Vec::new()), "two members are named `a`"),
+            (with(vec![blank], Vec::new()), "no task"),
+            (with(vec![member("a")], vec![reminder("b", Some(1), None)]), "`b`, who is no member"),
+            (with(vec![member("a")], vec![reminder("a", None, None)]), "either"),
+            (with(vec![member("a")], vec![reminder("a", Some(0), None)]), "either"),
+            (with(vec![member("a")], vec![reminder("a", Some(1), Some(1))]), "either"),
+        ] {
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

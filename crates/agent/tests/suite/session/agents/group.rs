@@ -1,0 +1,148 @@
+//! Groups: several agents at once that send each other messages.
+
+use std::sync::Arc;
+
+use journeyman_agent::agents::group::{Group, GroupDirector, GroupMember, GroupReminder};
+use journeyman_agent::agents::{AgentModel, Agents};
+use journeyman_agent::{CutOffPolicy, RunSettings};
+use journeyman_model::ModelRequest;
+use journeyman_protocol::{Event, ModelLimits, RunOutcome, RunReport};
+use serde_json::json;
+
+use super::{completes, is_scout, scout};
+use crate::session::support::bench::{Bench, assert_settled, auto, id};
+use crate::session::support::model::{Step, Told, calls};
+
+cases![
+    members_work_at_once_and_talk_by_name,
+    a_member_is_reminded_every_so_many_steps,
+    a_group_goes_on_after_the_program_ended,
+    what_is_no_group_starts_nothing,
+];
+
+fn member(name: &str) -> GroupMember {
+    GroupMember { name: name.to_owned(), agent: "scout".to_owned(), task: format!("You are {name}. Where?") }
+}
+
+fn pair() -> Group {
+    Group { members: vec![member("ada"), member("bob")], reminders: Vec::new() }
+}
+
+fn bench_of(told: &Arc<Told>) -> Bench {
+    let model = AgentModel {
+        model: Arc::clone(told) as _,
+        price: None,
+        limits: ModelLimits { window: ModelLimits::MAX_WINDOW, ..ModelLimits::careful_default(false) },
+        tool_calling: true,
+    };
+    Bench::new(&[("a.txt", "a\n")]).with_agents(Agents::new(vec![scout()]).as_group(model))
+}
+
+fn director() -> Arc<GroupDirector> {
+    Arc::new(GroupDirector::new("agents/group"))
+}
+
+fn settings() -> RunSettings {
+    RunSettings { concurrency: 4, ..auto() }
+}
+
+async fn run(bench: &mut Bench, group: &Group) -> Arc<RunReport> {
+    let ended = bench.run_task(&group.to_message(), &director(), settings()).await;
+    assert_settled(bench);
+    ended
+}
+
+fn text_of(request: &ModelRequest) -> String {
+    serde_json::to_string(&request.messages).unwrap()
+}
+
+/// Ada tells Bob where it is, and Bob waits for that.
+fn talk(request: &ModelRequest) -> Step {
+    assert!(is_scout(request));
+    let text = text_of(request);
+    let asked = |tool: &str| text.contains(&format!("\"{tool}\""));
+    match (text.contains("You are ada"), asked("send_message"), asked("wait_for_message")) {
+        (true, false, _) => calls([("s", "send_message", json!({ "text": "@bob it is in a.txt" }))]),
+        (true, true, _) => completes("told bob"),
+        (false, _, false) => calls([("w", "wait_for_message", json!({ "timeout_s": 60 }))]),
+        (false, _, true) if text.contains("[from:ada] @bob it is in a.txt") => completes("bob knows"),
+        // The message comes with the next turn at the latest.
+        (false, _, true) => calls([("r", "read_file", json!({ "path": "a.txt" }))]),
+    }
+}
+
+async fn members_work_at_once_and_talk_by_name() {
+    let told = Told::by(talk);
+    let mut bench = bench_of(&told);
+    let ended = run(&mut bench, &pair()).await;
+    assert!(ended.text.contains("## ada") && ended.text.contains("told bob"), "{}", ended.text);
+    assert!(ended.text.contains("## bob") && ended.text.contains("bob knows"), "{}", ended.text);
+    let started: Vec<String> = bench
+        .log
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::AgentStarted { name, .. } => Some(name),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(started, ["ada", "bob"]);
+    // Members have the tools of the group, and others don't.
+    let tools = |request: &ModelRequest| request.tools.iter().any(|tool| tool.name == "send_message");
+    assert!(told.requests().iter().all(tools));
+}
+
+async fn a_member_is_reminded_every_so_many_steps() {
+    let told = Told::by(|request| match text_of(request).contains("Mind the time.") {
+        true => completes("reminded"),
+        false => calls([("r", "read_file", json!({ "path": "a.txt" }))]),
+    });
+    let mut bench = bench_of(&told);
+    let reminder = GroupReminder {
+        to: "ada".to_owned(),
+        text: "Mind the time.".to_owned(),
+        every_steps: Some(2),
+        every_seconds: None,
+    };
+    let group = Group { members: vec![member("ada")], reminders: vec![reminder] };
+    let ended = run(&mut bench, &group).await;
+    assert!(ended.text.contains("reminded"), "{}", ended.text);
+}
+
+async fn a_group_goes_on_after_the_program_ended() {
+    let told = Told::by(talk);
+    let mut bench = bench_of(&told);
+    run(&mut bench, &pair()).await;
+    let entries = bench.log.entries();
+    let started = entries.iter().rposition(|entry| entry.kind == "agent_started").unwrap() + 1;
+    let children: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry.kind == "agent_started")
+        .map(|entry| serde_json::from_slice::<Event>(&entry.payload).unwrap())
+        .filter_map(|event| match event {
+            Event::AgentStarted { child, .. } => Some((child, 0)),
+            _ => None,
+        })
+        .collect();
+    // Both were announced, and neither had begun.
+    bench.crash_sessions(&[vec![(id(), started)], children].concat()).await;
+    let session = bench.resume(&director(), settings(), CutOffPolicy::Continue).await.unwrap();
+    let ended = session.handle.wait_until_finished().await.unwrap();
+    session.handle.close().await;
+    assert_settled(&bench);
+    assert!(ended.text.contains("told bob") && ended.text.contains("bob knows"), "{}", ended.text);
+}
+
+async fn what_is_no_group_starts_nothing() {
+    let told = Told::by(|_| panic!("nobody is asked"));
+    let mut bench = bench_of(&told);
+    let ended = bench.run_task("<group>{\"member\": []}</group>", &director(), settings()).await;
+    assert!(ended.text.contains("A group works by what it was started with"), "{}", ended.text);
+    let unknown =
+        Group { members: vec![GroupMember { agent: "nobody".to_owned(), ..member("ada") }], ..pair() };
+    let told = Told::by(|_| panic!("nobody is asked"));
+    let mut bench = bench_of(&told);
+    let ended = run(&mut bench, &unknown).await;
+    assert!(ended.text.contains("there is no agent `nobody`; there are scout"), "{}", ended.text);
+    assert_eq!(ended.outcome, RunOutcome::Unverified);
+}
