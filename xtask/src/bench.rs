@@ -40,6 +40,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         "recall" => return recall::run(options),
         "symbols" => return symbols::run(options),
         "session" => return session::run(),
+        "agents" => return session::run_agents(),
         "workspace" => return workspace::run(),
         "sandbox" => return sandbox::run(beside.as_deref()),
         _ => {}
@@ -58,6 +59,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
             turns::run(&programs)?;
             verdict::run(&programs)?;
             session::run()?;
+            session::run_agents()?;
             workspace::run()?;
             sandbox::run(None)?;
             context::run(&[])?;
@@ -70,7 +72,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         }
         other => {
             bail!(
-                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, workspace, sandbox, context, edit, index, notice, recall, symbols, tui, all"
+                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, agents, workspace, sandbox, context, edit, index, notice, recall, symbols, tui, all"
             )
         }
     }

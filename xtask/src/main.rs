@@ -26,7 +26,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | words | docs | cycles [CRATE] | bench turns|start|version|session|workspace|sandbox|edit|index|symbols|recall|context|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
+const USAGE: &str = "usage: cargo xtask check | house | words | docs | cycles [CRATE] | bench turns|start|version|session|agents|workspace|sandbox|edit|index|symbols|recall|context|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

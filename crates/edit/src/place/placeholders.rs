@@ -6,6 +6,9 @@ use std::collections::HashSet;
 /// Openers of comments in common languages.
 const COMMENT_OPENERS: [&str; 12] =
     ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "*", "'", "REM ", "\"\"\""];
+/// Openers of comments that stand for code if they have nothing but dots. Others open lines of
+/// longer comments, and texts.
+const BARE_OPENERS: [&str; 6] = ["//", "#", "--", "/*", "<!--", "{/*"];
 /// Openers of remarks outside of comments.
 const REMARK_OPENERS: [&str; 5] = ["(", "[", "<", "...", "…"];
 /// Words that, next to dots, stand for omitted code.
@@ -134,6 +137,9 @@ fn stands_for_code(line: &str) -> bool {
         words.ends_with('…') || words.ends_with("..."),
     );
     let lower = inner.trim().to_lowercase();
+    if opens && lower.is_empty() && BARE_OPENERS.iter().any(|opener| line.starts_with(opener)) {
+        return true;
+    }
     // Dots right before a name spread what it holds.
     let spreads =
         opens && !closes && !is_comment && inner.starts_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -209,6 +215,12 @@ mod tests {
             ("# existing users keep their theme", false),
             ("# the same as in C", false),
             ("rest of the code", false),
+            ("/* ... */", true),
+            ("// ...", true),
+            ("# …", true),
+            ("...", false),
+            (" * ...", false),
+            ("\"\"\"...\"\"\"", false),
         ];
         for (replacement, expected) in cases {
             assert_eq!(find_placeholder("x", replacement).is_some(), expected, "{replacement:?}");

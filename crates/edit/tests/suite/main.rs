@@ -9,6 +9,7 @@ mod check;
 mod decisions;
 mod feedback;
 mod formats;
+mod known_faults;
 mod lazy;
 mod patches;
 mod placing;

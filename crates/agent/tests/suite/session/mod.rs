@@ -48,6 +48,7 @@ pub(crate) fn cases() -> Vec<Case> {
         conformance::agents::CASES,
         conformance::bookkeeping::CASES,
         conformance::calls::CASES,
+        conformance::faults::CASES,
         conformance::files::CASES,
         conformance::hooks::CASES,
         conformance::lifecycle::CASES,

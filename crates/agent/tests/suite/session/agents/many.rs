@@ -12,8 +12,12 @@ use tokio::sync::Notify;
 use super::{completes, is_scout, scout};
 use crate::session::support::bench::{Bench, assert_settled, auto};
 use crate::session::support::model::{Step, Told, call, calls, calls_of, fails, piece, result, says, stalls};
+use crate::session::support::processes::eventually;
 
-cases![no_more_than_so_many_agents_work_at_once, a_hundred_agents_with_faults_answer_every_call];
+cases![
+    no_more_than_so_many_agents_work_at_once,
+    a_hundred_agents_with_faults_answer_every_call_and_leave_no_task
+];
 
 /// Calls that give a task each.
 fn tasks(ids: impl IntoIterator<Item = usize>) -> Vec<ToolUse> {
@@ -72,7 +76,7 @@ fn fault(number: usize, replies: usize) -> Step {
     }
 }
 
-async fn a_hundred_agents_with_faults_answer_every_call() {
+async fn a_hundred_agents_with_faults_answer_every_call_and_leave_no_task() {
     const AGENTS: usize = 100;
     const AT_ONCE: usize = 10;
     // Only those whose model never answers have little time.
@@ -98,7 +102,12 @@ async fn a_hundred_agents_with_faults_answer_every_call() {
             false => fault(number, replies),
         }
     });
+    let alive = tokio::runtime::Handle::current().metrics();
+    let before = alive.num_alive_tasks();
     let ended = bench.run(&told, auto()).await;
+    // The handle is gone: so is everything that it started, and nothing holds the model or the log any more.
+    eventually("the end of all tasks", || alive.num_alive_tasks() == before).await;
+    assert_eq!((Arc::strong_count(&told), Arc::strong_count(&bench.log)), (1, 1));
     assert_eq!(ended.turns as usize, AGENTS / AT_ONCE + 1, "{}", ended.summary);
     assert_settled(&bench);
     let last = told.requests().into_iter().rfind(|request| !is_scout(request)).unwrap();

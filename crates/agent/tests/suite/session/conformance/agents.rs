@@ -28,32 +28,32 @@ cases![
 
 const ROLE: &str = "You are the worker of a case.";
 
-fn settings() -> RunSettings {
+pub(super) fn settings() -> RunSettings {
     RunSettings { checks: Checks::Off, ..auto() }
 }
 
 /// An agent that answers with a text.
-fn worker() -> AgentDefinition {
+pub(super) fn worker() -> AgentDefinition {
     AgentDefinition::new("worker", "Works.")
         .input("task", InputKind::String, "The task.")
         .system(ROLE)
         .query("${task}")
 }
 
-fn is_worker(request: &ModelRequest) -> bool {
+pub(super) fn is_worker(request: &ModelRequest) -> bool {
     request.system.iter().any(|part| part.text.contains(ROLE))
 }
 
-fn task(id: &'static str) -> Step {
+pub(super) fn task(id: &'static str) -> Step {
     calls([(id, "task", json!({ "agent": "worker", "prompt": "Do your part." }))])
 }
 
-fn finishes(text: &str) -> Step {
+pub(super) fn finishes(text: &str) -> Step {
     calls([("end", "complete_task", json!({ "result": text }))])
 }
 
 /// A model that gives one task and ends, and lets the agent do its steps.
-fn delegating(steps: impl IntoIterator<Item = Step>) -> Arc<Told> {
+pub(super) fn delegating(steps: impl IntoIterator<Item = Step>) -> Arc<Told> {
     let steps = std::sync::Mutex::new(steps.into_iter().collect::<std::collections::VecDeque<_>>());
     Told::by(move |request| match is_worker(request) {
         true => steps.lock().unwrap().pop_front().unwrap_or_else(|| finishes("nothing is left")),
@@ -62,17 +62,17 @@ fn delegating(steps: impl IntoIterator<Item = Step>) -> Arc<Told> {
     })
 }
 
-fn has_result(request: &ModelRequest) -> bool {
+pub(super) fn has_result(request: &ModelRequest) -> bool {
     let mut blocks = request.messages.iter().flat_map(|message| &message.content);
     blocks.any(|block| matches!(block, Block::ToolResult { .. }))
 }
 
-fn worker_requests(told: &Told) -> Vec<ModelRequest> {
+pub(super) fn worker_requests(told: &Told) -> Vec<ModelRequest> {
     told.requests().into_iter().filter(is_worker).collect()
 }
 
 /// The sessions of the agents that the session started.
-fn agents_of(bench: &Bench) -> Vec<SessionId> {
+pub(super) fn agents_of(bench: &Bench) -> Vec<SessionId> {
     let events = bench.log.events().into_iter();
     events
         .filter_map(|event| if let Event::AgentStarted { child, .. } = event { Some(child) } else { None })
@@ -80,7 +80,7 @@ fn agents_of(bench: &Bench) -> Vec<SessionId> {
 }
 
 /// The states that a call of an agent went through.
-fn states(bench: &Bench, agent: &SessionId, call: &str) -> Vec<CallState> {
+pub(super) fn states(bench: &Bench, agent: &SessionId, call: &str) -> Vec<CallState> {
     let entries = bench.log.entries_of(agent);
     let state = |record| match record {
         Record::Call(transition) if transition.call.as_str().ends_with(call) => Some(transition.state),

@@ -101,11 +101,11 @@ async fn case_28_outside_is_refused_and_ruin_is_not_run() {
 /// True if the result of a call is an error.
 fn is_error(request: &ModelRequest, id: &str) -> bool {
     let blocks = request.messages.iter().flat_map(|message| &message.content);
-    let found = blocks.filter_map(|block| match block {
+    let mut found = blocks.filter_map(|block| match block {
         Block::ToolResult { id: answers, is_error, .. } if answers.as_str() == id => Some(*is_error),
         _ => None,
     });
-    found.rev().next().unwrap()
+    found.next_back().unwrap()
 }
 
 async fn case_30_several_edits_are_all_or_nothing_and_searches_find() {

@@ -12,6 +12,7 @@
 //! | 27, 28, 30, 31, 39–41 | `files`: freshness, the sandbox, edits, commands in the background, links |
 //! | 32 | `pool`: many sessions, and messages between them |
 //! | 17, 32, 42 in agents; the reference's 27 | `agents`: lists of tools, delegation, depth, compaction |
+//! | faults of another agent | `faults`: the table of all, and those of agents |
 //! | 7, 35, 38, 44 with processes that are killed | the command line's own tests, `conformance` |
 //!
 //! Adapted: in 5 a snapshot is a place of the log with a name, and a place without one is its bookmark; in 9 the
@@ -24,6 +25,7 @@
 pub(crate) mod agents;
 pub(crate) mod bookkeeping;
 pub(crate) mod calls;
+pub(crate) mod faults;
 pub(crate) mod files;
 pub(crate) mod hooks;
 pub(crate) mod lifecycle;
