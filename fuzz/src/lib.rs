@@ -99,7 +99,7 @@ pub fn check_placed(text: &str, placed: &Placed) {
     }
     assert!(!placed.pieces.is_empty(), "placed nowhere");
     assert!(placed.line >= 1);
-    let new = placed.text(text);
+    let new = placed.apply_to(text);
     assert_ne!(new, text, "nothing changes, and it doesn't say so");
     let first = placed.pieces[0].0.start;
     assert_eq!(new.get(..first), text.get(..first));

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::acp::AcpConversation;
 use crate::bounds::MAX_ARGUMENT_BYTES;
 use crate::generic::{LinesConversation, TextConversation};
+use crate::output::Output;
 use crate::{Adapter, Capabilities, CommandLine, CommandRequest, Conversation, Provider, Requirements};
 
 /// Stands for the prompt. Without it the prompt goes to standard input.
@@ -83,47 +84,6 @@ pub struct Definition {
     /// Variables that are always set, as `NAME=value`.
     #[serde(default)]
     pub set: Vec<String>,
-}
-
-/// The form of a CLI's output.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Output {
-    /// Text for people: all of it is the message.
-    #[default]
-    Text,
-    /// An object a line.
-    JsonLines(Paths),
-    /// The Agent Client Protocol, in both directions.
-    Acp(AcpOptions),
-}
-
-/// Places in the objects of JSON Lines, as JSON pointers (`/a/b`) or with dots (`a.b`).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Paths {
-    /// A piece of text.
-    pub text: Option<String>,
-    /// The last message. Without it the last piece of text is the message.
-    pub message: Option<String>,
-    /// The session's id.
-    pub session: Option<String>,
-    /// The tokens of the input, so far.
-    pub input_tokens: Option<String>,
-    /// The tokens of the output, so far.
-    pub output_tokens: Option<String>,
-    /// US dollars, so far.
-    pub cost: Option<String>,
-    /// The sentence of an error that ends the run.
-    pub error: Option<String>,
-}
-
-/// Options of an agent that speaks ACP.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AcpOptions {
-    /// The authentication method to ask for before a session; most agents need none.
-    pub authentication: Option<String>,
 }
 
 /// The reason why a definition can't be used.
@@ -293,6 +253,7 @@ impl Adapter for ConfiguredCli {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::AcpOptions;
     use crate::sample::{arguments, request};
 
     fn strings(texts: &[&str]) -> Vec<String> {

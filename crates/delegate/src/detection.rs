@@ -8,8 +8,8 @@ use crate::{Adapter, Requirements};
 /// The argument with which every CLI tells its version.
 pub const VERSION_ARGUMENT: &str = "--version";
 
-/// The questions that detection asks of the machine. Whoever calls it decides which environment and home these
-/// are, and how a program is run.
+/// The questions that detection asks of the machine. Whoever calls it decides which environment and
+/// home these are, and how a program is run.
 pub trait Machine {
     /// Returns true if a variable is set to something.
     fn has_variable(&self, name: &str) -> bool;

@@ -4,8 +4,8 @@ use journeyman_protocol::Tokens;
 use serde_json::Value;
 
 use crate::bounds::{MAX_LINE_BYTES, MAX_TEXT_BYTES, clip};
-use crate::definition::Paths;
 use crate::line::{parse_object, unknown};
+use crate::output::Paths;
 use crate::progress::{Progress, kind_of};
 use crate::{Conversation, DelegateEvent, FailureKind, Outcome, Step};
 

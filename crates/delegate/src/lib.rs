@@ -10,6 +10,45 @@
 //! [`Director`] is a model that gives each task to one CLI by that tool, so that a whole session
 //! (verification, feedback, landing, undo) is around a CLI. [`Delegates`] are the CLIs that the
 //! user has, in the order of preference.
+//! Other coding CLIs behind one [`Adapter`]: claude, codex, gemini and opencode
+//! ([`builtin_adapters`]), any agent that speaks the Agent Client Protocol, and any program that a
+//! configuration describes ([`ConfiguredCli`]).
+//!
+//! An adapter says how a CLI is called ([`CommandLine`]) and what it needs of the user's
+//! ([`Requirements`]). What the CLI writes goes line by line into a [`Conversation`], which makes
+//! [`DelegateEvent`]s of it and, at the end, an [`Outcome`]. [`detect`] finds out if a CLI is
+//! installed and its user logged in, by questions that the caller answers ([`Machine`]).
+//!
+//! Nothing here runs a program, opens a file or talks to a network: whoever runs the CLI decides
+//! where, and how it is confined. Output is hostile input: it is parsed up to named bounds
+//! ([`bounds`]), an unknown line is kept and never fatal, and a session id that could be read as a
+//! flag is none.
+//!
+//! ```
+//! use journeyman_delegate::{CommandRequest, DelegateEvent, Spent, builtin_adapter};
+//!
+//! let adapter = builtin_adapter("codex").ok_or("unknown")?;
+//! let request = CommandRequest {
+//!     prompt: "Fix the failing test.",
+//!     directory: "/work".as_ref(),
+//!     resume: None,
+//!     spent: Spent::default(),
+//!     model: None,
+//!     base_url: None,
+//!     confined: true,
+//!     trusted: false,
+//!     arguments: &[],
+//! };
+//! let command = adapter.build_command(&request);
+//! assert_eq!(command.stdin, b"Fix the failing test.");
+//! let mut conversation = adapter.converse(&request);
+//! let step = conversation.receive(br#"{"type":"thread.started","thread_id":"t-1"}"#);
+//! assert_eq!(step.events, [DelegateEvent::Session("t-1".to_owned())]);
+//! // A process that was killed in the middle.
+//! let outcome = conversation.end(None, "");
+//! assert!(outcome.failure.is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod access;
 mod acp;
@@ -33,6 +72,7 @@ mod line;
 mod lines;
 mod opencode;
 mod program;
+mod output;
 mod progress;
 #[cfg(test)]
 mod sample;
@@ -45,7 +85,7 @@ pub use builtin::{builtin_adapter, builtin_adapters};
 pub use claude::Claude;
 pub use codex::Codex;
 pub use conversation::{Conversation, DelegateEvent, Failure, FailureKind, Outcome, Step};
-pub use definition::{AcpOptions, ConfiguredCli, Definition, DefinitionError, Output, Paths};
+pub use definition::{ConfiguredCli, Definition, DefinitionError};
 pub use detection::{
     Credentials, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing, find_credentials,
 };
@@ -55,3 +95,4 @@ pub use opencode::Opencode;
 pub use program::find_program;
 pub use settings::{CONFINED_TIME, DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
 pub use tool::{DELEGATE_TOOL, DelegateTool};
+pub use output::{AcpOptions, Output, Paths};

@@ -150,11 +150,11 @@ impl OpencodeConversation {
         let reason = [text_at(value, "/error/data/message"), text_at(value, "/error/name")];
         let reason = reason.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
         let status = value.pointer("/error/data/statusCode").and_then(Value::as_u64).map(kind_of_status);
-        let named = match text_at(value, "/error/name") {
-            "ProviderAuthError" => Some(FailureKind::NotAuthenticated),
-            _ => None,
+        let kind = match text_at(value, "/error/name") {
+            "ProviderAuthError" => FailureKind::NotAuthenticated,
+            "APIError" => status.or_else(|| kind_of(reason)).unwrap_or(FailureKind::Provider),
+            _ => kind_of(reason).unwrap_or(FailureKind::Reported),
         };
-        let kind = named.or(status).or_else(|| kind_of(reason)).unwrap_or(FailureKind::Reported);
         self.progress.fail(kind, reason);
         Vec::new()
     }
@@ -273,6 +273,7 @@ mod tests {
         for (line, exit, stderr, kind) in [
             (error("APIError", r#"{"message":"no","statusCode":401}"#), 1, "", FailureKind::NotAuthenticated),
             (error("APIError", r#"{"message":"busy","statusCode":503}"#), 1, "", FailureKind::Provider),
+            (error("APIError", r#"{"message":"the line is dead"}"#), 1, "", FailureKind::Provider),
             (error("ProviderAuthError", r#"{"message":"no key"}"#), 1, "", FailureKind::NotAuthenticated),
             (error("UnknownError", r#"{"message":"odd"}"#), 1, "", FailureKind::Reported),
             (begun, 0, "", FailureKind::CutOff),

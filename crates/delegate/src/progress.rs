@@ -46,6 +46,7 @@ const PROVIDER: &[&str] = &[
     "api error",
     "connection error",
     "connection refused",
+    "connection reset",
     "econnrefused",
     "econnreset",
     "enotfound",

@@ -23,8 +23,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::tool_calls::{OpenTools, text_of};
-use crate::definition::AcpOptions;
 use crate::line::{guard_slash, parse_object, text_at, tokens_at, unknown};
+use crate::output::AcpOptions;
 use crate::progress::{Progress, kind_of};
 use crate::{CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome, Step};
 

@@ -11,6 +11,7 @@
 mod escapes;
 mod executor;
 mod fake;
+mod clis;
 mod provider;
 mod real;
 mod run;
