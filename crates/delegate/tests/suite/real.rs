@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use journeyman_delegate::{DelegateEvent, FailureKind};
+use journeyman_delegate::{Credentials, DelegateEvent, FailureKind, detect};
 use journeyman_protocol::Tokens;
 
 use crate::clis::{Cli, cli};
@@ -86,6 +86,9 @@ for_every_cli!(tells_of_a_flag_that_it_does_not_know);
 for_every_cli!(is_cut_off_by_a_kill);
 for_every_cli!(takes_any_prompt);
 for_every_cli!(works_by_a_table: claude_by_table codex_as_text);
+for_every_cli!(is_logged_in_by_its_file: claude codex opencode_responses);
+for_every_cli!(goes_on_with_what_is_kept_of_its_home: claude codex gemini opencode);
+for_every_cli!(is_found_with_its_version: claude codex gemini opencode);
 
 fn work() -> Vec<Reply> {
     vec![
@@ -250,4 +253,54 @@ fn works_by_a_table(name: &str) {
         assert_eq!((ran.outcome.usage.input, ran.outcome.usage.output), (Tokens(300), Tokens(60)));
         assert!(ran.outcome.cost.is_some_and(|cost| cost > 0.0));
     }
+}
+
+/// A login as the CLI keeps it after a person logged in.
+fn login(name: &str) -> serde_json::Value {
+    // In the year 2100, in milliseconds.
+    let expires = 4_102_444_800_000_u64;
+    match name {
+        "claude" => serde_json::json!({ "claudeAiOauth": {
+            "accessToken": "token", "refreshToken": "token", "expiresAt": expires,
+            "scopes": ["user:inference"], "subscriptionType": "max",
+        } }),
+        "codex" => serde_json::json!({ "OPENAI_API_KEY": "key" }),
+        _ => serde_json::json!({ "openai": { "type": "api", "key": "key" } }),
+    }
+}
+
+fn is_logged_in_by_its_file(name: &str) {
+    let Some(mut bench) = Bench::new(name, vec![Reply::Say("Hello.")]) else { return };
+    bench.place.environment.clear();
+    // The file is the user's: the CLI has a link to it and may only read it.
+    let requirements = bench.cli.adapter.requirements();
+    let kept = bench.place.home().join("../user.json");
+    std::fs::write(&kept, login(name).to_string()).unwrap();
+    let file = bench.place.home().join(requirements.credentials.first().unwrap());
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&kept, &file).unwrap();
+    let ran = bench.run("Say hello.", None);
+    assert_eq!(ran.outcome.failure, None, "{ran:#?}");
+    assert_eq!(ran.outcome.message, "Hello.");
+    assert!(file.is_symlink());
+}
+
+fn goes_on_with_what_is_kept_of_its_home(name: &str) {
+    let Some(bench) = Bench::new(name, vec![Reply::Say("First."), Reply::Say("Second.")]) else { return };
+    let first = bench.run("Say the first word.", None);
+    bench.place.keep_of_home(&bench.cli.adapter.requirements().state);
+    let second = bench.run("Say the second word.", Some(&first));
+    assert_eq!(second.outcome.failure, None, "{second:#?}");
+    assert!(bench.provider.requests().last().unwrap().to_string().contains("Say the first word."));
+}
+
+fn is_found_with_its_version(name: &str) {
+    let Some(bench) = Bench::new(name, vec![Reply::Say("Hello.")]) else { return };
+    let found = detect(&*bench.cli.adapter, &bench.place).unwrap();
+    let version = found.version.unwrap_or_default();
+    let parts: Vec<_> = version.split('.').map(str::parse::<u32>).collect();
+    assert!(parts.len() == 3 && parts.iter().all(Result::is_ok), "{version}");
+    // opencode has its key in a configuration here.
+    let has_key = matches!(found.credentials, Credentials::Key(_));
+    assert_eq!(has_key, name != "opencode", "{:?}", found.credentials);
 }

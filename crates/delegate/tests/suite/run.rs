@@ -9,7 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use journeyman_delegate::{Adapter, CommandLine, CommandRequest, DelegateEvent, Outcome, Spent, Step};
+use journeyman_delegate::{
+    Adapter, CommandLine, CommandRequest, DelegateEvent, Machine, Outcome, Spent, Step, VERSION_ARGUMENT,
+};
 use tempfile::TempDir;
 
 /// The time that a process may stay after its last word.
@@ -80,6 +82,18 @@ impl Place {
             trusted: false,
             arguments: &[],
         }
+    }
+
+    /// Removes all of the home but some paths.
+    pub(crate) fn keep_of_home(&self, kept: &[PathBuf]) {
+        let (home, old) = (self.home(), self.root.path().join("old"));
+        fs::rename(&home, &old).unwrap();
+        fs::create_dir(&home).unwrap();
+        for path in kept.iter().filter(|path| old.join(path).exists()) {
+            fs::create_dir_all(home.join(path).parent().unwrap()).unwrap();
+            fs::rename(old.join(path), home.join(path)).unwrap();
+        }
+        fs::remove_dir_all(&old).unwrap();
     }
 
     /// Runs to the end, or until an event is the last that is waited for.
@@ -168,6 +182,29 @@ impl Place {
             .process_group(0)
             .spawn()
             .unwrap()
+    }
+}
+
+impl Machine for Place {
+    fn has_variable(&self, name: &str) -> bool {
+        self.environment.iter().any(|(set, _)| set == name)
+    }
+
+    fn has_in_home(&self, path: &Path) -> bool {
+        self.home().join(path).exists()
+    }
+
+    fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let path = PathBuf::from(std::env::var_os("JM_TEST_CLIS")?).join(name);
+        path.is_file().then_some(path)
+    }
+
+    fn read_version(&self, program: &Path) -> Option<String> {
+        let path = std::env::var_os("PATH")?;
+        let mut command = Command::new(program);
+        command.arg(VERSION_ARGUMENT).env_clear().env("PATH", path).env("HOME", self.home());
+        let output = command.output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
 
