@@ -14,6 +14,8 @@ struct Bench {
     cli: Cli,
     place: Place,
     provider: Provider,
+    /// False for runs in which the CLI's own permissions hold.
+    is_confined: bool,
 }
 
 impl Bench {
@@ -30,7 +32,7 @@ impl Bench {
         let provider = Provider::start(script, &place.work());
         let environment = (cli.environment)(&provider.url());
         place.environment = environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Some(Self { cli, place, provider })
+        Some(Self { cli, place, provider, is_confined: true })
     }
 
     fn run(&self, prompt: &str, resume: Option<&Ran>) -> Ran {
@@ -50,6 +52,7 @@ impl Bench {
         request.base_url = base_url.as_deref();
         request.model = self.cli.model;
         request.arguments = arguments;
+        (request.confined, request.trusted) = (self.is_confined, !self.is_confined);
         if let Some(before) = resume {
             request.resume = Some(before.outcome.session.as_deref().expect("no session to go on with"));
             request.spent.usage = before.outcome.usage;
@@ -88,6 +91,7 @@ for_every_cli!(takes_any_prompt);
 for_every_cli!(works_by_a_table: claude_by_table codex_as_text);
 for_every_cli!(is_logged_in_by_its_file: claude codex opencode_responses);
 for_every_cli!(goes_on_with_what_is_kept_of_its_home: claude codex gemini opencode);
+for_every_cli!(edits_outside_of_a_sandbox: claude codex gemini opencode gemini_acp opencode_acp);
 for_every_cli!(is_found_with_its_version: claude codex gemini opencode);
 
 fn work() -> Vec<Reply> {
@@ -303,4 +307,13 @@ fn is_found_with_its_version(name: &str) {
     // opencode has its key in a configuration here.
     let has_key = matches!(found.credentials, Credentials::Key(_));
     assert_eq!(has_key, name != "opencode", "{:?}", found.credentials);
+}
+
+fn edits_outside_of_a_sandbox(name: &str) {
+    let script = vec![Reply::Act("A file.", vec![Action::Write("one.txt", "first\n")]), Reply::Say("Done.")];
+    let Some(mut bench) = Bench::new(name, script) else { return };
+    bench.is_confined = false;
+    let ran = bench.run("Make the file.", None);
+    assert_eq!(ran.outcome.failure, None, "{ran:#?}");
+    assert!(bench.place.work().join("one.txt").is_file(), "{ran:#?}");
 }

@@ -98,7 +98,7 @@ fn serve(socket: TcpStream, shared: &Shared) -> Option<()> {
         };
         let streamed = wire.is_streamed(&path, &body);
         let offer = Offer::of(&body);
-        if !offer.runs_commands() {
+        if !offer.can_work() {
             // Titles, choices of a model and the like, which CLIs ask for besides.
             wire.answer(&mut socket, streamed, wires::SIDE_ANSWER, &[])?;
             continue;

@@ -36,8 +36,9 @@ impl Offer {
         Self { tools }
     }
 
-    pub(crate) fn runs_commands(&self) -> bool {
-        self.command_tool().is_some()
+    /// Returns true if the tools can do the work of a task.
+    pub(crate) fn can_work(&self) -> bool {
+        self.command_tool().is_some() || self.write_tool().is_some()
     }
 
     /// Words an action as a call of one of the tools.
@@ -56,9 +57,13 @@ impl Offer {
         self.find(&["Bash", "bash", "run_shell_command", "exec_command", "exec"])
     }
 
+    fn write_tool(&self) -> Option<&Value> {
+        self.find(&["Write", "write", "write_file"])
+    }
+
     fn write(&self, directory: &Path, path: &str, text: &str) -> Call {
         let patch = format!("*** Begin Patch\n*** Add File: {path}\n+{}\n*** End Patch\n", text.trim_end());
-        if let Some(tool) = self.find(&["Write", "write", "write_file"]) {
+        if let Some(tool) = self.write_tool() {
             let mut fields = Map::new();
             for name in fields_of(tool) {
                 if name.to_lowercase().contains("path") {
