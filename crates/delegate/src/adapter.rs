@@ -49,12 +49,13 @@ pub struct Capabilities {
 /// The things of the user's that a CLI needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Requirements {
-    /// The providers that it may talk to. The first one whose key or credentials are there counts.
+    /// The providers that it may talk to. The first one whose key is set counts; for a user who is
+    /// logged in by a file, the first one without keys.
     pub providers: Vec<Provider>,
     /// Further variables that are passed on where they are set: settings, never keys of others.
     pub environment: Vec<String>,
     /// Files and directories beneath the user's home that it reads its credentials from. Mounted
-    /// read-only.
+    /// read-only. The first one is the login: where it is, the user is logged in.
     pub credentials: Vec<PathBuf>,
     /// Directories beneath its own home that hold its sessions, kept for a resume.
     pub state: Vec<PathBuf>,

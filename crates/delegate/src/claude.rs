@@ -42,11 +42,15 @@ impl Adapter for Claude {
 
     fn requirements(&self) -> Requirements {
         Requirements {
-            providers: vec![provider(
-                &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
-                &["ANTHROPIC_BASE_URL"],
-                &["api.anthropic.com"],
-            )],
+            providers: vec![
+                provider(
+                    &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+                    &["ANTHROPIC_BASE_URL"],
+                    &["api.anthropic.com"],
+                ),
+                // A login with an account is renewed at the second host.
+                provider(&[], &[], &["api.anthropic.com", "platform.claude.com"]),
+            ],
             environment: strings(&["ANTHROPIC_MODEL", "ANTHROPIC_CUSTOM_HEADERS"]),
             credentials: paths(&[".claude/.credentials.json"]),
             state: paths(&[".claude/projects"]),

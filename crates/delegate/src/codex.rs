@@ -42,12 +42,11 @@ impl Adapter for Codex {
 
     fn requirements(&self) -> Requirements {
         Requirements {
-            providers: vec![provider(
-                &["CODEX_API_KEY", "OPENAI_API_KEY"],
-                &[],
+            providers: vec![
+                provider(&["CODEX_API_KEY", "OPENAI_API_KEY"], &[], &["api.openai.com"]),
                 // A login with an account talks to the last two.
-                &["api.openai.com", "chatgpt.com", "auth.openai.com"],
-            )],
+                provider(&[], &[], &["api.openai.com", "chatgpt.com", "auth.openai.com"]),
+            ],
             environment: strings(&["OPENAI_ORGANIZATION", "OPENAI_PROJECT"]),
             credentials: paths(&[".codex/auth.json"]),
             state: paths(&[".codex/sessions"]),

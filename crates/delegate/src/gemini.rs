@@ -53,7 +53,11 @@ impl Adapter for Gemini {
             &["GOOGLE_GEMINI_BASE_URL"],
             &["generativelanguage.googleapis.com"],
         );
-        let login = provider(&[], &[], &["cloudcode-pa.googleapis.com", "oauth2.googleapis.com"]);
+        let login = provider(
+            &[],
+            &[],
+            &["cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "www.googleapis.com"],
+        );
         Requirements {
             providers: vec![
                 Provider { files: settings("gemini-api-key"), ..key },

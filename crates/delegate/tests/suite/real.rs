@@ -85,7 +85,8 @@ for_every_cli!(edits_two_files_and_runs_a_command);
 for_every_cli!(goes_on_with_its_session: claude codex gemini opencode opencode_responses opencode_acp);
 for_every_cli!(tells_that_the_key_is_refused);
 for_every_cli!(tells_that_nobody_is_logged_in: claude codex gemini);
-for_every_cli!(tells_that_the_stream_was_cut_off);
+// opencode tries again for more than a minute, by each of its interfaces alike.
+for_every_cli!(tells_that_the_stream_was_cut_off: claude codex gemini opencode gemini_acp);
 for_every_cli!(tells_of_a_flag_that_it_does_not_know);
 for_every_cli!(is_cut_off_by_a_kill);
 for_every_cli!(takes_any_prompt);
