@@ -19,7 +19,20 @@ pub(crate) use project::{AnswerArgs, ProjectArgs};
 pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
     (
         "Work",
-        &["chat", "run", "plan", "ask", "resume", "land", "discard", "candidates", "apply", "exec", "demo"],
+        &[
+            "chat",
+            "run",
+            "plan",
+            "delegate",
+            "ask",
+            "resume",
+            "land",
+            "discard",
+            "candidates",
+            "apply",
+            "exec",
+            "demo",
+        ],
     ),
     ("Checks", &["check", "checks", "setup", "report"]),
     ("Sessions", &["sessions", "show", "compact", "fork", "snapshot", "export", "import", "delete"]),
@@ -47,6 +60,9 @@ pub(crate) enum Command {
     /// Plan a task, show or edit a plan; `jm run --plan` carries it out
     #[command(after_help = include_str!("../help/plan.txt"), args_conflicts_with_subcommands = true)]
     Plan(Box<PlanArgs>),
+    /// Take a task to a verified change by another coding CLI: claude, codex, gemini, opencode, …
+    #[command(after_help = include_str!("../help/delegate.txt"))]
+    Delegate(Box<crate::delegate::DelegateArgs>),
     /// Ask a question about this project; nothing is changed
     #[command(after_help = include_str!("../help/ask.txt"))]
     Ask(Box<AskArgs>),
@@ -245,6 +261,10 @@ pub(crate) struct RunArgs {
     /// True for a question, which no plan answers.
     #[arg(skip)]
     pub(crate) asks: bool,
+    /// Give the task to this coding CLI: claude, codex, gemini, opencode, one of your configuration, or
+    /// auto for the first one installed; the same as jm delegate. --model is the CLI's own then
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["agent", "base_url"])]
+    pub(crate) with: Option<String>,
     /// Run the task so many times in parallel, each in its own copy; the smallest verified change
     /// is offered
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
@@ -267,6 +287,7 @@ impl RunArgs {
             input: Vec::new(),
             plan: None,
             asks: false,
+            with: None,
             candidates: None,
             land: false,
             options,
@@ -435,7 +456,7 @@ pub(crate) struct RunOptions {
 }
 
 /// Parses the argument that stands for standard input.
-fn parse_dash(argument: &str) -> Result<(), String> {
+pub(crate) fn parse_dash(argument: &str) -> Result<(), String> {
     if argument == "-" { Ok(()) } else { Err("only `-` can follow, which stands for piped data".to_owned()) }
 }
 

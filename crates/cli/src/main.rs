@@ -18,6 +18,7 @@ mod color;
 mod command_line;
 mod compact;
 mod config;
+mod delegate;
 mod demo;
 mod display;
 mod doctor;
@@ -68,6 +69,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Chat(args) => block_on(chat::chat(&environment, *args)),
         Command::Run(args) => block_on(run::run(&environment, *args)),
         Command::Plan(args) => block_on(plan::plan(&environment, *args)),
+        Command::Delegate(args) => block_on(delegate::delegate(&environment, *args)),
         Command::Ask(args) => block_on(run::run(&environment, args.into_run())),
         Command::Resume(args) if args.is_conversation() && chat::is_possible() => {
             block_on(chat::resume(&environment, *args))

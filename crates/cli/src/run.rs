@@ -7,6 +7,7 @@ use std::pin::Pin;
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::agents::{AgentRun, parse_inputs};
 use journeyman_host::config::Environment;
+use journeyman_host::delegates::model_name;
 use journeyman_host::format::printable;
 use journeyman_host::plans::find_plan;
 use journeyman_host::renderer::Renderer;
@@ -23,18 +24,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
 use crate::args::{self, RunArgs};
+use crate::delegate::{assess_risk, describe_risk};
 use crate::display::{Display, OutputFormat};
 use crate::prompt::TerminalPrompts;
 use crate::runtime::{Signals, exit_interrupted, open_state, run_until_stopped};
 use crate::{candidates, color};
 
-pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, HostError> {
+pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<u8, HostError> {
+    if let Some(cli) = &args.with {
+        let own = args.options.model.model.take();
+        args.options.model.model = Some(model_name(cli, own.as_deref()));
+    }
     let options = &args.options;
     let root = project_root(environment, options.directory.as_deref())?;
     // Errors in the command line come first; the task is read when nothing else can be wrong.
     let dirs = open_state(environment)?;
     let prompts = prompts_for(options);
-    let run_options = RunOptions { agent: args.agent.clone(), plans: !args.asks, ..options.to_options() };
+    let run_options = RunOptions {
+        agent: args.agent.clone(),
+        plans: !args.asks && args.with.is_none(),
+        ..options.to_options()
+    };
     let mut prepared = PreparedRun::new(environment, &root, &run_options, None, prompts)?;
     if args.candidates.is_some() {
         // Several sessions at once can't ask.
@@ -65,6 +75,10 @@ pub(crate) async fn run(environment: &Environment, args: RunArgs) -> Result<u8, 
     }
     let task = SlashCommands::expand_task(environment, &root, task.text)?;
     template.check_task(&task)?;
+    if args.with.is_some() && !display.is_quiet {
+        let risk = describe_risk(&assess_risk(&root, &task, &root).await?);
+        errln!("{}", color::stderr().dim(&printable(&format_args!("{risk}; confined"))));
+    }
     if let Some(count) = args.candidates {
         return candidates::run(template, &task, count, args.land, display).await;
     }

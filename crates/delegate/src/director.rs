@@ -28,6 +28,7 @@ const MAX_FAILURE_BYTES: usize = 4 * 1024;
 #[derive(Debug, Clone)]
 pub struct Director {
     to: String,
+    name: String,
 }
 
 /// What the director does next.
@@ -40,10 +41,10 @@ enum Decision {
 }
 
 impl Director {
-    /// Makes the model that gives everything to the CLI of this name.
+    /// Makes the model that gives everything to the CLI `to`, and is called `name`.
     #[must_use]
-    pub fn new(to: impl Into<String>) -> Self {
-        Self { to: to.into() }
+    pub fn new(to: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { to: to.into(), name: name.into() }
     }
 
     fn decide(messages: &[Message]) -> Result<Decision, ModelError> {
@@ -105,7 +106,7 @@ impl Director {
 
 impl Model for Director {
     fn name(&self) -> String {
-        format!("delegate/{}", self.to)
+        self.name.clone()
     }
 
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {

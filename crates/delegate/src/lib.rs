@@ -60,6 +60,7 @@ mod codex;
 mod conversation;
 mod definition;
 mod detection;
+mod direct;
 mod director;
 mod display;
 mod exchange;
@@ -71,8 +72,8 @@ mod hostile_output;
 mod line;
 mod lines;
 mod opencode;
-mod program;
 mod output;
+mod program;
 mod progress;
 #[cfg(test)]
 mod sample;
@@ -89,10 +90,11 @@ pub use definition::{ConfiguredCli, Definition, DefinitionError};
 pub use detection::{
     Credentials, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing, find_credentials,
 };
+pub use direct::{DirectEnd, DirectError, DirectRun};
 pub use director::Director;
 pub use gemini::Gemini;
 pub use opencode::Opencode;
+pub use output::{AcpOptions, Output, Paths};
 pub use program::find_program;
 pub use settings::{CONFINED_TIME, DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
 pub use tool::{DELEGATE_TOOL, DelegateTool};
-pub use output::{AcpOptions, Output, Paths};

@@ -1,18 +1,24 @@
 //! The CLIs that a session may give tasks to, as the user has set them up.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_sandbox::HostEnvironment;
+use journeyman_sandbox::{HostEnvironment, Outcome, Request, Sandbox, Toolchains, WriteMode};
+use tokio_util::sync::CancellationToken;
 
-use crate::program::find_program;
-use crate::{Adapter, explain_missing};
+use crate::program::{find_program, visible_paths};
+use crate::{Adapter, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing};
 
 /// Time that a confined run may take unless the user sets another: agents think for minutes.
 pub const CONFINED_TIME: Duration = Duration::from_secs(300);
 /// The same for a run of a task of low risk that isn't confined.
 pub const DIRECT_TIME: Duration = Duration::from_secs(60);
+
+/// Time that a program may take to say its version: some load half a gigabyte for it.
+const VERSION_TIME: Duration = Duration::from_secs(10);
 
 /// A CLI with the user's settings.
 #[derive(Clone)]
@@ -84,6 +90,22 @@ impl Delegates {
         Self { all, host: Arc::new(host), root: root.map(Path::to_owned) }
     }
 
+    /// Returns those with these names alone.
+    #[must_use]
+    pub fn only(mut self, names: &[String]) -> Self {
+        self.all.retain(|one| names.iter().any(|name| name == one.adapter.name()));
+        self
+    }
+
+    /// Returns all with this model, if there is one.
+    #[must_use]
+    pub fn with_model(mut self, model: Option<String>) -> Self {
+        if model.is_some() {
+            self.all.iter_mut().for_each(|one| one.model.clone_from(&model));
+        }
+        self
+    }
+
     /// Returns all, in the order of preference.
     #[must_use]
     pub fn all(&self) -> &[DelegateSettings] {
@@ -133,6 +155,36 @@ impl Delegates {
         self.installed().next().ok_or_else(|| DelegateError::NoneInstalled { known: self.names() })
     }
 
+    /// Looks for a CLI; `None` if it isn't installed. `versions` are what programs say of themselves.
+    #[must_use]
+    pub fn detect(
+        &self,
+        one: &DelegateSettings,
+        versions: &BTreeMap<PathBuf, String>,
+    ) -> Option<Installation> {
+        detect(one.adapter.as_ref(), &UserMachine { delegates: self, versions })
+    }
+
+    /// Asks an installed CLI for its version, confined and without a network. `None` where it
+    /// doesn't say, or can't be confined.
+    pub async fn read_version(
+        &self,
+        one: &DelegateSettings,
+        sandbox: &Sandbox,
+        toolchains: &Toolchains,
+        root: &Path,
+    ) -> Option<(PathBuf, String)> {
+        let program = self.program(one.adapter.as_ref())?;
+        let argv = vec![program.clone().into_os_string(), VERSION_ARGUMENT.into()];
+        let mut request = Request::program(root, argv).with_toolchains(toolchains);
+        request.read_only.extend(visible_paths(&program, self.host.home.as_deref()));
+        request.write = WriteMode::ReadOnly;
+        request.limits.wall = VERSION_TIME;
+        let running = sandbox.spawn(request, CancellationToken::new()).await.ok()?;
+        let completed = running.wait().await.ok()?;
+        Some((program, completed.stdout.text)).filter(|_| completed.outcome == Outcome::Exited(0))
+    }
+
     /// Returns the CLIs that are installed, in the order of preference.
     pub fn installed(&self) -> impl Iterator<Item = &DelegateSettings> {
         self.all.iter().filter(|one| self.program(one.adapter.as_ref()).is_some())
@@ -140,5 +192,29 @@ impl Delegates {
 
     fn program(&self, adapter: &dyn Adapter) -> Option<PathBuf> {
         find_program(&self.host, adapter.program(), self.root.as_deref())
+    }
+}
+
+/// The user's machine, as detection asks it.
+struct UserMachine<'a> {
+    delegates: &'a Delegates,
+    versions: &'a BTreeMap<PathBuf, String>,
+}
+
+impl Machine for UserMachine<'_> {
+    fn has_variable(&self, name: &str) -> bool {
+        self.delegates.host.vars.get(OsStr::new(name)).is_some_and(|value| !value.is_empty())
+    }
+
+    fn has_in_home(&self, path: &Path) -> bool {
+        self.delegates.host.home.as_ref().is_some_and(|home| home.join(path).exists())
+    }
+
+    fn find_program(&self, name: &str) -> Option<PathBuf> {
+        find_program(&self.delegates.host, name, self.delegates.root.as_deref())
+    }
+
+    fn read_version(&self, program: &Path) -> Option<String> {
+        self.versions.get(program).cloned()
     }
 }

@@ -187,6 +187,11 @@ impl Shared {
             Ok(access) => access,
             Err(error) => return Ok(ToolOutput::failure(error.to_string())),
         };
+        if self.state.starts_with(context.workspace.root()) {
+            return Ok(ToolOutput::failure(
+                "the state directory lies in the project, where no CLI can have a home",
+            ));
+        }
         let home = match self.open_home(to, resume.as_deref(), &access) {
             Ok(Some(home)) => home,
             Ok(None) => {

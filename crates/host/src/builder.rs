@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::{AgentTrust, load_agents};
 use crate::config::{Config, Environment, load_policy};
+use crate::delegates::{check_names, director_tools, offered_secrets, parse_model_name};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
 use crate::memory::{Memory, load_notes};
 use crate::models::{Cassette, ConnectedModel, connect, thinking_settings};
@@ -238,6 +239,7 @@ impl SessionBuilder {
             None => connect(config, &environment, &Cassette::default(), clock)?,
         };
         let checks = self.checks.unwrap_or_else(|| self.settings.checks());
+        check_names(config, &environment).map_err(HostError::usage)?;
         let mut settings = run_settings(config, &connected, self.approver, checks)?;
         settings.prompts = Arc::new(load_prompts(&environment)?);
         settings.asked = without_secrets(&self.settings.asked);
@@ -269,7 +271,8 @@ impl SessionBuilder {
         };
         let connector = model_connector(config, &environment, self.parts.clock.as_ref());
         let agents = agents.map(|agents| agents.with_models(connector));
-        let ConnectedModel { model, mut secrets, .. } = connected;
+        let ConnectedModel { model, name, mut secrets, .. } = connected;
+        secrets.extend(offered_secrets(config, &environment));
         let engine = search_engine(&config.web, &environment)?.map(|(engine, key)| {
             secrets.extend(key);
             engine
@@ -277,11 +280,17 @@ impl SessionBuilder {
         let project =
             ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
         settings.notes = load_notes(&state, &root)?;
-        let (memory, redactor) =
-            (Memory::in_directory(&state.project_dir(&root)), Arc::clone(&project.redactor));
-        let skills = self.skills.unwrap_or_else(|| Arc::new(Skills::find(&environment, &root)));
-        let parts = ToolParts { root, memory, redactor, engine, skills };
-        let tools = self.tools.unwrap_or_else(|| session_tools(config, parts));
+        let project_state = state.project_dir(&root);
+        let (memory, redactor) = (Memory::in_directory(&project_state), Arc::clone(&project.redactor));
+        let skills = self.skills;
+        let tools = self.tools.unwrap_or_else(|| match parse_model_name(&name) {
+            Some(cli) => director_tools(config, &environment, &root, &project_state, cli),
+            None => {
+                let skills = skills.unwrap_or_else(|| Arc::new(Skills::find(&environment, &root)));
+                let parts = ToolParts { root, project_state, memory, redactor, engine, skills };
+                session_tools(config, &environment, parts)
+            }
+        });
         let config_dir = environment.config_dir();
         Ok(SessionTemplate {
             project,
@@ -373,7 +382,9 @@ fn run_settings(
             name = connected.name
         )));
     }
-    let default_mode = if approver == Approver::Handle { Mode::Edit } else { Mode::Auto };
+    // Who names a CLI has asked for it to be run.
+    let asks = approver == Approver::Handle && parse_model_name(&connected.name).is_none();
+    let default_mode = if asks { Mode::Edit } else { Mode::Auto };
     let standard = RunSettings::default();
     Ok(RunSettings {
         mode: config.mode_or(default_mode),
@@ -393,6 +404,8 @@ fn run_settings(
             .chain(withheld_fetch(&config.web, approver))
             .collect(),
         plan_first: match config.plan_first.as_deref() {
+            // A CLI plans by itself.
+            _ if parse_model_name(&connected.name).is_some() => PlanFirst::Never,
             Some("never") => PlanFirst::Never,
             Some("always") => PlanFirst::Always,
             _ => PlanFirst::WhereNeeded,

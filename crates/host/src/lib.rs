@@ -37,6 +37,7 @@ pub mod checks;
 pub mod config;
 #[cfg(feature = "containers")]
 mod containers;
+pub mod delegates;
 mod delivery;
 pub mod demo;
 pub mod doctor;

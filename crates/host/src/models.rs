@@ -12,6 +12,7 @@ use journeyman_protocol::{LimitSource, ModelLimits, Tokenizer, Tokens};
 use strsim::damerau_levenshtein;
 
 use crate::config::{Config, ConfigError, Environment, ProviderConfig};
+use crate::delegates::{connect_delegate, parse_model_name};
 use journeyman_agent::Clock;
 
 /// The default model of each provider; the first provider whose key is set is used.
@@ -114,6 +115,9 @@ pub fn connect(
     if let Some(script) = named.as_deref().and_then(|name| name.strip_prefix("scripted/")) {
         return load_script(&environment.cwd.join(script));
     }
+    if let Some((cli, model)) = named.as_deref().and_then(parse_model_name) {
+        return connect_delegate(config, environment, cli, model);
+    }
     if let Some(base_url) = &config.base_url {
         return custom_client(config, environment, base_url, cassette, &clock);
     }
@@ -174,7 +178,7 @@ pub fn configured_limits(
         Some(name) => name.clone(),
         None => default_model(config, environment)?,
     };
-    if name.starts_with("scripted/") {
+    if name.starts_with("scripted/") || parse_model_name(&name).is_some() {
         return Ok(None);
     }
     let (provider, model) = match &config.base_url {

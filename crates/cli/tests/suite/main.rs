@@ -27,6 +27,7 @@ mod context;
 mod conversation;
 mod cut_off;
 mod damage;
+mod delegate;
 mod demo;
 mod ending;
 mod exec;

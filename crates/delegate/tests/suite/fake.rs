@@ -198,27 +198,8 @@ impl Bench {
         for (name, content) in files {
             std::fs::write(root.join(name), content).unwrap();
         }
-        for (name, content) in
-            [(".fake/auth", "the login"), (".ssh/id_ed25519", "ssh secret"), (".other/auth", "other's login")]
-        {
-            std::fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
-            std::fs::write(home.join(name), content).unwrap();
-        }
-        let program = base.join("lib/fake/fake-cli");
-        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-        std::fs::create_dir_all(base.join("bin")).unwrap();
-        journeyman_testkit::write_program(&program, SCRIPT);
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::os::unix::fs::symlink("../lib/fake/fake-cli", base.join("bin/fake")).unwrap();
-        let mut vars: BTreeMap<_, _> = [
-            ("PATH", format!("{}:/usr/bin:/bin", base.join("bin").display())),
-            ("FAKE_API_KEY", "fake-key-1".to_owned()),
-            ("OTHER_API_KEY", "other-key-1".to_owned()),
-        ]
-        .map(|(name, value)| (name.into(), value.into()))
-        .into();
-        vars.extend(setup.variables.iter().map(|(name, value)| (name.into(), value.into())));
-        let host = HostEnvironment { vars, home: Some(home.clone()) };
+        let installed = Installed::at(&base, &root, setup);
+        let Installed { delegates, host, .. } = installed;
         let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
         let options = Options {
             guarded: Some(journeyman_policy::GUARD_RULES),
@@ -244,13 +225,6 @@ impl Bench {
             background: Arc::new(Background::default()),
             needs: SandboxNeeds::ALL,
         };
-        let cli = |name, program: &str, flags| FakeCli { name, program: program.to_owned(), flags };
-        let with_flags = DelegateSettings {
-            time_limit: setup.time_limit,
-            ..DelegateSettings::new(Arc::new(cli("fake", "fake", setup.flags)))
-        };
-        let missing = DelegateSettings::new(Arc::new(cli("missing", "no-such-cli", Vec::new())));
-        let delegates = Delegates::new(vec![missing, with_flags], host, Some(&root));
         let state = base.join("state/delegates");
         let tool = DelegateTool::new(delegates, state.clone());
         Self { root, home, state, context, tool: Some(tool), live, events, _dir: dir }
@@ -276,6 +250,58 @@ impl Bench {
 
     pub(crate) fn kinds(&self) -> Vec<String> {
         self.events.lock().unwrap().iter().map(|(kind, _)| kind.clone()).collect()
+    }
+}
+
+/// The CLI, installed beside a project.
+pub(crate) struct Installed {
+    pub(crate) delegates: Delegates,
+    pub(crate) host: HostEnvironment,
+    pub(crate) program: PathBuf,
+    _dir: Option<tempfile::TempDir>,
+}
+
+impl Installed {
+    /// Installs it without a project.
+    pub(crate) fn new(time_limit: Option<std::time::Duration>) -> Self {
+        let dir = tempfile::Builder::new().prefix("jm-delegate-").tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let setup = Setup { time_limit, ..Setup::default() };
+        Self { _dir: Some(dir), ..Self::at(&base, &base.join("project"), setup) }
+    }
+
+    fn at(base: &Path, root: &Path, setup: Setup) -> Self {
+        let home = base.join("home");
+        for (name, content) in
+            [(".fake/auth", "the login"), (".ssh/id_ed25519", "ssh secret"), (".other/auth", "other's login")]
+        {
+            std::fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
+            std::fs::write(home.join(name), content).unwrap();
+        }
+        let program = base.join("lib/fake/fake-cli");
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        std::fs::create_dir_all(base.join("bin")).unwrap();
+        journeyman_testkit::write_program(&program, SCRIPT);
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink("../lib/fake/fake-cli", base.join("bin/fake")).unwrap();
+        let mut vars: BTreeMap<_, _> = [
+            ("PATH", format!("{}:/usr/bin:/bin", base.join("bin").display())),
+            ("HOME", home.display().to_string()),
+            ("FAKE_API_KEY", "fake-key-1".to_owned()),
+            ("OTHER_API_KEY", "other-key-1".to_owned()),
+        ]
+        .map(|(name, value)| (name.into(), value.into()))
+        .into();
+        vars.extend(setup.variables.iter().map(|(name, value)| (name.into(), value.into())));
+        let host = HostEnvironment { vars, home: Some(home) };
+        let cli = |name, program: &str, flags| FakeCli { name, program: program.to_owned(), flags };
+        let with_flags = DelegateSettings {
+            time_limit: setup.time_limit,
+            ..DelegateSettings::new(Arc::new(cli("fake", "fake", setup.flags)))
+        };
+        let missing = DelegateSettings::new(Arc::new(cli("missing", "no-such-cli", Vec::new())));
+        let delegates = Delegates::new(vec![missing, with_flags], host.clone(), Some(root));
+        Self { delegates, host, program: base.join("bin/fake"), _dir: None }
     }
 }
 

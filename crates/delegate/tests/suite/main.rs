@@ -8,10 +8,11 @@
     reason = "tests"
 )]
 
+mod clis;
+mod direct;
 mod escapes;
 mod executor;
 mod fake;
-mod clis;
 mod provider;
 mod real;
 mod run;

@@ -23,6 +23,8 @@ pub enum KeyKind {
     Hooks,
     /// A table with a `description`, a command to `run`, and its `arguments`.
     CommandTool,
+    /// A table that describes another coding CLI.
+    Cli,
 }
 
 impl KeyKind {
@@ -40,6 +42,7 @@ impl KeyKind {
             Self::List => "a list of texts".to_owned(),
             Self::Hooks => "tables with `matcher` and `hooks`".to_owned(),
             Self::CommandTool => "a table with `description`, `run` and `arguments`".to_owned(),
+            Self::Cli => "a table with `command` and what else there is to know of the CLI".to_owned(),
         }
     }
 }

@@ -181,9 +181,12 @@ fn check_setting(
             }
             Err(hooks::HookTableError::Value(problem)) => problem,
         }
-    } else if key.kind == KeyKind::CommandTool {
+    } else if matches!(key.kind, KeyKind::CommandTool | KeyKind::Cli) {
         let checked = convert_with_tables(value).and_then(|value| {
-            check_command_tool(path.last().map_or("", String::as_str), &value)?;
+            match (key.kind, path) {
+                (KeyKind::Cli, [_, name, ..]) => drop(super::clis::parse_cli(name, &value)?),
+                _ => check_command_tool(path.last().map_or("", String::as_str), &value)?,
+            }
             Ok(value)
         });
         match checked {
@@ -279,7 +282,7 @@ fn check_kind(kind: KeyKind, value: Value) -> Result<Value, String> {
                 .ok_or_else(|| wrong(&value));
         }
         // Only a file sets them, and checks them in a way of its own.
-        (KeyKind::Hooks | KeyKind::CommandTool, _) => false,
+        (KeyKind::Hooks | KeyKind::CommandTool | KeyKind::Cli, _) => false,
         _ => false,
     };
     if fits { Ok(value) } else { Err(wrong(&value)) }
@@ -312,7 +315,7 @@ fn parse_variable(key: &Key, text: &str) -> Result<Value, String> {
         KeyKind::List => {
             Some(Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect()))
         }
-        KeyKind::Hooks | KeyKind::CommandTool => None,
+        KeyKind::Hooks | KeyKind::CommandTool | KeyKind::Cli => None,
     };
     value
         .ok_or_else(|| format!("is \"{text}\", but takes {}", key.kind.describe()))

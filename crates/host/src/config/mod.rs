@@ -8,6 +8,7 @@
 //!
 //! [`load_policy`] reads the rules, which are in files beside these.
 
+mod clis;
 mod command_tools;
 mod container;
 mod conversation;
@@ -36,4 +37,6 @@ pub use layers::{Flag, LoadedConfig, load, load_own};
 pub use policy::{LoadedPolicy, PolicyFile, add_project_line, load_policy, save_project_rules, save_rules};
 pub use setting::{Layer, Setting, Source, format_key, format_value};
 pub use trust::{ProjectTrust, TrustStore};
-pub use typed::{Config, LimitsConfig, PriceConfig, ProviderConfig, VectorsConfig, WebConfig};
+pub use typed::{
+    Config, DelegateConfig, LimitsConfig, PriceConfig, ProviderConfig, VectorsConfig, WebConfig,
+};

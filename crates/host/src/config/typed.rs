@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use journeyman_delegate::ConfiguredCli;
 use journeyman_protocol::Mode;
 use journeyman_tools::CommandDefinition;
 use journeyman_workspace::Tier;
@@ -111,6 +112,51 @@ pub struct Config {
     pub hooks: Vec<HookCommand>,
     /// Providers by name; they override and extend the built-in ones.
     pub providers: BTreeMap<String, ProviderConfig>,
+    /// Settings of other coding CLIs by name.
+    pub delegates: BTreeMap<String, DelegateConfig>,
+    /// The names of other coding CLIs, the preferred first.
+    pub delegate_order: Vec<String>,
+    /// The names of other coding CLIs that models may give tasks to.
+    pub delegate_tool: Vec<String>,
+}
+
+/// The configuration of another coding CLI.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DelegateConfig {
+    /// Its description, for one that isn't built in.
+    pub cli: Option<Value>,
+    /// The CLI's model.
+    pub model: Option<String>,
+    /// Further arguments of its command.
+    pub arguments: Vec<String>,
+    /// The time of one run.
+    pub timeout: Option<Duration>,
+    /// The address of its provider, in place of the provider's own.
+    pub base_url: Option<String>,
+    /// Further hosts and addresses that it may reach.
+    pub network: Vec<String>,
+}
+
+impl DelegateConfig {
+    /// Returns the CLI that the table describes, if it describes one.
+    #[must_use]
+    pub fn described_cli(&self, name: &str) -> Option<ConfiguredCli> {
+        // The layers have been checked.
+        self.cli.as_ref().and_then(|value| super::clis::parse_cli(name, value).ok())
+    }
+
+    fn set_field(&mut self, path: &[String], value: &Value) {
+        let text = || value.as_str().map(str::to_owned);
+        match path.first().map(String::as_str) {
+            Some("cli") => self.cli = Some(value.clone()),
+            Some("model") => self.model = text(),
+            Some("arguments") => self.arguments = strings_from_value(value),
+            Some("timeout") => self.timeout = duration_from_value(value),
+            Some("base_url") => self.base_url = text(),
+            Some("network") => self.network = strings_from_value(value),
+            _ => {}
+        }
+    }
 }
 
 /// The configuration of the tools that read the web.
@@ -266,8 +312,16 @@ impl Config {
             conversation: super::ConversationConfig::from_settings(settings),
             hooks: super::hooks::hook_commands(settings).0,
             providers: BTreeMap::new(),
+            delegates: BTreeMap::new(),
+            delegate_order: get("delegate_order").map(strings_from_value).unwrap_or_default(),
+            delegate_tool: get("tools.delegate").map(strings_from_value).unwrap_or_default(),
         };
         for (path, setting) in settings {
+            if let [first, name, rest @ ..] = path.as_slice()
+                && first == "delegates"
+            {
+                config.delegates.entry(name.clone()).or_default().set_field(rest, &setting.value);
+            }
             if let [first, provider, rest @ ..] = path.as_slice()
                 && first == "providers"
             {

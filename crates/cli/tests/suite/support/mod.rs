@@ -9,7 +9,7 @@ mod server;
 mod skip;
 mod wires;
 
-pub use house::{House, POLITE, polite_edit, snapshot};
+pub use house::{GREETER, House, POLITE, polite_edit, snapshot};
 pub use jm::{Jm, Ran, Running, is_running, wait_until};
 pub use pseudo_terminal::{Output, Person, on_a_terminal};
 pub use reply::{Reply, call, say};

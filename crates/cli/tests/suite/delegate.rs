@@ -1,0 +1,195 @@
+//! Other coding CLIs as `jm delegate` runs them: verified, landed, undone as any run.
+
+use journeyman_protocol::{FileChangeKind, RunOutcome, Tokens};
+use serde_json::Value;
+
+use crate::support::{GREETER, House, Jm, POLITE, needs};
+
+/// A CLI that edits the greeter: politely at once if its prompt says so, else only after it was told
+/// that a check fails. Its sessions are files in its home.
+const SCRIPT: &str = r#"#!/usr/bin/python3
+import json, os, sys, time
+if "--version" in sys.argv:
+    print("greeter-cli 4.2.0")
+    sys.exit(0)
+def tell(**fields):
+    print(json.dumps(fields), flush=True)
+prompt = sys.stdin.read()
+resumed = sys.argv[sys.argv.index("--session") + 1] if "--session" in sys.argv else None
+session = resumed or "session-1"
+kept = os.path.join(os.environ["HOME"], session)
+if resumed and not os.path.exists(kept):
+    print("no such session", file=sys.stderr)
+    sys.exit(1)
+with open(kept, "a") as file:
+    file.write("x")
+tell(session=session)
+tell(text="looking at greet.sh\n")
+if "sleep for ever" in prompt:
+    open("half", "w").write("half\n")
+    tell(text="sleeping\n")
+    time.sleep(1000)
+if "die at once" in prompt and not resumed:
+    open("half", "w").write("half\n")
+    os.abort()
+told = "1 of 1 failed" in prompt
+polite = "politely at once" in prompt or told
+word = "Hello, $1!" if polite else "HELLO $1"
+with open("greet.sh", "w") as file:
+    file.write(f'# Greets people.\ngreet() {{\n    echo "{word}"\n}}\n')
+with open(kept) as file:
+    runs = len(file.read())
+model = sys.argv[sys.argv.index("--model") + 1] if "--model" in sys.argv else "none"
+key = os.environ.get("GREETER_KEY", "no key")
+tell(message=f"run {runs} of {session}, model {model}, told {told}, {key}", usage={"in": 100, "out": 7}, usd=0.5)
+"#;
+
+const CONFIG: &str = r#"
+delegate_order = ["greeter"]
+[delegates.greeter]
+timeout = "60s"
+[delegates.greeter.cli]
+command = ["greeter", "--json"]
+model = ["--model", "{model}"]
+resume = ["--session", "{session}"]
+keys = ["GREETER_KEY"]
+hosts = ["api.greeter.test"]
+install = "pip install greeter"
+output = { json_lines = { text = "text", message = "message", session = "session", input_tokens = "usage.in", output_tokens = "usage.out", cost = "usd" } }
+"#;
+
+/// A house whose user has the CLI.
+fn house() -> House {
+    let house = House::with_repository();
+    house.configure(CONFIG);
+    std::fs::create_dir_all(house.at("bin")).unwrap();
+    journeyman_testkit::write_program(&house.at("bin/greeter"), SCRIPT);
+    house
+}
+
+fn jm(house: &House, arguments: &[&str]) -> Jm {
+    let path = format!("{}:{}", house.at("bin").display(), std::env::var("PATH").unwrap());
+    house.jm(arguments).env("PATH", path).env("GREETER_KEY", "greeter-secret-1").env("JM_ISOLATE", "true")
+}
+
+fn ready() -> bool {
+    needs(&["git", "make", "/usr/bin/python3"])
+}
+
+#[test]
+fn a_task_ends_verified_after_a_failing_check_went_back_into_the_clis_own_session() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let ran =
+        jm(&house, &["delegate", "--json", "--to", "greeter", "make the greeting polite"]).run().expect(0);
+    let report = ran.report();
+    assert_eq!(report.outcome, RunOutcome::Verified);
+    assert_eq!(report.text, "run 2 of session-1, model none, told True, «[secret]»");
+    assert_eq!((report.model.as_str(), report.iterations), ("delegate/greeter", 1));
+    assert_eq!((report.usage.input, report.usage.output), (Tokens(200), Tokens(14)));
+    assert_eq!(report.cost_usd, Some(1.0));
+    assert_eq!(report.changes[0].kind, FileChangeKind::Modified);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    assert!(ran.stderr.contains("high risk:"), "{}", ran.stderr);
+    // The log has what the CLI did, and nothing of its key.
+    let id = report.session.to_string();
+    let shown = jm(&house, &["show", &id, "--json"]).run().expect(0).stdout;
+    assert!(shown.contains("delegate_task") && !shown.contains("greeter-secret-1"), "{shown}");
+    jm(&house, &["undo", &id]).run().expect(0);
+    assert_eq!(house.read("greet.sh"), GREETER[0].1);
+    // Nothing of the CLI's is left.
+    let homes = jm_state_dirs(&house);
+    assert!(homes.iter().all(|home| std::fs::read_dir(home).unwrap().next().is_none()), "{homes:?}");
+}
+
+/// The directories of the homes of CLIs.
+fn jm_state_dirs(house: &House) -> Vec<std::path::PathBuf> {
+    let projects = std::fs::read_dir(house.state().join("projects")).unwrap().flatten();
+    projects.map(|project| project.path().join("delegates")).filter(|path| path.exists()).collect()
+}
+
+#[test]
+fn auto_is_the_first_one_installed_and_run_does_the_same() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let ran = jm(&house, &["run", "--json", "--with", "auto", "--model", "tiny", "greet politely at once"]);
+    let report = ran.run().expect(0).report();
+    assert_eq!(report.model, "delegate/greeter/tiny");
+    assert_eq!(report.text, "run 1 of session-1, model tiny, told False, «[secret]»");
+    // Another message begins anew, with everything told again: the homes ended with the process.
+    let id = report.session.to_string();
+    house.write("greet.sh", GREETER[0].1);
+    let again =
+        jm(&house, &["resume", &id, "--json", "now once more, politely at once"]).run().expect(0).report();
+    assert_eq!((again.text, again.model), (report.text, report.model));
+}
+
+#[test]
+fn one_that_dies_lands_nothing_and_keeps_its_work() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let ran = jm(&house, &["delegate", "--json", "--to", "greeter", "die at once"]).run().expect(1);
+    let report = ran.report();
+    assert_eq!(report.outcome, RunOutcome::Error);
+    assert!(report.summary.contains("greeter failed: "), "{}", report.summary);
+    assert!(!house.project().join("half").exists());
+    assert_eq!(report.changes.len(), 1, "{:?}", report.changes);
+}
+
+#[test]
+fn an_interrupt_ends_it_at_once() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let running = jm(&house, &["delegate", "--stream-json", "--to", "greeter", "sleep for ever"]).start();
+    running.line_with("sleeping");
+    running.signal(rustix::process::Signal::INT);
+    running.wait().expect(130);
+    assert!(!house.project().join("half").exists());
+}
+
+#[test]
+fn the_list_says_what_is_installed_and_what_it_may_reach() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let ran = jm(&house, &["delegate", "--list", "--json"]).run().expect(0);
+    let all: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let first = &all[0];
+    assert_eq!(first["name"], "greeter");
+    assert_eq!(first["version"], "4.2.0", "{first}");
+    assert_eq!((&first["login"], &first["hosts"][0]), (&"$GREETER_KEY".into(), &"api.greeter.test".into()));
+    let text = jm(&house, &["delegate", "--list"]).run().expect(0).stdout;
+    assert!(text.contains("may change a copy of the project, and reach api.greeter.test"), "{text}");
+    let unknown = jm(&house, &["delegate", "--to", "nobody", "x"]).run().expect(2).stderr;
+    assert!(unknown.contains("there is no CLI `nobody`"), "{unknown}");
+}
+
+#[test]
+fn only_a_task_of_low_risk_runs_directly() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let refused = jm(&house, &["delegate", "--direct", "--to", "greeter", "delete greet.sh"]).run().expect(6);
+    assert!(refused.stderr.contains("high risk"), "{}", refused.stderr);
+    // A hidden directory would be one of settings.
+    let fresh = tempfile::Builder::new().prefix("fresh-").tempdir().unwrap();
+    let ran = jm(&house, &["delegate", "--direct", "--json", "--to", "greeter", "write a snake game"])
+        .env("TMPDIR", fresh.path())
+        .run()
+        .expect(0);
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(told["created"][0], "greet.sh");
+    assert!(told["message"].as_str().unwrap().starts_with("run "), "{told}");
+    assert_eq!(house.read("greet.sh"), GREETER[0].1);
+    assert!(told["directory"].as_str().unwrap().starts_with(fresh.path().to_str().unwrap()));
+}

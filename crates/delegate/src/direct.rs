@@ -1,0 +1,227 @@
+//! A task of low risk, given to a CLI that runs as the user would run it: not confined, in a
+//! directory where nothing can be lost.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use journeyman_protocol::{SandboxNeeds, SandboxTier};
+use journeyman_sandbox::{
+    Limits, Live, Network, Outcome as End, Request, Sandbox, SandboxError, SandboxSettings, Stdin, Streams,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::Access;
+use crate::exchange::{RunEnd, read_to_end};
+use crate::settings::{DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
+use crate::{AccessError, CommandRequest, DelegateEvent, Outcome, Spent};
+
+/// The variable that all processes of a run inherit, by which they are found at its end.
+const RUN_VARIABLE: &str = "JM_DELEGATE_RUN";
+/// Rounds of ending processes: one that forks meanwhile is found in the next.
+const MAX_KILL_ROUNDS: usize = 50;
+/// Files that are looked at for what changed.
+const MAX_FILES: usize = 20_000;
+/// Directories above a file that are looked into.
+const MAX_DEPTH: usize = 32;
+/// Output that is kept beside what is read line by line.
+const KEPT_OUTPUT: usize = 16 * 1024;
+
+/// The reason why a run could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectError {
+    /// The CLI is unknown or not installed.
+    #[error(transparent)]
+    Delegate(#[from] DelegateError),
+    /// Its address can't be used.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// It could not be started or watched.
+    #[error(transparent)]
+    Run(#[from] SandboxError),
+}
+
+/// A task for a CLI that isn't confined.
+#[derive(Debug, Clone, Copy)]
+pub struct DirectRun<'a> {
+    /// The prompt.
+    pub prompt: &'a str,
+    /// The directory to work in.
+    pub directory: &'a Path,
+    /// True for a directory that was made for the run, whose settings nobody else wrote.
+    pub is_fresh: bool,
+}
+
+/// The end of a run that wasn't confined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DirectEnd {
+    /// The end as the CLI tells it.
+    pub outcome: Outcome,
+    /// The end of its process.
+    pub end: End,
+    /// Files that it made, relative to the directory.
+    pub created: Vec<PathBuf>,
+    /// Files that it changed.
+    pub changed: Vec<PathBuf>,
+    /// Files that it deleted.
+    pub deleted: Vec<PathBuf>,
+}
+
+impl DirectRun<'_> {
+    /// Runs a CLI in the directory, with the user's own settings, but without the keys of others.
+    /// Its own permission prompts and sandbox stay as they are. `stop` and the time limit end it
+    /// with all processes that it started.
+    ///
+    /// # Errors
+    /// [`DirectError`] where nothing ran.
+    pub async fn run(
+        &self,
+        delegates: &Delegates,
+        name: &str,
+        stop: CancellationToken,
+        watch: &mut (dyn FnMut(&DelegateEvent) + Send),
+    ) -> Result<DirectEnd, DirectError> {
+        let settings = delegates.find(name)?;
+        let program = delegates.find_program(settings)?;
+        let access = Access::find(settings, delegates.host(), false)?;
+        let request = self.command_request(settings, &access);
+        let marker = format!("{}-{:x}", std::process::id(), fastrand::u64(..));
+        let command = self.sandbox_request(settings, &request, program, &access, delegates, &marker);
+        let sandbox = Sandbox::new(SandboxSettings {
+            allow: vec![SandboxTier::Unconfined],
+            allow_root: true,
+            ..SandboxSettings::default()
+        });
+        let before = list_files(self.directory);
+        let conversation = settings.adapter.converse(&request);
+        let leftovers = Leftovers(marker);
+        let running = sandbox.spawn(command, stop.clone()).await?;
+        let ended = read_to_end(running, stop, conversation, watch).await;
+        drop(leftovers);
+        let RunEnd { outcome, completed } = ended?;
+        let after = list_files(self.directory);
+        let only_in = |one: &Files, other: &Files| {
+            one.keys().filter(|path| !other.contains_key(*path)).cloned().collect::<Vec<_>>()
+        };
+        let changed = after.iter().filter(|(path, state)| before.get(*path).is_some_and(|was| was != *state));
+        Ok(DirectEnd {
+            outcome,
+            end: completed.outcome,
+            created: only_in(&after, &before),
+            changed: changed.map(|(path, _)| path.clone()).collect(),
+            deleted: only_in(&before, &after),
+        })
+    }
+
+    fn command_request<'a>(
+        &'a self,
+        settings: &'a DelegateSettings,
+        access: &'a Access,
+    ) -> CommandRequest<'a> {
+        CommandRequest {
+            prompt: self.prompt,
+            directory: self.directory,
+            resume: None,
+            spent: Spent::default(),
+            model: settings.model.as_deref(),
+            base_url: access.base_url.as_deref(),
+            confined: false,
+            trusted: self.is_fresh,
+            arguments: &settings.arguments,
+        }
+    }
+
+    fn sandbox_request(
+        &self,
+        settings: &DelegateSettings,
+        request: &CommandRequest<'_>,
+        program: PathBuf,
+        access: &Access,
+        delegates: &Delegates,
+        marker: &str,
+    ) -> Request {
+        let command = settings.adapter.build_command(request);
+        let mut argv: Vec<OsString> = vec![program.into_os_string()];
+        argv.extend(command.argv.into_iter().skip(1));
+        let mut request = Request::program(self.directory, argv);
+        request.env.clone_from(&delegates.host().vars);
+        for key in delegates.all().iter().flat_map(|one| one.adapter.requirements().providers) {
+            key.keys.iter().for_each(|name| drop(request.env.remove(&OsString::from(name))));
+        }
+        request.env.extend(access.environment.clone());
+        request.env.extend(command.environment.into_iter().map(|(name, value)| (name.into(), value.into())));
+        request.env.insert(RUN_VARIABLE.into(), marker.into());
+        request.needs = SandboxNeeds::NONE;
+        request.network = Network::Host;
+        request.stdin = if command.stdin.is_empty() { Stdin::Null } else { Stdin::Bytes(command.stdin) };
+        request.streams = Streams::Separate;
+        request.live = Live::Whole;
+        request.limits = Limits {
+            wall: settings.time_limit.unwrap_or(DIRECT_TIME),
+            output_bytes: KEPT_OUTPUT,
+            ..Limits::default()
+        };
+        request
+    }
+}
+
+/// The processes of a run that are left at its end, by the variable that they inherited: also those
+/// that made a session of their own. They are killed where this is dropped.
+struct Leftovers(String);
+
+impl Drop for Leftovers {
+    fn drop(&mut self) {
+        let mark = format!("{RUN_VARIABLE}={}", self.0);
+        for _ in 0..MAX_KILL_ROUNDS {
+            let left = processes_with(mark.as_bytes());
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                // It may have ended meanwhile, which is what is wanted.
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Returns the processes of this user's that have an assignment in their environment, but dead ones
+/// that nobody has waited for, whose environment is gone.
+fn processes_with(assignment: &[u8]) -> Vec<rustix::process::Pid> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered = entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        Some((rustix::process::Pid::from_raw(pid)?, entry.path().join("environ")))
+    });
+    let has = |path: &Path| {
+        let environment = std::fs::read(path).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == assignment)
+    };
+    numbered.filter(|(_, path)| has(path)).map(|(pid, _)| pid).collect()
+}
+
+/// Files by their paths, with what shows a change.
+type Files = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
+
+/// Lists the files beneath a directory, a bounded number. Links aren't followed.
+fn list_files(directory: &Path) -> Files {
+    let mut files = Files::new();
+    let mut waiting = vec![(directory.to_owned(), 0)];
+    while let Some((next, depth)) = waiting.pop() {
+        for entry in std::fs::read_dir(next).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else { continue };
+            if found.is_dir() {
+                if depth < MAX_DEPTH {
+                    waiting.push((entry.path(), depth + 1));
+                }
+            } else if files.len() < MAX_FILES
+                && let Ok(path) = entry.path().strip_prefix(directory)
+            {
+                files.insert(path.to_owned(), (found.len(), found.modified().ok()));
+            }
+        }
+    }
+    files
+}

@@ -1,0 +1,61 @@
+//! A CLI that isn't confined.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use journeyman_delegate::{Credentials, DirectEnd, DirectError, DirectRun};
+use tokio_util::sync::CancellationToken;
+
+use crate::fake::{Installed, block_on};
+
+fn run(installed: &Installed, name: &str, directory: &Path, prompt: &str) -> Result<DirectEnd, DirectError> {
+    let run = DirectRun { prompt, directory, is_fresh: true };
+    block_on(run.run(&installed.delegates, name, CancellationToken::new(), &mut |_| ()))
+}
+
+#[test]
+fn it_works_in_the_directory_and_tells_what_changed() {
+    if !journeyman_testkit::has_program("/usr/bin/python3") {
+        return;
+    }
+    let installed = Installed::new(None);
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("old"), "1\n").unwrap();
+    std::fs::write(directory.path().join("gone"), "1\n").unwrap();
+    let prompt = "edit new 1\nedit old 22\nrun rm gone; echo $FAKE_API_KEY $OTHER_API_KEY.";
+    let end = run(&installed, "fake", directory.path(), prompt).unwrap();
+    assert_eq!(end.outcome.failure, None);
+    assert_eq!(end.outcome.message, "fake-key-1 other-key-1.", "a variable that is no CLI's key is passed");
+    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+    assert_eq!((end.created, end.changed, end.deleted), (paths(&["new"]), paths(&["old"]), paths(&["gone"])));
+}
+
+#[test]
+fn its_time_limit_ends_processes_that_left_its_group() {
+    if !journeyman_testkit::has_program("/usr/bin/python3") {
+        return;
+    }
+    let installed = Installed::new(Some(Duration::from_secs(2)));
+    let directory = tempfile::tempdir().unwrap();
+    let prompt = "leave while :; do date +%N > alive; done\nsleep 1000";
+    let end = run(&installed, "fake", directory.path(), prompt).unwrap();
+    let failure = end.outcome.failure.unwrap();
+    assert_eq!(failure.message, "it was ended at its time limit");
+    let alive = || std::fs::read_to_string(directory.path().join("alive")).unwrap();
+    let before = alive();
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(alive(), before);
+}
+
+#[test]
+fn one_that_is_not_installed_says_how_to_install_it_and_what_is() {
+    let installed = Installed::new(None);
+    let error = run(&installed, "missing", Path::new("/"), "say x").unwrap_err().to_string();
+    assert!(error.contains("install it with `npm install -g fake`. fake is installed"), "{error}");
+    let all = installed.delegates.all();
+    let versions = [(installed.program.clone(), "fake 1.2.3".to_owned())].into();
+    assert_eq!(installed.delegates.detect(&all[0], &versions), None);
+    let found = installed.delegates.detect(&all[1], &versions).unwrap();
+    assert_eq!((found.path, found.version.as_deref()), (installed.program.clone(), Some("1.2.3")));
+    assert_eq!(found.credentials, Credentials::Key("FAKE_API_KEY".to_owned()));
+}

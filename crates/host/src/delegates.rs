@@ -1,0 +1,271 @@
+//! Other coding CLIs: those that there are, with the user's settings, and a session around one.
+//!
+//! A CLI is named as a model is: `delegate/NAME`, or `delegate/NAME/MODEL` for a model of the
+//! CLI's own. So a session, a session that is opened again and a candidate work with one as with
+//! any model. `delegate/auto` is the first one that is installed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_delegate::{
+    Access, Credentials, DelegateError, DelegateSettings, DelegateTool, Delegates, Director, builtin_adapters,
+};
+use journeyman_model::Price;
+use journeyman_protocol::{LimitSource, ModelLimits};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_tools::Registry;
+use serde::Serialize;
+
+use crate::HostError;
+use crate::config::{Config, ConfigError, DelegateConfig, Environment};
+use crate::models::ConnectedModel;
+use crate::sandboxes::allowed_tiers;
+
+/// The beginning of the names of models that are CLIs.
+const PREFIX: &str = "delegate/";
+/// The name that stands for the first CLI that is installed.
+pub const AUTO: &str = "auto";
+/// The directory of the homes of CLIs, in a project's state directory.
+const HOMES_DIRECTORY: &str = "delegates";
+
+/// Returns the name of a model that is a CLI, with a model of the CLI's own if there is one.
+#[must_use]
+pub fn model_name(cli: &str, model: Option<&str>) -> String {
+    match model {
+        Some(model) => format!("{PREFIX}{cli}/{model}"),
+        None => format!("{PREFIX}{cli}"),
+    }
+}
+
+/// Takes the name of a model that is a CLI apart: the CLI, and a model of its own.
+#[must_use]
+pub fn parse_model_name(name: &str) -> Option<(&str, Option<&str>)> {
+    let rest = name.strip_prefix(PREFIX)?;
+    Some(match rest.split_once('/') {
+        Some((cli, model)) => (cli, Some(model)),
+        None => (rest, None),
+    })
+}
+
+/// Returns the CLIs that a user has, in the order of preference: those that the configuration names
+/// in `delegate_order`, then the others.
+#[must_use]
+pub fn find_delegates(config: &Config, environment: &Environment, root: Option<&Path>) -> Delegates {
+    let builtin = builtin_adapters().into_iter().map(|adapter| DelegateSettings::new(Arc::from(adapter)));
+    let described = config.delegates.iter().filter_map(|(name, own)| own.described_cli(name));
+    let described = described.map(|cli| DelegateSettings::new(Arc::new(cli)));
+    let mut all: Vec<DelegateSettings> = builtin.chain(described).collect();
+    for one in &mut all {
+        if let Some(own) = config.delegates.get(one.adapter.name()) {
+            apply_settings(one, own);
+        }
+    }
+    let rank = |one: &DelegateSettings| {
+        config.delegate_order.iter().position(|name| name == one.adapter.name()).unwrap_or(usize::MAX)
+    };
+    all.sort_by_key(rank);
+    let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
+    Delegates::new(all, host, root)
+}
+
+fn apply_settings(settings: &mut DelegateSettings, own: &DelegateConfig) {
+    settings.model.clone_from(&own.model);
+    settings.arguments.clone_from(&own.arguments);
+    settings.time_limit = own.timeout;
+    settings.base_url.clone_from(&own.base_url);
+    settings.network.clone_from(&own.network);
+}
+
+/// Makes the model of a session that gives everything to a CLI. Nothing is run.
+///
+/// # Errors
+/// [`ConfigError::Model`] for a CLI that is unknown or not installed, or that can't be confined as
+/// the user has set it up.
+pub(crate) fn connect_delegate(
+    config: &Config,
+    environment: &Environment,
+    cli: &str,
+    model: Option<&str>,
+) -> Result<ConnectedModel, ConfigError> {
+    let refused = |error: DelegateError| ConfigError::Model(error.to_string());
+    let delegates = find_delegates(config, environment, None);
+    let settings = match cli {
+        AUTO => delegates.first_installed().map_err(refused)?,
+        name => delegates.find(name).map_err(refused)?,
+    };
+    delegates.find_program(settings).map_err(refused)?;
+    let access = Access::find(settings, delegates.host(), true);
+    let secrets = access.map_err(|error| ConfigError::Model(error.to_string()))?.secrets;
+    let cli = settings.adapter.name();
+    let name = model_name(cli, model);
+    let director = Director::new(cli, name.clone());
+    // The CLI shortens conversations itself.
+    let mut limits = ModelLimits::careful_default(false);
+    limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
+    let connected = ConnectedModel::from_model(Arc::new(director), name);
+    // What the CLI tells of its cost is counted with its calls.
+    Ok(ConnectedModel { price: Some(Price::FREE), limits, secrets, ..connected })
+}
+
+/// Returns the tool of a session that gives everything to a CLI: there is no other.
+pub(crate) fn director_tools(
+    config: &Config,
+    environment: &Environment,
+    root: &Path,
+    project_state: &Path,
+    (cli, model): (&str, Option<&str>),
+) -> crate::template::MakeTools {
+    let delegates = find_delegates(config, environment, Some(root));
+    let own_model = model.map(str::to_owned);
+    let delegates = delegates.only(&[cli.to_owned()]).with_model(own_model);
+    let homes = homes_directory(project_state);
+    Arc::new(move || {
+        let mut registry = Registry::default();
+        registry.add(Box::new(DelegateTool::new(delegates.clone(), homes.clone())));
+        registry
+    })
+}
+
+/// Returns what makes the tool of a session of another model, if the configuration offers it any
+/// CLI.
+pub(crate) fn offered_tool(
+    config: &Config,
+    environment: &Environment,
+    root: &Path,
+    project_state: &Path,
+) -> Option<impl Fn() -> DelegateTool + Send + Sync + 'static> {
+    if config.delegate_tool.is_empty() {
+        return None;
+    }
+    let delegates = find_delegates(config, environment, Some(root)).only(&config.delegate_tool);
+    let homes = homes_directory(project_state);
+    Some(move || DelegateTool::new(delegates.clone(), homes.clone()))
+}
+
+/// Returns the keys that a session's CLIs are given, which nobody may see.
+pub(crate) fn offered_secrets(config: &Config, environment: &Environment) -> Vec<String> {
+    let delegates = find_delegates(config, environment, None).only(&config.delegate_tool);
+    let access = |one: &DelegateSettings| Access::find(one, delegates.host(), true).ok();
+    delegates.all().iter().filter_map(access).flat_map(|access| access.secrets).collect()
+}
+
+/// A CLI as a list shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ListedCli {
+    /// Its name.
+    pub name: String,
+    /// Its program, where it is installed.
+    pub program: Option<PathBuf>,
+    /// Its version, if it tells one.
+    pub version: Option<String>,
+    /// The variable or file that its user is logged in by, as far as can be told without a network.
+    pub login: Option<String>,
+    /// The hosts and addresses that it may reach when it is confined.
+    pub hosts: Vec<String>,
+    /// True if a session of it can be gone on with.
+    pub resume: bool,
+    /// A command that installs it.
+    pub install: String,
+    /// The reason why it can't be confined as it is set up.
+    pub problem: Option<String>,
+}
+
+/// Lists the CLIs that there are, in the order of preference. Each one that is installed is asked
+/// for its version, confined.
+///
+/// # Errors
+/// [`HostError`] for sandbox settings that can't be used.
+pub async fn list_delegates(
+    config: &Config,
+    environment: &Environment,
+    root: &Path,
+) -> Result<Vec<ListedCli>, HostError> {
+    let delegates = find_delegates(config, environment, Some(root));
+    let sandbox = Sandbox::new(SandboxSettings {
+        allow: allowed_tiers(config)?,
+        allow_root: config.sandbox_allow_root,
+        ..SandboxSettings::default()
+    });
+    let toolchains = toolchains(delegates.host(), root);
+    let asked = delegates.all().iter().map(|one| delegates.read_version(one, &sandbox, &toolchains, root));
+    let versions = futures_util::future::join_all(asked).await.into_iter().flatten().collect();
+    let listed = delegates.all().iter().map(|one| {
+        let found = delegates.detect(one, &versions);
+        let (hosts, problem) = match Access::find(one, delegates.host(), true) {
+            Ok(access) => (access.hosts(), None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        let login = found.as_ref().and_then(|found| match &found.credentials {
+            Credentials::Key(variable) => Some(format!("${variable}")),
+            Credentials::File(path) => Some(format!("~/{}", path.display())),
+            Credentials::Missing | Credentials::Unknown => None,
+        });
+        let (program, version) = found.map(|found| (Some(found.path), found.version)).unwrap_or_default();
+        let resume = one.adapter.capabilities().resume;
+        let (name, install) = (one.adapter.name().to_owned(), one.adapter.install_hint().to_owned());
+        ListedCli { name, program, version, login, hosts, resume, install, problem }
+    });
+    Ok(listed.collect())
+}
+
+fn homes_directory(project_state: &Path) -> PathBuf {
+    project_state.join(HOMES_DIRECTORY)
+}
+
+/// Checks the names in the lists of CLIs of a configuration.
+///
+/// # Errors
+/// The key and the name that no CLI has.
+pub(crate) fn check_names(config: &Config, environment: &Environment) -> Result<(), String> {
+    let known = find_delegates(config, environment, None).names();
+    let lists = [("tools.delegate", &config.delegate_tool), ("delegate_order", &config.delegate_order)];
+    let names = lists.into_iter().flat_map(|(key, names)| names.iter().map(move |name| (key, name)));
+    let tables = config.delegates.keys().map(|name| ("delegates", name));
+    match names.chain(tables).find(|(_, name)| !known.contains(name)) {
+        Some((key, name)) => {
+            Err(format!("{key} names the CLI `{}`; there are {}", name.escape_debug(), known.join(", ")))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        Environment { vars: [("PATH".into(), "/nonexistent".into())].into(), home: None, cwd: "/".into() }
+    }
+
+    #[test]
+    fn a_cli_is_named_as_a_model() {
+        assert_eq!(parse_model_name("delegate/codex"), Some(("codex", None)));
+        assert_eq!(parse_model_name("delegate/opencode/a/b"), Some(("opencode", Some("a/b"))));
+        assert_eq!(parse_model_name("anthropic/claude"), None);
+        assert_eq!(model_name("codex", Some("gpt-5")), "delegate/codex/gpt-5");
+    }
+
+    #[test]
+    fn the_order_of_preference_is_the_users() {
+        let config =
+            Config { delegate_order: vec!["opencode".to_owned(), "codex".to_owned()], ..Config::default() };
+        let names = find_delegates(&config, &environment(), None).names();
+        assert_eq!(names, ["opencode", "codex", "claude", "gemini"]);
+    }
+
+    #[test]
+    fn a_cli_that_is_unknown_or_not_installed_says_what_to_do() {
+        let error = |cli| connect_delegate(&Config::default(), &environment(), cli, None).err();
+        for (cli, expected) in [
+            ("codex", "codex is not installed; install it with `npm install -g @openai/codex`"),
+            ("other", "there is no CLI `other`; there are claude, codex, gemini, opencode"),
+            (AUTO, "none of claude, codex, gemini, opencode is installed"),
+        ] {
+            let message = error(cli).map(|error| error.to_string()).unwrap_or_default();
+            assert!(message.contains(expected), "{message}");
+        }
+        let config = Config { delegate_tool: vec!["codx".to_owned()], ..Config::default() };
+        let problem = check_names(&config, &environment()).unwrap_err();
+        assert!(problem.contains("tools.delegate names the CLI `codx`"), "{problem}");
+    }
+}
