@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use journeyman_host::DeliveryOptions;
+use journeyman_host::delegates::AUTO;
 
 pub(crate) use numbers::{allow_negative_numbers, parse_count};
 pub(crate) use policy::{
@@ -62,7 +63,7 @@ pub(crate) enum Command {
     Plan(Box<PlanArgs>),
     /// Take a task to a verified change by another coding CLI: claude, codex, gemini, opencode, …
     #[command(after_help = include_str!("../help/delegate.txt"))]
-    Delegate(Box<crate::delegate::DelegateArgs>),
+    Delegate(Box<DelegateArgs>),
     /// Ask a question about this project; nothing is changed
     #[command(after_help = include_str!("../help/ask.txt"))]
     Ask(Box<AskArgs>),
@@ -261,8 +262,9 @@ pub(crate) struct RunArgs {
     /// True for a question, which no plan answers.
     #[arg(skip)]
     pub(crate) asks: bool,
-    /// Give the task to this coding CLI: claude, codex, gemini, opencode, one of your configuration, or
-    /// auto for the first one installed; the same as jm delegate. --model is the CLI's own then
+    /// Give the task to this coding CLI: claude, codex, gemini, opencode, one of your
+    /// configuration, or auto for the first one installed; the same as jm delegate. --model is the
+    /// CLI's own then
     #[arg(long, value_name = "NAME", conflicts_with_all = ["agent", "base_url"])]
     pub(crate) with: Option<String>,
     /// Run the task so many times in parallel, each in its own copy; the smallest verified change
@@ -302,6 +304,32 @@ pub(crate) struct PlanArgs {
     /// The task, in quotes; `-`, or nothing and a pipe, reads it from standard input
     #[arg(value_name = "TASK")]
     pub(crate) task: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DelegateArgs {
+    /// The task, in quotes; `-`, or nothing and a pipe, reads it from standard input
+    #[arg(value_name = "TASK", conflicts_with = "file")]
+    pub(crate) task: Option<String>,
+    /// `-` waits for piped data, however late its first byte comes
+    #[arg(value_name = "-", value_parser = parse_dash)]
+    pub(crate) data: Option<()>,
+    /// Read the task from a file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Option<PathBuf>,
+    /// The CLI: claude, codex, gemini, opencode, or one of your configuration; auto is the first
+    /// one installed
+    #[arg(long, value_name = "NAME", default_value = AUTO)]
+    pub(crate) to: String,
+    /// Run it as you would, not confined and without checks, in a fresh directory or in that of -C;
+    /// only for a task of low risk
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// List the CLIs: installed, version, login, and what they may reach
+    #[arg(long, conflicts_with_all = ["task", "direct", "file"])]
+    pub(crate) list: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }

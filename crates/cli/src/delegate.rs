@@ -1,56 +1,26 @@
 //! `jm delegate`: a task for another coding CLI.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use clap::Args;
 use journeyman_delegate::{DelegateEvent, Delegates, DirectRun};
-use journeyman_git::Git;
 use journeyman_host::config::Environment;
 use journeyman_host::delegates::{AUTO, ListedCli, find_delegates, list_delegates};
 use journeyman_host::format::printable;
 use journeyman_host::root::project_root;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
-use journeyman_host::task_risk::TaskRisk;
 use journeyman_host::{Context as _, HostError, load_trusted};
-use journeyman_policy::{Risk, RiskAssessment};
-use journeyman_sandbox::{Sandbox, SandboxSettings};
+use journeyman_policy::Risk;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{RunArgs, RunOptions};
+use crate::args::{DelegateArgs, RunArgs, RunOptions};
 use crate::output::print_json_line;
+use crate::risk::{assess_risk, describe_risk};
 use crate::runtime::run_until_stopped;
 use crate::{color, run};
 
 /// The exit code of a task that needs a sandbox and was to run without one.
 const EXIT_HIGH: u8 = 6;
-
-#[derive(Debug, Args)]
-pub(crate) struct DelegateArgs {
-    /// The task, in quotes; `-`, or nothing and a pipe, reads it from standard input
-    #[arg(value_name = "TASK", conflicts_with = "file")]
-    task: Option<String>,
-    /// `-` waits for piped data, however late its first byte comes
-    #[arg(value_name = "-", value_parser = crate::args::parse_dash)]
-    data: Option<()>,
-    /// Read the task from a file
-    #[arg(long, value_name = "PATH")]
-    file: Option<PathBuf>,
-    /// The CLI: claude, codex, gemini, opencode, or one of your configuration; auto is the first one
-    /// installed
-    #[arg(long, value_name = "NAME", default_value = AUTO)]
-    to: String,
-    /// Run it as you would, not confined and without checks, in a fresh directory or in that of -C;
-    /// only for a task of low risk
-    #[arg(long)]
-    direct: bool,
-    /// List the CLIs: installed, version, login, and what they may reach
-    #[arg(long, conflicts_with_all = ["task", "direct", "file"])]
-    list: bool,
-    #[command(flatten)]
-    options: RunOptions,
-}
 
 pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> Result<u8, HostError> {
     if args.list {
@@ -97,18 +67,6 @@ async fn list(environment: &Environment, options: &RunOptions) -> Result<u8, Hos
         outln!("           {}", paint.dim(&printable(problem.as_ref().unwrap_or(&may))));
     }
     Ok(0)
-}
-
-/// Returns the words for the risk of a task.
-pub(crate) fn describe_risk(found: &RiskAssessment) -> String {
-    let evidence = found.evidence.as_ref().map(|evidence| format!(": `{evidence}`")).unwrap_or_default();
-    format!("{} risk: {}{evidence}", found.risk, found.reason)
-}
-
-/// Finds the risk of a task whose result goes to a directory.
-pub(crate) async fn assess_risk(root: &Path, task: &str, target: &Path) -> Result<RiskAssessment, HostError> {
-    let git = Git::new(root, Arc::new(Sandbox::new(SandboxSettings::default())));
-    TaskRisk::read(root, &git).await.assess(task, Some(target)).await
 }
 
 /// Gives a task of low risk to a CLI that isn't confined.

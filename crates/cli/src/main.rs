@@ -33,6 +33,7 @@ mod policy;
 mod prompt;
 mod report;
 mod resume;
+mod risk;
 mod run;
 mod runtime;
 mod sessions;

@@ -24,9 +24,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
 use crate::args::{self, RunArgs};
-use crate::delegate::{assess_risk, describe_risk};
 use crate::display::{Display, OutputFormat};
 use crate::prompt::TerminalPrompts;
+use crate::risk::{assess_risk, describe_risk};
 use crate::runtime::{Signals, exit_interrupted, open_state, run_until_stopped};
 use crate::{candidates, color};
 

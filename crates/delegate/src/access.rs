@@ -1,4 +1,4 @@
-//! What a run of a CLI gets of the user's: variables, files, hosts. Nothing of another provider's.
+//! The variables, files and hosts that a run of a CLI gets: nothing of another provider's.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -38,7 +38,7 @@ pub enum AccessError {
     },
 }
 
-/// What one CLI gets.
+/// The variables, files and hosts of one CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Access {
     /// Variables: the provider's key, settings of the user's, and what is always set.

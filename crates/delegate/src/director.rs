@@ -11,7 +11,7 @@ use crate::tool::{DELEGATE_TOOL, SESSION_GONE, SESSION_LINE};
 /// The beginning of a text that the program itself puts into a conversation, and that asks for
 /// nothing.
 const REMINDER: &str = "<system-reminder>";
-/// What is said to a CLI beside the task and its context.
+/// The words to a CLI beside the task and its context.
 const BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
                      change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
                      and you get the results if one fails. Sum up at the end what you changed and why.\n\n";
@@ -31,7 +31,7 @@ pub struct Director {
     name: String,
 }
 
-/// What the director does next.
+/// The next act of the director.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Decision {
     /// Gives the CLI a prompt, in its session of this id.

@@ -1,4 +1,4 @@
-//! What people see of a CLI at work: events of the session, and its words as they come.
+//! The view of a CLI at work: events of the session, and its words as they come.
 
 use std::sync::Arc;
 

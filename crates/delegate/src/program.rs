@@ -11,8 +11,8 @@ const MAX_LINKS: usize = 16;
 /// The directory of npm's packages, which need each other.
 const PACKAGES: &str = "node_modules";
 
-/// Finds a program in `PATH`, as a shell does. A name with a `/` is a path. What lies in the project
-/// at `root` doesn't count: it would be given the user's key.
+/// Finds a program in `PATH`, as a shell does. A name with a `/` is a path. What lies in the
+/// project at `root` doesn't count: it would be given the user's key.
 #[must_use]
 pub fn find_program(host: &HostEnvironment, name: &str, root: Option<&Path>) -> Option<PathBuf> {
     let is_ours = |path: &PathBuf| {

@@ -155,7 +155,8 @@ impl Delegates {
         self.installed().next().ok_or_else(|| DelegateError::NoneInstalled { known: self.names() })
     }
 
-    /// Looks for a CLI; `None` if it isn't installed. `versions` are what programs say of themselves.
+    /// Looks for a CLI; `None` if it isn't installed. `versions` are what programs say of
+    /// themselves.
     #[must_use]
     pub fn detect(
         &self,

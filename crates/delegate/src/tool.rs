@@ -57,13 +57,14 @@ struct Arguments {
     resume: Option<String>,
 }
 
-/// The tool. Each session has one of its own, which keeps the homes of the CLIs until it is dropped.
+/// The tool. Each session has one of its own, which keeps the homes of the CLIs until it is
+/// dropped.
 pub struct DelegateTool {
     inner: TypedTool<Arguments>,
     limit: Duration,
 }
 
-/// What the calls of a session share.
+/// The state that the calls of a session share.
 struct Shared {
     delegates: Delegates,
     /// The directory of the homes of all sessions.
@@ -74,13 +75,13 @@ struct Shared {
 #[derive(Default)]
 struct Kept {
     homes: Option<Homes>,
-    /// What the sessions in these homes have spent, by the names of CLIs and their own ids.
+    /// Tokens and cost of the sessions in these homes, by the names of CLIs and their own ids.
     sessions: BTreeMap<(String, String), Spent>,
 }
 
 impl DelegateTool {
-    /// Makes the tool of one session for these CLIs. `state` is a directory for their homes, outside
-    /// of the project.
+    /// Makes the tool of one session for these CLIs. `state` is a directory for their homes,
+    /// outside of the project.
     #[must_use]
     pub fn new(delegates: Delegates, state: PathBuf) -> Self {
         let limits = delegates.all().iter().map(time_limit);
@@ -146,8 +147,8 @@ impl Tool for DelegateTool {
 }
 
 impl Shared {
-    /// Returns what a call does: the CLI's command, and the hosts of its provider. A call that can't
-    /// be made has no effects.
+    /// Returns what a call does: the CLI's command, and the hosts of its provider. A call that
+    /// can't be made has no effects.
     fn effects(&self, arguments: &Arguments) -> Effects {
         let Ok(settings) = self.delegates.find(&arguments.to) else { return Effects::default() };
         let adapter = settings.adapter.as_ref();
@@ -269,7 +270,7 @@ struct Run<'a> {
     home: Home,
     prompt: &'a str,
     resume: Option<&'a str>,
-    /// What the session that goes on has spent.
+    /// Tokens and cost of the session that goes on.
     spent: Spent,
 }
 
@@ -289,8 +290,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the command as the sandbox takes it: the CLI's own home, its provider's key and hosts,
-    /// and nothing else of the user's.
+    /// Returns the command as the sandbox takes it: the CLI's own home, its provider's key and
+    /// hosts, and nothing else of the user's.
     fn sandbox_request(&self, context: &ToolContext, user_home: Option<&Path>) -> Request {
         let command = self.settings.adapter.build_command(&self.command_request(context));
         let mut home = OsString::from("HOME=");

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::{AgentTrust, load_agents};
 use crate::config::{Config, Environment, load_policy};
-use crate::delegates::{check_names, director_tools, offered_secrets, parse_model_name};
+use crate::delegates::{check_names, offered_secrets, parse_model_name};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
 use crate::memory::{Memory, load_notes};
 use crate::models::{Cassette, ConnectedModel, connect, thinking_settings};
@@ -282,15 +282,9 @@ impl SessionBuilder {
         settings.notes = load_notes(&state, &root)?;
         let project_state = state.project_dir(&root);
         let (memory, redactor) = (Memory::in_directory(&project_state), Arc::clone(&project.redactor));
-        let skills = self.skills;
-        let tools = self.tools.unwrap_or_else(|| match parse_model_name(&name) {
-            Some(cli) => director_tools(config, &environment, &root, &project_state, cli),
-            None => {
-                let skills = skills.unwrap_or_else(|| Arc::new(Skills::find(&environment, &root)));
-                let parts = ToolParts { root, project_state, memory, redactor, engine, skills };
-                session_tools(config, &environment, parts)
-            }
-        });
+        let skills = self.skills.unwrap_or_else(|| Arc::new(Skills::find(&environment, &root)));
+        let parts = ToolParts { root, project_state, memory, redactor, engine, skills };
+        let tools = self.tools.unwrap_or_else(|| session_tools(config, &environment, &name, parts));
         let config_dir = environment.config_dir();
         Ok(SessionTemplate {
             project,

@@ -7,26 +7,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_delegate::{
-    Access, Credentials, DelegateError, DelegateSettings, DelegateTool, Delegates, Director, builtin_adapters,
-};
-use journeyman_model::Price;
-use journeyman_protocol::{LimitSource, ModelLimits};
+use journeyman_delegate::{Access, Credentials, DelegateSettings, Delegates, builtin_adapters};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
-use journeyman_tools::Registry;
 use serde::Serialize;
 
 use crate::HostError;
-use crate::config::{Config, ConfigError, DelegateConfig, Environment};
-use crate::models::ConnectedModel;
+use crate::config::{Config, DelegateConfig, Environment};
 use crate::sandboxes::allowed_tiers;
 
 /// The beginning of the names of models that are CLIs.
 const PREFIX: &str = "delegate/";
 /// The name that stands for the first CLI that is installed.
 pub const AUTO: &str = "auto";
-/// The directory of the homes of CLIs, in a project's state directory.
-const HOMES_DIRECTORY: &str = "delegates";
 
 /// Returns the name of a model that is a CLI, with a model of the CLI's own if there is one.
 #[must_use]
@@ -74,72 +66,6 @@ fn apply_settings(settings: &mut DelegateSettings, own: &DelegateConfig) {
     settings.time_limit = own.timeout;
     settings.base_url.clone_from(&own.base_url);
     settings.network.clone_from(&own.network);
-}
-
-/// Makes the model of a session that gives everything to a CLI. Nothing is run.
-///
-/// # Errors
-/// [`ConfigError::Model`] for a CLI that is unknown or not installed, or that can't be confined as
-/// the user has set it up.
-pub(crate) fn connect_delegate(
-    config: &Config,
-    environment: &Environment,
-    cli: &str,
-    model: Option<&str>,
-) -> Result<ConnectedModel, ConfigError> {
-    let refused = |error: DelegateError| ConfigError::Model(error.to_string());
-    let delegates = find_delegates(config, environment, None);
-    let settings = match cli {
-        AUTO => delegates.first_installed().map_err(refused)?,
-        name => delegates.find(name).map_err(refused)?,
-    };
-    delegates.find_program(settings).map_err(refused)?;
-    let access = Access::find(settings, delegates.host(), true);
-    let secrets = access.map_err(|error| ConfigError::Model(error.to_string()))?.secrets;
-    let cli = settings.adapter.name();
-    let name = model_name(cli, model);
-    let director = Director::new(cli, name.clone());
-    // The CLI shortens conversations itself.
-    let mut limits = ModelLimits::careful_default(false);
-    limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
-    let connected = ConnectedModel::from_model(Arc::new(director), name);
-    // What the CLI tells of its cost is counted with its calls.
-    Ok(ConnectedModel { price: Some(Price::FREE), limits, secrets, ..connected })
-}
-
-/// Returns the tool of a session that gives everything to a CLI: there is no other.
-pub(crate) fn director_tools(
-    config: &Config,
-    environment: &Environment,
-    root: &Path,
-    project_state: &Path,
-    (cli, model): (&str, Option<&str>),
-) -> crate::template::MakeTools {
-    let delegates = find_delegates(config, environment, Some(root));
-    let own_model = model.map(str::to_owned);
-    let delegates = delegates.only(&[cli.to_owned()]).with_model(own_model);
-    let homes = homes_directory(project_state);
-    Arc::new(move || {
-        let mut registry = Registry::default();
-        registry.add(Box::new(DelegateTool::new(delegates.clone(), homes.clone())));
-        registry
-    })
-}
-
-/// Returns what makes the tool of a session of another model, if the configuration offers it any
-/// CLI.
-pub(crate) fn offered_tool(
-    config: &Config,
-    environment: &Environment,
-    root: &Path,
-    project_state: &Path,
-) -> Option<impl Fn() -> DelegateTool + Send + Sync + 'static> {
-    if config.delegate_tool.is_empty() {
-        return None;
-    }
-    let delegates = find_delegates(config, environment, Some(root)).only(&config.delegate_tool);
-    let homes = homes_directory(project_state);
-    Some(move || DelegateTool::new(delegates.clone(), homes.clone()))
 }
 
 /// Returns the keys that a session's CLIs are given, which nobody may see.
@@ -208,10 +134,6 @@ pub async fn list_delegates(
     Ok(listed.collect())
 }
 
-fn homes_directory(project_state: &Path) -> PathBuf {
-    project_state.join(HOMES_DIRECTORY)
-}
-
 /// Checks the names in the lists of CLIs of a configuration.
 ///
 /// # Errors
@@ -255,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_cli_that_is_unknown_or_not_installed_says_what_to_do() {
-        let error = |cli| connect_delegate(&Config::default(), &environment(), cli, None).err();
+        let error =
+            |cli| crate::models::connect_delegate(&Config::default(), &environment(), cli, None).err();
         for (cli, expected) in [
             ("codex", "codex is not installed; install it with `npm install -g @openai/codex`"),
             ("other", "there is no CLI `other`; there are claude, codex, gemini, opencode"),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use journeyman_delegate::{Access, DelegateError, Director};
 use journeyman_model::{
     Deadlines, Effort, Endpoint, HttpTransport, Model, Price, Provider, ProxySettings, Recorder, Replayer,
     RetryPolicy, ScriptedModel, Secret, Thinking, Wire, builtin_limits, builtin_price, builtin_providers,
@@ -12,7 +13,7 @@ use journeyman_protocol::{LimitSource, ModelLimits, Tokenizer, Tokens};
 use strsim::damerau_levenshtein;
 
 use crate::config::{Config, ConfigError, Environment, ProviderConfig};
-use crate::delegates::{connect_delegate, parse_model_name};
+use crate::delegates::{AUTO, find_delegates, model_name, parse_model_name};
 use journeyman_agent::Clock;
 
 /// The default model of each provider; the first provider whose key is set is used.
@@ -199,6 +200,37 @@ pub fn thinking_settings(config: &Config) -> Option<Thinking> {
         (None, Some("high")) => Some(Thinking::Effort(Effort::High)),
         (None, _) => None,
     }
+}
+
+/// Makes the model of a session that gives everything to a CLI. Nothing is run.
+///
+/// # Errors
+/// [`ConfigError::Model`] for a CLI that is unknown or not installed, or that can't be confined as
+/// the user has set it up.
+pub(crate) fn connect_delegate(
+    config: &Config,
+    environment: &Environment,
+    cli: &str,
+    model: Option<&str>,
+) -> Result<ConnectedModel, ConfigError> {
+    let refused = |error: DelegateError| ConfigError::Model(error.to_string());
+    let delegates = find_delegates(config, environment, None);
+    let settings = match cli {
+        AUTO => delegates.first_installed().map_err(refused)?,
+        name => delegates.find(name).map_err(refused)?,
+    };
+    delegates.find_program(settings).map_err(refused)?;
+    let access = Access::find(settings, delegates.host(), true);
+    let secrets = access.map_err(|error| ConfigError::Model(error.to_string()))?.secrets;
+    let cli = settings.adapter.name();
+    let name = model_name(cli, model);
+    let director = Director::new(cli, name.clone());
+    // The CLI shortens conversations itself.
+    let mut limits = ModelLimits::careful_default(false);
+    limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
+    let connected = ConnectedModel::from_model(Arc::new(director), name);
+    // What the CLI tells of its cost is counted with its calls.
+    Ok(ConnectedModel { price: Some(Price::FREE), limits, secrets, ..connected })
 }
 
 fn load_script(path: &Path) -> Result<ConnectedModel, ConfigError> {

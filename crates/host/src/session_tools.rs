@@ -1,17 +1,21 @@
 //! The tools of a session, as the configuration wants them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use journeyman_delegate::DelegateTool;
 use journeyman_policy::secrets::Redactor;
 use journeyman_tools::web::{SearchEngine, WebFetch, WebSearch};
 use journeyman_tools::{CommandTool, Registry};
 
 use crate::config::{Config, Environment};
-use crate::delegates::offered_tool;
+use crate::delegates::{find_delegates, parse_model_name};
 use crate::memory::{Memory, Remember};
 use crate::skills::{SkillTool, Skills};
 use crate::template::MakeTools;
+
+/// The directory of the homes of CLIs, in a project's state directory.
+const HOMES_DIRECTORY: &str = "delegates";
 
 /// The parts of a session that its tools work with.
 pub(crate) struct ToolParts {
@@ -24,9 +28,17 @@ pub(crate) struct ToolParts {
     pub(crate) skills: Arc<Skills>,
 }
 
-/// Returns what makes the tools of each session: the built-in ones, those that the configuration
-/// defines, and the skills there are.
-pub(crate) fn session_tools(config: &Config, environment: &Environment, parts: ToolParts) -> MakeTools {
+/// Returns what makes the tools of each session of a model: for a model that is a CLI the one that
+/// runs it, else the built-in ones, those that the configuration defines, and the skills there are.
+pub(crate) fn session_tools(
+    config: &Config,
+    environment: &Environment,
+    model: &str,
+    parts: ToolParts,
+) -> MakeTools {
+    if let Some(cli) = parse_model_name(model) {
+        return director_tools(config, environment, &parts.root, &parts.project_state, cli);
+    }
     let commands = config.command_tools.clone();
     let delegate_tool = offered_tool(config, environment, &parts.root, &parts.project_state);
     Arc::new(move || {
@@ -50,4 +62,43 @@ pub(crate) fn session_tools(config: &Config, environment: &Environment, parts: T
         }
         registry
     })
+}
+
+/// Returns the tool of a session that gives everything to a CLI: there is no other.
+fn director_tools(
+    config: &Config,
+    environment: &Environment,
+    root: &Path,
+    project_state: &Path,
+    (cli, model): (&str, Option<&str>),
+) -> MakeTools {
+    let delegates = find_delegates(config, environment, Some(root));
+    let own_model = model.map(str::to_owned);
+    let delegates = delegates.only(&[cli.to_owned()]).with_model(own_model);
+    let homes = homes_directory(project_state);
+    Arc::new(move || {
+        let mut registry = Registry::default();
+        registry.add(Box::new(DelegateTool::new(delegates.clone(), homes.clone())));
+        registry
+    })
+}
+
+/// Returns what makes the tool of a session of another model, if the configuration offers it any
+/// CLI.
+fn offered_tool(
+    config: &Config,
+    environment: &Environment,
+    root: &Path,
+    project_state: &Path,
+) -> Option<impl Fn() -> DelegateTool + Send + Sync + 'static> {
+    if config.delegate_tool.is_empty() {
+        return None;
+    }
+    let delegates = find_delegates(config, environment, Some(root)).only(&config.delegate_tool);
+    let homes = homes_directory(project_state);
+    Some(move || DelegateTool::new(delegates.clone(), homes.clone()))
+}
+
+fn homes_directory(project_state: &Path) -> PathBuf {
+    project_state.join(HOMES_DIRECTORY)
 }

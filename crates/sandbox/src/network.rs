@@ -5,8 +5,8 @@
 //! the sandbox, which serves it as a proxy ([`proxy`]): HTTP's `CONNECT` and whole addresses
 //! ([`head`]), and SOCKS 5 ([`socks`]). What is asked for ([`target`]) is judged before anything is
 //! resolved, what it resolves to ([`address`]) before anything is connected, and TLS has to name
-//! the same host ([`hello`]). An address that a caller names itself is reached through a listener of
-//! its own ([`forward`]). What went where is written down ([`journal`]). No proxy, no network.
+//! the same host ([`hello`]). An address that a caller names itself is reached through a
+//! listener of its own ([`forward`]). What went where is written down ([`journal`]). No proxy, no network.
 
 mod address;
 mod environment;
@@ -22,12 +22,11 @@ mod target;
 mod upstream;
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(crate) use environment::PROXY_PORT;
 pub(crate) use environment::set_proxy_variables;
-pub use forward::Forward;
 pub use host_proxy::HostProxy;
 pub(crate) use service::{Service, Serving, services};
 pub use upstream::{Upstream, UpstreamFuture};
@@ -55,9 +54,18 @@ pub struct NetworkRules {
     pub hosts: Vec<HostPattern>,
     /// True if port 80 and plain HTTP are allowed besides port 443.
     pub plain_http: bool,
-    /// Ports on the loopback inside, each of which leads to one address outside, whatever address that
-    /// is.
+    /// Ports on the loopback inside, each of which leads to one address outside, whatever address
+    /// that is.
     pub forwards: Vec<Forward>,
+}
+
+/// A port on the sandbox's own loopback that leads to one address, and to no other, outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forward {
+    /// The port on `127.0.0.1` inside.
+    pub port: u16,
+    /// The address outside.
+    pub to: SocketAddr,
 }
 
 /// A host name, or `*.` and the end of one, which stands for every name below it, not for itself.

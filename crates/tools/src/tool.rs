@@ -180,7 +180,7 @@ pub struct ToolOutput {
     pub foreign_usage: Option<ForeignUsage>,
 }
 
-/// What a call used of a model that isn't the session's.
+/// The use that a call made of a model that isn't the session's.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ForeignUsage {
     /// The tokens.

@@ -158,7 +158,7 @@ pub(crate) struct Bench {
     pub(crate) tool: Option<DelegateTool>,
     pub(crate) live: Arc<Mutex<String>>,
     pub(crate) events: Arc<Mutex<Vec<(String, Value)>>>,
-    _dir: tempfile::TempDir,
+    _dir: Option<tempfile::TempDir>,
 }
 
 /// Returns the sandbox of this machine, if commands can be confined with it.
@@ -183,6 +183,8 @@ pub(crate) struct Setup {
     pub(crate) variables: Vec<(&'static str, String)>,
     pub(crate) flags: Vec<&'static str>,
     pub(crate) time_limit: Option<std::time::Duration>,
+    /// A CLI in place of the scripted one.
+    pub(crate) settings: Option<DelegateSettings>,
 }
 
 impl Bench {
@@ -193,12 +195,17 @@ impl Bench {
     pub(crate) fn with(sandbox: &Arc<Sandbox>, files: &[(&str, &str)], setup: Setup) -> Self {
         let dir = tempfile::Builder::new().prefix("jm-delegate-").tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
+        Self { _dir: Some(dir), ..Self::at(&base, sandbox, files, setup) }
+    }
+
+    /// Makes a bench in a directory that the caller removes.
+    pub(crate) fn at(base: &Path, sandbox: &Arc<Sandbox>, files: &[(&str, &str)], setup: Setup) -> Self {
         let (root, home) = (base.join("home/project"), base.join("home"));
         std::fs::create_dir_all(&root).unwrap();
         for (name, content) in files {
             std::fs::write(root.join(name), content).unwrap();
         }
-        let installed = Installed::at(&base, &root, setup);
+        let installed = Installed::at(base, &root, setup);
         let Installed { delegates, host, .. } = installed;
         let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
         let options = Options {
@@ -227,7 +234,7 @@ impl Bench {
         };
         let state = base.join("state/delegates");
         let tool = DelegateTool::new(delegates, state.clone());
-        Self { root, home, state, context, tool: Some(tool), live, events, _dir: dir }
+        Self { root, home, state, context, tool: Some(tool), live, events, _dir: None }
     }
 
     pub(crate) fn tool(&self) -> &DelegateTool {
@@ -299,6 +306,7 @@ impl Installed {
             time_limit: setup.time_limit,
             ..DelegateSettings::new(Arc::new(cli("fake", "fake", setup.flags)))
         };
+        let with_flags = setup.settings.unwrap_or(with_flags);
         let missing = DelegateSettings::new(Arc::new(cli("missing", "no-such-cli", Vec::new())));
         let delegates = Delegates::new(vec![missing, with_flags], host.clone(), Some(root));
         Self { delegates, host, program: base.join("bin/fake"), _dir: None }

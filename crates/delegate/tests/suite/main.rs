@@ -9,6 +9,7 @@
 )]
 
 mod clis;
+mod confined;
 mod direct;
 mod escapes;
 mod executor;

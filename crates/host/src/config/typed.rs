@@ -316,20 +316,24 @@ impl Config {
             delegate_order: get("delegate_order").map(strings_from_value).unwrap_or_default(),
             delegate_tool: get("tools.delegate").map(strings_from_value).unwrap_or_default(),
         };
+        config.add_tables(settings);
+        Ok(config)
+    }
+
+    /// Adds the tables of providers and of other CLIs.
+    fn add_tables(&mut self, settings: &Layer) {
         for (path, setting) in settings {
-            if let [first, name, rest @ ..] = path.as_slice()
-                && first == "delegates"
-            {
-                config.delegates.entry(name.clone()).or_default().set_field(rest, &setting.value);
-            }
-            if let [first, provider, rest @ ..] = path.as_slice()
-                && first == "providers"
-            {
-                let provider = config.providers.entry(provider.clone()).or_default();
-                provider.set_field(rest, &setting.value);
+            let [table, name, rest @ ..] = path.as_slice() else { continue };
+            match table.as_str() {
+                "providers" => {
+                    self.providers.entry(name.clone()).or_default().set_field(rest, &setting.value);
+                }
+                "delegates" => {
+                    self.delegates.entry(name.clone()).or_default().set_field(rest, &setting.value);
+                }
+                _ => {}
             }
         }
-        Ok(config)
     }
 }
 

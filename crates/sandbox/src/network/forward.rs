@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::Forward;
 use super::journal::Journal;
 use super::proxy::{ACCEPT_PAUSE, copy_counted};
 
@@ -21,15 +22,6 @@ use super::proxy::{ACCEPT_PAUSE, copy_counted};
 const MAX_CLIENTS: usize = 64;
 /// Maximum wait for the server to take a connection.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
-
-/// A port on the sandbox's own loopback that leads to one address, and to no other, outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Forward {
-    /// The port on `127.0.0.1` inside.
-    pub port: u16,
-    /// The address outside.
-    pub to: SocketAddr,
-}
 
 /// Takes connections until `stop` is cancelled.
 pub(super) async fn accept_connections(

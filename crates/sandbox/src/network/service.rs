@@ -1,4 +1,4 @@
-//! What serves the listeners of a command: the proxy, and the ports that lead to one address.
+//! The services of a command's listeners: the proxy, and ports that lead to one address.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,10 +8,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::forward::{self, Forward};
+use super::environment::PROXY_PORT;
+use super::forward;
 use super::journal::Journal;
 use super::proxy::Proxy;
-use super::{Connection, Network, PROXY_PORT, Upstream};
+use super::{Connection, Forward, Network, Upstream};
 use crate::SandboxError;
 use crate::denial::Denial;
 

@@ -1,0 +1,22 @@
+//! The risk of a task, as other commands than `jm classify` tell it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use journeyman_git::Git;
+use journeyman_host::HostError;
+use journeyman_host::task_risk::TaskRisk;
+use journeyman_policy::RiskAssessment;
+use journeyman_sandbox::{Sandbox, SandboxSettings};
+
+/// Returns the words for the risk of a task.
+pub(crate) fn describe_risk(found: &RiskAssessment) -> String {
+    let evidence = found.evidence.as_ref().map(|evidence| format!(": `{evidence}`")).unwrap_or_default();
+    format!("{} risk: {}{evidence}", found.risk, found.reason)
+}
+
+/// Finds the risk of a task whose result goes to a directory.
+pub(crate) async fn assess_risk(root: &Path, task: &str, target: &Path) -> Result<RiskAssessment, HostError> {
+    let git = Git::new(root, Arc::new(Sandbox::new(SandboxSettings::default())));
+    TaskRisk::read(root, &git).await.assess(task, Some(target)).await
+}
