@@ -28,6 +28,7 @@ mod conversation;
 mod cut_off;
 mod damage;
 mod delegate;
+mod delegate_real;
 mod demo;
 mod ending;
 mod exec;
