@@ -6,7 +6,8 @@
 //! ([`head`]), and SOCKS 5 ([`socks`]). What is asked for ([`target`]) is judged before anything is
 //! resolved, what it resolves to ([`address`]) before anything is connected, and TLS has to name
 //! the same host ([`hello`]). An address that a caller names itself is reached through a
-//! listener of its own ([`forward`]). What went where is written down ([`journal`]). No proxy, no network.
+//! listener of its own ([`forward`]). What went where is written down ([`journal`]). No proxy, no
+//! network.
 
 mod address;
 mod environment;

@@ -92,13 +92,18 @@ impl Agents {
         self
     }
 
-    /// Lets a [`GroupDirector`](super::group::GroupDirector) start the agents as members of a group.
-    /// `model` is that of definitions that name none.
+    /// Lets a [`GroupDirector`](super::group::GroupDirector) start the agents as members of a
+    /// group. `model` is that of definitions that name none.
     #[must_use]
     pub fn as_group(mut self, model: AgentModel) -> Self {
         self.offered = OfferedAs::Group;
         self.model = Some(model);
         self
+    }
+
+    /// Returns true if the agents are members of a group.
+    pub(crate) fn is_group(&self) -> bool {
+        self.offered == OfferedAs::Group
     }
 
     /// Returns the definitions, in order.

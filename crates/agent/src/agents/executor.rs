@@ -83,17 +83,7 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     };
     let cut_off = parent.take_unfinished(&context.call);
     let id = cut_off.clone().unwrap_or_else(|| child_id(parent, &context.call, number));
-    let mut role = AgentRole {
-        path: parent.path.iter().cloned().chain([definition.name.clone()]).collect(),
-        parent: Some(AgentParent {
-            session: parent.session.clone(),
-            call: context.call.clone(),
-            root: parent.root.clone(),
-        }),
-        mode: role.mode.min(parent.settings.mode),
-        edits: role.edits.max(parent.edits),
-        ..role
-    };
+    let mut role = child_role(parent, definition, &context.call, role);
     let began = Instant::now();
     let name = definition.name.clone();
     if cut_off.is_none() {
@@ -115,21 +105,16 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
         None => RemainingTask::All(query),
         Some(_) => remaining_task(&*parent.store, &id, query).await,
     };
-    let (handle, ended) = match task {
-        RemainingTask::All(query) => {
-            let handle = start_agent(parts, settings, id.clone(), role);
-            take_seat(membership.as_mut(), &handle)?;
-            let ended = run_to_end(parent, &handle, Since::Now, Some(query), &context.cancel).await;
+    let (handle, ended) = match open_session(task, parts, settings, &id, role).await {
+        Ok(Opened::Running { handle, since, query }) => {
+            let ended = match take_seat(membership.as_mut(), &handle) {
+                Ok(()) => run_to_end(parent, &handle, since, query, &context.cancel).await,
+                Err(why) => Err(why),
+            };
             (Some(handle), ended)
         }
-        RemainingTask::After(last, query) => {
-            let handle = resume(parts, settings, id.clone(), CutOffPolicy::Continue).await;
-            let handle = handle.map_err(|error| error.to_string())?;
-            take_seat(membership.as_mut(), &handle)?;
-            let ended = run_to_end(parent, &handle, Since::Seq(last), query, &context.cancel).await;
-            (Some(handle), ended)
-        }
-        RemainingTask::None(ended) => (None, Ok(ended)),
+        Ok(Opened::Ended(ended)) => (None, Ok(ended)),
+        Err(why) => (None, Err(why)),
     };
     if let Some(membership) = &mut membership {
         membership.leave().await;
@@ -217,6 +202,35 @@ async fn remaining_task(store: &dyn Store, id: &SessionId, query: String) -> Rem
         }),
         (None, None) => RemainingTask::After(state.last, Some(query)),
     }
+}
+
+/// A session of an agent.
+enum Opened {
+    /// It works, or will as soon as it has the query; its events after `since` are to be forwarded.
+    Running { handle: SessionHandle, since: Since, query: Option<String> },
+    /// It has ended already.
+    Ended(Ended),
+}
+
+async fn open_session(
+    task: RemainingTask,
+    parts: SessionParts,
+    settings: RunSettings,
+    id: &SessionId,
+    role: AgentRole,
+) -> Result<Opened, String> {
+    Ok(match task {
+        RemainingTask::All(query) => {
+            let handle = start_agent(parts, settings, id.clone(), role);
+            Opened::Running { handle, since: Since::Now, query: Some(query) }
+        }
+        RemainingTask::After(last, query) => {
+            let handle = resume(parts, settings, id.clone(), CutOffPolicy::Continue).await;
+            let handle = handle.map_err(|error| error.to_string())?;
+            Opened::Running { handle, since: Since::Seq(last), query }
+        }
+        RemainingTask::None(ended) => Opened::Ended(ended),
+    })
 }
 
 /// Sends the task, if it is given, and forwards the events of the session until its report.
@@ -315,6 +329,26 @@ fn connected_model(parent: &DelegatingSession, definition: &AgentDefinition) -> 
             connect(name).map_err(|why| format!("the model `{name}` of the agent can't be used: {why}"))
         }
         (Some(name), None) => Err(format!("the agent wants the model `{name}`, which isn't set up here")),
+    }
+}
+
+/// Returns the role of an agent of the session: no wider than the session's own.
+fn child_role(
+    parent: &DelegatingSession,
+    definition: &AgentDefinition,
+    call: &CallId,
+    role: AgentRole,
+) -> AgentRole {
+    AgentRole {
+        path: parent.path.iter().cloned().chain([definition.name.clone()]).collect(),
+        parent: Some(AgentParent {
+            session: parent.session.clone(),
+            call: call.clone(),
+            root: parent.root.clone(),
+        }),
+        mode: role.mode.min(parent.settings.mode),
+        edits: role.edits.max(parent.edits),
+        ..role
     }
 }
 

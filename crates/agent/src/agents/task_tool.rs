@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 
 use super::definition::{AgentDefinition, TASK};
 use super::delegate::{AgentEnd, DelegatedTask, DelegatingSession, OfferedAs};
-use super::group::GroupMemberTool;
 use super::role::AgentOutput;
 
 /// Maximum characters of a task in a summary.
@@ -21,9 +20,6 @@ const MAX_SUMMARY_CHARS: usize = 80;
 /// Returns the tools that give tasks to agents: one for all, or one for each.
 pub(crate) fn agent_tools(parent: &Arc<DelegatingSession>) -> Vec<Box<dyn Tool>> {
     let tool = |only| -> Box<dyn Tool> { Box::new(AgentTool { parent: Arc::clone(parent), only }) };
-    if parent.agents.offered == OfferedAs::Group {
-        return vec![Box::new(GroupMemberTool::new(parent))];
-    }
     match parent.agents.definitions() {
         [] => Vec::new(),
         definitions if parent.agents.offered == OfferedAs::Tools => {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::agents::complete_task::CompleteTask;
 use crate::agents::definition::TASK;
 use crate::agents::delegate::{DelegatingSession, MAX_CONCURRENT_AGENTS};
+use crate::agents::group::GroupMemberTool;
 use crate::agents::role::AgentRole;
 use crate::agents::task_tool::agent_tools;
 use crate::approval::approvals::Approvals;
@@ -94,7 +95,11 @@ impl Session {
         }
         let delegation = lend_to_agents(&parts, &mut settings, &session, &registry, &shared, &transcript);
         if let Some(lent) = &delegation {
-            agent_tools(lent).into_iter().for_each(|tool| registry.add(tool));
+            if lent.agents.is_group() {
+                registry.add(Box::new(GroupMemberTool::new(lent)));
+            } else {
+                agent_tools(lent).into_iter().for_each(|tool| registry.add(tool));
+            }
         }
         let registry = Arc::new(registry);
         let remind_every = settings.todos.map_or(0, |todos| todos.remind_every);

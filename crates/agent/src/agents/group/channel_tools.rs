@@ -10,7 +10,7 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::membership::GroupChannel;
+use super::seat::GroupChannel;
 
 /// Names of the tools.
 const SEND_MESSAGE: &str = "send_message";

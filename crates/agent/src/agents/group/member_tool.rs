@@ -10,7 +10,8 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::membership::{GroupChannel, Membership};
+use super::membership::Membership;
+use super::seat::GroupChannel;
 use super::spec::GroupReminder;
 use crate::agents::definition::AgentDefinition;
 use crate::agents::delegate::{DelegatedTask, DelegatingSession};

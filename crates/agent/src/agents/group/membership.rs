@@ -4,79 +4,13 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use journeyman_protocol::MessageKind;
 use journeyman_tools::Tool;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::channel_tools::{SendMessage, WaitForMessage};
+use super::seat::{GroupChannel, GroupSeat, Seat};
 use super::spec::GroupReminder;
-use crate::AgentError;
-use crate::agents::channel::AgentChannel;
-use crate::agents::session_registry::Member;
-
-/// What a group needs of a member's session.
-pub(crate) trait Seat: Send + Sync {
-    /// Queues a message.
-    fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>>;
-
-    /// Reminds the member of a text with its next turn.
-    fn remind(&self, text: String) -> BoxFuture<'_, Result<(), AgentError>>;
-
-    /// Reminds the member of a text every so many steps.
-    ///
-    /// # Errors
-    /// A sentence where no more can be scheduled.
-    fn remind_every(&self, name: String, steps: NonZeroU64, text: String) -> Result<(), String>;
-
-    /// Ends the session.
-    fn close(&self) -> BoxFuture<'_, ()>;
-}
-
-/// A member's session, and the notice of messages to it.
-#[derive(Clone)]
-pub(super) struct GroupSeat {
-    seat: Arc<dyn Seat>,
-    arrived: Arc<Notify>,
-}
-
-impl Member for GroupSeat {
-    type Status = ();
-
-    fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>> {
-        async move {
-            self.seat.send_as(kind, text).await?;
-            self.arrived.notify_one();
-            Ok(())
-        }
-        .boxed()
-    }
-
-    fn status(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
-
-    fn close(&self) -> BoxFuture<'_, Result<(), AgentError>> {
-        async move {
-            self.seat.close().await;
-            Ok(())
-        }
-        .boxed()
-    }
-}
-
-/// The channel of a group.
-#[derive(Clone)]
-pub(super) struct GroupChannel(pub(super) AgentChannel<GroupSeat>);
-
-impl Default for GroupChannel {
-    fn default() -> Self {
-        // Members read messages at the next boundary of their turns; nobody is woken after its end.
-        Self(AgentChannel::new(MessageKind::System))
-    }
-}
 
 /// The place of one agent in a group.
 pub(crate) struct Membership {

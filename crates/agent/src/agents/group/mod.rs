@@ -8,9 +8,11 @@ mod channel_tools;
 mod director;
 mod member_tool;
 mod membership;
+mod seat;
 mod spec;
 
 pub use director::GroupDirector;
 pub(crate) use member_tool::GroupMemberTool;
-pub(crate) use membership::{Membership, Seat};
+pub(crate) use membership::Membership;
+pub(crate) use seat::Seat;
 pub use spec::{Group, GroupMember, GroupReminder, MAX_MEMBERS};

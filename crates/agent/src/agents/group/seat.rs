@@ -1,0 +1,74 @@
+//! The members of a group, and their channel.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_protocol::MessageKind;
+use tokio::sync::Notify;
+
+use crate::AgentError;
+use crate::agents::channel::AgentChannel;
+use crate::agents::session_registry::Member;
+
+/// A member's session, as its group sees it.
+pub(crate) trait Seat: Send + Sync {
+    /// Queues a message.
+    fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>>;
+
+    /// Reminds the member of a text with its next turn.
+    fn remind(&self, text: String) -> BoxFuture<'_, Result<(), AgentError>>;
+
+    /// Reminds the member of a text every so many steps.
+    ///
+    /// # Errors
+    /// A sentence where no more can be scheduled.
+    fn remind_every(&self, name: String, steps: NonZeroU64, text: String) -> Result<(), String>;
+
+    /// Ends the session.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// A member's session, and the notice of messages to it.
+#[derive(Clone)]
+pub(super) struct GroupSeat {
+    pub(super) seat: Arc<dyn Seat>,
+    pub(super) arrived: Arc<Notify>,
+}
+
+impl Member for GroupSeat {
+    type Status = ();
+
+    fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move {
+            self.seat.send_as(kind, text).await?;
+            self.arrived.notify_one();
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn status(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move {
+            self.seat.close().await;
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// The channel of a group.
+#[derive(Clone)]
+pub(super) struct GroupChannel(pub(super) AgentChannel<GroupSeat>);
+
+impl Default for GroupChannel {
+    fn default() -> Self {
+        // Members read messages at the next boundary of their turns; nobody is woken after its end.
+        Self(AgentChannel::new(MessageKind::System))
+    }
+}
