@@ -231,7 +231,7 @@ fn takes_any_prompt(name: &str) {
     let prompts = [
         "--help",
         "/help and nothing else",
-        "$(touch one.txt) `touch two.txt` 'quotes' \"and\" more; é 语",
+        "$(touch one.txt) `touch two.txt`\n\n\t'quotes' \"and\" C:\\more;\n- é 语",
         long.as_str(),
     ];
     for prompt in prompts {
