@@ -63,6 +63,22 @@ pub struct Requirements {
     pub set: Vec<(String, String)>,
 }
 
+impl Requirements {
+    /// Keeps the providers that serve a model, so that no other one's key counts. Where the name
+    /// tells nothing, all are kept.
+    #[must_use]
+    pub fn for_model(mut self, model: Option<&str>) -> Self {
+        let serves = |provider: &Provider| {
+            let prefix = provider.model_prefix.as_deref();
+            prefix.zip(model).is_some_and(|(prefix, model)| model.starts_with(prefix))
+        };
+        if self.providers.iter().any(serves) {
+            self.providers.retain(serves);
+        }
+        self
+    }
+}
+
 /// A provider of models that a CLI talks to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provider {
@@ -72,6 +88,8 @@ pub struct Provider {
     pub base_urls: Vec<String>,
     /// The hosts that it is reached at.
     pub hosts: Vec<String>,
+    /// The beginning of its models' names, for a CLI that names models by their provider.
+    pub model_prefix: Option<String>,
     /// Files to write beneath the CLI's own home before a run that uses this provider: settings
     /// for which there is no variable and no flag. Never written into the user's home.
     pub files: Vec<(PathBuf, String)>,
@@ -148,10 +166,10 @@ impl CommandLine {
     }
 }
 
-/// Returns a provider without files of its own.
+/// Returns a provider of any models, without files of its own.
 pub(crate) fn provider(keys: &[&str], base_urls: &[&str], hosts: &[&str]) -> Provider {
     let (keys, base_urls, hosts) = (strings(keys), strings(base_urls), strings(hosts));
-    Provider { keys, base_urls, hosts, files: Vec::new() }
+    Provider { keys, base_urls, hosts, ..Provider::default() }
 }
 
 /// Returns owned texts.

@@ -201,7 +201,7 @@ impl Adapter for ConfiguredCli {
     fn requirements(&self) -> Requirements {
         let Definition { keys, base_urls, hosts, credentials, state, environment, .. } =
             self.definition.clone();
-        let provider = Provider { keys, base_urls, hosts, files: Vec::new() };
+        let provider = Provider { keys, base_urls, hosts, ..Provider::default() };
         let set = self.set.clone();
         Requirements { providers: vec![provider], environment, credentials, state, set }
     }

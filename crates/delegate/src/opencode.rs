@@ -11,7 +11,7 @@ use crate::line::{dollars_at, list_at, output_of, parse_object, summarize, text_
 use crate::progress::{Progress, kind_of, kind_of_status};
 use crate::{
     Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
-    Requirements, Step,
+    Provider, Requirements, Step,
 };
 
 /// The provider that a base URL is for where no model names one.
@@ -41,15 +41,15 @@ impl Adapter for Opencode {
     fn requirements(&self) -> Requirements {
         Requirements {
             providers: vec![
-                provider(&["ANTHROPIC_API_KEY"], &[], &["api.anthropic.com"]),
-                provider(&["OPENAI_API_KEY"], &[], &["api.openai.com"]),
-                provider(
+                serving("anthropic/", &["ANTHROPIC_API_KEY"], "api.anthropic.com"),
+                serving("openai/", &["OPENAI_API_KEY"], "api.openai.com"),
+                serving(
+                    "google/",
                     &["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
-                    &[],
-                    &["generativelanguage.googleapis.com"],
+                    "generativelanguage.googleapis.com",
                 ),
-                provider(&["OPENROUTER_API_KEY"], &[], &["openrouter.ai"]),
-                provider(&["OPENCODE_API_KEY"], &[], &["opencode.ai"]),
+                serving("openrouter/", &["OPENROUTER_API_KEY"], "openrouter.ai"),
+                serving("opencode/", &["OPENCODE_API_KEY"], "opencode.ai"),
             ],
             environment: strings(&["OPENCODE_CONFIG_CONTENT"]),
             credentials: paths(&[".local/share/opencode/auth.json"]),
@@ -87,6 +87,11 @@ impl Adapter for Opencode {
     fn converse(&self, _request: &CommandRequest<'_>) -> Box<dyn Conversation> {
         Box::new(OpencodeConversation { progress: Progress::new(self.name()) })
     }
+}
+
+/// Returns the provider of the models whose names begin so.
+fn serving(prefix: &str, keys: &[&str], host: &str) -> Provider {
+    Provider { model_prefix: Some(prefix.to_owned()), ..provider(keys, &[], &[host]) }
 }
 
 struct OpencodeConversation {
@@ -212,6 +217,17 @@ mod tests {
         let mut request = request("");
         request.confined = false;
         assert!(!arguments(&Opencode, &request).contains(&"--auto".to_owned()));
+    }
+
+    #[test]
+    fn a_model_names_the_provider_whose_key_counts() {
+        let hosts = |model| {
+            let providers = Opencode.requirements().for_model(model).providers;
+            providers.into_iter().flat_map(|provider| provider.hosts).collect::<Vec<_>>()
+        };
+        assert_eq!(hosts(Some("openai/gpt-5.1")), ["api.openai.com"]);
+        assert_eq!(hosts(None).len(), 5);
+        assert_eq!(hosts(Some("mine/tiny")).len(), 5);
     }
 
     #[test]
