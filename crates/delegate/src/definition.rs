@@ -193,7 +193,7 @@ impl Adapter for ConfiguredCli {
             needs_workspace: true,
             streaming: self.definition.output != Output::Text,
             resume: is_acp || !self.definition.resume.is_empty(),
-            model: !self.definition.model.is_empty(),
+            model: is_acp || !self.definition.model.is_empty(),
             own_sandbox: false,
         }
     }
@@ -245,7 +245,10 @@ impl Adapter for ConfiguredCli {
         match &self.definition.output {
             Output::Text => Box::new(TextConversation::new(name)),
             Output::JsonLines(paths) => Box::new(LinesConversation::new(name, paths)),
-            Output::Acp(options) => Box::new(AcpConversation::new(name, options, request)),
+            Output::Acp(options) => {
+                let model = request.model.filter(|_| self.definition.model.is_empty());
+                Box::new(AcpConversation::new(name, options, request, model))
+            }
         }
     }
 }

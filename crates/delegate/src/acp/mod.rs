@@ -1,7 +1,7 @@
 //! Agents that speak the Agent Client Protocol: JSON-RPC, a message a line, in both directions.
 //!
 //! We are the client. The order is `initialize`, then `authenticate` if it is asked for, then a new
-//! session or one to go on with, then one prompt. While it is answered the agent tells of its work
+//! session or one to go on with, then a model if one is asked for, then one prompt. While it is answered the agent tells of its work
 //! and asks for permissions. We offer it no files and no terminals: it uses its own, in its
 //! sandbox.
 
@@ -15,11 +15,12 @@ use agent_client_protocol_schema::v1::{
     ErrorCode, Implementation, InitializeRequest, InitializeResponse, JsonRpcMessage, LoadSessionRequest,
     NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind, PromptRequest,
     PromptResponse, Request, RequestId, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, Response, ResumeSessionRequest, SelectedPermissionOutcome, SessionId,
-    SessionNotification, SessionUpdate, StopReason, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    RequestPermissionResponse, Response, ResumeSessionRequest, SelectedPermissionOutcome,
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigValueId, SessionId, SessionNotification,
+    SessionUpdate, SetSessionConfigOptionRequest, StopReason, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use journeyman_protocol::Tokens;
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
 use self::tool_calls::{OpenTools, text_of};
@@ -35,6 +36,7 @@ enum Stage {
     Authenticate,
     Open,
     Prompt,
+    ChooseModel,
 }
 
 impl Stage {
@@ -52,6 +54,10 @@ pub(crate) struct AcpConversation {
     agent: AgentCapabilities,
     directory: PathBuf,
     resume: Option<String>,
+    /// Empty until it is open.
+    session: SessionId,
+    /// The model that is still to be chosen.
+    model: Option<String>,
     prompt: String,
     allows_all: bool,
     /// True if the next piece of text belongs to the message before.
@@ -67,7 +73,13 @@ impl AcpConversation {
         request_line(Stage::Initialize, AGENT_METHOD_NAMES.initialize, request)
     }
 
-    pub(crate) fn new(cli: &str, options: &AcpOptions, request: &CommandRequest<'_>) -> Self {
+    /// Begins a run, with the model to choose in the session, if the command doesn't choose it.
+    pub(crate) fn new(
+        cli: &str,
+        options: &AcpOptions,
+        request: &CommandRequest<'_>,
+        model: Option<&str>,
+    ) -> Self {
         Self {
             progress: Progress::new(cli),
             stage: Stage::Initialize,
@@ -75,6 +87,8 @@ impl AcpConversation {
             agent: AgentCapabilities::default(),
             directory: request.directory.to_owned(),
             resume: request.resume.map(str::to_owned),
+            session: SessionId::new(""),
+            model: model.map(str::to_owned),
             prompt: guard_slash(request.prompt),
             allows_all: request.confined,
             streaming: false,
@@ -117,7 +131,8 @@ impl AcpConversation {
                 Err(error) => self.fail(FailureKind::Reported, &format!("initialize: {error}")),
             },
             Stage::Authenticate => self.open_session(),
-            Stage::Open => self.begin_prompt(result),
+            Stage::Open => self.read_session(result),
+            Stage::ChooseModel => self.begin_prompt(),
             Stage::Prompt => self.finish(result),
         }
     }
@@ -161,19 +176,42 @@ impl AcpConversation {
         }
     }
 
-    fn begin_prompt(&mut self, result: Value) -> Step {
-        let session = match self.resume.clone() {
-            Some(session) => SessionId::new(session),
+    fn read_session(&mut self, result: Value) -> Step {
+        let options: Vec<SessionConfigOption> = result
+            .get("configOptions")
+            .and_then(|options| Vec::deserialize(options).ok())
+            .unwrap_or_default();
+        let session = match self.resume.take() {
+            Some(session) => session,
             None => match serde_json::from_value::<NewSessionResponse>(result) {
-                Ok(answer) => answer.session_id,
+                Ok(answer) => answer.session_id.to_string(),
                 Err(error) => return self.fail(FailureKind::Reported, &format!("session/new: {error}")),
             },
         };
-        let event = self.progress.take_session(&session.0);
-        let prompt = vec![ContentBlock::from(std::mem::take(&mut self.prompt))];
-        let request = PromptRequest::new(session, prompt);
-        let step = self.ask(Stage::Prompt, AGENT_METHOD_NAMES.session_prompt, request);
+        let event = self.progress.take_session(&session);
+        self.session = SessionId::new(session);
+        let step = match self.model.take() {
+            Some(model) => self.choose_model(&options, model),
+            None => self.begin_prompt(),
+        };
         Step { events: event.into_iter().collect(), ..step }
+    }
+
+    fn choose_model(&mut self, options: &[SessionConfigOption], model: String) -> Step {
+        let is_model =
+            |option: &&SessionConfigOption| option.category == Some(SessionConfigOptionCategory::Model);
+        let Some(option) = options.iter().find(is_model) else {
+            return self.fail(FailureKind::Reported, "it lets nobody choose a model");
+        };
+        let value = SessionConfigValueId::new(model);
+        let request = SetSessionConfigOptionRequest::new(self.session.clone(), option.id.clone(), value);
+        self.ask(Stage::ChooseModel, AGENT_METHOD_NAMES.session_set_config_option, request)
+    }
+
+    fn begin_prompt(&mut self) -> Step {
+        let prompt = vec![ContentBlock::from(std::mem::take(&mut self.prompt))];
+        let request = PromptRequest::new(self.session.clone(), prompt);
+        self.ask(Stage::Prompt, AGENT_METHOD_NAMES.session_prompt, request)
     }
 
     fn finish(&mut self, result: Value) -> Step {

@@ -185,3 +185,28 @@ fn failures_have_their_kinds() -> Result<(), DefinitionError> {
     }
     Ok(())
 }
+
+#[test]
+fn a_model_is_chosen_in_the_session() -> Result<(), DefinitionError> {
+    let cli = agent(None)?;
+    let mut request = request("Do it.");
+    request.model = Some("small");
+    let opened = |options: Value| {
+        let mut client = Client(cli.converse(&request));
+        client.answer(0, &json!({ "protocolVersion": 1 }));
+        let (_, asked) = client.answer(2, &json!({ "sessionId": "s-1", "configOptions": options }));
+        (client, asked)
+    };
+    let (mut client, asked) = opened(json!([
+        { "id": "m", "name": "Mode", "category": "mode", "type": "select", "currentValue": "a", "options": [] },
+        { "id": "x", "name": "Model", "category": "model", "type": "select", "currentValue": "large", "options": [] },
+    ]));
+    assert_eq!(asked["method"], "session/set_config_option");
+    assert_eq!(asked["params"], json!({ "sessionId": "s-1", "configId": "x", "value": "small" }));
+    let (_, asked) = client.answer(4, &json!({ "configOptions": [] }));
+    assert_eq!(asked["method"], "session/prompt");
+    let (client, _) = opened(json!([]));
+    let failure = client.0.end(None, "").failure.map(|failure| failure.message);
+    assert_eq!(failure, Some("it lets nobody choose a model".to_owned()));
+    Ok(())
+}

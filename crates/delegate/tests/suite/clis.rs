@@ -79,7 +79,7 @@ fn by_table(name: &str) -> Cli {
             ),
             environment: |url| vec![("OPENCODE_CONFIG_CONTENT", opencode_config(url))],
             base_url: |_| None,
-            model: None,
+            model: Some("loopback/tiny"),
         },
         // CLIs that have an adapter, described by tables as any other could be.
         "claude_by_table" => Cli {
