@@ -1,9 +1,9 @@
 //! Agents that speak the Agent Client Protocol: JSON-RPC, a message a line, in both directions.
 //!
 //! We are the client. The order is `initialize`, then `authenticate` if it is asked for, then a new
-//! session or one to go on with, then a model if one is asked for, then one prompt. While it is answered the agent tells of its work
-//! and asks for permissions. We offer it no files and no terminals: it uses its own, in its
-//! sandbox.
+//! session or one to go on with, then a model if one is asked for, then one prompt. While it is
+//! answered the agent tells of its work and asks for permissions. We offer it no files and no
+//! terminals: it uses its own, in its sandbox.
 
 mod tool_calls;
 
