@@ -1,5 +1,6 @@
 //! The definition of the command line.
 
+mod candidate_list;
 mod numbers;
 mod options;
 mod policy;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use journeyman_host::delegates::AUTO;
 
+pub(crate) use candidate_list::CandidateList;
 pub(crate) use numbers::{allow_negative_numbers, parse_count};
 pub(crate) use options::{DeliveryArgs, LimitArgs, ModelArgs, OutputArgs, RunOptions};
 pub(crate) use policy::{
@@ -241,10 +243,10 @@ pub(crate) struct RunArgs {
     /// CLI's own then
     #[arg(long, value_name = "NAME", conflicts_with_all = ["agent", "base_url"])]
     pub(crate) with: Option<String>,
-    /// Run the task so many times in parallel, each in its own copy; the smallest verified change
-    /// is offered
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
-    pub(crate) candidates: Option<u32>,
+    /// Run the task so many times in parallel, or by each of these CLIs (`own` is your model), each
+    /// in its own copy; the smallest verified change is offered
+    #[arg(long, value_name = "N|NAMES", value_parser = candidate_list::parse_candidates, conflicts_with = "with")]
+    pub(crate) candidates: Option<CandidateList>,
     /// Land the best candidate without asking, if it is verified
     #[arg(long, requires = "candidates", conflicts_with = "no_land")]
     pub(crate) land: bool,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use journeyman_agent::candidates::CandidateEvent;
 use journeyman_agent::isolation::LandOutcome;
 use journeyman_host::candidates::{
-    CandidateChoice, best_verified, compare_candidates, land_candidate, no_candidates_error, run_candidates,
+    CandidateChoice, CandidateModel, best_verified, compare_candidates, land_candidate, no_candidates_error,
+    run_candidates,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
@@ -27,14 +28,14 @@ use crate::{color, output, prompt};
 pub(crate) async fn run(
     template: SessionTemplate,
     task: &str,
-    count: u32,
+    models: &[Option<CandidateModel>],
     land: bool,
     display: Display,
 ) -> Result<u8, HostError> {
     let stop = CancellationToken::new();
-    let mut screen = CandidateScreen::new(display, count);
+    let mut screen = CandidateScreen::new(display, models.len());
     let show = |event: CandidateEvent| screen.show_event(&event);
-    let ran = run_until_stopped(run_candidates(&template, task, count, land, &stop, show), &stop).await?;
+    let ran = run_until_stopped(run_candidates(&template, task, models, land, &stop, show), &stop).await?;
     screen.first_error.map_or(Ok(()), Err)?;
     let mut finish = ran?;
     let parent = finish.parent.clone();
@@ -89,9 +90,9 @@ struct CandidateScreen {
 }
 
 impl CandidateScreen {
-    fn new(display: Display, count: u32) -> Self {
+    fn new(display: Display, count: usize) -> Self {
         let quiet = display.is_quiet;
-        let renderers = (1..=count).map(|number| Renderer::with_number(quiet, number)).collect();
+        let renderers = (1..).take(count).map(|number| Renderer::with_number(quiet, number)).collect();
         Self { display, parent: Renderer::new(quiet), renderers, first_error: None }
     }
 

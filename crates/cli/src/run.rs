@@ -6,6 +6,7 @@ use std::pin::Pin;
 
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::agents::{AgentRun, parse_inputs};
+use journeyman_host::candidates::{connect_candidates, model_without_own};
 use journeyman_host::config::Environment;
 use journeyman_host::delegates::model_name;
 use journeyman_host::format::printable;
@@ -23,7 +24,7 @@ use journeyman_protocol::{Envelope, Plan, RunReport, Seq};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
-use crate::args::{self, RunArgs};
+use crate::args::{self, CandidateList, RunArgs};
 use crate::display::{Display, OutputFormat};
 use crate::prompt::TerminalPrompts;
 use crate::risk::{assess_risk, describe_risk};
@@ -34,6 +35,11 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     if let Some(cli) = &args.with {
         let own = args.options.model.model.take();
         args.options.model.model = Some(model_name(cli, own.as_deref()));
+    }
+    if let Some(CandidateList::Names(names)) = &args.candidates
+        && let Some(model) = model_without_own(names)
+    {
+        args.options.model.model = Some(model);
     }
     let options = &args.options;
     let root = project_root(environment, options.directory.as_deref())?;
@@ -55,6 +61,15 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
         prepared.plan =
             Some(find_plan(environment, &dirs, options.directory.as_deref(), session).await?.plan);
     }
+    let candidates = match &args.candidates {
+        None => None,
+        Some(CandidateList::Count(count)) => Some((0..*count).map(|_| None).collect::<Vec<_>>()),
+        Some(CandidateList::Names(names)) => {
+            Some(connect_candidates(&prepared.settings.config, environment, &root, &dirs, names)?)
+        }
+    };
+    let secrets = candidates.iter().flatten().flatten().flat_map(|candidate| candidate.secrets().to_vec());
+    prepared.add_secrets(secrets);
     let workplace = Workplace::from_settings(&prepared.settings);
     let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
     let task = task_of(environment, &args, prepared.plan.as_ref())?;
@@ -63,15 +78,12 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     let notes = describe_root(environment, options.directory.as_deref(), &root).into_iter().chain(task.note);
     notes.filter(|_| !display.is_quiet).for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
     let agent = prepared.agent.take();
-    let mut template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
+    let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
     if let Some(definition) = agent {
         let task = Some(task.text.as_str()).filter(|task| !task.is_empty());
         let inputs = parse_inputs(&definition, task, &args.input)?;
-        let session = AgentRun::new(&definition, &inputs, &template)?;
-        let session = session.start(&mut template, new_session_id()).await?;
-        let events = session.subscribe(EventFilter::all(), Since::Seq(Seq::START));
-        let report = watch_and_deliver(&template, session, events, display).await?;
-        return display.print_report(&report);
+        let run = AgentRun::new(&definition, &inputs, &template)?;
+        return display.print_report(&run_agent(template, run, display).await?);
     }
     let task = SlashCommands::expand_task(environment, &root, task.text)?;
     template.check_task(&task)?;
@@ -79,8 +91,8 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
         let risk = describe_risk(&assess_risk(&root, &task, &root).await?);
         errln!("{}", color::stderr().dim(&printable(&format_args!("{risk}; confined"))));
     }
-    if let Some(count) = args.candidates {
-        return candidates::run(template, &task, count, args.land, display).await;
+    if let Some(models) = candidates {
+        return candidates::run(template, &task, &models, args.land, display).await;
     }
     let report = run_task(template, task, display).await?;
     display.print_report(&report)
@@ -123,6 +135,17 @@ pub(crate) async fn run_task(
     let session = template.start(new_session_id()).await?;
     let events = session.subscribe(EventFilter::all(), Since::Now);
     session.send(task).await?;
+    watch_and_deliver(&template, session, events, display).await
+}
+
+/// Runs an agent in a session of its own, shows it until it ends, and delivers its work.
+async fn run_agent(
+    mut template: SessionTemplate,
+    run: AgentRun,
+    display: Display,
+) -> Result<RunReport, HostError> {
+    let session = run.start(&mut template, new_session_id()).await?;
+    let events = session.subscribe(EventFilter::all(), Since::Seq(Seq::START));
     watch_and_deliver(&template, session, events, display).await
 }
 

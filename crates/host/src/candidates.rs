@@ -1,31 +1,87 @@
 //! Several sessions that do one task side by side, of which one is landed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use journeyman_agent::candidates::{self, CandidateEvent, CandidateOptions, CandidateRunEnd};
 use journeyman_agent::isolation::{LandReport, LandRequest, last_report};
+use journeyman_agent::{RunSettings, SessionParts};
 use journeyman_protocol::{CandidateReport, CopyState, RunOutcome, RunReport, SessionId};
 use journeyman_store::SessionSummary;
 use tokio_util::sync::CancellationToken;
 
 use crate::HostError;
 use crate::config::{Config, Environment};
+use crate::delegates::{model_name, parse_model_name};
 use crate::landing::{KeptWork, land_work};
+use crate::models::{ConnectedModel, connect_delegate};
 use crate::project::ProjectContext;
 use crate::root::project_root;
+use crate::session_tools::director_tools;
 use crate::sessions::{find_session, holder_name, new_session_id};
 use crate::state::StateDirs;
-use crate::template::SessionTemplate;
+use crate::template::{MakeTools, SessionTemplate};
 
-/// Runs `count` candidates of a task, each in a copy of its own, where its work stays until
-/// somebody takes it. `land` says on record that the best is landed without asking.
+/// The CLI of one candidate.
+pub struct CandidateModel {
+    connected: ConnectedModel,
+    tools: MakeTools,
+}
+
+/// The candidate that has the session's own model, in a list of names.
+const OWN: &str = "own";
+
+/// Returns the name of the model of a run whose candidates have these names, where none of them
+/// has the session's own: the first of them.
+#[must_use]
+pub fn model_without_own(names: &[String]) -> Option<String> {
+    let first = names.first().filter(|_| !names.iter().any(|name| name == OWN))?;
+    Some(model_name(first, None))
+}
+
+/// Connects the CLIs of candidates with these names; `own` is the session's own model, which is
+/// `None`.
+///
+/// # Errors
+/// [`HostError::Usage`] for a CLI that can't be used.
+pub fn connect_candidates(
+    config: &Config,
+    environment: &Environment,
+    root: &Path,
+    state: &StateDirs,
+    names: &[String],
+) -> Result<Vec<Option<CandidateModel>>, HostError> {
+    let project_state = state.project_dir(root);
+    let connect_one = |name: &String| {
+        if name == OWN {
+            return Ok(None);
+        }
+        let connected = connect_delegate(config, environment, name, None)?;
+        // `auto` stands for another name.
+        let cli = parse_model_name(&connected.name).unwrap_or((name, None));
+        let tools = director_tools(config, environment, root, &project_state, cli);
+        Ok(Some(CandidateModel { connected, tools }))
+    };
+    names.iter().map(connect_one).collect()
+}
+
+impl CandidateModel {
+    /// Returns the keys that it is given, which nobody may see.
+    #[must_use]
+    pub fn secrets(&self) -> &[String] {
+        &self.connected.secrets
+    }
+}
+
+/// Runs candidates of a task, one for each of `models`, each in a copy of its own, where its work
+/// stays until somebody takes it. `land` says on record that the best is landed without asking.
 ///
 /// # Errors
 /// [`HostError`] where the parent session fails.
 pub async fn run_candidates(
     template: &SessionTemplate,
     task: &str,
-    count: u32,
+    models: &[Option<CandidateModel>],
     land: bool,
     stop: &CancellationToken,
     on_event: impl FnMut(CandidateEvent) + Send,
@@ -33,12 +89,34 @@ pub async fn run_candidates(
     let context = template.project.land_context(template.settings.checks.clone());
     let mut settings = template.recorded_settings();
     (settings.asked.isolate, settings.asked.keep) = (Some(true), true);
+    let other = |number: u32| {
+        let place = usize::try_from(number).ok()?.checked_sub(1)?;
+        models.get(place)?.as_ref()
+    };
+    let parts = |number| match other(number) {
+        None => template.session_parts(),
+        Some(CandidateModel { connected, tools }) => SessionParts {
+            model: Arc::clone(&connected.model),
+            registry: tools(),
+            ..template.session_parts()
+        },
+    };
+    let adjust_settings = |number, settings: RunSettings| match other(number) {
+        None => settings,
+        Some(CandidateModel { connected, .. }) => RunSettings {
+            price: connected.price,
+            limits: connected.limits.clone(),
+            tool_calling: connected.tool_calling,
+            ..settings
+        },
+    };
     let race = CandidateOptions {
         context: &context,
-        parts: &|| template.session_parts(),
+        parts: &parts,
         settings,
+        adjust_settings: &adjust_settings,
         parent: new_session_id(),
-        candidates: (0..count).map(|_| new_session_id()).collect(),
+        candidates: models.iter().map(|_| new_session_id()).collect(),
         land,
     };
     Ok(race.run(task, stop, on_event).await?)

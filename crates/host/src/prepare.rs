@@ -69,6 +69,11 @@ impl PreparedRun {
         Ok(Self { settings, approver, agents, agent, plan: None, skills: Arc::new(skills), connected })
     }
 
+    /// Adds keys that must never be shown or kept.
+    pub fn add_secrets(&mut self, secrets: impl IntoIterator<Item = String>) {
+        self.connected.secrets.extend(secrets);
+    }
+
     /// Opens the project. `command` names who holds its sessions.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ pub(crate) fn session_tools(
 }
 
 /// Returns the tool of a session that gives everything to a CLI: there is no other.
-fn director_tools(
+pub(crate) fn director_tools(
     config: &Config,
     environment: &Environment,
     root: &Path,

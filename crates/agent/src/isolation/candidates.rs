@@ -44,10 +44,13 @@ const FIRST_ENTRIES: usize = 200;
 pub struct CandidateOptions<'a> {
     /// The means of landing and of making copies.
     pub context: &'a LandContext,
-    /// Gives the parts of one session; its workspace is the user's tree.
-    pub parts: &'a dyn Fn() -> SessionParts,
-    /// The settings of each candidate. Nobody is asked, and the budget is one for all.
+    /// Gives the parts of the candidate with a number, or of the parent, which has the number 0;
+    /// the workspace is the user's tree.
+    pub parts: &'a dyn Fn(u32) -> SessionParts,
+    /// The settings of all candidates. Nobody is asked, and the budget is one for all.
     pub settings: RunSettings,
+    /// Changes the settings for the candidate with a number, whose model may be another one.
+    pub adjust_settings: &'a dyn Fn(u32, RunSettings) -> RunSettings,
     /// The session that the others are forks of.
     pub parent: SessionId,
     /// The candidates, numbered from 1.
@@ -99,7 +102,7 @@ impl CandidateOptions<'_> {
         };
         let run =
             CandidateRun { parent: self.parent.clone(), sessions: self.candidates.clone(), land: self.land };
-        let mut parent = ParentSession::begin((self.parts)(), settings.clone(), run, task).await?;
+        let mut parent = ParentSession::begin((self.parts)(0), settings.clone(), run, task).await?;
         let ran = self.run_all(&mut parent, &settings, stop, heard).await;
         parent.finish(ran).await
     }
@@ -121,9 +124,9 @@ impl CandidateOptions<'_> {
         let (sender, mut told) = mpsc::unbounded_channel();
         let mut running = FuturesUnordered::new();
         for (number, child) in (1..).zip(&self.candidates) {
-            let parts = (self.parts)();
-            let one =
-                self.run_candidate(number, child.clone(), parts, settings.clone(), stop, sender.clone());
+            let parts = (self.parts)(number);
+            let settings = (self.adjust_settings)(number, settings.clone());
+            let one = self.run_candidate(number, child.clone(), parts, settings, stop, sender.clone());
             running.push(async move { (number, child, one.await) });
         }
         drop(sender);

@@ -37,6 +37,8 @@ polite = "politely at once" in prompt or told
 word = "Hello, $1!" if polite else "HELLO $1"
 with open("greet.sh", "w") as file:
     file.write(f'# Greets people.\ngreet() {{\n    echo "{word}"\n}}\n')
+if "--wordy" in sys.argv:
+    open("essay.txt", "w").write("many\nlines\n")
 with open(kept) as file:
     runs = len(file.read())
 model = sys.argv[sys.argv.index("--model") + 1] if "--model" in sys.argv else "none"
@@ -192,4 +194,25 @@ fn only_a_task_of_low_risk_runs_directly() {
     assert!(told["message"].as_str().unwrap().starts_with("run "), "{told}");
     assert_eq!(house.read("greet.sh"), GREETER[0].1);
     assert!(told["directory"].as_str().unwrap().starts_with(fresh.path().to_str().unwrap()));
+}
+
+#[test]
+fn several_compete_and_the_smallest_verified_change_wins() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    // The same CLI under another name, whose change is larger.
+    let config = CONFIG.replace("delegates.greeter", "delegates.wordy").replace("\"--json\"", "\"--wordy\"");
+    house.configure(&format!("{CONFIG}{}", config.replace("delegate_order = [\"greeter\"]", "")));
+    let task = "greet politely at once";
+    let ran = jm(&house, &["run", "--json", "--candidates", "wordy,greeter", "--land", task]).run().expect(0);
+    let report = ran.report();
+    assert_eq!(report.model, "delegate/greeter");
+    assert_eq!(report.candidates.len(), 2, "{:?}", report.candidates);
+    assert_eq!(report.candidates[0].number, 2, "the second has the smaller change");
+    assert_eq!(house.read("greet.sh"), POLITE);
+    assert!(!house.project().join("essay.txt").exists());
+    let unknown = jm(&house, &["run", "--candidates", "greeter,nobody", "x"]).run().expect(2).stderr;
+    assert!(unknown.contains("there is no CLI `nobody`"), "{unknown}");
 }

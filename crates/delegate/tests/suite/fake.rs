@@ -53,6 +53,7 @@ impl Adapter for FakeCli {
                 base_urls: vec!["FAKE_BASE_URL".to_owned()],
                 hosts: vec!["api.fake.test".to_owned()],
                 files: vec![(".fake/settings".into(), "updates = off".to_owned())],
+                ..Provider::default()
             }],
             credentials: vec![".fake/auth".into()],
             set: vec![("FAKE_NO_UPDATE".to_owned(), "1".to_owned())],

@@ -191,7 +191,7 @@ pub const KEYS: &[Key] = &[
         KeyKind::List,
         ProjectMay::Nothing,
         None,
-        "other coding CLIs that the model may give tasks to by the tool delegate_task; see docs/delegate.md",
+        "other coding CLIs that the model may give tasks to by the tool delegate_task; see docs/delegates.md",
     ),
     key(
         "tools.editing.*",
@@ -424,7 +424,7 @@ pub const KEYS: &[Key] = &[
         KeyKind::Cli,
         ProjectMay::SetIfTrusted,
         None,
-        "a coding CLI of this name that isn't built in; see docs/delegate.md",
+        "a coding CLI of this name that isn't built in; see docs/delegates.md",
     ),
     key("delegates.*.model", KeyKind::Text, ProjectMay::SetIfTrusted, None, "the model of the CLI's own"),
     key(

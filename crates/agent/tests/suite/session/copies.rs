@@ -276,8 +276,9 @@ async fn candidates_begin_with_the_same_bytes() {
     let candidates = vec![SessionId::new(NOW, 21), SessionId::new(NOW, 22)];
     let race = CandidateOptions {
         context: &context,
-        parts: &|| bench.parts(&told),
+        parts: &|_| bench.parts(&told),
         settings: RunSettings { checks, ..auto() },
+        adjust_settings: &|_, settings| settings,
         parent: id(),
         candidates: candidates.clone(),
         land: false,
@@ -322,8 +323,9 @@ async fn an_interrupt_ends_all_candidates() {
         Told::new([crate::session::support::model::stalls(), crate::session::support::model::stalls()]);
     let race = CandidateOptions {
         context: &context,
-        parts: &|| bench.parts(&told),
+        parts: &|_| bench.parts(&told),
         settings: RunSettings { checks: Checks::Off, ..auto() },
+        adjust_settings: &|_, settings| settings,
         parent: id(),
         candidates: vec![SessionId::new(NOW, 21), SessionId::new(NOW, 22)],
         land: false,
