@@ -212,6 +212,7 @@ mod tests {
                 base_urls: vec![format!("{name}_URL")],
                 hosts: vec![format!("api.{}.test", name.to_lowercase())],
                 files: Vec::new(),
+                model_prefix: None,
             };
             Requirements {
                 providers: vec![provider("FIRST"), provider("SECOND")],

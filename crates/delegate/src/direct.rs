@@ -2,7 +2,7 @@
 //! directory where nothing can be lost.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::exchange::{RunEnd, read_to_end};
+use crate::input::open_input;
 use crate::settings::{DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
-use crate::{AccessError, CommandRequest, DelegateEvent, Outcome, Spent};
+use crate::{AccessError, CommandLine, CommandRequest, DelegateEvent, Outcome, Spent};
 
 /// The variable that all processes of a run inherit, by which they are found at its end.
 const RUN_VARIABLE: &str = "JM_DELEGATE_RUN";
@@ -37,6 +38,9 @@ pub enum DirectError {
     /// Its address can't be used.
     #[error(transparent)]
     Access(#[from] AccessError),
+    /// Its input could not be made.
+    #[error("its input can't be made: {0}")]
+    Input(std::io::Error),
     /// It could not be started or watched.
     #[error(transparent)]
     Run(#[from] SandboxError),
@@ -86,8 +90,14 @@ impl DirectRun<'_> {
         let program = delegates.find_program(settings)?;
         let access = Access::find(settings, delegates.host(), false)?;
         let request = self.command_request(settings, &access);
+        let mut command = settings.adapter.build_command(&request);
+        let place = delegates.host().vars.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
+        let input = open_input(&mut command, place).map_err(DirectError::Input)?;
         let marker = format!("{}-{:x}", std::process::id(), fastrand::u64(..));
-        let command = self.sandbox_request(settings, &request, program, &access, delegates, &marker);
+        let mut argv: Vec<OsString> = vec![program.into_os_string()];
+        argv.extend(std::mem::take(&mut command.argv).into_iter().skip(1));
+        command.argv = input.as_ref().map_or_else(|| argv.clone(), |input| input.connect(argv.clone()));
+        let command = self.sandbox_request(settings, command, &access, delegates, &marker);
         let sandbox = Sandbox::new(SandboxSettings {
             allow: vec![SandboxTier::Unconfined],
             allow_root: true,
@@ -97,7 +107,7 @@ impl DirectRun<'_> {
         let conversation = settings.adapter.converse(&request);
         let leftovers = Leftovers(marker);
         let running = sandbox.spawn(command, stop.clone()).await?;
-        let ended = read_to_end(running, stop, conversation, watch).await;
+        let ended = read_to_end(running, stop, input, conversation, watch).await;
         drop(leftovers);
         let RunEnd { outcome, completed } = ended?;
         let after = list_files(self.directory);
@@ -135,16 +145,12 @@ impl DirectRun<'_> {
     fn sandbox_request(
         &self,
         settings: &DelegateSettings,
-        request: &CommandRequest<'_>,
-        program: PathBuf,
+        command: CommandLine,
         access: &Access,
         delegates: &Delegates,
         marker: &str,
     ) -> Request {
-        let command = settings.adapter.build_command(request);
-        let mut argv: Vec<OsString> = vec![program.into_os_string()];
-        argv.extend(command.argv.into_iter().skip(1));
-        let mut request = Request::program(self.directory, argv);
+        let mut request = Request::program(self.directory, command.argv);
         request.env.clone_from(&delegates.host().vars);
         for key in delegates.all().iter().flat_map(|one| one.adapter.requirements().providers) {
             key.keys.iter().for_each(|name| drop(request.env.remove(&OsString::from(name))));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use journeyman_sandbox::{Completed, Outcome as End, Running, SandboxError, Stream, clean};
 use tokio_util::sync::CancellationToken;
 
+use crate::input::Input;
 use crate::lines::Lines;
 use crate::{Conversation, DelegateEvent, Failure, FailureKind, Outcome};
 
@@ -22,28 +23,46 @@ pub(crate) struct RunEnd {
     pub(crate) completed: Completed,
 }
 
+/// The reading of one run.
+struct Reading<'a> {
+    conversation: Box<dyn Conversation>,
+    input: Option<Input>,
+    watch: &'a mut (dyn FnMut(&DelegateEvent) + Send),
+    /// True if the CLI has said all.
+    finished: bool,
+}
+
+impl Reading<'_> {
+    /// Takes a line, and answers it by the input, if that is open.
+    fn receive(&mut self, line: &[u8]) {
+        let step = self.conversation.receive(line);
+        step.events.iter().for_each(&mut *self.watch);
+        if let Some(input) = &self.input {
+            input.write(step.reply);
+        }
+        if step.finished {
+            self.finished = true;
+            self.input = None;
+        }
+    }
+}
+
 /// Reads what a running CLI writes, to its end. `stop` ends it.
 pub(crate) async fn read_to_end(
     mut running: Running,
     stop: CancellationToken,
-    mut conversation: Box<dyn Conversation>,
+    input: Option<Input>,
+    conversation: Box<dyn Conversation>,
     watch: &mut (dyn FnMut(&DelegateEvent) + Send),
 ) -> Result<RunEnd, SandboxError> {
-    let (mut lines, mut stderr) = (Lines::default(), Vec::new());
-    let (mut finished, mut is_ending) = (false, false);
-    let mut receive = |line: &[u8], conversation: &mut Box<dyn Conversation>, finished: &mut bool| {
-        let step = conversation.receive(line);
-        *finished |= step.finished;
-        step.events.iter().for_each(&mut *watch);
-    };
+    let (mut lines, mut stderr, mut is_ending) = (Lines::default(), Vec::new(), false);
+    let mut reading = Reading { conversation, input, watch, finished: false };
     while let Some(chunk) = running.next().await {
         match chunk.stream {
-            Stream::Stdout => {
-                lines.push(&chunk.bytes, |line| receive(line, &mut conversation, &mut finished))
-            }
+            Stream::Stdout => lines.push(&chunk.bytes, |line| reading.receive(line)),
             Stream::Stderr => keep_tail(&mut stderr, &chunk.bytes),
         }
-        if finished && !is_ending {
+        if reading.finished && !is_ending {
             is_ending = true;
             let stop = stop.clone();
             tokio::spawn(async move {
@@ -52,12 +71,13 @@ pub(crate) async fn read_to_end(
             });
         }
     }
-    lines.finish(|line| receive(line, &mut conversation, &mut finished));
+    lines.finish(|line| reading.receive(line));
     let completed = running.wait().await?;
     let exit = match completed.outcome {
         End::Exited(code) => Some(code),
         _ => None,
     };
+    let Reading { conversation, finished, .. } = reading;
     let mut outcome = conversation.end(exit, &clean(&stderr));
     // What the process came to counts, unless the CLI had said all before.
     if let Some(failure) = process_failure(&completed.outcome).filter(|_| !finished) {

@@ -1,15 +1,3 @@
-//! Other coding CLIs (claude, codex, gemini, opencode, any agent that speaks ACP, any program that
-//! a configuration describes) behind one [`Adapter`], and what runs them.
-//!
-//! An adapter says how a CLI is called and what it needs. What the CLI writes goes line by line
-//! into a [`Conversation`], which makes [`DelegateEvent`]s of it and, at the end, an
-//! [`Outcome`]. Adapters are pure: they run nothing and read nothing.
-//!
-//! [`DelegateTool`] runs a CLI as one call of a session: confined as a command is, with a home of
-//! its own ([`Access`] says what of the user's is in it), its changes recorded as a command's.
-//! [`Director`] is a model that gives each task to one CLI by that tool, so that a whole session
-//! (verification, feedback, landing, undo) is around a CLI. [`Delegates`] are the CLIs that the
-//! user has, in the order of preference.
 //! Other coding CLIs behind one [`Adapter`]: claude, codex, gemini and opencode
 //! ([`builtin_adapters`]), any agent that speaks the Agent Client Protocol, and any program that a
 //! configuration describes ([`ConfiguredCli`]).
@@ -19,10 +7,15 @@
 //! [`DelegateEvent`]s of it and, at the end, an [`Outcome`]. [`detect`] finds out if a CLI is
 //! installed and its user logged in, by questions that the caller answers ([`Machine`]).
 //!
-//! Nothing here runs a program, opens a file or talks to a network: whoever runs the CLI decides
-//! where, and how it is confined. Output is hostile input: it is parsed up to named bounds
-//! ([`bounds`]), an unknown line is kept and never fatal, and a session id that could be read as a
-//! flag is none.
+//! Adapters run nothing, open nothing and talk to no network. [`DelegateTool`] runs a CLI as one
+//! call of a session: confined as a command is, with a home of its own ([`Access`] says what of the
+//! user's is in it), its changes recorded as a command's. [`Director`] is a model that gives each
+//! message to one CLI by that tool, so that a whole session (verification, feedback, landing, undo)
+//! is around it. [`DirectRun`] runs a task of low risk without confinement. [`Delegates`] are the
+//! CLIs that the user has, in the order of preference.
+//!
+//! Output is hostile input: it is parsed up to named bounds ([`bounds`]), an unknown line is kept
+//! and never fatal, and a session id that could be read as a flag is none.
 //!
 //! ```
 //! use journeyman_delegate::{CommandRequest, DelegateEvent, Spent, builtin_adapter};
@@ -69,6 +62,7 @@ mod generic;
 mod homes;
 #[cfg(test)]
 mod hostile_output;
+mod input;
 mod line;
 mod lines;
 mod opencode;

@@ -23,9 +23,10 @@ use crate::access::Access;
 use crate::display::{EventSink, describe_end, shorten};
 use crate::exchange::{RunEnd, read_to_end};
 use crate::homes::{Home, Homes};
+use crate::input::{Input, open_input};
 use crate::program::visible_paths;
 use crate::settings::{CONFINED_TIME, DelegateSettings, Delegates};
-use crate::{CommandRequest, Outcome, Spent};
+use crate::{CommandLine, CommandRequest, Outcome, Spent};
 
 /// The name of the tool.
 pub const DELEGATE_TOOL: &str = "delegate_task";
@@ -207,9 +208,7 @@ impl Shared {
         let spent = resume.as_ref().and_then(|id| self.spent(to, id)).unwrap_or_default();
         let run = Run { settings, program, access, home, prompt, resume: resume.as_deref(), spent };
         let recording = CommandRecording::begin(context).await?;
-        let mut request = run.sandbox_request(context, self.delegates.host().home.as_deref());
-        recording.restrict(&mut request);
-        let ended = run.read(context, request).await;
+        let ended = run.read(context, &recording, self.delegates.host().home.as_deref()).await;
         let changes = recording.end(ended.as_ref().ok().map(|end| &end.completed)).await?;
         match ended {
             Ok(end) => {
@@ -292,12 +291,18 @@ impl Run<'_> {
 
     /// Returns the command as the sandbox takes it: the CLI's own home, its provider's key and
     /// hosts, and nothing else of the user's.
-    fn sandbox_request(&self, context: &ToolContext, user_home: Option<&Path>) -> Request {
-        let command = self.settings.adapter.build_command(&self.command_request(context));
+    fn sandbox_request(
+        &self,
+        context: &ToolContext,
+        user_home: Option<&Path>,
+        command: CommandLine,
+        input: Option<&Input>,
+    ) -> Request {
         let mut home = OsString::from("HOME=");
         home.push(&self.home.path);
         let mut argv: Vec<OsString> = vec![ENV_PROGRAM.into(), home, self.program.clone().into_os_string()];
         argv.extend(command.argv.into_iter().skip(1));
+        let argv = input.map_or_else(|| argv.clone(), |input| input.connect(argv.clone()));
         let mut request = Request::program(context.workspace.root(), argv);
         // Toolchains are set offline according to the network.
         request.network = Network::Filtered(Arc::new(self.access.network.clone()));
@@ -324,12 +329,23 @@ impl Run<'_> {
     }
 
     /// Runs the command, and tells of it as it goes.
-    async fn read(&self, context: &ToolContext, request: Request) -> Result<RunEnd, ToolError> {
-        let conversation = self.settings.adapter.converse(&self.command_request(context));
+    async fn read(
+        &self,
+        context: &ToolContext,
+        recording: &CommandRecording,
+        user_home: Option<&Path>,
+    ) -> Result<RunEnd, ToolError> {
+        let adapter = self.settings.adapter.as_ref();
+        let mut command = adapter.build_command(&self.command_request(context));
+        let input = open_input(&mut command, &self.home.path)
+            .map_err(|error| ToolError::Stopped(format!("its input can't be made: {error}")))?;
+        let mut request = self.sandbox_request(context, user_home, command, input.as_ref());
+        recording.restrict(&mut request);
+        let conversation = adapter.converse(&self.command_request(context));
         let cancel = context.cancel.child_token();
         let running = context.sandbox.spawn(request, cancel.clone()).await?;
-        let mut sink = EventSink::new(self.settings.adapter.name(), &context.emit, &context.output);
-        Ok(read_to_end(running, cancel, conversation, &mut |event| sink.show(event)).await?)
+        let mut sink = EventSink::new(adapter.name(), &context.emit, &context.output);
+        Ok(read_to_end(running, cancel, input, conversation, &mut |event| sink.show(event)).await?)
     }
 }
 

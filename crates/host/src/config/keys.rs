@@ -427,13 +427,7 @@ pub const KEYS: &[Key] = &[
         "a coding CLI of this name that isn't built in; see docs/delegates.md",
     ),
     key("delegates.*.model", KeyKind::Text, ProjectMay::SetIfTrusted, None, "the model of the CLI's own"),
-    key(
-        "delegates.*.arguments",
-        KeyKind::List,
-        ProjectMay::Nothing,
-        None,
-        "further arguments of the CLI's command",
-    ),
+    key("delegates.*.arguments", KeyKind::List, ProjectMay::Nothing, None, "further arguments of the CLI"),
     key(
         "delegates.*.timeout",
         KeyKind::Duration,
