@@ -1,27 +1,42 @@
 //! `jm agents`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use journeyman_agent::agents::{AgentInput, AgentTools};
-use journeyman_host::HostError;
-use journeyman_host::agents::{AgentTrust, LoadedAgent, LoadedAgents, load_agents};
+use journeyman_host::agents::{
+    AgentTrust, LoadedAgent, LoadedAgents, check_group, group_of, load_agents, read_group,
+};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::root::project_root;
+use journeyman_host::{
+    Delivery, GROUP_PREFIX, HostError, PreparedRun, RunOptions as HostRunOptions, Workplace,
+};
 use serde_json::{Value, json};
 
-use crate::args::ProjectArgs;
+use crate::args::{ProjectArgs, RunOptions};
 use crate::color;
+use crate::display::Display;
 use crate::output::print_json_line;
+use crate::run::{print_warnings, prompts_for, run_task};
+use crate::runtime::open_state;
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
     command: Option<AgentsCommand>,
+    #[command(flatten)]
+    listing: ListingArgs,
+}
+
+#[derive(Debug, Args)]
+struct ListingArgs {
     /// Print one JSON object
-    #[arg(long, global = true)]
+    #[arg(long)]
     json: bool,
     /// Also list the project's agents that nobody trusts yet
-    #[arg(long, global = true)]
+    #[arg(long)]
     trust_project: bool,
     #[command(flatten)]
     project: ProjectArgs,
@@ -33,26 +48,73 @@ enum AgentsCommand {
     Show {
         /// The agent's name
         name: String,
+        #[command(flatten)]
+        listing: ListingArgs,
     },
+    /// Run several agents at once, who send each other messages by name
+    Run(Box<GroupArgs>),
 }
 
-pub(crate) fn agents(environment: &Environment, args: &AgentsArgs) -> Result<u8, HostError> {
-    let root = project_root(environment, args.project.directory.as_deref())?;
-    // Listing runs nothing, so nobody is asked.
-    let loaded =
-        load_agents(environment, &root, &AgentTrust { this_run: args.trust_project, prompts: None })?;
-    match &args.command {
-        Some(AgentsCommand::Show { name }) => {
-            let agent = loaded.find(name)?;
-            if args.json { print_json_line(&describe(agent, true))? } else { show(agent) }
+#[derive(Debug, Args)]
+struct GroupArgs {
+    /// The agents, each by its name, or as NAME=AGENT to have another name in the group
+    #[arg(value_name = "AGENT", required_unless_present = "group")]
+    agents: Vec<String>,
+    /// The task of all of them
+    #[arg(long, short, value_name = "TASK", required_unless_present = "group", conflicts_with = "group")]
+    task: Option<String>,
+    /// Read the members, their tasks and reminders from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "agents")]
+    group: Option<PathBuf>,
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+pub(crate) async fn agents(environment: &Environment, args: AgentsArgs) -> Result<u8, HostError> {
+    let load = |listing: &ListingArgs| {
+        let root = project_root(environment, listing.project.directory.as_deref())?;
+        // Listing runs nothing, so nobody is asked.
+        load_agents(environment, &root, &AgentTrust { this_run: listing.trust_project, prompts: None })
+    };
+    match args.command {
+        Some(AgentsCommand::Run(group)) => return run_group(environment, *group).await,
+        Some(AgentsCommand::Show { name, listing }) => {
+            let loaded = load(&listing)?;
+            let agent = loaded.find(&name)?;
+            if listing.json { print_json_line(&describe(agent, true))? } else { show(agent) }
         }
-        None if args.json => {
+        None if args.listing.json => {
+            let loaded = load(&args.listing)?;
             let agents: Vec<Value> = loaded.agents.iter().map(|agent| describe(agent, false)).collect();
             print_json_line(&json!({ "agents": agents, "problems": loaded.problems }))?;
         }
-        None => list(&loaded),
+        None => list(&load(&args.listing)?),
     }
     Ok(0)
+}
+
+/// Runs several agents at once.
+async fn run_group(environment: &Environment, args: GroupArgs) -> Result<u8, HostError> {
+    let group = match &args.group {
+        Some(path) => read_group(&environment.cwd.join(path))?,
+        None => group_of(&args.agents, args.task.as_deref().unwrap_or_default()),
+    };
+    let options = &args.options;
+    let (root, dirs) = (project_root(environment, options.directory.as_deref())?, open_state(environment)?);
+    let prompts = prompts_for(options);
+    let model = options.model.model.clone().unwrap_or_default();
+    let run_options =
+        HostRunOptions { model: Some(format!("{GROUP_PREFIX}{model}")), ..options.to_options() };
+    let mut prepared = PreparedRun::new(environment, &root, &run_options, None, prompts)?;
+    if let Some(mode) = check_group(&group, &prepared.agents)? {
+        prepared.settings.config.mode.get_or_insert(mode);
+    }
+    let workplace = Workplace::from_settings(&prepared.settings);
+    let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
+    print_warnings(&prepared);
+    let template = prepared.into_template(environment, &dirs, &root, "agents", delivery)?;
+    let display = Display::from_options(&options.output);
+    display.print_report(&run_task(template, group.to_message(), display).await?)
 }
 
 fn list(loaded: &LoadedAgents) {

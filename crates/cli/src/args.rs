@@ -168,8 +168,8 @@ pub(crate) enum Command {
     #[command(after_help = include_str!("../help/delete.txt"))]
     Delete(DeleteArgs),
     /// List the agents that a session may give tasks to, or show one
-    #[command(after_help = include_str!("../help/agents.txt"))]
-    Agents(crate::agents::AgentsArgs),
+    #[command(after_help = include_str!("../help/agents.txt"), args_conflicts_with_subcommands = true)]
+    Agents(Box<crate::agents::AgentsArgs>),
     /// Notes for later sessions: list, add, accept, remove
     #[command(after_help = include_str!("../help/memory.txt"))]
     Memory(crate::memory::MemoryArgs),

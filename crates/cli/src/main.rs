@@ -77,7 +77,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         }
         Command::Resume(args) => block_on(resume::resume(&environment, args)),
         Command::Compact(args) => block_on(compact::compact(&environment, args)),
-        Command::Agents(args) => agents::agents(&environment, &args),
+        Command::Agents(args) => block_on(agents::agents(&environment, *args)),
         Command::Memory(args) => block_on(memory::memory(&environment, &args)),
         Command::Land(args) => block_on(land::land(&environment, &args)),
         Command::Discard(args) => block_on(land::discard(&environment, &args)),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use journeyman_agent::agents::group::MAX_MEMBERS;
 use journeyman_agent::agents::{AgentModel, Agents, ConnectModel};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
@@ -270,7 +271,11 @@ impl SessionBuilder {
             None => Some(load_agents(&environment, &root, &AgentTrust::default())?.to_agents()),
         };
         let connector = model_connector(config, &environment, self.parts.clock.as_ref());
-        let agents = agents.map(|agents| agents.with_models(connector));
+        let mut agents = agents.map(|agents| agents.with_models(connector));
+        if let Some(member) = connected.member.clone() {
+            settings.concurrency = settings.concurrency.max(MAX_MEMBERS);
+            agents = agents.map(|agents| agents.as_group(member));
+        }
         let ConnectedModel { model, name, mut secrets, .. } = connected;
         secrets.extend(offered_secrets(config, &environment));
         let engine = search_engine(&config.web, &environment)?.map(|(engine, key)| {
@@ -398,8 +403,10 @@ fn run_settings(
             .chain(withheld_fetch(&config.web, approver))
             .collect(),
         plan_first: match config.plan_first.as_deref() {
-            // A CLI plans by itself.
-            _ if parse_model_name(&connected.name).is_some() => PlanFirst::Never,
+            // A CLI plans by itself, and so do the members of a group.
+            _ if parse_model_name(&connected.name).is_some() || connected.member.is_some() => {
+                PlanFirst::Never
+            }
             Some("never") => PlanFirst::Never,
             Some("always") => PlanFirst::Always,
             _ => PlanFirst::WhereNeeded,

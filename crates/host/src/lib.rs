@@ -94,7 +94,9 @@ pub use builder::SessionBuilder;
 pub use delivery::{DeliveredRun, Delivery, DeliveryOptions, Workplace};
 pub use error::{Context, HostError};
 pub use hooks::configured_hooks;
-pub use models::{Cassette, ConnectedModel, all_providers, configured_limits, connect, thinking_settings};
+pub use models::{
+    Cassette, ConnectedModel, GROUP_PREFIX, all_providers, configured_limits, connect, thinking_settings,
+};
 pub use prepare::PreparedRun;
 pub use project::{ProjectContext, configured_secrets};
 pub use prompts::Prompts;

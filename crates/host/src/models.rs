@@ -15,6 +15,11 @@ use strsim::damerau_levenshtein;
 use crate::config::{Config, ConfigError, Environment, ProviderConfig};
 use crate::delegates::{AUTO, find_delegates, model_name, parse_model_name};
 use journeyman_agent::Clock;
+use journeyman_agent::agents::AgentModel;
+use journeyman_agent::agents::group::GroupDirector;
+
+/// The beginning of the name of a group's model; the members' model follows.
+pub const GROUP_PREFIX: &str = "group/";
 
 /// The default model of each provider; the first provider whose key is set is used.
 const DEFAULT_MODELS: [(&str, &str); 4] = [
@@ -72,6 +77,8 @@ pub struct ConnectedModel {
     pub day: Option<String>,
     /// True if the client records or plays back: its requests have to be the same everywhere.
     pub is_recorded: bool,
+    /// The model of the members, for a group of agents.
+    pub member: Option<AgentModel>,
 }
 
 impl ConnectedModel {
@@ -87,6 +94,7 @@ impl ConnectedModel {
             secrets: Vec::new(),
             day: None,
             is_recorded: false,
+            member: None,
         }
     }
 }
@@ -118,6 +126,11 @@ pub fn connect(
     }
     if let Some((cli, model)) = named.as_deref().and_then(parse_model_name) {
         return connect_delegate(config, environment, cli, model);
+    }
+    if let Some(model) = named.as_deref().and_then(|name| name.strip_prefix(GROUP_PREFIX)) {
+        let model = Some(model.to_owned()).filter(|model| !model.is_empty());
+        let config = Config { model, ..config.clone() };
+        return Ok(group_of(connect(&config, environment, cassette, clock)?, named));
     }
     if let Some(base_url) = &config.base_url {
         return custom_client(config, environment, base_url, cassette, &clock);
@@ -233,6 +246,18 @@ pub(crate) fn connect_delegate(
     Ok(ConnectedModel { price: Some(Price::FREE), limits, secrets, ..connected })
 }
 
+/// Returns the model of a group whose members have this one.
+fn group_of(member: ConnectedModel, name: Option<String>) -> ConnectedModel {
+    let name = name.unwrap_or_default();
+    let mut limits = ModelLimits::careful_default(false);
+    limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
+    let director = ConnectedModel::from_model(Arc::new(GroupDirector::new(name.clone())), name);
+    let ConnectedModel { model, price, limits: own, tool_calling, secrets, .. } = member;
+    let member = Some(AgentModel { model, price, limits: own, tool_calling });
+    // Only its members ask a model.
+    ConnectedModel { price: Some(Price::FREE), limits, secrets, member, ..director }
+}
+
 fn load_script(path: &Path) -> Result<ConnectedModel, ConfigError> {
     let model = ScriptedModel::load(path).map_err(|error| ConfigError::Model(error.to_string()))?;
     let name = model.name();
@@ -301,6 +326,7 @@ fn make_client(
     .map_err(refused)?;
     let is_recorded = cassette.record.is_some() || cassette.replay.is_some();
     Ok(ConnectedModel {
+        member: None,
         name: client.name(),
         model: Arc::new(client),
         price,

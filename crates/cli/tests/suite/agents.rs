@@ -126,3 +126,50 @@ fn a_session_and_its_agent_are_a_tree_and_lists_have_the_session_alone() {
     house.jm(&["show", &child]).run().expect(0).prints(&["complete the task", "RunOutcome::exit_code"]);
     house.jm(&["show", "last"]).run().expect(0).prints(&["investigator: Find out:", "GOAL"]);
 }
+
+#[test]
+fn several_agents_work_at_once_and_are_one_tree() {
+    let house = House::with_greeter();
+    let before = house.tree();
+    let server = Server::answering(|_, seen| match seen.newest().contains("Mind the clock.") {
+        true => call("complete_task", found()).into(),
+        // The reminder comes with the next step.
+        false => call("read_file", json!({ "path": "greet.sh" })).into(),
+    });
+    house.write(
+        "team.toml",
+        "[[member]]\nname = 'ada'\nagent = 'investigator'\ntask = 'Where is it?'\n[[member]]\nname = 'bob'\nagent = \
+         'investigator'\ntask = 'And where is that?'\n[[reminder]]\nto = 'ada'\ntext = 'Mind the clock.'\nevery_steps = \
+         1\n[[reminder]]\nto = 'bob'\ntext = 'Mind the clock.'\nevery_steps = 1\n",
+    );
+    let ran = server.command(&house, &["agents", "run"], &["--group", "team.toml"]).run().expect(0);
+    ran.prints(&["## ada", "## bob", "The exit codes are in"]);
+    let tree = house.jm(&["show", "--tree"]).run().expect(0);
+    tree.prints(&["ada", "bob", "GOAL"]);
+    let tools = server.seen()[0].tools();
+    assert!(
+        tools.contains(&"send_message".to_owned()) && !tools.contains(&"write_file".to_owned()),
+        "{tools:?}"
+    );
+    std::fs::remove_file(house.project().join("team.toml")).unwrap();
+    assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn a_wrong_group_ends_in_2_before_anything_is_asked() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("never said")]);
+    house.write("team.toml", "[[member]]\nname = 'ada'\nagent = 'investigator'\n");
+    for (arguments, said) in [
+        (&["nobody", "--task", "x"][..], "there is no agent `nobody`"),
+        (&["planner", "planner", "--task", "x"], "two members are named `planner`"),
+        (&["planner", "--task", " "], "no task"),
+        (&["a=planner", "b=planner", "c=planner", "d=planner", "e=planner", "--task", "x"], "1 to 4 members"),
+        (&["--group", "team.toml"], "missing field `task`"),
+        (&["--group", "none.toml"], "none.toml"),
+        (&["planner"], "--task"),
+    ] {
+        server.command(&house, &["agents", "run"], arguments).run().expect(2).says(&[said]);
+    }
+    assert_eq!(server.seen().len(), 0);
+}
