@@ -1,6 +1,7 @@
 //! The figures of `docs/benchmarks.md`, measured on the release binary.
 
 mod context;
+mod delegate;
 mod edit;
 mod index;
 mod notice;
@@ -34,6 +35,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     };
     match name {
         "context" => return context::run(options),
+        "delegate" => return delegate::run(),
         "edit" => return edit::run(options),
         "index" => return index::run(options),
         "notice" => return notice::run(options),
@@ -63,6 +65,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
             workspace::run()?;
             sandbox::run(None)?;
             context::run(&[])?;
+            delegate::run()?;
             edit::run(&[])?;
             index::run(&[])?;
             notice::run(&[])?;
@@ -72,7 +75,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         }
         other => {
             bail!(
-                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, agents, workspace, sandbox, context, edit, index, notice, recall, symbols, tui, all"
+                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, agents, workspace, sandbox, context, delegate, edit, index, notice, recall, symbols, tui, all"
             )
         }
     }

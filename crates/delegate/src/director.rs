@@ -11,6 +11,8 @@ use crate::tool::{DELEGATE_TOOL, SESSION_GONE, SESSION_LINE};
 /// The beginning of a text that the program itself puts into a conversation, and that asks for
 /// nothing.
 const REMINDER: &str = "<system-reminder>";
+/// The beginning of the result of a call that ended with its process.
+const CUT_OFF: &str = "cut off: ";
 /// The words to a CLI beside the task and its context.
 const BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
                      change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
@@ -52,18 +54,27 @@ impl Director {
         let newest = messages.get(answered.map_or(0, |at| at + 1)..).unwrap_or_default();
         let asked: Vec<&str> = newest.iter().flat_map(texts).collect();
         let result = newest.iter().flat_map(|message| &message.content).rev().find_map(as_result);
-        match (result, asked.is_empty()) {
-            (Some((text, true)), _) if text.starts_with(SESSION_GONE) => {
-                Ok(Decision::Call { prompt: whole_conversation(messages), resume: None })
-            }
-            // What a call that failed has changed mustn't pass for a finished task.
-            (Some((text, true)), _) => Err(ModelError::Delegate(cut(text).to_owned())),
-            (Some((text, false)), true) => Ok(Decision::Say(text.to_owned())),
-            (None, true) => Err(ModelError::Delegate("there is nothing to give to the CLI".to_owned())),
-            (_, false) => Ok(match last_session(messages) {
+        let (failure, said) = match result {
+            Some((text, true)) => (Some(text), None),
+            Some((text, false)) => (None, Some(text)),
+            None => (None, None),
+        };
+        let begins_with = |start: &str| failure.is_some_and(|text| text.starts_with(start));
+        if !asked.is_empty() && !begins_with(SESSION_GONE) {
+            return Ok(match last_session(messages) {
                 Some(session) => Decision::Call { prompt: asked.join("\n\n"), resume: Some(session) },
                 None => Decision::Call { prompt: whole_conversation(messages), resume: None },
-            }),
+            });
+        }
+        // With the process that it was cut off with, the CLI's session is gone, too.
+        if begins_with(SESSION_GONE) || begins_with(CUT_OFF) {
+            return Ok(Decision::Call { prompt: whole_conversation(messages), resume: None });
+        }
+        match (failure, said) {
+            // What a call that failed has changed mustn't pass for a finished task.
+            (Some(failure), _) => Err(ModelError::Delegate(cut(failure).to_owned())),
+            (None, Some(said)) => Ok(Decision::Say(said.to_owned())),
+            (None, None) => Err(ModelError::Delegate("there is nothing to give to the CLI".to_owned())),
         }
     }
 
@@ -253,6 +264,16 @@ mod tests {
         ];
         let error = Director::decide(&messages).unwrap_err();
         assert_eq!(error.to_string(), "fake failed: it was ended at its time limit");
+        // Unless a person says more, or the call was cut off with the whole process.
+        let answered = |content| {
+            let messages = [messages[0].clone(), messages[1].clone(), user(content)];
+            Director::decide(&messages).unwrap()
+        };
+        let failed = result(&["fake failed: no"], true);
+        let more = format!("{BRIEF}the task\n\n# The next message\ntry again");
+        assert_eq!(answered(vec![failed, Block::text("try again")]), call(&more, None));
+        let cut_off = result(&["cut off: the program ended while this call ran."], true);
+        assert_eq!(answered(vec![cut_off]), call(&format!("{BRIEF}the task"), None));
         assert!(Director::decide(&[]).is_err());
     }
 }

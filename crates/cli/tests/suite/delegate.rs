@@ -3,7 +3,7 @@
 use journeyman_protocol::{FileChangeKind, RunOutcome, Tokens};
 use serde_json::Value;
 
-use crate::support::{GREETER, House, Jm, POLITE, needs};
+use crate::support::{GREETER, House, Jm, POLITE, is_running, needs, wait_until};
 
 /// A CLI that edits the greeter: politely at once if its prompt says so, else only after it was told
 /// that a check fails. Its sessions are files in its home.
@@ -25,7 +25,7 @@ with open(kept, "a") as file:
     file.write("x")
 tell(session=session)
 tell(text="looking at greet.sh\n")
-if "sleep for ever" in prompt:
+if "sleep for ever" in prompt and "politely at once" not in prompt:
     open("half", "w").write("half\n")
     tell(text="sleeping\n")
     time.sleep(1000)
@@ -215,4 +215,30 @@ fn several_compete_and_the_smallest_verified_change_wins() {
     assert!(!house.project().join("essay.txt").exists());
     let unknown = jm(&house, &["run", "--candidates", "greeter,nobody", "x"]).run().expect(2).stderr;
     assert!(unknown.contains("there is no CLI `nobody`"), "{unknown}");
+}
+
+#[test]
+fn a_killed_run_leaves_no_process_and_its_home_is_swept() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let running = jm(&house, &["delegate", "--stream-json", "--to", "greeter", "sleep for ever"]).start();
+    running.line_with("sleeping");
+    let program = format!("/usr/bin/python3 {} --json", house.at("bin/greeter").display());
+    assert!(is_running(&program));
+    running.signal(rustix::process::Signal::KILL);
+    running.gone();
+    wait_until("the CLI is gone", || !is_running(&program));
+    let left = |house: &House| {
+        let homes = jm_state_dirs(house).into_iter().flat_map(|home| std::fs::read_dir(home).unwrap());
+        homes.flatten().count()
+    };
+    assert_eq!(left(&house), 1, "nobody could remove the home");
+    let id = house.sessions()[0]["id"].as_str().unwrap().to_owned();
+    // The task goes on; its CLI begins anew, because what it had is gone.
+    let stop = jm(&house, &["resume", &id, "--json", "greet politely at once"]).run().expect(0);
+    assert_eq!(stop.report().outcome, RunOutcome::Verified);
+    assert_eq!(left(&house), 0);
+    assert_eq!(house.read("greet.sh"), POLITE);
 }
