@@ -236,8 +236,8 @@ fn a_killed_run_leaves_no_process_and_its_home_is_swept() {
     };
     assert_eq!(left(&house), 1, "nobody could remove the home");
     let id = house.sessions()[0]["id"].as_str().unwrap().to_owned();
-    // The task goes on; its CLI begins anew, because what it had is gone.
-    let stop = jm(&house, &["resume", &id, "--json", "greet politely at once"]).run().expect(0);
+    // Its CLI begins anew, because what it had is gone.
+    let stop = jm(&house, &["resume", &id, "--json", "--close", "greet politely at once"]).run().expect(0);
     assert_eq!(stop.report().outcome, RunOutcome::Verified);
     assert_eq!(left(&house), 0);
     assert_eq!(house.read("greet.sh"), POLITE);
