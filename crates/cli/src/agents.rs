@@ -1,8 +1,5 @@
 //! `jm agents`.
 
-use std::path::PathBuf;
-
-use clap::{Args, Subcommand};
 use journeyman_agent::agents::{AgentInput, AgentTools};
 use journeyman_host::agents::{
     AgentTrust, LoadedAgent, LoadedAgents, check_group, group_of, load_agents, read_group,
@@ -15,60 +12,12 @@ use journeyman_host::{
 };
 use serde_json::{Value, json};
 
-use crate::args::{ProjectArgs, RunOptions};
+use crate::args::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
 use crate::color;
 use crate::display::Display;
 use crate::output::print_json_line;
 use crate::run::{print_warnings, prompts_for, run_task};
 use crate::runtime::open_state;
-
-#[derive(Debug, Args)]
-pub(crate) struct AgentsArgs {
-    #[command(subcommand)]
-    command: Option<AgentsCommand>,
-    #[command(flatten)]
-    listing: ListingArgs,
-}
-
-#[derive(Debug, Args)]
-struct ListingArgs {
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-    /// Also list the project's agents that nobody trusts yet
-    #[arg(long)]
-    trust_project: bool,
-    #[command(flatten)]
-    project: ProjectArgs,
-}
-
-#[derive(Debug, Subcommand)]
-enum AgentsCommand {
-    /// Show what an agent takes, gives and may do, and its prompts
-    Show {
-        /// The agent's name
-        name: String,
-        #[command(flatten)]
-        listing: ListingArgs,
-    },
-    /// Run several agents at once, who send each other messages by name
-    Run(Box<GroupArgs>),
-}
-
-#[derive(Debug, Args)]
-struct GroupArgs {
-    /// The agents, each by its name, or as NAME=AGENT to have another name in the group
-    #[arg(value_name = "AGENT", required_unless_present = "group")]
-    agents: Vec<String>,
-    /// The task of all of them
-    #[arg(long, short, value_name = "TASK", required_unless_present = "group", conflicts_with = "group")]
-    task: Option<String>,
-    /// Read the members, their tasks and reminders from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "agents")]
-    group: Option<PathBuf>,
-    #[command(flatten)]
-    options: RunOptions,
-}
 
 pub(crate) async fn agents(environment: &Environment, args: AgentsArgs) -> Result<u8, HostError> {
     let load = |listing: &ListingArgs| {

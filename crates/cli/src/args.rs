@@ -1,5 +1,6 @@
 //! The definition of the command line.
 
+mod agents;
 mod candidate_list;
 mod numbers;
 mod options;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use journeyman_host::delegates::AUTO;
 
+pub(crate) use agents::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
 pub(crate) use candidate_list::CandidateList;
 pub(crate) use numbers::{allow_negative_numbers, parse_count};
 pub(crate) use options::{DeliveryArgs, LimitArgs, ModelArgs, OutputArgs, RunOptions};
@@ -169,7 +171,7 @@ pub(crate) enum Command {
     Delete(DeleteArgs),
     /// List the agents that a session may give tasks to, or show one
     #[command(after_help = include_str!("../help/agents.txt"), args_conflicts_with_subcommands = true)]
-    Agents(Box<crate::agents::AgentsArgs>),
+    Agents(Box<AgentsArgs>),
     /// Notes for later sessions: list, add, accept, remove
     #[command(after_help = include_str!("../help/memory.txt"))]
     Memory(crate::memory::MemoryArgs),

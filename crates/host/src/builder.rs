@@ -271,11 +271,7 @@ impl SessionBuilder {
             None => Some(load_agents(&environment, &root, &AgentTrust::default())?.to_agents()),
         };
         let connector = model_connector(config, &environment, self.parts.clock.as_ref());
-        let mut agents = agents.map(|agents| agents.with_models(connector));
-        if let Some(member) = connected.member.clone() {
-            settings.concurrency = settings.concurrency.max(MAX_MEMBERS);
-            agents = agents.map(|agents| agents.as_group(member));
-        }
+        let agents = agents.map(|agents| connect_agents(agents, connector, connected.member.as_ref()));
         let ConnectedModel { model, name, mut secrets, .. } = connected;
         secrets.extend(offered_secrets(config, &environment));
         let engine = search_engine(&config.web, &environment)?.map(|(engine, key)| {
@@ -328,6 +324,15 @@ impl SessionBuilder {
             surface.show(envelope)?;
         }
         Ok(delivered.report)
+    }
+}
+
+/// Returns agents with what connects their models. Those of a group have the members' model.
+fn connect_agents(agents: Agents, connector: Arc<ConnectModel>, member: Option<&AgentModel>) -> Agents {
+    let agents = agents.with_models(connector);
+    match member {
+        Some(member) => agents.as_group(member.clone()),
+        None => agents,
     }
 }
 
@@ -389,9 +394,11 @@ fn run_settings(
         mode: config.mode_or(default_mode),
         approver,
         approval_timeout: config.approval_timeout,
-        concurrency: config
-            .tools_concurrency
-            .map_or(standard.concurrency, |calls| usize::try_from(calls).unwrap_or(standard.concurrency)),
+        concurrency: match (&connected.member, config.tools_concurrency) {
+            (Some(_), _) => MAX_MEMBERS,
+            (None, calls) => calls
+                .map_or(standard.concurrency, |calls| usize::try_from(calls).unwrap_or(standard.concurrency)),
+        },
         tool_timeout: config.tools_timeout.unwrap_or(standard.tool_timeout),
         todos: (config.todos != Some(false)).then(|| TodoSettings {
             remind_every: config.todos_remind_every.unwrap_or(DEFAULT_TODO_INTERVAL),
