@@ -63,6 +63,7 @@ pub use error::AgentError;
 pub use isolation::candidates;
 pub use journeyman_protocol::Clock;
 pub use planning::store_plan;
+pub use session::first_message::is_question;
 pub use session::handle::{SessionHandle, resume, start, start_agent};
 pub use session::parts::SessionParts;
 pub use session::settings::{

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
+use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription, is_question};
 use journeyman_host::agents::{AgentRun, parse_inputs};
 use journeyman_host::candidates::{connect_candidates, model_without_own};
 use journeyman_host::config::Environment;
@@ -77,7 +77,8 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     print_warnings(&prepared);
     let notes = describe_root(environment, options.directory.as_deref(), &root).into_iter().chain(task.note);
     notes.filter(|_| !display.is_quiet).for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
-    let agent = prepared.agent.take();
+    // A question in plan mode is answered; a task is planned.
+    let agent = prepared.agent.take().filter(|_| args.agent.is_some() || !is_question(&task.text));
     let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
     if let Some(definition) = agent {
         let task = Some(task.text.as_str()).filter(|task| !task.is_empty());

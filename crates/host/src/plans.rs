@@ -55,7 +55,11 @@ pub async fn find_plan(
     Err(HostError::usage("no plan was made in this directory; `jm plan \"TASK\"` makes one"))
 }
 
-async fn plan_of(state: &StateDirs, session: &SessionId) -> Result<Option<Plan>, HostError> {
+/// Returns the plan of a session's newest task; `None` if it has none.
+///
+/// # Errors
+/// [`HostError`] where the log can't be read.
+pub async fn plan_of(state: &StateDirs, session: &SessionId) -> Result<Option<Plan>, HostError> {
     let state = State::load(&*state.store, session).await?;
     Ok(state.plan.map(|plan| *plan))
 }

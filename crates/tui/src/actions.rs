@@ -4,10 +4,12 @@ use std::path::Path;
 
 use crossterm::event::EventStream;
 use journeyman_agent::AgentError;
+use journeyman_host::agents::{AgentTrust, load_agents};
 use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
 use journeyman_host::export::{ConversationFormat, ExportFormat, export_session};
 use journeyman_host::format::{describe_usage, preview, printable, quantity};
+use journeyman_host::plans::plan_of;
 use journeyman_host::policy_check::{MODE_EFFECTS, PolicyOverview};
 use journeyman_host::session_commands::fork_session;
 use journeyman_host::sessions::find_session;
@@ -252,6 +254,8 @@ impl App {
             }
             Command::Compact => self.compact(),
             Command::Permissions => self.show_permissions()?,
+            Command::Agents => self.show_agents()?,
+            Command::Plan => self.show_plan().await?,
             Command::Isolate => self.change_workplace(argument).await,
             Command::Theme => self.change_theme(argument)?,
             Command::Export => self.export(argument).await,
@@ -439,6 +443,41 @@ impl App {
             let session = link.session.clone();
             self.jobs.push(Box::pin(async move { JobEnd::Compacted(session.compact().await) }));
         }
+    }
+
+    fn show_agents(&mut self) -> Result<(), HostError> {
+        let (environment, root) = (&self.setup.environment, &self.setup.root);
+        // Listing runs nothing, so nobody is asked.
+        let loaded = match load_agents(environment, root, &AgentTrust::default()) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                self.notice = Some(error.to_string());
+                return Ok(());
+            }
+        };
+        let mut lines = Vec::new();
+        for agent in &loaded.agents {
+            let name = StyledLine::new(Style::Strong, agent.definition.name.clone());
+            lines.push(name.with(Style::Dim, format!("  {}", printable(&agent.source))));
+            lines.push(StyledLine::default().with_text(format!("  {}", printable(&agent.definition.description))));
+        }
+        lines.extend(loaded.problems.iter().map(|problem| StyledLine::new(Style::Warning, printable(problem))));
+        self.show_document("agents", lines)
+    }
+
+    async fn show_plan(&mut self) -> Result<(), HostError> {
+        let Some(session) = self.link.as_ref().map(|link| link.session.id().clone()) else {
+            self.notice = Some("there is no session yet".to_owned());
+            return Ok(());
+        };
+        match plan_of(&self.setup.state, &session).await? {
+            None => self.notice = Some("no task of this session was planned; jm plan \"TASK\" plans one".to_owned()),
+            Some(plan) => {
+                let line = |line: &str| StyledLine::default().with_text(printable(&line));
+                self.show_document("plan", plan.to_string().lines().map(line).collect())?;
+            }
+        }
+        Ok(())
     }
 
     fn show_permissions(&mut self) -> Result<(), HostError> {

@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Compact,
     /// Shows what is allowed.
     Permissions,
+    /// Lists the agents that tasks may be given to.
+    Agents,
+    /// Shows the plan of the session.
+    Plan,
     /// Works in a copy, or in the project.
     Isolate,
     /// Takes other colours.
@@ -86,6 +90,8 @@ pub(crate) const COMMANDS: &[CommandInfo] = &[
     info(Command::Cost, "cost", "", "tokens and cost of this session"),
     info(Command::Compact, "compact", "", "shorten the conversation"),
     info(Command::Permissions, "permissions", "", "what is allowed, asked about and denied"),
+    info(Command::Agents, "agents", "", "the agents that tasks may be given to"),
+    info(Command::Plan, "plan", "", "the plan of the newest task, if it has one"),
     info(Command::Isolate, "isolate", "on|off", "work in a copy of the project, or in your files"),
     info(Command::Theme, "theme", "NAME", "other colours: auto, dark, light or none"),
     info(Command::Export, "export", "FILE", "write the conversation into a file, as Markdown"),

@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as TerminalEvent, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
 use journeyman_host::approvals::AnsweredRequest;
+use journeyman_host::format::printable;
+use journeyman_host::slash_commands::SlashCommands;
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::SessionId;
 use journeyman_terminal::Style;
@@ -252,15 +255,21 @@ impl App {
         }
         match parse_command(&message) {
             Some(ParsedCommand::Known(command, argument)) => self.obey(command, &argument).await,
-            Some(ParsedCommand::Unknown(name, nearest)) => {
-                let advice =
-                    nearest.map_or("? shows all".to_owned(), |nearest| format!("did you mean /{nearest}?"));
-                self.notice = Some(format!("there is no command /{name}; {advice}"));
-                self.composer.set_text(&message);
-                Ok(Flow::Continue)
-            }
-            None => {
-                self.send_message(message).await;
+            other => {
+                // A file of the user's or the project's may be the command.
+                let (environment, root) = (&self.setup.environment, &self.setup.root);
+                match SlashCommands::expand_task(environment, root, message.clone()) {
+                    Ok(expanded) => self.send_message(expanded).await,
+                    Err(error) => {
+                        self.notice = Some(match other {
+                            Some(ParsedCommand::Unknown(name, Some(nearest))) => {
+                                format!("there is no command /{name}; did you mean /{nearest}?")
+                            }
+                            _ => printable(&error),
+                        });
+                        self.composer.set_text(&message);
+                    }
+                }
                 Ok(Flow::Continue)
             }
         }

@@ -29,7 +29,8 @@ pub(super) fn user_text(waiting: &[QueuedMessage]) -> String {
 
 /// Returns true if a task asks something and demands no change: it ends with a question, or begins
 /// by asking for an explanation. "Can you fix it?" demands a change.
-pub(super) fn is_question(task: &str) -> bool {
+#[must_use]
+pub fn is_question(task: &str) -> bool {
     /// Beginnings of requests that are put as questions.
     const REQUESTS: [&str; 8] =
         ["can you", "could you", "would you", "will you", "please", "can we", "could we", "shall we"];

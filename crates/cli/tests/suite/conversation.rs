@@ -212,6 +212,24 @@ fn lines_of_a_pipe_are_a_conversation() {
 }
 
 #[test]
+fn a_command_of_a_file_becomes_the_message() {
+    let house = House::with_greeter();
+    house.write(".claude/commands/front/greet.md", "Say hello to $ARGUMENTS.");
+    let server = Server::chat([say("Hello, Bob.")]);
+    let jm = server.command(&house, &["chat"], &[]);
+    let ran = jm.input("/front:greet Bob\n/front:gret\n/agents\n/plan\n").run();
+    assert!(ran.status.success(), "{}", ran.stderr);
+    assert!(server.seen()[0].newest().contains("Say hello to Bob."), "{}", server.seen()[0].newest());
+    assert_eq!(server.seen().len(), 1);
+    ran.prints(&[
+        "Hello, Bob.",
+        "there is no command /front:gret; there are /front:greet",
+        "investigator",
+        "no task of this session was planned",
+    ]);
+}
+
+#[test]
 fn a_terminal_without_a_cursor_gets_lines() {
     if !needs(&["setsid"]) {
         return;
