@@ -68,7 +68,7 @@ impl Access {
         confined: bool,
     ) -> Result<Self, AccessError> {
         let adapter = settings.adapter.as_ref();
-        let needs = adapter.requirements();
+        let needs = adapter.requirements().for_model(settings.model.as_deref());
         let credentials = existing(&needs.credentials, host);
         let keyless = needs.providers.iter().find(|provider| provider.keys.is_empty());
         let chosen = needs.providers.iter().find(|provider| is_set(provider, host));
@@ -211,8 +211,7 @@ mod tests {
                 keys: vec![format!("{name}_KEY")],
                 base_urls: vec![format!("{name}_URL")],
                 hosts: vec![format!("api.{}.test", name.to_lowercase())],
-                files: Vec::new(),
-                model_prefix: None,
+                ..Provider::default()
             };
             Requirements {
                 providers: vec![provider("FIRST"), provider("SECOND")],

@@ -73,6 +73,7 @@ fn by_table(name: &str) -> Cli {
                 r#"
                 name = "opencode-acp"
                 command = ["opencode", "acp"]
+                environment = ["OPENCODE_CONFIG_CONTENT"]
                 output = { acp = {} }
                 set = ["OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true"]
                 "#,
