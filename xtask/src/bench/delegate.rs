@@ -1,5 +1,5 @@
-//! The cost of another coding CLI as a call of a session over running it bare; the figures and
-//! their meaning are in `docs/benchmarks.md`.
+//! The cost of another coding CLI as a call of a session over running it bare; the figures are in
+//! `docs/benchmarks.md`.
 
 /// Runs the measurement, optimized.
 pub(crate) fn run() -> anyhow::Result<()> {
