@@ -1,9 +1,9 @@
 //! Other coding CLIs as `jm delegate` runs them: verified, landed, undone as any run.
 
 use journeyman_protocol::{FileChangeKind, RunOutcome, Tokens};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{GREETER, House, Jm, POLITE, is_running, needs, wait_until};
+use crate::support::{GREETER, House, Jm, POLITE, Server, Wire, call, is_running, needs, say, wait_until};
 
 /// A CLI that edits the greeter: politely at once if its prompt says so, else only after it was told
 /// that a check fails. Its sessions are files in its home.
@@ -241,4 +241,49 @@ fn a_killed_run_leaves_no_process_and_its_home_is_swept() {
     assert_eq!(stop.report().outcome, RunOutcome::Verified);
     assert_eq!(left(&house), 0);
     assert_eq!(house.read("greet.sh"), POLITE);
+}
+
+#[test]
+fn it_works_in_the_project_itself_where_that_is_asked_for() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let arguments = ["delegate", "--json", "--in-place", "--to", "greeter", "greet politely at once"];
+    let report = jm(&house, &arguments).run().expect(0).report();
+    assert_eq!((report.outcome, report.copy), (RunOutcome::Verified, None));
+    assert_eq!(house.read("greet.sh"), POLITE);
+    jm(&house, &["undo"]).run().expect(0);
+    assert_eq!(house.read("greet.sh"), GREETER[0].1);
+}
+
+#[test]
+fn a_model_gives_a_task_to_a_cli_that_the_user_offers_it() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let asked = json!({ "to": "greeter", "prompt": "greet politely at once" });
+    let replies = || [call("delegate_task", asked.clone()), say("It is polite now.")];
+    let offered = |server: &Server| server.seen()[0].tools().contains(&"delegate_task".to_owned());
+    // Nobody offered it.
+    let server = Server::start(Wire::Chat, replies());
+    let path = format!("{}:{}", house.at("bin").display(), std::env::var("PATH").unwrap());
+    let run = |server: &Server| {
+        server
+            .run(&house, &["--json", "make it polite"])
+            .env("PATH", &path)
+            .env("GREETER_KEY", "greeter-secret-1")
+    };
+    let report = run(&server).run().report();
+    assert!(!offered(&server) && report.changes.is_empty());
+    house.configure(&format!("{CONFIG}[tools]\ndelegate = [\"greeter\"]\n"));
+    let server = Server::start(Wire::Chat, replies());
+    let report = run(&server).run().expect(0).report();
+    assert!(offered(&server));
+    assert_eq!((report.outcome, report.text.as_str()), (RunOutcome::Verified, "It is polite now."));
+    assert_eq!(house.read("greet.sh"), POLITE);
+    assert_eq!(report.usage.output, Tokens(7 + 20), "its own tokens and the CLI's");
+    // The key is not in what the model was told.
+    assert!(server.seen().iter().all(|seen| !seen.body.to_string().contains("greeter-secret-1")));
 }
