@@ -4,7 +4,10 @@
 use std::path::PathBuf;
 
 use journeyman_protocol::{RelPath, SandboxTier};
-use journeyman_sandbox::{Base, Outcome, OverlayPlan, Request, Sandbox, SandboxError, SandboxSettings};
+use journeyman_sandbox::{
+    Base, Forward, Network, NetworkRules, Outcome, OverlayPlan, Request, Sandbox, SandboxError,
+    SandboxSettings,
+};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +27,9 @@ pub(crate) enum Stand {
     Mount,
     /// A copied directory, with a cache of the project's.
     Directory,
+    /// An overlay of it, for another coding CLI: with a home of its own, and a network of one host
+    /// and one address.
+    Delegate,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,7 +67,7 @@ fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
     request.needs = order.tier.max_needs();
     request.base = match order.stand {
         Stand::Project => None,
-        Stand::Mount => {
+        Stand::Mount | Stand::Delegate => {
             let [upper, work] = ["upper", "work"].map(|name| order.layers.join(name));
             let plan = OverlayPlan { lower: scene.root.clone(), upper, work };
             Some(Base::Mounted(sandbox.mount(&plan)?.into()))
@@ -72,6 +78,20 @@ fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
             Some(Base::Directory { path, caches, layers })
         }
     };
+    if order.stand == Stand::Delegate {
+        let home = order.layers.with_file_name("cli-home");
+        std::fs::create_dir_all(&home).unwrap();
+        let words = ["/usr/bin/env".into(), format!("HOME={}", home.display()).into()];
+        request.argv.splice(0..0, words);
+        request.writable.push(home);
+        // Somebody listens there as long as this process lives.
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let forwards = vec![Forward { port: 11_434, to: listener.local_addr().unwrap() }];
+        std::mem::forget(listener);
+        let hosts = vec!["api.example.com".parse().unwrap()];
+        let rules = NetworkRules { hosts, forwards, ..NetworkRules::default() };
+        request.network = Network::Filtered(rules.into());
+    }
     Ok(request)
 }
 

@@ -137,7 +137,7 @@ impl Place {
         let project: &[&str] = match stand {
             Stand::Project => &["project/.git", "project/.journeyman"],
             // Commands change the copy alone.
-            Stand::Mount | Stand::Directory => &["project"],
+            Stand::Mount | Stand::Directory | Stand::Delegate => &["project"],
         };
         let mut all = BTreeMap::new();
         for place in ["out", "shown", "home"].iter().chain(project) {

@@ -21,6 +21,7 @@ const GROUNDS: &[Ground] = &[
     Ground { name: "namespaces", tier: SandboxTier::Namespaces, stand: Stand::Project },
     Ground { name: "namespaces, in a mount", tier: SandboxTier::Namespaces, stand: Stand::Mount },
     Ground { name: "namespaces, in a directory", tier: SandboxTier::Namespaces, stand: Stand::Directory },
+    Ground { name: "another CLI", tier: SandboxTier::Namespaces, stand: Stand::Delegate },
     Ground { name: "bubblewrap", tier: SandboxTier::Bubblewrap, stand: Stand::Project },
     Ground { name: "landlock", tier: SandboxTier::Landlock, stand: Stand::Project },
     Ground { name: "container", tier: SandboxTier::Container, stand: Stand::Project },
