@@ -26,7 +26,7 @@ use crate::homes::{Home, Homes};
 use crate::input::{Input, open_input};
 use crate::program::visible_paths;
 use crate::settings::{CONFINED_TIME, DelegateSettings, Delegates};
-use crate::{CommandLine, CommandRequest, Outcome, Spent};
+use crate::{CommandLine, CommandRequest, FailureKind, Outcome, Spent};
 
 /// The name of the tool.
 pub const DELEGATE_TOOL: &str = "delegate_task";
@@ -355,7 +355,7 @@ fn report(to: &str, context: &ToolContext, end: RunEnd, changes: RecordedChanges
     let Outcome { message, session, usage, cost, failure } = outcome;
     let mut message = if message.trim().is_empty() { format!("{to} said nothing.") } else { message };
     if let Some(failure) = &failure {
-        message = format!("{to} failed: {}\n\n{message}", failure.message);
+        message = format!("{to} failed: {}{}\n\n{message}", failure.message, advise(to, failure.kind));
     }
     if failure.is_none() && changes.is_error {
         message = format!("{to} did what it may not do:\n{}\n{message}", changes.notes);
@@ -381,6 +381,21 @@ fn report(to: &str, context: &ToolContext, end: RunEnd, changes: RecordedChanges
         is_error: is_error || failure.is_some(),
         foreign_usage: Some(ForeignUsage { usage, usd: cost }),
         ..ToolOutput::text("")
+    }
+}
+
+/// Returns what helps against a failure, if something is known to.
+fn advise(to: &str, kind: FailureKind) -> String {
+    match kind {
+        FailureKind::NotAuthenticated => {
+            format!(
+                ". Log in by running it once, or set its key; jm delegate --list says what is found of {to}"
+            )
+        }
+        FailureKind::UnknownFlag => {
+            ". Its version may be another one than was tested; docs/delegates.md names those".to_owned()
+        }
+        FailureKind::Provider | FailureKind::CutOff | FailureKind::Reported => String::new(),
     }
 }
 

@@ -173,6 +173,7 @@ fn what_can_not_be_run_says_what_to_do() {
     let flags = Setup { flags: vec!["--new-flag"], ..Setup::default() };
     let output = Bench::with(&sandbox, &[], flags).call("say x").unwrap();
     assert!(output.is_error && texts(&output)[0].contains("unexpected argument '--new-flag'"));
+    assert!(texts(&output)[0].contains("Its version may be another one"), "{:?}", output.parts);
 }
 
 #[test]
