@@ -41,6 +41,7 @@ mod commands;
 mod completion;
 mod composer;
 mod conversation;
+mod documents;
 mod edits;
 mod facts;
 mod first_start;

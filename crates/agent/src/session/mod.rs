@@ -6,7 +6,7 @@ pub(crate) mod assemble;
 pub(crate) mod context;
 mod deadline;
 mod exchange;
-mod first_message;
+pub(crate) mod first_message;
 pub(crate) mod handle;
 pub(crate) mod inbox;
 mod incoming;

@@ -78,7 +78,11 @@ fn odd_things_in_the_tree_are_no_obstacle() {
         say("Done."),
     ]);
     let task = "look at huge.bin, picture.dat, pipe, dangling, everywhere/etc/passwd and make it polite";
-    let report = server.run(&house, &["--json", "--plan-first", "never", "--check", "true", task]).run().expect(0).report();
+    let report = server
+        .run(&house, &["--json", "--plan-first", "never", "--check", "true", task])
+        .run()
+        .expect(0)
+        .report();
     assert_eq!(report.changes.len(), 1, "{:?}", report.changes);
     assert_eq!(before("picture.dat"), picture);
 
