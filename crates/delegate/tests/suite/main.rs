@@ -17,6 +17,7 @@ mod fake;
 mod provider;
 mod real;
 mod run;
+mod statements;
 
 /// Does the sandbox's work where the sandbox executes this program again, before the test harness
 /// reads its arguments.
