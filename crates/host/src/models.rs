@@ -1,9 +1,10 @@
 //! Turning a model's name into a client.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_delegate::{Access, DelegateError, Director};
+use journeyman_delegate::{Access, Credentials, DelegateError, Director};
 use journeyman_model::{
     Deadlines, Effort, Endpoint, HttpTransport, Model, Price, Provider, ProxySettings, Recorder, Replayer,
     RetryPolicy, ScriptedModel, Secret, Thinking, Wire, builtin_limits, builtin_price, builtin_providers,
@@ -234,8 +235,21 @@ pub(crate) fn connect_delegate(
     };
     delegates.find_program(settings).map_err(refused)?;
     let access = Access::find(settings, delegates.host(), true);
-    let secrets = access.map_err(|error| ConfigError::Model(error.to_string()))?.secrets;
+    let access = access.map_err(|error| ConfigError::Model(error.to_string()))?;
     let cli = settings.adapter.name();
+    let found = delegates.detect(settings, &BTreeMap::new());
+    // A server of the user's own may want no key; a configured CLI may have its own way.
+    let knows_login =
+        access.base_url.is_none() && config.delegates.get(cli).is_none_or(|own| own.cli.is_none());
+    if knows_login && found.is_some_and(|found| found.credentials == Credentials::Missing) {
+        let needs = settings.adapter.requirements().for_model(model.or(settings.model.as_deref()));
+        let keys: Vec<String> = needs.providers.into_iter().flat_map(|provider| provider.keys).collect();
+        return Err(ConfigError::Model(format!(
+            "{cli} has no login here; run it once to log in, or set {}",
+            keys.join(" or ")
+        )));
+    }
+    let secrets = access.secrets;
     let name = model_name(cli, model);
     let director = Director::new(cli, name.clone());
     // The CLI shortens conversations itself.

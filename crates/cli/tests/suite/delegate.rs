@@ -287,3 +287,14 @@ fn a_model_gives_a_task_to_a_cli_that_the_user_offers_it() {
     // The key is not in what the model was told.
     assert!(server.seen().iter().all(|seen| !seen.body.to_string().contains("greeter-secret-1")));
 }
+
+#[test]
+fn a_cli_without_a_login_is_not_run() {
+    let house = House::with_greeter();
+    std::fs::create_dir_all(house.at("bin")).unwrap();
+    journeyman_testkit::write_program(&house.at("bin/codex"), "#!/bin/sh\ntouch was-run\n");
+    let path = format!("{}:/usr/bin:/bin", house.at("bin").display());
+    let ran = house.jm(&["delegate", "--to", "codex", "greet politely"]).env("PATH", &path).run().expect(2);
+    ran.says(&["codex has no login here; run it once to log in, or set", "OPENAI_API_KEY"]);
+    assert!(!house.project().join("was-run").exists());
+}
