@@ -80,17 +80,17 @@ pub(crate) async fn read_to_end(
     let Reading { conversation, finished, .. } = reading;
     let mut outcome = conversation.end(exit, &clean(&stderr));
     // What the process came to counts, unless the CLI had said all before.
-    if let Some(failure) = process_failure(&completed.outcome).filter(|_| !finished) {
+    if let Some(failure) = process_failure(&completed).filter(|_| !finished) {
         outcome.failure = Some(failure);
     }
     Ok(RunEnd { outcome, completed })
 }
 
 /// Returns the failure of a process that didn't end by itself.
-fn process_failure(end: &End) -> Option<Failure> {
-    let message = match end {
+fn process_failure(completed: &Completed) -> Option<Failure> {
+    let message = match &completed.outcome {
         End::Exited(_) => return None,
-        End::TimedOut => "it was ended at its time limit".to_owned(),
+        End::TimedOut => format!("it was ended at its time limit, after {} s", completed.duration.as_secs()),
         End::Cancelled => "it was stopped".to_owned(),
         End::Signaled(signal) => format!("it was killed by signal {signal}"),
         End::SetupFailed(reason) => format!("it did not start: {reason}"),

@@ -238,10 +238,12 @@ pub(crate) fn connect_delegate(
     let access = access.map_err(|error| ConfigError::Model(error.to_string()))?;
     let cli = settings.adapter.name();
     let found = delegates.detect(settings, &BTreeMap::new());
-    // A server of the user's own may want no key; a configured CLI may have its own way.
-    let knows_login =
-        access.base_url.is_none() && config.delegates.get(cli).is_none_or(|own| own.cli.is_none());
-    if knows_login && found.is_some_and(|found| found.credentials == Credentials::Missing) {
+    // A server of one's own may want no key; arguments and a described CLI may name another way.
+    let is_as_known = access.base_url.is_none()
+        && settings.network.is_empty()
+        && settings.arguments.is_empty()
+        && config.delegates.get(cli).is_none_or(|own| own.cli.is_none());
+    if is_as_known && found.is_some_and(|found| found.credentials == Credentials::Missing) {
         let needs = settings.adapter.requirements().for_model(model.or(settings.model.as_deref()));
         let keys: Vec<String> = needs.providers.into_iter().flat_map(|provider| provider.keys).collect();
         return Err(ConfigError::Model(format!(

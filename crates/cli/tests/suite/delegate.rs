@@ -298,3 +298,15 @@ fn a_cli_without_a_login_is_not_run() {
     ran.says(&["codex has no login here; run it once to log in, or set", "OPENAI_API_KEY"]);
     assert!(!house.project().join("was-run").exists());
 }
+
+#[test]
+fn its_time_limit_is_a_setting() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    house.configure(&CONFIG.replace("60s", "2s"));
+    let ran = jm(&house, &["delegate", "sleep for ever"]).run().expect(1);
+    ran.says(&["greeter failed: it was ended at its time limit"]);
+    assert!(!house.read("greet.sh").contains("HELLO"));
+}

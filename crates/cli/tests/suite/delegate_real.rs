@@ -11,7 +11,7 @@ use journeyman_testkit::skip;
 use self::provider::{Action, Provider, Reply};
 use crate::support::{House, POLITE, needs};
 
-fn verified(name: &str, config: fn(&str) -> String, key: (&str, &str)) {
+fn verified(name: &str, more: &[&str], config: fn(&str) -> String, key: (&str, &str)) {
     let Some(clis) = std::env::var_os("JM_TEST_CLIS") else {
         return skip("JM_TEST_CLIS names no directory");
     };
@@ -30,7 +30,7 @@ fn verified(name: &str, config: fn(&str) -> String, key: (&str, &str)) {
     let provider = Provider::start(script, &house.project());
     house.configure(&config(&provider.url()));
     let path = format!("{}:{}", clis.display(), std::env::var("PATH").unwrap());
-    let arguments = ["delegate", "--json", "--to", name, "make the greeting polite"];
+    let arguments = [&["delegate", "--json", "--to", name], more, &["make the greeting polite"]].concat();
     let jm = house.jm(&arguments).env("PATH", path).env(key.0, key.1).env("JM_ISOLATE", "true");
     let ran = jm.run().expect(0);
     let report = ran.report();
@@ -48,11 +48,24 @@ fn verified(name: &str, config: fn(&str) -> String, key: (&str, &str)) {
 #[test]
 fn codex_ends_verified() {
     let config = |url: &str| format!("[delegates.codex]\nbase_url = \"{url}/v1\"\n");
-    verified("codex", config, ("CODEX_API_KEY", "codex-secret-key-1"));
+    verified("codex", &[], config, ("CODEX_API_KEY", "codex-secret-key-1"));
 }
 
 #[test]
 fn claude_ends_verified() {
     let config = |url: &str| format!("[delegates.claude]\nbase_url = \"{url}\"\n");
-    verified("claude", config, ("ANTHROPIC_API_KEY", "claude-secret-key-1"));
+    verified("claude", &[], config, ("ANTHROPIC_API_KEY", "claude-secret-key-1"));
+}
+
+#[test]
+fn gemini_ends_verified() {
+    let config = |url: &str| format!("[delegates.gemini]\nbase_url = \"{url}\"\n");
+    verified("gemini", &[], config, ("GEMINI_API_KEY", "gemini-secret-key-1"));
+}
+
+#[test]
+fn opencode_ends_verified() {
+    let config = |url: &str| format!("[delegates.opencode]\nbase_url = \"{url}/v1\"\n");
+    let model = &["--model", "openai/gpt-5.1"];
+    verified("opencode", model, config, ("OPENAI_API_KEY", "opencode-secret-key-1"));
 }

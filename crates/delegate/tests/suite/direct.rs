@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_delegate::{Credentials, DirectEnd, DirectError, DirectRun};
+use journeyman_delegate::{Credentials, DelegateEvent, DirectEnd, DirectError, DirectRun};
+use journeyman_sandbox::Outcome as End;
 use tokio_util::sync::CancellationToken;
 
 use crate::fake::{Installed, block_on};
@@ -31,6 +32,33 @@ fn it_works_in_the_directory_and_tells_what_changed() {
 }
 
 #[test]
+fn it_streams_and_its_exit_code_and_errors_are_told() {
+    if !journeyman_testkit::has_program("/usr/bin/python3") {
+        return;
+    }
+    let installed = Installed::new(None);
+    let directory = tempfile::tempdir().unwrap();
+    let mut events = Vec::new();
+    let prompt = "say hello\nedit new 1\nrun echo wrong >&2; exit 3\nfail it can't";
+    let run = DirectRun { prompt, directory: directory.path(), is_fresh: true };
+    let mut watch = |event: &DelegateEvent| events.push(event.clone());
+    let end = block_on(run.run(&installed.delegates, "fake", CancellationToken::new(), &mut watch)).unwrap();
+    assert_eq!(end.end, End::Exited(1));
+    assert_eq!(end.outcome.failure.unwrap().message, "it can't");
+    let place = |wanted: DelegateEvent| events.iter().position(|event| *event == wanted).unwrap();
+    let start = |id: &str, tool: &str| DelegateEvent::ToolStart {
+        id: id.to_owned(),
+        tool: tool.to_owned(),
+        summary: id.to_owned(),
+    };
+    let said = place(DelegateEvent::Text("hello\n".to_owned()));
+    assert!(said < place(start("new", "edit")), "{events:?}");
+    let id = "echo wrong >&2; exit 3".to_owned();
+    let failed = DelegateEvent::ToolEnd { id: id.clone(), failed: true, output: "wrong\n".to_owned() };
+    assert!(place(start(&id, "bash")) < place(failed), "{events:?}");
+}
+
+#[test]
 fn its_time_limit_ends_processes_that_left_its_group() {
     if !journeyman_testkit::has_program("/usr/bin/python3") {
         return;
@@ -40,7 +68,7 @@ fn its_time_limit_ends_processes_that_left_its_group() {
     let prompt = "leave while :; do date +%N > alive; done\nsleep 1000";
     let end = run(&installed, "fake", directory.path(), prompt).unwrap();
     let failure = end.outcome.failure.unwrap();
-    assert_eq!(failure.message, "it was ended at its time limit");
+    assert_eq!(failure.message, "it was ended at its time limit, after 2 s");
     let alive = || std::fs::read_to_string(directory.path().join("alive")).unwrap();
     let before = alive();
     std::thread::sleep(Duration::from_millis(50));
