@@ -87,7 +87,7 @@ fn count(table: &'static str, is_counted: impl Fn(&Task) -> bool) -> [usize; 4] 
     counts
 }
 
-/// The figures of `docs/permissions.md`.
+/// The figures of `docs/risk.md`.
 #[test]
 fn no_task_of_high_risk_is_found_to_be_low() {
     let figures = [
