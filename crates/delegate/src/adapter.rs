@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use journeyman_protocol::Usage;
+use serde::Serialize;
 
 use crate::Conversation;
 
@@ -32,7 +33,7 @@ pub trait Adapter: Send + Sync {
 }
 
 /// The abilities of a CLI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Capabilities {
     /// True if it works only in a directory of its own.
     pub needs_workspace: bool,

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_delegate::{Access, Credentials, DelegateSettings, Delegates, builtin_adapters};
+use journeyman_delegate::{Access, Capabilities, Credentials, DelegateSettings, Delegates, builtin_adapters};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use serde::Serialize;
 
@@ -88,8 +88,8 @@ pub struct ListedCli {
     pub login: Option<String>,
     /// The hosts and addresses that it may reach when it is confined.
     pub hosts: Vec<String>,
-    /// True if a session of it can be gone on with.
-    pub resume: bool,
+    /// The things that it can do.
+    pub capabilities: Capabilities,
     /// A command that installs it.
     pub install: String,
     /// The reason why it can't be confined as it is set up.
@@ -127,9 +127,9 @@ pub async fn list_delegates(
             Credentials::Missing | Credentials::Unknown => None,
         });
         let (program, version) = found.map(|found| (Some(found.path), found.version)).unwrap_or_default();
-        let resume = one.adapter.capabilities().resume;
+        let capabilities = one.adapter.capabilities();
         let (name, install) = (one.adapter.name().to_owned(), one.adapter.install_hint().to_owned());
-        ListedCli { name, program, version, login, hosts, resume, install, problem }
+        ListedCli { name, program, version, login, hosts, capabilities, install, problem }
     });
     Ok(listed.collect())
 }

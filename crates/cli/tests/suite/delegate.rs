@@ -169,6 +169,10 @@ fn the_list_says_what_is_installed_and_what_it_may_reach() {
     assert_eq!(first["name"], "greeter");
     assert_eq!(first["version"], "4.2.0", "{first}");
     assert_eq!((&first["login"], &first["hosts"][0]), (&"$GREETER_KEY".into(), &"api.greeter.test".into()));
+    let able = json!({
+        "needs_workspace": true, "streaming": true, "resume": true, "model": true, "own_sandbox": false,
+    });
+    assert_eq!(first["capabilities"], able);
     let text = jm(&house, &["delegate", "--list"]).run().expect(0).stdout;
     assert!(text.contains("may change a copy of the project, and reach api.greeter.test"), "{text}");
     let unknown = jm(&house, &["delegate", "--to", "nobody", "x"]).run().expect(2).stderr;
