@@ -19,8 +19,9 @@ use crate::model::world::{Cause, Entry, State, Tree, Undone, World, differences,
 use crate::support::{Node, Project, rel, session, set};
 
 /// A command that was cut off is taken back after five of these, so it is short; but longer than
-/// two ticks of the clock that files are stamped with.
-const BEAT: Duration = Duration::from_millis(5);
+/// two ticks of the clock that files are stamped with, and five of them longer than a thread waits
+/// for a processor.
+const BEAT: Duration = Duration::from_millis(20);
 
 pub(crate) struct Run {
     project: Project,
