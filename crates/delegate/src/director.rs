@@ -1,7 +1,6 @@
 //! A model that gives every task to one CLI.
 
-use futures_util::{StreamExt as _, stream};
-use journeyman_model::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
+use journeyman_model::{DeltaStream, Model, ModelError, ModelRequest, Reply, reply_at_once};
 use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, ToolUse, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -78,7 +77,7 @@ impl Director {
         }
     }
 
-    fn reply(&self, request: &ModelRequest) -> Result<Vec<Delta>, ModelError> {
+    fn reply(&self, request: &ModelRequest) -> Result<Reply, ModelError> {
         let (block, stop) = match Self::decide(&request.messages)? {
             Decision::Say(text) => (Block::Text { text }, StopReason::EndTurn),
             Decision::Call { prompt, resume } => {
@@ -97,21 +96,9 @@ impl Director {
                 (Block::ToolUse(call), StopReason::ToolUse)
             }
         };
-        let mut deltas = vec![Delta::MessageStart];
-        match &block {
-            Block::ToolUse(call) => {
-                deltas.push(Delta::CallStart { block: 0, id: call.id.clone(), name: call.name.clone() });
-                deltas.push(Delta::CallArguments { block: 0, fragment: call.input.to_string() });
-            }
-            Block::Text { text } => deltas.push(Delta::Text { block: 0, text: text.clone() }),
-            _ => {}
-        }
-        deltas.push(Delta::BlockEnd { block: 0 });
         let message = Message { role: Role::Assistant, content: vec![block] };
         // The CLI's tokens are counted with the call that used them.
-        let reply = Reply { message, stop, usage: Usage::default(), model: self.name() };
-        deltas.push(Delta::Done(Box::new(reply)));
-        Ok(deltas)
+        Ok(Reply { message, stop, usage: Usage::default(), model: self.name() })
     }
 }
 
@@ -121,16 +108,7 @@ impl Model for Director {
     }
 
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
-        let items = stream::once(async move {
-            if cancel.is_cancelled() {
-                return vec![Err(ModelError::Cancelled)];
-            }
-            match self.reply(request) {
-                Ok(deltas) => deltas.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            }
-        });
-        items.flat_map(stream::iter).boxed()
+        reply_at_once(cancel, || self.reply(request))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The streamed reply of a model, and the [`Model`] trait.
 
+use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{self, BoxStream};
 use journeyman_protocol::{Block, CallId, Message, StopReason, Usage};
 use tokio_util::sync::CancellationToken;
 
@@ -78,31 +79,44 @@ pub struct Reply {
     pub model: String,
 }
 
-impl Reply {
-    /// Returns the deltas of a stream that ends in this reply, for models that have all of it at
-    /// once.
-    #[must_use]
-    pub fn into_deltas(self) -> Vec<Delta> {
-        let mut deltas = vec![Delta::MessageStart];
-        for (block, content) in (0..).zip(&self.message.content) {
-            match content {
-                Block::Text { text } => deltas.push(Delta::Text { block, text: text.clone() }),
-                Block::Thinking { text, .. } => deltas.push(Delta::Thinking { block, text: text.clone() }),
-                Block::ToolUse(call) => {
-                    deltas.push(Delta::CallStart { block, id: call.id.clone(), name: call.name.clone() });
-                    deltas.push(Delta::CallArguments { block, fragment: call.input.to_string() });
-                }
-                _ => {}
-            }
-            deltas.push(Delta::BlockEnd { block });
-        }
-        deltas.push(Delta::Done(Box::new(self)));
-        deltas
-    }
-}
-
 /// A streamed reply: any number of deltas, then one [`Delta::Done`] or one error, then nothing.
 pub type DeltaStream<'a> = BoxStream<'a, Result<Delta, ModelError>>;
+
+/// Returns the stream of a model that has its reply at once, or fails; the reply is made when the
+/// stream is first polled, unless it is cancelled by then.
+pub fn reply_at_once<'a>(
+    cancel: CancellationToken,
+    reply: impl FnOnce() -> Result<Reply, ModelError> + Send + 'a,
+) -> DeltaStream<'a> {
+    let items = stream::once(async move {
+        if cancel.is_cancelled() {
+            return vec![Err(ModelError::Cancelled)];
+        }
+        match reply() {
+            Ok(reply) => into_deltas(reply).into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        }
+    });
+    items.flat_map(stream::iter).boxed()
+}
+
+fn into_deltas(reply: Reply) -> Vec<Delta> {
+    let mut deltas = vec![Delta::MessageStart];
+    for (block, content) in (0..).zip(&reply.message.content) {
+        match content {
+            Block::Text { text } => deltas.push(Delta::Text { block, text: text.clone() }),
+            Block::Thinking { text, .. } => deltas.push(Delta::Thinking { block, text: text.clone() }),
+            Block::ToolUse(call) => {
+                deltas.push(Delta::CallStart { block, id: call.id.clone(), name: call.name.clone() });
+                deltas.push(Delta::CallArguments { block, fragment: call.input.to_string() });
+            }
+            _ => {}
+        }
+        deltas.push(Delta::BlockEnd { block });
+    }
+    deltas.push(Delta::Done(Box::new(reply)));
+    deltas
+}
 
 /// A model that replies to requests: an HTTP client, a script, or a wrapper of another model.
 pub trait Model: Send + Sync {

@@ -53,7 +53,7 @@ mod wire_protocol;
 
 pub use cassette::{Recorder, RecordingTransport, Replayer};
 pub use client::{HttpModel, connect, connect_with};
-pub use delta::{Delta, DeltaStream, Model, Reply};
+pub use delta::{Delta, DeltaStream, Model, Reply, reply_at_once};
 pub use embeddings::{Embeddings, MAX_TEXTS};
 pub use endpoint::{Deadlines, Endpoint, ProxySettings, RetryPolicy, Secret};
 pub use error::{Deadline, ModelError};

@@ -1,7 +1,6 @@
 //! A model that starts the members of a group.
 
-use futures_util::{StreamExt as _, stream};
-use journeyman_model::{DeltaStream, Model, ModelError, ModelRequest, Reply};
+use journeyman_model::{DeltaStream, Model, ModelRequest, Reply, reply_at_once};
 use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, ToolUse, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +22,7 @@ impl GroupDirector {
         Self { name: name.into() }
     }
 
-    fn reply(&self, messages: &[Message]) -> Result<Reply, ModelError> {
+    fn reply(&self, messages: &[Message]) -> Reply {
         let newest = messages.last().filter(|message| message.role == Role::User);
         let blocks = newest.map(|message| message.content.as_slice()).unwrap_or_default();
         let results: Vec<(&CallId, String)> = blocks.iter().filter_map(result_text).collect();
@@ -48,7 +47,7 @@ impl GroupDirector {
             false => StopReason::EndTurn,
         };
         let message = Message { role: Role::Assistant, content };
-        Ok(Reply { message, stop, usage: Usage::default(), model: self.name.clone() })
+        Reply { message, stop, usage: Usage::default(), model: self.name.clone() }
     }
 }
 
@@ -94,15 +93,6 @@ impl Model for GroupDirector {
     }
 
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
-        let items = stream::once(async move {
-            if cancel.is_cancelled() {
-                return vec![Err(ModelError::Cancelled)];
-            }
-            match self.reply(&request.messages) {
-                Ok(reply) => reply.into_deltas().into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            }
-        });
-        items.flat_map(stream::iter).boxed()
+        reply_at_once(cancel, || Ok(self.reply(&request.messages)))
     }
 }
