@@ -73,6 +73,7 @@ pub use session::settings::{
     StrengthSettings, TodoSettings,
 };
 pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
+pub use session::user_message::UserMessage;
 pub use supervision::{schedule, stall, todos};
 pub use transcript::fork::{ForkPoint, STATUS_FORKED, fork, snapshot, undo_compaction};
 pub use transcript::log::{EventFilter, Since, Subscription, envelope_of, events, message_of};

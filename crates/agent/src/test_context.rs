@@ -227,6 +227,7 @@ pub(crate) fn user_message(id: u64, text: &str) -> QueuedMessage {
         kind: journeyman_protocol::MessageKind::User,
         category: journeyman_protocol::ReminderCategory::General,
         text: text.to_owned(),
+        images: Vec::new(),
     }
 }
 

@@ -249,6 +249,9 @@ pub(crate) struct RunArgs {
     /// in its own copy; the smallest verified change is offered
     #[arg(long, value_name = "N|NAMES", value_parser = candidate_list::parse_candidates, conflicts_with = "with")]
     pub(crate) candidates: Option<CandidateList>,
+    /// An image that goes with the task: PNG, JPEG, GIF or WebP (repeatable)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "with", "candidates"])]
+    pub(crate) image: Vec<PathBuf>,
     /// Land the best candidate without asking, if it is verified
     #[arg(long, requires = "candidates", conflicts_with = "no_land")]
     pub(crate) land: bool,
@@ -268,6 +271,7 @@ impl RunArgs {
             plan: None,
             asks: false,
             with: None,
+            image: Vec::new(),
             candidates: None,
             land: false,
             options,
@@ -345,6 +349,9 @@ pub(crate) struct AskArgs {
     /// `-` waits for piped data, however late its first byte comes
     #[arg(value_name = "-", value_parser = parse_dash)]
     data: Option<()>,
+    /// An image that goes with the question: PNG, JPEG, GIF or WebP (repeatable)
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
@@ -362,7 +369,7 @@ pub(crate) struct AskArgs {
 impl AskArgs {
     /// Returns the run in plan mode that answers the question.
     pub(crate) fn into_run(self) -> RunArgs {
-        let Self { question, data, limits, output, directory, model, trust_project } = self;
+        let Self { question, data, image, limits, output, directory, model, trust_project } = self;
         let delivery = DeliveryArgs { in_place: true, ..DeliveryArgs::default() };
         let mode = Some("plan".to_owned());
         let options = RunOptions {
@@ -375,7 +382,7 @@ impl AskArgs {
             delivery,
             ..RunOptions::default()
         };
-        RunArgs { data, asks: true, ..RunArgs::from_task(question, options) }
+        RunArgs { data, image, asks: true, ..RunArgs::from_task(question, options) }
     }
 }
 
@@ -385,6 +392,9 @@ pub(crate) struct ResumeArgs {
     pub(crate) session: Option<String>,
     /// The message for the session; `-` reads it from standard input
     pub(crate) message: Option<String>,
+    /// An image that goes with the message: PNG, JPEG, GIF or WebP (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
     /// This directory's newest session; what follows is the message
     #[arg(long)]
     pub(crate) last: bool,
@@ -405,7 +415,7 @@ impl ResumeArgs {
         let output = &self.options.output;
         let is_plain = !(self.close || self.land || output.json || output.stream_json || output.quiet);
         // A task that was cut off is finished by `jm resume ID`, as before.
-        is_plain && !self.last && self.session.is_none() && self.message.is_none()
+        is_plain && !self.last && self.session.is_none() && self.message.is_none() && self.image.is_empty()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription};
+use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription, UserMessage};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
@@ -16,7 +16,7 @@ use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
 use crate::display::{Display, OutputFormat};
-use crate::run::{print_warnings, prompts_for, watch_and_deliver};
+use crate::run::{print_warnings, prompts_for, read_images, watch_and_deliver};
 use crate::runtime::open_state;
 use crate::{candidates, color};
 
@@ -67,6 +67,10 @@ async fn resume_claimed(
     summary: &SessionSummary,
 ) -> Result<u8, HostError> {
     let options = &args.options;
+    let images = read_images(environment, &args.image)?;
+    if message.is_none() && !images.is_empty() {
+        return Err(HostError::usage("an image goes with a message: say what to do with it"));
+    }
     let resumption = Resumption::load(environment, dirs, summary, options.directory.as_deref()).await?;
     if resumption.is_candidates_parent && !(args.close && message.is_none()) {
         return Err(candidates::refuse_resume(environment, dirs, summary).await?);
@@ -90,7 +94,7 @@ async fn resume_claimed(
     let events = session.subscribe(EventFilter::all(), Since::Now);
     match message {
         Some(message) => {
-            session.send(message).await?;
+            session.send(UserMessage { text: message, images }).await?;
         }
         None if args.close && (!resumption.has_waiting_message || !resumption.is_task_open) => {
             return close_task(&session, events, options.output.quiet).await;

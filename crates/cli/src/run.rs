@@ -4,12 +4,13 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription, is_question};
+use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription, UserMessage, is_question};
 use journeyman_host::agents::{AgentRun, parse_inputs};
 use journeyman_host::candidates::{connect_candidates, model_without_own};
 use journeyman_host::config::Environment;
 use journeyman_host::delegates::model_name;
 use journeyman_host::format::printable;
+use journeyman_host::images::read_image;
 use journeyman_host::plans::find_plan;
 use journeyman_host::renderer::Renderer;
 use journeyman_host::root::{describe_root, project_root};
@@ -20,7 +21,7 @@ use journeyman_host::{
     Delivery, HostError, PreparedRun, Prompts, RunOptions, SessionTemplate, Surface, SurfaceInput, Workplace,
     watch_session,
 };
-use journeyman_protocol::{Envelope, Plan, RunReport, Seq};
+use journeyman_protocol::{Envelope, ImageData, Plan, RunReport, Seq};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
@@ -73,6 +74,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     let workplace = Workplace::from_settings(&prepared.settings);
     let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
     let task = task_of(environment, &args, prepared.plan.as_ref())?;
+    let images = read_images(environment, &args.image)?;
     let display = Display::from_options(&options.output);
     print_warnings(&prepared);
     let notes = describe_root(environment, options.directory.as_deref(), &root).into_iter().chain(task.note);
@@ -95,7 +97,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     if let Some(models) = candidates {
         return candidates::run(template, &task, &models, args.land, display).await;
     }
-    let report = run_task(template, task, display).await?;
+    let report = run_task(template, UserMessage { text: task, images }, display).await?;
     display.print_report(&report)
 }
 
@@ -115,6 +117,11 @@ fn task_of(environment: &Environment, args: &RunArgs, plan: Option<&Plan>) -> Re
     read_task("task", source, if args.data.is_some() { PipedData::Wanted } else { PipedData::IfAny })
 }
 
+/// Reads images, whose paths are relative to the current directory.
+pub(crate) fn read_images(environment: &Environment, paths: &[PathBuf]) -> Result<Vec<ImageData>, HostError> {
+    paths.iter().map(|path| read_image(&environment.cwd.join(path))).collect()
+}
+
 /// Returns the prompts of a person who is at the terminal and didn't ask for output that a program
 /// reads.
 pub(crate) fn prompts_for(options: &args::RunOptions) -> Option<&'static dyn Prompts> {
@@ -130,7 +137,7 @@ pub(crate) fn print_warnings(prepared: &PreparedRun) {
 /// Runs a task in a new session, shows it until it ends, and delivers its work.
 pub(crate) async fn run_task(
     mut template: SessionTemplate,
-    task: String,
+    task: impl Into<UserMessage>,
     display: Display,
 ) -> Result<RunReport, HostError> {
     let session = template.start(new_session_id()).await?;

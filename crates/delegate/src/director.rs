@@ -59,6 +59,11 @@ impl Director {
             None => (None, None),
         };
         let begins_with = |start: &str| failure.is_some_and(|text| text.starts_with(start));
+        let has_image = |message: &Message| message.content.iter().any(|it| matches!(it, Block::Image(_)));
+        if newest.iter().any(has_image) {
+            let reason = "another CLI gets text alone: name the image's file in the message instead";
+            return Err(ModelError::Delegate(reason.to_owned()));
+        }
         if !asked.is_empty() && !begins_with(SESSION_GONE) {
             return Ok(match last_session(messages) {
                 Some(session) => Decision::Call { prompt: asked.join("\n\n"), resume: Some(session) },

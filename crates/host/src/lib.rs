@@ -54,6 +54,7 @@ pub mod format;
 pub mod highlight;
 mod hooks;
 pub mod hunks;
+pub mod images;
 pub mod index;
 pub mod input;
 pub mod landing;

@@ -13,6 +13,9 @@ use crate::ToolError;
 /// The file names that are taken for images, and only those: a text file may begin with any bytes.
 const IMAGE_EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
+/// The reason to refuse other files.
+pub const NOT_IMAGE: &str = "its content is not PNG, JPEG, GIF or WebP";
+
 /// Returns true if `path` is named as an image.
 pub(crate) fn is_image(path: &RelPath) -> bool {
     path.extension()
@@ -21,12 +24,16 @@ pub(crate) fn is_image(path: &RelPath) -> bool {
 
 /// Reads an image of at most `most` bytes.
 pub(crate) fn read(workspace: &Workspace, path: &RelPath, most: u64) -> Result<ImageData, ToolError> {
-    let bytes = bytes(workspace, path, most)?;
-    let Some(media_type) = media_type(&bytes) else {
-        let reason = "its content is not PNG, JPEG, GIF or WebP".to_owned();
-        return Err(ToolError::Image { path: path.clone(), reason });
-    };
-    Ok(ImageData { media_type: media_type.to_owned(), data: STANDARD.encode(bytes) })
+    let not_image = || ToolError::Image { path: path.clone(), reason: NOT_IMAGE.to_owned() };
+    encode_image(&bytes(workspace, path, most)?).ok_or_else(not_image)
+}
+
+/// Returns the image that a file's bytes are, or [`None`] if they are neither PNG nor JPEG, GIF or
+/// WebP.
+#[must_use]
+pub fn encode_image(bytes: &[u8]) -> Option<ImageData> {
+    let media_type = media_type(bytes)?.to_owned();
+    Some(ImageData { media_type, data: STANDARD.encode(bytes) })
 }
 
 /// The file's bytes. The kernel keeps the path beneath the root; a pipe is neither waited for nor

@@ -20,6 +20,12 @@ pub(super) fn text_blocks(texts: impl IntoIterator<Item = String>) -> Vec<Block>
     texts.into_iter().filter(|text| !text.trim().is_empty()).map(Block::text).collect()
 }
 
+/// Moves the images out of messages, as blocks.
+pub(super) fn take_images(messages: &mut [QueuedMessage]) -> Vec<Block> {
+    let images = messages.iter_mut().flat_map(|queued| std::mem::take(&mut queued.images));
+    images.map(Block::Image).collect()
+}
+
 /// Returns the texts of all waiting messages from a person, joined by blank lines.
 pub(super) fn user_text(waiting: &[QueuedMessage]) -> String {
     let spoken = waiting.iter().filter(|queued| queued.kind == MessageKind::User);

@@ -15,6 +15,7 @@ use super::parts::SessionParts;
 use super::settings::RunSettings;
 use super::shared::{AuthoredAnswer, CutOffPolicy, PermissionAnswer, SessionShared, Status};
 use super::stages::SharedParts;
+use super::user_message::UserMessage;
 use crate::AgentError;
 use crate::agents::role::AgentRole;
 use crate::agents::session_registry::Member;
@@ -129,15 +130,16 @@ impl SessionHandle {
         &self.0.id
     }
 
-    /// Gives the session a task. A message sent while a task runs joins it at the next boundary of
-    /// the turn. The message is durable when this returns: it is answered even after a crash.
+    /// Gives the session a task: a text, or a [`UserMessage`] with images. A message sent while a
+    /// task runs joins it at the next boundary of the turn. The message is durable when this
+    /// returns: it is answered even after a crash.
     ///
     /// # Errors
     /// [`AgentError::Ended`] if the session is over; [`AgentError::Store`] if the message could not
     /// be written, and so was not sent; [`AgentError::InDoubt`] if the store can't tell: the
     /// message is sent unless the program ends first; [`AgentError::MessageTooLong`].
-    pub async fn send(&self, text: impl Into<String>) -> Result<MessageId, AgentError> {
-        self.queue(MessageKind::User, ReminderCategory::General, text.into()).await
+    pub async fn send(&self, message: impl Into<UserMessage>) -> Result<MessageId, AgentError> {
+        self.queue(MessageKind::User, ReminderCategory::General, message.into()).await
     }
 
     /// Sends a message of any kind. Only a person's message wakes the session; others wait for the
@@ -146,7 +148,7 @@ impl SessionHandle {
     /// # Errors
     /// As [`SessionHandle::send`].
     pub async fn send_as(&self, kind: MessageKind, text: impl Into<String>) -> Result<MessageId, AgentError> {
-        self.queue(kind, ReminderCategory::General, text.into()).await
+        self.queue(kind, ReminderCategory::General, UserMessage::from(text.into())).await
     }
 
     /// Adds a reminder to the next turn, wrapped so that the model doesn't answer it.
@@ -158,14 +160,14 @@ impl SessionHandle {
         category: ReminderCategory,
         text: impl Into<String>,
     ) -> Result<MessageId, AgentError> {
-        self.queue(MessageKind::Reminder, category, text.into()).await
+        self.queue(MessageKind::Reminder, category, UserMessage::from(text.into())).await
     }
 
     async fn queue(
         &self,
         kind: MessageKind,
         category: ReminderCategory,
-        text: String,
+        message: UserMessage,
     ) -> Result<MessageId, AgentError> {
         if self.0.actor.is_finished() {
             return Err(AgentError::Ended);
@@ -173,7 +175,7 @@ impl SessionHandle {
         let inbox = Arc::clone(&self.0.inbox);
         // A separate task: if the caller is dropped halfway, a message on record must still be
         // queued.
-        let queued = tokio::spawn(async move { inbox.accept(kind, category, text).await });
+        let queued = tokio::spawn(async move { inbox.accept(kind, category, message).await });
         queued.await.map_err(|died| AgentError::Background { what: "sending", reason: died.to_string() })?
     }
 

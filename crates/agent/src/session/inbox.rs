@@ -9,8 +9,9 @@ use tokio::sync::Mutex;
 use crate::AgentError;
 use crate::recovery::lease::Lease;
 use crate::session::shared::SessionShared;
+use crate::session::user_message::UserMessage;
 use crate::transcript::log::{Log, LogEntry, SessionBeginning};
-use crate::transcript::record::{MessageId, QueuedMessage, Record, logged_bytes};
+use crate::transcript::record::{MessageId, QueuedMessage, Record};
 use crate::transcript::reminder;
 
 /// Maximum characters of a session's title, which is one line of a list.
@@ -54,8 +55,9 @@ impl Inbox {
         &self,
         kind: MessageKind,
         category: ReminderCategory,
-        text: String,
+        message: impl Into<UserMessage>,
     ) -> Result<MessageId, AgentError> {
+        let UserMessage { text, images } = message.into();
         if text.len() > MAX_MESSAGE_BYTES {
             return Err(AgentError::MessageTooLong { bytes: text.len(), limit: MAX_MESSAGE_BYTES });
         }
@@ -67,9 +69,10 @@ impl Inbox {
         let text = self.redactor.redact(&text).into_owned();
         let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE_CHARS).collect();
         let text = if kind == MessageKind::Reminder { reminder::wrap_reminder(&text) } else { text };
-        self.check_room(&text)?;
+        let mut queued = QueuedMessage { id: MessageId::default(), kind, category, text, images };
+        self.check_room(&queued)?;
         let id = self.shared.next_message_id();
-        let queued = QueuedMessage { id, kind, category, text };
+        queued.id = id;
         let begins = !self.lease.is_taken();
         if begins {
             let (root, lease) = (self.root.clone(), self.lease.holder_and_duration());
@@ -112,8 +115,8 @@ impl Inbox {
     }
 
     /// Refuses a message that would exceed the queue's limits. Callers hold the `sending` lock.
-    fn check_room(&self, text: &str) -> Result<(), AgentError> {
-        let bytes = logged_bytes(text);
+    fn check_room(&self, message: &QueuedMessage) -> Result<(), AgentError> {
+        let bytes = message.logged_bytes();
         if bytes > MAX_WAITING_BYTES {
             return Err(AgentError::MessageTooLong { bytes, limit: MAX_WAITING_BYTES });
         }

@@ -3,7 +3,7 @@
 use journeyman_protocol::{Event, MessageKind};
 
 use super::context::Context;
-use super::first_message::{is_question, text_blocks, user_text};
+use super::first_message::{is_question, take_images, text_blocks, user_text};
 use crate::approval::approvals::Approvals;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
@@ -46,7 +46,7 @@ impl IncomingMessages<'_> {
             self.supervision.observe_message(queued.kind, &queued.text);
         }
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
-        let (kept, more, _denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
+        let (mut kept, more, _denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
         if spoke {
             self.cx.asks_question = is_question(&user_text(&kept));
         }
@@ -59,8 +59,10 @@ impl IncomingMessages<'_> {
         for queued in kept.iter().filter(|queued| queued.kind == MessageKind::User) {
             self.cx.transcript.emit(Event::MessageJoined { text: queued.text.clone() });
         }
+        let images = take_images(&mut kept);
         let texts = kept.into_iter().map(|queued| queued.text).chain(found).chain(context).chain(more);
-        let content = text_blocks(texts);
+        let mut content = text_blocks(texts);
+        content.extend(images);
         let added = !content.is_empty();
         self.cx.transcript.take_queued(content, taken);
         added

@@ -24,4 +24,5 @@ mod task;
 mod task_begin;
 pub(crate) mod task_end;
 mod turn;
+pub(crate) mod user_message;
 mod verify;

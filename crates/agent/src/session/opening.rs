@@ -7,7 +7,7 @@ use journeyman_workspace::{ListOptions, Listing};
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use super::first_message::{FirstMessage, is_question, text_blocks, user_text};
+use super::first_message::{FirstMessage, is_question, take_images, text_blocks, user_text};
 use super::settings::PlanFirst;
 use crate::AgentError;
 use crate::agents::delegate::DelegatingSession;
@@ -88,7 +88,7 @@ impl TaskOpening<'_> {
         let mut context = self.hooks.session_start(self.cx, review).await;
         context.append(&mut self.hooks.take_context());
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
-        let (kept, more, denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
+        let (mut kept, more, denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
         context.extend(more);
         if denied.is_some() && !kept.iter().any(|queued| queued.kind == MessageKind::User) {
             // Messages that no person sent, and context from hooks, are kept for the next task.
@@ -96,6 +96,7 @@ impl TaskOpening<'_> {
             let waits = kept.into_iter().map(|queued| queued.id).collect();
             return FirstMessage { left_queued: waits, refused: denied, ..FirstMessage::default() };
         }
+        let images = take_images(&mut kept);
         let mut first = FirstMessage::default();
         let mut said: Vec<String> = Vec::new();
         // An empty transcript means that an earlier task was cut off before its first message.
@@ -122,6 +123,7 @@ impl TaskOpening<'_> {
         }
         said.extend(context);
         first.content = text_blocks(said);
+        first.content.extend(images);
         first
     }
 

@@ -7,8 +7,8 @@ use journeyman_context::CheckedRound;
 use journeyman_context::compaction::{AgedResult, WorkingState};
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Block, CallId, CallTransition, GuardViolation, Message, MessageKind, Mode, Plan, ReminderCategory,
-    RunOutcome, Seq, SessionId, StopReason, Termination, Todo, ToolUse, Usage,
+    Block, CallId, CallTransition, GuardViolation, ImageData, Message, MessageKind, Mode, Plan,
+    ReminderCategory, RunOutcome, Seq, SessionId, StopReason, Termination, Todo, ToolUse, Usage,
 };
 use journeyman_store::{Entry, STATUS_NEW};
 use journeyman_tools::SeenFile;
@@ -35,18 +35,17 @@ pub struct QueuedMessage {
     pub category: ReminderCategory,
     /// The text for the model.
     pub text: String,
+    /// The images that a person sent with the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageData>,
 }
 
 impl QueuedMessage {
-    /// Returns the size of the text in the log, in bytes.
+    /// Returns the size of the text and the images in the log, in bytes.
     pub(crate) fn logged_bytes(&self) -> usize {
-        logged_bytes(&self.text)
+        let text = serde_json::to_string(&self.text).map_or(self.text.len(), |text| text.len());
+        text.saturating_add(self.images.iter().map(|image| image.data.len()).sum())
     }
-}
-
-/// Returns the size of a text in the log, in bytes.
-pub(crate) fn logged_bytes(text: &str) -> usize {
-    serde_json::to_string(text).map_or(text.len(), |text| text.len())
 }
 
 /// A session's settings, recorded when it begins and when one of them changes.

@@ -4,9 +4,9 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{House, POLITE, Ran, needs};
+use crate::support::{House, POLITE, Ran, Server, call, needs, say};
 
 /// A linter of a Makefile that says where a line ends in a blank.
 const LINTED: &[(&str, &str)] = &[
@@ -91,18 +91,46 @@ fn only_what_differs_from_the_last_commit_is_checked() {
     house.jm(&["check", "--changed"]).run().expect(0);
 }
 
-#[test]
-fn setup_proposes_runs_once_and_names_what_it_cannot_fetch() {
-    if !needs(&["npm"]) {
-        return;
-    }
+/// A project whose package isn't installed yet. It lies in the project, so that no network is needed.
+fn house_to_set_up() -> House {
     let house = House::new();
-    // A package that lies in the project is installed without any network.
     house.write("package.json", r#"{"scripts":{"test":"node t.js"},"dependencies":{"own":"file:./own"}}"#);
     house.write("own/package.json", r#"{"name":"own","version":"1.0.0"}"#);
     house.write("own/index.js", "module.exports = 1;\n");
     house.write("t.js", "process.exit(require('own') === 1 ? 0 : 1);\n");
     house.write(".gitignore", "node_modules/\n");
+    house
+}
+
+#[test]
+fn a_session_sets_up_what_its_checks_need_if_that_is_allowed() {
+    if !needs(&["npm"]) {
+        return;
+    }
+    let (edit, asked) =
+        (json!({ "path": "notes.md", "content": "Installed by a session.\n" }), "write it down");
+    let house = house_to_set_up();
+    let server = Server::chat([call("write_file", edit.clone()), say("Done.")]);
+    let refused = server.run(&house, &[asked, "--mode", "edit", "--json"]).run().expect(4);
+    let reason = "`npm install --no-audit --no-fund` would fetch what is missing, but it was not allowed";
+    assert!(refused.stdout.contains(reason), "{}", refused.stdout);
+    assert!(!house.project().join("node_modules").exists());
+
+    let house = house_to_set_up();
+    let server = Server::chat([call("write_file", edit), say("Done.")]);
+    let ran = server.run(&house, &[asked, "--mode", "auto", "--in-place", "--json"]).run().expect(0);
+    let commands: Vec<String> = ran.report().evidence.iter().map(|one| one.command.clone()).collect();
+    assert_eq!(commands, ["npm test"]);
+    assert!(house.project().join("node_modules/own").exists());
+    house.jm(&["check", "-C", "."]).run().expect(0);
+}
+
+#[test]
+fn setup_proposes_runs_once_and_names_what_it_cannot_fetch() {
+    if !needs(&["npm"]) {
+        return;
+    }
+    let house = house_to_set_up();
     let blocked = house.jm(&["check", "-C", "."]).run().expect(4);
     assert!(blocked.stdout.contains("jm setup"), "{}", blocked.stdout);
     let planned = object(&house.jm(&["setup", "-C", ".", "--dry-run", "--json"]).run().expect(0));

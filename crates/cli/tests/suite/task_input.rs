@@ -62,6 +62,40 @@ fn piped_data_is_attached_to_the_task_as_data() {
 }
 
 #[test]
+fn images_go_with_a_task_a_question_and_a_message() {
+    let house = House::with_greeter();
+    let png: &[u8] = b"\x89PNG\r\n\x1a\n rest";
+    std::fs::write(house.at("screen.png"), png).unwrap();
+    std::fs::write(house.at("notes.png"), "no image").unwrap();
+    let path = house.at("screen.png");
+    let path = path.to_str().unwrap();
+    let server = Server::chat([say("Seen."), say("Seen."), say("Seen.")]);
+    server.run(&house, &["what is this?", "--image", path, "--image", path]).run().expect(4);
+    server.command(&house, &["ask"], &["what is this?", "--image", path]).run().expect(0);
+    server.command(&house, &["resume"], &["--last", "look again", "--image", path]).run().expect(0);
+    let seen = server.seen();
+    let counts = seen.iter().map(|request| {
+        let newest = request.body["messages"].as_array().unwrap().last().unwrap().to_string();
+        newest.matches("data:image/png;base64,iVBORw0KGgogcmVzdA==").count()
+    });
+    assert_eq!(counts.collect::<Vec<_>>(), [2, 1, 1]);
+
+    let notes = house.at("notes.png");
+    for (file, reason) in [
+        (notes.to_str().unwrap(), "its content is not PNG, JPEG, GIF or WebP"),
+        ("no/such.png", "No such file"),
+        (".", "it is no file"),
+        ("/dev/zero", "it is no file"),
+    ] {
+        let ran = server.run(&house, &["look", "--image", file]).run().expect(2);
+        ran.says(&["cannot send", reason]);
+    }
+    let ran = server.command(&house, &["resume"], &["last", "--image", path]).run().expect(2);
+    ran.says(&["an image goes with a message"]);
+    assert_eq!(server.seen().len(), 3);
+}
+
+#[test]
 fn a_pipe_that_nobody_writes_to_holds_no_task_up() {
     let house = House::with_greeter();
     let server = Server::chat([say("Done.")]);

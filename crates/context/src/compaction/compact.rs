@@ -14,6 +14,8 @@ const OPENING_SHARE: u64 = 40;
 const TAIL_SHARE: u64 = 35;
 /// A shorter string of a call's arguments is never shortened, in bytes.
 const MIN_ARGUMENT_BYTES: usize = 200;
+/// The text in place of an image that there is no room for.
+const OMITTED_IMAGE: &str = "[an image, no longer shown]";
 
 /// A compaction's input.
 pub struct CompactionInput<'a> {
@@ -112,11 +114,7 @@ fn kept_opening(
     let count = head.len() as u64;
     for (at, block) in head.iter_mut().enumerate() {
         let part = Tokens(left.0 / (count - at as u64).max(1));
-        if let Block::Text { text } = block
-            && let Some(short) = shorten(text, part, None, counter)
-        {
-            *text = short;
-        }
+        shorten_block(block, part, counter);
         left = Tokens(left.0.saturating_sub(counter.count_block(block).0));
     }
     let opening = head.len();
@@ -159,21 +157,30 @@ fn shorten_tail(tail: &[Message], room: Tokens, counter: &Counter) -> Option<Vec
                             }
                         }
                         image @ ResultPart::Image(_) => {
-                            *image = ResultPart::Text { text: "[an image, no longer shown]".to_owned() };
+                            *image = ResultPart::Text { text: OMITTED_IMAGE.to_owned() };
                         }
                     }
                 }
             }
             Block::ToolUse(call) => shorten_arguments(&mut call.input, part, counter),
-            Block::Text { text } => {
-                if let Some(short) = shorten(text, part, None, counter) {
-                    *text = short;
-                }
-            }
-            Block::Thinking { .. } | Block::Image(_) => {}
+            Block::Text { .. } | Block::Image(_) => shorten_block(block, part, counter),
+            Block::Thinking { .. } => {}
         }
     }
     Some(tail)
+}
+
+/// Shortens a text, and replaces an image by a line, if it doesn't fit.
+fn shorten_block(block: &mut Block, room: Tokens, counter: &Counter) {
+    match block {
+        Block::Text { text } => {
+            if let Some(short) = shorten(text, room, None, counter) {
+                *text = short;
+            }
+        }
+        Block::Image(image) if counter.count_image(image) > room => *block = Block::text(OMITTED_IMAGE),
+        _ => {}
+    }
 }
 
 /// Shortens the long strings of a call's arguments. The call has run already.

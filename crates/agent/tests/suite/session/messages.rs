@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use journeyman_agent::{AgentError, EventFilter, RunSettings, Since};
+use journeyman_agent::{AgentError, EventFilter, RunSettings, Since, UserMessage};
 use journeyman_model::{DeltaStream, Model, ModelRequest};
-use journeyman_protocol::{Event, RunOutcome, Tokens};
+use journeyman_protocol::{Block, Event, ImageData, RunOutcome, Tokens};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use crate::session::support::tools::{Meet, Trail};
 
 cases![
     one_in_mid_turn_comes_with_the_results,
+    images_follow_the_text_that_they_came_with,
     one_after_the_last_word_is_a_further_turn,
     several_come_in_order_and_none_is_lost,
     every_task_has_its_own_report,
@@ -45,6 +46,39 @@ async fn one_in_mid_turn_comes_with_the_results() {
     let heard = &told.requests()[1];
     assert_eq!(result(heard, "c1"), "c1 was here");
     assert_eq!(heard.messages.last().unwrap().text(), "be careful");
+    assert_settled(&bench);
+}
+
+async fn images_follow_the_text_that_they_came_with() {
+    let image = |data: &str| ImageData { media_type: "image/png".to_owned(), data: data.to_owned() };
+    let message = |text: &str, data: &[&str]| UserMessage {
+        text: text.to_owned(),
+        images: data.iter().map(|it| image(it)).collect(),
+    };
+    let images = |told: &Told, request: usize| -> Vec<ImageData> {
+        let newest = told.requests()[request].messages.last().unwrap().content.clone();
+        let at = newest.iter().position(|block| matches!(block, Block::Image(_))).unwrap_or(newest.len());
+        let found = newest[at..].iter().map(|block| match block {
+            Block::Image(image) => image.clone(),
+            other => panic!("{other:?} follows an image"),
+        });
+        found.collect()
+    };
+    let (mut bench, gate) = gated(Bench::new(&[]));
+    let told = Told::new([calls([("c1", "wait", json!({}))]), says("seen")]);
+    let session = bench.start(&told, auto());
+    session.handle.send(message("what is in these?", &["YQ==", "Yg=="])).await.unwrap();
+    told.asked(1).await;
+    session.handle.send(message("and in this?", &["Yw=="])).await.unwrap();
+    gate.notify_one();
+    session.handle.wait_until_finished().await.unwrap();
+    assert!(told.requests()[0].messages[0].text().contains("what is in these?"));
+    assert_eq!(images(&told, 0), [image("YQ=="), image("Yg==")]);
+    assert_eq!(told.requests()[1].messages.last().unwrap().text(), "and in this?");
+    assert_eq!(images(&told, 1), [image("Yw==")]);
+    let huge = message("and in this?", &["x".repeat(9 * 1024 * 1024).as_str()]);
+    let refused = session.handle.send(huge).await;
+    assert!(matches!(refused, Err(AgentError::MessageTooLong { .. })), "{refused:?}");
     assert_settled(&bench);
 }
 

@@ -80,7 +80,7 @@ fn context() -> Record {
 
 fn queued(number: u64, text: &str) -> Record {
     let (id, kind, category) = (MessageId(number), MessageKind::User, ReminderCategory::General);
-    Record::Queued(QueuedMessage { id, kind, category, text: text.to_owned() })
+    Record::Queued(QueuedMessage { id, kind, category, text: text.to_owned(), images: Vec::new() })
 }
 
 fn assistant(content: Vec<Block>, stop: StopReason) -> Record {
