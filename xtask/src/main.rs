@@ -1,6 +1,7 @@
 //! `cargo xtask`: the tree's own checks, benchmarks and heavy tests.
 //!
-//! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
+//! - `cargo xtask check` is everything CI runs, in the order that fails fastest: `lint`, which
+//!   needs no programs beside Rust's, and `test`.
 //! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences, who
 //!   starts processes.
 //! - `cargo xtask docs` writes the parts of the pages under `docs/` that are generated from the
@@ -26,13 +27,15 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | words | docs | cycles [CRATE] | bench turns|start|version|session|agents|workspace|sandbox|edit|index|symbols|recall|context|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
+const USAGE: &str = "usage: cargo xtask check | lint | test | house | words | docs | cycles [CRATE] | bench turns|start|version|session|agents|workspace|sandbox|edit|index|symbols|recall|context|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        ["check"] => check(),
+        ["check"] => lint().and_then(|()| test()),
+        ["lint"] => lint(),
+        ["test"] => test(),
         ["house"] => check_tree(),
         ["words"] => words::print(&root()),
         ["docs"] => docs(),
@@ -64,13 +67,17 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Everything CI runs.
-fn check() -> anyhow::Result<()> {
+/// Formatting, the tree's own rules, Clippy and documentation.
+fn lint() -> anyhow::Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     step("the tree's own rules");
     check_tree()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
-    cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
+}
+
+/// All tests.
+fn test() -> anyhow::Result<()> {
     // Examples are left out, which Clippy has seen: each would be one more program with all
     // grammars in it.
     cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"], &[])?;
