@@ -4,7 +4,7 @@
 //! texts are parsed, and from the outside in each thing of the new text is paired with the old
 //! thing that it is ([`align`]): by kind and name, else by similarity. What is shown replaces its
 //! old version, a remark stands for the old things between the neighbours that it has, and the rest
-//! of the file isn't touched. Where more than one reading is possible, the rewrite is refused with
+//! of the file isn't touched. Windows of lines that need no tree are tried first ([`windows`]). Where more than one reading is possible, the rewrite is refused with
 //! the reason. Without a grammar, lines that occur once are the anchors ([`lines`]).
 
 mod align;
@@ -17,6 +17,7 @@ mod refusal;
 mod remark;
 mod removals;
 mod tree_merge;
+mod windows;
 
 use std::ops::Range;
 
@@ -29,6 +30,7 @@ use journeyman_syntax::parse::{Tree, parse};
 use self::items::ParsedSide;
 use self::refusal::refuse_rewrite;
 use self::tree_merge::{MergedPieces, TreeMerge};
+use crate::check::broken_by;
 use crate::lines::line_at;
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 use crate::place::Allow;
@@ -57,6 +59,12 @@ pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> 
     }
     if let Some((without, rest)) = removals::apply_removals(path, text, content) {
         return merge_after_removals(path, text, &without, &rest, allow);
+    }
+    if let Some(merged) = windows::merge_by_windows(text, content)
+        && let Ok(placed) = check_merge(text, content, merged, allow)
+        && broken_by(path, text, &placed.apply_to(text)).is_none()
+    {
+        return Ok(placed);
     }
     let language = Language::detect(&path.to_string(), text);
     let by_tree = language.and_then(|language| merge_by_tree(language, text, content));

@@ -1,11 +1,13 @@
-//! The edit engine compared with its bounds: public cases, damaged hunks of real commits, the same
+//! The edit engine compared with its bounds: public cases, replies made of histories, damaged hunks of real commits, the same
 //! hunks through other engines, speed, and the round trip of every format.
 //!
 //! Data that a clone lacks is named by an option or its variable: the folder of public cases
-//! (`--cases`, `JM_EDIT_CASES`), clones of the repositories (`--repos`, `JM_EDIT_REPOS`) and the
-//! other engines' packages (`--peers`, `JM_EDIT_PEERS`; `crates/edit/examples/peers/README.md`). A
-//! part without them is skipped and says so; with `JM_REQUIRE_ALL=1` that fails. The cases are also
-//! judged by the build that tests use (`--profile dev`).
+//! (`--cases`, `JM_EDIT_CASES`), clones of any repositories, of which whole replies are made
+//! (`--replies`, `JM_EDIT_REPLIES`), clones of the repositories of the damaged hunks (`--repos`,
+//! `JM_EDIT_REPOS`) and the other engines' packages (`--peers`, `JM_EDIT_PEERS`;
+//! `crates/edit/examples/peers/README.md`). A part without them is skipped and says so; with
+//! `JM_REQUIRE_ALL=1` that fails. Cases and replies are also judged by the build that tests use
+//! (`--profile dev`).
 
 mod cases;
 mod history;
@@ -24,16 +26,18 @@ const HUNKS: usize = 300;
 const ROUND_TRIPS: &str = "100000";
 /// Its tests in the edit crate.
 const ROUND_TRIP: &str = "round_trip::";
-const PARTS: [&str; 5] = ["cases", "mutations", "peers", "speed", "round-trip"];
+const PARTS: [&str; 6] = ["cases", "replies", "mutations", "peers", "speed", "round-trip"];
 
 /// The parts to run, with their data.
 struct EditOptions {
     parts: Vec<String>,
     cases: Option<PathBuf>,
+    /// Clones whose histories the replies are made of.
+    replies: Option<PathBuf>,
     repositories: Option<PathBuf>,
     peers: Option<PathBuf>,
     hunks: usize,
-    /// The build that the cases are judged by.
+    /// The build that the cases and the replies are judged by.
     profile: Profile,
     /// Where tasks, answers and wrong writes are kept, to be looked at.
     keep: PathBuf,
@@ -50,6 +54,9 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
         let done = match part.as_str() {
             "cases" => part_of("--cases", asked.cases.as_ref(), |folder| {
                 cases::run(folder, &asked.keep, asked.profile)
+            }),
+            "replies" => part_of("--replies", asked.replies.as_ref(), |folder| {
+                mutations::replies(folder, asked.hunks, &asked.keep, asked.profile)
             }),
             "mutations" => part_of("--repos", asked.repositories.as_ref(), |folder| {
                 mutations::tasks(folder, asked.hunks, &asked.keep)?;
@@ -90,6 +97,7 @@ impl EditOptions {
         let mut asked = Self {
             parts: PARTS.map(str::to_owned).to_vec(),
             cases: named("JM_EDIT_CASES"),
+            replies: named("JM_EDIT_REPLIES"),
             repositories: named("JM_EDIT_REPOS"),
             peers: named("JM_EDIT_PEERS"),
             hunks: HUNKS,
@@ -102,6 +110,7 @@ impl EditOptions {
             let folder = || std::path::absolute(value).context("the folder");
             match *option {
                 "--cases" => asked.cases = Some(folder()?),
+                "--replies" => asked.replies = Some(folder()?),
                 "--repos" => asked.repositories = Some(folder()?),
                 "--peers" => asked.peers = Some(folder()?),
                 "--hunks" => {
@@ -117,7 +126,7 @@ impl EditOptions {
                 "--only" => asked.parts = value.split(',').map(str::to_owned).collect(),
                 other => {
                     bail!(
-                        "there is no option {other}; there are --cases, --repos, --peers, --hunks, --profile, --only"
+                        "there is no option {other}; there are --cases, --replies, --repos, --peers, --hunks, --profile, --only"
                     )
                 }
             }

@@ -112,11 +112,11 @@ fn elsewhere(hunk: &Hunk, before: &str, search: &str) -> bool {
     only(Box::new(places())) || only(Box::new(places().filter(whole)))
 }
 
-fn mapped(lines: &[Line], mut change: impl FnMut(&str) -> String) -> Vec<Line> {
+pub(crate) fn mapped(lines: &[Line], mut change: impl FnMut(&str) -> String) -> Vec<Line> {
     lines.iter().map(|line| Line { kind: line.kind, text: change(&line.text) }).collect()
 }
 
-fn split(line: &str) -> (&str, &str) {
+pub(crate) fn split(line: &str) -> (&str, &str) {
     line.split_at(line.len() - line.trim_start().len())
 }
 
@@ -176,7 +176,7 @@ fn first_line_out(hunk: &Hunk) -> Option<Damaged> {
 }
 
 /// One level of the file's indentation.
-fn unit(hunk: &Hunk) -> String {
+pub(crate) fn unit(hunk: &Hunk) -> String {
     let indents = || hunk.file.iter().filter(|line| !line.trim().is_empty()).map(|line| split(line).0);
     if indents().filter(|indent| indent.starts_with('\t')).count() * 2
         > indents().filter(|indent| !indent.is_empty()).count()
@@ -236,7 +236,7 @@ fn trailing(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
 }
 
 /// Where a comment begins in a line that is nothing else.
-fn remark<'a>(hunk: &Hunk, text: &'a str) -> Option<(&'a str, &'a str)> {
+pub(crate) fn remark<'a>(hunk: &Hunk, text: &'a str) -> Option<(&'a str, &'a str)> {
     let openers: &[&str] = match hunk.extension() {
         "py" => &["# "],
         _ => &["/// ", "//! ", "// ", "/* ", "/** ", "* "],
@@ -369,7 +369,7 @@ fn stale(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     Some(Damaged::lines(variant, lines))
 }
 
-fn longest_word(text: &str) -> &str {
+pub(crate) fn longest_word(text: &str) -> &str {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words
         .filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()))

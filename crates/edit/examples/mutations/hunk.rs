@@ -62,7 +62,7 @@ pub(crate) struct Hunk {
 impl Hunk {
     /// The file with the change and nothing else.
     pub(crate) fn after(&self) -> String {
-        let end = self.first + old_lines(&self.lines).count();
+        let end = self.end();
         let head = self.file.iter().take(self.first).map(String::as_str);
         let tail = self.file.iter().skip(end).map(String::as_str);
         closed(head.chain(new_lines(&self.lines)).chain(tail))
@@ -75,13 +75,28 @@ impl Hunk {
     /// The same change with more of the file's lines around it, as far as the file goes.
     pub(crate) fn wider(&self, above: usize, below: usize) -> Self {
         let above = above.min(self.first);
-        let end = self.first + old_lines(&self.lines).count();
+        let end = self.end();
         let common = |text: &String| Line::new(Kind::Common, text.clone());
         let mut lines: Vec<Line> =
             self.file.iter().skip(self.first - above).take(above).map(common).collect();
         lines.extend(self.lines.iter().cloned());
         lines.extend(self.file.iter().skip(end).take(below).map(common));
         Self { first: self.first - above, lines, ..self.clone() }
+    }
+
+    /// The 0-based line of the file behind its last.
+    pub(crate) fn end(&self) -> usize {
+        self.first + old_lines(&self.lines).count()
+    }
+
+    /// With so much context, or the least more that makes the search text unique; `None` where none does.
+    fn quoted(&self, context: usize, file: &str) -> Option<Self> {
+        (context..=MAX_CONTEXT).map(|around| self.wider(around, around)).find(|hunk| {
+            let search = joined(old_lines(&hunk.lines), "\n");
+            let anchored = hunk.lines.iter().any(|line| line.kind == Kind::Common)
+                || (old_lines(&hunk.lines).next().is_some() && new_lines(&hunk.lines).next().is_some());
+            anchored && !search.trim().is_empty() && is_once(file, &search)
+        })
     }
 
     /// What comes to the file's language.
@@ -120,6 +135,29 @@ pub(crate) fn joined<'a>(lines: impl Iterator<Item = &'a str>, with: &str) -> St
 
 /// One of a pair's changes whose search text is in the file once; `None` where there is none.
 pub(crate) fn choose(pair: &Pair) -> Option<Hunk> {
+    let (mut dice, changes) = usable(pair)?;
+    let nth = dice.below(changes.len());
+    let bare = changes.into_iter().nth(nth)?;
+    let context = usize::try_from(dice.next() % CONTEXT).unwrap_or_default();
+    bare.quoted(context, &pair.before)
+}
+
+/// Up to three neighbouring changes of a pair, each with at least a line of context, in order.
+pub(crate) fn choose_several(pair: &Pair) -> Vec<Hunk> {
+    let Some((mut dice, changes)) = usable(pair) else { return Vec::new() };
+    let count = 1 + dice.below(3).min(changes.len().saturating_sub(1));
+    let skipped = dice.below(changes.len() + 1 - count.min(changes.len()));
+    let mut chosen: Vec<Hunk> = Vec::new();
+    for bare in changes.into_iter().skip(skipped).take(count) {
+        let context = 1 + dice.below(3);
+        let free = chosen.last().map_or(0, Hunk::end);
+        chosen.extend(bare.quoted(context, &pair.before).filter(|hunk| hunk.first >= free));
+    }
+    chosen
+}
+
+/// A pair's changes without context, and the random numbers of the pair.
+fn usable(pair: &Pair) -> Option<(Dice, Vec<Hunk>)> {
     let plain = |text: &str| text.ends_with('\n') && !text.contains(['\r', '\0']);
     if !plain(&pair.before) || !plain(&pair.after) {
         return None;
@@ -127,21 +165,19 @@ pub(crate) fn choose(pair: &Pair) -> Option<Hunk> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (pair.before.lines().collect(), pair.after.lines().collect());
     let id = format!("{}@{}:{}", pair.repo, pair.commit.get(..12)?, pair.path);
-    let mut dice = Dice::new(&id);
-    let mut changes: Vec<(usize, Vec<Line>)> = changes(&before, &after);
+    let dice = Dice::new(&id);
+    let file: Vec<String> = before.iter().map(|line| (*line).to_owned()).collect();
+    let hunk = |(first, lines)| Hunk {
+        id: id.clone(),
+        commit: pair.commit.clone(),
+        path: pair.path.clone(),
+        file: file.clone(),
+        first,
+        lines,
+    };
+    let mut changes = changes(&before, &after);
     changes.retain(|(_, lines)| is_usable(lines));
-    let nth = dice.below(changes.len());
-    let (first, lines) = changes.into_iter().nth(nth)?;
-    let file = before.iter().map(|line| (*line).to_owned()).collect();
-    let (commit, path) = (pair.commit.clone(), pair.path.clone());
-    let bare = Hunk { id, commit, path, file, first, lines };
-    let context = usize::try_from(dice.next() % CONTEXT).unwrap_or_default();
-    (context..=MAX_CONTEXT).map(|around| bare.wider(around, around)).find(|hunk| {
-        let search = joined(old_lines(&hunk.lines), "\n");
-        let anchored = hunk.lines.iter().any(|line| line.kind == Kind::Common)
-            || (old_lines(&hunk.lines).next().is_some() && new_lines(&hunk.lines).next().is_some());
-        anchored && !search.trim().is_empty() && is_once(&pair.before, &search)
-    })
+    Some((dice, changes.into_iter().map(hunk).collect()))
 }
 
 /// Whether a text is in another exactly once.

@@ -9,6 +9,9 @@
 //! - `mutations grade NAME TASKS WRONG < answers` holds another engine's answers against the tasks:
 //!   for each task a line `{"id", "answers": [{"text"} | {"error"}]}`, an answer for each of the
 //!   task's cases, `null` where it can't be asked.
+//! - `mutations replies KEEP < pairs` makes whole replies of the pairs (`replies.rs`), gives them to
+//!   this crate's engine and prints the table; what isn't right is a JSON line of the file KEEP. It
+//!   ends with 1 where a bound is missed.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -21,6 +24,7 @@
 mod damage;
 mod formats;
 mod hunk;
+mod replies;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -46,9 +50,12 @@ fn main() -> Result<ExitCode, Error> {
     match words.as_slice() {
         ["cases", count] => cases(count.parse()?).map(|()| ExitCode::SUCCESS),
         ["run", wrong] => run(wrong),
+        ["replies", keep] => {
+            replies::run(keep).map(|holds| if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         ["grade", name, tasks, wrong] => grade(name, tasks, wrong).map(|()| ExitCode::SUCCESS),
         _ => {
-            eprintln!("usage: mutations cases N | run WRONG | grade NAME TASKS WRONG");
+            eprintln!("usage: mutations cases N | run WRONG | replies KEEP | grade NAME TASKS WRONG");
             Ok(ExitCode::from(2))
         }
     }

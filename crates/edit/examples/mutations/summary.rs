@@ -62,7 +62,7 @@ impl Counts {
         self.right + self.refused + self.wrong + self.nothing
     }
 
-    fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             right: self.right + other.right,
             refused: self.refused + other.refused,

@@ -58,7 +58,9 @@ pub fn detect(reply: &str) -> Option<Format> {
             }
             let (next, second) = first_lines_from(reply, row.start + row.text.len());
             let first = next.trim_start();
-            let known = format_of_unique_line(next, second).is_some() || begins_arguments(first);
+            let body = reply.get(row.start + row.text.len()..).unwrap_or_default();
+            let known =
+                format_of_unique_line(next, second).is_some() || begins_arguments(first, body, row.text.trim());
             let above = || paths::find_name_above(&source, from, row.start).name.is_some();
             if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
@@ -100,8 +102,12 @@ fn first_lines_from(reply: &str, at: usize) -> (&str, &str) {
     (filled.next().unwrap_or_default(), filled.next().unwrap_or_default())
 }
 
-fn begins_arguments(line: &str) -> bool {
-    line.starts_with(['{', '[']) || line.starts_with("<edit>")
+/// Returns true if the block that begins with this line is an edit: JSON may be a file's content, too.
+fn begins_arguments(line: &str, body: &str, fence: &str) -> bool {
+    let sign: String = fence.chars().take_while(|c| matches!(c, '`' | '~')).collect();
+    let closing = memchr::memmem::find(body.as_bytes(), format!("\n{sign}").as_bytes());
+    let block = closing.and_then(|end| body.get(..end)).unwrap_or(body);
+    line.starts_with("<edit>") || line.starts_with(['{', '[']) && has_tool_argument_keys(block)
 }
 
 /// Returns true if the tag on this line begins a block and isn't a word about one.

@@ -23,14 +23,14 @@ const MIN_SIMILARITY: f64 = 0.55;
 const MIN_REPEATED_PERCENT: usize = 60;
 
 /// A text in lines.
-struct TextLines<'t> {
+pub(super) struct TextLines<'t> {
     lines: Vec<&'t str>,
     /// The range of each line with its line break.
-    spans: Vec<Range<usize>>,
+    pub(super) spans: Vec<Range<usize>>,
 }
 
 impl<'t> TextLines<'t> {
-    fn new(text: &'t str) -> Self {
+    pub(super) fn new(text: &'t str) -> Self {
         let lines = lines_of(text);
         Self {
             spans: lines.iter().map(|line| line.content_range().start..line.next_start()).collect(),
@@ -38,15 +38,15 @@ impl<'t> TextLines<'t> {
         }
     }
 
-    fn line(&self, at: usize) -> &'t str {
+    pub(super) fn line(&self, at: usize) -> &'t str {
         self.lines.get(at).copied().unwrap_or_default()
     }
 
-    fn is_blank(&self, at: usize) -> bool {
+    pub(super) fn is_blank(&self, at: usize) -> bool {
         self.line(at).trim().is_empty()
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
 }

@@ -55,6 +55,21 @@ impl<'a> Alignment<'a> {
         changed.map(|op| (op.old_range(), op.new_range()))
     }
 
+    /// Returns for each of the replacement's lines the search text's that it is, if it is one.
+    pub(crate) fn kept_lines(&self) -> Vec<Option<usize>> {
+        let mut kept = vec![None; self.new.len()];
+        for op in &self.ops {
+            if let DiffOp::Equal { old_index, new_index, len } = *op {
+                for nth in 0..len {
+                    if let Some(line) = kept.get_mut(new_index + nth) {
+                        *line = Some(old_index + nth);
+                    }
+                }
+            }
+        }
+        kept
+    }
+
     /// The replacement's lines.
     pub(crate) fn new_lines(&self) -> &[&'a str] {
         &self.new

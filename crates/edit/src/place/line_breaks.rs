@@ -2,6 +2,7 @@
 //! one with blanks around a part of a line.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use memchr::memmem;
 
@@ -100,6 +101,30 @@ fn locate_without_blanks<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option
     let places = vec![Match { span: start..span.end, pairs: Some(Vec::new()) }];
     let hunk = Hunk { search: hunk.search.trim_end(), replace: hunk.replace.trim_end(), ..*hunk };
     Some(Matches { strategy: Strategy::LineBreaks, places, hunk })
+}
+
+/// The runs of lines (of a search text, of its place) with the same text between the same line ends.
+/// Lines of the place that are blank belong to the run after them.
+pub(super) fn runs_of_same_text(old: &[&str], file: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    let filled = |line: &&str| line.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+    let mut runs = Vec::new();
+    let (mut of_old, mut of_file) = (0, 0);
+    let (mut begun, mut at) = ((0, 0), (0, 0));
+    while let Some(line) = old.get(at.0) {
+        of_old += filled(line);
+        at.0 += 1;
+        while of_file < of_old
+            && let Some(line) = file.get(at.1)
+        {
+            of_file += filled(line);
+            at.1 += 1;
+        }
+        if of_old == of_file {
+            runs.push((begun.0..at.0, begun.1..at.1));
+            begun = at;
+        }
+    }
+    runs
 }
 
 /// Returns true if the replacement repeats words or strings of the search text that the file has

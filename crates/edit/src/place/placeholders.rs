@@ -12,7 +12,7 @@ const BARE_OPENERS: [&str; 6] = ["//", "#", "--", "/*", "<!--", "{/*"];
 /// Openers of remarks outside of comments.
 const REMARK_OPENERS: [&str; 5] = ["(", "[", "<", "...", "…"];
 /// Words that, next to dots, stand for omitted code.
-const REMARK_WORDS: [&str; 20] = [
+const REMARK_WORDS: [&str; 26] = [
     "existing code",
     "existing",
     "rest of",
@@ -31,6 +31,12 @@ const REMARK_WORDS: [&str; 20] = [
     "previous code",
     "omitted",
     "other methods",
+    "other functions",
+    "other code",
+    "other existing",
+    "previous methods",
+    "previous functions",
+    "more code",
     "for brevity",
     "code here",
 ];
@@ -215,6 +221,8 @@ mod tests {
             ("# existing users keep their theme", false),
             ("# the same as in C", false),
             ("rest of the code", false),
+            ("// ... other code ...", true),
+            ("# ... (previous methods remain unchanged)", true),
             ("/* ... */", true),
             ("// ...", true),
             ("# …", true),

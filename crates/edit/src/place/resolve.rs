@@ -10,7 +10,7 @@ use crate::place::hunk::Hunk;
 use crate::place::indent::{IndentMap, IndentStyles};
 use crate::place::matches::{Match, Matches};
 use crate::place::write::{take_line_break, to_placed};
-use crate::place::{duplicates, exact, explain, tie_breaking, tokens};
+use crate::place::{duplicates, exact, explain, line_breaks, tie_breaking, tokens};
 
 /// A replacement of bytes, with a note on the differences.
 pub(super) struct FittedPiece {
@@ -129,41 +129,56 @@ impl<'a> HunkWriter<'a> {
         Ok(plain > 0 && curled == 0)
     }
 
-    /// The replacement for a place whose lines are broken elsewhere: as it is, from the place's
-    /// indentation on.
+    /// The replacement for a place whose lines are broken elsewhere: lines that stay are the file's,
+    /// others come as they are, from the place's indentation on.
     fn fit_rejoined_lines(&self, place: &Match) -> Result<FittedPiece, Refusal> {
         let found = self.text.get(place.span.clone()).unwrap_or_default();
         let first = line_at(self.text, place.span.start);
-        let old = self
-            .alignment
-            .old_lines()
-            .iter()
-            .find(|line| !line.trim().is_empty())
-            .copied()
-            .unwrap_or_default();
+        let old = self.alignment.old_lines();
         // Within a line the further lines are measured from that line's indentation.
         let before = self.text.get(..place.span.start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let within = line_start < place.span.start;
+        let file: Vec<&str> = split_with_breaks(found).into_iter().map(|(line, _)| line).collect();
+        let runs = if within { Vec::new() } else { line_breaks::runs_of_same_text(old, &file) };
+        let filled = |lines: &[&'a str]| lines.iter().find(|line| !line.trim().is_empty()).copied();
         let own = self.text.get(line_start..).and_then(|text| text.lines().next()).unwrap_or_default();
-        let content = self.hunk.replace.trim_end_matches(['\n', '\r']);
-        let new: Vec<&str> = split_with_breaks(content).into_iter().map(|(line, _)| line).collect();
-        let indents = IndentMap::learn_map(std::iter::once((old, own)), &new, self.styles);
+        let mut matched = vec![(filled(old).unwrap_or_default(), own)];
+        matched.extend(runs.iter().filter_map(|(searched, own)| {
+            Some((filled(old.get(searched.clone())?)?, filled(file.get(own.clone())?)?))
+        }));
+        let indents = IndentMap::learn_map(matched.into_iter(), self.alignment.new_lines(), self.styles);
         let straight = self.straightens_quotes(std::iter::once((self.hunk.search, found)), first)?;
-        let mut lines = Vec::with_capacity(new.len());
-        for line in new {
-            let line = if straight { Cow::Owned(straighten_quotes(line)) } else { Cow::Borrowed(line) };
-            let line = line.as_ref();
-            let (indent, rest) = split_indent(line);
+        let kept = self.alignment.kept_lines();
+        let mut lines: Vec<String> = Vec::new();
+        let mut at = 0;
+        while let Some(line) = self.alignment.new_lines().get(at) {
+            let stays = |(searched, _): &&(Range<usize>, Range<usize>)| {
+                searched.clone().enumerate().all(|(nth, old)| kept.get(at + nth) == Some(&Some(old)))
+            };
+            let run = kept.get(at).copied().flatten().and_then(|old| {
+                runs.iter().find(|(searched, _)| searched.start == old).filter(stays)
+            });
+            if let Some((searched, own)) = run.filter(|(searched, _)| !searched.is_empty()) {
+                lines.extend(file.get(own.clone()).unwrap_or_default().iter().map(|line| (*line).to_owned()));
+                at += searched.len();
+                continue;
+            }
+            at += 1;
+            let line = if straight { Cow::Owned(straighten_quotes(line)) } else { Cow::Borrowed(*line) };
+            let (indent, rest) = split_indent(line.as_ref());
             lines.push(match indents.carry_indent(indent, None) {
                 _ if rest.trim().is_empty() => String::new(),
                 _ if within && lines.is_empty() => rest.to_owned(),
                 Some(own) => own + rest,
                 None => {
-                    let difference = explain::describe_unfit_indentation(line);
+                    let difference = explain::describe_unfit_indentation(line.as_ref());
                     return Err(Refusal::GuardedMismatch { line: first, difference });
                 }
             });
+        }
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
         }
         let text = lines.join(first_break_of(self.text));
         let note = format!("no exact match; placed by {}, from line {first}", self.strategy);

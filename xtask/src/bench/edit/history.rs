@@ -45,15 +45,48 @@ pub(crate) fn pairs(directory: &Path, hunks: usize, out: &mut impl Write) -> any
         let wanted = hunks * VERSIONS_A_HUNK;
         let every = (changes.len() / wanted).max(1);
         let chosen: Vec<&Change> = changes.iter().step_by(every).take(wanted).collect();
-        let mut blobs = Blobs::open(&repository, &chosen)?;
-        for change in chosen {
-            let (Some(before), Some(after)) = (blobs.next()?, blobs.next()?) else { continue };
-            let pair = json!({"repo": name, "commit": change.commit, "path": change.path, "before": before,
-                "after": after});
-            writeln!(out, "{pair}")?;
-        }
+        write_pairs(name, &repository, &chosen, out)?;
     }
     Ok(())
+}
+
+/// Endings of the files that replies are made of: code, markup and data.
+const ENDINGS: [&str; 36] = [
+    "rs", "py", "ts", "tsx", "js", "mjs", "jsx", "go", "java", "kt", "c", "h", "cc", "cpp", "hpp", "rb", "php",
+    "cs", "swift", "lua", "sh", "scala", "html", "css", "scss", "vue", "svelte", "json", "yml", "yaml", "toml",
+    "xml", "sql", "md", "ex", "erb",
+];
+
+/// Writes pairs of every clone in a folder, at most so many of each, for `mutations replies`.
+pub(crate) fn pairs_of_all(directory: &Path, most: usize, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut clones: Vec<PathBuf> =
+        std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    clones.sort();
+    for clone in clones {
+        let mut inner = ["", "repo", ".git"].map(|inner| clone.join(inner)).into_iter();
+        let Some(repository) = inner.find(|place| is_git(place)) else { continue };
+        let name = clone.file_name().unwrap_or_default().to_string_lossy().replace('+', "/");
+        let changes = changes(&repository, "HEAD", &ENDINGS).with_context(|| name.clone())?;
+        let every = (changes.len() / most).max(1);
+        let chosen: Vec<&Change> = changes.iter().step_by(every).take(most).collect();
+        write_pairs(&name, &repository, &chosen, out)?;
+    }
+    Ok(())
+}
+
+fn write_pairs(name: &str, repository: &Path, chosen: &[&Change], out: &mut impl Write) -> anyhow::Result<()> {
+    let mut blobs = Blobs::open(repository, chosen)?;
+    for change in chosen {
+        let (Some(before), Some(after)) = (blobs.next()?, blobs.next()?) else { continue };
+        let pair = json!({"repo": name, "commit": change.commit, "path": change.path, "before": before,
+            "after": after});
+        writeln!(out, "{pair}")?;
+    }
+    Ok(())
+}
+
+fn is_git(place: &Path) -> bool {
+    place.join("objects").is_dir() && place.join("HEAD").is_file()
 }
 
 /// A repository's git directory: `OWNER+NAME`, `OWNER/NAME`, `NAME` or `NAME.git`, or `repo` or
@@ -63,7 +96,7 @@ fn find(directory: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let names = [name.replace('/', "+"), name.to_owned(), short.to_owned(), format!("{short}.git")];
     let places =
         names.iter().flat_map(|name| ["", "repo", ".git"].map(|inner| directory.join(name).join(inner)));
-    let mut git = places.filter(|place| place.join("objects").is_dir() && place.join("HEAD").is_file());
+    let mut git = places.filter(|place| is_git(place));
     git.next().with_context(|| {
         format!(
             "{} has no clone of {name}: git clone --bare https://github.com/{name} {}/{short}.git",

@@ -82,6 +82,21 @@ pub(crate) fn ours(keep: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whole replies made of every clone in a folder, at most so many of each.
+pub(crate) fn replies(clones: &Path, most: usize, keep: &Path, profile: Profile) -> anyhow::Result<()> {
+    let program = example(profile, "mutations")?;
+    let kept = keep.join("replies.jsonl");
+    let mut child =
+        Command::new(program).arg("replies").arg(&kept).stdin(Stdio::piped()).spawn().context("mutations")?;
+    let mut pairs = BufWriter::new(child.stdin.take().context("its input")?);
+    history::pairs_of_all(clones, most, &mut pairs)?;
+    pairs.flush()?;
+    drop(pairs);
+    println!("what isn't right: {}", kept.display());
+    ensure!(child.wait()?.success(), "a bound is missed");
+    Ok(())
+}
+
 /// The other engines, as far as they are there, on the tasks of this run or the last one.
 pub(crate) fn peers(packages: &Path, keep: &Path) -> anyhow::Result<()> {
     let program = example(Profile::Release, "mutations")?;

@@ -1,0 +1,221 @@
+//! Windows of a file between remarks, each found by its own lines.
+//!
+//! A model that leaves out what stays shows each change with some lines around it, wherever they
+//! begin and end: in the middle of a function, over the end of one and the beginning of the next.
+//! Such a window is no thing of the syntax tree. Its first and its last line are the file's, and it
+//! is placed where the fewest lines differ, if no other place is nearly as good.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use journeyman_text_diff::{DiffOp, diff};
+
+use super::line_merge::TextLines;
+use super::remark::{self, Remark};
+use super::tree_merge::MergedPieces;
+use crate::lines::first_break_of;
+
+/// Lines of the windows times lines of the file that are compared.
+const MAX_CELLS: usize = 8_000_000;
+/// The cost of a line that comes or goes, and of a blank one.
+const LINE_COST: u32 = 4;
+const BLANK_COST: u32 = 1;
+/// Any other place has to cost so much more.
+const MIN_MARGIN: u32 = 2 * LINE_COST;
+/// The same, for a place that begins alike.
+const MIN_END_MARGIN: u32 = LINE_COST;
+/// Lines that may go where none comes in their place.
+const MAX_UNSHOWN_LINES: usize = 2;
+/// A line with fewer letters and digits tells no place.
+const MIN_TELLING_CHARS: usize = 4;
+
+/// A window: the file's lines that it is for, and its own.
+struct Window {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+/// The merge of a rewrite whose every part is found beyond doubt; `None` where one isn't.
+pub(super) fn merge_by_windows(text: &str, content: &str) -> Option<MergedPieces> {
+    let (old, new) = (TextLines::new(text), TextLines::new(content));
+    let windows = Windows::new(&old, &new)?.place_all()?;
+    let mut merged = MergedPieces::default();
+    for window in &windows {
+        merged.known += old.write_window(&new, window, first_break_of(text), &mut merged)?;
+    }
+    Some(merged)
+}
+
+struct Windows<'t> {
+    old: &'t TextLines<'t>,
+    new: &'t TextLines<'t>,
+    /// The runs of lines without a remark, without blank lines at their edges.
+    runs: Vec<Range<usize>>,
+    /// True where a remark stands before the first run, and after the last.
+    remarked: (bool, bool),
+    /// How many of the file's lines are so.
+    counts: BTreeMap<&'t str, usize>,
+}
+
+impl<'t> Windows<'t> {
+    fn new(old: &'t TextLines<'t>, new: &'t TextLines<'t>) -> Option<Self> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for at in 0..old.len() {
+            *counts.entry(old.line(at).trim_end()).or_default() += 1;
+        }
+        let known: std::collections::BTreeSet<&str> = counts.keys().map(|line| line.trim()).collect();
+        let remark = |at: usize| {
+            remark::remark_of_line(new.line(at)).filter(|_| !known.contains(new.line(at).trim()))
+        };
+        let remarks: Vec<usize> = (0..new.len()).filter(|at| remark(*at).is_some()).collect();
+        if remarks.is_empty() || remarks.iter().any(|at| remark(*at) == Some(Remark::Remove)) {
+            return None;
+        }
+        let mut runs = Vec::new();
+        let mut from = 0;
+        for end in remarks.iter().copied().chain([new.len()]) {
+            let filled = |at: &usize| !new.is_blank(*at);
+            if let (Some(first), Some(last)) = ((from..end).find(filled), (from..end).rfind(filled)) {
+                runs.push(first..last + 1);
+            }
+            from = end + 1;
+        }
+        let remarked = (remarks.first()? < &runs.first()?.start, *remarks.last()? >= runs.last()?.end);
+        let cells = runs.iter().map(|run| run.len()).sum::<usize>().checked_mul(old.len())?;
+        (cells <= MAX_CELLS).then_some(Self { old, new, runs, remarked, counts })
+    }
+
+    fn place_all(&self) -> Option<Vec<Window>> {
+        let filled = |at: &usize| !self.old.is_blank(*at);
+        let (first, last) = ((0..self.old.len()).find(filled)?, (0..self.old.len()).rfind(filled)?);
+        let mut from = first;
+        let mut windows = Vec::new();
+        for (nth, new) in self.runs.iter().cloned().enumerate() {
+            // Ends of what is around a window change nothing, and many lines are so.
+            if new.clone().all(|at| is_closing(self.new.line(at))) {
+                continue;
+            }
+            let begins = (nth == 0 && !self.remarked.0).then_some(first);
+            let ends = (nth + 1 == self.runs.len() && !self.remarked.1).then_some(last);
+            let old = self.place(&new, from, begins, ends)?;
+            from = old.end;
+            windows.push(Window { old, new });
+        }
+        Some(windows)
+    }
+
+    /// The file's lines from `from` on that a window is for: from the line `begins` and to the line
+    /// `ends`, where these are given.
+    fn place(
+        &self,
+        new: &Range<usize>,
+        from: usize,
+        begins: Option<usize>,
+        ends: Option<usize>,
+    ) -> Option<Range<usize>> {
+        let places = self.costs(new, from, begins);
+        let may_end = |end: usize| ends.is_none_or(|last| end == last);
+        let best = places.iter().filter(|(_, place)| may_end(place.end - 1)).min_by_key(|(cost, _)| *cost)?;
+        let others = places.iter().filter(|other| other.1 != best.1);
+        for (cost, other) in others {
+            let alike = other.start == best.1.start && (ends.is_some() || other.end > best.1.end);
+            let margin = if alike { MIN_END_MARGIN } else { MIN_MARGIN };
+            if *cost < best.0 + margin && may_end(other.end - 1) {
+                return None;
+            }
+        }
+        let place = best.1.clone();
+        // What the file has once tells the place, and tells none that is elsewhere.
+        let telling = |at: &usize| {
+            let line = self.new.line(*at).trim_end();
+            line.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_TELLING_CHARS
+                && self.counts.get(line) == Some(&1)
+        };
+        let told: Vec<&str> = new.clone().filter(telling).map(|at| self.new.line(at).trim_end()).collect();
+        let inside = |line: &&str| place.clone().any(|at| self.old.line(at).trim_end() == *line);
+        let anchored = begins.is_some() && ends.is_none() && best.0 == 0;
+        ((anchored || !told.is_empty()) && told.iter().all(inside)).then_some(place)
+    }
+
+    /// Each place that begins with the window's first line and ends with its last: its cost and its
+    /// lines.
+    fn costs(&self, new: &Range<usize>, from: usize, begins: Option<usize>) -> Vec<(u32, Range<usize>)> {
+        const FAR: u32 = u32::MAX / 2;
+        let same = |at: usize, line: usize| self.new.line(at).trim_end() == self.old.line(line).trim_end();
+        let cost = |blank: bool| if blank { BLANK_COST } else { LINE_COST };
+        let count = self.old.len().saturating_sub(from);
+        // Of each of the file's lines: the least cost with it as the last one, and the first one then.
+        let mut row: Vec<(u32, usize)> = vec![(FAR, 0); count];
+        let mut found = Vec::new();
+        for (nth, at) in new.clone().enumerate() {
+            let is_last = nth + 1 == new.len();
+            let added = cost(self.new.is_blank(at));
+            let mut diagonal = (FAR, 0);
+            let mut left = (FAR, 0);
+            for (column, line) in (from..self.old.len()).enumerate() {
+                let Some(cell) = row.get_mut(column) else { break };
+                let above = *cell;
+                let equal = same(at, line);
+                let begun = if nth == 0 {
+                    let may = equal && begins.is_none_or(|first| first == line);
+                    if may { (0, line) } else { (FAR, 0) }
+                } else if equal {
+                    diagonal
+                } else {
+                    (FAR, 0)
+                };
+                if is_last && begun.0 < FAR {
+                    found.push((begun.0, begun.1..line + 1));
+                }
+                let comes = (above.0.saturating_add(added), above.1);
+                let goes = (left.0.saturating_add(cost(self.old.is_blank(line))), left.1);
+                let best = [begun, comes, goes].into_iter().min_by_key(|(cost, _)| *cost);
+                left = best.filter(|(cost, _)| *cost < FAR).unwrap_or((FAR, 0));
+                *cell = left;
+                diagonal = above;
+            }
+        }
+        found
+    }
+}
+
+/// Returns true for a line of nothing but brackets, or their word.
+fn is_closing(line: &str) -> bool {
+    let line = line.trim();
+    line == "end" || line.chars().all(|c| !c.is_alphanumeric() && c != '_')
+}
+
+impl TextLines<'_> {
+    /// Adds what changes in a window; `None` where it leaves out lines that nothing stands for.
+    /// Returns the number of lines that are the file's.
+    fn write_window(
+        &self,
+        new: &TextLines<'_>,
+        window: &Window,
+        line_break: &str,
+        merged: &mut MergedPieces,
+    ) -> Option<usize> {
+        let plain = |text: &TextLines<'_>, range: &Range<usize>| -> Vec<String> {
+            range.clone().map(|at| text.line(at).trim_end().to_owned()).collect()
+        };
+        let mut known = 0;
+        for op in diff(&plain(self, &window.old), &plain(new, &window.new)) {
+            if let DiffOp::Equal { len, .. } = op {
+                known += len;
+                continue;
+            }
+            let (from, to) = (op.old_range(), op.new_range());
+            let gone = from.clone().filter(|at| !self.is_blank(window.old.start + at)).count();
+            let comes = to.clone().any(|at| !new.is_blank(window.new.start + at));
+            if !comes && gone > MAX_UNSHOWN_LINES {
+                return None;
+            }
+            let start = self.spans.get(window.old.start + from.start)?.start;
+            let end = from.end.checked_sub(1).filter(|last| *last >= from.start);
+            let end = end.and_then(|last| self.spans.get(window.old.start + last)).map_or(start, |span| span.end);
+            let lines = to.map(|at| format!("{}{line_break}", new.line(window.new.start + at)));
+            merged.pieces.push((start..end, lines.collect()));
+        }
+        Some(known)
+    }
+}
