@@ -341,6 +341,13 @@ impl FileWork<'_> {
                     Err(with) => overlap = Some((with, placed.line)),
                 }
             }
+            // The same edit twice in one reply is one edit.
+            if let Some((with, _)) = overlap
+                && with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step)
+            {
+                self.record_unchanged(op, &Refusal::NoChange);
+                continue;
+            }
             // Not where the model looked last: perhaps in what the steps before have written.
             let again = match run.is_untouched() {
                 true => found,
@@ -354,12 +361,6 @@ impl FileWork<'_> {
                 }
                 (Err(why), None) if matches!(why, Refusal::NoChange) || why.already_applied() => {
                     self.record_unchanged(op, &why);
-                }
-                // The same edit twice in one reply is one edit.
-                (Err(_), Some((with, _)))
-                    if with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step) =>
-                {
-                    self.record_unchanged(op, &Refusal::NoChange);
                 }
                 (Err(_), Some((with, line))) => self.refuse(op, Refusal::Overlap { with: with + 1, line }),
                 (Err(refusal), None) => self.refuse(op, refusal),

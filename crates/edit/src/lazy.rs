@@ -19,6 +19,7 @@ mod removals;
 mod tree_merge;
 mod windows;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use journeyman_protocol::RelPath;
@@ -32,13 +33,19 @@ use self::refusal::refuse_rewrite;
 use self::tree_merge::{MergedPieces, TreeMerge};
 use crate::check::broken_by;
 use crate::lines::line_at;
-use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
+use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy, truncate};
 use crate::place::Allow;
 
 /// Of a file's lines, the hundredths that may go without being shown.
 const MAX_VANISHING_PERCENT: usize = 30;
 /// Maximum number of lines that may vanish from any file.
 const FEW_LINES: usize = 3;
+/// Lines that the file has already, of which so many are never added to it …
+const MIN_DOUBLED_LINES: usize = 3;
+/// … where they are so many hundredths of what is added.
+const MOSTLY_DOUBLED_PERCENT: usize = 75;
+/// A line with fewer letters and digits stands anywhere.
+const MIN_TELLING_CHARS: usize = 4;
 /// Classes and the like that a fragment is tried in.
 const MAX_ENCLOSING_DEFINITIONS: usize = 12;
 
@@ -66,6 +73,12 @@ pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> 
     {
         return Ok(placed);
     }
+    if let Some(line) = first_line_inside_block(text, content) {
+        return Err(refuse_rewrite(&format!(
+            "`{}` stands in the middle of something after a remark, and its lines aren't the file's in one place only. Repeat more of what stands beside the change, or what it is in",
+            truncate(line.trim(), 120)
+        )));
+    }
     let language = Language::detect(&path.to_string(), text);
     let by_tree = language.and_then(|language| merge_by_tree(language, text, content));
     let merged = match by_tree {
@@ -74,6 +87,24 @@ pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> 
         None => line_merge::merge_by_lines(text, content)?,
     };
     check_merge(text, content, merged, allow)
+}
+
+/// The first line after a remark at the margin that is indented deeper, where nothing before the
+/// remark opens a block: no syntax tree tells what it is in.
+fn first_line_inside_block<'c>(text: &str, content: &'c str) -> Option<&'c str> {
+    let is_remark = |line: &str| remark::remark_of_line(line).is_some() && !text.contains(line.trim());
+    let opens = |line: &str| line.trim_end().ends_with(['{', ':', '(', '[', '>']);
+    let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
+    let mut before = None;
+    for pair in lines.windows(2) {
+        let [line, next] = pair else { continue };
+        let deeper = next.starts_with([' ', '\t']) && !line.starts_with([' ', '\t']);
+        if is_remark(line) && !is_remark(next) && deeper && !before.is_some_and(opens) {
+            return Some(next);
+        }
+        before = Some(*line);
+    }
+    None
 }
 
 /// The merge into a file from which what comments of the rewrite name was taken away.
@@ -260,6 +291,30 @@ fn bytes_between_brackets(body: Node<'_>, text: &str) -> Range<usize> {
     }
 }
 
+/// The first line of a piece with little in it but lines that the file keeps elsewhere: the piece
+/// was meant to be these.
+fn first_doubled_text<'p>(text: &str, pieces: &'p [(Range<usize>, String)]) -> Option<&'p str> {
+    let telling = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_TELLING_CHARS;
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in text.lines().filter(|line| telling(line)) {
+        *counts.entry(line.trim()).or_default() += 1;
+    }
+    for (range, _) in pieces {
+        for line in text.get(range.clone()).unwrap_or_default().lines() {
+            if let Some(count) = counts.get_mut(line.trim()) {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+    let kept = |line: &str| counts.get(line.trim()).is_some_and(|count| *count > 0);
+    pieces.iter().find_map(|(_, piece)| {
+        let lines: Vec<&str> = piece.lines().filter(|line| telling(line)).collect();
+        let doubled = lines.iter().filter(|line| kept(line)).count();
+        let most = lines.len() * MOSTLY_DOUBLED_PERCENT <= doubled * 100;
+        (doubled >= MIN_DOUBLED_LINES && most).then(|| lines.iter().copied().find(|line| kept(line)))?
+    })
+}
+
 /// Looks over what came of the merge.
 fn check_merge(text: &str, content: &str, merged: MergedPieces, allow: Allow) -> Result<Placed, Refusal> {
     let MergedPieces { mut pieces, removed, unmentioned, mut notes, .. } = merged;
@@ -285,6 +340,12 @@ fn check_merge(text: &str, content: &str, merged: MergedPieces, allow: Allow) ->
         .map(|(range, piece)| full(text.get(range.clone()).unwrap_or_default()).saturating_sub(full(piece)))
         .sum::<usize>()
         .saturating_sub(removed);
+    if let Some(doubled) = first_doubled_text(text, &pieces) {
+        return Err(refuse_rewrite(&format!(
+            "it would write `{}` a second time, beside what the file has already. Repeat the lines before and after the change as they are in the file",
+            truncate(doubled, 120)
+        )));
+    }
     let line = line_at(text, pieces.first().map_or(0, |(range, _)| range.start));
     if gone > FEW_LINES && gone * 100 > total * MAX_VANISHING_PERCENT && !allow.spans {
         // Two pieces within one line count that line twice.

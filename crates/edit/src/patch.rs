@@ -102,27 +102,6 @@ fn without_blank_edges(lines: &[PatchLine]) -> &[PatchLine] {
     lines.get(first..last).unwrap_or_default()
 }
 
-/// The lines with a forgotten `+` put back: such as stand without a prefix between two that are
-/// added. `None` where there is none.
-fn with_additions(lines: &[PatchLine]) -> Option<Vec<PatchLine>> {
-    let mut out = lines.to_vec();
-    let mut any = false;
-    let mut added = false;
-    for (nth, line) in lines.iter().enumerate() {
-        let goes_on = || {
-            let next = lines.iter().skip(nth + 1).find(|line| line.kind != LineKind::Bare);
-            next.is_some_and(|line| line.kind == LineKind::Add)
-        };
-        let forgotten = line.kind == LineKind::Bare && added && goes_on();
-        if forgotten && let Some(slot) = out.get_mut(nth) {
-            slot.kind = LineKind::Add;
-            any |= !line.text.trim().is_empty();
-        }
-        added = line.kind == LineKind::Add || forgotten;
-    }
-    any.then_some(out)
-}
-
 /// The hunk with real tabs where its new lines begin with two or more escaped ones, as nothing but
 /// a text that was escaped once too often does; a single `\t` may be the beginning of a word
 /// (`\textbf`).
@@ -462,7 +441,7 @@ impl PatchPlace<'_, '_> {
 
     /// With a forgotten `+` put back, where the line without it isn't in the file.
     fn place_with_additions(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
-        let lines = with_additions(without_blank_edges(readings.first()?))?;
+        let lines = damage::with_additions(without_blank_edges(readings.first()?), self.text)?;
         let file = self.file.file_lines();
         let script = PatchScript::new(&lines);
         if script.old_lines().is_empty() {

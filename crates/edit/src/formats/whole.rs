@@ -277,7 +277,8 @@ impl<'a> WholeFileReader<'_, 'a> {
                     }
                     taken += 1;
                     let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
-                    let edit = to_edit(self.source, path, without_break(body), self.lazy);
+                    let content = self.content_of(&path, body);
+                    let edit = to_edit(self.source, path, content, self.lazy);
                     // Prose names a file for a part of it as well.
                     let partial = || seems_partial(self.source, &edit).filter(|_| several);
                     if let Some(problem) = partial().filter(|_| block.name.is_none()) {
@@ -291,6 +292,15 @@ impl<'a> WholeFileReader<'_, 'a> {
                 Err((name, why)) => self.reading.problems.push(paths::path_problem(block.line, name, why)),
             }
         }
+    }
+
+    /// A block's text without the line break before its last fence; with it where a blank line ends
+    /// the text, as one ends the file.
+    fn content_of(&self, path: &RelPath, body: &'a str) -> &'a str {
+        let ends_blank = |text: &str| without_break(text).ends_with('\n');
+        let kept = ends_blank(body)
+            && matches!(self.source.files.text(path), Ok(Some(old)) if ends_blank(&old));
+        if kept { body } else { without_break(body) }
     }
 
     /// Why a block can't be taken.

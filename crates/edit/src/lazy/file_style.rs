@@ -64,6 +64,8 @@ impl FileStyle {
             out.push_str(self.line_break);
             let (indent, rest) = split_indent(line);
             if rest.is_empty() {
+                // Blanks on a blank line mean nothing; where nothing is carried over they stay.
+                out.push_str(if self.indents.is_identity() { indent } else { "" });
                 continue;
             }
             out.push_str(&self.file_indent(indent)?);

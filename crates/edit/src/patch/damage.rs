@@ -65,3 +65,47 @@ pub(super) fn is_written_otherwise(line: &str, own: &str, lines: &[PatchLine]) -
     unescaped_readings(given).any(|read| read == there)
         && new().any(|line| unescaped_readings(line).next().is_some())
 }
+
+/// The lines with a forgotten `+` put back: such as stand between two that are added, without a
+/// prefix, or with a blank in a line that the file hasn't. `None` where there is none.
+pub(super) fn with_additions(lines: &[PatchLine], file: &str) -> Option<Vec<PatchLine>> {
+    let mut out = lines.to_vec();
+    let mut any = false;
+    let mut added = false;
+    for (nth, line) in lines.iter().enumerate() {
+        let goes_on = || {
+            let next = lines.iter().skip(nth + 1).find(|line| line.kind != LineKind::Bare);
+            next.is_some_and(|line| line.kind == LineKind::Add)
+        };
+        let text = match line.kind {
+            LineKind::Bare if added && goes_on() => Some(line.text.clone()),
+            LineKind::Context if added && goes_on() => text_of_addition(line, lines, file),
+            _ => None,
+        };
+        added = line.kind == LineKind::Add || text.is_some();
+        if let (Some(text), Some(slot)) = (text, out.get_mut(nth)) {
+            any |= !text.trim().is_empty();
+            *slot = PatchLine { kind: LineKind::Add, text };
+        }
+    }
+    any.then_some(out)
+}
+
+/// The text of a line of context that may be an added one: its first blank is either in place of
+/// the `+` or the first of its indentation, which other lines of the hunk have to tell.
+fn text_of_addition(line: &PatchLine, lines: &[PatchLine], file: &str) -> Option<String> {
+    let whole = format!(" {}", line.text);
+    if line.text.trim().is_empty() || file.lines().any(|own| own.trim() == line.text.trim()) {
+        return None;
+    }
+    let known = |text: &str| {
+        let indent = split_indent(text).0;
+        let others = lines.iter().filter(|other| *other != line && !other.text.trim().is_empty());
+        others.map(|other| split_indent(&other.text).0).any(|other| other == indent)
+    };
+    match (known(&whole), known(&line.text)) {
+        (true, false) => Some(whole),
+        (false, true) => Some(line.text.clone()),
+        _ => None,
+    }
+}

@@ -1,6 +1,6 @@
 //! Carrying indentation over from the search text's style to the file's.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::lines::split_indent;
 
@@ -32,6 +32,11 @@ pub(crate) struct IndentMap {
 pub(crate) struct IndentStyles {
     /// Spaces a level in the search and replacement texts, where that can be told.
     given_step: Option<usize>,
+    /// The same by which lines of the search and replacement texts differ, and the most levels
+    /// between two.
+    given_levels: Option<(usize, usize)>,
+    /// Spaces by which a line after one that opens a block is deeper, where all are so.
+    opened_step: Option<usize>,
     /// Spaces a level in the file, where that can be told.
     file_step: Option<usize>,
     /// Most of the file's indented lines begin with a tab.
@@ -43,11 +48,17 @@ pub(crate) struct IndentStyles {
 impl IndentStyles {
     /// Looks at the lines of the search and replacement texts, and at the file.
     pub(crate) fn learn_styles<'a>(given: impl Iterator<Item = &'a str>, file: &str) -> Self {
-        let file_lines = || file.lines().take(MAX_EXAMINED_LINES).map(|line| split_indent(line).0);
+        let lines: Vec<&str> = given.filter(|line| !line.trim().is_empty()).collect();
+        let given: Vec<&str> = lines.iter().map(|line| split_indent(line).0).collect();
+        // The lines of a long comment are one space deeper than their block.
+        let code = || file.lines().take(MAX_EXAMINED_LINES).filter(|line| !line.trim_start().starts_with('*'));
+        let file_lines = || code().map(|line| split_indent(line).0);
         let tabs = file_lines().filter(|indent| indent.starts_with('\t')).count();
         let spaces = file_lines().filter(|indent| indent.starts_with(' ')).count();
         Self {
-            given_step: common_step(given.map(|line| split_indent(line).0)),
+            given_step: common_step(given.iter().copied()),
+            given_levels: levels_between(&given),
+            opened_step: opened_step(&lines),
             file_step: common_step(file_lines()),
             file_tabs: tabs > spaces,
             aligned: file_lines()
@@ -61,6 +72,16 @@ impl IndentStyles {
     fn may_align(&self, spaces: usize) -> bool {
         let step = self.given_step.unwrap_or(1);
         (step..=spaces.min(MAX_ALIGNMENT_SPACES)).step_by(step).any(|width| self.aligned & (1 << width) != 0)
+    }
+
+    /// So many spaces between lines of the search and replacement texts in the file's levels, where
+    /// both are known and differ. A wider step may be the continuation of a line: it is a level
+    /// where there are two of it.
+    fn file_width(&self, spaces: usize) -> Option<usize> {
+        let ((step, levels), own) = (self.given_levels?, self.file_step?);
+        let is_level = own.is_multiple_of(step)
+            || (step.is_multiple_of(own) && (levels > 1 || self.opened_step == Some(step)));
+        (step != own && is_level && spaces.is_multiple_of(step)).then(|| spaces / step * own)
     }
 
     /// One level of the file's indentation; four spaces where it has none.
@@ -191,6 +212,13 @@ impl IndentMap {
         }
         let tabs = blanks.chars().all(|c| c == '\t');
         let spaces = blanks.chars().all(|c| c == ' ');
+        if spaces
+            && !self.file_tabs
+            && self.level_pair().is_none()
+            && let Some(width) = self.styles.file_width(blanks.len())
+        {
+            return Some(" ".repeat(width));
+        }
         match (tabs, spaces, self.file_tabs) {
             (true, _, true) | (_, true, false) => Some(blanks.to_owned()),
             (_, true, true) => {
@@ -263,6 +291,31 @@ fn spaces_after_tabs(indent: &str) -> Option<usize> {
     let spaces = indent.trim_start_matches('\t');
     let width = Some(spaces.len()).filter(|width| (1..=MAX_ALIGNMENT_SPACES).contains(width))?;
     (indent.starts_with('\t') && spaces.chars().all(|c| c == ' ')).then_some(width)
+}
+
+/// The spaces that all differences between indentations are multiples of, and how many of these are
+/// between the least and the most.
+fn levels_between(indents: &[&str]) -> Option<(usize, usize)> {
+    let widths: BTreeSet<usize> = indents.iter().map(|indent| indent.len()).collect();
+    let (least, most) = (*widths.first()?, *widths.last()?);
+    let step = (2..=MAX_STEP_SPACES).rev().find(|step| {
+        most > least && widths.iter().all(|width| (width - least).is_multiple_of(*step))
+    })?;
+    let spaces = indents.iter().all(|indent| indent.bytes().all(|byte| byte == b' '));
+    spaces.then_some((step, (most - least) / step))
+}
+
+/// The spaces by which the line after one that opens a block is deeper, if all such lines agree.
+fn opened_step(lines: &[&str]) -> Option<usize> {
+    let opens = |line: &str| line.trim_end().ends_with(['{', ':']);
+    let mut steps = lines.windows(2).filter_map(|pair| match pair {
+        [line, next] if opens(line) => {
+            split_indent(next).0.len().checked_sub(split_indent(line).0.len()).filter(|step| *step > 0)
+        }
+        _ => None,
+    });
+    let first = steps.next()?;
+    steps.all(|step| step == first).then_some(first)
 }
 
 /// The width of a level among indentations by spaces: what all of them are multiples of.

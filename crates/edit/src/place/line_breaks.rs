@@ -111,8 +111,13 @@ pub(super) fn runs_of_same_text(old: &[&str], file: &[&str]) -> Vec<(Range<usize
     let (mut of_old, mut of_file) = (0, 0);
     let (mut begun, mut at) = ((0, 0), (0, 0));
     while let Some(line) = old.get(at.0) {
+        let is_blank = |line: Option<&&str>| line.is_some_and(|line| line.trim().is_empty());
         of_old += filled(line);
         at.0 += 1;
+        // A blank line between two runs is a run of its own.
+        if line.trim().is_empty() && at.0 == begun.0 + 1 && is_blank(file.get(at.1)) {
+            at.1 += 1;
+        }
         while of_file < of_old
             && let Some(line) = file.get(at.1)
         {

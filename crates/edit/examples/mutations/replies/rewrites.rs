@@ -4,7 +4,7 @@ use journeyman_edit::Format;
 
 use super::{Change, Class, Reply, class};
 use crate::damage::split;
-use crate::hunk::{Dice, closed};
+use crate::hunk::{Dice, Kind, closed};
 
 /// Files with more lines are never sent whole.
 const LARGEST: usize = 500;
@@ -32,10 +32,20 @@ pub(super) fn all() -> Vec<Class> {
     all
 }
 
+/// Without changes that are nothing but blanks at the ends of lines or of the file, which an engine
+/// may hold to be none.
+fn plainly(change: &Change) -> bool {
+    let blank_end = |text: &str| text.ends_with("\n\n");
+    let trailing = change.hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| {
+        line.kind != Kind::Common && line.text.ends_with([' ', '\t'])
+    });
+    !trailing && blank_end(&change.before()) == blank_end(&change.after())
+}
+
 /// The whole file, somehow wrapped.
 fn wholly(change: &Change, write: impl Fn(&str, &str, &str) -> String) -> Option<Reply> {
     let after = change.after();
-    let fits = change.file().len() <= LARGEST && !after.contains("```") && !after.trim().is_empty();
+    let fits = plainly(change) && change.file().len() <= LARGEST && !after.contains("```") && !after.trim().is_empty();
     fits.then(|| Reply::new(change, Format::Whole, write(&change.path, change.extension(), &after)))
 }
 
@@ -72,7 +82,7 @@ fn whole() -> Vec<Class> {
         class("a file with fences", |change, _| {
             let after = change.after();
             let text = format!("{0}\n````{1}\n{after}````\n", change.path, change.extension());
-            (after.contains("```") && !after.contains("````") && change.file().len() <= LARGEST)
+            (plainly(change) && after.contains("```") && !after.contains("````") && change.file().len() <= LARGEST)
                 .then(|| Reply::new(change, Format::Whole, text))
         }),
         class("refuse: cut off", |change, dice| {
@@ -256,7 +266,7 @@ fn lazily(change: &Change, shown: Vec<bool>, dice: &mut Dice) -> Option<Reply> {
         }
         at += gap;
     }
-    let fits = hidden >= 6 && !text.contains("```") && change.hunks.iter().any(|hunk| !hunk.lines.is_empty());
+    let fits = plainly(change) && hidden >= 6 && !text.contains("```") && change.hunks.iter().any(|hunk| !hunk.lines.is_empty());
     let text = format!("{}\n```{}\n{text}```\n", change.path, change.extension());
     fits.then(|| Reply::new(change, Format::Lazy, text))
 }
