@@ -1,12 +1,14 @@
 //! Caches that checks of a session keep from one round to the next.
 
 mod bytecode;
+mod go_build;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use bytecode::LibraryBytecode;
 use journeyman_sandbox::{Request, Toolchains};
@@ -24,6 +26,8 @@ pub struct CheckCaches {
     path: PathBuf,
     /// Directories with the bytecode of Python's library, which checks only read.
     libraries: Vec<PathBuf>,
+    /// Set once Go's build cache has what the host's has.
+    go_build: OnceLock<bool>,
 }
 
 impl CheckCaches {
@@ -40,7 +44,7 @@ impl CheckCaches {
         remove_trees_of_ended_processes(&all);
         let path = all.join(format!("{}-{unique:x}", std::process::id()));
         DirBuilder::new().recursive(true).mode(0o700).create(path.join("python"))?;
-        let mut caches = Self { path, libraries: Vec::new() };
+        let mut caches = Self { path, libraries: Vec::new(), go_build: OnceLock::new() };
         if let Some(path) = toolchains.env.get(OsStr::new("PATH")) {
             caches.libraries = caches.use_libraries(LibraryBytecode::find(path, &all));
         }
@@ -77,14 +81,41 @@ impl CheckCaches {
     pub(crate) fn add_to(&self, request: &mut Request) {
         request.env.remove(OsStr::new("PYTHONDONTWRITEBYTECODE"));
         request.env.insert(OsString::from("PYTHONPYCACHEPREFIX"), self.python().into_os_string());
-        // Go keeps contents by hashes. The host's cache, if there is one, has more.
-        let go = |path: &PathBuf| path.ends_with("go-build");
-        if !request.env.contains_key(OsStr::new("GOCACHE")) && !request.layered.iter().any(go) {
-            request.env.insert(OsString::from("GOCACHE"), self.path.join("go-build").into_os_string());
-        }
+        self.add_go_build(request);
         request.writable.push(self.path.clone());
         request.read_only.extend(self.libraries.iter().cloned());
     }
+}
+
+impl CheckCaches {
+    /// Gives a check that may call Go a build cache that keeps what it writes. The host's, if there
+    /// is one, is only read.
+    fn add_go_build(&self, request: &mut Request) {
+        let own = self.path.join("go-build");
+        let host = request.layered.iter().position(|path| path.ends_with("go-build"));
+        let linked = match host.and_then(|at| request.layered.get(at)) {
+            // Links to the host's entries take a moment.
+            Some(host) if calls_go(request) => {
+                *self.go_build.get_or_init(|| go_build::link_entries(host, &own).is_ok())
+            }
+            Some(_) => false,
+            None => !request.env.contains_key(OsStr::new("GOCACHE")),
+        };
+        if !linked {
+            return;
+        }
+        if let Some(at) = host {
+            let host = request.layered.remove(at);
+            request.read_only.push(host);
+        }
+        request.env.insert(OsString::from("GOCACHE"), own.into_os_string());
+    }
+}
+
+/// Returns true if a command has Go's name as a word.
+fn calls_go(request: &Request) -> bool {
+    let words = request.argv.iter().flat_map(|word| word.as_encoded_bytes().split(u8::is_ascii_whitespace));
+    words.into_iter().any(|word| word == b"go" || word.ends_with(b"/go"))
 }
 
 impl Drop for CheckCaches {

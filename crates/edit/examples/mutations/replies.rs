@@ -207,7 +207,14 @@ pub(crate) fn run(keep: &str) -> Result<bool, Error> {
             counts.entry((kind, name)).or_default().add(verdict);
             if verdict != Verdict::Right {
                 let id = format!("{}@{}:{}", pair.repo, pair.commit, pair.path);
-                record(&mut out, (&id, KINDS.get(kind).map_or("", |(name, ..)| *name), name), &reply, verdict, &said, tree.as_ref())?;
+                record(
+                    &mut out,
+                    (&id, KINDS.get(kind).map_or("", |(name, ..)| *name), name),
+                    &reply,
+                    verdict,
+                    &said,
+                    tree.as_ref(),
+                )?;
             }
         }
         other = Some((pair.path, pair.before));
@@ -231,7 +238,12 @@ fn record(
     let text = |tree: &Tree, name: &String| tree.get(name).cloned().unwrap_or_default();
     let difference: String = names
         .into_iter()
-        .map(|name| TextDiff::from_lines(&text(wanted, name), &text(got, name)).unified_diff().context_radius(3).to_string())
+        .map(|name| {
+            TextDiff::from_lines(&text(wanted, name), &text(got, name))
+                .unified_diff()
+                .context_radius(3)
+                .to_string()
+        })
         .collect();
     let line = json!({"id": id, "kind": kind, "class": class, "verdict": format!("{verdict:?}").to_lowercase(),
         "said": said, "reply": reply.text, "before": reply.before, "target": reply.target, "must_refuse": reply.after.is_none(),
@@ -247,7 +259,12 @@ fn print(counts: &BTreeMap<(usize, &'static str), Counts>) -> bool {
     let row = |name: &str, counts: Counts| {
         let Counts { right, refused, wrong, nothing } = counts;
         let share = |part: usize| format!("{:.1} %", 100.0 * part as f64 / counts.all().max(1) as f64);
-        println!("| {name} | {} | {} | {refused} | {wrong} ({}) | {nothing} |", counts.all(), share(right), share(wrong));
+        println!(
+            "| {name} | {} | {} | {refused} | {wrong} ({}) | {nothing} |",
+            counts.all(),
+            share(right),
+            share(wrong)
+        );
     };
     for (at, (kind, least, most)) in KINDS.iter().enumerate() {
         let of_kind = || counts.iter().filter(|((kind, _), _)| *kind == at);

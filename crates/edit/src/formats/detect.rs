@@ -59,8 +59,8 @@ pub fn detect(reply: &str) -> Option<Format> {
             let (next, second) = first_lines_from(reply, row.start + row.text.len());
             let first = next.trim_start();
             let body = reply.get(row.start + row.text.len()..).unwrap_or_default();
-            let known =
-                format_of_unique_line(next, second).is_some() || begins_arguments(first, body, row.text.trim());
+            let known = format_of_unique_line(next, second).is_some()
+                || begins_arguments(first, body, row.text.trim());
             let above = || paths::find_name_above(&source, from, row.start).name.is_some();
             if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();

@@ -298,8 +298,8 @@ impl<'a> WholeFileReader<'_, 'a> {
     /// the text, as one ends the file.
     fn content_of(&self, path: &RelPath, body: &'a str) -> &'a str {
         let ends_blank = |text: &str| without_break(text).ends_with('\n');
-        let kept = ends_blank(body)
-            && matches!(self.source.files.text(path), Ok(Some(old)) if ends_blank(&old));
+        let kept =
+            ends_blank(body) && matches!(self.source.files.text(path), Ok(Some(old)) if ends_blank(&old));
         if kept { body } else { without_break(body) }
     }
 

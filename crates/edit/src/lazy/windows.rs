@@ -64,9 +64,8 @@ impl<'t> Windows<'t> {
             *counts.entry(old.line(at).trim_end()).or_default() += 1;
         }
         let known: std::collections::BTreeSet<&str> = counts.keys().map(|line| line.trim()).collect();
-        let remark = |at: usize| {
-            remark::remark_of_line(new.line(at)).filter(|_| !known.contains(new.line(at).trim()))
-        };
+        let remark =
+            |at: usize| remark::remark_of_line(new.line(at)).filter(|_| !known.contains(new.line(at).trim()));
         let remarks: Vec<usize> = (0..new.len()).filter(|at| remark(*at).is_some()).collect();
         if remarks.is_empty() || remarks.iter().any(|at| remark(*at) == Some(Remark::Remove)) {
             return None;
@@ -212,7 +211,8 @@ impl TextLines<'_> {
             }
             let start = self.spans.get(window.old.start + from.start)?.start;
             let end = from.end.checked_sub(1).filter(|last| *last >= from.start);
-            let end = end.and_then(|last| self.spans.get(window.old.start + last)).map_or(start, |span| span.end);
+            let end =
+                end.and_then(|last| self.spans.get(window.old.start + last)).map_or(start, |span| span.end);
             let lines = to.map(|at| format!("{}{line_break}", new.line(window.new.start + at)));
             merged.pieces.push((start..end, lines.collect()));
         }

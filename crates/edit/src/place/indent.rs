@@ -51,7 +51,8 @@ impl IndentStyles {
         let lines: Vec<&str> = given.filter(|line| !line.trim().is_empty()).collect();
         let given: Vec<&str> = lines.iter().map(|line| split_indent(line).0).collect();
         // The lines of a long comment are one space deeper than their block.
-        let code = || file.lines().take(MAX_EXAMINED_LINES).filter(|line| !line.trim_start().starts_with('*'));
+        let code =
+            || file.lines().take(MAX_EXAMINED_LINES).filter(|line| !line.trim_start().starts_with('*'));
         let file_lines = || code().map(|line| split_indent(line).0);
         let tabs = file_lines().filter(|indent| indent.starts_with('\t')).count();
         let spaces = file_lines().filter(|indent| indent.starts_with(' ')).count();
@@ -298,9 +299,9 @@ fn spaces_after_tabs(indent: &str) -> Option<usize> {
 fn levels_between(indents: &[&str]) -> Option<(usize, usize)> {
     let widths: BTreeSet<usize> = indents.iter().map(|indent| indent.len()).collect();
     let (least, most) = (*widths.first()?, *widths.last()?);
-    let step = (2..=MAX_STEP_SPACES).rev().find(|step| {
-        most > least && widths.iter().all(|width| (width - least).is_multiple_of(*step))
-    })?;
+    let step = (2..=MAX_STEP_SPACES)
+        .rev()
+        .find(|step| most > least && widths.iter().all(|width| (width - least).is_multiple_of(*step)))?;
     let spaces = indents.iter().all(|indent| indent.bytes().all(|byte| byte == b' '));
     spaces.then_some((step, (most - least) / step))
 }

@@ -156,9 +156,11 @@ impl<'a> HunkWriter<'a> {
             let stays = |(searched, _): &&(Range<usize>, Range<usize>)| {
                 searched.clone().enumerate().all(|(nth, old)| kept.get(at + nth) == Some(&Some(old)))
             };
-            let run = kept.get(at).copied().flatten().and_then(|old| {
-                runs.iter().find(|(searched, _)| searched.start == old).filter(stays)
-            });
+            let run = kept
+                .get(at)
+                .copied()
+                .flatten()
+                .and_then(|old| runs.iter().find(|(searched, _)| searched.start == old).filter(stays));
             if let Some((searched, own)) = run.filter(|(searched, _)| !searched.is_empty()) {
                 lines.extend(file.get(own.clone()).unwrap_or_default().iter().map(|line| (*line).to_owned()));
                 at += searched.len();

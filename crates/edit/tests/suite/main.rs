@@ -20,4 +20,5 @@ mod slips;
 mod strategies;
 mod strategy_properties;
 mod symbols;
+mod windows;
 mod wrong_placements;

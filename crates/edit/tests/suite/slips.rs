@@ -360,3 +360,78 @@ fn some_context_lines_may_lack_their_prefix() {
         assert_eq!(text(Format::Patch, file, &patch).as_ref(), Ok(&expected), "{body}");
     }
 }
+
+#[test]
+fn lines_of_context_that_are_broken_elsewhere_stay_as_they_are() {
+    let before = "a\n\ncall(\n    one,\n    two,\n);\n\nlast = 1\n";
+    let reply = "f.txt\n<<<<<<< SEARCH\ncall(one, two,\n);\n\nlast = 1\n=======\ncall(one, two,\n);\n\nlast = 2\n>>>>>>> REPLACE\n";
+    assert_eq!(text(Format::Blocks, before, reply).unwrap(), before.replace("last = 1", "last = 2"));
+    // Where the joined line itself changes, it is the model's.
+    let reply = "f.txt\n<<<<<<< SEARCH\ncall(one, two,\n);\n\nlast = 1\n=======\ncall(three,\n);\n\nlast = 1\n>>>>>>> REPLACE\n";
+    let expected = "a\n\ncall(three,\n);\n\nlast = 1\n";
+    assert_eq!(text(Format::Blocks, before, reply).unwrap(), expected);
+}
+
+#[test]
+fn new_lines_have_the_files_levels_though_the_search_text_shows_none() {
+    let before = "class A {\n    void f() {\n        one();\n        two();\n    }\n}\n";
+    let reply = "f.txt\n<<<<<<< SEARCH\ntwo();\n=======\nif (x) {\n  two();\n}\n>>>>>>> REPLACE\n";
+    let block = |search: &str| reply.replace("SEARCH\ntwo();", &format!("SEARCH\n{search}"));
+    let expected = before.replace("        two();\n", "        if (x) {\n            two();\n        }\n");
+    // Two lines at the margin that the file has deeper.
+    let two = block("one();\ntwo();").replace("=======\nif", "=======\none();\nif");
+    assert_eq!(text(Format::Blocks, before, &two).unwrap(), expected);
+
+    // Four blanks after a line that opens a block are one level of a file that has two.
+    let before = "f() {\n  one();\n  two();\n  while (y) {\n    three();\n  }\n}\n";
+    let two =
+        "f.txt\n<<<<<<< SEARCH\none();\ntwo();\n=======\none();\nif (x) {\n    two();\n}\n>>>>>>> REPLACE\n";
+    let expected = before.replace("  two();\n", "  if (x) {\n    two();\n  }\n");
+    assert_eq!(text(Format::Blocks, before, two).unwrap(), expected);
+}
+
+#[test]
+fn a_forgotten_plus_before_an_indented_line_is_put_back() {
+    let before = "f() {\n    one();\n    two();\n}\n";
+    let expected = "f() {\n    one();\n    a();\n    b();\n    c();\n    two();\n}\n";
+    for missing in ["    b();", "     b();"] {
+        let hunk = format!("     one();\n+    a();\n{missing}\n+    c();\n     two();\n");
+        let patch = format!("*** Begin Patch\n*** Update File: f.txt\n@@\n{hunk}*** End Patch\n");
+        assert_eq!(text(Format::Patch, before, &patch).unwrap(), expected, "{missing:?}");
+        let diff = format!("--- a/f.txt\n+++ b/f.txt\n@@ -2,2 +2,5 @@\n{hunk}");
+        assert_eq!(text(Format::Udiff, before, &diff).unwrap(), expected, "{missing:?}");
+    }
+    // A line that the file has elsewhere may be one of context.
+    let before = "f() {\n    one();\n    two();\n}\ng() {\n    b();\n}\n";
+    let hunk = "     one();\n+    a();\n    b();\n+    c();\n     two();\n";
+    let diff = format!("--- a/f.txt\n+++ b/f.txt\n@@ -2,2 +2,5 @@\n{hunk}");
+    assert!(text(Format::Udiff, before, &diff).is_err());
+}
+
+#[test]
+fn one_block_twice_is_one_edit_though_its_text_is_still_there() {
+    let before = "end\n\n--- Next.\nnext()\n";
+    let block =
+        "f.txt\n<<<<<<< SEARCH\nend\n\n--- Next.\n=======\nend\n\nnew()\n\n--- Next.\n>>>>>>> REPLACE\n";
+    let expected = "end\n\nnew()\n\n--- Next.\nnext()\n";
+    assert_eq!(text(Format::Blocks, before, &format!("{block}\n{block}")).unwrap(), expected);
+}
+
+#[test]
+fn blank_lines_at_the_end_of_a_whole_file_stay_where_the_file_has_them() {
+    let reply = "f.txt\n```\none\nthree\n\n```\n";
+    assert_eq!(text(Format::Whole, "one\ntwo\n\n", reply).unwrap(), "one\nthree\n\n");
+    // Before a fence they are no wish to add some.
+    assert_eq!(text(Format::Whole, "one\ntwo\n", reply).unwrap(), "one\nthree\n");
+}
+
+#[test]
+fn a_json_file_in_a_fence_with_its_name_is_a_file() {
+    let before = "{\n  \"version\": 1,\n  \"name\": \"x\"\n}\n";
+    let reply = "package.json\n\n```json\n{\n  \"version\": 2,\n  \"name\": \"x\"\n}\n```\n";
+    assert_eq!(detect(reply), Some(Format::Whole));
+    let written = after(None, &[("package.json", before)], reply).unwrap();
+    assert_eq!(written[&RelPath::parse("package.json").unwrap()], before.replace('1', "2"));
+    let edit = "package.json\n```json\n{\"path\": \"package.json\", \"old_string\": \"1\", \"new_string\": \"2\"}\n```\n";
+    assert_eq!(detect(edit), Some(Format::Tool));
+}

@@ -194,9 +194,9 @@ fn bytecode_of_the_standard_library_is_kept_and_the_projects_is_not() {
 #[ignore = "it measures"]
 fn rounds_of_checks_cost_about_what_the_bare_commands_cost() {
     with_sandbox(async |sandbox| {
-        let rust = ["cargo test --offline -q"];
-        for command in ["python3 -m unittest", "python3 -m pytest -q -p no:cacheprovider"].iter().chain(&rust)
-        {
+        let compiled = ["cargo test --offline -q", "go vet ./...", "go test ./..."];
+        let python = ["python3 -m unittest", "python3 -m pytest -q -p no:cacheprovider"];
+        for command in python.iter().chain(&compiled) {
             let dir = tempfile::tempdir().unwrap();
             let base = dir.path().canonicalize().unwrap();
             let root = base.join("project");
@@ -204,6 +204,13 @@ fn rounds_of_checks_cost_about_what_the_bare_commands_cost() {
             write(&root, "a.py", "def one(): return 1\n");
             write(&root, "Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
             write(&root, "src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n");
+            write(&root, "go.mod", "module x\n\ngo 1.19\n");
+            write(
+                &root,
+                "x.go",
+                "package x\n\nimport \"net/http\"\n\nfunc One() int { return http.StatusOK }\n",
+            );
+            write(&root, "x_test.go", GO_TEST);
             let checks = journeyman_verify::custom(&[(*command).to_owned()]);
             let mut context = context(&base, &root, &sandbox);
             let mut times = Vec::new();
@@ -231,6 +238,31 @@ fn rounds_of_checks_cost_about_what_the_bare_commands_cost() {
                 "{command}: bare {} ms, round 1 {first} ms, later {} ms, no caches {without} ms",
                 bare[4], times[4]
             );
+        }
+    });
+}
+
+const GO_TEST: &str = "package x\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif One() != 200 {\n\t\tt.Fatal(One())\n\t}\n}\n";
+
+#[test]
+fn what_go_compiles_is_there_in_the_next_round_and_not_in_the_hosts_cache() {
+    if on_path("go").is_none() {
+        journeyman_testkit::skip("there is no go");
+        return;
+    }
+    with_sandbox(async |sandbox| {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let root = base.join("project");
+        write(&root, "go.mod", "module x\n\ngo 1.19\n");
+        write(&root, "x.go", "package x\n\nfunc One() int { return 200 }\n");
+        write(&root, "x_test.go", GO_TEST);
+        let context = context(&base, &root, &sandbox);
+        let checks = journeyman_verify::custom(&["go test ./...".to_owned()]);
+        for cached in [false, true] {
+            let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+            assert_eq!(verdict(&evidence), Verdict::Passed, "{evidence:#?}");
+            assert_eq!(format!("{evidence:?}").contains("(cached)"), cached, "{evidence:#?}");
         }
     });
 }

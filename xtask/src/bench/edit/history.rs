@@ -52,9 +52,9 @@ pub(crate) fn pairs(directory: &Path, hunks: usize, out: &mut impl Write) -> any
 
 /// Endings of the files that replies are made of: code, markup and data.
 const ENDINGS: [&str; 36] = [
-    "rs", "py", "ts", "tsx", "js", "mjs", "jsx", "go", "java", "kt", "c", "h", "cc", "cpp", "hpp", "rb", "php",
-    "cs", "swift", "lua", "sh", "scala", "html", "css", "scss", "vue", "svelte", "json", "yml", "yaml", "toml",
-    "xml", "sql", "md", "ex", "erb",
+    "rs", "py", "ts", "tsx", "js", "mjs", "jsx", "go", "java", "kt", "c", "h", "cc", "cpp", "hpp", "rb",
+    "php", "cs", "swift", "lua", "sh", "scala", "html", "css", "scss", "vue", "svelte", "json", "yml",
+    "yaml", "toml", "xml", "sql", "md", "ex", "erb",
 ];
 
 /// Writes pairs of every clone in a folder, at most so many of each, for `mutations replies`.
@@ -74,7 +74,12 @@ pub(crate) fn pairs_of_all(directory: &Path, most: usize, out: &mut impl Write) 
     Ok(())
 }
 
-fn write_pairs(name: &str, repository: &Path, chosen: &[&Change], out: &mut impl Write) -> anyhow::Result<()> {
+fn write_pairs(
+    name: &str,
+    repository: &Path,
+    chosen: &[&Change],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let mut blobs = Blobs::open(repository, chosen)?;
     for change in chosen {
         let (Some(before), Some(after)) = (blobs.next()?, blobs.next()?) else { continue };

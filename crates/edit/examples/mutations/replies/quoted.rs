@@ -94,7 +94,8 @@ fn other_number(change: &Change, dice: &mut Dice) -> Option<Case> {
 fn foreign(change: &Change) -> Option<Case> {
     let (_, text) = change.other.as_ref()?;
     let own = change.before();
-    let lines: Vec<&str> = text.lines().filter(|line| line.trim().len() >= 12 && !own.contains(line.trim())).collect();
+    let lines: Vec<&str> =
+        text.lines().filter(|line| line.trim().len() >= 12 && !own.contains(line.trim())).collect();
     let picked = lines.get(..3)?;
     let lines = picked.iter().map(|text| Line::new(Kind::Common, *text));
     let mut lines: Vec<Line> = lines.collect();
@@ -151,7 +152,14 @@ pub(super) fn searches() -> Vec<Class> {
         Some(Reply { text: reply.text.get(..cut)?.to_owned(), ..reply }.refused())
     }));
     all.push(class("a block that changes nothing besides", |change, dice| {
-        let lines: Vec<Line> = change.hunks.first()?.lines.iter().filter(|line| line.kind != Kind::New).map(|line| Line::new(Kind::Common, line.text.clone())).collect();
+        let lines: Vec<Line> = change
+            .hunks
+            .first()?
+            .lines
+            .iter()
+            .filter(|line| line.kind != Kind::New)
+            .map(|line| Line::new(Kind::Common, line.text.clone()))
+            .collect();
         let mut cases: Vec<Case> = change.hunks.iter().map(|hunk| case_of(&hunk.lines)).collect();
         let far = change.file().get(change.hunks.last()?.end()..)?;
         let last: Vec<Line> = far.iter().take(6).map(|text| Line::new(Kind::Common, text.clone())).collect();
@@ -173,7 +181,8 @@ pub(super) fn searches() -> Vec<Class> {
         let mut first = lines.clone();
         let line = first.get_mut(at)?;
         line.text.push_str("_draft");
-        let second = [Line::new(Kind::Old, line.text.clone()), Line::new(Kind::New, lines.get(at)?.text.clone())];
+        let second =
+            [Line::new(Kind::Old, line.text.clone()), Line::new(Kind::New, lines.get(at)?.text.clone())];
         Some(search_plain(&only, &[case_of(&first), case_of(&second)], dice))
     }));
     all.push(class("out of order", |change, dice| {
@@ -206,7 +215,9 @@ pub(super) fn searches() -> Vec<Class> {
     all.push(class("a new file too", |change, dice| {
         let cases: Vec<Case> = change.hunks.iter().map(|hunk| case_of(&hunk.lines)).collect();
         let mut reply = search_plain(change, &cases, dice);
-        reply.text.push_str("\nnotes/added.txt\n```\n<<<<<<< SEARCH\n=======\nfirst\n\nsecond\n>>>>>>> REPLACE\n```\n");
+        reply.text.push_str(
+            "\nnotes/added.txt\n```\n<<<<<<< SEARCH\n=======\nfirst\n\nsecond\n>>>>>>> REPLACE\n```\n",
+        );
         reply.after.as_mut()?.insert("notes/added.txt".to_owned(), "first\n\nsecond\n".to_owned());
         Some(reply)
     }));
@@ -244,7 +255,8 @@ fn search_in_any(change: &Change, cases: &[Case], dice: &mut Dice) -> Reply {
     let (path, lang) = (&change.path, change.extension());
     let prose = *dice.pick(&PROSE).unwrap_or(&"");
     let block = |case: &Case| format!("<<<<<<< SEARCH\n{}", sides(case));
-    let each = |write: &dyn Fn(&Case) -> String| prose.to_owned() + &cases.iter().map(write).collect::<String>();
+    let each =
+        |write: &dyn Fn(&Case) -> String| prose.to_owned() + &cases.iter().map(write).collect::<String>();
     let tags = |case: &Case, one: &str, two: &str| {
         let lines = |text: &str| if text.is_empty() { String::new() } else { format!("{text}\n") };
         format!("<{one}>\n{}</{one}>\n<{two}>\n{}</{two}>\n", lines(&case.search), lines(&case.replace))
@@ -263,16 +275,27 @@ fn search_in_any(change: &Change, cases: &[Case], dice: &mut Dice) -> Reply {
             }),
         ),
         5 => (Format::Blocks, each(&|case| format!("`{path}`:\n{}\n", block(case)))),
-        6 => (Format::Blocks, each(&|case| format!("<edits>\n{}</edits>\n", tags(case, "old_text", "new_text")))),
+        6 => (
+            Format::Blocks,
+            each(&|case| format!("<edits>\n{}</edits>\n", tags(case, "old_text", "new_text"))),
+        ),
         7 | 8 => {
-            let edits = cases.iter().map(|case| json!({"path": path, "old_string": case.search, "new_string": case.replace}));
+            let edits = cases
+                .iter()
+                .map(|case| json!({"path": path, "old_string": case.search, "new_string": case.replace}));
             let edits: Vec<_> = edits.collect();
-            let value = if let [edit] = edits.as_slice() { edit.clone() } else { json!({"path": path, "edits": edits}) };
+            let value = if let [edit] = edits.as_slice() {
+                edit.clone()
+            } else {
+                json!({"path": path, "edits": edits})
+            };
             (Format::Tool, value.to_string())
         }
         _ => (
             Format::Edit,
-            each(&|case| format!("<edit>\n<file>{path}</file>\n{}</edit>\n", tags(case, "search", "replace"))),
+            each(&|case| {
+                format!("<edit>\n<file>{path}</file>\n{}</edit>\n", tags(case, "search", "replace"))
+            }),
         ),
     };
     Reply::new(change, format, text).aimed_at(path)
@@ -318,7 +341,9 @@ pub(super) fn patches() -> Vec<Class> {
         Some(patch(change, &plain(change), |_, _| "@@ def handle_all_of_it(self):".to_owned()))
     }));
     all.push(class("two anchor lines", |change, _| {
-        Some(patch(change, &plain(change), |at, hunk| format!("@@\n@@ {}", anchor(change, at, hunk).unwrap_or_default())))
+        Some(patch(change, &plain(change), |at, hunk| {
+            format!("@@\n@@ {}", anchor(change, at, hunk).unwrap_or_default())
+        }))
     }));
     all.push(class("a here-document", |change, dice| {
         let reply = patch_in_any(change, &plain(change), dice);
@@ -373,34 +398,41 @@ fn plain(change: &Change) -> Vec<Case> {
 
 /// Slips of the marks before lines, in a patch or a diff.
 fn prefix_classes(render: Render) -> Vec<Class> {
-    let on_lines = move |name: &'static str, slip: fn(&Change, Vec<String>, &mut Dice) -> Option<Vec<String>>| {
-        class(name, move |change, dice| {
-            let mut cases = plain(change);
-            let case = cases.first_mut()?;
-            let lines: Vec<String> = case.patch.as_ref()?.lines().map(str::to_owned).collect();
-            let hurt = slip(change, lines.clone(), dice)?;
-            case.patch = Some(closed(hurt.iter().map(String::as_str)));
-            (hurt != lines).then(|| render(change, &cases, dice))
-        })
-    };
+    let on_lines =
+        move |name: &'static str, slip: fn(&Change, Vec<String>, &mut Dice) -> Option<Vec<String>>| {
+            class(name, move |change, dice| {
+                let mut cases = plain(change);
+                let case = cases.first_mut()?;
+                let lines: Vec<String> = case.patch.as_ref()?.lines().map(str::to_owned).collect();
+                let hurt = slip(change, lines.clone(), dice)?;
+                case.patch = Some(closed(hurt.iter().map(String::as_str)));
+                (hurt != lines).then(|| render(change, &cases, dice))
+            })
+        };
     vec![
         on_lines("bare blank lines", |_, lines, _| {
             Some(lines.into_iter().map(|line| if line == " " { String::new() } else { line }).collect())
         }),
-        on_lines("context without its blank", |_, lines, _| Some(lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned()).collect())),
+        on_lines("context without its blank", |_, lines, _| {
+            Some(lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned()).collect())
+        }),
         on_lines("some context without its blank", |_, mut lines, dice| {
-            let at: Vec<usize> = (0..lines.len()).filter(|at| lines.get(*at).is_some_and(|line| line.starts_with(' '))).collect();
+            let at: Vec<usize> = (0..lines.len())
+                .filter(|at| lines.get(*at).is_some_and(|line| line.starts_with(' ')))
+                .collect();
             let line = lines.get_mut(*dice.pick(&at)?)?;
             *line = line.strip_prefix(' ')?.to_owned();
             (at.len() > 1).then_some(lines)
         }),
         on_lines("a plus is missing", |change, mut lines, _| {
-            let added = |at: usize| lines.get(at).is_some_and(|line| line.starts_with('+') && line.trim().len() > 4);
+            let added =
+                |at: usize| lines.get(at).is_some_and(|line| line.starts_with('+') && line.trim().len() > 4);
             let at = (1..lines.len()).find(|at| added(at - 1) && added(*at) && added(at + 1))?;
             let line = lines.get_mut(at)?;
             *line = line.strip_prefix('+')?.to_owned();
             let line = line.clone();
-            (!change.file().iter().any(|own| own.trim() == line.trim()) && line.starts_with([' ', '\t'])).then_some(lines)
+            (!change.file().iter().any(|own| own.trim() == line.trim()) && line.starts_with([' ', '\t']))
+                .then_some(lines)
         }),
         on_lines("added before removed", |_, lines, _| {
             let from = lines.iter().position(|line| line.starts_with('-'))?;
@@ -414,7 +446,8 @@ fn prefix_classes(render: Render) -> Vec<Class> {
             let edge = dice.below(2) * lines.len();
             let like = lines.get(edge.saturating_sub(1))?;
             let indent = split(like.get(1..)?).0.to_owned();
-            let inner = lines.iter().filter(|line| line.starts_with(' ') && line.trim().len() > 4).count() >= 2;
+            let inner =
+                lines.iter().filter(|line| line.starts_with(' ') && line.trim().len() > 4).count() >= 2;
             let other = if edge == 0 { lines.first()? } else { lines.last()? };
             let safe = other.starts_with(' ');
             lines.insert(edge, format!(" {indent}prepare_everything();"));
@@ -427,7 +460,8 @@ fn prefix_classes(render: Render) -> Vec<Class> {
 fn anchor(change: &Change, nth: usize, _: &Case) -> Option<String> {
     let hunk = change.hunks.get(nth)?;
     let depth = |text: &str| split(text).0.len();
-    let least = hunk.lines.iter().filter(|line| !line.text.trim().is_empty()).map(|line| depth(&line.text)).min()?;
+    let least =
+        hunk.lines.iter().filter(|line| !line.text.trim().is_empty()).map(|line| depth(&line.text)).min()?;
     let above = change.file().get(..hunk.first)?.iter().rev();
     let line = above.into_iter().find(|line| line.trim().len() > 3 && depth(line) < least)?;
     Some(line.trim().to_owned())
@@ -440,7 +474,11 @@ fn patch(change: &Change, cases: &[Case], above: impl Fn(usize, &Case) -> String
         let above = if above.is_empty() { above } else { format!("{above}\n") };
         format!("{above}{}", case.patch.as_deref().unwrap_or_default())
     });
-    let text = format!("*** Begin Patch\n*** Update File: {}\n{}*** End Patch\n", change.path, hunks.collect::<String>());
+    let text = format!(
+        "*** Begin Patch\n*** Update File: {}\n{}*** End Patch\n",
+        change.path,
+        hunks.collect::<String>()
+    );
     Reply::new(change, Format::Patch, text).aimed_at(&change.path)
 }
 
@@ -451,7 +489,9 @@ fn patch_plain(change: &Change, cases: &[Case], _: &mut Dice) -> Reply {
 fn patch_in_any(change: &Change, cases: &[Case], dice: &mut Dice) -> Reply {
     match dice.below(5) {
         0 => patch_plain(change, cases, dice),
-        1 => patch(change, cases, |at, case| anchor(change, at, case).map_or_else(|| "@@".to_owned(), |anchor| format!("@@ {anchor}"))),
+        1 => patch(change, cases, |at, case| {
+            anchor(change, at, case).map_or_else(|| "@@".to_owned(), |anchor| format!("@@ {anchor}"))
+        }),
         2 => patch(change, cases, |at, _| if at == 0 { String::new() } else { "@@".to_owned() }),
         3 => patch(change, cases, |at, _| numbers(change, at, 0)),
         _ => {
@@ -492,7 +532,9 @@ pub(super) fn diffs() -> Vec<Class> {
     }));
     all.push(class("hunks not divided", |change, _| {
         let cases = plain(change);
-        (cases.len() > 1).then(|| diff(change, &cases, |at| if at == 0 { "@@ ... @@".to_owned() } else { "...".to_owned() }))
+        (cases.len() > 1).then(|| {
+            diff(change, &cases, |at| if at == 0 { "@@ ... @@".to_owned() } else { "...".to_owned() })
+        })
     }));
     all.push(class("no header", |change, _| {
         let reply = diff(change, &plain(change), |at| numbers(change, at, 0));
@@ -516,7 +558,13 @@ pub(super) fn diffs() -> Vec<Class> {
             let one = Change { path: change.path.clone(), hunks: vec![hunk.clone()], other: None };
             diff(&one, &plain(&one), |_| numbers(change, at, 0)).text
         });
-        (change.hunks.len() > 1).then(|| Reply::new(change, Format::Udiff, joined(texts.collect::<Vec<_>>().iter().map(String::as_str), "\n")))
+        (change.hunks.len() > 1).then(|| {
+            Reply::new(
+                change,
+                Format::Udiff,
+                joined(texts.collect::<Vec<_>>().iter().map(String::as_str), "\n"),
+            )
+        })
     }));
     all.push(class("refuse: creates a file that is there", |change, _| {
         let text: String = change.after().lines().take(20).map(|line| format!("+{line}\n")).collect();
@@ -527,9 +575,10 @@ pub(super) fn diffs() -> Vec<Class> {
 }
 
 fn diff(change: &Change, cases: &[Case], above: impl Fn(usize) -> String) -> Reply {
-    let hunks = cases.iter().enumerate().map(|(at, case)| {
-        format!("{}\n{}", above(at), case.patch.as_deref().unwrap_or_default())
-    });
+    let hunks = cases
+        .iter()
+        .enumerate()
+        .map(|(at, case)| format!("{}\n{}", above(at), case.patch.as_deref().unwrap_or_default()));
     let text = format!("--- a/{0}\n+++ b/{0}\n{1}", change.path, hunks.collect::<String>());
     Reply::new(change, Format::Udiff, text).aimed_at(&change.path)
 }
@@ -549,7 +598,10 @@ fn diff_in_any(change: &Change, cases: &[Case], dice: &mut Dice) -> Reply {
         _ => {
             let prose = *dice.pick(&PROSE).unwrap_or(&"");
             let reply = diff(change, cases, |at| numbers(change, at, 0));
-            Reply { text: format!("{prose}```diff\n{}```\n\nLet me know if it works.\n", reply.text), ..reply }
+            Reply {
+                text: format!("{prose}```diff\n{}```\n\nLet me know if it works.\n", reply.text),
+                ..reply
+            }
         }
     }
 }

@@ -36,45 +36,66 @@ pub(super) fn all() -> Vec<Class> {
 /// may hold to be none.
 fn plainly(change: &Change) -> bool {
     let blank_end = |text: &str| text.ends_with("\n\n");
-    let trailing = change.hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| {
-        line.kind != Kind::Common && line.text.ends_with([' ', '\t'])
-    });
+    let trailing = change
+        .hunks
+        .iter()
+        .flat_map(|hunk| &hunk.lines)
+        .any(|line| line.kind != Kind::Common && line.text.ends_with([' ', '\t']));
     !trailing && blank_end(&change.before()) == blank_end(&change.after())
 }
 
 /// The whole file, somehow wrapped.
 fn wholly(change: &Change, write: impl Fn(&str, &str, &str) -> String) -> Option<Reply> {
     let after = change.after();
-    let fits = plainly(change) && change.file().len() <= LARGEST && !after.contains("```") && !after.trim().is_empty();
+    let fits = plainly(change)
+        && change.file().len() <= LARGEST
+        && !after.contains("```")
+        && !after.trim().is_empty();
     fits.then(|| Reply::new(change, Format::Whole, write(&change.path, change.extension(), &after)))
 }
 
 fn whole() -> Vec<Class> {
     vec![
-        class("name above", |change, _| wholly(change, |path, lang, text| format!("{path}\n```{lang}\n{text}```\n"))),
+        class("name above", |change, _| {
+            wholly(change, |path, lang, text| format!("{path}\n```{lang}\n{text}```\n"))
+        }),
         class("name in bold, prose around", |change, _| {
             wholly(change, |path, lang, text| {
-                format!("I've made the change.\n\n**{path}**\n\n```{lang}\n{text}```\n\nThis keeps the rest as it was.\n")
+                format!(
+                    "I've made the change.\n\n**{path}**\n\n```{lang}\n{text}```\n\nThis keeps the rest as it was.\n"
+                )
             })
         }),
         class("name in prose", |change, _| {
-            wholly(change, |path, lang, text| format!("Here's the updated `{path}`:\n\n```{lang}\n{text}```\n"))
+            wholly(change, |path, lang, text| {
+                format!("Here's the updated `{path}`:\n\n```{lang}\n{text}```\n")
+            })
         }),
-        class("name in a heading", |change, _| wholly(change, |path, lang, text| format!("### {path}\n```{lang}\n{text}```\n"))),
-        class("name on the fence", |change, _| wholly(change, |path, lang, text| format!("```{lang}:{path}\n{text}```\n"))),
+        class("name in a heading", |change, _| {
+            wholly(change, |path, lang, text| format!("### {path}\n```{lang}\n{text}```\n"))
+        }),
+        class("name on the fence", |change, _| {
+            wholly(change, |path, lang, text| format!("```{lang}:{path}\n{text}```\n"))
+        }),
         class("name as a comment", |change, _| {
             let reply = wholly(change, |_, lang, text| format!("```{lang}\n{text}```\n"))?;
             Some(reply.aimed_at(&change.path))
         }),
-        class("fence left open", |change, _| wholly(change, |path, lang, text| format!("{path}\n```{lang}\n{text}"))),
-        class("tildes", |change, _| wholly(change, |path, lang, text| format!("{path}\n~~~{lang}\n{text}~~~\n"))),
+        class("fence left open", |change, _| {
+            wholly(change, |path, lang, text| format!("{path}\n```{lang}\n{text}"))
+        }),
+        class("tildes", |change, _| {
+            wholly(change, |path, lang, text| format!("{path}\n~~~{lang}\n{text}~~~\n"))
+        }),
         class("format not named", |change, _| {
             let reply = wholly(change, |path, lang, text| format!("{path}\n\n```{lang}\n{text}```\n"))?;
             Some(Reply { format: None, ..reply })
         }),
         class("two files", |change, _| {
             let mut reply = wholly(change, |path, lang, text| {
-                format!("First the code in `{path}`:\n\n```{lang}\n{text}```\n\nAnd the notes in `notes/added.md`:\n\n```markdown\n# Notes\n\nAdded.\n```\n")
+                format!(
+                    "First the code in `{path}`:\n\n```{lang}\n{text}```\n\nAnd the notes in `notes/added.md`:\n\n```markdown\n# Notes\n\nAdded.\n```\n"
+                )
             })?;
             reply.after.as_mut()?.insert("notes/added.md".to_owned(), "# Notes\n\nAdded.\n".to_owned());
             Some(reply)
@@ -82,7 +103,10 @@ fn whole() -> Vec<Class> {
         class("a file with fences", |change, _| {
             let after = change.after();
             let text = format!("{0}\n````{1}\n{after}````\n", change.path, change.extension());
-            (plainly(change) && after.contains("```") && !after.contains("````") && change.file().len() <= LARGEST)
+            (plainly(change)
+                && after.contains("```")
+                && !after.contains("````")
+                && change.file().len() <= LARGEST)
                 .then(|| Reply::new(change, Format::Whole, text))
         }),
         class("refuse: cut off", |change, dice| {
@@ -168,7 +192,11 @@ fn windows(change: &Change) -> Vec<bool> {
             let mut filled = 0;
             let mut near = at;
             while filled < WINDOW {
-                let next = if below { near.checked_add(1).filter(|next| *next < lines.len()) } else { near.checked_sub(1) };
+                let next = if below {
+                    near.checked_add(1).filter(|next| *next < lines.len())
+                } else {
+                    near.checked_sub(1)
+                };
                 let Some(next) = next else { break };
                 near = next;
                 filled += usize::from(lines.get(near).is_some_and(|(text, _)| !text.trim().is_empty()));
@@ -204,7 +232,9 @@ fn definitions(change: &Change) -> Option<Vec<bool>> {
             let head = (0..top).rev().find(|at| depth(*at).is_some_and(|depth| depth < least))?;
             let level = depth(head)?;
             let foot = (bottom + 1..lines.len()).find(|at| depth(*at).is_some_and(|depth| depth <= level))?;
-            let closes = lines.get(foot).is_some_and(|(text, _)| text.trim().starts_with(['}', ']', ')']) || text.trim() == "end");
+            let closes = lines
+                .get(foot)
+                .is_some_and(|(text, _)| text.trim().starts_with(['}', ']', ')']) || text.trim() == "end");
             let foot = if closes && depth(foot) == Some(level) { foot } else { foot - 1 };
             if !unit && foot - head <= UNIT {
                 shown.get_mut(head..=foot)?.fill(true);
@@ -252,8 +282,12 @@ fn lazily(change: &Change, shown: Vec<bool>, dice: &mut Dice) -> Option<Reply> {
             continue;
         }
         let gap = shown.iter().skip(at).take_while(|shown| !**shown).count();
-        let filled: Vec<&str> =
-            lines.get(at..at + gap)?.iter().map(|(text, _)| text.as_str()).filter(|text| !text.trim().is_empty()).collect();
+        let filled: Vec<&str> = lines
+            .get(at..at + gap)?
+            .iter()
+            .map(|(text, _)| text.as_str())
+            .filter(|text| !text.trim().is_empty())
+            .collect();
         let blank = |at: usize| lines.get(at).is_some_and(|(text, _)| text.trim().is_empty());
         if filled.len() < 3 {
             // Nobody leaves out so little.
@@ -261,12 +295,19 @@ fn lazily(change: &Change, shown: Vec<bool>, dice: &mut Dice) -> Option<Reply> {
         } else {
             let least = filled.iter().map(|text| split(text).0).min_by_key(|indent| indent.len())?;
             let edge = |is: bool| if is { "\n" } else { "" };
-            text.push_str(&format!("{}{least}{open}{words}{close}\n{}", edge(blank(at)), edge(blank(at + gap - 1))));
+            text.push_str(&format!(
+                "{}{least}{open}{words}{close}\n{}",
+                edge(blank(at)),
+                edge(blank(at + gap - 1))
+            ));
             hidden += filled.len();
         }
         at += gap;
     }
-    let fits = plainly(change) && hidden >= 6 && !text.contains("```") && change.hunks.iter().any(|hunk| !hunk.lines.is_empty());
+    let fits = plainly(change)
+        && hidden >= 6
+        && !text.contains("```")
+        && change.hunks.iter().any(|hunk| !hunk.lines.is_empty());
     let text = format!("{}\n```{}\n{text}```\n", change.path, change.extension());
     fits.then(|| Reply::new(change, Format::Lazy, text))
 }

@@ -107,7 +107,9 @@ fn inner_context(hunk: &Hunk) -> Vec<usize> {
     if old_lines(&hunk.lines).count() < 5 {
         return Vec::new();
     }
-    (1..hunk.lines.len()).filter(|at| common(at - 1) && common(*at) && common(at + 1) && filled(*at)).collect()
+    (1..hunk.lines.len())
+        .filter(|at| common(at - 1) && common(*at) && common(at + 1) && filled(*at))
+        .collect()
 }
 
 fn context_less(hunk: &Hunk, dice: &mut Dice) -> Option<Case> {
