@@ -17,6 +17,7 @@ mod builds;
 mod conditions;
 mod credentials;
 mod danger;
+mod directory;
 mod edit_table;
 mod edits;
 mod fetching;

@@ -6,6 +6,7 @@ use journeyman_syntax::shell::{
 };
 
 use super::danger::{self, Danger};
+use super::directory::Directory;
 use super::part::{CommandPart, CommandWord, shorten_command};
 use super::unwrap::unwrap_program;
 use super::values::{self, Values};
@@ -55,6 +56,7 @@ pub(super) struct Survey<'c> {
     /// Functions that the text defines: their names no longer mean programs.
     functions: Vec<String>,
     values: Values,
+    directory: Directory,
 }
 
 /// The surroundings of a command.
@@ -103,6 +105,7 @@ impl<'c> Survey<'c> {
             inner_bytes: 0,
             functions: Vec::new(),
             values: Values::default(),
+            directory: Directory::default(),
         }
     }
 
@@ -149,6 +152,13 @@ impl<'c> Survey<'c> {
         self.depth -= 1;
     }
 
+    /// Surveys statements that a shell of their own runs: the directory stays as it is.
+    fn survey_apart(&mut self, statements: &[Statement]) {
+        let directory = self.directory.clone();
+        self.survey_statements(statements, Place::default());
+        self.directory = directory;
+    }
+
     fn survey_statement(&mut self, statement: &Statement, place: Place<'_>) {
         match statement {
             Statement::Simple(simple) => self.survey_simple(simple, place),
@@ -171,8 +181,11 @@ impl<'c> Survey<'c> {
         let mut here = place;
         let mut network = place.network;
         for statement in parts {
-            let before = self.parts.len();
+            let (before, directory) = (self.parts.len(), self.directory.clone());
             self.survey_statement(statement, here);
+            if parts.len() > 1 {
+                self.directory = directory;
+            }
             network |= self.parts.iter().skip(before).any(downloads);
             here = Place { input: printed_text(statement), piped: true, network };
         }
@@ -205,7 +218,7 @@ impl<'c> Survey<'c> {
         }
         self.survey_redirects(&compound.redirects, &mut draft);
         for word in &compound.words {
-            self.survey_statements(&word.inner, Place::default());
+            self.survey_apart(&word.inner);
         }
         let reads = std::mem::take(&mut draft.reads);
         if draft.why.is_some() || !draft.writes.is_empty() || draft.danger.outside.is_some() {
@@ -225,8 +238,11 @@ impl<'c> Survey<'c> {
                 ..CommandPart::default()
             });
         }
-        let before = self.parts.len();
+        let (before, directory) = (self.parts.len(), self.directory.clone());
         self.survey_statements(&compound.body, input);
+        if compound.kind == CompoundKind::Subshell {
+            self.directory = directory;
+        }
         // The programs in its body read the redirected files.
         match self.parts.get_mut(before) {
             Some(first) => first.reads.extend(reads),
@@ -243,7 +259,7 @@ impl<'c> Survey<'c> {
         let mut draft = Draft::default();
         for word in simple.words.iter().chain(simple.assignments.iter().map(|assignment| &assignment.value)) {
             if !word.inner.is_empty() {
-                self.survey_statements(&word.inner, Place::default());
+                self.survey_apart(&word.inner);
             }
         }
         for assignment in &simple.assignments {
@@ -299,7 +315,7 @@ impl<'c> Survey<'c> {
         for redirect in redirects {
             let target = &redirect.target;
             if !target.inner.is_empty() {
-                self.survey_statements(&target.inner, Place::default());
+                self.survey_apart(&target.inner);
             }
             match redirect.kind {
                 RedirectKind::Document | RedirectKind::Text => {}
@@ -333,6 +349,9 @@ impl<'c> Survey<'c> {
                         false => draft.add_reason(writes),
                     }
                     danger::check_target(&target.text, &mut draft.danger);
+                    if let Some(place) = self.directory.place_outside(&target.text) {
+                        danger::check_target(&place, &mut draft.danger);
+                    }
                     draft.writes.push(CommandWord { text: target.text.clone(), known: target.known });
                 }
             }
@@ -403,6 +422,9 @@ impl<'c> Survey<'c> {
         self.values.note_program(name, words);
         self.note_declaration(name, words);
         self.finish_part(words, draft, reading);
+        if matches!(name, "cd" | "pushd" | "popd") {
+            self.directory.follow(words);
+        }
         if !first.known && !first.single {
             // The word may expand to nothing, and then the next word is the program.
             self.depth += 1;
@@ -457,7 +479,11 @@ impl<'c> Survey<'c> {
         for inner in wrapped.inner {
             match inner {
                 Inner::Words(words) => self.survey_program(&words, Draft::default(), place),
-                Inner::Script(text) => self.survey_script(&text),
+                Inner::Script(text) => {
+                    let directory = self.directory.clone();
+                    self.survey_script(&text);
+                    self.directory = directory;
+                }
             }
         }
         self.wrappers -= 1;
@@ -506,6 +532,10 @@ impl<'c> Survey<'c> {
             .map(|word| if word.known { word.text.as_str() } else { bare.next().map_or("", String::as_str) })
             .collect();
         let name = texts.first().map_or("", |path| danger::base_name(path));
+        // Operands at their real place, where `cd` has led out of the project before.
+        let placed: Vec<String> =
+            texts.iter().skip(1).filter_map(|text| self.directory.place_outside(text)).collect();
+        let placed: Vec<&str> = placed.iter().map(String::as_str).collect();
         let mut level = Level::ReadOnly;
         let mut reason = "it only reads".to_owned();
         let edits = draft.edits.take();
@@ -514,7 +544,11 @@ impl<'c> Survey<'c> {
             (None, Ok(edit)) => match edit.or(edits) {
                 Some(why) if self.moves <= MOVED_BENEATH => Some((Level::Edit, why)),
                 Some(why) => Some((Level::Shell, why)),
-                None if credentials::are_read(name, texts.iter().skip(1).copied().chain(read(&draft))) => {
+                None if credentials::are_read(
+                    name,
+                    texts.iter().skip(1).copied().chain(read(&draft)).chain(placed.iter().copied()),
+                ) =>
+                {
                     Some((Level::Shell, "it reads credentials, which are none of the project's".to_owned()))
                 }
                 None => None,
@@ -529,6 +563,12 @@ impl<'c> Survey<'c> {
             self.may_hide |= !data;
             if !(edits::tells_version(words) || hosts::asks_this_machine(name, words)) {
                 danger::scan_part(&rough, data, &mut draft.danger);
+                if !placed.is_empty() {
+                    let options = rough.iter().filter(|word| word.starts_with('-'));
+                    let again: Vec<&str> =
+                        rough.first().into_iter().chain(options).chain(&placed).copied().collect();
+                    danger::scan_part(&again, data, &mut draft.danger);
+                }
             }
         }
         // Undo has to restore what the part removes.

@@ -2,6 +2,7 @@
 
 mod deceptive;
 mod destroying;
+mod directories;
 mod drawn;
 mod everyday;
 mod harmless;
