@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{Effects, ToolSpec, clip_to_bytes};
+use journeyman_protocol::{Effects, RelPath, ToolSpec, clip_to_bytes};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -159,18 +159,13 @@ impl SkillTool {
     }
 
     fn parse_request<'a>(&'a self, input: &Value) -> Result<(&'a Skill, Option<String>), ToolError> {
-        let wrong = |problems: String| ToolError::Arguments {
-            tool: SKILL_TOOL.into(),
-            problems,
-            signature: "{name: string, file?: string}".to_owned(),
-        };
         let SkillArguments { name, file } =
-            serde_json::from_value(input.clone()).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_value(input.clone()).map_err(|error| wrong_arguments(error.to_string()))?;
         let known = || self.skills.skills.iter().map(|skill| skill.name.as_str());
         let skill = self.skills.skills.iter().find(|skill| skill.name == name);
         let skill = skill.ok_or_else(|| {
             let shown = clip_to_bytes(&name, MAX_NAME_BYTES).escape_debug().to_string();
-            wrong(format!(
+            wrong_arguments(format!(
                 "there is no skill `{shown}`; there are {}",
                 known().collect::<Vec<_>>().join(", ")
             ))
@@ -179,11 +174,21 @@ impl SkillTool {
     }
 }
 
+fn wrong_arguments(problems: String) -> ToolError {
+    let signature = "{name: string, file?: string}".to_owned();
+    ToolError::Arguments { tool: SKILL_TOOL.into(), problems, signature }
+}
+
 impl Skill {
+    /// Returns the path of the skill, or of one of its files, within its directory.
+    fn path_of(&self, file: Option<&str>) -> String {
+        format!("{}/{}", self.folder, file.unwrap_or(SKILL_FILE))
+    }
+
     /// Returns the text of the skill, or of one of its files.
     fn load(&self, file: Option<&str>) -> Result<String, String> {
         let Self { folder, directory, .. } = self;
-        let text = directory.read(&format!("{folder}/{}", file.unwrap_or(SKILL_FILE)))?;
+        let text = directory.read(&self.path_of(file))?;
         if file.is_some() {
             return Ok(text);
         }
@@ -222,7 +227,14 @@ impl Tool for SkillTool {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        self.parse_request(input).map(|_| Effects::default())
+        let (skill, file) = self.parse_request(input)?;
+        if skill.owner == FileOwner::User {
+            // Rules speak of files of the project.
+            return Ok(Effects::default());
+        }
+        let path = skill.directory.beneath(&skill.path_of(file.as_deref()));
+        let path = RelPath::parse(&path).map_err(|error| wrong_arguments(error.to_string()))?;
+        Ok(Effects { reads: vec![path], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
@@ -315,6 +327,24 @@ mod tests {
         }
         let unknown = tool.effects(&json!({"name": "x"})).unwrap_err().to_string();
         assert!(unknown.contains("there is no skill `x`; there are db, release"), "{unknown}");
+    }
+
+    #[test]
+    fn rules_of_paths_see_which_file_of_the_project_is_read() {
+        let (_place, environment, root) = place();
+        write(&root.join(".claude/skills/release/SKILL.md"), &skill("release", "Cuts a release."));
+        write(&environment.home.clone().unwrap().join(".claude/skills/db/SKILL.md"), &skill("db", "Mine."));
+        let tool = SkillTool::new(Arc::new(Skills::find(&environment, &root))).unwrap();
+        let reads = |input: Value| {
+            let reads = tool.effects(&input).unwrap().reads;
+            reads.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(reads(json!({"name": "release"})), [".claude/skills/release/SKILL.md"]);
+        let file = json!({"name": "release", "file": "scripts/tag.sh"});
+        assert_eq!(reads(file), [".claude/skills/release/scripts/tag.sh"]);
+        assert_eq!(reads(json!({"name": "db"})), [""; 0], "a user's skill is no file of the project");
+        let outside = tool.effects(&json!({"name": "release", "file": "../../../../x"}));
+        assert!(outside.is_err(), "{outside:?}");
     }
 
     #[test]

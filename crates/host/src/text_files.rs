@@ -58,7 +58,8 @@ impl TextDirectory {
         self.shown.join(name)
     }
 
-    fn beneath(&self, name: &str) -> String {
+    /// Returns the path of a name: from the project's root if the directory is a project's.
+    pub(crate) fn beneath(&self, name: &str) -> String {
         match (self.path.as_str(), name) {
             ("", name) => name.to_owned(),
             (path, "") => path.to_owned(),
