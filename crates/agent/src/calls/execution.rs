@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use futures_util::future::OptionFuture;
 use journeyman_protocol::{CallId, CallState, Event, ToolUse};
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolOutput};
 use tokio::sync::Semaphore;
@@ -20,7 +21,7 @@ use crate::transcript::stream_redactor::StreamRedactor;
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// The same for a call that gives a task to an agent. The agent, and each that it has started, ends
 /// its own calls within the time above, takes back what they left half done, and reports.
-const AGENT_GRACE_PERIOD: Duration = Duration::from_secs(30);
+pub(crate) const AGENT_GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 /// A call that is about to run.
 pub(crate) struct Execution {
@@ -37,16 +38,15 @@ impl Execution {
         let Self { registry, call, limit, context, live } = self;
         let id = call.id.clone();
         let cancel = context.cancel.clone();
-        // Cancellation also ends the wait for a permit.
-        let permit = tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            permit = permits.acquire() => permit.ok(),
-        };
-        if permit.is_none() {
-            return (id, FinishedCall::interrupted());
-        }
         let starts_agents = registry.get(&call.name).is_ok_and(|tool| tool.starts_agents());
+        // A call that waits for an agent does nothing itself. Agents have permits of their own.
+        let permit = if starts_agents { None } else { Some(permits.acquire()) };
+        // Cancellation also ends the wait for a permit.
+        let _permit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return (id, FinishedCall::interrupted()),
+            permit = OptionFuture::from(permit) => permit,
+        };
         let grace = if starts_agents { AGENT_GRACE_PERIOD } else { CANCEL_GRACE_PERIOD };
         let started = Instant::now();
         let running = tokio::spawn(async move {

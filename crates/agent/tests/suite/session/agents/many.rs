@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use journeyman_agent::SessionHandle;
 use journeyman_agent::agents::{AgentLimits, Agents, MAX_CONCURRENT_AGENTS};
 use journeyman_model::ModelError;
-use journeyman_protocol::{Event, Message, Role, Termination, ToolUse};
+use journeyman_protocol::{Event, Message, Role, RunReport, Termination, ToolUse};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -16,6 +17,7 @@ use crate::session::support::processes::eventually;
 
 cases![
     no_more_than_so_many_agents_work_at_once,
+    calls_that_wait_for_agents_leave_room_for_others,
     a_hundred_agents_with_faults_answer_every_call_and_leave_no_task
 ];
 
@@ -26,6 +28,20 @@ fn tasks(ids: impl IntoIterator<Item = usize>) -> Vec<ToolUse> {
         call(&format!("t{id}"), "task", json!({ "agent": agent, "prompt": format!("number {id}") }))
     };
     ids.into_iter().map(task).collect()
+}
+
+/// Opens the gate for all that wait, until the session has finished.
+pub(super) async fn finish_with_open_gate(session: &SessionHandle, gate: &Notify) -> Arc<RunReport> {
+    let opening = async {
+        loop {
+            gate.notify_waiters();
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        ended = session.wait_until_finished() => ended.unwrap(),
+        () = opening => unreachable!("it opens the gate for ever"),
+    }
 }
 
 async fn no_more_than_so_many_agents_work_at_once() {
@@ -48,17 +64,31 @@ async fn no_more_than_so_many_agents_work_at_once() {
         tokio::task::yield_now().await;
     }
     assert_eq!(told.requests().len(), 1 + MAX_CONCURRENT_AGENTS);
-    let ended = session.handle.wait_until_finished();
-    let opening = async {
-        loop {
-            gate.notify_waiters();
-            tokio::task::yield_now().await;
+    assert_eq!(finish_with_open_gate(&session.handle, &gate).await.turns, 2);
+    assert_settled(&bench);
+}
+
+async fn calls_that_wait_for_agents_leave_room_for_others() {
+    let mut bench = Bench::new(&[("a.txt", "a\n")]).with_agents(Agents::new(vec![scout()]));
+    let gate = Arc::new(Notify::new());
+    let (first, opened) = (AtomicUsize::new(0), Arc::clone(&gate));
+    let told = Told::by(move |request| match is_scout(request) {
+        true => completes("x").when(&opened),
+        false if first.fetch_add(1, Ordering::SeqCst) == 0 => {
+            let read = call("r", "read_file", json!({ "path": "a.txt" }));
+            calls_of(tasks([0, 7, 14]).into_iter().chain([read]).collect())
         }
-    };
-    tokio::select! {
-        ended = ended => assert_eq!(ended.unwrap().turns, 2),
-        () = opening => {}
-    }
+        false => says("done"),
+    });
+    // As many calls at once as there are agents.
+    let mut session = bench.start(&told, journeyman_agent::RunSettings { concurrency: 3, ..auto() });
+    session.handle.send("do it").await.unwrap();
+    told.asked(4).await;
+    // The agents wait for the gate, and the read ends all the same.
+    let read = |event: &Event| matches!(event, Event::ToolEnd { call, .. } if call.as_str() == "r");
+    session.until(read).await;
+    assert_eq!(told.requests().len(), 4, "no agent has ended");
+    assert_eq!(finish_with_open_gate(&session.handle, &gate).await.turns, 2);
     assert_settled(&bench);
 }
 
