@@ -232,6 +232,10 @@ pub trait Corpus: Sync {
     /// in byte order. A name may be visited twice.
     fn visit_matching_names(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str));
 
+    /// Calls `visit` with the names of a file's first symbols, at most `limit`, except those that
+    /// are defined inside a function.
+    fn visit_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str));
+
     /// Calls `visit` with a file's symbols in the order of their first lines.
     fn visit_symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>));
 }

@@ -214,6 +214,12 @@ impl Corpus for MemoryCorpus {
         self.names.keys().filter(|name| like.accepts(name)).take(limit).for_each(|name| visit(name));
     }
 
+    fn visit_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str)) {
+        let symbols = self.files.get(file as usize).into_iter().flat_map(|facts| &facts.symbols);
+        let names = symbols.take(limit).filter(|symbol| !symbol.local).map(|symbol| symbol.name.as_str());
+        names.for_each(visit);
+    }
+
     fn visit_symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let Some(facts) = self.files.get(file as usize) else { return };
         let mut symbols: Vec<&IndexedSymbol> = facts.symbols.iter().collect();

@@ -4,7 +4,7 @@
 //! that every issue has, links. The experiments behind the ranking measured which parts to leave
 //! out and the weight of the first line.
 
-use crate::tokens::{Tokenizer, is_stop_word};
+use crate::tokens::{MAX_WORD_BYTES, Tokenizer, is_stop_word};
 
 /// Maximum bytes of a query: a long issue with a log, several times over.
 pub const MAX_QUERY_BYTES: usize = 64 * 1024;
@@ -22,6 +22,9 @@ const NO_TOPICS: [&str; 16] = [
 ];
 /// Factor for words of the first line.
 const QUERY_TITLE_WEIGHT: f32 = 6.0;
+/// Maximum words of the first line that are joined to identifiers, and of one identifier.
+const MAX_JOINED_WORDS: usize = 32;
+const MAX_WORDS_OF_IDENTIFIER: usize = 3;
 
 /// A search term.
 #[derive(Debug, Clone, PartialEq)]
@@ -369,6 +372,22 @@ fn is_template_heading(line: &str) -> bool {
     any && all
 }
 
+/// Returns the identifiers that two or three neighbouring words of a first line make, as the index
+/// has them: `smartcase` and `smart_case` of `smart case`.
+fn joined_words(title: &str) -> Vec<String> {
+    let words: Vec<String> = title
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .take(MAX_JOINED_WORDS)
+        .map(str::to_lowercase)
+        .collect();
+    let joined = (2..=MAX_WORDS_OF_IDENTIFIER).flat_map(|count| words.windows(count));
+    joined
+        .flat_map(|words| [words.concat(), words.join("_")])
+        .filter(|joined| joined.len() <= MAX_WORD_BYTES)
+        .collect()
+}
+
 fn weighted_terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let (title, body) = text.trim_start().split_once('\n').unwrap_or((text, ""));
     let mut counted: Vec<(String, u32, u32)> = Vec::new();
@@ -395,6 +414,12 @@ fn weighted_terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
             Term { text, weight: factor * weight(times), title_weight: weight(titled) }
         })
         .collect();
+    for text in joined_words(title) {
+        if !places.contains_key(&text) {
+            places.insert(text.clone(), terms.len());
+            terms.push(Term { text, weight: QUERY_TITLE_WEIGHT, title_weight: 0.0 });
+        }
+    }
     if terms.len() > MAX_TERMS {
         let mut weights: Vec<f32> = terms.iter().map(|term| term.weight).collect();
         weights.sort_by(|a, b| b.total_cmp(a));
@@ -427,7 +452,11 @@ mod tests {
         let text = "Crash <!-- please\nfill in --> on start\n\n### Steps to reproduce\nopen parser\n- [x] I searched\n\
                     **Expected behavior:**\nsee https://example.org/wiki/index_page) works\n### Parser errors\n\
                     Signed-off-by: Somebody <a@b>\n";
-        assert_eq!(words(text), ["crash", "start", "open", "parser", "see", "work", "error"]);
+        let joined = ["crashon", "crash_on", "onstart", "on_start", "crashonstart", "crash_on_start"];
+        let words = words(text);
+        let (own, others) = words.split_at(7);
+        assert_eq!(own, ["crash", "start", "open", "parser", "see", "work", "error"]);
+        assert_eq!(others, joined);
     }
 
     #[test]
@@ -438,6 +467,17 @@ mod tests {
         assert_eq!(weights[0], ("parser", 6.0 * (1.0 + 3.0_f32.ln()), 1.0));
         assert_eq!(weights[1], ("fail", 6.0, 1.0));
         assert_eq!(weights[2], ("line", 1.0, 0.0));
+    }
+
+    #[test]
+    fn neighbouring_words_of_the_first_line_are_identifiers() {
+        let query = query("Fix smart-case of `is valid`\n\nlong body");
+        let weight = |text: &str| query.terms.iter().find(|term| term.text == text).map(|term| term.weight);
+        for joined in ["smartcase", "smart_case", "isvalid", "is_valid", "fix_smart_case", "fixsmartcase"] {
+            assert_eq!(weight(joined), Some(6.0), "{joined}");
+        }
+        assert_eq!((weight("longbody"), weight("fix_smart_case_of")), (None, None));
+        assert!(joined_words(&"long ".repeat(100_000)).len() < 200);
     }
 
     #[test]

@@ -16,6 +16,8 @@ const MIN_PASSAGE_SHARE: f32 = 0.5;
 /// Factor for files that people rarely change for a query's sake, if the query doesn't mention
 /// them.
 const SECONDARY_FACTOR: f32 = 0.6;
+/// Number of the best files whose single names are compared with the query.
+const MAX_COMPARED_FILES: usize = 20;
 
 /// Returns the weight of a signal, which is scaled to 0 to 1 over the source files. The first seven
 /// are the signals of published experiments, with their weights where others weren't better on all
@@ -31,6 +33,7 @@ fn signal_weight(signal: Signal, vectors: f32) -> f32 {
         Signal::HistoryPool => 0.25,
         Signal::Near => 0.10,
         Signal::Topic | Signal::Defines => 0.10,
+        Signal::Name => 0.05,
         Signal::Vectors => vectors,
     }
 }
@@ -115,9 +118,7 @@ impl Searcher {
             return Answer::default();
         }
         self.vectors = context.vectors.map_or(0.0, |(_, weight)| weight.max(0.0));
-        self.signals.compute_all(corpus, history, query, context);
-        let scales = self.signal_scales();
-        self.combine_signals(query, &scales);
+        let scales = self.compute_and_combine(corpus, history, query, context);
         let best = self.best_files(corpus, limit);
         let mut files: Vec<FileHit> = best
             .into_iter()
@@ -129,6 +130,24 @@ impl Searcher {
             definitions: asked.map(|name| find_definitions(corpus, name, limit)).unwrap_or_default(),
             files,
         }
+    }
+
+    /// Computes all signals and the scores, and returns the scales of the signals.
+    fn compute_and_combine<C: Corpus + ?Sized>(
+        &mut self,
+        corpus: &C,
+        history: Option<&History>,
+        query: &Query,
+        context: Context<'_>,
+    ) -> [f32; Signal::ALL.len()] {
+        self.signals.compute_all(corpus, history, query, context);
+        self.combine_signals(query, &self.signal_scales());
+        let best: Vec<u32> =
+            self.best_files(corpus, MAX_COMPARED_FILES).into_iter().map(|(file, _)| file).collect();
+        self.signals.add_name_scores(corpus, query, &best);
+        let scales = self.signal_scales();
+        self.combine_signals(query, &scales);
+        scales
     }
 
     /// Returns the score of each chunk of a file for the words of the last query: 0 where it has
@@ -146,7 +165,7 @@ impl Searcher {
         history: Option<&History>,
         query: &Query,
     ) -> Vec<(u32, [f32; Signal::ALL.len()])> {
-        self.signals.compute_all(corpus, history, query, Context::default());
+        self.compute_and_combine(corpus, history, query, Context::default());
         let files = (0..).zip(&self.signals.purposes).filter_map(|(file, purpose)| purpose.map(|_| file));
         files.map(|file| (file, self.signals.files.each_ref().map(|scores| scores.get(file)))).collect()
     }

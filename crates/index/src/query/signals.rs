@@ -1,10 +1,14 @@
 //! The ranking signals of a file.
 
+use std::collections::HashMap;
+
+use super::bm25::inverse_document_frequency;
 use super::corpus::{Corpus, Field, FileEntry};
 use super::document::Purpose;
 use super::parse::{MentionedFile, Query, Topic};
 use super::score::{DocumentScores, add_bm25_scores};
 use crate::history::History;
+use crate::tokens::Tokenizer;
 use crate::vectors::Similar;
 
 /// Length normalisation of BM25, by field, from published experiments.
@@ -15,6 +19,8 @@ const SYMBOL_LENGTH_NORMALISATION: f32 = 0.4;
 const FURTHER_CHUNK_WEIGHTS: [f32; 2] = [1.0 / 2.0, 1.0 / 3.0];
 /// Maximum files of one name that a mention may mean.
 const MAX_NAMESAKES: usize = 2_000;
+/// Maximum symbols of a file whose names are compared with the query.
+const MAX_COMPARED_SYMBOLS: usize = 1_000;
 /// Possible endings of a module's file.
 const MODULE_ENDINGS: [&str; 18] = [
     "py", "rs", "java", "kt", "go", "rb", "php", "ts", "tsx", "js", "jsx", "mjs", "vue", "scala", "swift",
@@ -57,13 +63,15 @@ pub enum Signal {
     Topic,
     /// It defines names of the query that look like code.
     Defines,
+    /// One name that it defines is made of the query's words.
+    Name,
     /// The vectors of its three best chunks are similar to the query's.
     Vectors,
 }
 
 impl Signal {
     /// All signals.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Text,
         Self::Path,
         Self::Symbols,
@@ -74,6 +82,7 @@ impl Signal {
         Self::Near,
         Self::Topic,
         Self::Defines,
+        Self::Name,
         Self::Vectors,
     ];
 
@@ -91,6 +100,7 @@ impl Signal {
             Self::Near => "near",
             Self::Topic => "topic",
             Self::Defines => "defines",
+            Self::Name => "name",
             Self::Vectors => "vectors",
         }
     }
@@ -111,11 +121,12 @@ pub(crate) struct Signals {
     pub(crate) purposes: Vec<Option<Purpose>>,
     /// Chunks with vectors similar to the query's, with their files: by file, the best first.
     pub(crate) similar: Vec<(u32, u32, f32)>,
+    tokenizer: Tokenizer,
 }
 
 impl Signals {
     fn scores_of(&mut self, signal: Signal) -> &mut DocumentScores {
-        let [text, path, symbols, mention, history, title, pool, near, topic, defines, vectors] =
+        let [text, path, symbols, mention, history, title, pool, near, topic, defines, name, vectors] =
             &mut self.files;
         match signal {
             Signal::Text => text,
@@ -128,6 +139,7 @@ impl Signals {
             Signal::Near => near,
             Signal::Topic => topic,
             Signal::Defines => defines,
+            Signal::Name => name,
             Signal::Vectors => vectors,
         }
     }
@@ -267,6 +279,38 @@ impl Signals {
             files.dedup();
             let score = 1.0 / (files.len() as f32).max(1.0);
             files.into_iter().for_each(|file| self.scores_of(Signal::Defines).add(file, score));
+        }
+    }
+
+    /// Scores files by the name that has the most of the query's words and the fewest others.
+    #[allow(clippy::cast_precision_loss)]
+    pub(crate) fn add_name_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query, files: &[u32]) {
+        let documents = corpus.totals(Field::Symbol).documents;
+        let worth = query.terms.iter().filter_map(|term| {
+            let with = corpus.document_count(Field::Symbol, &corpus.find_lists(Field::Symbol, &term.text));
+            (with > 0)
+                .then(|| (term.text.as_str(), term.weight * inverse_document_frequency(with, documents)))
+        });
+        let worth: HashMap<&str, f32> = worth.collect();
+        let Self { tokenizer, files: [.., name_scores, _], .. } = self;
+        let mut found: Vec<&str> = Vec::new();
+        for file in files {
+            let mut best = 0.0_f32;
+            corpus.visit_names_of(*file, MAX_COMPARED_SYMBOLS, &mut |name| {
+                let (mut sum, mut parts) = (0.0, 0.0_f32);
+                found.clear();
+                tokenizer.visit_terms(name, &mut |term| {
+                    parts += 1.0;
+                    if let Some((term, worth)) =
+                        worth.get_key_value(term).filter(|(term, _)| !found.contains(*term))
+                    {
+                        found.push(term);
+                        sum += worth;
+                    }
+                });
+                best = best.max(sum * found.len() as f32 / parts.max(1.0));
+            });
+            name_scores.add(*file, best);
         }
     }
 

@@ -283,6 +283,13 @@ impl Corpus for Snapshot {
         names.iter().take(limit).for_each(|name| visit(name));
     }
 
+    fn visit_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str)) {
+        let found = self.live_segment_at(file, |one| one.first_file);
+        let Some((one, own)) = found.filter(|(one, own)| !one.dead.contains(*own)) else { return };
+        let symbols = one.segment.symbols_of(own).take(limit).filter_map(|symbol| one.segment.symbol(symbol));
+        symbols.filter(|symbol| !symbol.local).for_each(|symbol| visit(&symbol.name));
+    }
+
     fn visit_symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let Some((one, own)) = self.live_segment_at(file, |one| one.first_file) else { return };
         one.segment.symbols_of(own).for_each(|symbol| one.visit_symbol(symbol, visit));

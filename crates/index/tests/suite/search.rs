@@ -45,6 +45,38 @@ fn paths(answer: &Answer) -> Vec<String> {
     answer.files.iter().map(|hit| String::from_utf8(hit.path.clone()).unwrap()).collect()
 }
 
+fn answer_of(files: &[(&str, &str)], text: &str) -> Answer {
+    let (mut analyst, mut memory) = (Analyser::new(), MemoryCorpus::new());
+    for (path, text) in files {
+        memory.add_file(analyst.analyse(&RelPath::parse(path).unwrap(), Stamp::default(), text.as_bytes()));
+    }
+    ask(&memory, text)
+}
+
+#[test]
+fn neighbouring_words_of_the_first_line_find_the_identifier() {
+    let files = [
+        ("src/a.rs", "fn f(smart: u8, other: u8, case: u8) { g(smart, case); g(case, smart); }\n"),
+        ("src/b.rs", "fn f(one: u8, smartCase: u8, two: u8) { g(smartCase, one); g(two, one); }\n"),
+    ];
+    assert_eq!(paths(&answer_of(&files, "--smart-case is ignored"))[0], "src/b.rs");
+}
+
+#[test]
+fn one_name_made_of_the_query_counts_more_than_its_words_in_several() {
+    let files = [
+        ("src/a.rs", "fn read_line() {}\nfn header_of() {}\nfn parse_flag() {}\n"),
+        ("src/b.rs", "fn read_line() {}\nfn parse_flag_header() {}\nfn of_x() {}\n"),
+    ];
+    let answer = answer_of(&files, "a flag of the header doesn't parse");
+    assert_eq!(paths(&answer)[0], "src/b.rs", "{answer:#?}");
+    let strength = |hit: &journeyman_index::query::FileHit| {
+        hit.why.iter().find(|reason| reason.signal == Signal::Name).map(|reason| reason.strength)
+    };
+    assert_eq!(strength(&answer.files[0]), Some(1.0));
+    assert!(strength(&answer.files[1]) < Some(0.9), "{answer:#?}");
+}
+
 #[test]
 fn words_find_files_with_reasons() {
     let corpus = tree(0..FILES.len());
