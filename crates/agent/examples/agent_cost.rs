@@ -163,6 +163,7 @@ fn parts(dir: &Path, model: &Arc<Instantly>) -> SessionParts {
         toolchains: Arc::new(Toolchains::default()),
         registry: Registry::with_builtin_at(&root),
         policy: Policy::default(),
+        lasting_answers: Default::default(),
         redactor,
         hooks: Hooks::default(),
         clock: journeyman_agent::Clock::new(|| UnixMillis(1_700_000_000_000)),

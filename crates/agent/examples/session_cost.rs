@@ -302,6 +302,7 @@ impl Bench {
             toolchains: Arc::new(Toolchains::default()),
             registry,
             policy: Policy::default(),
+            lasting_answers: Default::default(),
             redactor: Arc::clone(&self.redactor),
             hooks: Hooks::default(),
             clock: journeyman_agent::Clock::new(|| UnixMillis(1_700_000_000_000)),

@@ -59,18 +59,20 @@ pub use journeyman_verify as verify;
 pub use journeyman_workspace as workspace;
 
 pub use agents::{channel, session_registry};
+pub use approval::LastingAnswers;
 pub use error::AgentError;
 pub use isolation::candidates;
 pub use journeyman_protocol::Clock;
 pub use planning::store_plan;
+pub use session::budget::SharedBudget;
 pub use session::first_message::is_question;
 pub use session::handle::{SessionHandle, resume, start, start_agent};
 pub use session::parts::SessionParts;
 pub use session::settings::{
     Approver, Checks, CompactionSettings, DEFAULT_COMPACT_AT, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET,
     DEFAULT_INDEX_TIMEOUT, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TEST_BUDGET, DEFAULT_TIMEOUT,
-    DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, PlanFirst, RunSettings, SharedBudget, StartOptions,
-    StrengthSettings, TodoSettings,
+    DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, PlanFirst, RunSettings, StartOptions, StrengthSettings,
+    TodoSettings,
 };
 pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
 pub use session::user_message::UserMessage;

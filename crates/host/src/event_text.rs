@@ -75,8 +75,9 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         Event::VerifyFinished { fed_back: true, .. } => {
             vec![note_line("  the failures go back to the model")]
         }
-        Event::AgentStarted { name, task, .. } => {
-            vec![StyledLine::new(Style::Accent, "↳").with_text(format!(" {name}: {}", preview(task)))]
+        Event::AgentStarted { name, task, background, .. } => {
+            let place = if *background { " (in the background)" } else { "" };
+            vec![StyledLine::new(Style::Accent, "↳").with_text(format!(" {name}{place}: {}", preview(task)))]
         }
         Event::AgentFinished { report, turns, usd, duration_ms, .. } => {
             vec![describe_agent_end(report, *turns, *usd, *duration_ms)]

@@ -9,7 +9,9 @@ use journeyman_agent::hooks::Hooks;
 use journeyman_agent::isolation::{
     self as copies, CommitOptions, Isolation, LandRequest, PlannedCopy, WorkCopy,
 };
-use journeyman_agent::{AgentError, Approver, CutOffPolicy, RunSettings, SessionHandle, SessionParts};
+use journeyman_agent::{
+    AgentError, Approver, CutOffPolicy, LastingAnswers, RunSettings, SessionHandle, SessionParts,
+};
 use journeyman_context::{check_task_fits, system_prompt};
 use journeyman_git::GitError;
 use journeyman_model::Model;
@@ -71,6 +73,7 @@ impl SessionTemplate {
             toolchains: Arc::clone(&project.toolchains),
             registry: (self.tools)(),
             policy: self.policy.clone(),
+            lasting_answers: LastingAnswers::default(),
             redactor: Arc::clone(&project.redactor),
             hooks: self.hooks.clone(),
             clock: project.clock.clone(),

@@ -610,6 +610,9 @@ pub enum Event {
         name: String,
         /// The beginning of the task, for people.
         task: String,
+        /// True if the session goes on while the agent works.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
     },
     /// An agent that the session gave a task to has ended.
     AgentFinished {

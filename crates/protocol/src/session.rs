@@ -65,6 +65,8 @@ pub enum ReminderCategory {
     Todo,
     /// The run makes no progress.
     Progress,
+    /// The end of an agent that worked in the background.
+    Agent,
     /// Any other subject.
     #[default]
     General,

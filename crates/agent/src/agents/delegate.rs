@@ -20,12 +20,16 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::background::BackgroundAgents;
 use super::definition::AgentDefinition;
 use super::group::Membership;
 use super::role::EditScope;
 use crate::Clock;
+use crate::approval::LastingAnswers;
 use crate::hooks::Hooks;
-use crate::session::settings::{RunSettings, SharedBudget};
+use crate::session::budget::SharedBudget;
+use crate::session::inbox::Inbox;
+use crate::session::settings::RunSettings;
 use crate::session::shared::SessionShared;
 use crate::transcript::log::LiveSink;
 
@@ -126,6 +130,24 @@ pub(crate) trait Delegate: Send + Sync {
     /// # Errors
     /// A sentence for the model if no agent was started.
     fn run<'a>(&'a self, task: DelegatedTask<'a>) -> BoxFuture<'a, Result<AgentEnd, String>>;
+
+    /// Starts an agent that works while its parent goes on, and returns its session. Its end comes
+    /// to the parent as a message.
+    ///
+    /// # Errors
+    /// As for [`Delegate::run`].
+    fn start<'a>(
+        &'a self,
+        parent: &'a Arc<DelegatingSession>,
+        task: BackgroundTask,
+    ) -> BoxFuture<'a, Result<SessionId, String>>;
+}
+
+/// A task for an agent that works in the background.
+pub(crate) struct BackgroundTask {
+    pub(crate) definition: AgentDefinition,
+    pub(crate) inputs: Map<String, Value>,
+    pub(crate) context: TaskContext,
 }
 
 /// A task for an agent.
@@ -182,6 +204,7 @@ pub(crate) struct DelegatingSession {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) policy: Policy,
+    pub(crate) lasting_answers: LastingAnswers,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) hooks: Hooks,
     pub(crate) clock: Clock,
@@ -196,10 +219,12 @@ pub(crate) struct DelegatingSession {
     pub(crate) live: LiveSink,
     /// Permits of agents that work at once.
     pub(crate) permits: Semaphore,
+    /// The agents that work while the session goes on.
+    pub(crate) background: BackgroundAgents,
+    /// Takes the results of these agents.
+    pub(crate) inbox: Arc<Inbox>,
     /// The cost and the agents of the task, with those of its agents.
     pub(crate) budget: Arc<SharedBudget>,
-    /// True if no other session made the budget, which is one task's.
-    pub(crate) owns_budget: bool,
     /// The agents that worked when the program ended, by the calls that gave them their tasks. They
     /// go on when these calls run again.
     pub(crate) unfinished: Mutex<HashMap<CallId, SessionId>>,
@@ -215,11 +240,28 @@ impl DelegatingSession {
     pub(crate) fn take_unfinished(&self, call: &CallId) -> Option<SessionId> {
         self.unfinished.lock().unwrap_or_else(PoisonError::into_inner).remove(call)
     }
+}
 
-    /// Begins a task that has spent this much before it was cut off.
-    pub(crate) fn begin_task(&self, usd: f64) {
-        if self.owns_budget {
-            self.budget.restart_at(usd);
-        }
+/// The parts that a session lends to its agents, held by the session itself. Agents in the
+/// background end with it.
+pub(crate) struct Delegation(Arc<DelegatingSession>);
+
+impl Delegation {
+    pub(crate) fn new(lent: Arc<DelegatingSession>) -> Self {
+        Self(lent)
+    }
+}
+
+impl std::ops::Deref for Delegation {
+    type Target = DelegatingSession;
+
+    fn deref(&self) -> &DelegatingSession {
+        &self.0
+    }
+}
+
+impl Drop for Delegation {
+    fn drop(&mut self) {
+        self.0.background.abort();
     }
 }

@@ -11,23 +11,28 @@ use journeyman_protocol::{
     SessionId, Termination,
 };
 use journeyman_store::Store;
+use serde_json::{Map, Value};
+use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::definition::AgentDefinition;
 use super::delegate::{
-    AgentEnd, AgentModel, Agents, Delegate, DelegatedTask, DelegatingSession, MAX_AGENT_DEPTH,
-    MAX_AGENTS_PER_TASK, OfferedAs, TaskContext,
+    AgentEnd, AgentModel, Agents, BackgroundTask, Delegate, DelegatedTask, DelegatingSession,
+    MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK, OfferedAs, TaskContext,
 };
 use super::forward::Forwarder;
 use super::group::{Membership, Seat};
 use super::role::{AgentParent, AgentRole};
+use super::task_tool::describe_background_end;
 use crate::AgentError;
+use crate::session::budget::SharedBudget;
 use crate::session::handle::{SessionHandle, resume, start_agent};
 use crate::session::parts::SessionParts;
-use crate::session::settings::{PlanFirst, RunSettings, SharedBudget, StartOptions};
+use crate::session::settings::{PlanFirst, RunSettings, StartOptions};
 use crate::session::shared::CutOffPolicy;
 use crate::supervision::schedule::Job;
 use crate::transcript::log::{EventFilter, Since, events};
+use crate::transcript::reminder::wrap_reminder;
 use crate::transcript::state::State;
 
 /// Maximum characters of a task in the event that announces its agent.
@@ -60,55 +65,149 @@ impl Delegate for Executor {
     fn run<'a>(&'a self, task: DelegatedTask<'a>) -> BoxFuture<'a, Result<AgentEnd, String>> {
         run_agent(task).boxed()
     }
+
+    fn start<'a>(
+        &'a self,
+        parent: &'a Arc<DelegatingSession>,
+        task: BackgroundTask,
+    ) -> BoxFuture<'a, Result<SessionId, String>> {
+        start_in_background(parent, task).boxed()
+    }
 }
 
-async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
-    let DelegatedTask { parent, definition, inputs, context, mut membership } = task;
-    if parent.path.len() >= MAX_AGENT_DEPTH {
-        return Err(format!("agents may be {MAX_AGENT_DEPTH} deep, and this one is; do the task yourself"));
+/// An agent whose task and role are known to fit, before it works.
+struct PreparedAgent {
+    id: SessionId,
+    name: String,
+    role: AgentRole,
+    query: String,
+    model: AgentModel,
+    context: TaskContext,
+    /// True if the agent worked when the program ended.
+    was_cut_off: bool,
+    /// True if the parent goes on meanwhile.
+    in_background: bool,
+    began: Instant,
+}
+
+impl PreparedAgent {
+    fn new(
+        parent: &DelegatingSession,
+        definition: &AgentDefinition,
+        inputs: &Map<String, Value>,
+        context: TaskContext,
+    ) -> Result<Self, String> {
+        if parent.path.len() >= MAX_AGENT_DEPTH {
+            return Err(format!(
+                "agents may be {MAX_AGENT_DEPTH} deep, and this one is; do the task yourself"
+            ));
+        }
+        let (role, query) = definition
+            .role(inputs, &parent.tools)
+            .map_err(|error| format!("{error}. Send the call again"))?;
+        let model = connected_model(parent, definition)?;
+        let number = parent.budget.count_agent();
+        if number >= MAX_AGENTS_PER_TASK {
+            return Err(format!(
+                "the task has started {MAX_AGENTS_PER_TASK} agents, which is the most; go on without"
+            ));
+        }
+        let cut_off = parent.take_unfinished(&context.call);
+        Ok(Self {
+            was_cut_off: cut_off.is_some(),
+            id: cut_off.unwrap_or_else(|| child_id(parent, &context.call, number)),
+            name: definition.name.clone(),
+            role: child_role(parent, definition, &context.call, role),
+            query,
+            model,
+            context,
+            in_background: false,
+            began: Instant::now(),
+        })
     }
-    let (role, query) =
-        definition.role(&inputs, &parent.tools).map_err(|error| format!("{error}. Send the call again"))?;
-    let model = connected_model(parent, definition)?;
-    let number = parent.budget.count_agent();
-    if number >= MAX_AGENTS_PER_TASK {
-        return Err(format!(
-            "the task has started {MAX_AGENTS_PER_TASK} agents, which is the most; go on without"
-        ));
-    }
-    let permit = tokio::select! {
-        biased;
-        () = context.cancel.cancelled() => return Err("the call was interrupted".to_owned()),
-        permit = parent.permits.acquire() => permit.map_err(|_| "the session ends".to_owned())?,
-    };
-    let cut_off = parent.take_unfinished(&context.call);
-    let id = cut_off.clone().unwrap_or_else(|| child_id(parent, &context.call, number));
-    let mut role = child_role(parent, definition, &context.call, role);
-    let began = Instant::now();
-    let name = definition.name.clone();
-    if cut_off.is_none() {
+
+    /// Puts on record that the agent begins, unless it goes on.
+    async fn announce(&self, parent: &DelegatingSession) {
+        if self.was_cut_off {
+            return;
+        }
         parent.live.send(Event::AgentStarted {
-            call: context.call.clone(),
-            child: id.clone(),
-            name: name.clone(),
-            task: query.chars().take(MAX_TASK_CHARS).collect(),
+            call: self.context.call.clone(),
+            child: self.id.clone(),
+            name: self.name.clone(),
+            task: self.query.chars().take(MAX_TASK_CHARS).collect(),
+            background: self.in_background,
         });
         parent.live.flush().await;
     }
-    let settings = child_settings(parent, &model);
-    let mut parts = child_parts(parent, &context, model);
+}
+
+/// Waits until no more than so many agents work at once.
+async fn wait_for_permit<'a>(
+    parent: &'a DelegatingSession,
+    cancel: &CancellationToken,
+) -> Result<SemaphorePermit<'a>, String> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err("the call was interrupted".to_owned()),
+        permit = parent.permits.acquire() => permit.map_err(|_| "the session ends".to_owned()),
+    }
+}
+
+async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
+    let DelegatedTask { parent, definition, inputs, context, membership } = task;
+    let agent = PreparedAgent::new(parent, definition, &inputs, context)?;
+    let _permit = wait_for_permit(parent, &agent.context.cancel).await?;
+    agent.announce(parent).await;
+    Ok(run_to_report(parent, agent, membership).await)
+}
+
+/// Starts an agent whose end comes as a message. That it begins is on record when this returns, so
+/// that the task isn't lost with the program.
+async fn start_in_background(
+    parent: &Arc<DelegatingSession>,
+    task: BackgroundTask,
+) -> Result<SessionId, String> {
+    let BackgroundTask { definition, inputs, context } = task;
+    let mut agent = PreparedAgent::new(parent, &definition, &inputs, context)?;
+    agent.in_background = true;
+    agent.announce(parent).await;
+    let (id, cancel, parent) = (agent.id.clone(), agent.context.cancel.clone(), Arc::clone(parent));
+    let started = Arc::clone(&parent);
+    started.background.start(cancel, async move {
+        match wait_for_permit(&parent, &agent.context.cancel).await {
+            Ok(_permit) => drop(run_to_report(&parent, agent, None).await),
+            Err(why) => {
+                let aborted = Ended::without_report(agent.name.clone(), Termination::Aborted, why);
+                finish(&parent, &agent, aborted, (0, 0)).await;
+            }
+        }
+    });
+    Ok(id)
+}
+
+/// Opens the agent's session, and runs it to its report, which goes on record.
+async fn run_to_report(
+    parent: &DelegatingSession,
+    agent: PreparedAgent,
+    mut membership: Option<Membership>,
+) -> AgentEnd {
+    let mut role = agent.role.clone();
+    let budget = SharedBudget::of_session(Some(Arc::clone(&parent.budget)), Some(&role));
+    let settings = child_settings(parent, &agent.model, Arc::clone(&budget));
+    let mut parts = child_parts(parent, &agent.context, agent.model.clone());
     for tool in membership.iter().flat_map(Membership::tools) {
         role.tools.push(tool.spec().name);
         parts.registry.add(tool);
     }
-    let task = match cut_off {
-        None => RemainingTask::All(query),
-        Some(_) => remaining_task(&*parent.store, &id, query).await,
+    let task = match agent.was_cut_off {
+        false => RemainingTask::All(agent.query.clone()),
+        true => remaining_task(&*parent.store, &agent.id, agent.query.clone(), &budget).await,
     };
-    let (handle, ended) = match open_session(task, parts, settings, &id, role).await {
+    let (handle, ended) = match open_session(task, parts, settings, &agent.id, role).await {
         Ok(Opened::Running { handle, since, query }) => {
             let ended = match take_seat(membership.as_mut(), &handle) {
-                Ok(()) => run_to_end(parent, &handle, since, query, &context.cancel).await,
+                Ok(()) => run_to_end(parent, &handle, since, query, &agent.context.cancel).await,
                 Err(why) => Err(why),
             };
             (Some(handle), ended)
@@ -119,14 +218,14 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     if let Some(membership) = &mut membership {
         membership.leave().await;
     }
-    let report = ended.unwrap_or_else(|why| Ended { summary: why, ..Ended::failed(name) });
+    let ended =
+        ended.unwrap_or_else(|why| Ended::without_report(agent.name.clone(), Termination::Error, why));
     // Before the session closes, which an interrupted call may have no time for.
-    let Ended { report, summary, .. } = finish(parent, &context.call, &id, report, began).await;
+    let end = finish(parent, &agent, ended, budget.used()).await;
     if let Some(handle) = handle {
         handle.close().await;
     }
-    drop(permit);
-    Ok(AgentEnd { session: id, report, summary })
+    end
 }
 
 /// Takes an agent's session into its group.
@@ -164,9 +263,9 @@ struct Ended {
 }
 
 impl Ended {
-    fn failed(name: String) -> Self {
-        let report = AgentReport { name, termination: Termination::Error, recovered: None, output: None };
-        Self { report, summary: String::new(), run: None }
+    fn without_report(name: String, termination: Termination, summary: String) -> Self {
+        let report = AgentReport { name, termination, recovered: None, output: None };
+        Self { report, summary, run: None }
     }
 }
 
@@ -180,7 +279,14 @@ enum RemainingTask {
     None(Ended),
 }
 
-async fn remaining_task(store: &dyn Store, id: &SessionId, query: String) -> RemainingTask {
+/// Returns the part of the task that an agent has not done. What one that has ended used counts to
+/// the budget here, because no session begins that would count it.
+async fn remaining_task(
+    store: &dyn Store,
+    id: &SessionId,
+    query: String,
+    budget: &SharedBudget,
+) -> RemainingTask {
     // A session that can't be read has not begun.
     let state = State::load(store, id).await.unwrap_or_default();
     if state.last == Seq::START {
@@ -194,12 +300,17 @@ async fn remaining_task(store: &dyn Store, id: &SessionId, query: String) -> Rem
         Event::Done { report } => Some(report),
         _ => None,
     });
+    if report.is_some() || state.outcome.is_some() {
+        let usd = report.as_ref().and_then(|report| report.cost_usd);
+        budget.begin_task(state.counters.all_tokens(), usd.unwrap_or_default());
+    }
     match (report, state.outcome) {
         (Some(report), _) => RemainingTask::None(Ended::from(report)),
-        (None, Some(_)) => RemainingTask::None(Ended {
-            summary: "its report is lost".to_owned(),
-            ..Ended::failed(state.role.map(|role| role.name.clone()).unwrap_or_default())
-        }),
+        (None, Some(_)) => RemainingTask::None(Ended::without_report(
+            state.role.map(|role| role.name.clone()).unwrap_or_default(),
+            Termination::Error,
+            "its report is lost".to_owned(),
+        )),
         (None, None) => RemainingTask::After(state.last, Some(query)),
     }
 }
@@ -282,30 +393,50 @@ impl From<Box<RunReport>> for Ended {
     }
 }
 
-/// Records the end in the parent's log, and counts its cost against the parent's budget.
+/// Records the end in the parent's log, and counts what the agent and its own agents used: tokens,
+/// and billionths of a dollar. The end of an agent in the background also becomes a message.
 async fn finish(
     parent: &DelegatingSession,
-    call: &CallId,
-    session: &SessionId,
+    agent: &PreparedAgent,
     ended: Ended,
-    began: Instant,
-) -> Ended {
-    let run = ended.run.as_deref();
-    let usd = run.and_then(|run| run.cost_usd);
-    let changes = run.map(|run| run.changes.as_slice()).unwrap_or_default();
-    parent.shared.delegated.add(SharedBudget::to_parts(usd.unwrap_or_default()), changes);
-    parent.live.send(Event::AgentFinished {
-        call: call.clone(),
-        child: session.clone(),
-        report: ended.report.clone(),
-        summary: ended.summary.clone(),
+    used: (u64, u64),
+) -> AgentEnd {
+    let Ended { report, summary, run } = ended;
+    let run = run.as_deref();
+    parent.shared.delegated.add(used, run.map(|run| run.changes.as_slice()).unwrap_or_default());
+    let event = Event::AgentFinished {
+        call: agent.context.call.clone(),
+        child: agent.id.clone(),
+        report: report.clone(),
+        summary: summary.clone(),
         turns: run.map(|run| run.turns).unwrap_or_default(),
         usage: run.map(|run| run.usage).unwrap_or_default(),
-        usd,
-        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-    });
-    parent.live.flush().await;
-    ended
+        usd: run.and_then(|run| run.cost_usd),
+        duration_ms: u64::try_from(agent.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    };
+    let end = AgentEnd { session: agent.id.clone(), report, summary };
+    if agent.in_background {
+        report_to_parent(parent, &end, event).await;
+    } else {
+        parent.live.send(event);
+        parent.live.flush().await;
+    }
+    end
+}
+
+/// Queues the result of an agent in the background for the parent's model. The event is written
+/// together with it, so that a crash between the two loses no result and gives none twice.
+async fn report_to_parent(parent: &DelegatingSession, end: &AgentEnd, event: Event) {
+    let (kind, category) = (MessageKind::System, ReminderCategory::Agent);
+    let text = wrap_reminder(&describe_background_end(end));
+    match parent.inbox.accept_with(kind, category, text.into(), Some(event.clone())).await {
+        Ok(_) | Err(AgentError::InDoubt { .. }) => {}
+        // The session closes, or its queue is full. The log has the end.
+        Err(_) => {
+            parent.live.send(event);
+            parent.live.flush().await;
+        }
+    }
 }
 
 /// Returns an id that no other agent has: of the parent's, the call's and the number of agents.
@@ -352,8 +483,9 @@ fn child_role(
     }
 }
 
-fn child_settings(parent: &DelegatingSession, model: &AgentModel) -> RunSettings {
+fn child_settings(parent: &DelegatingSession, model: &AgentModel, budget: Arc<SharedBudget>) -> RunSettings {
     RunSettings {
+        shared_budget: Some(budget),
         price: model.price,
         limits: model.limits.clone(),
         tool_calling: model.tool_calling,
@@ -375,6 +507,7 @@ fn child_parts(parent: &DelegatingSession, context: &TaskContext, model: AgentMo
         toolchains: Arc::clone(&context.toolchains),
         registry: parent.tools.clone(),
         policy: parent.policy.clone(),
+        lasting_answers: parent.lasting_answers.clone(),
         redactor: Arc::clone(&parent.redactor),
         hooks: parent.hooks.clone(),
         clock: parent.clock.clone(),

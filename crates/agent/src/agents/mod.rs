@@ -6,6 +6,7 @@
 //! a session may delegate to by the `task` tool, and [`start_agent`](crate::start_agent) starts one
 //! for a person.
 
+pub(crate) mod background;
 pub mod channel;
 pub(crate) mod complete_task;
 pub(crate) mod definition;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::suggest_tool;
-use journeyman_protocol::{Effects, Termination, ToolSpec};
+use journeyman_protocol::{Effects, SessionId, Termination, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
 use super::definition::{AgentDefinition, TASK};
-use super::delegate::{AgentEnd, DelegatedTask, DelegatingSession, OfferedAs};
+use super::delegate::{AgentEnd, BackgroundTask, DelegatedTask, DelegatingSession, OfferedAs};
 use super::role::AgentOutput;
 
 /// Maximum characters of a task in a summary.
@@ -59,11 +59,16 @@ impl AgentTool {
         Ok((definition, definition.arguments(prompt, fields(input.get("inputs")))))
     }
 
+    /// Returns true if the session goes on while the agent works.
+    fn is_for_background(&self, input: &Value) -> bool {
+        self.only.is_none() && input.get("background").and_then(Value::as_bool).unwrap_or_default()
+    }
+
     /// Returns the specification of the tool for all agents.
     fn spec_of_all(&self) -> ToolSpec {
         let mut description = String::from(
-            "Gives a task to an agent that sees nothing of this conversation. Several at once run in parallel. \
-             Agents:",
+            "Gives a task to an agent that sees nothing else. Several run in parallel; `background` ones \
+             report later. Agents:",
         );
         for agent in self.parent.agents.definitions() {
             description.push_str(&format!("\n- {}: {}", agent.name, agent.description.trim()));
@@ -78,6 +83,7 @@ impl AgentTool {
                     "agent": { "type": "string", "enum": names },
                     "prompt": { "type": "string" },
                     "inputs": { "type": "object" },
+                    "background": { "type": "boolean" },
                 },
                 "required": ["agent", "prompt"],
             }),
@@ -138,27 +144,50 @@ impl Tool for AgentTool {
                 Ok(read) => read,
                 Err(why) => return not_started(why),
             };
-            let (parent, context) = (self.parent.as_ref(), context.into());
-            match parent
-                .agents
-                .delegate
-                .run(DelegatedTask { parent, definition, inputs, context, membership: None })
-                .await
-            {
-                Ok(end) => Ok(describe_end(&end)),
-                Err(why) => not_started(why),
-            }
+            let (parent, context) = (&self.parent, context.into());
+            let delegate = &parent.agents.delegate;
+            let result = if self.is_for_background(&input) {
+                let task = BackgroundTask { definition: definition.clone(), inputs, context };
+                let started = delegate.start(parent, task).await;
+                started.map(|id| ToolOutput::text(describe_background_start(definition, &id)))
+            } else {
+                let task = DelegatedTask { parent, definition, inputs, context, membership: None };
+                delegate.run(task).await.map(|end| describe_end(&end))
+            };
+            result.or_else(not_started)
         }
         .boxed()
     }
 }
 
+fn describe_background_start(definition: &AgentDefinition, id: &SessionId) -> String {
+    format!(
+        "The agent `{}` works in the background as task {id}. Its result comes by itself with a later step. Go \
+         on with other work, or end your turn without a call to wait for it.",
+        definition.name
+    )
+}
+
+/// Returns the end of an agent in the background as a notice for its parent's model.
+pub(super) fn describe_background_end(end: &AgentEnd) -> String {
+    let result = end_text(end).unwrap_or_else(|failure| failure);
+    format!("The background task {} has ended. {result}", end.session)
+}
+
 /// Returns the end of an agent as the result of the call that started it.
 pub(super) fn describe_end(end: &AgentEnd) -> ToolOutput {
+    match end_text(end) {
+        Ok(text) => ToolOutput::text(text),
+        Err(text) => ToolOutput::failure(text),
+    }
+}
+
+/// Returns the result of an agent, or the reason why there is none.
+fn end_text(end: &AgentEnd) -> Result<String, String> {
     let AgentEnd { session, report, summary } = end;
     let name = &report.name;
     let Some(output) = report.output.as_ref().filter(|_| report.termination == Termination::Goal) else {
-        return ToolOutput::failure(format!(
+        return Err(format!(
             "The agent `{name}` did not complete its task: {} ({summary}; session {session})",
             report.termination
         ));
@@ -167,10 +196,7 @@ pub(super) fn describe_end(end: &AgentEnd) -> ToolOutput {
         format!("\n[it was interrupted ({reason}) and gave this in its last turn; it may be incomplete]")
     });
     let text = AgentOutput::to_text(output);
-    ToolOutput::text(format!(
-        "The agent `{name}` completed its task{}:\n{text}",
-        recovered.unwrap_or_default()
-    ))
+    Ok(format!("The agent `{name}` completed its task{}:\n{text}", recovered.unwrap_or_default()))
 }
 
 fn first_line(text: &str) -> String {

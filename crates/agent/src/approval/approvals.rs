@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask_user;
 use super::authorization::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
+use super::lasting_answers::{LastingAnswer, LastingAnswers};
 use crate::AgentError;
 use crate::agents::role::{AgentRole, EditScope};
 use crate::blocking::run_blocking;
@@ -52,13 +53,53 @@ pub(crate) struct Approvals {
     agent: Option<String>,
     /// The files that calls may change.
     edits: EditScope,
+    /// The lasting answers in this session, its agents and the sessions above.
+    lasting: LastingAnswers,
+    /// Number of lasting answers that the policy has.
+    lasting_count: usize,
     /// Number of calls of the task that were refused because there was no one to ask.
     unanswered_count: u32,
 }
 
 impl Approvals {
     pub(crate) fn new(policy: Policy, registry: Arc<Registry>) -> Self {
-        Self { policy, registry, agent: None, edits: EditScope::All, unanswered_count: 0 }
+        Self {
+            policy,
+            registry,
+            agent: None,
+            edits: EditScope::All,
+            lasting: LastingAnswers::default(),
+            lasting_count: 0,
+            unanswered_count: 0,
+        }
+    }
+
+    /// Shares the lasting answers with other sessions, whose answers so far hold at once.
+    pub(crate) fn with_lasting_answers(mut self, lasting: LastingAnswers) -> Self {
+        self.lasting = lasting;
+        self.apply_lasting_answers();
+        self
+    }
+
+    /// Adds the new lasting answers to the policy, and returns them.
+    fn apply_lasting_answers(&mut self) -> Vec<LastingAnswer> {
+        let answers = self.lasting.after(self.lasting_count);
+        for answer in &answers {
+            self.policy = std::mem::take(&mut self.policy).with_rules(answer.rules.clone());
+        }
+        self.lasting_count += answers.len();
+        answers
+    }
+
+    /// Takes over the lasting answers that were given in this session and in those that share them.
+    /// The session that a person started keeps them all in its log; an agent keeps its own.
+    pub(crate) fn take_lasting_answers(&mut self, cx: &mut Context) -> Vec<LastingAnswer> {
+        let is_root = cx.role().is_none_or(|role| role.parent.is_none());
+        let answers = self.apply_lasting_answers();
+        for answer in answers.iter().filter(|answer| is_root || answer.session == cx.session) {
+            cx.transcript.record(Record::Allowed { rule: answer.rules.to_toml() });
+        }
+        answers
     }
 
     /// Judges calls as those of an agent.
@@ -321,10 +362,18 @@ impl Approvals {
         tokio::pin!(deadline);
         let mut open: Vec<Option<(ApprovedCall, PermissionQuestion)>> = asked.into_iter().map(Some).collect();
         let mut answered = Vec::new();
+        // An answer at another session of the same tree may cover a question here.
+        let mut lasting = self.lasting.watch();
+        lasting.mark_changed();
         while open.iter().any(Option::is_some) {
             let heard: Option<IndexedAnswer> = tokio::select! {
                 biased;
                 () = stop.cancelled() => None,
+                Ok(()) = lasting.changed() => {
+                    self.settle_covered(cx, &mut open, &mut answered);
+                    cx.transcript.flush().await?;
+                    continue;
+                }
                 heard = waiting.next() => heard,
                 Some(()) = &mut deadline => None,
             };
@@ -424,16 +473,28 @@ impl Approvals {
                 record_approval(cx, &mut ready, note, &by);
                 answered.push((place, Ok(ready)));
                 let Some(rules) = question.rules else { return };
-                cx.transcript.record(Record::Allowed { rule: rules.to_toml() });
-                self.policy = std::mem::take(&mut self.policy).with_rules(rules);
-                for (other, slot) in open.iter_mut().enumerate() {
-                    let covered = slot.as_ref().is_some_and(|(ready, asked)| self.rules_allow(ready, asked));
-                    if covered && let Some((mut ready, _)) = slot.take() {
-                        cx.shared.withdraw_question(&ready.call.id);
-                        record_approval(cx, &mut ready, None, &by);
-                        answered.push((other, Ok(ready)));
-                    }
-                }
+                let session = cx.session.clone();
+                self.lasting.add(LastingAnswer { rules, session, by });
+                self.settle_covered(cx, open, answered);
+            }
+        }
+    }
+
+    /// Allows the calls with open questions that new lasting answers cover.
+    fn settle_covered(
+        &mut self,
+        cx: &mut Context,
+        open: &mut [Option<(ApprovedCall, PermissionQuestion)>],
+        answered: &mut Vec<IndexedOutcome>,
+    ) {
+        let answers = self.take_lasting_answers(cx);
+        let Some(by) = answers.last().map(|answer| answer.by.clone()) else { return };
+        for (place, slot) in open.iter_mut().enumerate() {
+            let covered = slot.as_ref().is_some_and(|(ready, asked)| self.rules_allow(ready, asked));
+            if covered && let Some((mut ready, _)) = slot.take() {
+                cx.shared.withdraw_question(&ready.call.id);
+                record_approval(cx, &mut ready, None, &by);
+                answered.push((place, Ok(ready)));
             }
         }
     }

@@ -54,6 +54,7 @@ impl Authorizer<'_> {
             };
             return Authorization::Done(FinishedCall::without_output(CallState::Failed, text));
         }
+        self.approvals.take_lasting_answers(cx);
         if let Some(refused) = self.refuse_to_agent(cx, call) {
             return Authorization::Done(refused);
         }

@@ -6,4 +6,7 @@ pub(crate) mod ask_user;
 pub(crate) mod authorization;
 pub(crate) mod authorizer;
 mod destructive_changes;
+pub(crate) mod lasting_answers;
 pub(crate) mod overlay_preview;
+
+pub use lasting_answers::LastingAnswers;

@@ -16,6 +16,7 @@ use journeyman_tools::{
 use tokio_util::sync::CancellationToken;
 
 use super::execution::{Execution, LiveOutput};
+use crate::agents::definition::TASK;
 use crate::approval::approvals::Approvals;
 use crate::approval::authorization::ApprovedCall;
 use crate::session::context::Context;
@@ -49,6 +50,8 @@ pub(crate) struct ToolRunner {
     edits: usize,
     /// Number of these calls before checks last failed.
     checked_edits: usize,
+    /// True if agents changed files that the session has not been told of.
+    agents_changed: bool,
 }
 
 impl ToolRunner {
@@ -61,6 +64,7 @@ impl ToolRunner {
             background_commands: None,
             edits: 0,
             checked_edits: 0,
+            agents_changed: false,
         }
     }
 
@@ -103,6 +107,19 @@ impl ToolRunner {
             more => format!(" and {more} more"),
         };
         cx.transcript.record(Record::Edited { summary: format!("{tool}: {files}{more}") });
+    }
+
+    /// Records what agents that have ended used and changed.
+    pub(crate) fn record_agents_work(&mut self, cx: &mut Context) {
+        let changes = cx.take_agents_work();
+        cx.index.note_changed(changes.iter().map(|change| &change.path));
+        self.agents_changed |= !changes.is_empty();
+        self.record_edit(cx, TASK, &changes);
+    }
+
+    /// Returns true if agents have changed files since this was last asked.
+    pub(crate) fn take_agent_changes(&mut self) -> bool {
+        std::mem::take(&mut self.agents_changed)
     }
 
     /// Returns true while a command runs in the background.

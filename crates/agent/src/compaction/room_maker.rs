@@ -275,9 +275,7 @@ async fn summarize(cx: &mut Context, material: Tokens, stop: &CancellationToken)
             let mut counters = cx.transcript.state().counters;
             counters.usage += usage;
             cx.transcript.record(Record::Counters(counters));
-            if let (Some(shared), Some(price)) = (&cx.settings.shared_budget, &cx.settings.price) {
-                shared.record_spent_usd(price.cost(&usage));
-            }
+            cx.record_use(&usage, cx.settings.price.as_ref().map(|price| price.cost(&usage)));
             Some(cx.redactor.redact(&text).into_owned())
         }
         Err(ModelError::Cancelled) => None,

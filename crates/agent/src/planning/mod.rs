@@ -73,8 +73,7 @@ async fn make_plan(
         .delegate
         .run(DelegatedTask { parent, definition, inputs, context, membership: None })
         .await;
-    let (spent, _) = cx.shared.delegated.take();
-    cx.count_delegated(spent);
+    cx.take_agents_work();
     let why = match ended {
         Ok(end) if end.report.termination == Termination::Goal => {
             match end.report.output.as_ref().and_then(|output| Plan::from_output(output, task)) {

@@ -2,35 +2,78 @@
 
 use std::collections::HashMap;
 
-use journeyman_protocol::{CallId, Event, Seq, SessionId};
+use journeyman_protocol::{CallId, Event, Seq, SessionId, ToolUse};
 use journeyman_store::Store;
 
 use crate::AgentError;
 use crate::transcript::log::{PAGE_BYTES, envelope_of};
+
+/// An agent that was started and has not ended.
+pub(crate) struct UnfinishedAgent {
+    pub(crate) session: SessionId,
+    pub(crate) name: String,
+    /// True if the session went on meanwhile, so that the call has its result.
+    pub(crate) in_background: bool,
+}
 
 /// Returns the agents of a session's newest task that were started and have not ended, by the calls
 /// that gave them their tasks.
 pub(crate) async fn unfinished_agents(
     store: &dyn Store,
     session: &SessionId,
-) -> Result<HashMap<CallId, SessionId>, AgentError> {
-    let (mut found, mut after) = (HashMap::new(), Seq::START);
+) -> Result<HashMap<CallId, UnfinishedAgent>, AgentError> {
+    let mut found = HashMap::new();
+    each_event(store, session, &["run_started", "agent_started", "agent_finished"], |event| match event {
+        Event::RunStarted { .. } => found.clear(),
+        Event::AgentStarted { call, child, name, background, .. } => {
+            let agent = UnfinishedAgent { session: child, name, in_background: background };
+            found.insert(call, agent);
+        }
+        Event::AgentFinished { call, .. } => {
+            found.remove(&call);
+        }
+        _ => {}
+    })
+    .await?;
+    Ok(found)
+}
+
+/// Returns these calls of a session in their order, as its log has them.
+pub(crate) async fn calls_with_ids(
+    store: &dyn Store,
+    session: &SessionId,
+    ids: &[CallId],
+) -> Result<Vec<ToolUse>, AgentError> {
+    let mut found = Vec::new();
+    if ids.is_empty() {
+        return Ok(found);
+    }
+    each_event(store, session, &["tool_start"], |event| {
+        if let Event::ToolStart { call: id, tool: name, input, .. } = event
+            && ids.contains(&id)
+        {
+            found.push(ToolUse { id, name, input, malformed: None, signature: None });
+        }
+    })
+    .await?;
+    Ok(found)
+}
+
+/// Calls `take` for every event of these kinds, in order.
+async fn each_event(
+    store: &dyn Store,
+    session: &SessionId,
+    kinds: &[&str],
+    mut take: impl FnMut(Event),
+) -> Result<(), AgentError> {
+    let mut after = Seq::START;
     loop {
         let page = store.read_chunk(session, after, PAGE_BYTES).await?;
-        let Some(last) = page.last() else { return Ok(found) };
+        let Some(last) = page.last() else { return Ok(()) };
         after = last.seq;
-        let is_of_agents = |kind: &str| matches!(kind, "run_started" | "agent_started" | "agent_finished");
-        for entry in page.iter().filter(|entry| is_of_agents(&entry.kind)) {
-            match envelope_of(session, entry).map(|envelope| envelope.event) {
-                Some(Event::RunStarted { .. }) => found.clear(),
-                Some(Event::AgentStarted { call, child, .. }) => {
-                    found.insert(call, child);
-                }
-                Some(Event::AgentFinished { call, .. }) => {
-                    found.remove(&call);
-                }
-                _ => {}
-            }
-        }
+        page.iter()
+            .filter(|entry| kinds.contains(&entry.kind.as_str()))
+            .filter_map(|entry| envelope_of(session, entry))
+            .for_each(|envelope| take(envelope.event));
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use journeyman_model::Thinking;
-use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{Seq, SessionId};
 
+use super::budget::SharedBudget;
 use super::inbox::Inbox;
 use super::parts::SessionParts;
 use super::settings::RunSettings;
@@ -45,6 +45,11 @@ pub(crate) fn assemble_session(
     if let Some(role) = &state.role {
         apply_role(role, &mut parts, &mut settings);
     }
+    let role = state.role.as_deref();
+    if role.is_none_or(|role| role.parent.is_none()) || settings.shared_budget.is_none() {
+        // That of a session's agent is made by whoever runs the agent, and counts its use.
+        settings.shared_budget = Some(SharedBudget::of_session(settings.shared_budget.take(), role));
+    }
     let log = Log::of_agent(
         Arc::clone(&parts.store),
         id.clone(),
@@ -54,14 +59,7 @@ pub(crate) fn assemble_session(
         Arc::clone(&parts.redactor),
         LogBounds::default(),
     );
-    // Rules that a person allowed for the rest of the session. Rules that this version can't parse
-    // are dropped, so those calls are asked about again.
-    let said = state
-        .allowed
-        .iter()
-        .filter_map(|rules| Rules::parse_with_tools(rules, RuleLayer::Session, "", &|_| true).ok());
-    parts.policy =
-        said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.without_file()));
+    parts.lasting_answers.restore(&id, &state.allowed);
     let lease = Arc::new(lease);
     if state.last == Seq::START {
         // Written with the first message, so that a session cut off right after it has its settings

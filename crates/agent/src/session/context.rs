@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_model::Model;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::SessionId;
+use journeyman_protocol::{FileChange, SessionId, Usage};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_tools::SharedIndex;
 use journeyman_workspace::Workspace;
@@ -13,8 +13,9 @@ use crate::agents::role::AgentRole;
 use crate::isolation::WorkCopy;
 use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
+use crate::session::budget::SharedBudget;
 use crate::session::settings::{Approver, RunSettings};
-use crate::session::shared::SessionShared;
+use crate::session::shared::{AgentsWork, SessionShared};
 use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::running::Transcript;
 
@@ -67,13 +68,24 @@ impl Context {
         self.copy.is_some() || self.workspace.base().is_some()
     }
 
-    /// Counts what agents spent, in billionths of a US dollar, to the cost of the task.
-    pub(crate) fn count_delegated(&mut self, spent: u64) {
-        if spent > 0 {
+    /// Counts what a model used, and what that cost if it is known, to the budgets.
+    pub(crate) fn record_use(&self, usage: &Usage, usd: Option<f64>) {
+        if let Some(budget) = &self.settings.shared_budget {
+            budget.record(SharedBudget::tokens_of(usage), usd.unwrap_or_default());
+        }
+    }
+
+    /// Takes the work of agents that have ended: counts what they used to the task, and returns the
+    /// files that they changed.
+    pub(crate) fn take_agents_work(&mut self) -> Vec<FileChange> {
+        let AgentsWork { spent, tokens, changes } = self.shared.delegated.take();
+        if (spent, tokens) != (0, 0) {
             let counters = self.transcript.state().counters;
             let delegated = counters.delegated.saturating_add(spent);
-            self.transcript.record(Record::Counters(TaskCounters { delegated, ..counters }));
+            let agent_tokens = counters.agent_tokens.saturating_add(tokens);
+            self.transcript.record(Record::Counters(TaskCounters { delegated, agent_tokens, ..counters }));
         }
+        changes
     }
 
     /// Returns the number of the step that runs, counted over the whole session.

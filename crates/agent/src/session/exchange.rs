@@ -357,9 +357,7 @@ impl Exchange<'_> {
         let total = self.cx.transcript.state().counters.total_usage();
         let usd = spent_usd(self.cx);
         let price = self.cx.settings.price.as_ref();
-        if let (Some(shared_budget), Some(price)) = (&self.cx.settings.shared_budget, price) {
-            shared_budget.record_spent_usd(price.cost(usage));
-        }
+        self.cx.record_use(usage, price.map(|price| price.cost(usage)));
         self.cx.transcript.emit(Event::Cost { usage: total, usd });
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{MessageKind, ReminderCategory};
+use journeyman_protocol::{Event, MessageKind, ReminderCategory};
 use tokio::sync::Mutex;
 
 use crate::AgentError;
@@ -57,7 +57,19 @@ impl Inbox {
         category: ReminderCategory,
         message: impl Into<UserMessage>,
     ) -> Result<MessageId, AgentError> {
-        let UserMessage { text, images } = message.into();
+        self.accept_with(kind, category, message.into(), None).await
+    }
+
+    /// The same with an event that is written together with the message. On an error the event is
+    /// not written either.
+    pub(crate) async fn accept_with(
+        &self,
+        kind: MessageKind,
+        category: ReminderCategory,
+        message: UserMessage,
+        event: Option<Event>,
+    ) -> Result<MessageId, AgentError> {
+        let UserMessage { text, images } = message;
         if text.len() > MAX_MESSAGE_BYTES {
             return Err(AgentError::MessageTooLong { bytes: text.len(), limit: MAX_MESSAGE_BYTES });
         }
@@ -79,7 +91,8 @@ impl Inbox {
             self.log.set_beginning(Some(SessionBeginning { root, title, lease })).await;
         }
         let records = first.iter().cloned().chain([Record::Queued(queued.clone())]);
-        let offered = self.log.write_or_remove(records.map(LogEntry::from).collect()).await;
+        let entries = records.map(LogEntry::from).chain(event.map(LogEntry::from));
+        let offered = self.log.write_or_remove(entries.collect()).await;
         match offered {
             Err(error) if !matches!(error, AgentError::InDoubt { .. }) => {
                 if begins {

@@ -1,6 +1,6 @@
 //! Messages that arrive while a task runs.
 
-use journeyman_protocol::{Event, MessageKind};
+use journeyman_protocol::{Event, MessageKind, ReminderCategory};
 
 use super::context::Context;
 use super::first_message::{is_question, take_images, text_blocks, user_text};
@@ -17,8 +17,8 @@ use crate::transcript::record::MessageId;
 pub(super) enum QueuedSelection {
     /// All, because a model request follows in any case.
     All,
-    /// All if one of them is from a person, or else none.
-    IfPersonWrote,
+    /// All if one of them is from a person, or the result of an agent in the background; else none.
+    IfAwaited,
 }
 
 /// Takes queued messages into the transcript, after the hooks have seen them.
@@ -36,7 +36,8 @@ impl IncomingMessages<'_> {
         let waiting = self.cx.shared.hold_queued();
         let spoke = waiting.iter().any(|queued| queued.kind == MessageKind::User);
         let context = self.hooks.take_context();
-        if which == QueuedSelection::IfPersonWrote && !spoke {
+        let is_awaited = spoke || waiting.iter().any(|queued| queued.category == ReminderCategory::Agent);
+        if which == QueuedSelection::IfAwaited && !is_awaited {
             self.cx.shared.release_queued();
             self.hooks.keep_context(context);
             return false;
@@ -100,10 +101,10 @@ mod tests {
         hooks.keep_context(vec!["from a hook".to_owned()]);
         let notice = QueuedMessage { kind: MessageKind::System, ..user_message(1, "a command ended") };
         test.cx.shared.add_queued(notice);
-        assert!(!take(&mut test, &mut hooks, QueuedSelection::IfPersonWrote).await);
+        assert!(!take(&mut test, &mut hooks, QueuedSelection::IfAwaited).await);
         assert_eq!(test.cx.shared.queued_messages().len(), 1, "the notice stays queued");
         test.cx.shared.add_queued(user_message(2, "and the tests?"));
-        assert!(take(&mut test, &mut hooks, QueuedSelection::IfPersonWrote).await);
+        assert!(take(&mut test, &mut hooks, QueuedSelection::IfAwaited).await);
         assert_eq!(test.cx.shared.queued_messages(), []);
         let content = &test.cx.transcript.state().messages[0].content;
         assert_eq!(

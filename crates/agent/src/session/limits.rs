@@ -2,8 +2,8 @@
 
 use journeyman_protocol::{RunOutcome, Termination};
 
+use super::budget::SharedBudget;
 use super::context::Context;
-use super::settings::SharedBudget;
 use super::task_end::TaskEnd;
 
 /// Returns the task's end if a limit is reached.
@@ -34,31 +34,17 @@ pub(super) fn spent_usd(cx: &Context) -> Option<f64> {
 
 /// Returns the known part of the cost, which a budget holds for; `None` if the model's price is
 /// unknown.
-fn known_usd(cx: &Context) -> Option<f64> {
+pub(super) fn known_usd(cx: &Context) -> Option<f64> {
     let counters = &cx.transcript.state().counters;
     let own = cx.settings.price.as_ref().map(|price| price.cost(&counters.usage))?;
     Some(own + SharedBudget::to_usd(counters.delegated))
 }
 
-/// Returns the end of an agent that has used up the tokens or the money of its definition. It gets
-/// no last turn, which would use more.
+/// Returns the end of an agent that has used up the tokens or the money of its definition, or of an
+/// agent's that it works for. It gets no last turn, which would use more.
 fn agent_limit(cx: &Context) -> Option<TaskEnd> {
-    let limits = &cx.role()?.limits;
-    let usage = cx.transcript.state().counters.total_usage();
-    let used = usage.total_input().0.saturating_add(usage.output.0);
-    let over = |what: String| {
-        Some(
-            TaskEnd::new(RunOutcome::Limit, format!("the agent used up {what}"))
-                .terminated(Termination::Error),
-        )
-    };
-    match (limits.tokens, limits.usd) {
-        (Some(most), _) if used >= most => over(format!("its {most} tokens")),
-        (_, Some(most)) if known_usd(cx).is_some_and(|spent| spent >= most) => {
-            over(format!("its ${most:.2}"))
-        }
-        _ => None,
-    }
+    let why = cx.role().and(cx.settings.shared_budget.as_ref())?.used_up()?;
+    Some(TaskEnd::new(RunOutcome::Limit, why).terminated(Termination::Error))
 }
 
 #[cfg(test)]
@@ -69,7 +55,7 @@ mod tests {
     use journeyman_protocol::{Tokens, Usage};
 
     use super::*;
-    use crate::session::settings::SharedBudget;
+    use crate::session::budget::SharedBudget;
     use crate::test_context::TestContext;
     use crate::transcript::record::{Record, TaskCounters};
 
@@ -89,7 +75,7 @@ mod tests {
         test.cx.settings.price = Some(Price { input: 2.0, ..Price::FREE });
         assert_eq!(reached_limit(&test.cx), None);
         let shared = SharedBudget::default();
-        shared.record_spent_usd(3.5);
+        shared.record(0, 3.5);
         test.cx.settings.shared_budget = Some(Arc::new(shared));
         assert!(reached_limit(&test.cx).unwrap().summary.contains("--budget"), "other sessions spend it too");
     }

@@ -3,6 +3,8 @@
 pub(crate) mod actor;
 mod agent_end;
 pub(crate) mod assemble;
+mod background_agents;
+pub(crate) mod budget;
 pub(crate) mod context;
 mod deadline;
 mod exchange;

@@ -13,6 +13,7 @@ use journeyman_workspace::Workspace;
 
 use crate::Clock;
 use crate::agents::delegate::Agents;
+use crate::approval::LastingAnswers;
 use crate::hooks::Hooks;
 use crate::isolation::{PlannedCopy, WorkCopy};
 
@@ -38,6 +39,8 @@ pub struct SessionParts {
     pub registry: Registry,
     /// The permission rules.
     pub policy: Policy,
+    /// The lasting answers of a person, which the session shares with its agents.
+    pub lasting_answers: LastingAnswers,
     /// Removes secrets from what is shown or stored.
     pub redactor: Arc<Redactor>,
     /// Hooks that observe and may intervene.

@@ -4,10 +4,13 @@
 //! journal shows. A call that had not begun is judged again and, where needed, asked about again.
 //! So no call runs twice, and every call gets a result.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use journeyman_protocol::{CallId, ErrorPhase, Event, Message, ResumeStrategy, Role, RunOutcome, TurnPhase};
+use journeyman_protocol::{
+    CallId, ErrorPhase, Event, Message, MessageKind, ReminderCategory, ResumeStrategy, Role, RunOutcome,
+    SessionId, TurnPhase,
+};
 
 use super::context::Context;
 use super::exchange::ReplyProgress;
@@ -15,6 +18,7 @@ use super::inbox::Inbox;
 use super::opening::list_files;
 use super::shared::CutOffPolicy;
 use super::task_begin::TaskBegin;
+use crate::AgentError;
 use crate::agents::delegate::DelegatingSession;
 use crate::approval::approvals::Approvals;
 use crate::calls::runner::ToolRunner;
@@ -23,10 +27,11 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::recovery::cut_off::{CutOffWork, close_cut_off_calls, dropped_messages, record_own_changes};
-use crate::recovery::unfinished_agents::unfinished_agents;
+use crate::recovery::unfinished_agents::{UnfinishedAgent, calls_with_ids, unfinished_agents};
 use crate::request::builder::RequestBuilder;
 use crate::supervision::Supervision;
 use crate::transcript::record::Record;
+use crate::transcript::reminder::wrap_reminder;
 use crate::verification::Verification;
 
 /// The point where a task that was cut off continues.
@@ -117,22 +122,46 @@ impl Reopening<'_> {
 
     /// Returns the calls whose agents go on, and hands these agents to the stage that runs them.
     async fn find_agents_that_go_on(&mut self, cut_off: CutOffPolicy) -> HashSet<CallId> {
-        let Some(delegation) = self.delegation else { return HashSet::new() };
-        if cut_off != CutOffPolicy::Continue || self.cx.transcript.state().task.is_none() {
-            return HashSet::new();
-        }
-        let store = Arc::clone(self.cx.transcript.log().store());
-        match unfinished_agents(&*store, &self.cx.session).await {
-            Ok(unfinished) => {
-                let calls = unfinished.keys().cloned().collect();
-                delegation.set_unfinished(unfinished);
-                calls
-            }
+        match self.hand_over_agents(cut_off).await {
+            Ok(calls) => calls,
             Err(error) => {
                 self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
                 HashSet::new()
             }
         }
+    }
+
+    async fn hand_over_agents(&mut self, cut_off: CutOffPolicy) -> Result<HashSet<CallId>, AgentError> {
+        let Some(delegation) = self.delegation else { return Ok(HashSet::new()) };
+        if self.cx.transcript.state().task.is_none() {
+            return Ok(HashSet::new());
+        }
+        let store = Arc::clone(self.cx.transcript.log().store());
+        let unfinished = unfinished_agents(&*store, &self.cx.session).await?;
+        let state = self.cx.transcript.state();
+        let has_result =
+            |(call, agent): &(&CallId, &UnfinishedAgent)| agent.in_background && !state.is_open(call);
+        let (background, agents): (Vec<_>, Vec<_>) = unfinished.iter().filter(has_result).unzip();
+        let background: Vec<CallId> = background.into_iter().cloned().collect();
+        if cut_off == CutOffPolicy::Continue {
+            let calls = calls_with_ids(&*store, &self.cx.session, &background).await?;
+            delegation.background.set_cut_off(calls);
+            let sessions = unfinished.into_iter().map(|(call, agent)| (call, agent.session));
+            let sessions: HashMap<CallId, SessionId> = sessions.collect();
+            let calls = sessions.keys().cloned().collect();
+            delegation.set_unfinished(sessions);
+            return Ok(calls);
+        }
+        for agent in agents {
+            let text = format!(
+                "The background task {} of the agent `{}` was cut off when the program ended. What it changed \
+                 until then may be in place.",
+                agent.session, agent.name
+            );
+            let text = wrap_reminder(&text);
+            self.inbox.accept(MessageKind::System, ReminderCategory::General, text).await?;
+        }
+        Ok(HashSet::new())
     }
 
     /// Applies the settings that the session is opened with, and returns a line for each

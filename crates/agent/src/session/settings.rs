@@ -1,7 +1,6 @@
 //! A session's settings and limits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use journeyman_context::PromptTexts;
@@ -12,6 +11,7 @@ use journeyman_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::budget::SharedBudget;
 use crate::isolation::CommitOptions;
 
 /// Maximum model requests in a task. A large refactoring takes 30 to 60.
@@ -139,59 +139,6 @@ pub struct StrengthSettings {
     pub needs: Strength,
     /// Wall time for the measurement, without the tests themselves; zero to measure nothing.
     pub budget: Duration,
-}
-
-/// A budget that several sessions share, counted in billionths of a dollar so that single tokens of
-/// the cheapest models count, and of agents.
-#[derive(Debug, Default)]
-pub struct SharedBudget {
-    parts: AtomicU64,
-    agents: AtomicUsize,
-}
-
-impl SharedBudget {
-    const PARTS_PER_DOLLAR: f64 = 1e9;
-
-    /// Returns the total that the sessions have spent, in US dollars.
-    #[must_use]
-    pub fn total_usd(&self) -> f64 {
-        Self::to_usd(self.parts.load(Ordering::Relaxed))
-    }
-
-    /// Adds an amount in US dollars to the total.
-    pub(crate) fn record_spent_usd(&self, usd: f64) {
-        self.parts.fetch_add(Self::to_parts(usd), Ordering::Relaxed);
-    }
-
-    /// Sets the total and forgets the agents, where a task of the session that owns the budget
-    /// begins.
-    pub(crate) fn restart_at(&self, usd: f64) {
-        self.parts.store(Self::to_parts(usd), Ordering::Relaxed);
-        self.agents.store(0, Ordering::Relaxed);
-    }
-
-    /// Counts an agent, and returns the number of those before it.
-    pub(crate) fn count_agent(&self) -> usize {
-        self.agents.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Converts US dollars to billionths of a dollar.
-    pub(crate) fn to_parts(usd: f64) -> u64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "prices are checked to be positive"
-        )]
-        let parts = (usd * Self::PARTS_PER_DOLLAR) as u64;
-        parts
-    }
-
-    /// Converts billionths of a dollar to US dollars.
-    pub(crate) fn to_usd(parts: u64) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "exact up to nine million dollars")]
-        let parts = parts as f64;
-        parts / Self::PARTS_PER_DOLLAR
-    }
 }
 
 /// The tasks that are planned before they are worked on.

@@ -2,7 +2,6 @@
 //! stops a task.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::Tokens;
@@ -113,27 +112,34 @@ pub(crate) struct SessionShared {
     pub(crate) closing: CancellationToken,
     pub(crate) status: watch::Sender<Status>,
     /// The work of agents that no step has recorded yet.
-    pub(crate) delegated: DelegatedWork,
+    pub(crate) delegated: UnrecordedWork,
 }
 
-/// The work of agents that have ended.
+/// The work of agents that have ended, with that of their own agents.
 #[derive(Default)]
-pub(crate) struct DelegatedWork {
-    /// In billionths of a US dollar.
-    cost: AtomicU64,
-    changes: Mutex<Vec<FileChange>>,
+pub(crate) struct AgentsWork {
+    /// The cost, in billionths of a US dollar.
+    pub(crate) spent: u64,
+    pub(crate) tokens: u64,
+    pub(crate) changes: Vec<FileChange>,
 }
 
-impl DelegatedWork {
-    /// Adds the cost and the changes of an agent.
-    pub(crate) fn add(&self, cost: u64, changes: &[FileChange]) {
-        self.cost.fetch_add(cost, Ordering::Relaxed);
-        lock(&self.changes).extend_from_slice(changes);
+/// The work of agents that no step has recorded yet.
+#[derive(Default)]
+pub(crate) struct UnrecordedWork(Mutex<AgentsWork>);
+
+impl UnrecordedWork {
+    /// Adds what an agent used and changed.
+    pub(crate) fn add(&self, (tokens, spent): (u64, u64), changes: &[FileChange]) {
+        let mut work = lock(&self.0);
+        work.spent = work.spent.saturating_add(spent);
+        work.tokens = work.tokens.saturating_add(tokens);
+        work.changes.extend_from_slice(changes);
     }
 
-    /// Takes the sum of the costs, and all changes.
-    pub(crate) fn take(&self) -> (u64, Vec<FileChange>) {
-        (self.cost.swap(0, Ordering::Relaxed), std::mem::take(&mut *lock(&self.changes)))
+    /// Takes the work of all.
+    pub(crate) fn take(&self) -> AgentsWork {
+        std::mem::take(&mut *lock(&self.0))
     }
 }
 
@@ -176,7 +182,7 @@ impl SessionShared {
             wake: Notify::new(),
             closing: CancellationToken::new(),
             status,
-            delegated: DelegatedWork::default(),
+            delegated: UnrecordedWork::default(),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::agents::background::BackgroundAgents;
 use crate::agents::complete_task::CompleteTask;
 use crate::agents::definition::TASK;
-use crate::agents::delegate::{DelegatingSession, MAX_CONCURRENT_AGENTS};
+use crate::agents::delegate::{DelegatingSession, Delegation, MAX_CONCURRENT_AGENTS};
 use crate::agents::group::GroupMemberTool;
 use crate::agents::role::AgentRole;
 use crate::agents::task_tool::agent_tools;
@@ -60,7 +61,7 @@ pub(crate) struct Session {
     pub(super) replies: ReplyProgress,
     pub(super) room: RoomMaker,
     /// The parts that the session lends to its agents, if it may have any.
-    pub(super) delegation: Option<Arc<DelegatingSession>>,
+    pub(super) delegation: Option<Delegation>,
 }
 
 /// Objects that a session shares with its handle.
@@ -76,7 +77,7 @@ impl Session {
     /// Creates the session and its stages.
     pub(crate) fn new(
         mut parts: SessionParts,
-        mut settings: RunSettings,
+        settings: RunSettings,
         session: SessionId,
         transcript: Transcript,
         shared: SharedParts,
@@ -93,8 +94,8 @@ impl Session {
         if let Some(role) = &role {
             registry = narrow_registry(registry, role);
         }
-        let delegation = lend_to_agents(&parts, &mut settings, &session, &registry, &shared, &transcript);
-        if let Some(lent) = &delegation {
+        let lent = lend_to_agents(&parts, &settings, &session, &registry, &shared, &inbox, &transcript);
+        if let Some(lent) = &lent {
             if lent.agents.is_group() {
                 registry.add(Box::new(GroupMemberTool::new(lent)));
             } else {
@@ -105,7 +106,9 @@ impl Session {
         let remind_every = settings.todos.map_or(0, |todos| todos.remind_every);
         Self {
             requests: RequestBuilder::new(Arc::clone(&registry), settings.tool_calling),
-            approvals: Approvals::new(parts.policy, Arc::clone(&registry)).with_role(role.as_deref()),
+            approvals: Approvals::new(parts.policy, Arc::clone(&registry))
+                .with_role(role.as_deref())
+                .with_lasting_answers(parts.lasting_answers),
             previews: OverlayPreviews::new(Arc::clone(&registry)),
             runner: ToolRunner::new(registry, Arc::clone(&inbox)),
             hooks: HookDispatch::new(parts.hooks),
@@ -115,7 +118,7 @@ impl Session {
             copy_updates: CopyUpdates::new(parts.planned_copy),
             replies: ReplyProgress::default(),
             room: RoomMaker::default(),
-            delegation,
+            delegation: lent.map(Delegation::new),
             inbox,
             cx: Context {
                 session,
@@ -268,19 +271,18 @@ fn narrow_registry(registry: Registry, role: &AgentRole) -> Registry {
 /// has agents of its own only if its definition names the tool for it.
 fn lend_to_agents(
     parts: &SessionParts,
-    settings: &mut RunSettings,
+    settings: &RunSettings,
     session: &SessionId,
     tools: &Registry,
     shared: &Arc<SessionShared>,
+    inbox: &Arc<Inbox>,
     transcript: &Transcript,
 ) -> Option<Arc<DelegatingSession>> {
-    let agents = parts.agents.clone()?;
+    let (agents, budget) = (parts.agents.clone()?, Arc::clone(settings.shared_budget.as_ref()?));
     let role = transcript.state().role.as_deref();
     if role.is_some_and(|role| role.tools.iter().all(|tool| tool != TASK)) {
         return None;
     }
-    let owns_budget = settings.shared_budget.is_none();
-    let budget = Arc::clone(settings.shared_budget.get_or_insert_default());
     let parent = role.and_then(|role| role.parent.as_ref());
     Some(Arc::new(DelegatingSession {
         session: session.clone(),
@@ -290,6 +292,7 @@ fn lend_to_agents(
         store: Arc::clone(&parts.store),
         model: Arc::clone(&parts.model),
         policy: parts.policy.clone(),
+        lasting_answers: parts.lasting_answers.clone(),
         redactor: Arc::clone(&parts.redactor),
         hooks: parts.hooks.clone(),
         clock: parts.clock.clone(),
@@ -301,8 +304,9 @@ fn lend_to_agents(
         shared: Arc::clone(shared),
         live: transcript.log().live_sink(),
         permits: Semaphore::new(MAX_CONCURRENT_AGENTS),
+        background: BackgroundAgents::default(),
+        inbox: Arc::clone(inbox),
         budget,
-        owns_budget,
         unfinished: Mutex::default(),
     }))
 }

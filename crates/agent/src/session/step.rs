@@ -10,8 +10,8 @@ use journeyman_tools::ForeignUsage;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::budget::SharedBudget;
 use super::context::Context;
-use super::settings::SharedBudget;
 use crate::AgentError;
 use crate::agents::complete_task::{ALREADY_COMPLETE, COMPLETE_TASK};
 use crate::approval::approvals::Approvals;
@@ -260,9 +260,7 @@ impl Step<'_> {
             counters.delegated.saturating_add(SharedBudget::to_parts(usd.unwrap_or_default()));
         counters.unpriced |= usd.is_none() && usage != Usage::default();
         self.cx.transcript.record(Record::Counters(counters));
-        if let (Some(shared), Some(usd)) = (&self.cx.settings.shared_budget, usd) {
-            shared.record_spent_usd(usd);
-        }
+        self.cx.record_use(&usage, usd);
     }
 
     /// Records an agent's output with the call that gave it, and the cost and changes of agents
@@ -279,10 +277,7 @@ impl Step<'_> {
                 record_plan(self.cx, &plan);
             }
         }
-        let (spent, changes) = self.cx.shared.delegated.take();
-        self.cx.index.note_changed(changes.iter().map(|change| &change.path));
-        self.runner.record_edit(self.cx, &call.name, &changes);
-        self.cx.count_delegated(spent);
+        self.runner.record_agents_work(self.cx);
     }
 }
 

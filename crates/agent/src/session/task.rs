@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::agent_end::{end_of_limit, timed_out};
 use super::deadline::work_for;
 use super::exchange::ReplyProgress;
-use super::limits::spent_usd;
+use super::limits::known_usd;
 use super::stages::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
@@ -23,6 +23,7 @@ impl Session {
             Some(reason) => end_of_limit(&self.cx, reason),
             None => self.run_until_deadline(begin, &stop).await,
         };
+        self.stop_background_agents().await;
         let end = self.recover(end, &stop).await;
         let end = self.verify_agent_work(end, &stop).await;
         self.cx.shared.end_task();
@@ -100,10 +101,16 @@ impl Session {
         self.supervision.begin_task();
         self.verification.begin_task();
         self.checkpoints.forget_comparison();
-        if let Some(delegation) = &self.delegation {
-            // The cost of a task that was cut off counts on.
-            let spent = spent_usd(&self.cx).filter(|_| begin == TaskBegin::Resume);
-            delegation.begin_task(spent.unwrap_or_default());
+        if let Some(budget) = &self.cx.settings.shared_budget {
+            // A task that was cut off counts on.
+            let (tokens, usd) = match begin {
+                TaskBegin::Resume => {
+                    let counters = &self.cx.transcript.state().counters;
+                    (counters.all_tokens(), known_usd(&self.cx).unwrap_or_default())
+                }
+                TaskBegin::Message => (0, 0.0),
+            };
+            budget.begin_task(tokens, usd);
         }
     }
 }

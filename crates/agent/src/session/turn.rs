@@ -62,6 +62,7 @@ impl Session {
         let resumes = begin == TaskBegin::Resume;
         if resumes {
             self.cx.transcript.set_state(AgentState::Working);
+            self.resume_background_agents(stop).await;
         }
         let point = match resumes {
             true => resume_point(&mut self.cx, &mut self.replies),
@@ -106,7 +107,9 @@ impl Session {
         if let Some(end) = self.approvals.end_unanswered() {
             return Ok(Some(end));
         }
-        let running = self.runner.has_running_commands();
+        let running = self.runner.take_agent_changes()
+            || self.runner.has_running_commands()
+            || self.has_background_agents();
         let seen = Arc::clone(self.runner.seen_files());
         let stalled = self.supervision.supervise_step(&mut self.cx, &seen, running).await?;
         // An output that came with the step that stalled counts.
@@ -127,10 +130,19 @@ impl Session {
 
     /// Verifies the changes, unless the model, a person or a hook has more to say.
     async fn finish_turn(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
-        if self.replies.continue_reply(&mut self.cx)
-            || (self.required_end().is_none() && self.incoming().take(QueuedSelection::IfPersonWrote).await)
-        {
+        if self.replies.continue_reply(&mut self.cx) {
             return Ok(None);
+        }
+        if self.required_end().is_some() {
+            self.stop_background_agents().await;
+        } else {
+            self.wait_for_background_agents(stop).await?;
+            if self.incoming().take(QueuedSelection::IfAwaited).await {
+                return Ok(None);
+            }
+        }
+        if stop.is_cancelled() {
+            return Ok(Some(TaskEnd::interrupted()));
         }
         if let Some(end) = self.replies.end_cut_off() {
             return Ok(Some(end));

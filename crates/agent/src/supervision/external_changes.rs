@@ -37,7 +37,11 @@ pub(crate) fn external_change_notice(changes: &[ExternalChange], background: boo
     if changes.is_empty() {
         return None;
     }
-    let who = if background { "by somebody else, or by your background command" } else { "by somebody else" };
+    let who = if background {
+        "by somebody else, or by an agent or a background command of yours"
+    } else {
+        "by somebody else"
+    };
     let mut text =
         format!("Files you have seen were changed {who}; read them again before you rely on them:");
     for (change, _) in changes.iter().take(MAX_LISTED) {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::role::AgentRole;
+use crate::session::budget::SharedBudget;
 use crate::session::settings::StartOptions;
 
 /// The id of a queued message, unique in its session.
@@ -90,6 +91,9 @@ pub struct TaskCounters {
     /// Cost of the task's agents and of other CLIs, in billionths of a US dollar.
     #[serde(skip_serializing_if = "is_zero")]
     pub delegated: u64,
+    /// Tokens of the task's agents and of theirs, which count against the limits of an agent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub agent_tokens: u64,
     /// Token usage of other CLIs, whose price isn't the model's.
     #[serde(skip_serializing_if = "is_no_usage")]
     pub foreign: Usage,
@@ -105,6 +109,11 @@ impl TaskCounters {
         let mut total = self.usage;
         total += self.foreign;
         total
+    }
+
+    /// Returns the number of all tokens, those of agents too.
+    pub(crate) fn all_tokens(&self) -> u64 {
+        SharedBudget::tokens_of(&self.total_usage()).saturating_add(self.agent_tokens)
     }
 }
 

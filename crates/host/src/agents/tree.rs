@@ -32,6 +32,8 @@ pub struct AgentTree {
     pub usd: Option<f64>,
     /// Duration in milliseconds.
     pub duration_ms: u64,
+    /// True for an agent that worked while its session went on.
+    pub background: bool,
     /// The agents that it gave tasks to, in order.
     pub agents: Vec<AgentTree>,
 }
@@ -39,7 +41,8 @@ pub struct AgentTree {
 impl AgentTree {
     fn new(session: SessionId, name: Option<String>, task: String) -> Self {
         let (outcome, end, usd) = (None, None, None);
-        Self { session, name, task, outcome, end, turns: 0, usd, duration_ms: 0, agents: Vec::new() }
+        let (turns, duration_ms, background, agents) = (0, 0, false, Vec::new());
+        Self { session, name, task, outcome, end, turns, usd, duration_ms, background, agents }
     }
 
     /// Returns the tree as lines, a session each.
@@ -63,7 +66,9 @@ impl AgentTree {
         let cost = self.usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
         let (turns, time) = (quantity(self.turns, "turn"), format_seconds(self.duration_ms));
         let task = preview(&self.task);
-        lines.push(format!("{first}{name} {}  {ending}, {turns}, {time}{cost}: {task}", self.session));
+        let beside = if self.background { " in the background" } else { "" };
+        lines
+            .push(format!("{first}{name}{beside} {}  {ending}, {turns}, {time}{cost}: {task}", self.session));
         for (place, agent) in self.agents.iter().enumerate() {
             let is_last = place + 1 == self.agents.len();
             let (branch, beside) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -121,8 +126,9 @@ impl AgentTree {
                 (self.turns, self.usd, self.duration_ms) =
                     (report.turns, report.cost_usd, report.duration_ms);
             }
-            Event::AgentStarted { child, name, task, .. } => {
-                self.agents.push(Self::new(child.clone(), Some(name.clone()), task.clone()));
+            Event::AgentStarted { child, name, task, background, .. } => {
+                let agent = Self::new(child.clone(), Some(name.clone()), task.clone());
+                self.agents.push(Self { background: *background, ..agent });
             }
             Event::AgentFinished { child, report, turns, usd, duration_ms, .. } => {
                 if let Some(agent) = self.agents.iter_mut().find(|agent| agent.session == *child) {

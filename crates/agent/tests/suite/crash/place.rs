@@ -72,6 +72,7 @@ impl Place {
             toolchains: Arc::new(toolchains(&host, &self.root())),
             registry: Registry::with_builtin_at(&self.root()),
             policy: Policy::default(),
+            lasting_answers: Default::default(),
             redactor: Arc::new(Redactor::new(Vec::<String>::new())),
             hooks: journeyman_agent::hooks::Hooks::default(),
             clock,

@@ -368,6 +368,7 @@ fn parts(
         toolchains: Arc::new(Toolchains::default()),
         registry,
         policy: Policy::default(),
+        lasting_answers: Default::default(),
         redactor: Arc::new(Redactor::new(Vec::<String>::new())),
         hooks: Hooks::default(),
         clock: journeyman_agent::Clock::new(move || UnixMillis(clock.load(Ordering::SeqCst))),

@@ -36,9 +36,12 @@ use crate::harness::Case;
 /// The cases of all modules.
 pub(crate) fn cases() -> Vec<Case> {
     [
+        agents::background::CASES,
         agents::delegation::CASES,
         agents::ending::CASES,
         agents::group::CASES,
+        agents::lasting::CASES,
+        agents::limits::CASES,
         agents::many::CASES,
         agents::planning::CASES,
         approvals::CASES,

@@ -1,8 +1,11 @@
 //! Agents: sessions with a definition, started by a person or by another session.
 
+pub(super) mod background;
 pub(super) mod delegation;
 pub(super) mod ending;
 pub(super) mod group;
+pub(super) mod lasting;
+pub(super) mod limits;
 pub(super) mod many;
 pub(super) mod planning;
 

@@ -170,6 +170,7 @@ impl Bench {
             toolchains: Arc::new(toolchains(&host, &self.root)),
             registry,
             policy: self.policy.clone(),
+            lasting_answers: Default::default(),
             redactor,
             hooks: self.hooks.clone(),
             clock: journeyman_agent::Clock::new(|| NOW),

@@ -1,0 +1,128 @@
+//! The limits of tokens and money of an agent, which hold for its own agents too.
+
+use std::sync::Arc;
+
+use journeyman_agent::agents::{AgentDefinition, AgentLimits, AgentTools, Agents};
+use journeyman_agent::{CutOffPolicy, RunSettings};
+use journeyman_model::{ModelRequest, Price};
+use journeyman_protocol::{Event, Mode, SessionId, Termination};
+use serde_json::json;
+
+use super::{is_scout, scout};
+use crate::session::support::bench::{Bench, auto, id};
+use crate::session::support::model::{Told, calls, result, says};
+
+cases![
+    the_agents_of_an_agent_count_to_its_tokens,
+    the_agents_of_an_agent_count_to_its_dollars,
+    what_was_used_before_the_program_ended_counts_on,
+];
+
+const OUTER: &str = "You are the outer.";
+
+/// An agent with these limits that may give tasks to the scout.
+fn outer(limits: AgentLimits) -> AgentDefinition {
+    let named = AgentTools::Named(vec!["task".to_owned()]);
+    let mut outer = scout().tools(named, Mode::Plan).limits(limits);
+    outer.name = "outer".to_owned();
+    outer.system = OUTER.to_owned();
+    outer
+}
+
+fn bench(limits: AgentLimits) -> Bench {
+    Bench::new(&[("a.txt", "a\n")]).with_agents(Agents::new(vec![scout(), outer(limits)]))
+}
+
+fn is_outer(request: &ModelRequest) -> bool {
+    request.system.iter().any(|part| part.text.contains(OUTER))
+}
+
+/// The scout reads without an end, each time another line.
+fn model() -> Arc<Told> {
+    Told::by(|request| match (is_scout(request), is_outer(request), request.messages.len()) {
+        (true, _, length) => calls([("r", "read_file", json!({ "path": "a.txt", "offset": length }))]),
+        (_, true, 1) => calls([("i", "task", json!({ "agent": "scout", "prompt": "look" }))]),
+        (_, true, _) => says("never asked"),
+        (_, _, 1) => calls([("o", "task", json!({ "agent": "outer", "prompt": "go" }))]),
+        _ => says("done"),
+    })
+}
+
+fn asked_of(told: &Told, whom: fn(&ModelRequest) -> bool) -> usize {
+    told.requests().iter().filter(|request| whom(request)).count()
+}
+
+fn started_by(bench: &Bench, session: &SessionId) -> SessionId {
+    let entries = bench.log.entries_of(session);
+    let events = entries.iter().filter_map(|entry| journeyman_agent::envelope_of(session, entry));
+    let child = events.into_iter().find_map(|envelope| match envelope.event {
+        Event::AgentStarted { child, .. } => Some(child),
+        _ => None,
+    });
+    child.unwrap()
+}
+
+fn finished_in(bench: &Bench, session: &SessionId) -> (Termination, String) {
+    let entries = bench.log.entries_of(session);
+    let events = entries.iter().filter_map(|entry| journeyman_agent::envelope_of(session, entry));
+    let end = events.into_iter().find_map(|envelope| match envelope.event {
+        Event::AgentFinished { report, summary, .. } => Some((report.termination, summary)),
+        _ => None,
+    });
+    end.unwrap()
+}
+
+async fn the_agents_of_an_agent_count_to_its_tokens() {
+    // A reply uses 110 tokens: one of the outer, and two of its agent are beyond this.
+    let mut bench = bench(AgentLimits { tokens: Some(300), ..AgentLimits::default() });
+    let told = model();
+    bench.run(&told, auto()).await;
+    assert_eq!((asked_of(&told, is_outer), asked_of(&told, is_scout)), (1, 2));
+    let said = result(told.requests().last().unwrap(), "o");
+    assert!(said.contains("ERROR (the agent used up its 300 tokens"), "{said}");
+    let outer = started_by(&bench, &id());
+    let (termination, why) = finished_in(&bench, &outer);
+    assert_eq!(termination, Termination::Error);
+    assert_eq!(why, "the agent `outer`, for which this one works, used up its 300 tokens");
+    let counters = journeyman_agent::State::load(&*bench.log, &outer).await.unwrap().counters;
+    assert_eq!(counters.agent_tokens, 220, "its log has the tokens of its agents");
+    assert_eq!(bench.state().await.counters.agent_tokens, 330, "and so has the session's");
+}
+
+async fn the_agents_of_an_agent_count_to_its_dollars() {
+    let price = Price { input: 1e6 / 100.0, ..Price::FREE };
+    let mut bench = bench(AgentLimits { usd: Some(2.5), ..AgentLimits::default() });
+    let told = model();
+    // Each reply costs a dollar.
+    bench.run(&told, RunSettings { price: Some(price), ..auto() }).await;
+    assert_eq!((asked_of(&told, is_outer), asked_of(&told, is_scout)), (1, 2));
+    let said = result(told.requests().last().unwrap(), "o");
+    assert!(said.contains("the agent used up its $2.50"), "{said}");
+}
+
+async fn what_was_used_before_the_program_ended_counts_on() {
+    let limits = AgentLimits { tokens: Some(300), ..AgentLimits::default() };
+    let mut bench = bench(limits);
+    bench.run(&model(), auto()).await;
+    let outer = started_by(&bench, &id());
+    let inner = started_by(&bench, &outer);
+    let until = |session: &SessionId, kind: &str| {
+        bench.log.entries_of(session).iter().position(|entry| entry.kind == kind).unwrap() + 1
+    };
+    // Both agents and the session are cut off while the inner one has used its two replies.
+    let last_turn = bench.log.entries_of(&inner).iter().rposition(|entry| entry.kind == "cost").unwrap() + 1;
+    let cuts = [
+        (id(), until(&id(), "agent_started")),
+        (outer.clone(), until(&outer, "agent_started")),
+        (inner.clone(), last_turn),
+    ];
+    bench.crash_sessions(&cuts).await;
+    let again = model();
+    let session = bench.resume(&again, auto(), CutOffPolicy::Continue).await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    session.handle.close().await;
+    assert_eq!((asked_of(&again, is_outer), asked_of(&again, is_scout)), (0, 0), "nothing is left to use");
+    let said = result(again.requests().last().unwrap(), "o");
+    assert!(said.contains("the agent used up its 300 tokens"), "{said}");
+    assert_eq!(bench.state().await.counters.agent_tokens, 330);
+}
