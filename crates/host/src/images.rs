@@ -1,12 +1,14 @@
 //! The images that a person sends with a message.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use journeyman_context::counting::image_size;
 use journeyman_protocol::ImageData;
 use journeyman_tools::{NOT_IMAGE, ToolLimits, encode_image};
 
 use crate::HostError;
+use crate::format::preview;
 use crate::input::read_bytes;
 
 /// Reads a file of PNG, JPEG, GIF or WebP. It has at most as many bytes as the images that a model
@@ -26,4 +28,107 @@ pub fn read_image(path: &Path) -> Result<ImageData, HostError> {
     let file = File::open(path).map_err(|error| failed(&error))?;
     let bytes = read_bytes("image", file, &shown.to_string(), ToolLimits::default().image_bytes)?;
     encode_image(&bytes).ok_or_else(|| failed(&NOT_IMAGE))
+}
+
+/// The endings of names that are taken for images.
+const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
+/// Maximum bytes of a text that may be the path of a file.
+const MAX_PATH_BYTES: usize = 4_096;
+
+/// Returns true if a path is named as an image.
+#[must_use]
+pub fn is_image_name(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+}
+
+/// Returns the image file that a text names, as a terminal gives one that was dragged onto it:
+/// quoted, with backslashes, as a `file:` address, or plain. Relative paths begin at `directory`,
+/// `~/` at `home`. `None` for any other text.
+#[must_use]
+pub fn find_named_image(text: &str, directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > MAX_PATH_BYTES || text.contains(['\n', '\0']) {
+        return None;
+    }
+    let is_quoted = |quote: char| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
+    let name = if is_quoted('\'') || is_quoted('"') {
+        text.get(1..text.len() - 1)?.to_owned()
+    } else if let Some(address) = text.strip_prefix("file://") {
+        decode_address(address.get(address.find('/')?..)?)?
+    } else {
+        without_backslashes(text)
+    };
+    let path = match (name.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => directory.join(&name),
+    };
+    (is_image_name(&path) && path.metadata().is_ok_and(|found| found.is_file())).then_some(path)
+}
+
+/// Returns the words that stand for an image in a message, such as `[image chart.png 800x600]`.
+#[must_use]
+pub fn image_label(path: &Path, image: &ImageData) -> String {
+    let name = path.file_name().map(|name| preview(name.to_string_lossy())).unwrap_or_default();
+    match image_size(image) {
+        Some((width, height)) => format!("[image {name} {width}x{height}]"),
+        None => format!("[image {name}]"),
+    }
+}
+
+fn without_backslashes(text: &str) -> String {
+    let mut name = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        let kept = if letter == '\\' { letters.next() } else { Some(letter) };
+        name.extend(kept);
+    }
+    name
+}
+
+/// Decodes the `%XX` of an address.
+fn decode_address(address: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = address.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = [rest.next()?, rest.next()?];
+        bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dragged_file_is_an_image_and_other_texts_are_not() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a b.PNG");
+        std::fs::write(&path, "").unwrap();
+        std::fs::write(place.path().join("notes.txt"), "").unwrap();
+        let shown = path.display().to_string();
+        let find = |text: &str| find_named_image(text, place.path(), Some(place.path()));
+        for text in [
+            shown.clone(),
+            format!("'{shown}' "),
+            format!("\"{shown}\""),
+            shown.replace(' ', "\\ "),
+            format!("file://{}", shown.replace(' ', "%20")),
+            format!("file://host{}", shown.replace(' ', "%20")),
+            "a b.PNG".to_owned(),
+            "~/a b.PNG".to_owned(),
+        ] {
+            assert_eq!(find(&text).as_deref(), Some(path.as_path()), "{text}");
+        }
+        for text in
+            ["", "notes.txt", "none.png", "see a b.PNG", "a b.PNG\nmore", "file://", "file:///%zz.png", "'"]
+        {
+            assert_eq!(find(text), None, "{text:?}");
+        }
+    }
 }

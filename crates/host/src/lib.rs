@@ -37,6 +37,7 @@ pub mod checks;
 pub mod config;
 #[cfg(feature = "containers")]
 mod containers;
+pub mod copy_review;
 pub mod delegates;
 mod delivery;
 pub mod demo;
@@ -73,6 +74,7 @@ pub mod review_report;
 pub mod root;
 pub mod sandboxes;
 pub mod session_commands;
+pub mod session_digest;
 mod session_tools;
 pub mod sessions;
 mod settings;

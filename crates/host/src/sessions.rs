@@ -231,7 +231,10 @@ pub(crate) async fn list_newest(
 }
 
 /// Returns at most `limit` sessions that aren't agents of others, the newest first.
-pub(crate) async fn started_by_people(
+///
+/// # Errors
+/// [`HostError::Failed`] where the session log can't be read.
+pub async fn started_by_people(
     state: &StateDirs,
     root: Option<&str>,
     limit: usize,

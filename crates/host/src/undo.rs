@@ -219,7 +219,7 @@ async fn undo_claimed(
 
 /// The result of settling calls that were cut off.
 #[derive(Default)]
-struct RecoveredCalls {
+pub(crate) struct RecoveredCalls {
     restored: Vec<FileChange>,
     /// The number of calls of which something was put back, each by a step of its own.
     steps: usize,
@@ -269,7 +269,7 @@ async fn recover_session(
     Ok(recovered)
 }
 
-fn undo_target(
+pub(crate) fn undo_target(
     workspace: &Workspace,
     target: UndoTarget,
     recovered: RecoveredCalls,

@@ -81,5 +81,6 @@ fn is_forwarded(event: &Event) -> bool {
             | Event::Error { .. }
             | Event::AgentStarted { .. }
             | Event::AgentFinished { .. }
+            | Event::TokenUsage { .. }
     )
 }

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::commit::{BranchOutcome, CommitPlan, Committer};
 use super::{
-    CommitOptions, LandContext, LandOutcome, LandReport, LandRequest, UnverifiedPolicy, WorkCopy, commit,
-    last_report, report_of,
+    CommitOptions, Isolation, LandContext, LandOutcome, LandReport, LandRequest, UnverifiedPolicy, WorkCopy,
+    commit, last_report, report_of,
 };
 use crate::AgentError;
 use crate::blocking::run_blocking;
@@ -67,34 +67,20 @@ impl<'a> LandingSession<'a> {
         self.lease.release().await;
     }
 
-    /// Opens the copy, and waits a short time if this process is still releasing it.
-    async fn open_copy(&self) -> Result<WorkCopy, AgentError> {
-        let (isolation, session) = (self.context.isolation.clone(), self.session.clone());
-        retry_while_busy("opening the copy", move || match isolation.open(&session) {
-            Err(AgentError::Workspace(WorkspaceError::UnknownCopy { session }))
-                if isolation.origin.copies().is_landed(&session)? =>
-            {
-                Err(WorkspaceError::AlreadyLanded { session }.into())
-            }
-            opened => opened,
-        })
-        .await
-    }
-
     pub(super) async fn land(
         &self,
         request: &LandRequest,
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
-        let copy = Arc::new(self.open_copy().await?);
+        let copy = Arc::new(open_copy(&self.context.isolation, self.session).await?);
         let tier = copy.tier();
         let changes = changes_of(&copy).await?;
         if changes.is_empty() {
             drop(copy);
             return self.finish_without_changes(tier).await;
         }
-        let verified = report.is_some() || self.is_verified();
+        let verified = report.is_some() || was_verified(&self.summary.status);
         let (changes, evidence) = match self.prepare(&copy, changes, request, verified, stop).await? {
             PreparedLanding::Ready { changes, evidence } => (changes, evidence),
             PreparedLanding::Over(over) => return self.report_kept(*over).await,
@@ -129,14 +115,6 @@ impl<'a> LandingSession<'a> {
             return self.finish_partial_landing(tier, landing).await;
         }
         self.finish_landing(tier, landing, evidence, request, report, stop).await
-    }
-
-    /// Returns true if the newest run of the session ended verified.
-    fn is_verified(&self) -> bool {
-        let word = |outcome: RunOutcome| {
-            serde_json::to_value(outcome).is_ok_and(|word| word == self.summary.status.as_str())
-        };
-        word(RunOutcome::Verified) || word(RunOutcome::Conflict)
     }
 
     /// Determines the effects of landing, and verifies a merged result first.
@@ -448,7 +426,7 @@ impl<'a> LandingSession<'a> {
         }
         let (reason, conflicts) = (over.summary.clone(), over.copy.conflicts.clone());
         over.events = self.append_events(vec![Event::CopyKept { reason, conflicts }]).await?;
-        if self.is_verified() {
+        if was_verified(&self.summary.status) {
             let word = serde_json::to_value(RunOutcome::Conflict).ok();
             let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
             self.context.store.set_status(self.session, word, self.context.clock.now()).await?;
@@ -461,7 +439,7 @@ impl<'a> LandingSession<'a> {
         &self,
         report: &mut RunReport,
     ) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
-        let copy = self.open_copy().await?;
+        let copy = open_copy(&self.context.isolation, self.session).await?;
         let tier = copy.tier();
         let compare = move || {
             let changes = copy.changes()?;
@@ -480,7 +458,7 @@ impl<'a> LandingSession<'a> {
 
     pub(super) async fn discard_copy(&self) -> Result<u64, AgentError> {
         // One that can't be opened any more goes all the same.
-        let files = match self.open_copy().await {
+        let files = match open_copy(&self.context.isolation, self.session).await {
             Ok(copy) => {
                 changes_of(&Arc::new(copy)).await.map(|changes| changes.files().len()).unwrap_or_default()
             }
@@ -560,6 +538,30 @@ async fn changes_of(copy: &Arc<WorkCopy>) -> Result<CopyChanges, AgentError> {
 
 fn was_refused(landing: &Landing, request: &LandRequest) -> bool {
     request.on_conflict == OnConflict::Refuse && !landing.conflicts.is_empty()
+}
+
+/// Returns true if a session with this status in the log has work that checks passed on.
+#[must_use]
+pub fn was_verified(status: &str) -> bool {
+    let is = |outcome: RunOutcome| serde_json::to_value(outcome).is_ok_and(|word| word == status);
+    is(RunOutcome::Verified) || is(RunOutcome::Conflict)
+}
+
+/// Opens the copy of a session, and waits a short time if this process is still releasing it.
+///
+/// # Errors
+/// As [`Isolation::open`], and [`WorkspaceError::AlreadyLanded`].
+pub async fn open_copy(isolation: &Isolation, session: &SessionId) -> Result<WorkCopy, AgentError> {
+    let (isolation, session) = (isolation.clone(), session.clone());
+    retry_while_busy("opening the copy", move || match isolation.open(&session) {
+        Err(AgentError::Workspace(WorkspaceError::UnknownCopy { session }))
+            if isolation.origin.copies().is_landed(&session)? =>
+        {
+            Err(WorkspaceError::AlreadyLanded { session }.into())
+        }
+        opened => opened,
+    })
+    .await
 }
 
 /// Retries an operation for a short time while the copy is busy.

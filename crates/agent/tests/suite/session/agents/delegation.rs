@@ -162,7 +162,8 @@ async fn events_of_an_agent_reach_whoever_watches_the_session() {
         session.shown.iter().map(|it| &**it).filter(|it| !it.agent.is_empty()).collect();
     assert!(seen.iter().all(|it| it.agent == ["scout"] && it.session == child && it.seq.is_none()));
     let kinds: Vec<&str> = seen.iter().map(|it| it.event.kind()).collect();
-    assert_eq!(kinds, ["thought", "tool_start", "tool_end", "tool_start", "tool_end"]);
+    let turn = ["token_usage", "tool_start", "tool_end"];
+    assert_eq!(kinds, [&["thought"][..], &turn, &turn].concat());
     let thought =
         Event::Thought { subject: Some("Reading".to_owned()), text: "It may be in a.txt.".to_owned() };
     assert_eq!(seen[0].event, thought);

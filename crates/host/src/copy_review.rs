@@ -1,0 +1,102 @@
+//! The copy of a session, opened for a review: what is different in it, and what would keep that
+//! from being landed.
+
+use std::sync::Arc;
+
+use journeyman_agent::isolation::{WorkCopy, open_copy, was_verified};
+use journeyman_protocol::{FileConflict, RelPath, RunOutcome, SessionId};
+use journeyman_store::Store;
+use journeyman_workspace::{CheckpointId, LandOptions, UndoTarget, Workspace, WorkspaceError};
+
+use crate::format::outcome_name;
+use crate::hunks::ChangedFile;
+use crate::project::ProjectContext;
+use crate::undo::{RecoveredCalls, UndoResult, undo_target};
+use crate::{Context as _, HostError};
+
+/// The copy of a session that nobody has open. While it is reviewed, nobody else can open, land or
+/// discard it.
+pub struct CopyReview {
+    session: SessionId,
+    project: ProjectContext,
+    copy: Arc<WorkCopy>,
+}
+
+/// The changes of a copy, and how they go together with the user's files as they are now.
+#[derive(Debug, Clone, Default)]
+pub struct LandingPreview {
+    /// The files that are different in the copy.
+    pub files: Vec<ChangedFile>,
+    /// Files that the user changed too, and whose changes go together.
+    pub merged: Vec<RelPath>,
+    /// Files that keep the copy from being landed, each with the reason.
+    pub conflicts: Vec<FileConflict>,
+    /// True if checks passed on the copy as it is.
+    pub is_verified: bool,
+}
+
+impl CopyReview {
+    /// Opens the copy of a session that is closed.
+    ///
+    /// # Errors
+    /// [`HostError`] where the session has no copy (any more), or another process has it open.
+    pub async fn open(project: &ProjectContext, session: &SessionId) -> Result<Self, HostError> {
+        let copy = Arc::new(open_copy(&project.isolation(), session).await?);
+        Ok(Self { session: session.clone(), project: project.clone(), copy })
+    }
+
+    /// Returns the copy as a workspace.
+    #[must_use]
+    pub fn workspace(&self) -> Arc<Workspace> {
+        self.copy.workspace()
+    }
+
+    /// Compares the copy with the user's files. Changes nothing.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where one of the trees can't be read.
+    pub async fn preview(&self) -> Result<LandingPreview, HostError> {
+        let (copy, origin) = (Arc::clone(&self.copy), Arc::clone(&self.project.workspace));
+        let compare = move || {
+            let changes = copy.changes()?;
+            let files = copy.contents(&changes)?.into_iter().map(ChangedFile::from).collect();
+            let landing = origin.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
+            let conflicts = landing.conflicts.into_iter();
+            let conflicts = conflicts.map(|(path, reason)| FileConflict { path, reason }).collect();
+            Ok::<_, WorkspaceError>(LandingPreview {
+                files,
+                merged: landing.merged,
+                conflicts,
+                is_verified: false,
+            })
+        };
+        let compared = tokio::task::spawn_blocking(compare).await.context("comparing the copy")?;
+        let found = Store::find(&*self.project.store, self.session.as_str()).await;
+        let found = found.context("the session log")?.into_iter().find(|found| found.id == self.session);
+        let is_verified = found.is_some_and(|found| was_verified(&found.status));
+        Ok(LandingPreview { is_verified, ..compared.context("the copy")? })
+    }
+
+    /// Takes the copy back to one of its checkpoints.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the copy has no such checkpoint, or can't be written.
+    pub async fn undo_to(&self, checkpoint: CheckpointId) -> Result<UndoResult, HostError> {
+        let workspace = self.workspace();
+        let undo = move || undo_target(&workspace, UndoTarget::To(checkpoint), RecoveredCalls::default());
+        let undone = tokio::task::spawn_blocking(undo).await.context("the copy")??;
+        self.record_unverified().await?;
+        Ok(undone)
+    }
+
+    /// Puts on record that no check has seen the copy as it is now, so that nothing lands it as
+    /// verified.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the session log takes nothing.
+    pub async fn record_unverified(&self) -> Result<(), HostError> {
+        let word = outcome_name(RunOutcome::Unverified);
+        let ProjectContext { store, clock, .. } = &self.project;
+        Store::set_status(&**store, &self.session, &word, clock.now()).await.context("the session log")
+    }
+}
