@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crossterm::event::EventStream;
-use journeyman_agent::AgentError;
+use journeyman_agent::{AgentError, UserMessage};
 use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
 use journeyman_host::export::{ConversationFormat, ExportFormat, export_session};
@@ -17,7 +17,7 @@ use journeyman_protocol::{Mode, group_digits};
 use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Flow, JobEnd, QueuedText, Recall};
+use crate::app::{App, Flow, JobEnd, QueuedText};
 use crate::blocks::{Block, Entry};
 use crate::commands::{COMMANDS, Command};
 use crate::picker::{Item, Picker};
@@ -25,14 +25,9 @@ use crate::presentation::{Choice, Overlay};
 use crate::theme::{Theme, ThemeChoice};
 use crate::viewer::Viewer;
 
-/// Maximum bytes of a command's output that go with the next message.
-const MAX_ATTACHED_BYTES: usize = 16 * 1024;
-/// Maximum lines of a command's output that are shown.
-const MAX_OUTPUT_LINES: usize = 20;
-
 /// Keys that no setting changes, for the page of help.
 const FIXED_KEYS: &[(&str, &str)] = &[
-    ("@", "files and symbols of the project"),
+    ("@", "files and symbols of the project, earlier sessions"),
     ("!COMMAND", "run it in the sandbox, for the next message"),
     ("Ctrl-A E B F K U W Y", "as in a shell"),
     ("?", "this page"),
@@ -41,14 +36,21 @@ const FIXED_KEYS: &[(&str, &str)] = &[
 impl App {
     /// Sends a message to the session, which is opened if it isn't.
     pub(crate) async fn send_message(&mut self, message: String) {
-        if self.is_only_watched() {
+        if self.is_only_watched() || self.is_landing() {
             self.composer.set_text(&message);
             return;
         }
-        self.open_watched().await;
+        self.open_resting().await;
         if self.link.is_none() {
             self.open_new_session().await;
         }
+        let accounts = match self.describe_sessions(&message).await {
+            Ok(accounts) => accounts,
+            Err(error) => {
+                self.notice = Some(printable(&error));
+                return self.composer.set_text(&message);
+            }
+        };
         let Some(link) = &self.link else {
             self.composer.set_text(&message);
             return;
@@ -58,12 +60,14 @@ impl App {
             self.composer.set_text(&message);
             return;
         }
-        let attached = std::mem::take(&mut self.attachments);
+        let attached = std::mem::take(&mut self.attachments).into_iter().chain(accounts);
         let text = std::iter::once(message.clone()).chain(attached).collect::<Vec<_>>().join("\n\n");
+        let mut images = self.composer.images_in(&message);
+        images.extend(self.plain.iter_mut().flat_map(|plain| std::mem::take(&mut plain.images)));
         self.queued.push(QueuedText { id: None, text: message });
         let session = link.session.clone();
         self.jobs.push(Box::pin(async move {
-            let sent = session.send(text.clone()).await;
+            let sent = session.send(UserMessage { text: text.clone(), images }).await;
             JobEnd::Sent { text, sent }
         }));
         self.presentation.invalidate();
@@ -84,7 +88,7 @@ impl App {
     }
 
     /// Takes the result of work that the loop didn't wait for.
-    pub(crate) fn finish_job(&mut self, end: JobEnd) -> Flow {
+    pub(crate) fn finish_job(&mut self, end: JobEnd) -> Result<Flow, HostError> {
         self.presentation.invalidate();
         if matches!(end, JobEnd::CommandRan { .. } | JobEnd::Compacted(_)) {
             self.notice = None;
@@ -116,8 +120,8 @@ impl App {
             JobEnd::CommandRan { command, output: Err(error) } => {
                 self.say(Style::Bad, &format!("$ {command} didn't run: {error}"));
             }
-            JobEnd::FilesListed(files, symbols) => {
-                (self.files, self.symbols) = (Some(files), symbols);
+            JobEnd::FilesListed(files, symbols, sessions) => {
+                (self.files, self.symbols, self.sessions) = (Some(files), symbols, sessions);
                 self.complete_word();
             }
             JobEnd::Explained(lines) => self.conversation.push_note(lines),
@@ -129,8 +133,9 @@ impl App {
             JobEnd::WatchEnded { session, ended } => self.end_watch(&session, ended),
             JobEnd::StatusRead(extra) => self.surroundings.extra = extra,
             JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
+            JobEnd::CopySettled(settled, again) => self.finish_landing(settled, again.map(|again| *again))?,
         }
-        Flow::Continue
+        Ok(Flow::Continue)
     }
 
     /// Puts messages that the session hasn't taken before the text that is being written.
@@ -183,32 +188,6 @@ impl App {
         self.notice = Some("the command runs…".to_owned());
     }
 
-    fn attach_output(&mut self, command: &str, output: &str, code: u8) {
-        let output = printable(output);
-        let (style, ended) = if code == 0 {
-            (Style::Good, String::new())
-        } else {
-            (Style::Bad, format!("  exit code {code}"))
-        };
-        let mut lines = vec![
-            StyledLine::new(style, "●").with_text(format!(" $ {}", preview(command))).with(Style::Bad, ended),
-        ];
-        let all: Vec<&str> = output.lines().collect();
-        let hidden = all.len().saturating_sub(MAX_OUTPUT_LINES);
-        if hidden > 0 {
-            lines.push(StyledLine::new(Style::Dim, format!("    … {} before", quantity(hidden, "line"))));
-        }
-        lines.extend(all.iter().skip(hidden).map(|line| StyledLine::new(Style::Dim, format!("    {line}"))));
-        lines.push(StyledLine::new(Style::Dim, "    (goes with your next message)"));
-        self.conversation.push_note(lines);
-        let kept = output.get(output.ceil_char_boundary(output.len().saturating_sub(MAX_ATTACHED_BYTES))..);
-        let fence =
-            "`".repeat(output.split(|letter| letter != '`').map(str::len).max().unwrap_or(0).max(2) + 1);
-        let text = kept.unwrap_or_default();
-        self.attachments
-            .push(format!("The user ran `{command}` (exit code {code}):\n{fence}\n{text}\n{fence}"));
-    }
-
     /// Obeys a command.
     pub(crate) async fn obey(&mut self, command: Command, argument: &str) -> Result<Flow, HostError> {
         let needs_rest = matches!(
@@ -221,11 +200,29 @@ impl App {
                 | Command::Back
                 | Command::Undo
                 | Command::Redo
+                | Command::Land
+                | Command::Discard
                 | Command::Isolate
         );
         if needs_rest && self.conversation.is_working() {
             self.notice = Some("the session works; Esc stops it first".to_owned());
             return Ok(Flow::Continue);
+        }
+        if needs_rest && self.is_landing() {
+            return Ok(Flow::Continue);
+        }
+        let needs_session = matches!(
+            command,
+            Command::Model
+                | Command::Mode
+                | Command::Fork
+                | Command::Back
+                | Command::Redo
+                | Command::Checkpoints
+                | Command::Compact
+        );
+        if needs_session {
+            self.open_resting().await;
         }
         match command {
             Command::Quit => return Ok(Flow::Quit),
@@ -239,7 +236,9 @@ impl App {
             Command::Resume => self.choose_session().await?,
             Command::Fork => self.go_on_in_copy().await,
             Command::Back => self.choose_turning()?,
-            Command::Diff => self.show_diff()?,
+            Command::Diff => self.show_diff().await?,
+            Command::Land => self.settle_copy(argument, false).await,
+            Command::Discard => self.settle_copy(argument, true).await,
             Command::Undo => self.undo().await,
             Command::Redo => self.redo().await,
             Command::Checkpoints => self.choose_checkpoint()?,
@@ -254,6 +253,7 @@ impl App {
             Command::Agents => self.show_agents()?,
             Command::Plan => self.show_plan().await?,
             Command::Isolate => self.change_workplace(argument).await,
+            Command::Image => self.choose_image(argument),
             Command::Theme => self.change_theme(argument)?,
             Command::Export => self.export(argument).await,
         }
@@ -306,7 +306,7 @@ impl App {
             }
         };
         self.setup.delivery.isolate = Some(is_copy);
-        let place = if is_copy { "in a copy, which is landed if it is verified" } else { "in your files" };
+        let place = if is_copy { "in a copy, which /diff lands or drops" } else { "in your files" };
         match self.link.as_ref().is_some_and(|link| link.has_log) {
             // A session that has begun stays where its work is.
             true => self.notice = Some(format!("the next session (/new) works {place}")),
@@ -334,7 +334,7 @@ impl App {
 
     /// Returns the session's id, if its log exists.
     fn logged_session(&mut self) -> Option<journeyman_protocol::SessionId> {
-        let id = self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone());
+        let id = self.logged_id();
         if id.is_none() {
             self.notice = Some("nothing was said yet".to_owned());
         }
@@ -345,7 +345,8 @@ impl App {
         let Some(id) = self.logged_session() else { return };
         match fork_session(&self.setup.environment, &self.setup.state, id.as_str(), None).await {
             Ok(forked) => {
-                self.open_session(&forked.id, Recall::Nothing).await;
+                let is_in_copy = self.is_in_copy();
+                self.open_in(&forked.id, is_in_copy).await;
                 self.say(
                     Style::Dim,
                     &format!("a copy of the session: {}; the one before is {id}", forked.id),
@@ -358,9 +359,13 @@ impl App {
     async fn undo(&mut self) {
         let Some(id) = self.logged_session() else { return };
         self.close_link().await;
+        // A copy without changes is in nobody's way.
+        if let Err(error) = self.keep_copy().await {
+            return self.explain_failure(&error);
+        }
         let undone =
             undo_session(&self.setup.environment, &self.setup.state, Some(id.as_str()), None, None).await;
-        self.open_session(&id, Recall::Nothing).await;
+        self.return_to(&id).await;
         self.report_undo(undone, "taken back");
     }
 
@@ -370,7 +375,7 @@ impl App {
         let root = self.setup.root.clone();
         let redone = redo(&self.setup.environment, &self.setup.state, Some(&root)).await;
         match id {
-            Some(id) => self.open_session(&id, Recall::Nothing).await,
+            Some(id) => self.return_to(&id).await,
             None => self.open_new_session().await,
         }
         self.report_undo(redone.map(Some), "changed again");
@@ -383,6 +388,10 @@ impl App {
     }
 
     fn choose_checkpoint(&mut self) -> Result<(), HostError> {
+        if self.is_in_copy() {
+            self.notice = Some("the work is in a copy; Esc Esc goes back in it".to_owned());
+            return Ok(());
+        }
         let Some(link) = &self.link else { return Ok(()) };
         let checkpoints = link.template.project.workspace.checkpoints().context("the checkpoints")?;
         if checkpoints.is_empty() {

@@ -1,8 +1,11 @@
 //! The alternate screen: rows that fill the terminal, drawn by difference at known places.
 
+use std::rc::Rc;
+
 use journeyman_terminal::StyledLine;
 use journeyman_terminal::wrap::cut_line;
 
+use crate::hyperlinks::{Linker, paint_row};
 use crate::screen::Size;
 use crate::theme::Theme;
 
@@ -15,6 +18,7 @@ const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 #[derive(Debug)]
 pub(crate) struct AltScreen {
     theme: Theme,
+    links: Option<Rc<Linker>>,
     size: Size,
     rows: Vec<Option<StyledLine>>,
 }
@@ -22,8 +26,8 @@ pub(crate) struct AltScreen {
 impl AltScreen {
     /// Makes the screen, and the bytes that enter it.
     #[must_use]
-    pub(crate) fn enter(theme: Theme, size: Size) -> (Self, String) {
-        (Self { theme, size, rows: vec![Some(StyledLine::default()); size.rows] }, ENTER.to_owned())
+    pub(crate) fn enter(theme: Theme, links: Option<Rc<Linker>>, size: Size) -> (Self, String) {
+        (Self { theme, links, size, rows: vec![Some(StyledLine::default()); size.rows] }, ENTER.to_owned())
     }
 
     /// Returns the bytes that leave the screen.
@@ -53,9 +57,8 @@ impl AltScreen {
                 continue;
             }
             out.push_str(&format!("\x1b[{};1H\x1b[2K", place + 1));
-            for (style, text) in &row.spans {
-                self.theme.paint(*style, text, &mut out);
-            }
+            let links = self.links.as_ref().map(|linker| linker.find(&row)).unwrap_or_default();
+            paint_row(self.theme, &row, 0, &links, &mut out);
             *before = Some(row);
         }
         if out.is_empty() && cursor.is_none() {

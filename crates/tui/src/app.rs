@@ -10,18 +10,21 @@ use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use journeyman_agent::{AgentError, MessageId};
+use journeyman_host::copy_review::{CopyReview, LandingPreview};
 use journeyman_host::format::{preview, printable};
 use journeyman_host::index::ProjectSymbol;
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{CallId, Envelope, Event, SessionId, Tokens};
 use journeyman_terminal::{Style, StyledLine};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
-use crate::completion::Completion;
+use crate::completion::{Completion, NamedSession};
 use crate::composer::Composer;
+use crate::decision::SettledCopy;
 use crate::fold::Conversation;
 use crate::ground::{AnswerFilter, Filtered};
-use crate::link::{Link, Setup};
+use crate::link::{Link, Resting, Setup};
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
 use crate::presentation::Presentation;
@@ -54,8 +57,8 @@ pub(crate) enum JobEnd {
     Compacted(Result<(Tokens, Tokens), AgentError>),
     /// A command of the person's ended.
     CommandRan { command: String, output: Result<(String, u8), HostError> },
-    /// The project's files and symbols were listed.
-    FilesListed(Vec<String>, Vec<ProjectSymbol>),
+    /// The project's files, symbols and sessions were listed.
+    FilesListed(Vec<String>, Vec<ProjectSymbol>, Vec<NamedSession>),
     /// The ways to a model were looked for.
     Explained(Vec<StyledLine>),
     /// The whole results of the session's calls were read.
@@ -66,6 +69,8 @@ pub(crate) enum JobEnd {
     WatchEnded { session: SessionId, ended: Option<Result<(), HostError>> },
     /// The branch was read.
     BranchRead(Option<String>),
+    /// The session's copy was landed or dropped, or not; then it may be under review again.
+    CopySettled(Result<SettledCopy, HostError>, Option<Box<(CopyReview, LandingPreview)>>),
 }
 
 /// A message that waits for the session.
@@ -129,6 +134,8 @@ pub(crate) struct App {
     pub(crate) files: Option<Vec<String>>,
     /// The project's symbols, once they are wanted and as far as they are known.
     pub(crate) symbols: Vec<ProjectSymbol>,
+    /// Earlier sessions, once they are wanted.
+    pub(crate) sessions: Vec<NamedSession>,
     /// Messages that were sent and are not taken yet, with their ids once they are known.
     pub(crate) queued: Vec<QueuedText>,
     /// Outputs of the person's commands, which go with the next message.
@@ -143,8 +150,12 @@ pub(crate) struct App {
     pub(crate) answers_first: bool,
     /// The session of another process that is watched.
     pub(crate) watch: Option<Watch>,
-    /// A session that was watched to its end, which the next message opens.
-    pub(crate) resumable: Option<SessionId>,
+    /// The session that the next message opens again.
+    pub(crate) resting: Option<Resting>,
+    /// The copy of the session that rests, while it is reviewed.
+    pub(crate) copy_review: Option<CopyReview>,
+    /// Stops what is being done to the copy, while it is.
+    pub(crate) landing: Option<CancellationToken>,
     /// The person's settings.
     pub(crate) preferences: Preferences,
     /// The conversation as lines, if nothing is drawn.
@@ -175,6 +186,7 @@ impl App {
             completion: None,
             files: None,
             symbols: Vec::new(),
+            sessions: Vec::new(),
             queued: Vec::new(),
             attachments: Vec::new(),
             notice: None,
@@ -185,7 +197,9 @@ impl App {
             escaped_at: None,
             answers_first: false,
             watch: None,
-            resumable: None,
+            resting: None,
+            copy_review: None,
+            landing: None,
             preferences,
             plain,
             ground_answer: AnswerFilter::default(),
@@ -205,13 +219,13 @@ impl App {
         // Whatever happened, the terminal is the person's again before anything else is awaited.
         let left = self.presentation.leave();
         drop(self.keys.take());
-        let logged = self.link.as_ref().filter(|link| link.has_log);
-        let resumable = logged.map(|link| link.session.id().clone());
-        self.close_link().await;
+        let resumable = self.logged_id();
+        let mut text =
+            self.leave_session().await.map(|text| text.trim_end().to_owned() + "\n").unwrap_or_default();
         if let Some(id) = resumable {
-            let line = format!("to go on with it: jm resume {id} \"MESSAGE\", or jm resume\n");
-            io::stderr().write_all(line.as_bytes()).ok();
+            text += &format!("to go on with it: jm resume {id} \"MESSAGE\", or jm resume\n");
         }
+        io::stderr().write_all(text.as_bytes()).ok();
         lived?;
         left.context("the terminal")?;
         Ok(self.exit_code)
@@ -240,7 +254,7 @@ impl App {
                     self.show_watched(&envelope);
                     Flow::Continue
                 }
-                Input::Job(end) => self.finish_job(end),
+                Input::Job(end) => self.finish_job(end)?,
                 Input::Frame => {
                     self.show(Instant::now())?;
                     Flow::Continue
@@ -400,12 +414,15 @@ impl App {
         }
         self.call_person(&envelope.event);
         self.conversation.apply(envelope, now);
-        self.questions.handle_event(&envelope.event, now);
+        self.questions.handle_event(envelope, now);
         while let Some(refused) = self.questions.refuse_unreadable() {
             self.decide(refused);
         }
-        if matches!(envelope.event, Event::Done { .. }) {
+        if let Event::Done { report } = &envelope.event {
             self.read_status();
+            if self.is_in_copy() && !report.changes.is_empty() {
+                self.say(Style::Dim, "  this is in a copy: /diff shows it, lands it or drops it");
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use journeyman_terminal::wrap::wrap_line;
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
 
+use crate::agent_tree::{AgentNode, ended_lines};
 use crate::edits::edit_lines;
 
 /// Minimum columns that text is rendered for.
@@ -47,6 +48,8 @@ pub(crate) struct EndedCall {
     pub(crate) end: Event,
     /// The files that it changed.
     pub(crate) changes: Vec<FileChange>,
+    /// The agents that it gave tasks to.
+    pub(crate) agents: Vec<AgentNode>,
 }
 
 /// A part of a conversation that no later event changes.
@@ -228,7 +231,7 @@ pub(crate) fn thinking_line(line: &str) -> StyledLine {
 }
 
 fn call_lines(call: &EndedCall, detail: Detail<'_>) -> Vec<StyledLine> {
-    let EndedCall { start, end, changes, .. } = call;
+    let EndedCall { start, end, changes, agents, .. } = call;
     let (Event::ToolStart { tool, input, .. }, Event::ToolEnd { state, preview, .. }) = (start, end) else {
         return Vec::new();
     };
@@ -237,6 +240,7 @@ fn call_lines(call: &EndedCall, detail: Detail<'_>) -> Vec<StyledLine> {
         _ => Vec::new(),
     };
     let mut lines = vec![call_title(start, *state, &edit)];
+    lines.extend(ended_lines(agents));
     match detail {
         Detail::Short => lines.extend(describe_event(end)),
         Detail::Whole(output) => {

@@ -37,10 +37,18 @@ impl App {
 
     /// Writes what is new.
     pub(crate) fn write_lines(&mut self) -> io::Result<()> {
-        let mut rows = self.presentation.finished_rows(self.conversation.entries());
+        // A terminal has shown what was typed on it.
+        let mut typed = self.plain.as_mut().map(|plain| std::mem::take(&mut plain.typed)).unwrap_or_default();
+        let mut rows = self.presentation.finished_rows(self.conversation.entries(), |entry| {
+            let Block::Message(text) = &entry.block else { return false };
+            let before = typed.len();
+            typed.retain(|line| !text.contains(line.as_str()));
+            typed.len() < before
+        });
         let is_busy = self.is_busy();
         let width = self.presentation.size().columns;
         let Some(plain) = &mut self.plain else { return Ok(()) };
+        plain.typed = typed;
         if plain.notice != self.notice {
             plain.notice.clone_from(&self.notice);
             rows.extend(self.notice.iter().map(|notice| StyledLine::new(Style::Warning, notice)));
@@ -132,13 +140,18 @@ impl App {
             self.answer_by_line(&line);
             return Ok(Flow::Continue);
         }
+        let Some(plain) = &mut self.plain else { return Ok(Flow::Continue) };
         match line.trim() {
             "" => Ok(Flow::Continue),
             "?" => {
                 self.show_help()?;
                 Ok(Flow::Continue)
             }
-            _ => self.submit(line).await,
+            text => {
+                let is_message = plain.is_terminal && !text.starts_with(['/', '!']);
+                plain.typed.extend(is_message.then(|| text.to_owned()));
+                self.submit(line).await
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use journeyman_protocol::Mode;
 
+use crate::decision::LAND_WORDS;
 use crate::theme::ThemeChoice;
 
 /// A command of the conversation.
@@ -23,6 +24,10 @@ pub(crate) enum Command {
     Back,
     /// Shows what changed.
     Diff,
+    /// Brings the changes of the session's copy into the project.
+    Land,
+    /// Drops the changes of the session's copy.
+    Discard,
     /// Takes the session's changes back.
     Undo,
     /// Makes the changes again.
@@ -43,6 +48,8 @@ pub(crate) enum Command {
     Plan,
     /// Works in a copy, or in the project.
     Isolate,
+    /// Lets an image go with the message.
+    Image,
     /// Takes other colours.
     Theme,
     /// Writes the session into a file.
@@ -83,6 +90,8 @@ pub(crate) const COMMANDS: &[CommandInfo] = &[
     info(Command::Fork, "fork", "", "go on in a copy of this session"),
     info(Command::Back, "back", "", "go back to an earlier message (Esc Esc)"),
     info(Command::Diff, "diff", "", "review what changed since the newest run began"),
+    info(Command::Land, "land", "HOW", "bring what the copy has into your files (also in /diff)"),
+    info(Command::Discard, "discard", "all", "drop what the copy has for good (also in /diff)"),
     info(Command::Undo, "undo", "", "take back what this session changed"),
     info(Command::Redo, "redo", "", "do again what the newest undo took back"),
     info(Command::Checkpoints, "checkpoints", "", "states of the files to go back to"),
@@ -93,6 +102,7 @@ pub(crate) const COMMANDS: &[CommandInfo] = &[
     info(Command::Agents, "agents", "", "the agents that tasks may be given to"),
     info(Command::Plan, "plan", "", "the plan of the newest task, if it has one"),
     info(Command::Isolate, "isolate", "on|off", "work in a copy of the project, or in your files"),
+    info(Command::Image, "image", "FILE", "let an image go with your message (or paste its path)"),
     info(Command::Theme, "theme", "NAME", "other colours: auto, dark, light or none"),
     info(Command::Export, "export", "FILE", "write the conversation into a file, as Markdown"),
     info(Command::Quit, "quit", "", "end (Ctrl-D)"),
@@ -150,6 +160,8 @@ pub(crate) fn argument_values(name: &str) -> Vec<&'static str> {
     match name {
         "mode" => Mode::ALL.iter().map(|mode| mode.name()).collect(),
         "isolate" => vec!["on", "off"],
+        "land" => LAND_WORDS.to_vec(),
+        "discard" => vec!["all"],
         "theme" => ThemeChoice::NAMES.to_vec(),
         _ => Vec::new(),
     }

@@ -1,15 +1,20 @@
-//! Completion of commands, their arguments, files and symbols, as a list below the composer. Pure.
+//! Completion of commands, their arguments, files, symbols and sessions, as a list below the
+//! composer. Pure.
 
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::commands::{COMMANDS, argument_values};
 use journeyman_host::index::ProjectSymbol;
+use journeyman_host::session_digest::SESSION_MARK;
+use journeyman_protocol::SessionId;
 
 /// Maximum rows of the list.
 pub(crate) const MAX_ROWS: usize = 8;
 /// Maximum matches that are ranked: nobody scrolls through more.
 const MAX_MATCHES: usize = 50;
+/// Maximum characters of a session's title in the list.
+const MAX_TITLE_CHARS: usize = 60;
 
 /// The things of the project that `@` names.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,6 +23,19 @@ pub(crate) struct ProjectNames<'a> {
     pub(crate) files: &'a [String],
     /// The symbols.
     pub(crate) symbols: &'a [ProjectSymbol],
+    /// Earlier sessions.
+    pub(crate) sessions: &'a [NamedSession],
+}
+
+/// An earlier session, by the words of its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedSession {
+    /// Its id.
+    pub(crate) id: SessionId,
+    /// The beginning of its task, in one line.
+    pub(crate) title: String,
+    /// Its age, for people.
+    pub(crate) age: String,
 }
 
 /// One possible completion.
@@ -142,6 +160,7 @@ fn command_candidates(typed: &str) -> Vec<Candidate> {
 enum Named<'a> {
     File(&'a String),
     Symbol(&'a ProjectSymbol),
+    Session(&'a NamedSession),
 }
 
 fn name_candidates(typed: &str, names: ProjectNames<'_>) -> Vec<Candidate> {
@@ -150,9 +169,18 @@ fn name_candidates(typed: &str, names: ProjectNames<'_>) -> Vec<Candidate> {
     let symbols = names.symbols.iter().filter(|_| !typed.is_empty());
     let symbols =
         symbols.filter_map(|symbol| Some((fuzzy_score(typed, &symbol.name)?, Named::Symbol(symbol))));
-    let mut scored: Vec<(i64, Named<'_>)> = files.chain(symbols).collect();
+    // A session is found by the word before its title too.
+    let sessions = names.sessions.iter().filter(|_| !typed.is_empty());
+    let sessions = sessions
+        .filter_map(|one| Some((fuzzy_score(typed, &session_label(&one.title))?, Named::Session(one))));
+    let mut scored: Vec<(i64, Named<'_>)> = files.chain(symbols).chain(sessions).collect();
     scored.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.place().cmp(&b.place())));
     scored.into_iter().take(MAX_MATCHES).map(|(_, named)| named.candidate()).collect()
+}
+
+fn session_label(title: &str) -> String {
+    let shown: String = title.chars().take(MAX_TITLE_CHARS).collect();
+    format!("session: {}", shown.replace('/', " "))
 }
 
 impl Named<'_> {
@@ -160,6 +188,7 @@ impl Named<'_> {
         match self {
             Self::File(path) => (path, 0),
             Self::Symbol(symbol) => (&symbol.path, symbol.line),
+            Self::Session(session) => (&session.title, 0),
         }
     }
 
@@ -174,6 +203,12 @@ impl Named<'_> {
                 insert: format!("`{name}` ({path}:{line}) "),
                 label: name.clone(),
                 help: format!("{kind}  {path}:{line}"),
+            },
+            // Its account is attached when the message is sent.
+            Self::Session(NamedSession { id, title, age }) => Candidate {
+                insert: format!("{SESSION_MARK}{id} "),
+                label: session_label(title),
+                help: age.clone(),
             },
         }
     }
@@ -247,11 +282,11 @@ mod tests {
             ("primer", "docs/primer.md"),
             ("SRC/M", "src/main.rs"),
         ] {
-            let names = ProjectNames { files: &files, symbols: &[] };
+            let names = ProjectNames { files: &files, ..ProjectNames::default() };
             let found = Completion::find(&format!("@{typed}"), names).unwrap();
             assert_eq!(found.selected().unwrap().label, first, "{typed}");
         }
-        assert_eq!(Completion::find("@zzz", ProjectNames { files: &files, symbols: &[] }), None);
+        assert_eq!(Completion::find("@zzz", ProjectNames { files: &files, ..ProjectNames::default() }), None);
     }
 
     #[test]
@@ -263,12 +298,25 @@ mod tests {
             line,
         };
         let (files, symbols) = (["src/shop.rs".to_owned()], [symbol("open_shop", 4), symbol("close", 9)]);
-        let names = ProjectNames { files: &files, symbols: &symbols };
+        let names = ProjectNames { files: &files, symbols: &symbols, ..ProjectNames::default() };
         let selected = |typed: &str| Completion::find(typed, names).unwrap().selected().unwrap().clone();
         assert_eq!(selected("@openshop").insert, "`open_shop` (src/shop.rs:4) ");
         assert_eq!(selected("@close").help, "function  src/shop.rs:9");
         assert_eq!(selected("@shop.rs").insert, "src/shop.rs ");
         assert_eq!(selected("@").insert, "src/shop.rs ");
+    }
+
+    #[test]
+    fn sessions_are_found_by_the_words_of_their_task() {
+        let id = SessionId::new(journeyman_protocol::UnixMillis(0), 7);
+        let title = "make the greeting polite".to_owned();
+        let sessions = [NamedSession { id: id.clone(), title, age: "2 days ago".to_owned() }];
+        let files = ["src/greet.rs".to_owned()];
+        let names = ProjectNames { files: &files, sessions: &sessions, ..ProjectNames::default() };
+        let first = |typed: &str| Completion::find(typed, names).unwrap().selected().unwrap().clone();
+        assert_eq!(first("as in @polite").insert, format!("@session:{id} "));
+        assert_eq!(first("@session").label, "session: make the greeting polite");
+        assert_eq!(first("@greet").insert, "src/greet.rs ", "a file's name is nearer");
     }
 
     #[test]

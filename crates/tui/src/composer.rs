@@ -2,6 +2,7 @@
 //! key leads to another state and at most one effect.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use journeyman_protocol::ImageData;
 use journeyman_terminal::wrap::char_width;
 use journeyman_terminal::{Style, StyledLine};
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -13,6 +14,8 @@ use crate::vi::{ViEffect, ViKeys};
 const MAX_SHOWN_PASTE_LINES: usize = 8;
 /// Bytes of a paste above which it is folded.
 const MAX_SHOWN_PASTE_BYTES: usize = 1_000;
+/// Maximum images that are remembered.
+const MAX_IMAGES: usize = 16;
 /// The mark before the first row.
 const PROMPT: &str = "› ";
 /// The mark in normal mode of vi.
@@ -56,6 +59,9 @@ pub(crate) struct Composer {
     buffer: Buffer,
     /// Pasted texts with the words that stand for them.
     pastes: Vec<(String, String)>,
+    /// Images with the words that stand for them, also of messages that were sent: those may come
+    /// back. The newest are last.
+    images: Vec<(String, ImageData)>,
     /// Earlier messages, the newest last.
     history: Vec<String>,
     /// The place in the history that is shown, from its end.
@@ -139,6 +145,43 @@ impl Composer {
         let stand_in = format!("[paste {number}: {lines} lines]");
         self.buffer.insert(&stand_in);
         self.pastes.push((stand_in, text));
+    }
+}
+
+impl Composer {
+    /// Inserts the words that stand for an image, which goes with the message.
+    pub(crate) fn insert_image(&mut self, label: &str, image: ImageData) {
+        let is_other = |name: &str| self.images.iter().any(|(known, had)| known == name && *had != image);
+        let mut stand_in = label.to_owned();
+        for number in 2.. {
+            if !is_other(&stand_in) {
+                break;
+            }
+            stand_in = format!("{} ({number})]", label.trim_end_matches(']'));
+        }
+        self.search = None;
+        self.buffer.insert(&stand_in);
+        self.buffer.insert(" ");
+        self.images.retain(|(known, _)| *known != stand_in);
+        if self.images.len() >= MAX_IMAGES {
+            self.images.remove(0);
+        }
+        self.images.push((stand_in, image));
+    }
+
+    /// Returns the images that words of a message stand for, in their order.
+    #[must_use]
+    pub(crate) fn images_in(&self, message: &str) -> Vec<ImageData> {
+        let found = self.images.iter().filter_map(|(stand_in, image)| Some((message.find(stand_in)?, image)));
+        let mut found: Vec<(usize, &ImageData)> = found.collect();
+        found.sort_by_key(|(place, _)| *place);
+        found.into_iter().map(|(_, image)| image.clone()).collect()
+    }
+
+    /// Returns the words that stand for something else.
+    fn stand_ins(&self) -> impl Iterator<Item = &str> {
+        let pastes = self.pastes.iter().map(|(stand_in, _)| stand_in.as_str());
+        pastes.chain(self.images.iter().map(|(stand_in, _)| stand_in.as_str()))
     }
 
     /// Returns the message with what was pasted in its place.
@@ -232,9 +275,8 @@ impl Composer {
 
     /// Deletes the character before the cursor, or the whole of a folded paste.
     fn delete_left(&mut self) {
-        let folded =
-            self.pastes.iter().find(|(stand_in, _)| self.buffer.before().ends_with(stand_in.as_str()));
-        match folded.map(|(stand_in, _)| self.buffer.cursor() - stand_in.len()) {
+        let folded = self.stand_ins().find(|stand_in| self.buffer.before().ends_with(stand_in));
+        match folded.map(|stand_in| self.buffer.cursor() - stand_in.len()) {
             Some(start) => self.buffer.replace_before(start, ""),
             None => self.buffer.delete(Motion::Left),
         }
@@ -377,14 +419,11 @@ impl Composer {
         }
     }
 
-    /// Marks what stands for folded pastes.
+    /// Marks what stands for folded pastes and images.
     fn style_row(&self, mut line: StyledLine, text: &str) -> StyledLine {
         let mut rest = text;
-        while let Some((at, length)) = self
-            .pastes
-            .iter()
-            .filter_map(|(stand_in, _)| Some((rest.find(stand_in.as_str())?, stand_in.len())))
-            .min()
+        while let Some((at, length)) =
+            self.stand_ins().filter_map(|stand_in| Some((rest.find(stand_in)?, stand_in.len()))).min()
         {
             let (before, from) = rest.split_at(at);
             let (stand_in, behind) = from.split_at(length);

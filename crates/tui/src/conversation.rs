@@ -1,9 +1,11 @@
 //! The entrance: a conversation from its beginning to its end.
 
+use journeyman_host::sessions::started_by_people;
 use journeyman_host::state::find_session_log;
 use journeyman_host::{Context as _, HostError};
 
 use crate::app::{App, Beginning};
+use crate::hyperlinks::Linker;
 use crate::link::Setup;
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
@@ -28,7 +30,10 @@ pub async fn hold_conversation(setup: Setup, beginning: Beginning) -> Result<u8,
     }
     let theme = Theme::from_variables(|name| setup.environment.var(name)).chosen(preferences.theme);
     let reflow = Reflow::from_variables(|name| setup.environment.var(name));
-    let presentation = Presentation::take(theme, reflow).context("the terminal")?;
+    let mut presentation = Presentation::take(theme, reflow).context("the terminal")?;
+    if preferences.links.is_wanted(|name| setup.environment.var(name)) {
+        presentation.set_links(Linker::new(&setup.root, |name| setup.environment.var(name)));
+    }
     App::new(setup, history, presentation, preferences, None).run(beginning).await
 }
 
@@ -39,8 +44,7 @@ async fn read_history(setup: &Setup) -> Vec<String> {
         return Vec::new();
     }
     let root = setup.root.display().to_string();
-    let sessions =
-        journeyman_agent::store::Store::sessions(&*setup.state.store, Some(&root), MAX_HISTORY).await;
+    let sessions = started_by_people(&setup.state, Some(&root), MAX_HISTORY).await;
     let titles = sessions.unwrap_or_default().into_iter().rev().map(|session| session.title);
     titles.filter(|title| !title.trim().is_empty()).collect()
 }

@@ -15,7 +15,8 @@ use journeyman_protocol::{
 use journeyman_terminal::markdown::{self, Splitter};
 use journeyman_terminal::{Activity, Style, StyledLine};
 
-use crate::blocks::{Block, EndedCall, Entry};
+use crate::agent_tree::AgentForest;
+use crate::blocks::{Block, EndedCall, Entry, call_label};
 use crate::facts::{Facts, Proof};
 
 /// Maximum bytes of a running command's output that are kept: the live area shows its last lines.
@@ -76,6 +77,7 @@ pub(crate) struct Conversation {
     /// True if the turn's thinking is among the entries.
     has_thought: bool,
     calls: Vec<OpenCall>,
+    agents: AgentForest,
     check: Option<OpenCheck>,
     checks: (usize, usize),
     todos: Vec<Todo>,
@@ -97,6 +99,7 @@ impl Conversation {
             thinking: None,
             has_thought: false,
             calls: Vec::new(),
+            agents: AgentForest::default(),
             check: None,
             checks: (0, 0),
             todos: Vec::new(),
@@ -141,6 +144,12 @@ impl Conversation {
     #[must_use]
     pub(crate) fn open_calls(&self) -> &[OpenCall] {
         &self.calls
+    }
+
+    /// Returns the agents of the session that work or whose call runs.
+    #[must_use]
+    pub(crate) fn agents(&self) -> &AgentForest {
+        &self.agents
     }
 
     /// Returns the check that runs.
@@ -209,7 +218,9 @@ impl Conversation {
     pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
         self.position = envelope.seq.unwrap_or(self.position).max(self.position);
         let event = &envelope.event;
-        if !envelope.agent.is_empty() {
+        let of_agent = (!envelope.agent.is_empty()).then_some(&envelope.session);
+        self.agents.apply(of_agent, event, &call_label(event), now);
+        if of_agent.is_some() {
             // What an agent does is in its own log; its questions are asked by the composer.
             if matches!(event, Event::Warning { .. } | Event::Error { .. } | Event::FileEdited { .. }) {
                 self.push_lines(event);
@@ -246,6 +257,7 @@ impl Conversation {
     fn end_run(&mut self, report: &RunReport) {
         self.finish_text();
         self.calls.clear();
+        self.agents.clear();
         self.check = None;
         self.state = AgentState::Ready;
         // An answer that changed nothing needs no words about itself but the tokens, which the
@@ -371,10 +383,15 @@ impl Conversation {
                 let Some(place) = self.calls.iter().position(|open| open.call == *call) else { return true };
                 let OpenCall { call, start, changes, .. } = self.calls.remove(place);
                 let is_first = !matches!(self.entries.last().map(|entry| &entry.block), Some(Block::Call(_)));
+                let agents = self.agents.take(&call);
                 self.push(
-                    Block::Call(Box::new(EndedCall { call, start, end: event.clone(), changes })),
+                    Block::Call(Box::new(EndedCall { call, start, end: event.clone(), changes, agents })),
                     is_first,
                 );
+            }
+            // The tree of the call has them.
+            Event::AgentStarted { call, .. } | Event::AgentFinished { call, .. } => {
+                return self.calls.iter().any(|open| open.call == *call);
             }
             Event::ToolError { .. }
             | Event::ToolExecuted { .. }

@@ -9,17 +9,20 @@
 //! The parts, each of which can be tested without a terminal:
 //!
 //! - `fold`: events → blocks and the state that is moving; `facts`: the numbers of the status line;
+//!   `agent_tree`: the agents of a session;
 //! - `blocks`, `edits`: a block and a width → lines; the words for events are `journeyman-host`'s,
 //!   Markdown, diffs and wrapping are `journeyman-terminal`'s;
 //! - `buffer`, `composer`, `completion`, `questions`, `picker`, `viewer`, `review`: a key →
 //!   another state and at most one effect;
 //! - `preferences`, `keymap`, `vi`, `attention`, `status_command`: the person's own settings;
+//! - `decision`: landing or dropping a copy, as `review` asks about it;
 //! - `plain`, `by_lines`: the conversation by lines alone, without a screen;
 //! - `view`: all of these and a size → the rows of the live area;
 //! - `theme`, `ground`: the colours that the terminal has, and the answer to what it is asked;
-//! - `screen`, `alt_screen`: rows before and after → bytes for the terminal;
+//! - `screen`, `alt_screen`: rows before and after → bytes for the terminal; `hyperlinks`: paths in
+//!   them that a terminal opens;
 //! - `presentation`, `terminal`: the terminal itself; `link`, `recall`, `watching`: the session;
-//!   `app`, `typing`, `actions`, `reviewing`: the loop.
+//!   `app` and the rest: the loop.
 //!
 //! The renderer is our own, by difference over rows, relative to the cursor: it never asks where
 //! the cursor is, a finished row that stood in the live area costs nothing when it is finished, and
@@ -31,8 +34,10 @@
 //! functions of `journeyman-host` that the command line uses too.
 
 mod actions;
+mod agent_tree;
 mod alt_screen;
 mod app;
+mod attaching;
 mod attention;
 mod blocks;
 mod buffer;
@@ -41,13 +46,16 @@ mod commands;
 mod completion;
 mod composer;
 mod conversation;
+mod decision;
 mod documents;
 mod edits;
 mod facts;
 mod first_start;
 mod fold;
 mod ground;
+mod hyperlinks;
 mod keymap;
+mod landing;
 mod link;
 mod picker;
 mod plain;

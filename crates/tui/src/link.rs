@@ -56,6 +56,18 @@ pub(crate) struct Link {
     pub(crate) notes: Vec<String>,
 }
 
+/// A session that is closed for now, and that the next message opens again.
+pub(crate) struct Resting {
+    /// The session.
+    pub(crate) id: SessionId,
+    /// The project and the settings that it had; `None` for one that only was watched.
+    pub(crate) template: Option<SessionTemplate>,
+    /// True if it works in a copy of the project, also after an earlier one was landed.
+    pub(crate) is_in_copy: bool,
+    /// True if a run has ended since it was opened.
+    pub(crate) has_ended_run: bool,
+}
+
 impl Setup {
     /// Opens a new session. Nothing is written before its first message.
     ///
@@ -141,6 +153,7 @@ impl Setup {
             mode: mode.to_owned(),
             branch: None,
             window: limits.map(|(_, limits)| limits.window),
+            is_isolated: false,
             is_watched: false,
             extra: None,
         };

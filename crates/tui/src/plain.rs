@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 
-use journeyman_protocol::CallId;
+use journeyman_protocol::{CallId, ImageData};
 use tokio::sync::mpsc;
 
 use crate::presentation::Choice;
@@ -23,6 +23,10 @@ pub(crate) struct PlainMode {
     pub(crate) has_ended: bool,
     /// The lines of a message that goes on.
     pub(crate) unfinished: String,
+    /// Images that go with the next message.
+    pub(crate) images: Vec<ImageData>,
+    /// Messages that were typed at a terminal and that the session hasn't taken yet.
+    pub(crate) typed: Vec<String>,
     /// True if the mark of waiting is the last that was written.
     pub(crate) is_prompted: bool,
     /// The call whose question was written.
@@ -55,6 +59,8 @@ impl PlainMode {
             is_terminal: io::stdin().is_terminal() && io::stdout().is_terminal(),
             has_ended: false,
             unfinished: String::new(),
+            images: Vec::new(),
+            typed: Vec::new(),
             is_prompted: false,
             asked: None,
             notice: None,

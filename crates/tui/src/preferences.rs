@@ -7,6 +7,7 @@ use journeyman_host::ADMIN_CONFIG;
 use journeyman_host::config::{ConversationConfig, Environment, load_own};
 
 use crate::attention::Attention;
+use crate::hyperlinks::LinkChoice;
 use crate::keymap::Keymap;
 use crate::theme::ThemeChoice;
 
@@ -19,6 +20,8 @@ pub(crate) struct Preferences {
     pub(crate) attention: Attention,
     /// The colours that are wanted.
     pub(crate) theme: ThemeChoice,
+    /// The terminals that get links.
+    pub(crate) links: LinkChoice,
     /// The command that adds to the status line.
     pub(crate) status_command: Option<String>,
     /// True if the composer has the keys of vi.
@@ -43,6 +46,7 @@ impl Preferences {
             keymap,
             attention: Attention::from_setting(config.notify.as_deref()),
             theme: config.theme.as_deref().and_then(ThemeChoice::parse).unwrap_or_default(),
+            links: config.links.as_deref().and_then(LinkChoice::parse).unwrap_or_default(),
             status_command: config.status_command,
             has_vi_keys: config.has_vi_keys,
             is_plain: config.is_plain,

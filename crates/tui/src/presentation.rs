@@ -1,6 +1,7 @@
 //! The terminal with everything that is drawn on it.
 
 use std::io;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use journeyman_terminal::StyledLine;
@@ -9,6 +10,7 @@ use journeyman_terminal::markdown::Marks;
 use crate::alt_screen::AltScreen;
 use crate::blocks::{Detail, Entry, Layout, render_entries};
 use crate::ground::QUESTION;
+use crate::hyperlinks::Linker;
 use crate::picker::Picker;
 use crate::review::Review;
 use crate::screen::{Frame, Reflow, Screen, Size};
@@ -50,6 +52,7 @@ pub(crate) struct Presentation {
     terminal: Option<RawTerminal>,
     screen: Screen,
     theme: Theme,
+    links: Option<Rc<Linker>>,
     overlay: Option<(AltScreen, Overlay)>,
     /// The number of blocks that are in the scrollback, or were left out on purpose.
     committed: usize,
@@ -66,7 +69,16 @@ impl Presentation {
         let terminal = Some(RawTerminal::take()?);
         let screen = Screen::new(theme, reflow, terminal_size());
         let drawn_at = Instant::now();
-        Ok(Self { terminal, screen, theme, overlay: None, committed: 0, drawn_at, is_stale: true })
+        Ok(Self {
+            terminal,
+            screen,
+            theme,
+            links: None,
+            overlay: None,
+            committed: 0,
+            drawn_at,
+            is_stale: true,
+        })
     }
 
     /// Makes the presentation of a conversation as lines, which takes nothing.
@@ -75,7 +87,16 @@ impl Presentation {
         let theme = Theme::new(ColorDepth::None, Ground::Unknown);
         let screen = Screen::new(theme, Reflow::Wraps, terminal_size());
         let drawn_at = Instant::now();
-        Self { terminal: None, screen, theme, overlay: None, committed: 0, drawn_at, is_stale: true }
+        Self {
+            terminal: None,
+            screen,
+            theme,
+            links: None,
+            overlay: None,
+            committed: 0,
+            drawn_at,
+            is_stale: true,
+        }
     }
 
     fn write(&mut self, bytes: &str) -> io::Result<()> {
@@ -114,6 +135,19 @@ impl Presentation {
         self.write(QUESTION)
     }
 
+    /// Makes paths links to files of a project, in what is drawn from here on.
+    pub(crate) fn set_links(&mut self, linker: Linker) {
+        let linker = Rc::new(linker);
+        self.screen.set_links(Rc::clone(&linker));
+        self.links = Some(linker);
+    }
+
+    /// Returns true if paths are links.
+    #[must_use]
+    pub(crate) fn has_links(&self) -> bool {
+        self.links.is_some()
+    }
+
     /// Returns the terminal's size.
     #[must_use]
     pub(crate) fn size(&self) -> Size {
@@ -142,13 +176,19 @@ impl Presentation {
         self.committed = committed;
     }
 
-    /// Returns the rows of the blocks that have come since the last frame.
-    pub(crate) fn finished_rows(&mut self, entries: &[Entry]) -> Vec<StyledLine> {
+    /// Returns the rows of the blocks that have come since the last frame, without those that
+    /// `is_hidden`.
+    pub(crate) fn finished_rows(
+        &mut self,
+        entries: &[Entry],
+        mut is_hidden: impl FnMut(&Entry) -> bool,
+    ) -> Vec<StyledLine> {
         let layout = Layout { width: self.size().columns, marks: self.marks(), detail: Detail::Short };
         self.is_stale = false;
         let new = render_entries(entries, self.committed, |_| layout);
-        self.committed = entries.len();
-        new.concat()
+        let entries_of = entries.iter().skip(std::mem::replace(&mut self.committed, entries.len()));
+        let shown = new.into_iter().zip(entries_of).filter(|(_, entry)| !is_hidden(entry));
+        shown.flat_map(|(rows, _)| rows).collect()
     }
 
     /// Draws the live area below the blocks that have come, or what is on the alternate screen.
@@ -169,7 +209,7 @@ impl Presentation {
                 alt.draw(&rows, cursor)
             }
             None => {
-                let finished = self.finished_rows(entries);
+                let finished = self.finished_rows(entries, |_| false);
                 let (live, cursor) = live(size);
                 self.screen.draw(&Frame { finished, live, cursor })
             }
@@ -199,7 +239,9 @@ impl Presentation {
             }
         }
     }
+}
 
+impl Presentation {
     /// Shows something on the alternate screen.
     ///
     /// # Errors
@@ -210,7 +252,7 @@ impl Presentation {
             *open = overlay;
             return Ok(());
         }
-        let (alt, bytes) = AltScreen::enter(self.theme, self.size());
+        let (alt, bytes) = AltScreen::enter(self.theme, self.links.clone(), self.size());
         self.overlay = Some((alt, overlay));
         self.note_alternate(true);
         self.write(&bytes)

@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use journeyman_agent::PermissionAnswer;
 use journeyman_host::approvals::{AnsweredRequest, ApprovalQueue, ApprovalReply, ApprovalRequest, RuleScope};
 use journeyman_host::format::{preview, printable};
-use journeyman_protocol::{CallId, Event};
+use journeyman_protocol::{CallId, Envelope, Event};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::blocks::wrap_lines;
@@ -33,12 +33,20 @@ pub(crate) enum QuestionEffect {
     ShowWhole(Vec<StyledLine>),
 }
 
+/// A call that waits for an answer.
+struct WaitingCall {
+    call: CallId,
+    summary: String,
+    /// The name of the agent whose call it is; `None` for the session's own.
+    agent: Option<String>,
+}
+
 /// The open questions of a session, and the note that is written for one.
 #[derive(Default)]
 pub(crate) struct Questions {
     queue: ApprovalQueue,
-    /// The requests after the first, for the list; the queue gives only the first.
-    waiting: Vec<(CallId, String)>,
+    /// All requests, for the list; the queue gives only the first.
+    waiting: Vec<WaitingCall>,
     shown: Option<(CallId, Instant)>,
     /// The note of a refusal or the answer to a question of the model's, while it is written.
     note: Option<Buffer>,
@@ -53,14 +61,16 @@ impl Questions {
     }
 
     /// Takes an event.
-    pub(crate) fn handle_event(&mut self, event: &Event, now: Instant) {
+    pub(crate) fn handle_event(&mut self, envelope: &Envelope, now: Instant) {
+        let event = &envelope.event;
         self.queue.handle_event(event);
         match event {
             Event::PermissionRequired { call, summary, .. } => {
-                self.waiting.push((call.clone(), preview(summary)))
+                let agent = envelope.agent.last().map(preview);
+                self.waiting.push(WaitingCall { call: call.clone(), summary: preview(summary), agent });
             }
-            Event::PermissionDecided { call, .. } => self.waiting.retain(|(open, _)| open != call),
-            Event::Done { .. } => self.waiting.clear(),
+            Event::PermissionDecided { call, .. } => self.waiting.retain(|open| open.call != *call),
+            Event::Done { .. } if envelope.agent.is_empty() => self.waiting.clear(),
             _ => {}
         }
         self.follow_queue(now);
@@ -89,7 +99,7 @@ impl Questions {
     /// Returns true if the call waits for an answer.
     #[must_use]
     pub(crate) fn is_waiting(&self, call: &CallId) -> bool {
-        self.waiting.iter().any(|(waiting, _)| waiting == call)
+        self.waiting.iter().any(|waiting| waiting.call == *call)
     }
 
     /// Returns the time after which keys are heard, if they aren't yet.
@@ -248,7 +258,9 @@ impl Questions {
         let Some(request) = self.queue.first().filter(|_| self.shown.is_some()) else {
             return (Vec::new(), None);
         };
-        let head = wrap_lines(vec![title(request, self.waiting.len())], width);
+        let asker = self.waiting.iter().find(|waiting| waiting.call == request.call);
+        let asker = asker.and_then(|waiting| waiting.agent.as_deref());
+        let head = wrap_lines(vec![title(request, asker, self.waiting.len())], width);
         let keys = match self.next_change(now) {
             None => self.key_line(request),
             // Until then they belong to what the person was typing.
@@ -283,8 +295,12 @@ impl Questions {
     }
 
     fn other_lines(&self, request: &ApprovalRequest) -> Vec<StyledLine> {
-        let others = self.waiting.iter().filter(|(call, _)| *call != request.call);
-        others.take(MAX_LISTED).map(|(_, summary)| labeled_line(Style::Dim, "then:", summary)).collect()
+        let others = self.waiting.iter().filter(|waiting| waiting.call != request.call);
+        let line = |waiting: &WaitingCall| {
+            let asker = waiting.agent.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+            labeled_line(Style::Dim, "then:", &format!("{asker}{}", waiting.summary))
+        };
+        others.take(MAX_LISTED).map(line).collect()
     }
 
     fn key_line(&self, request: &ApprovalRequest) -> StyledLine {
@@ -329,13 +345,14 @@ fn reason_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
     lines
 }
 
-fn title(request: &ApprovalRequest, count: usize) -> StyledLine {
+fn title(request: &ApprovalRequest, asker: Option<&str>, count: usize) -> StyledLine {
     let question = match request.question() {
         Some(question) => question.text.split_whitespace().collect::<Vec<_>>().join(" "),
         None if request.is_edit() => "May I make this change?".to_owned(),
         None => "May I run this?".to_owned(),
     };
-    let line = StyledLine::new(Style::Warning, format!("? {question}"));
+    let asker = asker.map(|name| format!("{name} asks: ")).unwrap_or_default();
+    let line = StyledLine::new(Style::Warning, format!("? {asker}{question}"));
     let path = request.input.get("path").and_then(serde_json::Value::as_str).filter(|_| request.is_edit());
     let line = match path {
         Some(path) => line.with(Style::Strong, format!(" {}", printable(path))),

@@ -3,20 +3,24 @@
 use std::time::Instant;
 
 use journeyman_agent::protocol::SessionId;
+use journeyman_agent::store::SessionSummary;
 use journeyman_agent::workspace::{CheckpointId, ListOptions};
-use journeyman_host::HostError;
+use journeyman_host::copy_review::CopyReview;
 use journeyman_host::format::{describe_age, preview, printable, quantity};
 use journeyman_host::session_commands::fork_session;
-use journeyman_host::sessions::{ListedSession, list_sessions};
+use journeyman_host::sessions::{ListedSession, list_sessions, started_by_people};
 use journeyman_host::state::{find_session_log, now};
 use journeyman_host::undo::{UndoResult, undo_to_checkpoint};
+use journeyman_host::{HostError, Workplace};
 use journeyman_terminal::{Style, StyledLine};
-use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobEnd, Recall};
+use crate::completion::NamedSession;
 use crate::facts::Proof;
 use crate::first_start::{explain_first_start, is_first_start};
 use crate::fold::{Conversation, Turning};
+use crate::hyperlinks::Linker;
+use crate::link::Resting;
 use crate::picker::{Item, Picker};
 use crate::presentation::{Choice, Overlay};
 use crate::questions::Questions;
@@ -45,16 +49,21 @@ pub(crate) enum GoBack {
 impl App {
     /// Opens a new session in place of the one before. Says why not, if it can't.
     pub(crate) async fn open_new_session(&mut self) {
-        self.close_link().await;
+        let left = self.leave_session().await;
         self.reset(Conversation::new(Instant::now()));
         match self.setup.open_new().await {
             Ok(link) => self.take_link(link),
             Err(error) => self.explain_failure(&error),
         }
+        left.iter().for_each(|text| self.say(Style::Warning, text));
     }
 
     /// Opens an earlier session in place of the one before. Says why not, if it can't.
     pub(crate) async fn open_session(&mut self, id: &SessionId, recall: Recall) {
+        let left = match self.session_id() {
+            Some(same) if same == *id => None,
+            _ => self.leave_session().await,
+        };
         self.close_link().await;
         let (mut conversation, started) = (Conversation::new(Instant::now()), Instant::now());
         let opened = self.setup.open_again(id, &mut |envelope| conversation.apply(envelope, started)).await;
@@ -68,6 +77,40 @@ impl App {
                 Ok(false) => self.explain_failure(&error),
                 Err(error) => self.explain_failure(&error),
             },
+        }
+        left.iter().for_each(|text| self.say(Style::Warning, text));
+    }
+
+    /// Opens an earlier session, in a copy of the project if it has none of its own but is to work
+    /// in one.
+    pub(crate) async fn open_in(&mut self, id: &SessionId, is_in_copy: bool) {
+        let asked = self.setup.delivery.isolate;
+        if is_in_copy {
+            self.setup.delivery.isolate = Some(true);
+        }
+        self.open_session(id, Recall::Nothing).await;
+        self.setup.delivery.isolate = asked;
+    }
+
+    /// Opens the session again that was closed for something, unless it rests until the next
+    /// message.
+    pub(crate) async fn return_to(&mut self, id: &SessionId) {
+        if self.resting.is_none() {
+            self.open_session(id, Recall::Nothing).await;
+        }
+    }
+
+    /// Returns the session that is open or rests.
+    pub(crate) fn session_id(&self) -> Option<SessionId> {
+        let open = self.link.as_ref().map(|link| link.session.id().clone());
+        open.or_else(|| self.resting.as_ref().map(|resting| resting.id.clone()))
+    }
+
+    /// Returns the session that is open or rests, if its log exists.
+    pub(crate) fn logged_id(&self) -> Option<SessionId> {
+        match &self.link {
+            Some(link) => link.has_log.then(|| link.session.id().clone()),
+            None => self.session_id(),
         }
     }
 
@@ -88,7 +131,7 @@ impl App {
 
     fn reset(&mut self, conversation: Conversation) {
         self.conversation = conversation;
-        (self.watch, self.resumable, self.surroundings.is_watched) = (None, None, false);
+        (self.watch, self.resting, self.surroundings.is_watched) = (None, None, false);
         self.queued.clear();
         self.presentation.skip_to(0);
     }
@@ -96,7 +139,13 @@ impl App {
     fn take_link(&mut self, mut link: crate::link::Link) {
         self.questions = Questions::new(link.template.config_dir.clone());
         let (branch, extra) = (self.surroundings.branch.take(), self.surroundings.extra.take());
-        self.surroundings = crate::view::Surroundings { branch, extra, ..link.surroundings.clone() };
+        if self.presentation.has_links() {
+            self.presentation
+                .set_links(Linker::new(&self.setup.root, |name| self.setup.environment.var(name)));
+        }
+        let is_isolated = link.template.delivery.workplace() != Workplace::Project;
+        self.surroundings =
+            crate::view::Surroundings { branch, extra, is_isolated, ..link.surroundings.clone() };
         // The settings decide about what comes, whatever the newest run had.
         self.conversation.note_mode(link.template.settings.mode);
         let notes = std::mem::take(&mut link.notes);
@@ -106,33 +155,13 @@ impl App {
         self.presentation.invalidate();
     }
 
-    fn explain_failure(&mut self, error: &HostError) {
+    pub(crate) fn explain_failure(&mut self, error: &HostError) {
         if is_first_start(error) {
             let environment = self.setup.environment.clone();
             self.jobs
                 .push(Box::pin(async move { JobEnd::Explained(explain_first_start(&environment).await) }));
         } else {
             self.say(Style::Bad, &error.to_string());
-        }
-    }
-
-    /// Ends the session, and delivers its work as the person asked when they began.
-    pub(crate) async fn close_link(&mut self) {
-        let Some(link) = self.link.take() else { return };
-        link.session.close().await;
-        let crate::link::Link { template, session, has_ended_run, .. } = link;
-        drop(session);
-        // What earlier openings have done was delivered by them.
-        let report =
-            self.conversation.last_report().filter(|report| has_ended_run && !report.changes.is_empty());
-        let Some(report) = report else { return };
-        let report = std::sync::Arc::new(report.clone());
-        match template.deliver(&report, None, &CancellationToken::new()).await {
-            Ok(delivered) => {
-                let now = Instant::now();
-                delivered.events.iter().for_each(|envelope| self.conversation.apply(envelope, now));
-            }
-            Err(error) => self.explain_failure(&error),
         }
     }
 
@@ -207,18 +236,22 @@ impl App {
     /// Goes back to before a message. Its text is in the composer then.
     pub(crate) async fn go_back(&mut self, turning: &Turning, what: GoBack) {
         let Some(id) = self.link.as_ref().map(|link| link.session.id().clone()) else { return };
+        let is_in_copy = self.is_in_copy();
         self.close_link().await;
         let restored = match (what, turning.checkpoint) {
             (GoBack::Conversation, _) => None,
+            // The copy goes back itself, or it stays behind with the session.
+            (GoBack::Both, _) if is_in_copy => None,
+            (_, Some(checkpoint)) if is_in_copy => Some(self.restore_copy(CheckpointId(checkpoint)).await),
             (_, Some(checkpoint)) => Some(self.restore_checkpoint(checkpoint).await),
             (_, None) => Some(Err(HostError::failed(
                 "no checkpoint is known before this message, so that the files stay as they are",
             ))),
         };
         if what == GoBack::Files {
-            self.open_session(&id, Recall::Nothing).await;
+            self.return_to(&id).await;
         } else {
-            self.open_before(&id, turning).await;
+            self.open_before(&id, turning, is_in_copy).await;
         }
         if let Some(restored) = restored {
             self.report_undo(restored.map(Some), "taken back");
@@ -226,7 +259,7 @@ impl App {
     }
 
     /// Opens a session that has everything before a message, whose text is in the composer then.
-    async fn open_before(&mut self, id: &SessionId, turning: &Turning) {
+    async fn open_before(&mut self, id: &SessionId, turning: &Turning, is_in_copy: bool) {
         let is_first = self.conversation.turnings().first().is_some_and(|first| first.seq == turning.seq);
         if is_first {
             self.open_new_session().await;
@@ -234,15 +267,24 @@ impl App {
             let before = turning.seq.0.saturating_sub(1).to_string();
             let (environment, state) = (&self.setup.environment, &self.setup.state);
             match fork_session(environment, state, id.as_str(), Some(&before)).await {
-                Ok(forked) => self.open_session(&forked.id, Recall::Nothing).await,
+                Ok(forked) => self.open_in(&forked.id, is_in_copy).await,
                 Err(error) => {
-                    self.open_session(id, Recall::Nothing).await;
+                    self.return_to(id).await;
                     return self.explain_failure(&error);
                 }
             }
         }
         self.composer.set_text(&turning.message);
         self.say(Style::Dim, &format!("back to before: {}", preview(&turning.message)));
+    }
+
+    async fn restore_copy(&self, checkpoint: CheckpointId) -> Result<UndoResult, HostError> {
+        match &self.resting {
+            Some(Resting { id, template: Some(template), .. }) => {
+                CopyReview::open(&template.project, id).await?.undo_to(checkpoint).await
+            }
+            _ => Err(HostError::failed("nothing was changed in the copy yet")),
+        }
     }
 
     /// Takes the files back to a checkpoint. No session may be open.
@@ -280,25 +322,33 @@ impl App {
         self.presentation.invalidate();
     }
 
-    /// Begins to list the project's files and symbols, for completion.
+    /// Begins to list the project's files, symbols and sessions, for completion.
     pub(crate) fn list_files(&mut self) {
-        let Some(workspace) =
-            self.link.as_ref().map(|link| std::sync::Arc::clone(&link.template.project.workspace))
-        else {
-            return;
-        };
-        let Some(list_symbols) = self.link.as_ref().map(|link| link.template.symbol_lister(MAX_SYMBOLS))
-        else {
-            return;
-        };
+        let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
+        let Some(template) = self.link.as_ref().map(|link| &link.template).or(resting) else { return };
+        let workspace = std::sync::Arc::clone(&template.project.workspace);
+        let list_symbols = template.symbol_lister(MAX_SYMBOLS);
         self.files = Some(Vec::new());
+        let (state, own) = (std::sync::Arc::clone(&self.setup.state), self.session_id());
+        let root = self.setup.root.display().to_string();
         let listing = tokio::task::spawn_blocking(move || {
             let files = workspace.list(ListOptions { limit: MAX_FILES, ..ListOptions::default() });
             (files.unwrap_or_default(), list_symbols())
         });
         self.jobs.push(Box::pin(async move {
             let (files, symbols) = listing.await.unwrap_or_default();
-            JobEnd::FilesListed(files.paths.iter().map(printable).collect(), symbols)
+            let sessions = started_by_people(&state, Some(&root), MAX_LISTED_SESSIONS).await;
+            let named = |session: SessionSummary| NamedSession {
+                title: preview(&session.title),
+                age: describe_age(now(), session.updated),
+                id: session.id,
+            };
+            let others = sessions.unwrap_or_default().into_iter().filter(|one| Some(&one.id) != own.as_ref());
+            JobEnd::FilesListed(
+                files.paths.iter().map(printable).collect(),
+                symbols,
+                others.map(named).collect(),
+            )
         }));
     }
 
@@ -327,10 +377,7 @@ impl App {
 
     /// Begins to read the whole results of the session's calls, for the transcript.
     pub(crate) fn read_results(&mut self) {
-        let Some(id) = self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone())
-        else {
-            return;
-        };
+        let Some(id) = self.logged_id() else { return };
         let state = std::sync::Arc::clone(&self.setup.state);
         self.jobs.push(Box::pin(async move {
             let read = journeyman_agent::result_texts(&*state.store, &id, MAX_RESULT_BYTES).await;

@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use journeyman_agent::isolation::LandRequest;
 use journeyman_agent::workspace::CheckpointId;
+use journeyman_host::copy_review::LandingPreview;
 use journeyman_host::event_text::describe_event;
 use journeyman_host::format::{printable, quantity};
 use journeyman_host::highlight::find_tokens_of_file;
@@ -14,15 +16,18 @@ use journeyman_terminal::diff::{HunkLine, Side, render_hunk};
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
+use crate::decision::{CopyDecision, DecisionEffect};
 use crate::screen::Size;
 
 /// Rows that the review keeps for itself: the line of its keys.
 const OWN_ROWS: usize = 1;
+/// The words while a copy is landed.
+pub(crate) const SETTLING: &str = "landing; checks run first if your files changed · Esc stops";
 /// Maximum notes about the evidence of one hunk.
 const MAX_NOTES: usize = 4;
 
 /// The result of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReviewEffect {
     /// The view is another, or the same.
     Stay,
@@ -32,6 +37,12 @@ pub(crate) enum ReviewEffect {
     TakeBack(usize, usize),
     /// The newest hunk that was taken back is wanted after all.
     GiveBack,
+    /// The copy that has the changes is to be landed.
+    Land(LandRequest),
+    /// The copy is to be dropped with all its changes.
+    Drop,
+    /// Landing the copy is to be stopped.
+    StopSettling,
 }
 
 /// A hunk with its place among the rows.
@@ -41,10 +52,18 @@ struct Place {
     rows: std::ops::Range<usize>,
 }
 
+/// The tree whose changes are reviewed.
+enum Reviewed {
+    /// The project, compared with a checkpoint.
+    Project(CheckpointId),
+    /// The copy that a session works in, compared with the project. What becomes of it is decided
+    /// here.
+    Copy(CopyDecision),
+}
+
 /// The review.
 pub(crate) struct Review {
-    /// The checkpoint that the files are compared with.
-    pub(crate) since: CheckpointId,
+    reviewed: Reviewed,
     /// The contents that were taken back here, the newest last.
     pub(crate) taken_back: Vec<TakenBack>,
     files: Vec<ChangedFile>,
@@ -58,14 +77,27 @@ pub(crate) struct Review {
     size: Size,
     /// A word that lasts until the next key.
     pub(crate) notice: Option<String>,
+    /// True while the copy is landed or dropped: no key is heard but the one that stops it.
+    pub(crate) is_settling: bool,
 }
 
 impl Review {
-    /// Makes the review of changes, with the report of the run that made them.
+    /// Makes the review of changes in the project since a checkpoint, with the report of the run
+    /// that made them.
     #[must_use]
     pub(crate) fn new(since: CheckpointId, files: Vec<ChangedFile>, report: Option<RunReport>) -> Self {
+        Self::of(Reviewed::Project(since), files, report)
+    }
+
+    /// Makes the review of the changes in a session's copy.
+    #[must_use]
+    pub(crate) fn of_copy(preview: LandingPreview, report: Option<RunReport>) -> Self {
+        Self::of(Reviewed::Copy(CopyDecision::new(&preview)), preview.files, report)
+    }
+
+    fn of(reviewed: Reviewed, files: Vec<ChangedFile>, report: Option<RunReport>) -> Self {
         let mut review = Self {
-            since,
+            reviewed,
             taken_back: Vec::new(),
             files: Vec::new(),
             report,
@@ -76,9 +108,25 @@ impl Review {
             places: Vec::new(),
             size: Size { columns: 80, rows: 24 },
             notice: None,
+            is_settling: false,
         };
         review.set_files(files);
         review
+    }
+
+    /// Returns the checkpoint that the project is compared with; `None` for a copy.
+    #[must_use]
+    pub(crate) fn checkpoint(&self) -> Option<CheckpointId> {
+        match self.reviewed {
+            Reviewed::Project(since) => Some(since),
+            Reviewed::Copy(_) => None,
+        }
+    }
+
+    /// Takes the copy as it is now.
+    pub(crate) fn set_preview(&mut self, preview: LandingPreview) {
+        self.reviewed = Reviewed::Copy(CopyDecision::new(&preview));
+        self.set_files(preview.files);
     }
 
     /// Takes the changes as they are now.
@@ -141,6 +189,9 @@ impl Review {
         let hunks: usize = self.files.iter().map(|file| file.hunks.len()).sum();
         let head = format!("{}, {}", quantity(self.files.len(), "file"), quantity(hunks, "hunk"));
         let mut lines = vec![StyledLine::new(Style::Strong, head)];
+        if let Reviewed::Copy(decision) = &self.reviewed {
+            lines.extend(decision.to_lines());
+        }
         let Some(report) = &self.report else { return lines };
         for evidence in &report.evidence {
             let described = describe_event(&Event::CheckResult { evidence: evidence.clone() });
@@ -173,6 +224,22 @@ impl Review {
         self.notice = None;
         let page = self.size.rows.saturating_sub(OWN_ROWS + 2).max(1);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if self.is_settling {
+            let stops = key.code == KeyCode::Esc || control && key.code == KeyCode::Char('c');
+            self.notice = Some(if stops { "stopping…" } else { SETTLING }.to_owned());
+            return if stops { ReviewEffect::StopSettling } else { ReviewEffect::Stay };
+        }
+        if let (Reviewed::Copy(decision), false) = (&mut self.reviewed, control) {
+            match decision.handle_key(key.code) {
+                DecisionEffect::Ignored => {}
+                DecisionEffect::Say(text) => {
+                    self.notice = Some(text);
+                    return ReviewEffect::Stay;
+                }
+                DecisionEffect::Land(request) => return ReviewEffect::Land(request),
+                DecisionEffect::Drop => return ReviewEffect::Drop,
+            }
+        }
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return ReviewEffect::Close,
             KeyCode::Char('c') if control => return ReviewEffect::Close,
@@ -242,7 +309,8 @@ impl Review {
             None => {
                 let keys = "x takes back · u undoes · Space keeps · Tab next · q";
                 let kept = format!("kept {} of {}", self.kept_count(), self.places.len());
-                StyledLine::new(Style::Dim, format!("{kept} · {keys}"))
+                let settles = if self.checkpoint().is_none() { "l lands · d drops · " } else { "" };
+                StyledLine::new(Style::Dim, format!("{settles}{kept} · {keys}"))
             }
         };
         rows.push(cut_line(&own, size.columns));

@@ -1,10 +1,10 @@
 //! The review of a session's changes: opened, and what its keys do to the files.
 
-use journeyman_agent::workspace::{CheckpointId, Workspace};
+use journeyman_agent::workspace::Workspace;
+use journeyman_host::HostError;
 use journeyman_host::checkpoints::Comparison;
 use journeyman_host::format::printable;
 use journeyman_host::hunks::find_hunks;
-use journeyman_host::{HostError, Workplace};
 use journeyman_protocol::SessionId;
 
 use crate::app::App;
@@ -14,16 +14,14 @@ use crate::review::{Review, ReviewEffect};
 
 impl App {
     /// Shows what changed since the newest run began.
-    pub(crate) fn show_diff(&mut self) -> Result<(), HostError> {
-        let Some(link) = &self.link else { return Ok(()) };
-        if link.template.delivery.workplace() != Workplace::Project {
-            let id = link.session.id();
-            let text = format!(
-                "the work is in a copy, which is landed at the end if it is verified; jm land --dry-run {id} shows it"
-            );
-            self.notice = Some(text);
-            return Ok(());
+    pub(crate) async fn show_diff(&mut self) -> Result<(), HostError> {
+        if self.is_in_copy() {
+            return self.review_copy().await;
         }
+        let Some(link) = &self.link else {
+            self.notice = Some("no session is open; the next message opens one".to_owned());
+            return Ok(());
+        };
         let workspace = &link.template.project.workspace;
         let found = Comparison::new(workspace, None, None)
             .and_then(|compared| Ok((compared.from, find_hunks(workspace, &compared.from)?)));
@@ -43,20 +41,52 @@ impl App {
         }
     }
 
-    /// Does to the files what a key of the review asks for.
-    pub(crate) fn change_reviewed(&mut self, effect: ReviewEffect) {
+    /// Does what a key of the review asks for.
+    pub(crate) async fn change_reviewed(&mut self, effect: ReviewEffect) {
+        match effect {
+            ReviewEffect::Stay | ReviewEffect::Close => {}
+            ReviewEffect::Land(request) => self.start_landing(Some(request)),
+            ReviewEffect::Drop => self.start_landing(None),
+            ReviewEffect::StopSettling => self.stop_landing(),
+            ReviewEffect::TakeBack(..) | ReviewEffect::GiveBack if self.copy_review.is_some() => {
+                self.change_copy(&effect).await;
+            }
+            ReviewEffect::TakeBack(..) | ReviewEffect::GiveBack => self.change_project(&effect),
+        }
+    }
+
+    fn change_project(&mut self, effect: &ReviewEffect) {
         let is_working = self.conversation.is_working();
         let Some(link) = &self.link else { return };
         let (workspace, session) = (&*link.template.project.workspace, link.session.id());
         let Some(Overlay::Review(review)) = self.presentation.overlay() else { return };
-        let changed = match effect {
-            ReviewEffect::Stay | ReviewEffect::Close => return,
-            _ if is_working => {
-                Err(HostError::failed("the session works; Esc in the conversation stops it first"))
-            }
-            ReviewEffect::TakeBack(file, hunk) => take_back(review, file, hunk, workspace, session),
-            ReviewEffect::GiveBack => give_back(review, workspace, session),
+        let changed = match is_working {
+            true => Err(HostError::failed("the session works; Esc in the conversation stops it first")),
+            false => change_hunk(review, effect, workspace, session),
         };
+        let changed = changed.and_then(|what| {
+            let since = review.checkpoint().map(|since| find_hunks(workspace, &since));
+            since.transpose()?.into_iter().for_each(|files| review.set_files(files));
+            Ok(what)
+        });
+        self.report_reviewed(changed);
+    }
+
+    async fn change_copy(&mut self, effect: &ReviewEffect) {
+        let (Some(copy), Some(resting)) = (&self.copy_review, &self.resting) else { return };
+        let Some(Overlay::Review(review)) = self.presentation.overlay() else { return };
+        let changed = async {
+            let what = change_hunk(review, effect, &copy.workspace(), &resting.id)?;
+            copy.record_unverified().await?;
+            review.set_preview(copy.preview().await?);
+            Ok(what)
+        };
+        let changed = changed.await;
+        self.report_reviewed(changed);
+    }
+
+    fn report_reviewed(&mut self, changed: Result<&'static str, HostError>) {
+        let Some(Overlay::Review(review)) = self.presentation.overlay() else { return };
         match changed {
             Ok(what) => {
                 review.notice = Some(what.to_owned());
@@ -68,33 +98,22 @@ impl App {
     }
 }
 
-fn take_back(
+/// Takes a hunk back, or gives back the newest one that was.
+fn change_hunk(
     review: &mut Review,
-    file: usize,
-    hunk: usize,
+    effect: &ReviewEffect,
     workspace: &Workspace,
     session: &SessionId,
 ) -> Result<&'static str, HostError> {
-    let Some((file, hunk)) = review.hunk(file, hunk) else { return Ok("there is no such hunk any more") };
-    let taken = file.take_back(hunk, workspace, session)?;
-    review.taken_back.push(taken);
-    refresh(review, workspace)?;
-    Ok("taken back; u gives it back")
-}
-
-fn give_back(
-    review: &mut Review,
-    workspace: &Workspace,
-    session: &SessionId,
-) -> Result<&'static str, HostError> {
+    if let ReviewEffect::TakeBack(file, hunk) = effect {
+        let Some((file, hunk)) = review.hunk(*file, *hunk) else {
+            return Ok("there is no such hunk any more");
+        };
+        let taken = file.take_back(hunk, workspace, session)?;
+        review.taken_back.push(taken);
+        return Ok("taken back; u gives it back");
+    }
     let Some(taken) = review.taken_back.pop() else { return Ok("nothing was taken back here") };
     taken.give_back(workspace, session)?;
-    refresh(review, workspace)?;
     Ok("as it was before the newest x")
-}
-
-fn refresh(review: &mut Review, workspace: &Workspace) -> Result<(), HostError> {
-    let since: CheckpointId = review.since;
-    review.set_files(find_hunks(workspace, &since)?);
-    Ok(())
 }

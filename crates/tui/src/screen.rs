@@ -6,9 +6,12 @@
 //! if it stood in the live area already. Positions are relative to the cursor: no absolute row is
 //! known or asked for, so that nothing is wrong after the terminal has moved its text.
 
+use std::rc::Rc;
+
 use journeyman_terminal::wrap::{char_width, cut_line, line_width};
 use journeyman_terminal::{Style, StyledLine};
 
+use crate::hyperlinks::{Linker, RowLinks, paint_row};
 use crate::theme::Theme;
 
 /// The beginning of an update that the terminal shows at once, where it knows such updates.
@@ -64,6 +67,7 @@ pub(crate) struct Frame {
 #[derive(Debug)]
 pub(crate) struct Screen {
     theme: Theme,
+    links: Option<Rc<Linker>>,
     reflow: Reflow,
     size: Size,
     /// The rows, from the top of the live area.
@@ -76,7 +80,7 @@ impl Screen {
     /// Makes the screen of a terminal whose cursor stands at the beginning of an empty row.
     #[must_use]
     pub(crate) fn new(theme: Theme, reflow: Reflow, size: Size) -> Self {
-        Self { theme, reflow, size, rows: Vec::new(), cursor: (0, 0) }
+        Self { theme, links: None, reflow, size, rows: Vec::new(), cursor: (0, 0) }
     }
 
     /// Returns the size of the terminal.
@@ -97,7 +101,12 @@ impl Screen {
         let cursor =
             (frame.cursor.0.saturating_sub(hidden), frame.cursor.1.min(self.size.columns.saturating_sub(1)));
         let room = self.size.rows.saturating_sub(live.len().max(self.rows.len())).max(1);
-        let mut out = Pen { out: BEGIN_UPDATE.to_owned(), row: self.cursor.0, theme: self.theme };
+        let mut out = Pen {
+            out: BEGIN_UPDATE.to_owned(),
+            row: self.cursor.0,
+            theme: self.theme,
+            links: self.links.clone(),
+        };
         while finished.len() > room {
             let rest = finished.split_off(room);
             self.draw_piece(finished, &live, cursor, &mut out);
@@ -220,6 +229,11 @@ impl Screen {
         self.theme = theme;
     }
 
+    /// Makes paths links, in what is drawn from here on.
+    pub(crate) fn set_links(&mut self, links: Rc<Linker>) {
+        self.links = Some(links);
+    }
+
     /// Forgets the live area, which something else has erased or left above.
     pub(crate) fn forget(&mut self) {
         (self.rows, self.cursor) = (Vec::new(), (0, 0));
@@ -231,6 +245,7 @@ struct Pen {
     out: String,
     row: usize,
     theme: Theme,
+    links: Option<Rc<Linker>>,
 }
 
 impl Pen {
@@ -253,14 +268,15 @@ impl Pen {
         // A row that gets shorter is erased whole: some terminals remember the length of a row
         // whose end was erased, and wrap its emptiness when they get narrower.
         let is_fresh = !is_certain || line_width(before) > line_width(row);
-        let (column, rest) = if is_fresh { (0, row.clone()) } else { first_difference(before, row) };
+        let find = |row| self.links.as_ref().map(|linker| linker.find(row)).unwrap_or_default();
+        let links = find(row);
+        let (column, from) =
+            if is_fresh { (0, 0) } else { first_difference((before, &find(before)), (row, &links)) };
         self.move_to(place, column);
         if is_fresh && !before.is_empty() {
             self.out.push_str(ERASE_LINE);
         }
-        for (style, text) in &rest.spans {
-            self.theme.paint(*style, text, &mut self.out);
-        }
+        paint_row(self.theme, row, from, &links, &mut self.out);
     }
 }
 
@@ -273,18 +289,21 @@ fn has_certain_width(row: &StyledLine) -> bool {
     })
 }
 
-/// Returns the column at which two rows begin to differ, and the second one from there on.
-fn first_difference(before: &StyledLine, row: &StyledLine) -> (usize, StyledLine) {
-    let (mut old, mut column, mut rest) = (characters(before), 0, StyledLine::default());
-    let mut is_same = true;
+/// Returns the column at which two rows begin to differ in text or links, and the byte of the
+/// second one's text.
+fn first_difference(
+    (before, old_links): (&StyledLine, &RowLinks),
+    (row, links): (&StyledLine, &RowLinks),
+) -> (usize, usize) {
+    let (mut old, mut column, mut at) = (characters(before), 0, 0);
     for (style, character) in characters(row) {
-        is_same = is_same && old.next() == Some((style, character));
-        match is_same {
-            true => column += char_width(character),
-            false => rest.push(style, character.encode_utf8(&mut [0; 4])),
+        if old.next() != Some((style, character)) || old_links.target_at(at) != links.target_at(at) {
+            break;
         }
+        column += char_width(character);
+        at += character.len_utf8();
     }
-    (column, rest)
+    (column, at)
 }
 
 fn characters(line: &StyledLine) -> impl Iterator<Item = (Style, char)> + '_ {

@@ -6,6 +6,7 @@ use crossterm::event::{Event as TerminalEvent, KeyCode, KeyEvent, KeyEventKind, 
 
 use journeyman_host::approvals::AnsweredRequest;
 use journeyman_host::format::printable;
+use journeyman_host::images::is_image_name;
 use journeyman_host::slash_commands::SlashCommands;
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::SessionId;
@@ -41,7 +42,9 @@ impl App {
         let flow = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.handle_key(key).await?,
             TerminalEvent::Paste(text) => {
-                self.composer.paste(&text);
+                if !self.paste_image(&text) {
+                    self.composer.paste(&text);
+                }
                 self.complete_word();
                 Flow::Continue
             }
@@ -113,7 +116,9 @@ impl App {
     }
 
     fn handle_escape(&mut self, escaped: Option<Instant>) -> Result<(), HostError> {
-        if self.conversation.is_working() {
+        if self.landing.is_some() {
+            self.stop_landing();
+        } else if self.conversation.is_working() {
             self.interrupt();
         } else if escaped.is_some_and(|before| before.elapsed() <= DOUBLE_KEY_TIME) {
             match self.composer.is_blank() {
@@ -215,7 +220,14 @@ impl App {
     fn accept_completion(&mut self) -> bool {
         let Some(list) = self.completion.take() else { return false };
         if let Some(candidate) = list.selected() {
-            self.composer.complete(list.start, &candidate.insert);
+            let path = self.setup.root.join(candidate.insert.trim_end());
+            let is_image = list.start > 0 || !candidate.insert.starts_with('/');
+            if is_image && is_image_name(&path) {
+                self.composer.complete(list.start, "");
+                self.attach_image(&path);
+            } else {
+                self.composer.complete(list.start, &candidate.insert);
+            }
         }
         let text = self.composer.text();
         let is_command =
@@ -244,7 +256,7 @@ impl App {
             self.list_files();
         }
         let files = self.files.as_deref().unwrap_or_default();
-        let names = ProjectNames { files, symbols: &self.symbols };
+        let names = ProjectNames { files, symbols: &self.symbols, sessions: &self.sessions };
         self.completion = Completion::find(self.composer.before_cursor(), names);
     }
 
@@ -283,6 +295,12 @@ impl App {
         self.presentation.open(overlay).context("the terminal")
     }
 
+    pub(crate) fn close_overlay(&mut self) -> Result<(), HostError> {
+        self.copy_review = None;
+        self.presentation.close().context("the terminal")?;
+        Ok(())
+    }
+
     async fn handle_overlay_key(&mut self, key: KeyEvent) -> Result<Flow, HostError> {
         let entries = self.conversation.entries();
         let (mut is_lacking, mut reviewed) = (false, ReviewEffect::Stay);
@@ -299,7 +317,7 @@ impl App {
             }
             Some(Overlay::Review(review)) => {
                 reviewed = review.handle_key(key);
-                (reviewed == ReviewEffect::Close, Chosen::Nothing)
+                (matches!(reviewed, ReviewEffect::Close), Chosen::Nothing)
             }
             Some(Overlay::Picker(picker, choice)) => match picker.handle_key(key) {
                 PickerEffect::Stay => (false, Chosen::Nothing),
@@ -309,11 +327,11 @@ impl App {
             },
         };
         if is_over {
-            self.presentation.close().context("the terminal")?;
+            self.close_overlay()?;
         } else if is_lacking {
             self.read_results();
         }
-        self.change_reviewed(reviewed);
+        self.change_reviewed(reviewed).await;
         match chosen {
             Chosen::Nothing if is_over && self.has_nothing() => self.open_new_session().await,
             chosen => self.choose(chosen).await,
@@ -333,7 +351,7 @@ impl App {
                 self.close_link().await;
                 let restored = self.restore_checkpoint(id).await;
                 match session {
-                    Some(session) => self.open_session(&session, Recall::Nothing).await,
+                    Some(session) => self.return_to(&session).await,
                     None => self.open_new_session().await,
                 }
                 self.report_undo(restored.map(Some), "taken back");

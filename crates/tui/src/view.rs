@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use journeyman_host::format::{preview, printable};
-use journeyman_protocol::{Todo, TodoStatus, Tokens};
+use journeyman_protocol::{CallId, Todo, TodoStatus, Tokens};
 use journeyman_terminal::markdown::{self, Marks};
 use journeyman_terminal::wrap::{cut_line, line_width, wrap_line};
 use journeyman_terminal::{Style, StyledLine};
 
+use crate::agent_tree::{AgentNode, live_lines};
 use crate::blocks::{THINKING_INDENT, call_label, thinking_line};
 use crate::completion::Completion;
 use crate::composer::Composer;
@@ -38,6 +39,8 @@ pub(crate) struct Surroundings {
     pub(crate) branch: Option<String>,
     /// Tokens of the model's window.
     pub(crate) window: Option<Tokens>,
+    /// True if the session works in a copy of the project.
+    pub(crate) is_isolated: bool,
     /// True if another process works on the session.
     pub(crate) is_watched: bool,
     /// The words of the person's status command.
@@ -108,7 +111,7 @@ impl LiveArea<'_> {
         let queued = take(self.queued_rows(width));
         let gap = take(if is_roomy { vec![StyledLine::default()] } else { Vec::new() });
         let todos = take(self.todo_rows(width));
-        let running = take_last(self.running_rows(width), &mut room);
+        let running = take_last(self.running_rows(width, size.rows / 3, now), &mut room);
         let prose = take_last(self.prose_rows(width), &mut room);
 
         let mut above: Vec<StyledLine> = prose;
@@ -173,20 +176,29 @@ impl LiveArea<'_> {
         todos.iter().skip(first).take(MAX_TODO_ROWS).map(row).collect()
     }
 
-    /// Renders the calls and the check that run, each with the end of its output.
-    fn running_rows(&self, width: usize) -> Vec<StyledLine> {
+    /// Renders the calls and the check that run, each with the end of its output or with the agents
+    /// that it gave tasks to, and those in at most `max_agents` rows.
+    fn running_rows(&self, width: usize, max_agents: usize, now: Instant) -> Vec<StyledLine> {
         let mut rows = Vec::new();
+        let agents = self.conversation.agents();
         let is_shown = |call: &&OpenCall| !self.questions.is_waiting(&call.call);
         let calls: Vec<&OpenCall> = self.conversation.open_calls().iter().filter(is_shown).collect();
         if !self.conversation.ends_in_calls() && !calls.is_empty() {
             rows.push(StyledLine::default());
         }
+        let count = calls.len();
         for call in calls {
             let title =
                 StyledLine::new(Style::Accent, "○").with_text(format!(" {}", call_label(&call.start)));
             rows.push(cut_line(&title, width));
             rows.extend(output_rows(&call.output, width));
+            let own: Vec<&AgentNode> = agents.of_call(&call.call).collect();
+            let share = max_agents / count.max(1);
+            rows.extend(live_lines(&own, now, width, share.max(1)));
         }
+        let known: Vec<&CallId> = self.conversation.open_calls().iter().map(|open| &open.call).collect();
+        let others: Vec<&AgentNode> = agents.besides(&known).collect();
+        rows.extend(live_lines(&others, now, width, max_agents));
         if let Some(check) = self.conversation.open_check() {
             let (place, all) = check.place;
             let title = StyledLine::new(Style::Accent, "○")
@@ -242,6 +254,7 @@ impl LiveArea<'_> {
         let mut parts = vec![
             (1, style, proof.to_owned()),
             (2, Style::Dim, mode),
+            (2, Style::Dim, if self.surroundings.is_isolated { "in a copy" } else { "" }.to_owned()),
             (3, Style::Dim, printable(model)),
             (5, Style::Dim, self.surroundings.branch.clone().unwrap_or_default()),
             (4, Style::Dim, used),

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobEnd, Recall};
 use crate::fold::Conversation;
+use crate::link::Resting;
 use crate::watched::Watch;
 
 impl App {
@@ -67,7 +68,8 @@ impl App {
         }
         match ended {
             Ok(()) => {
-                self.resumable = Some(session.clone());
+                let id = session.clone();
+                self.resting = Some(Resting { id, template: None, is_in_copy: false, has_ended_run: false });
                 self.say(
                     Style::Dim,
                     "the other process is done; the next message goes on with the session here",
@@ -88,13 +90,14 @@ impl App {
 
     /// Returns true if no session is open, watched or about to be opened.
     pub(crate) fn has_nothing(&self) -> bool {
-        self.link.is_none() && self.watch.is_none() && self.resumable.is_none()
+        self.link.is_none() && self.watch.is_none() && self.resting.is_none()
     }
 
-    /// Opens the session that was watched to its end, if there is one.
-    pub(crate) async fn open_watched(&mut self) {
-        if let Some(id) = self.resumable.take() {
-            self.open_session(&id, Recall::Nothing).await;
+    /// Opens the session that rests, if there is one.
+    pub(crate) async fn open_resting(&mut self) {
+        let resting = self.resting.as_ref().map(|resting| (resting.id.clone(), resting.is_in_copy));
+        if let Some((id, is_in_copy)) = resting {
+            self.open_in(&id, is_in_copy).await;
         }
     }
 }

@@ -6,6 +6,8 @@ use super::setting::Layer;
 
 /// The values of `conversation.theme`.
 pub(super) const THEME_NAMES: &[&str] = &["auto", "dark", "light", "none"];
+/// The values of `conversation.links`.
+pub(super) const LINK_NAMES: &[&str] = &["auto", "always", "never"];
 /// The values of `conversation.notify`.
 pub(super) const NOTICE_NAMES: &[&str] = &["off", "bell", "message"];
 
@@ -18,6 +20,8 @@ pub struct ConversationConfig {
     pub theme: Option<String>,
     /// `off`, `bell` or `message`.
     pub notify: Option<String>,
+    /// `auto`, `always` or `never`.
+    pub links: Option<String>,
     /// The command whose output ends the status line.
     pub status_command: Option<String>,
     /// True if the composer has the keys of vi.
@@ -41,6 +45,7 @@ impl ConversationConfig {
                 ["plain"] => config.is_plain = setting.value.as_bool().unwrap_or_default(),
                 ["theme"] => config.theme = text(),
                 ["notify"] => config.notify = text(),
+                ["links"] => config.links = text(),
                 ["status_command"] => config.status_command = text(),
                 ["vi"] => config.has_vi_keys = setting.value.as_bool().unwrap_or_default(),
                 ["keys", action] => {

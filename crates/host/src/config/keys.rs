@@ -1,6 +1,6 @@
 //! Every configuration key, in one table.
 
-use super::conversation::{NOTICE_NAMES, THEME_NAMES};
+use super::conversation::{LINK_NAMES, NOTICE_NAMES, THEME_NAMES};
 use super::key::{Key, KeyKind, ProjectMay, key};
 
 const WIRE_NAMES: &[&str] = &["anthropic", "responses", "chat", "gemini"];
@@ -271,19 +271,20 @@ pub const KEYS: &[Key] = &[
         "the notice at a question or the end while another window is in front; bell by default",
     ),
     key(
+        "conversation.links",
+        KeyKind::OneOf(LINK_NAMES),
+        ProjectMay::Nothing,
+        None,
+        "the terminals in which paths are links to the project's files; auto: those that are known to take them",
+    ),
+    key(
         "conversation.status_command",
         KeyKind::Text,
         ProjectMay::Nothing,
         None,
         "a shell command of yours that ends the status line with the first line of its output; it gets facts about the session as JSON",
     ),
-    key(
-        "conversation.vi",
-        KeyKind::Switch,
-        ProjectMay::Nothing,
-        None,
-        "true for the keys of vi where a message is written",
-    ),
+    key("conversation.vi", KeyKind::Switch, ProjectMay::Nothing, None, "true for the keys of vi in messages"),
     key(
         "conversation.keys.*",
         KeyKind::Text,

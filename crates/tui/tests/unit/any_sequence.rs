@@ -2,18 +2,21 @@
 //! once, nothing below it but the live area.
 
 use crossterm::event::{KeyCode, KeyModifiers};
-use journeyman_protocol::{CallState, Event, RunOutcome, Todo, TodoStatus, UnixMillis};
+use journeyman_protocol::{
+    CallState, Envelope, Event, RunOutcome, Termination, Todo, TodoStatus, UnixMillis,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::player::{
-    Player, asked, call_ended, call_started, checked, command, decided, done, edited, finished, started,
-    streamed,
+    Player, agent_finished, agent_started, asked, call_ended, call_started, checked, command, decided, done,
+    edited, finished, of_agent, started, streamed, tokens_used,
 };
 
 #[derive(Debug, Clone)]
 enum Step {
     Events(Vec<Event>),
+    Agents(Vec<Envelope>),
     Key(KeyCode, KeyModifiers),
     Paste(String),
     Width(usize),
@@ -86,6 +89,29 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     ]
 }
 
+/// Events of agents in any order: also of agents that nobody has seen begin.
+fn agents() -> impl Strategy<Value = Vec<Envelope>> {
+    let termination =
+        prop::sample::select(vec![Termination::Goal, Termination::Error, Termination::MaxTurns]);
+    let one = (0..4_u64, 0..4_u64, 0..4_u8, 0..8_u8, text(), termination).prop_map(
+        |(session, child, call, kind, text, termination)| {
+            let call = format!("c{call}");
+            let event = match kind {
+                0 | 1 => agent_started(&call, child, &text),
+                2 => agent_finished(&call, child, &text, termination),
+                3 => call_started(&call, "read_file", json!({"path": "a.rs"}), &text),
+                4 => call_ended(&call, "read_file", CallState::Completed, &text, None),
+                5 => asked(&call, "make", Some(&text)),
+                6 => decided(&call, true),
+                _ => tokens_used(session * 1_000),
+            };
+            let path = if session == 0 { &[][..] } else { &["scout"] };
+            of_agent(path, session, event)
+        },
+    );
+    prop::collection::vec(one, 1..12)
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let code = prop_oneof![
         prop::sample::select(vec![
@@ -106,6 +132,7 @@ fn step() -> impl Strategy<Value = Step> {
     let modifiers = prop::sample::select(vec![KeyModifiers::NONE, KeyModifiers::CONTROL, KeyModifiers::ALT]);
     prop_oneof![
         4 => events().prop_map(Step::Events),
+        2 => agents().prop_map(Step::Agents),
         2 => (code, modifiers).prop_map(|(code, modifiers)| Step::Key(code, modifiers)),
         1 => "[a-z\n漢]{0,60}".prop_map(Step::Paste),
         1 => (12..100_usize).prop_map(Step::Width),
@@ -117,6 +144,7 @@ fn take(player: &mut Player, step: Step, rows: usize) {
         Step::Events(events) => {
             player.play(events);
         }
+        Step::Agents(envelopes) => player.play_envelopes(envelopes),
         Step::Key(code, modifiers) => player.press(code, modifiers),
         Step::Paste(text) => {
             player.composer.paste(&text);

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use journeyman_protocol::{
-    AgentState, CallId, CallState, CheckKind, CheckOutcome, Decision, Enforcement, Envelope, Event, Evidence,
-    FileChange, FileChangeKind, Level, Mode, RelPath, RunOutcome, RunReport, SandboxNeeds, SandboxTier, Seq,
-    SessionId, StopReason, Tokens, UnixMillis, Usage, Verdict,
+    AgentReport, AgentState, CallId, CallState, CheckKind, CheckOutcome, Decision, Enforcement, Envelope,
+    Event, Evidence, FileChange, FileChangeKind, Level, Mode, RelPath, RunOutcome, RunReport, SandboxNeeds,
+    SandboxTier, Seq, SessionId, StopReason, Termination, Tokens, UnixMillis, Usage, Verdict,
 };
 use journeyman_terminal::markdown::Marks;
 use serde_json::{Value, json};
@@ -64,8 +64,13 @@ impl Player {
         let session = SessionId::new(UnixMillis(0), 7);
         let envelope =
             Envelope { session, seq, at: UnixMillis(0), channel: event.channel(), agent: Vec::new(), event };
-        self.conversation.apply(&envelope, self.now);
-        self.questions.handle_event(&envelope.event, self.now);
+        self.take_envelope(&envelope);
+    }
+
+    /// Takes an event of the session or of one of its agents without drawing.
+    pub(crate) fn take_envelope(&mut self, envelope: &Envelope) {
+        self.conversation.apply(envelope, self.now);
+        self.questions.handle_event(envelope, self.now);
         self.now += Duration::from_millis(40);
     }
 
@@ -75,6 +80,14 @@ impl Player {
             self.draw();
         }
         self
+    }
+
+    /// Plays events of agents beside those of the session itself.
+    pub(crate) fn play_envelopes(&mut self, envelopes: impl IntoIterator<Item = Envelope>) {
+        for envelope in envelopes {
+            self.take_envelope(&envelope);
+            self.draw();
+        }
     }
 
     /// Lets time pass, as while nobody presses a key.
@@ -107,6 +120,7 @@ impl Player {
             mode: "edit".to_owned(),
             branch: Some("main".to_owned()),
             window: Some(Tokens(100_000)),
+            is_isolated: false,
             is_watched: false,
             extra: None,
         };
@@ -302,4 +316,47 @@ pub(crate) fn done(outcome: RunOutcome, summary: &str) -> Vec<Event> {
     });
     let report: RunReport = serde_json::from_value(report).unwrap();
     vec![Event::Done { report: Box::new(report) }, Event::StateChanged { state: AgentState::Ready }]
+}
+
+/// An event of the session itself (`path` is empty) or of one of its agents, by its number.
+pub(crate) fn of_agent(path: &[&str], session: u64, event: Event) -> Envelope {
+    Envelope {
+        session: SessionId::new(UnixMillis(0), session),
+        seq: None,
+        at: UnixMillis(0),
+        channel: event.channel(),
+        agent: path.iter().map(|name| (*name).to_owned()).collect(),
+        event,
+    }
+}
+
+pub(crate) fn agent_started(call: &str, child: u64, name: &str) -> Event {
+    Event::AgentStarted {
+        call: CallId::new(call),
+        child: SessionId::new(UnixMillis(0), child),
+        name: name.to_owned(),
+        task: "find out".to_owned(),
+    }
+}
+
+pub(crate) fn agent_finished(call: &str, child: u64, name: &str, termination: Termination) -> Event {
+    Event::AgentFinished {
+        call: CallId::new(call),
+        child: SessionId::new(UnixMillis(0), child),
+        report: AgentReport { name: name.to_owned(), termination, recovered: None, output: None },
+        summary: "found".to_owned(),
+        turns: 3,
+        usage: Usage { input: Tokens(8_000), output: Tokens(100), ..Usage::default() },
+        usd: Some(0.01),
+        duration_ms: 12_300,
+    }
+}
+
+pub(crate) fn tokens_used(input: u64) -> Event {
+    Event::TokenUsage { turn: 1, usage: Usage { input: Tokens(input), ..Usage::default() } }
+}
+
+pub(crate) fn task_started(call: &str, agent: &str) -> Event {
+    let summary = format!("task {agent}: find out how it is done");
+    call_started(call, "task", json!({"agent": agent, "prompt": "find out how it is done"}), &summary)
 }

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 use journeyman_protocol::{
-    CallId, CallState, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, ErrorSeverity,
-    Event, RunOutcome, Seq, StopReason, Todo, TodoStatus, Tokens, UnixMillis, Usage,
+    CallId, CallState, CompressionMethod, CompressionPhase, CompressionReason, Envelope, ErrorPhase,
+    ErrorSeverity, Event, RunOutcome, Seq, StopReason, Termination, Todo, TodoStatus, Tokens, UnixMillis,
+    Usage,
 };
 use serde_json::json;
 
 use super::player::{
-    Player, asked, call_ended, call_started, checked, command, decided, done, edited, finished, started,
-    streamed,
+    Player, agent_finished, agent_started, asked, call_ended, call_started, checked, command, decided, done,
+    edited, finished, of_agent, started, streamed, task_started, tokens_used,
 };
 
 /// The sizes of terminals: the smallest that is supported, the usual one, a large one.
@@ -99,10 +100,59 @@ fn sessions() -> Vec<(&'static str, Vec<Event>, &'static str)> {
     ]
 }
 
+/// Sessions whose agents work, ask, and have ended.
+fn agents_at_work() -> Vec<(&'static str, Vec<Envelope>, &'static str)> {
+    let own = |event| of_agent(&[], 7, event);
+    let begun = vec![
+        own(started("bound every retry")),
+        own(task_started("t1", "investigator")),
+        own(task_started("t2", "reviewer")),
+        own(agent_started("t1", 11, "investigator")),
+        own(agent_started("t2", 12, "reviewer")),
+        of_agent(&["investigator"], 11, agent_started("n1", 13, "planner")),
+        of_agent(&["investigator"], 11, tokens_used(12_345)),
+        of_agent(
+            &["investigator", "planner"],
+            13,
+            call_started("p1", "read_file", json!({"path": "src/retry.rs"}), "read src/retry.rs"),
+        ),
+        of_agent(
+            &["reviewer"],
+            12,
+            call_started("r1", "run_command", json!({"command": "cargo test"}), "run cargo test"),
+        ),
+    ];
+    let ended = [
+        of_agent(&["investigator"], 11, agent_finished("n1", 13, "planner", Termination::Goal)),
+        own(agent_finished("t1", 11, "investigator", Termination::Goal)),
+        own(call_ended(
+            "t1",
+            "task",
+            CallState::Completed,
+            "The agent `investigator` completed its task:\nIt is bounded.",
+            None,
+        )),
+        own(agent_finished("t2", 12, "reviewer", Termination::MaxTurns)),
+        own(call_ended(
+            "t2",
+            "task",
+            CallState::Failed,
+            "The agent `reviewer` did not complete its task",
+            None,
+        )),
+    ];
+    let question = of_agent(&["reviewer"], 12, asked("r1", "cargo publish", None));
+    vec![
+        ("agents-at-work", begun.clone(), ""),
+        ("an-agent-asks", [begun.clone(), vec![question]].concat(), ""),
+        ("agents-have-ended", [begun, ended.to_vec()].concat(), ""),
+    ]
+}
+
 /// Plays a session at one size, and returns the screen between marks.
-fn draw(events: &[Event], keys: &str, (columns, rows): (usize, usize)) -> String {
+fn draw(events: &[Envelope], keys: &str, (columns, rows): (usize, usize)) -> String {
     let mut player = Player::new(columns, rows);
-    player.play(events.iter().cloned());
+    player.play_envelopes(events.iter().cloned());
     player.wait();
     for key in keys.chars() {
         player.press(KeyCode::Char(key), KeyModifiers::NONE);
@@ -115,7 +165,14 @@ fn draw(events: &[Event], keys: &str, (columns, rows): (usize, usize)) -> String
 fn screens_are_as_they_were_read() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/screens");
     let updates = std::env::var_os("UPDATE_SCREENS").is_some();
-    for (name, events, keys) in sessions() {
+    let own = |(name, events, keys): (&'static str, Vec<Event>, &'static str)| {
+        let number = |(place, event): (u64, Event)| {
+            let seq = (!event.is_live_only()).then_some(Seq(place));
+            Envelope { seq, ..of_agent(&[], 7, event) }
+        };
+        (name, (1..).zip(events).map(number).collect(), keys)
+    };
+    for (name, events, keys) in sessions().into_iter().map(own).chain(agents_at_work()) {
         let shown: String = SIZES.iter().map(|size| draw(&events, keys, *size)).collect();
         let path = directory.join(format!("{name}.txt"));
         if updates {
