@@ -24,14 +24,21 @@ use anyhow::bail;
 
 /// Runs a benchmark by name. `turns`, `start`, `version`, `verdict`, `sandbox` and `tui` take
 /// `--beside DIR`, the release folder of another build, whose programs are measured in the same
-/// run; `context`, `edit`, `index`, `notice`, `recall` and `symbols` have options of their own.
+/// run, and `tui` takes `--clis DIRS`, the folders of other makers' programs; `context`, `edit`,
+/// `index`, `notice`, `recall` and `symbols` have options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let beside = match (name, options) {
         ("context" | "edit" | "index" | "notice" | "recall" | "symbols", _) | (_, []) => None,
         ("turns" | "start" | "version" | "verdict" | "sandbox" | "tui", ["--beside", folder]) => {
             Some(PathBuf::from(folder))
         }
+        ("tui", ["--clis", _]) => None,
+        ("tui", ["--beside", folder, "--clis", _]) => Some(PathBuf::from(folder)),
         _ => bail!("the benchmark `{name}` doesn't take the options {options:?}"),
+    };
+    let clis: Vec<PathBuf> = match options {
+        [.., "--clis", folders] if name == "tui" => std::env::split_paths(folders).collect(),
+        _ => Vec::new(),
     };
     match name {
         "context" => return context::run(options),
@@ -54,7 +61,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         "start" => start::first_request(&programs),
         "version" => start::version(&programs),
         "verdict" => verdict::run(&programs),
-        "tui" => tui::run(&programs),
+        "tui" => tui::run(&programs, &clis),
         "all" => {
             start::version(&programs)?;
             start::first_request(&programs)?;
@@ -71,7 +78,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
             notice::run(&[])?;
             recall::run(&[])?;
             symbols::run(&[])?;
-            tui::run(&programs)
+            tui::run(&programs, &clis)
         }
         other => {
             bail!(
