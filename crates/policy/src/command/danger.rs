@@ -75,6 +75,21 @@ pub(super) fn scan_part(words: &[&str], data: bool, danger: &mut Danger) {
     statements(&all, danger);
 }
 
+/// Checks a program again with its operands in places outside of the project, if there are any.
+pub(super) fn scan_places<'a>(
+    words: &[&'a str],
+    places: impl Iterator<Item = &'a str>,
+    data: bool,
+    danger: &mut Danger,
+) {
+    let mut places = places.peekable();
+    if places.peek().is_some() {
+        let options = words.iter().skip(1).copied().filter(|word| word.starts_with('-'));
+        let again: Vec<&str> = words.first().copied().into_iter().chain(options).chain(places).collect();
+        scan_part(&again, data, danger);
+    }
+}
+
 /// Returns true if a program takes its arguments as data (names, numbers, messages) and never as a
 /// program. Programs with argument rules are checked by these anyway.
 pub(super) fn takes_data(name: &str) -> bool {

@@ -28,7 +28,7 @@ impl Directory {
         let target = match (name, operands.next()) {
             ("cd", None) => "~",
             ("cd" | "pushd", Some(word)) if word.known && !word.dialect && word.text != "-" => &word.text,
-            // Which home an unquoted `~` stands for isn't known, but that it is none of the project's.
+            // An unquoted `~` isn't known before it runs, and is none of the project's.
             ("cd" | "pushd", Some(word)) if word.text == "~" || word.text.starts_with("~/") => &word.text,
             _ => {
                 *self = Self::Unknown;

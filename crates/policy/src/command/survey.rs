@@ -517,6 +517,11 @@ impl<'c> Survey<'c> {
         })
     }
 
+    /// Returns the operands at their real place, where `cd` has led out of the project before.
+    fn placed_operands(&self, texts: &[&str]) -> Vec<String> {
+        texts.iter().skip(1).filter_map(|text| self.directory.place_outside(text)).collect()
+    }
+
     /// Adds a part. `reading` is the project change of the part, if it does more than read.
     fn finish_part(&mut self, words: &[Shown], mut draft: Draft, reading: Result<Option<String>, String>) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -532,10 +537,8 @@ impl<'c> Survey<'c> {
             .map(|word| if word.known { word.text.as_str() } else { bare.next().map_or("", String::as_str) })
             .collect();
         let name = texts.first().map_or("", |path| danger::base_name(path));
-        // Operands at their real place, where `cd` has led out of the project before.
-        let placed: Vec<String> =
-            texts.iter().skip(1).filter_map(|text| self.directory.place_outside(text)).collect();
-        let placed: Vec<&str> = placed.iter().map(String::as_str).collect();
+        let placed = self.placed_operands(&texts);
+        let placed = || placed.iter().map(String::as_str);
         let mut level = Level::ReadOnly;
         let mut reason = "it only reads".to_owned();
         let edits = draft.edits.take();
@@ -546,7 +549,7 @@ impl<'c> Survey<'c> {
                 Some(why) => Some((Level::Shell, why)),
                 None if credentials::are_read(
                     name,
-                    texts.iter().skip(1).copied().chain(read(&draft)).chain(placed.iter().copied()),
+                    texts.iter().skip(1).copied().chain(read(&draft)).chain(placed()),
                 ) =>
                 {
                     Some((Level::Shell, "it reads credentials, which are none of the project's".to_owned()))
@@ -563,12 +566,7 @@ impl<'c> Survey<'c> {
             self.may_hide |= !data;
             if !(edits::tells_version(words) || hosts::asks_this_machine(name, words)) {
                 danger::scan_part(&rough, data, &mut draft.danger);
-                if !placed.is_empty() {
-                    let options = rough.iter().filter(|word| word.starts_with('-'));
-                    let again: Vec<&str> =
-                        rough.first().into_iter().chain(options).chain(&placed).copied().collect();
-                    danger::scan_part(&again, data, &mut draft.danger);
-                }
+                danger::scan_places(&rough, placed(), data, &mut draft.danger);
             }
         }
         // Undo has to restore what the part removes.
