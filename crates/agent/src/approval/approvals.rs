@@ -27,7 +27,6 @@ use crate::durations::format_duration;
 use crate::session::context::Context;
 use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
 use crate::session::task_end::TaskEnd;
-use crate::transcript::record::Record;
 use crate::transcript::running::CallChange;
 
 /// Calls refused because there was no one to ask before the run ends. After three refusals a model
@@ -47,16 +46,16 @@ type IndexedAnswer = (usize, Option<AuthoredAnswer>);
 
 /// The policy, and the open questions that it leaves to a person.
 pub(crate) struct Approvals {
-    policy: Policy,
+    pub(super) policy: Policy,
     registry: Arc<Registry>,
     /// The agent that makes the calls; `None` for the session that a person started.
     agent: Option<String>,
     /// The files that calls may change.
     edits: EditScope,
     /// The lasting answers in this session, its agents and the sessions above.
-    lasting: LastingAnswers,
+    pub(super) lasting: LastingAnswers,
     /// Number of lasting answers that the policy has.
-    lasting_count: usize,
+    pub(super) lasting_count: usize,
     /// Number of calls of the task that were refused because there was no one to ask.
     unanswered_count: u32,
 }
@@ -72,34 +71,6 @@ impl Approvals {
             lasting_count: 0,
             unanswered_count: 0,
         }
-    }
-
-    /// Shares the lasting answers with other sessions, whose answers so far hold at once.
-    pub(crate) fn with_lasting_answers(mut self, lasting: LastingAnswers) -> Self {
-        self.lasting = lasting;
-        self.apply_lasting_answers();
-        self
-    }
-
-    /// Adds the new lasting answers to the policy, and returns them.
-    fn apply_lasting_answers(&mut self) -> Vec<LastingAnswer> {
-        let answers = self.lasting.after(self.lasting_count);
-        for answer in &answers {
-            self.policy = std::mem::take(&mut self.policy).with_rules(answer.rules.clone());
-        }
-        self.lasting_count += answers.len();
-        answers
-    }
-
-    /// Takes over the lasting answers that were given in this session and in those that share them.
-    /// The session that a person started keeps them all in its log; an agent keeps its own.
-    pub(crate) fn take_lasting_answers(&mut self, cx: &mut Context) -> Vec<LastingAnswer> {
-        let is_root = cx.role().is_none_or(|role| role.parent.is_none());
-        let answers = self.apply_lasting_answers();
-        for answer in answers.iter().filter(|answer| is_root || answer.session == cx.session) {
-            cx.transcript.record(Record::Allowed { rule: answer.rules.to_toml() });
-        }
-        answers
     }
 
     /// Judges calls as those of an agent.
@@ -480,33 +451,6 @@ impl Approvals {
         }
     }
 
-    /// Allows the calls with open questions that new lasting answers cover.
-    fn settle_covered(
-        &mut self,
-        cx: &mut Context,
-        open: &mut [Option<(ApprovedCall, PermissionQuestion)>],
-        answered: &mut Vec<IndexedOutcome>,
-    ) {
-        let answers = self.take_lasting_answers(cx);
-        let Some(by) = answers.last().map(|answer| answer.by.clone()) else { return };
-        for (place, slot) in open.iter_mut().enumerate() {
-            let covered = slot.as_ref().is_some_and(|(ready, asked)| self.rules_allow(ready, asked));
-            if covered && let Some((mut ready, _)) = slot.take() {
-                cx.shared.withdraw_question(&ready.call.id);
-                record_approval(cx, &mut ready, None, &by);
-                answered.push((place, Ok(ready)));
-            }
-        }
-    }
-
-    /// Returns true if the current rules allow a call that is being asked about. A question without
-    /// a rule, such as a hook's, stays open.
-    fn rules_allow(&self, ready: &ApprovedCall, asked: &PermissionQuestion) -> bool {
-        let JudgedCall { mode, sandbox, .. } = asked.judged.clone();
-        let now = self.judge_in_mode(&ready.call.name, &ready.effects, mode, sandbox);
-        asked.rules.is_some() && now.verdict.decision == Decision::Allow
-    }
-
     /// Closes open questions without an answer: the one at index `only`, or all.
     fn close_questions(
         &self,
@@ -593,7 +537,7 @@ fn describe_denial(answer: PermissionAnswer) -> (String, Option<String>) {
     }
 }
 
-fn record_approval(cx: &mut Context, ready: &mut ApprovedCall, note: Option<String>, by: &str) {
+pub(super) fn record_approval(cx: &mut Context, ready: &mut ApprovedCall, note: Option<String>, by: &str) {
     emit_decision(cx, &ready.call, true, by, note.clone());
     let change = CallChange { note: note.clone(), by: Some(by), verdict: None };
     cx.transcript.change_call(&ready.call, CallState::Approved, change);
@@ -601,7 +545,7 @@ fn record_approval(cx: &mut Context, ready: &mut ApprovedCall, note: Option<Stri
 }
 
 /// The outcome of a question, with the question's index.
-type IndexedOutcome = (usize, Result<ApprovedCall, Box<RefusedCall>>);
+pub(super) type IndexedOutcome = (usize, Result<ApprovedCall, Box<RefusedCall>>);
 
 /// Emits an event that says who decided about a call.
 pub(crate) fn emit_decision(cx: &Context, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {

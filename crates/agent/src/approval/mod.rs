@@ -8,5 +8,6 @@ pub(crate) mod authorizer;
 mod destructive_changes;
 pub(crate) mod lasting_answers;
 pub(crate) mod overlay_preview;
+mod shared_answers;
 
 pub use lasting_answers::LastingAnswers;
