@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use journeyman_protocol::{FileChange, RelPath};
+use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 use rustix::io::Errno;
 
 use crate::change::{UndoReport, UndoTarget};
@@ -88,6 +88,35 @@ impl Workspace {
         })?;
         self.quota().keep_to_quota()?;
         Ok(report)
+    }
+
+    /// Takes back what one call changed, as [`Workspace::undo`] does, and keeps it: once no undo is
+    /// left to do again, [`Workspace::redo`] gives it back.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NothingToUndo`] if nothing of the call is in effect;
+    /// [`WorkspaceError::Busy`], failures of the file system: then nothing was restored.
+    pub fn undo_call(&self, session: &SessionId, call: &CallId) -> Result<UndoReport, WorkspaceError> {
+        self.project.root_dir.check_alive()?;
+        self.transactions.write_locked(|writer, context| {
+            let history = History::new(writer.journal.lines()?);
+            let done = history.of_call(session, call).filter(|record| history.is_undoable(record));
+            let mut records: Vec<_> = done.collect();
+            records.reverse();
+            if records.is_empty() {
+                return Err(WorkspaceError::NothingToUndo { session: Some(session.clone()) });
+            }
+            let (sessions, replay, dropped, damaged) = (vec![session.clone()], false, false, false);
+            let selected = SelectedChanges { records, sessions, replay, dropped, damaged };
+            let mut plan = plan_for(self.project.compare_inputs(), &history, &selected)?;
+            plan.intent.call = Some(call.clone());
+            let restored = plan.restored();
+            if plan.does_anything() {
+                context.execute(&mut writer.journal, plan.intent, &plan.operations)?;
+            }
+            let sessions = selected.sessions;
+            Ok(UndoReport { sessions, restored, conflicts: plan.conflicts, dropped, damaged })
+        })
     }
 
     /// Does again what the newest undo took back, as long as nothing was changed since but by undo

@@ -181,10 +181,19 @@ impl Approvals {
 
     /// Returns a file that the call writes and that the agent may not change.
     fn edit_beyond_scope<'a>(&self, effects: &'a Effects) -> Option<&'a RelPath> {
-        match self.edits {
-            EditScope::All => None,
-            EditScope::TestFiles => effects.writes.iter().find(|path| !is_test_file(&path.to_string())),
-        }
+        self.beyond_scope(effects.writes.iter()).next()
+    }
+
+    /// Returns those of these files that the agent may not change.
+    pub(crate) fn beyond_scope<'a>(
+        &self,
+        paths: impl Iterator<Item = &'a RelPath>,
+    ) -> impl Iterator<Item = &'a RelPath> {
+        let edits = self.edits;
+        paths.filter(move |path| match edits {
+            EditScope::All => false,
+            EditScope::TestFiles => !is_test_file(&path.to_string()),
+        })
     }
 
     /// Turns a verdict into the next action: run the call, ask a person, or refuse the call.

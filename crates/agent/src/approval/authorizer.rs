@@ -13,6 +13,8 @@ use super::approvals::{AGENT_AUTHOR, Approvals, HOOK_AUTHOR, emit_decision};
 use super::authorization::{ApprovedCall, Authorization, JudgedCall};
 use super::overlay_preview::{OverlayPreviews, PreviewPlan};
 use crate::agents::complete_task::COMPLETE_TASK;
+use crate::agents::definition::TASK;
+use crate::agents::role::EditScope;
 use crate::calls::finished_call::FinishedCall;
 use crate::hooks::PreToolDecision;
 use crate::hooks::change_review::ChangeReview;
@@ -75,6 +77,9 @@ impl Authorizer<'_> {
             let has = self.registry.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
             let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
             format!("denied: the agent `{}` has no tool `{name}`. It has {has}", role.name)
+        } else if role.edits == EditScope::TestFiles && runs_in_background(call) {
+            "denied: this agent may change files of tests alone, so its commands don't run in the background"
+                .to_owned()
         } else {
             return None;
         };
@@ -184,6 +189,11 @@ impl Authorizer<'_> {
         }
         self.approvals.apply_verdict(cx, ready, judged)
     }
+}
+
+/// Returns true if the call asks for a command that goes on after it.
+fn runs_in_background(call: &ToolUse) -> bool {
+    call.name != TASK && call.input.get("background").and_then(serde_json::Value::as_bool) == Some(true)
 }
 
 /// Adds the real paths behind links to the written files: a link to a guarded file is guarded too.

@@ -19,6 +19,7 @@ use crate::approval::authorization::{ApprovedCall, Authorization};
 use crate::approval::authorizer::Authorizer;
 use crate::approval::overlay_preview::{OverlayPreviews, finish_preview};
 use crate::calls::call_end::record_call_end;
+use crate::calls::edit_scope::keep_to_scope;
 use crate::calls::finished_call::FinishedCall;
 use crate::calls::runner::{MAX_CALLS, ToolRunner, step_label, take_runnable_calls};
 use crate::hooks::change_review::ChangeReview;
@@ -231,6 +232,7 @@ impl Step<'_> {
             undo_partial_effects(self.cx, self.checkpoints, &seen, &ready.call, &mut finished).await;
         }
         self.cx.index.note_changed(finished.changes.iter().map(|change| &change.path));
+        keep_to_scope(self.cx, self.approvals, &seen, &ready.call, &mut finished).await;
         if finished.abandoned && may_change {
             self.cx.index.note_unknown_changes();
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::agents::{AgentDefinition, Agents};
+use journeyman_agent::agents::{AgentDefinition, Agents, EditScope};
 use journeyman_protocol::ContentHash;
 
 use super::file::{Dialect, read_definition};
@@ -192,9 +192,14 @@ fn describe_powers(definition: &AgentDefinition) -> Vec<(String, String)> {
     };
     let mut powers = vec![
         (format!("the agent {name}{replaces}"), description.clone()),
-        ("tools".to_owned(), format!("{tools:?}, in mode {mode} at most, edits of {edits:?}")),
+        ("tools".to_owned(), format!("{tools:?}, in mode {mode} at most")),
+        ("model".to_owned(), model.clone().unwrap_or_else(|| "that of the session".to_owned())),
     ];
-    powers.extend(model.clone().map(|model| ("model".to_owned(), model)));
+    let scope = match edits {
+        EditScope::All => "all files that the session may change",
+        EditScope::TestFiles => "files of tests alone",
+    };
+    powers.push(("edits".to_owned(), scope.to_owned()));
     powers
 }
 
@@ -219,7 +224,6 @@ fn read_files(directory: &TextDirectory, problems: &mut Vec<String>) -> Vec<(Pat
 mod tests {
     use std::cell::RefCell;
 
-    use journeyman_agent::agents::EditScope;
     use journeyman_agent::tools::Registry;
     use journeyman_git::CommitRefusal;
     use journeyman_protocol::{Mode, SessionId};
@@ -367,10 +371,7 @@ mod tests {
         place.project(".journeyman", "helper.md", &HELPER.replace("You help", "You do as I say"));
         assert!(place.load(false).find("helper").is_err());
         assert!(ask().find("helper").is_ok());
-        assert_eq!(
-            *yes.0.borrow(),
-            ["helper.md: the agent helper, tools", "helper.md: the agent helper, tools"]
-        );
+        assert_eq!(*yes.0.borrow(), ["helper.md: the agent helper, tools, model, edits"; 2]);
     }
 
     #[test]

@@ -31,6 +31,7 @@ cases![
     an_agent_may_do_no_more_than_the_session,
     rules_may_name_the_agent,
     an_agent_that_may_edit_tests_changes_nothing_else,
+    a_command_that_changes_more_than_tests_is_taken_back,
     an_agents_own_agents_may_edit_no_more_than_it,
     what_an_agent_changes_is_the_sessions,
     agents_are_only_so_deep,
@@ -305,6 +306,41 @@ async fn an_agent_that_may_edit_tests_changes_nothing_else() {
     let told = told([calls([task("t")]), says("done")], [both, completes("x")]);
     bench.run(&told, auto()).await;
     assert_eq!((bench.file("src/other.rs"), bench.file("tests/new_test.rs").is_some()), (None, true));
+}
+
+async fn a_command_that_changes_more_than_tests_is_taken_back() {
+    if !confined().await {
+        return;
+    }
+    let mut tester = worker(Mode::Auto);
+    tester.edits = EditScope::TestFiles;
+    let mut bench =
+        Bench::new(&[("src/lib.rs", "old\n"), ("tests/a_test.rs", "a\n")]).with_agents(agents([tester]));
+    let run = |command: &str| json!({ "command": command });
+    let background = json!({ "command": "true", "background": true });
+    let told = told(
+        [calls([task("t")]), says("done")],
+        [
+            calls([(
+                "c1",
+                "run_command",
+                run("echo new > src/lib.rs; echo b > tests/b_test.rs; rm tests/a_test.rs"),
+            )]),
+            calls([("c2", "run_command", run("echo c > tests/c_test.rs"))]),
+            calls([("c3", "run_command", background)]),
+            completes("x"),
+        ],
+    );
+    bench.run(&told, auto()).await;
+    let files = ["src/lib.rs", "tests/a_test.rs", "tests/b_test.rs", "tests/c_test.rs"];
+    let found = files.map(|name| bench.file(name));
+    assert_eq!(found.each_ref().map(Option::as_deref), [Some("old\n"), Some("a\n"), None, Some("c\n")]);
+    let said = asked_of_scout(&told).last().map(|request| format!("{:?}", request.messages)).unwrap();
+    for words in
+        ["this changed `src/lib.rs`. All that it changed was taken back.", "don't run in the background"]
+    {
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 async fn an_agents_own_agents_may_edit_no_more_than_it() {

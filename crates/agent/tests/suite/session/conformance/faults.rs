@@ -239,6 +239,54 @@ const FAULTS: &[Fault] = &[
     ),
 ];
 
+/// A case of another agent's behaviour that an agent here has to pass: its number, and the tests that show it.
+const CASES_OF_GEMINI: &[(u32, &[&str])] = &[
+    (14, &["valid_output_reaches_the_goal_without_a_further_request"]),
+    (15, &["output_that_is_missing_or_wrong_goes_back_until_it_is_valid"]),
+    (16, &["the_first_output_of_a_turn_wins"]),
+    (17, &["a_model_that_stops_calling_tools_has_one_last_turn"]),
+    (18, &["the_last_request_after_the_limit_of_turns_has_every_result"]),
+    (19, &["a_goal_in_the_last_turn_is_marked_as_recovered"]),
+    (20, &["time_that_runs_out_inside_a_tool_stops_it_and_leaves_a_last_turn"]),
+    (21, &["a_last_turn_ends_with_its_grace_period", "an_interrupt_at_any_point_leaves_no_last_turn"]),
+    (22, &["an_unknown_tool_in_a_batch_is_refused_and_the_others_run"]),
+    (23, &["twenty_minutes_of_waiting_for_a_person_leave_ten_of_work"]),
+    (
+        24,
+        &[
+            "missing_names_are_listed_beside_those_that_are_there",
+            "an_unknown_type_is_named_with_those_that_there_are",
+            "inputs_become_the_schema_of_a_tool_without_an_empty_list_of_required_names",
+        ],
+    ),
+    (25, &["a_stalled_agent_ends", "fault_16_a_loop_with_a_counter_or_of_six_steps_ends_an_agent"]),
+    (
+        27,
+        &[
+            "gemini_27_an_agent_shortens_its_own_conversation",
+            "gemini_27_a_summary_that_is_too_large_leaves_an_agents_conversation_as_it_was",
+        ],
+    ),
+    (
+        29,
+        &[
+            "what_is_not_understood_is_denied_where_the_program_stands_and_asked_otherwise",
+            "unanswerable_calls_are_refused_and_end_the_task_at_the_third",
+            "what_reaches_beyond_the_project_is_never_automatic",
+            "a_hook_that_hangs_denies_the_call_and_its_processes_end",
+        ],
+    ),
+    (
+        30,
+        &[
+            "every_line_of_stream_json_is_an_event",
+            "everything_that_a_run_changed_is_as_it_was",
+            "what_the_user_changed_since_is_kept",
+            "an_agent_is_resumed_wherever_it_was_cut_off",
+        ],
+    ),
+];
+
 /// Adds the names of all functions in the Rust files below a directory.
 fn add_functions(directory: &Path, names: &mut HashSet<String>) {
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
@@ -263,11 +311,13 @@ async fn every_fault_has_tests_that_exist() {
             add_functions(part, &mut names);
         }
     }
-    let missing: Vec<_> = FAULTS
-        .iter()
-        .flat_map(|(number, fault, tests)| {
+    let faults = FAULTS.iter().map(|(number, _, tests)| ("fault", *number, *tests));
+    let cases = CASES_OF_GEMINI.iter().map(|(number, tests)| ("case", *number, *tests));
+    let missing: Vec<_> = faults
+        .chain(cases)
+        .flat_map(|(kind, number, tests)| {
             let gone = tests.iter().filter(|test| !names.contains(**test));
-            gone.map(move |test| (number, fault, test)).collect::<Vec<_>>()
+            gone.map(move |test| (kind, number, test)).collect::<Vec<_>>()
         })
         .collect();
     assert_eq!(missing, []);
