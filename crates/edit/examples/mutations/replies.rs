@@ -239,7 +239,7 @@ fn record(
     let difference: String = names
         .into_iter()
         .map(|name| {
-            TextDiff::from_lines(&text(wanted, name), &text(got, name))
+            TextDiff::from_lines(text(wanted, name), text(got, name))
                 .unified_diff()
                 .context_radius(3)
                 .to_string()

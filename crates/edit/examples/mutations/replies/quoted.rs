@@ -151,6 +151,13 @@ pub(super) fn searches() -> Vec<Class> {
         }
         Some(Reply { text: reply.text.get(..cut)?.to_owned(), ..reply }.refused())
     }));
+    all.extend(search_orders());
+    all
+}
+
+/// Blocks beside each other, parts of lines, and hints.
+fn search_orders() -> Vec<Class> {
+    let mut all: Vec<Class> = Vec::new();
     all.push(class("a block that changes nothing besides", |change, dice| {
         let lines: Vec<Line> = change
             .hunks
@@ -348,7 +355,7 @@ pub(super) fn patches() -> Vec<Class> {
     all.push(class("a here-document", |change, dice| {
         let reply = patch_in_any(change, &plain(change), dice);
         let text = format!("apply_patch <<'EOF'\n{}\nEOF\n", reply.text.trim());
-        reply.text.starts_with("***").then(|| Reply { text, ..reply })
+        reply.text.starts_with("***").then_some(Reply { text, ..reply })
     }));
     all.push(class("as a JSON argument", |change, _| {
         let reply = patch_plain(change, &plain(change), &mut Dice::new(""));
