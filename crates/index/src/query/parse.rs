@@ -22,6 +22,8 @@ const NO_TOPICS: [&str; 16] = [
 ];
 /// Factor for words of the first line.
 const QUERY_TITLE_WEIGHT: f32 = 6.0;
+/// Weight of an identifier joined from words of the first line.
+const JOINED_WORDS_WEIGHT: f32 = 3.0;
 /// Maximum words of the first line that are joined to identifiers, and of one identifier.
 const MAX_JOINED_WORDS: usize = 32;
 const MAX_WORDS_OF_IDENTIFIER: usize = 3;
@@ -417,7 +419,7 @@ fn weighted_terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
     for text in joined_words(title) {
         if !places.contains_key(&text) {
             places.insert(text.clone(), terms.len());
-            terms.push(Term { text, weight: QUERY_TITLE_WEIGHT, title_weight: 0.0 });
+            terms.push(Term { text, weight: JOINED_WORDS_WEIGHT, title_weight: 0.0 });
         }
     }
     if terms.len() > MAX_TERMS {
@@ -474,7 +476,7 @@ mod tests {
         let query = query("Fix smart-case of `is valid`\n\nlong body");
         let weight = |text: &str| query.terms.iter().find(|term| term.text == text).map(|term| term.weight);
         for joined in ["smartcase", "smart_case", "isvalid", "is_valid", "fix_smart_case", "fixsmartcase"] {
-            assert_eq!(weight(joined), Some(6.0), "{joined}");
+            assert_eq!(weight(joined), Some(JOINED_WORDS_WEIGHT), "{joined}");
         }
         assert_eq!((weight("longbody"), weight("fix_smart_case_of")), (None, None));
         assert!(joined_words(&"long ".repeat(100_000)).len() < 200);

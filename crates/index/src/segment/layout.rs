@@ -386,10 +386,13 @@ pub struct SymbolRecord {
     pub doc: String,
 }
 
+/// The bit of a stored visibility that marks a symbol inside a function.
+const LOCAL_BIT: u8 = 0x80;
+
 impl SymbolRecord {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         out.push(number_of_kind(self.kind));
-        out.push(self.visibility as u8 | (u8::from(self.local) << 7));
+        out.push(self.visibility as u8 | if self.local { LOCAL_BIT } else { 0 });
         put_number(out, u64::from(self.first_line));
         put_number(out, u64::from(self.lines));
         put_number(out, u64::from(self.name_line.saturating_sub(self.first_line)));
@@ -397,6 +400,16 @@ impl SymbolRecord {
         for text in [&self.name, &self.own_scope, &self.signature, &self.doc] {
             put_bytes(out, text.as_bytes());
         }
+    }
+
+    /// Returns only the name, without copies of the texts; `None` for a symbol inside a function.
+    pub(crate) fn read_outer_name(bytes: &[u8]) -> Option<&str> {
+        let mut cursor = Cursor::new(bytes);
+        let (_, who) = (cursor.u8(), cursor.u8());
+        for _ in 0..4 {
+            cursor.read_small_number();
+        }
+        (who & LOCAL_BIT == 0).then(|| cursor.text())
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Self {
@@ -408,13 +421,13 @@ impl SymbolRecord {
         let inside = cursor.read_small_number().checked_sub(1);
         Self {
             kind: SYMBOL_KINDS.get(usize::from(kind)).copied().unwrap_or(SymbolKind::Variable),
-            visibility: match who & 0x7f {
+            visibility: match who & !LOCAL_BIT {
                 1 => Visibility::Public,
                 2 => Visibility::Restricted,
                 3 => Visibility::Private,
                 _ => Visibility::Unknown,
             },
-            local: who & 0x80 != 0,
+            local: who & LOCAL_BIT != 0,
             first_line,
             lines,
             name_line,

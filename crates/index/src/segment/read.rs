@@ -119,6 +119,16 @@ impl Segment {
         Some(self.read_data(u32::from_le_bytes(*at), SymbolRecord::read))
     }
 
+    /// Calls `visit` with the name of a symbol that isn't defined inside a function.
+    pub fn visit_outer_name(&self, symbol: Id, visit: &mut dyn FnMut(&str)) {
+        let at = self.file.part(Part::Symbols).get(symbol as usize * 4..).and_then(<[u8]>::first_chunk::<4>);
+        if let Some(at) = at {
+            self.read_data(u32::from_le_bytes(*at), |bytes| {
+                SymbolRecord::read_outer_name(bytes).into_iter().for_each(visit);
+            });
+        }
+    }
+
     /// Returns the file of a symbol.
     #[must_use]
     pub fn file_of_symbol(&self, symbol: Id) -> Id {

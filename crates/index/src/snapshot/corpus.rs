@@ -286,8 +286,10 @@ impl Corpus for Snapshot {
     fn visit_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str)) {
         let found = self.live_segment_at(file, |one| one.first_file);
         let Some((one, own)) = found.filter(|(one, own)| !one.dead.contains(*own)) else { return };
-        let symbols = one.segment.symbols_of(own).take(limit).filter_map(|symbol| one.segment.symbol(symbol));
-        symbols.filter(|symbol| !symbol.local).for_each(|symbol| visit(&symbol.name));
+        one.segment
+            .symbols_of(own)
+            .take(limit)
+            .for_each(|symbol| one.segment.visit_outer_name(symbol, visit));
     }
 
     fn visit_symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use common::{everything, options, paths, put, refresh, update};
 use journeyman_index::Index;
+use journeyman_index::query::Corpus as _;
 use journeyman_index::source::WorkTree;
 
 /// Words that random files are made of.
@@ -62,6 +63,23 @@ fn change_randomly(tree: &Path, random: &mut fastrand::Rng) {
         }
         _ => put(tree, ".gitignore", ["", "docs/\n", "*.txt\n"][random.usize(..3)]),
     }
+}
+
+#[test]
+fn names_of_a_file_are_its_symbols_outside_of_functions() {
+    let (tree, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    put(tree.path(), "a.rs", "fn alpha() {\n    fn inner() {}\n}\nstruct Shop;\n\nfn beta() {}\n");
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    refresh(&index, tree.path());
+    let snapshot = index.snapshot();
+    let names = |path: &str, limit: usize| {
+        let mut names = Vec::new();
+        let file = snapshot.file_at(path.as_bytes()).unwrap();
+        snapshot.visit_names_of(file, limit, &mut |name| names.push(name.to_owned()));
+        names
+    };
+    assert_eq!(names("a.rs", 9), ["alpha", "Shop", "beta"]);
+    assert_eq!(names("a.rs", 1), ["alpha"]);
 }
 
 #[test]
