@@ -32,6 +32,8 @@ pub(crate) struct AgentNode {
     asked: Option<CallId>,
     tokens: Tokens,
     end: Option<AgentEnding>,
+    /// True if the session goes on while it works, its call being over.
+    is_background: bool,
     agents: Vec<AgentNode>,
 }
 
@@ -45,8 +47,8 @@ impl AgentForest {
     /// Takes an event of the session itself, or of one of its agents, whose session is
     /// `of_agent`. `label` says what a call does that begins.
     pub(crate) fn apply(&mut self, of_agent: Option<&SessionId>, event: &Event, label: &str, now: Instant) {
-        if let Event::AgentStarted { call, child, name, .. } = event {
-            let node = AgentNode::new(child, name, now);
+        if let Event::AgentStarted { call, child, name, background, .. } = event {
+            let node = AgentNode { is_background: *background, ..AgentNode::new(child, name, now) };
             match of_agent.map(|parent| self.find(parent)) {
                 None => self.trees.push((call.clone(), node)),
                 Some(Some(parent)) => parent.agents.push(node),
@@ -81,10 +83,12 @@ impl AgentForest {
         self.trees.iter().filter(is_beside).map(|(_, node)| node)
     }
 
-    /// Takes the agents of a call away, which has ended.
+    /// Takes the agents of a call away, which has ended. Those in the background work on.
     pub(crate) fn take(&mut self, call: &CallId) -> Vec<AgentNode> {
         let trees = std::mem::take(&mut self.trees);
-        let (taken, kept) = trees.into_iter().partition(|(of, _)| of == call);
+        let (taken, kept) = trees
+            .into_iter()
+            .partition(|(of, node)| of == call && !(node.is_background && node.end.is_none()));
         self.trees = kept;
         let taken: Vec<(CallId, AgentNode)> = taken;
         taken.into_iter().map(|(_, node)| node).collect()
@@ -106,6 +110,7 @@ impl AgentNode {
             asked: None,
             tokens: Tokens::default(),
             end: None,
+            is_background: false,
             agents: Vec::new(),
         }
     }

@@ -96,3 +96,17 @@ fn a_call_that_has_ended_keeps_its_tree() {
     );
     assert!(played.rows("t", 80, 9).is_empty());
 }
+
+#[test]
+fn an_agent_in_the_background_is_shown_until_it_ends() {
+    let mut played = Played::new();
+    let mut started = agent_started("t", 1, "scout");
+    if let Event::AgentStarted { background, .. } = &mut started {
+        *background = true;
+    }
+    played.take(0, &started);
+    assert!(played.forest.take(&CallId::new("t")).is_empty(), "it works on when its call has ended");
+    assert_eq!(played.forest.besides(&[]).count(), 1);
+    played.take(0, &agent_finished("t", 1, "scout", Termination::Goal));
+    assert_eq!(played.forest.besides(&[]).count(), 0);
+}

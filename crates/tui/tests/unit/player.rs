@@ -336,6 +336,7 @@ pub(crate) fn agent_started(call: &str, child: u64, name: &str) -> Event {
         child: SessionId::new(UnixMillis(0), child),
         name: name.to_owned(),
         task: "find out".to_owned(),
+        background: false,
     }
 }
 
