@@ -4,8 +4,9 @@
 //! texts are parsed, and from the outside in each thing of the new text is paired with the old
 //! thing that it is ([`align`]): by kind and name, else by similarity. What is shown replaces its
 //! old version, a remark stands for the old things between the neighbours that it has, and the rest
-//! of the file isn't touched. Windows of lines that need no tree are tried first ([`windows`]). Where more than one reading is possible, the rewrite is refused with
-//! the reason. Without a grammar, lines that occur once are the anchors ([`lines`]).
+//! of the file isn't touched. Windows of lines that need no tree are tried first ([`windows`]).
+//! Where more than one reading is possible, the rewrite is refused with the reason.
+//! Without a grammar, lines that occur once are the anchors ([`lines`]).
 
 mod align;
 mod file_style;

@@ -1,4 +1,5 @@
-//! The edit engine compared with its bounds: public cases, replies made of histories, damaged hunks of real commits, the same
+//! The edit engine compared with its bounds: public cases, replies made of histories,
+//! damaged hunks of real commits, the same
 //! hunks through other engines, speed, and the round trip of every format.
 //!
 //! Data that a clone lacks is named by an option or its variable: the folder of public cases

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use journeyman_protocol::RelPath;
 
 use crate::formats::markers::{Mark, parse_mark};
-use crate::formats::{Format, ReplyLines, Source, pairs, paths, tags};
+use crate::formats::{Format, ReplyLine, ReplyLines, Source, pairs, paths, tags};
 use crate::place::placeholders;
 
 /// The format a reply is written in, from its own marks; `None` where it has none.
@@ -58,9 +58,7 @@ pub fn detect(reply: &str) -> Option<Format> {
             }
             let (next, second) = first_lines_from(reply, row.start + row.text.len());
             let first = next.trim_start();
-            let body = reply.get(row.start + row.text.len()..).unwrap_or_default();
-            let known = format_of_unique_line(next, second).is_some()
-                || begins_arguments(first, body, row.text.trim());
+            let known = format_of_unique_line(next, second).is_some() || begins_arguments(first, reply, &row);
             let above = || paths::find_name_above(&source, from, row.start).name.is_some();
             if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
@@ -102,9 +100,11 @@ fn first_lines_from(reply: &str, at: usize) -> (&str, &str) {
     (filled.next().unwrap_or_default(), filled.next().unwrap_or_default())
 }
 
-/// Returns true if the block that begins with this line is an edit: JSON may be a file's content, too.
-fn begins_arguments(line: &str, body: &str, fence: &str) -> bool {
-    let sign: String = fence.chars().take_while(|c| matches!(c, '`' | '~')).collect();
+/// Returns true if the block that begins with this line is an edit: JSON may also be a file's
+/// content.
+fn begins_arguments(line: &str, reply: &str, fence: &ReplyLine<'_>) -> bool {
+    let body = reply.get(fence.start + fence.text.len()..).unwrap_or_default();
+    let sign: String = fence.text.trim().chars().take_while(|c| matches!(c, '`' | '~')).collect();
     let closing = memchr::memmem::find(body.as_bytes(), format!("\n{sign}").as_bytes());
     let block = closing.and_then(|end| body.get(..end)).unwrap_or(body);
     line.starts_with("<edit>") || line.starts_with(['{', '[']) && has_tool_argument_keys(block)

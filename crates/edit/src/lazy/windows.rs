@@ -53,7 +53,7 @@ struct Windows<'t> {
     runs: Vec<Range<usize>>,
     /// True where a remark stands before the first run, and after the last.
     remarked: (bool, bool),
-    /// How many of the file's lines are so.
+    /// The number of the file's lines that are so.
     counts: BTreeMap<&'t str, usize>,
 }
 
@@ -143,7 +143,8 @@ impl<'t> Windows<'t> {
         let same = |at: usize, line: usize| self.new.line(at).trim_end() == self.old.line(line).trim_end();
         let cost = |blank: bool| if blank { BLANK_COST } else { LINE_COST };
         let count = self.old.len().saturating_sub(from);
-        // Of each of the file's lines: the least cost with it as the last one, and the first one then.
+        // Of each of the file's lines: the least cost with it as the last one, and the first one
+        // then.
         let mut row: Vec<(u32, usize)> = vec![(FAR, 0); count];
         let mut found = Vec::new();
         for (nth, at) in new.clone().enumerate() {

@@ -103,7 +103,8 @@ fn locate_without_blanks<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option
     Some(Matches { strategy: Strategy::LineBreaks, places, hunk })
 }
 
-/// The runs of lines (of a search text, of its place) with the same text between the same line ends.
+/// The runs of lines (of a search text, of its place) with the same text between the same line
+/// ends.
 /// Lines of the place that are blank belong to the run after them.
 pub(super) fn runs_of_same_text(old: &[&str], file: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
     let filled = |line: &&str| line.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();

@@ -129,8 +129,8 @@ impl<'a> HunkWriter<'a> {
         Ok(plain > 0 && curled == 0)
     }
 
-    /// The replacement for a place whose lines are broken elsewhere: lines that stay are the file's,
-    /// others come as they are, from the place's indentation on.
+    /// The replacement for a place whose lines are broken elsewhere: lines that stay are the
+    /// file's, others come as they are, from the place's indentation on.
     fn fit_rejoined_lines(&self, place: &Match) -> Result<FittedPiece, Refusal> {
         let found = self.text.get(place.span.clone()).unwrap_or_default();
         let first = line_at(self.text, place.span.start);
