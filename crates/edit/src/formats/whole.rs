@@ -98,23 +98,26 @@ enum FenceEnd {
 struct FenceLine<'a> {
     sign: u8,
     length: usize,
+    /// The blanks before it.
+    indent: usize,
     info: &'a str,
 }
 
 fn parse_fence(text: &str) -> Option<FenceLine<'_>> {
     let line = text.trim_start_matches([' ', '\t']);
     let sign = *line.as_bytes().first().filter(|sign| matches!(sign, b'`' | b'~' | b'<'))?;
+    let indent = text.len() - line.len();
     let line = line.trim_end();
     match sign {
         b'`' | b'~' => {
             let length = line.bytes().take(MAX_FENCE_MARKS).take_while(|&byte| byte == sign).count();
             let info = line.get(length..)?.trim();
-            (length >= 3 && !info.contains('`')).then_some(FenceLine { sign, length, info })
+            (length >= 3 && !info.contains('`')).then_some(FenceLine { sign, length, indent, info })
         }
         b'<' if line.starts_with("<file ") && line.ends_with('>') => {
-            Some(FenceLine { sign, length: 1, info: line })
+            Some(FenceLine { sign, length: 1, indent, info: line })
         }
-        b'<' if line == "</file>" => Some(FenceLine { sign, length: 1, info: "" }),
+        b'<' if line == "</file>" => Some(FenceLine { sign, length: 1, indent, info: "" }),
         _ => None,
     }
 }
@@ -215,6 +218,9 @@ fn find_closing_fence(
             depth += 1;
             continue;
         }
+        if is_text_line(opening, fence) && closes_later(rows, index, opening) {
+            continue;
+        }
         bare += 1;
         if bare > MAX_FENCES {
             return (first, FenceEnd::Unclear);
@@ -235,6 +241,22 @@ fn find_closing_fence(
         Some(first) if markdown && bare >= 3 && bare % 2 == 1 => (Some(first), FenceEnd::Unclear),
         Some(first) => (Some(first), FenceEnd::Yes),
     }
+}
+
+/// Returns true if a fence is no end of `opening` as Markdown goes (CommonMark 4.5: a closing fence
+/// is indented by at most three blanks), or is longer and of tildes, which underline headings in
+/// documentation.
+fn is_text_line(opening: &FenceLine<'_>, fence: &FenceLine<'_>) -> bool {
+    opening.sign != b'<'
+        && (fence.indent > opening.indent + 3 || fence.sign == b'~' && fence.length > opening.length)
+}
+
+/// Returns true if another fence after `index` ends `opening`, before the next block begins.
+fn closes_later(rows: &[(ReplyLine<'_>, FenceLine<'_>)], index: usize, opening: &FenceLine<'_>) -> bool {
+    let later = rows.iter().skip(index + 1).map(|(_, fence)| fence);
+    let mut same = later.filter(|fence| fence.sign == opening.sign).take(MAX_FENCES);
+    let next = same.find(|fence| !fence.info.is_empty() || !is_text_line(opening, fence));
+    next.is_some_and(|fence| fence.info.is_empty() && fence.length >= opening.length)
 }
 
 /// Returns true if the line above a fence names a file.

@@ -435,3 +435,26 @@ fn a_json_file_in_a_fence_with_its_name_is_a_file() {
     let edit = "package.json\n```json\n{\"path\": \"package.json\", \"old_string\": \"1\", \"new_string\": \"2\"}\n```\n";
     assert_eq!(detect(edit), Some(Format::Tool));
 }
+
+#[test]
+fn a_line_of_tildes_or_an_indented_fence_is_text_of_the_file() {
+    let before = "\"\"\"\n    old\n\"\"\"\nx = 1\n";
+    for wanted in [
+        "\"\"\"\n    new\n    ~~~~~\n\n    Text.\n\"\"\"\nx = 2\n",
+        "\"\"\"\nnew\n~~~~~\n\nText.\n\"\"\"\nx = 2\n",
+        "\"\"\"\n    ```\n    new\n    ```\n\"\"\"\nx = 2\n",
+    ] {
+        let fence = if wanted.contains('~') { "~~~" } else { "```" };
+        let reply = format!("f.txt\n{fence}py\n{wanted}{fence}\n");
+        assert_eq!(text(Format::Whole, before, &reply).as_deref(), Ok(wanted), "{reply}");
+        let two = format!("{reply}\nAnd:\n\ng.txt\n{fence}\ny = 1\n{fence}\n");
+        let tree = [("f.txt", before), ("g.txt", "y = 0\n")];
+        let files = after(Some(Format::Whole), &tree, &two).unwrap();
+        assert_eq!(files.values().map(String::as_str).collect::<Vec<_>>(), [wanted, "y = 1\n"], "{two}");
+    }
+    // Where no other fence can end it, one of these does.
+    for close in ["    ~~~", "~~~~"] {
+        let reply = format!("f.txt\n~~~\nx = 2\n{close}\n");
+        assert_eq!(text(Format::Whole, before, &reply).as_deref(), Ok("x = 2\n"), "{reply}");
+    }
+}
