@@ -55,7 +55,9 @@ pub(crate) fn run(folder: &Path, keep: &Path, profile: Profile) -> anyhow::Resul
     }
     let mut missed = judge("through the library", folder, &results)?;
 
-    let jm = profile.build(&["--package", "journeyman"], "jm")?;
+    // With the workspace, as the tests have built it: by itself it has other features of its
+    // dependencies.
+    let jm = profile.build(&["--workspace", "--bin", "jm"], "jm")?;
     let results = keep.join("results-jm.jsonl");
     through_program(&jm, &program, &exported, &results)?;
     missed.extend(judge("through `jm apply`", folder, &results)?);
