@@ -45,8 +45,6 @@ const FEW_LINES: usize = 3;
 const MIN_DOUBLED_LINES: usize = 3;
 /// … where they are so many hundredths of what is added.
 const MOSTLY_DOUBLED_PERCENT: usize = 75;
-/// A line with fewer letters and digits stands anywhere.
-const MIN_TELLING_CHARS: usize = 4;
 /// Classes and the like that a fragment is tried in.
 const MAX_ENCLOSING_DEFINITIONS: usize = 12;
 
@@ -295,9 +293,8 @@ fn bytes_between_brackets(body: Node<'_>, text: &str) -> Range<usize> {
 /// The first line of a piece with little in it but lines that the file keeps elsewhere: the piece
 /// was meant to be these.
 fn first_doubled_text<'p>(text: &str, pieces: &'p [(Range<usize>, String)]) -> Option<&'p str> {
-    let telling = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_TELLING_CHARS;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for line in text.lines().filter(|line| telling(line)) {
+    for line in text.lines().filter(|line| line_merge::is_telling(line)) {
         *counts.entry(line.trim()).or_default() += 1;
     }
     for (range, _) in pieces {
@@ -309,7 +306,7 @@ fn first_doubled_text<'p>(text: &str, pieces: &'p [(Range<usize>, String)]) -> O
     }
     let kept = |line: &str| counts.get(line.trim()).is_some_and(|count| *count > 0);
     pieces.iter().find_map(|(_, piece)| {
-        let lines: Vec<&str> = piece.lines().filter(|line| telling(line)).collect();
+        let lines: Vec<&str> = piece.lines().filter(|line| line_merge::is_telling(line)).collect();
         let doubled = lines.iter().filter(|line| kept(line)).count();
         let most = lines.len() * MOSTLY_DOUBLED_PERCENT <= doubled * 100;
         (doubled >= MIN_DOUBLED_LINES && most).then(|| lines.iter().copied().find(|line| kept(line)))?

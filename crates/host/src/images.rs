@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use journeyman_context::counting::image_size;
 use journeyman_protocol::ImageData;
+pub use journeyman_tools::is_image_name;
 use journeyman_tools::{NOT_IMAGE, ToolLimits, encode_image};
+use percent_encoding::percent_decode_str;
 
 use crate::HostError;
 use crate::format::preview;
@@ -30,17 +32,8 @@ pub fn read_image(path: &Path) -> Result<ImageData, HostError> {
     encode_image(&bytes).ok_or_else(|| failed(&NOT_IMAGE))
 }
 
-/// The endings of names that are taken for images.
-const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 /// Maximum bytes of a text that may be the path of a file.
 const MAX_PATH_BYTES: usize = 4_096;
-
-/// Returns true if a path is named as an image.
-#[must_use]
-pub fn is_image_name(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
-}
 
 /// Returns the image file that a text names, as a terminal gives one that was dragged onto it:
 /// quoted, with backslashes, as a `file:` address, or plain. Relative paths begin at `directory`,
@@ -55,7 +48,7 @@ pub fn find_named_image(text: &str, directory: &Path, home: Option<&Path>) -> Op
     let name = if is_quoted('\'') || is_quoted('"') {
         text.get(1..text.len() - 1)?.to_owned()
     } else if let Some(address) = text.strip_prefix("file://") {
-        decode_address(address.get(address.find('/')?..)?)?
+        percent_decode_str(address.get(address.find('/')?..)?).decode_utf8().ok()?.into_owned()
     } else {
         without_backslashes(text)
     };
@@ -84,21 +77,6 @@ fn without_backslashes(text: &str) -> String {
         name.extend(kept);
     }
     name
-}
-
-/// Decodes the `%XX` of an address.
-fn decode_address(address: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut rest = address.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = [rest.next()?, rest.next()?];
-        bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

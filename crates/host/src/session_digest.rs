@@ -1,6 +1,6 @@
 //! A short account of an earlier session, for a message that refers to it.
 
-use journeyman_protocol::{Event, RunReport, Seq, SessionId};
+use journeyman_protocol::{Event, RunReport, Seq, SessionId, clip_to_bytes};
 
 use crate::HostError;
 use crate::events::read_events;
@@ -93,12 +93,9 @@ impl Account {
 }
 
 fn cut(text: &str) -> String {
-    match text.len() <= MAX_TEXT_BYTES {
-        true => text.to_owned(),
-        false => {
-            let kept = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default();
-            format!("{kept} […]")
-        }
+    match clip_to_bytes(text, MAX_TEXT_BYTES) {
+        whole if whole.len() == text.len() => text.to_owned(),
+        kept => format!("{kept} […]"),
     }
 }
 

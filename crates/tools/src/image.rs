@@ -1,6 +1,7 @@
 //! Images, which travel as bytes and not as text.
 
 use std::os::fd::AsFd as _;
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,9 +18,10 @@ const IMAGE_EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 pub const NOT_IMAGE: &str = "its content is not PNG, JPEG, GIF or WebP";
 
 /// Returns true if `path` is named as an image.
-pub(crate) fn is_image(path: &RelPath) -> bool {
-    path.extension()
-        .is_some_and(|found| IMAGE_EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(found)))
+#[must_use]
+pub fn is_image_name(path: &Path) -> bool {
+    let found = path.extension().and_then(|extension| extension.to_str());
+    found.is_some_and(|found| IMAGE_EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(found)))
 }
 
 /// Reads an image of at most `most` bytes.

@@ -73,7 +73,7 @@ mod write_file;
 pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACKGROUND};
 pub use command_tool::{ArgumentType, CommandArgument, CommandDefinition, CommandTool};
 pub use error::ToolError;
-pub use image::{NOT_IMAGE, encode_image};
+pub use image::{NOT_IMAGE, encode_image, is_image_name};
 pub use index::{Asked, FindVectorer, SharedIndex};
 pub use outputs::{Outputs, RecallResult};
 pub use planned_edits::summarize_files;

@@ -167,7 +167,7 @@ fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput
         }
         Some(_) => {}
     }
-    if image::is_image(&path) {
+    if image::is_image_name(path.as_path()) {
         let image = image::read(workspace, &path, context.limits.image_bytes)?;
         return Ok(ToolOutput { parts: vec![ResultPart::Image(image)], ..ToolOutput::text("") });
     }

@@ -46,7 +46,13 @@ pub(crate) struct AgentForest {
 impl AgentForest {
     /// Takes an event of the session itself, or of one of its agents, whose session is
     /// `of_agent`. `label` says what a call does that begins.
-    pub(crate) fn apply(&mut self, of_agent: Option<&SessionId>, event: &Event, label: &str, now: Instant) {
+    pub(crate) fn apply(
+        &mut self,
+        of_agent: Option<&SessionId>,
+        event: &Event,
+        label: impl FnOnce() -> String,
+        now: Instant,
+    ) {
         if let Event::AgentStarted { call, child, name, background, .. } = event {
             let node = AgentNode { is_background: *background, ..AgentNode::new(child, name, now) };
             match of_agent.map(|parent| self.find(parent)) {
@@ -122,9 +128,9 @@ impl AgentNode {
         self.agents.iter_mut().find_map(|agent| agent.find(session))
     }
 
-    fn take(&mut self, event: &Event, label: &str) {
+    fn take(&mut self, event: &Event, label: impl FnOnce() -> String) {
         match event {
-            Event::ToolStart { call, .. } => self.calls.push((call.clone(), label.to_owned())),
+            Event::ToolStart { call, .. } => self.calls.push((call.clone(), label())),
             Event::ToolEnd { call, .. } => self.calls.retain(|(open, _)| open != call),
             Event::PermissionRequired { call, .. } => self.asked = Some(call.clone()),
             Event::PermissionDecided { call, .. } => {

@@ -219,7 +219,7 @@ impl Conversation {
         self.position = envelope.seq.unwrap_or(self.position).max(self.position);
         let event = &envelope.event;
         let of_agent = (!envelope.agent.is_empty()).then_some(&envelope.session);
-        self.agents.apply(of_agent, event, &call_label(event), now);
+        self.agents.apply(of_agent, event, || call_label(event), now);
         if of_agent.is_some() {
             // What an agent does is in its own log; its questions are asked by the composer.
             if matches!(event, Event::Warning { .. } | Event::Error { .. } | Event::FileEdited { .. }) {

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use journeyman_protocol::RelPath;
 use journeyman_terminal::StyledLine;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::theme::Theme;
 
@@ -18,6 +19,9 @@ const MAX_PATH_BYTES: usize = 240;
 const MAX_WORDS: usize = 40;
 /// Maximum paths whose existence is remembered; then all are looked for anew.
 const MAX_KNOWN: usize = 4_096;
+/// The characters that an address has as `%XX`: all but letters, digits and plain marks of a
+/// path, so that no name ends the sequence or another part of the address.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
 /// Ends a link.
 const END_LINK: &str = "\x1b]8;;\x1b\\";
 
@@ -115,8 +119,8 @@ impl Linker {
 
     fn on_host(host: &str, root: &Path, has_lines: bool) -> Self {
         let mut origin = "file://".to_owned();
-        encode(host, &mut origin);
-        encode(&root.to_string_lossy(), &mut origin);
+        origin.extend(utf8_percent_encode(host, ENCODED));
+        origin.extend(utf8_percent_encode(&root.to_string_lossy(), ENCODED));
         Self { root: root.to_owned(), origin, has_lines, known: RefCell::default() }
     }
 
@@ -131,8 +135,7 @@ impl Linker {
             if !looks_like_path(path) || !self.is_file(path) {
                 continue;
             }
-            let mut target = format!("{}/", self.origin);
-            encode(path, &mut target);
+            let mut target = format!("{}/{}", self.origin, utf8_percent_encode(path, ENCODED));
             if let Some(line) = line.filter(|_| self.has_lines) {
                 target.push_str(&format!("#{line}"));
             }
@@ -197,19 +200,6 @@ fn looks_like_path(path: &str) -> bool {
             !name.is_empty() && !end.is_empty() && end.chars().all(char::is_alphanumeric)
         });
     is_named && path.len() <= MAX_PATH_BYTES
-}
-
-/// Appends a text with everything encoded that isn't a letter, a digit or a plain mark of a path,
-/// so that no name ends the sequence or another part of the address.
-fn encode(text: &str, out: &mut String) {
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
 }
 
 /// Appends a row from a byte of its text on, in its colours and with its links.

@@ -122,9 +122,7 @@ impl App {
         if copies.is_ok_and(|copies| copies.iter().all(|copy| copy.session != *id)) {
             return Ok(None);
         }
-        let copy = CopyReview::open(&template.project, id).await?;
-        let preview = copy.preview().await?;
-        Ok(Some((copy, preview)))
+        Ok(Some(open_review(&template.project, id).await?))
     }
 
     /// Lands the copy as a word says, or drops it.
@@ -173,7 +171,7 @@ impl App {
                 None => discard_copy(&context, &id).await.map(SettledCopy::Dropped).map_err(HostError::from),
             };
             let again = match is_reviewed && !settled.as_ref().is_ok_and(SettledCopy::is_over) {
-                true => reopen(&project, &id).await.ok(),
+                true => open_review(&project, &id).await.ok(),
                 false => None,
             };
             JobEnd::CopySettled(settled, again.map(Box::new))
@@ -233,7 +231,7 @@ impl App {
     }
 }
 
-async fn reopen(
+async fn open_review(
     project: &journeyman_host::ProjectContext,
     id: &SessionId,
 ) -> Result<(CopyReview, LandingPreview), HostError> {

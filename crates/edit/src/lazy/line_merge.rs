@@ -21,6 +21,8 @@ const MIN_SIMILARITY: f64 = 0.55;
 /// Of a file's lines, the hundredths that a text without remarks has to repeat to be a version of
 /// it.
 const MIN_REPEATED_PERCENT: usize = 60;
+/// A line with fewer letters and digits stands anywhere.
+const MIN_TELLING_CHARS: usize = 4;
 
 /// A text in lines.
 pub(super) struct TextLines<'t> {
@@ -404,4 +406,9 @@ impl LineMerge<'_> {
             at + 1
         ))
     }
+}
+
+/// Returns true for a line with enough letters and digits to tell a place.
+pub(super) fn is_telling(line: &str) -> bool {
+    line.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_TELLING_CHARS
 }

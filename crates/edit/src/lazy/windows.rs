@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use journeyman_text_diff::{DiffOp, diff};
 
-use super::line_merge::TextLines;
+use super::line_merge::{TextLines, is_telling};
 use super::remark::{self, Remark};
 use super::tree_merge::MergedPieces;
 use crate::lines::first_break_of;
@@ -26,8 +26,6 @@ const MIN_MARGIN: u32 = 2 * LINE_COST;
 const MIN_END_MARGIN: u32 = LINE_COST;
 /// Lines that may go where none comes in their place.
 const MAX_UNSHOWN_LINES: usize = 2;
-/// A line with fewer letters and digits tells no place.
-const MIN_TELLING_CHARS: usize = 4;
 
 /// A window: the file's lines that it is for, and its own.
 struct Window {
@@ -127,8 +125,7 @@ impl<'t> Windows<'t> {
         // What the file has once tells the place, and tells none that is elsewhere.
         let telling = |at: &usize| {
             let line = self.new.line(*at).trim_end();
-            line.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_TELLING_CHARS
-                && self.counts.get(line) == Some(&1)
+            is_telling(line) && self.counts.get(line) == Some(&1)
         };
         let told: Vec<&str> = new.clone().filter(telling).map(|at| self.new.line(at).trim_end()).collect();
         let inside = |line: &&str| place.clone().any(|at| self.old.line(at).trim_end() == *line);

@@ -152,11 +152,16 @@ impl<'c> Survey<'c> {
         self.depth -= 1;
     }
 
-    /// Surveys statements that a shell of their own runs: the directory stays as it is.
-    fn survey_apart(&mut self, statements: &[Statement]) {
+    /// Surveys what a shell of its own runs: the directory stays as it is.
+    fn in_own_shell(&mut self, survey: impl FnOnce(&mut Self)) {
         let directory = self.directory.clone();
-        self.survey_statements(statements, Place::default());
+        survey(self);
         self.directory = directory;
+    }
+
+    /// Surveys the statements of a substitution.
+    fn survey_apart(&mut self, statements: &[Statement]) {
+        self.in_own_shell(|inner| inner.survey_statements(statements, Place::default()));
     }
 
     fn survey_statement(&mut self, statement: &Statement, place: Place<'_>) {
@@ -181,10 +186,10 @@ impl<'c> Survey<'c> {
         let mut here = place;
         let mut network = place.network;
         for statement in parts {
-            let (before, directory) = (self.parts.len(), self.directory.clone());
-            self.survey_statement(statement, here);
-            if parts.len() > 1 {
-                self.directory = directory;
+            let before = self.parts.len();
+            match parts {
+                [_] => self.survey_statement(statement, here),
+                _ => self.in_own_shell(|part| part.survey_statement(statement, here)),
             }
             network |= self.parts.iter().skip(before).any(downloads);
             here = Place { input: printed_text(statement), piped: true, network };
@@ -238,10 +243,10 @@ impl<'c> Survey<'c> {
                 ..CommandPart::default()
             });
         }
-        let (before, directory) = (self.parts.len(), self.directory.clone());
-        self.survey_statements(&compound.body, input);
-        if compound.kind == CompoundKind::Subshell {
-            self.directory = directory;
+        let before = self.parts.len();
+        match compound.kind {
+            CompoundKind::Subshell => self.in_own_shell(|body| body.survey_statements(&compound.body, input)),
+            _ => self.survey_statements(&compound.body, input),
         }
         // The programs in its body read the redirected files.
         match self.parts.get_mut(before) {
@@ -479,11 +484,7 @@ impl<'c> Survey<'c> {
         for inner in wrapped.inner {
             match inner {
                 Inner::Words(words) => self.survey_program(&words, Draft::default(), place),
-                Inner::Script(text) => {
-                    let directory = self.directory.clone();
-                    self.survey_script(&text);
-                    self.directory = directory;
-                }
+                Inner::Script(text) => self.in_own_shell(|inner| inner.survey_script(&text)),
             }
         }
         self.wrappers -= 1;

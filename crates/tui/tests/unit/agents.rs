@@ -22,8 +22,8 @@ impl Played {
     fn take(&mut self, agent: u64, event: &Event) -> &mut Self {
         let session = SessionId::new(UnixMillis(0), agent);
         let label =
-            if let Event::ToolStart { summary, .. } = event { summary.clone() } else { String::new() };
-        self.forest.apply((agent > 0).then_some(&session), event, &label, self.begin);
+            || if let Event::ToolStart { summary, .. } = event { summary.clone() } else { String::new() };
+        self.forest.apply((agent > 0).then_some(&session), event, label, self.begin);
         self
     }
 
