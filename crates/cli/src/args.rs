@@ -2,6 +2,7 @@
 
 mod agents;
 mod candidate_list;
+mod help;
 mod numbers;
 mod options;
 mod policy;
@@ -49,7 +50,7 @@ pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
 
 /// A coding agent that runs your tests before it says it's done.
 #[derive(Debug, Parser)]
-#[command(name = "jm", version, about, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "jm", version, about, arg_required_else_help = true, max_term_width = help::MAX_COLUMNS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -691,8 +692,10 @@ pub(crate) struct ConfigArgs {
     pub(crate) keys: bool,
 }
 
-/// Returns the command line's definition, with its commands in groups.
+/// Returns the command line's definition, with its commands in groups and texts as wide as the
+/// terminal.
 pub(crate) fn build_command() -> clap::Command {
+    let columns = help::columns();
     let mut command = Cli::command();
     // The definition has its `help` command only once it is built.
     command.build();
@@ -705,9 +708,10 @@ pub(crate) fn build_command() -> clap::Command {
             groups.push_str(&format!("  {name:<12} {about}\n"));
         }
     }
-    let begin = include_str!("../help/begin.txt");
-    allow_negative_numbers(Cli::command()).help_template(format!(
-        "{{about}}\n\n{begin}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}\n"
+    let begin = help::wrap_help(include_str!("../help/begin.txt"), columns);
+    let groups = help::wrap_help(&groups, columns);
+    help::wrap_after_help(allow_negative_numbers(Cli::command()), columns).help_template(format!(
+        "{{about}}\n\n{begin}\n\n{{usage-heading}} {{usage}}\n{groups}\n\nOptions:\n{{options}}\n"
     ))
 }
 

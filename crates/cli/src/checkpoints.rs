@@ -88,7 +88,7 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Hos
     if args.stat {
         output::write_stdout(&format_stat(&diff, paint));
     } else {
-        output::write_diff(&diff.text);
+        output::page_diff(&diff.text);
     }
     let changed = diff.files.iter().map(|file| &file.path);
     err!("{}", report_text::list_executed_files(changed, color::stderr()));

@@ -1,11 +1,12 @@
 //! Standard output and standard error, whose readers may go away before everything is written.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::{Command, Stdio};
 
 use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError};
 use journeyman_policy::secrets::Redactor;
-use journeyman_terminal::{Screen, diff, stderr_screen, stdout_screen};
+use journeyman_terminal::{Screen, Size, diff, stderr_screen, stdout_screen};
 
 use crate::color;
 
@@ -46,6 +47,39 @@ pub(crate) fn write_report(text: &str) {
 pub(crate) fn write_diff(text: &str) {
     let text = printable(text);
     write_screen(|screen| text.lines().for_each(|line| screen.write_unwrapped(&diff::style_line(line))));
+}
+
+/// Writes a diff as [`write_diff`] does, by the user's pager where it is longer than the terminal.
+pub(crate) fn page_diff(text: &str) {
+    let rows = Size::of_terminal(io::stdout()).rows;
+    let is_long = io::stdout().is_terminal() && text.lines().nth(rows).is_some();
+    if !is_long || show_in_pager(text).is_err() {
+        write_diff(text);
+    }
+}
+
+/// Shows a diff in `$JM_PAGER`, `$PAGER` or `less`, which a person ends.
+fn show_in_pager(text: &str) -> io::Result<()> {
+    let variable = |name| std::env::var_os(name);
+    let pager = variable("JM_PAGER").or_else(|| variable("PAGER")).unwrap_or_else(|| "less".into());
+    // Ends by itself at a text of one page, passes colours on, and leaves the text on the screen.
+    let options = variable("LESS").unwrap_or_else(|| "FRX".into());
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(pager).env("LESS", options).stdin(Stdio::piped());
+    let mut shell = shell.spawn()?;
+    let text = printable(text);
+    if let Some(mut input) = shell.stdin.take() {
+        let paint = color::stdout();
+        // A reader that goes before the end has seen enough.
+        text.lines()
+            .try_for_each(|line| writeln!(input, "{}", paint.paint_line(&diff::style_line(line))))
+            .ok();
+    }
+    match shell.wait()?.code() {
+        // The shell found no such program.
+        Some(126 | 127) => Err(io::ErrorKind::NotFound.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Writes to the screen of standard output as [`write_stdout`] does.

@@ -474,3 +474,27 @@ fn a_large_diff_names_its_files_with_their_sizes() {
     let ran = server.run(&house, &["--no-check", "write"]).run();
     ran.prints(&["large.txt  +30000 −0\nsmall.txt  +2 −0\n", "… the diff is cut here"]);
 }
+
+#[test]
+fn a_long_diff_is_shown_in_the_pager() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let lines: String = (1..=60).map(|line| format!("line {line}\n")).collect();
+    let write = call("write_file", json!({"path": "long.txt", "content": lines}));
+    let server = Server::chat([write, say("Done.")]);
+    server.run(&house, &["--no-check", "--in-place", "write it"]).run().expect(4);
+    let diff = |pager: &str| {
+        let diff = house.jm(&["diff"]).env("JM_PAGER", pager).env("NO_COLOR", "1");
+        Person::start_at(diff.command(), 100, Output::Shown).ends()
+    };
+    let (code, shown) = diff("sed 's/^/paged: /'");
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("paged: +line 60"), "{shown}");
+    for pager in ["cat", "no-such-pager-anywhere"] {
+        let (code, shown) = diff(pager);
+        assert_eq!(code, 0, "{shown}");
+        assert!(shown.contains("+line 60"), "{pager}: {shown}");
+    }
+}
