@@ -36,47 +36,40 @@ fn own_repository() -> Option<&'static Path> {
 }
 
 #[test]
-fn a_task_in_a_clone_of_this_project_over_every_wire() {
+fn a_task_in_a_clone_of_this_project() {
     let house = House::new();
     let Some(clone) = clone_of_this_project(&house) else { return };
-    // Each task is undone, so the next one begins with the same files, and with an index.
-    for wire in Wire::ALL {
-        let line = "# For agents that work on this repository";
-        let server = Server::start(
-            wire,
-            [
-                say("").and("search_text", json!({"pattern": "For agents that work"})),
-                say("").and("read_file", json!({"path": "AGENTS.md"})),
-                call(
-                    "edit_file",
-                    json!({"path": "AGENTS.md", "search": line, "replace": format!("{line}\n\nHello.")}),
-                ),
-                say("Done."),
-            ],
-        );
-        let check = "grep -qx 'Hello.' AGENTS.md && test -f crates/cli/src/main.rs";
-        let ran = server
-            .run(&house, &["--json", "--check", check, "greet in AGENTS.md"])
-            .dir(&clone)
-            .run()
-            .expect(0);
+    let line = "# For agents that work on this repository";
+    let server = Server::start(
+        Wire::Chat,
+        [
+            say("").and("search_text", json!({"pattern": "For agents that work"})),
+            say("").and("read_file", json!({"path": "AGENTS.md"})),
+            call(
+                "edit_file",
+                json!({"path": "AGENTS.md", "search": line, "replace": format!("{line}\n\nHello.")}),
+            ),
+            say("Done."),
+        ],
+    );
+    let check = "grep -qx 'Hello.' AGENTS.md && test -f crates/cli/src/main.rs";
+    let ran =
+        server.run(&house, &["--json", "--check", check, "greet in AGENTS.md"]).dir(&clone).run().expect(0);
 
-        let report = ran.report();
-        assert_eq!(report.outcome, RunOutcome::Verified);
-        let path = RelPath::parse("AGENTS.md").unwrap();
-        assert_eq!(report.changes, [FileChange { path, kind: FileChangeKind::Modified }]);
-        assert_eq!(
-            report.diff.lines().filter(|line| line.starts_with('+')).collect::<Vec<_>>(),
-            ["+++ b/AGENTS.md", "+Hello.", "+"]
-        );
-        assert_eq!(report.evidence[0].outcome, CheckOutcome::Passed);
-        let first = server.seen()[0].newest();
-        for text in ["crates/", "AGENTS.md", check] {
-            assert!(first.contains(text), "{}: `{text}` is not in\n{first}", wire.name());
-        }
-        house.jm(&["undo"]).dir(&clone).run().expect(0);
-        let status =
-            Command::new("git").args(["status", "--porcelain"]).current_dir(&clone).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&status.stdout), "");
+    let report = ran.report();
+    assert_eq!(report.outcome, RunOutcome::Verified);
+    let path = RelPath::parse("AGENTS.md").unwrap();
+    assert_eq!(report.changes, [FileChange { path, kind: FileChangeKind::Modified }]);
+    assert_eq!(
+        report.diff.lines().filter(|line| line.starts_with('+')).collect::<Vec<_>>(),
+        ["+++ b/AGENTS.md", "+Hello.", "+"]
+    );
+    assert_eq!(report.evidence[0].outcome, CheckOutcome::Passed);
+    let first = server.seen()[0].newest();
+    for text in ["crates/", "AGENTS.md", check] {
+        assert!(first.contains(text), "`{text}` is not in\n{first}");
     }
+    house.jm(&["undo"]).dir(&clone).run().expect(0);
+    let status = Command::new("git").args(["status", "--porcelain"]).current_dir(&clone).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "");
 }
