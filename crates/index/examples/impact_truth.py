@@ -16,7 +16,10 @@ import coverage
 
 
 def test_file(root, context):
-    """The file of `tests.test_shop.TestShop.test_pay`."""
+    """The file of `tests.test_shop.TestShop.test_pay`, or of pytest-cov's `tests/test_shop.py::test_pay|setup`."""
+    path, nodes, _ = context.partition("::")
+    if nodes:
+        return path if os.path.exists(os.path.join(root, path)) else None
     parts = context.split("|")[0].split(".")
     for length in range(len(parts), 0, -1):
         for base in ("", "tests/"):
