@@ -9,11 +9,12 @@ use journeyman_protocol::{CallId, CallState, Event, FileChange, FileChangeKind, 
 use journeyman_terminal::code::{LineTokens, style_tokens};
 use journeyman_terminal::diff::style_line;
 use journeyman_terminal::markdown::{self, CodeLine, Marks};
-use journeyman_terminal::wrap::wrap_line;
+use journeyman_terminal::wrap::{cut_line, wrap_line};
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
 
 use crate::agent_tree::{AgentNode, ended_lines};
+use crate::attaching::{name_attachments, split_attachments};
 use crate::edits::edit_lines;
 
 /// Minimum columns that text is rendered for.
@@ -27,7 +28,7 @@ const MAX_EDIT_LINES: usize = 16;
 /// Maximum lines of thinking in the conversation.
 const MAX_THINKING_LINES: usize = 4;
 /// Maximum lines of a person's message in the conversation, such as a pasted file.
-const MAX_MESSAGE_LINES: usize = 40;
+const MAX_MESSAGE_LINES: usize = 16;
 /// Maximum changed files that the end of a run lists.
 const MAX_LISTED_FILES: usize = 12;
 /// Lines of code before the first one that is shown that are looked at for its colours.
@@ -83,6 +84,8 @@ pub(crate) struct Entry {
 pub(crate) enum Detail<'a> {
     /// The conversation: long results are cut.
     Short,
+    /// A block of the transcript that isn't opened.
+    Folded,
     /// Everything that is on record, with the result of a call if it is known; else its beginning
     /// and its end.
     Whole(Option<&'a str>),
@@ -181,7 +184,7 @@ fn render_block(block: &Block, layout: Layout<'_>) -> Vec<StyledLine> {
         Block::Thinking(text) => render_thinking(text, width, layout.detail),
         Block::Call(call) => wrap_lines(call_lines(call, layout.detail), width),
         Block::Lines(lines) => wrap_lines(lines.clone(), width),
-        Block::Report(report) => wrap_lines(report_lines(report), width),
+        Block::Report(report) => wrap_lines(report_lines(report, layout.detail), width),
     }
 }
 
@@ -196,26 +199,33 @@ pub(crate) fn wrap_lines(lines: Vec<StyledLine>, width: usize) -> Vec<StyledLine
 
 /// Keeps the first lines, and says how many more there are.
 fn keep_first(mut lines: Vec<StyledLine>, max: usize, detail: Detail<'_>) -> Vec<StyledLine> {
-    if detail == Detail::Short && lines.len() > max + 1 {
+    let how = match detail {
+        Detail::Short => "Ctrl-T shows all",
+        Detail::Folded => "Tab, Enter opens",
+        Detail::Whole(_) => return lines,
+    };
+    if lines.len() > max + 1 {
         let more = lines.split_off(max).len();
-        lines.push(StyledLine::new(
-            Style::Dim,
-            format!("  … {} (Ctrl-T shows all)", quantity(more, "more line")),
-        ));
+        lines.push(StyledLine::new(Style::Dim, format!("  … {} ({how})", quantity(more, "more line"))));
     }
     lines
 }
 
 fn render_message(text: &str, width: usize, detail: Detail<'_>) -> Vec<StyledLine> {
     let room = width.saturating_sub(MESSAGE_MARK.len());
-    let rows = printable(text);
+    let is_whole = matches!(detail, Detail::Whole(_));
+    let (own, attached) = if is_whole { (text, "") } else { split_attachments(text) };
+    let rows = printable(own);
     let rows = rows.lines().flat_map(|line| wrap_line(&StyledLine::new(Style::Strong, line), room, 0));
     let mark = |(place, row): (usize, StyledLine)| {
         let mut line = StyledLine::new(Style::Accent, if place == 0 { MESSAGE_MARK } else { "  " });
         line.spans.extend(row.spans);
         line
     };
-    keep_first(rows.enumerate().map(mark).collect(), MAX_MESSAGE_LINES, detail)
+    let mut lines = keep_first(rows.enumerate().map(mark).collect(), MAX_MESSAGE_LINES, detail);
+    let names = name_attachments(attached).map(|name| StyledLine::new(Style::Dim, printable(&name)));
+    lines.extend(names.map(|name| cut_line(&name, width)));
+    lines
 }
 
 fn render_thinking(text: &str, width: usize, detail: Detail<'_>) -> Vec<StyledLine> {
@@ -242,7 +252,7 @@ fn call_lines(call: &EndedCall, detail: Detail<'_>) -> Vec<StyledLine> {
     let mut lines = vec![call_title(start, *state, &edit)];
     lines.extend(ended_lines(agents));
     match detail {
-        Detail::Short => lines.extend(describe_event(end)),
+        Detail::Short | Detail::Folded => lines.extend(describe_event(end)),
         Detail::Whole(output) => {
             // An edit is its arguments, and a command its title.
             let is_said = edit.is_empty() && call_command(start).is_none_or(|command| command.contains('\n'));
@@ -321,7 +331,7 @@ fn output_lines(output: &str) -> Vec<StyledLine> {
     printable(output).lines().map(dim).collect()
 }
 
-fn report_lines(report: &RunReport) -> Vec<StyledLine> {
+fn report_lines(report: &RunReport, detail: Detail<'_>) -> Vec<StyledLine> {
     let (style, mark) = match report.outcome {
         RunOutcome::Verified => (Style::Good, "✓"),
         RunOutcome::Answered | RunOutcome::Planned => (Style::Dim, "•"),
@@ -345,7 +355,7 @@ fn report_lines(report: &RunReport) -> Vec<StyledLine> {
     files.extend(
         unsized_files.map(|change| StyledLine::new(Style::Plain, format!("  {}", describe_change(change)))),
     );
-    lines.extend(keep_first(files, MAX_LISTED_FILES, Detail::Short));
+    lines.extend(keep_first(files, MAX_LISTED_FILES, detail));
     lines.push(StyledLine::new(Style::Dim, format!("  {}", describe_usage(&report.usage, report.cost_usd))));
     lines
 }

@@ -130,7 +130,7 @@ impl App {
         if let Some((count, choice)) = plain.choice.take() {
             let number = line.trim().parse::<usize>().ok().filter(|number| (1..=count).contains(number));
             match number {
-                Some(number) => self.choose(choice.at(number - 1, None)).await,
+                Some(number) => self.choose(choice.at(number - 1, 0)).await,
                 None if self.has_nothing() => self.open_new_session().await,
                 None => self.notice = Some("nothing was chosen".to_owned()),
             }

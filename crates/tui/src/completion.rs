@@ -4,7 +4,7 @@
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
-use crate::commands::{COMMANDS, argument_values};
+use crate::commands::{COMMANDS, CommandInfo, argument_values};
 use journeyman_host::index::ProjectSymbol;
 use journeyman_host::session_digest::SESSION_MARK;
 use journeyman_protocol::SessionId;
@@ -143,8 +143,11 @@ impl Completion {
 }
 
 fn command_candidates(typed: &str) -> Vec<Candidate> {
-    let matching = COMMANDS.iter().filter(|info| info.name.starts_with(typed));
-    let candidate = matching.map(|info| {
+    let mut matching: Vec<&CommandInfo> =
+        COMMANDS.iter().filter(|info| info.name.starts_with(typed)).collect();
+    // A name that is typed whole is meant, whatever longer ones begin with it.
+    matching.sort_by_key(|info| info.name != typed);
+    let candidate = matching.into_iter().map(|info| {
         let space = if info.argument.is_empty() { "" } else { " " };
         let argument = if info.argument.is_empty() { String::new() } else { format!(" {}", info.argument) };
         Candidate {
@@ -327,6 +330,8 @@ mod tests {
         assert_eq!(list.selected().unwrap().insert, "/compact");
         list.select(true);
         assert_eq!(list.selected().unwrap().insert, "/context");
+        let whole = Completion::find("/mode", ProjectNames::default()).unwrap();
+        assert_eq!(whole.selected().unwrap().insert, "/mode ", "not /model");
         let rows: Vec<String> = list.render(30).iter().map(StyledLine::to_text).collect();
         assert_eq!(rows[0], "  /context  what the model's …");
     }

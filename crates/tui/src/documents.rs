@@ -69,9 +69,14 @@ impl App {
         for file in &overview.loaded.files {
             lines.push(StyledLine::default());
             lines.push(StyledLine::new(Style::Strong, printable(&file.path.display())));
-            lines.extend(overview.rules_of(file).map(|(id, rule)| {
+            let rules = overview.rules_of(file).map(|(id, rule)| {
                 StyledLine::new(Style::Dim, format!("  {:>4}  ", id.line)).with_text(printable(rule))
-            }));
+            });
+            let before = lines.len();
+            lines.extend(rules);
+            if lines.len() == before {
+                lines.push(StyledLine::new(Style::Dim, "  no rules"));
+            }
         }
         self.show_document("permissions", lines)
     }

@@ -195,6 +195,12 @@ impl Conversation {
         matches!(self.entries.last().map(|entry| &entry.block), None | Some(Block::Call(_)))
     }
 
+    /// Returns true if the last block is text, which other lines follow with a gap.
+    #[must_use]
+    pub(crate) fn ends_in_prose(&self) -> bool {
+        matches!(self.entries.last().map(|entry| &entry.block), Some(Block::Prose(_) | Block::Message(_)))
+    }
+
     /// Returns the time after which that line may be another, or `None` if it stays.
     pub(crate) fn next_activity_change(&mut self, now: Instant) -> Option<Duration> {
         self.activity.next_change(now)
@@ -262,7 +268,13 @@ impl Conversation {
         self.state = AgentState::Ready;
         // An answer that changed nothing needs no words about itself but the tokens, which the
         // status line has.
-        if report.outcome != RunOutcome::Answered {
+        let has_work = !report.changes.is_empty() || !report.evidence.is_empty();
+        let is_answer = match report.outcome {
+            RunOutcome::Answered => true,
+            RunOutcome::Unverified => !has_work,
+            _ => false,
+        };
+        if !is_answer {
             self.push(Block::Report(Box::new(report.clone())), true);
         }
         self.last_report = Some(Box::new(report.clone()));
@@ -450,11 +462,7 @@ impl Conversation {
         }
         let lines = describe_event(event);
         if !lines.is_empty() {
-            let follows_prose = matches!(
-                self.entries.last().map(|entry| &entry.block),
-                Some(Block::Prose(_) | Block::Message(_))
-            );
-            self.push(Block::Lines(lines), follows_prose);
+            self.push(Block::Lines(lines), self.ends_in_prose());
         }
     }
 

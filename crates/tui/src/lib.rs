@@ -18,6 +18,7 @@
 //! - `decision`: landing or dropping a copy, as `review` asks about it;
 //! - `plain`, `by_lines`: the conversation by lines alone, without a screen;
 //! - `view`: all of these and a size → the rows of the live area;
+//! - `key_hints`: the line that names a page's keys;
 //! - `theme`, `ground`: the colours that the terminal has, and the answer to what it is asked;
 //! - `screen`, `alt_screen`: rows before and after → bytes for the terminal; `hyperlinks`: paths in
 //!   them that a terminal opens;
@@ -54,6 +55,7 @@ mod first_start;
 mod fold;
 mod ground;
 mod hyperlinks;
+mod key_hints;
 mod keymap;
 mod landing;
 mod link;

@@ -4,6 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use journeyman_terminal::wrap::{cut_line, text_width};
 use journeyman_terminal::{Style, StyledLine};
 
+use crate::key_hints::key_hints;
 use crate::screen::Size;
 
 /// Rows around the list: title, words, an empty row, details and keys.
@@ -27,10 +28,8 @@ pub(crate) enum PickerEffect {
     Stay,
     /// Nothing is chosen.
     Close,
-    /// The item at this place is chosen.
-    Chosen(usize),
-    /// The item at this place is chosen in the way that another key names.
-    ChosenBy(usize, char),
+    /// The item at this place is chosen, in the way at another place.
+    Chosen(usize, usize),
 }
 
 /// The list.
@@ -40,15 +39,16 @@ pub(crate) struct Picker {
     items: Vec<Item>,
     words: String,
     selected: usize,
-    /// Keys with Alt that choose in another way, each with what it does.
-    ways: Vec<(char, &'static str)>,
+    /// The ways in which an item can be chosen; none where there is one alone.
+    ways: Vec<&'static str>,
+    way: usize,
 }
 
 impl Picker {
-    /// Makes a list with the first item selected.
+    /// Makes a list with the first item and the first way selected.
     #[must_use]
-    pub(crate) fn new(title: impl Into<String>, items: Vec<Item>, ways: Vec<(char, &'static str)>) -> Self {
-        Self { title: title.into(), items, words: String::new(), selected: 0, ways }
+    pub(crate) fn new(title: impl Into<String>, items: Vec<Item>, ways: Vec<&'static str>) -> Self {
+        Self { title: title.into(), items, words: String::new(), selected: 0, ways, way: 0 }
     }
 
     /// Returns the title.
@@ -88,15 +88,9 @@ impl Picker {
             KeyCode::Enter => {
                 return matching
                     .get(self.selected)
-                    .map_or(PickerEffect::Stay, |place| PickerEffect::Chosen(*place));
+                    .map_or(PickerEffect::Stay, |place| PickerEffect::Chosen(*place, self.way));
             }
-            KeyCode::Char(letter) if key.modifiers.contains(KeyModifiers::ALT) => {
-                if let Some(place) =
-                    matching.get(self.selected).filter(|_| self.ways.iter().any(|(key, _)| *key == letter))
-                {
-                    return PickerEffect::ChosenBy(*place, letter);
-                }
-            }
+            KeyCode::Tab => self.way = (self.way + 1) % self.ways.len().max(1),
             KeyCode::Up => self.selected = self.selected.saturating_sub(1),
             KeyCode::Down => self.selected = (self.selected + 1).min(last),
             KeyCode::Char('p') if control => self.selected = self.selected.saturating_sub(1),
@@ -107,7 +101,7 @@ impl Picker {
                 self.words.pop();
                 self.selected = 0;
             }
-            KeyCode::Char(letter) if !control => {
+            KeyCode::Char(letter) if !control && !key.modifiers.contains(KeyModifiers::ALT) => {
                 self.words.push(letter);
                 self.selected = 0;
             }
@@ -129,7 +123,7 @@ impl Picker {
             StyledLine::new(Style::Strong, &self.title)
                 .with(Style::Dim, format!("  {} of {}", matching.len(), self.items.len())),
             StyledLine::new(Style::Accent, "› ").with_text(&self.words),
-            StyledLine::default(),
+            self.ways_line(),
         ];
         let shown = matching.iter().enumerate().skip(first).take(room);
         for (number, item) in shown.filter_map(|(number, place)| Some((number, self.items.get(*place)?))) {
@@ -143,11 +137,20 @@ impl Picker {
         let details = details.into_iter().flatten().take(detail_rows);
         rows.extend(details.map(|line| StyledLine::new(Style::Dim, format!("  {line}"))));
         rows.resize(size.rows.saturating_sub(1).max(rows.len().min(size.rows)), StyledLine::default());
-        let ways = self.ways.iter().map(|(key, way)| format!(" · Alt-{key} {way}"));
-        let keys = format!("Enter chooses · type to search{} · Esc closes", ways.collect::<String>());
-        rows.push(StyledLine::new(Style::Dim, keys));
+        let way = if self.ways.is_empty() { "" } else { "Tab changes what" };
+        rows.push(key_hints(&["Enter chooses", "Esc closes", way, "type to search"], size.columns));
         let column = (2 + text_width(&self.words)).min(size.columns.saturating_sub(1));
         (rows.iter().map(|row| cut_line(row, size.columns)).collect(), (1, column))
+    }
+
+    /// Returns the row of the ways to choose, an empty one without them.
+    fn ways_line(&self) -> StyledLine {
+        let mut line = StyledLine::default();
+        for (place, way) in self.ways.iter().enumerate() {
+            line.push(Style::Plain, "  ");
+            line.push(if place == self.way { Style::Selected } else { Style::Dim }, way);
+        }
+        line
     }
 }
 
@@ -161,7 +164,7 @@ mod tests {
         Picker::new(
             "Sessions",
             ["fix the parser", "fix the lexer", "docs"].map(item).to_vec(),
-            vec![('f', "forks")],
+            vec!["opens", "forks"],
         )
     }
 
@@ -175,7 +178,7 @@ mod tests {
         "lex".chars().for_each(|letter| {
             press(&mut picker, KeyCode::Char(letter));
         });
-        assert_eq!(press(&mut picker, KeyCode::Enter), PickerEffect::Chosen(1));
+        assert_eq!(press(&mut picker, KeyCode::Enter), PickerEffect::Chosen(1, 0));
         press(&mut picker, KeyCode::Char('?'));
         assert_eq!(press(&mut picker, KeyCode::Enter), PickerEffect::Stay);
     }
@@ -186,8 +189,8 @@ mod tests {
         (0..9).for_each(|_| {
             press(&mut picker, KeyCode::Down);
         });
-        let alt = KeyEvent::new(KeyCode::Char('f'), KeyModifiers::ALT);
-        assert_eq!(picker.handle_key(alt), PickerEffect::ChosenBy(2, 'f'));
+        press(&mut picker, KeyCode::Tab);
+        assert_eq!(press(&mut picker, KeyCode::Enter), PickerEffect::Chosen(2, 1));
         for rows in 1..12 {
             let (shown, _) = picker.render(Size { columns: 20, rows });
             assert!(rows < 7 || shown.len() == rows, "{rows}: {}", shown.len());

@@ -246,6 +246,12 @@ impl Questions {
         self.follow_queue(now);
     }
 
+    /// Returns true while a note is written.
+    #[must_use]
+    pub(crate) fn is_note_open(&self) -> bool {
+        self.note.is_some()
+    }
+
     /// Renders the open question in at most `max_rows` rows. Returns also the cursor, if a note is
     /// written.
     #[must_use]

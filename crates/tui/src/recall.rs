@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use journeyman_agent::protocol::SessionId;
 use journeyman_agent::store::SessionSummary;
-use journeyman_agent::workspace::{CheckpointId, ListOptions};
+use journeyman_agent::workspace::{CheckpointId, ListOptions, WorkspaceError};
 use journeyman_host::copy_review::CopyReview;
 use journeyman_host::format::{describe_age, preview, printable, quantity};
 use journeyman_host::session_commands::fork_session;
@@ -15,6 +15,7 @@ use journeyman_host::{HostError, Workplace};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::app::{App, JobEnd, Recall};
+use crate::attaching::split_attachments;
 use crate::completion::NamedSession;
 use crate::facts::Proof;
 use crate::first_start::{explain_first_start, is_first_start};
@@ -44,6 +45,15 @@ pub(crate) enum GoBack {
     Both,
     Conversation,
     Files,
+}
+
+impl GoBack {
+    /// The ways to go back, with the words for them.
+    pub(crate) const WAYS: [(Self, &'static str); 3] = [
+        (Self::Both, "conversation and files"),
+        (Self::Conversation, "conversation"),
+        (Self::Files, "files"),
+    ];
 }
 
 impl App {
@@ -222,14 +232,14 @@ impl App {
             self.say(Style::Dim, "there is no message to go back to");
             return Ok(());
         }
-        let item = |turning: &Turning| Item {
-            label: preview(&turning.message),
-            note: String::new(),
-            details: printable(&turning.message).lines().take(4).map(str::to_owned).collect(),
+        let item = |turning: &Turning| {
+            let (own, _) = split_attachments(&turning.message);
+            let details = printable(own).lines().take(4).map(str::to_owned).collect();
+            Item { label: preview(own), note: String::new(), details }
         };
         let items = turnings.iter().map(item).collect();
-        let ways = vec![('c', "the conversation alone"), ('f', "the files alone")];
-        let picker = Picker::new("Go back to before a message: conversation and files", items, ways);
+        let ways = GoBack::WAYS.iter().map(|(_, words)| *words).collect();
+        let picker = Picker::new("Go back to before a message", items, ways);
         self.open_overlay(Overlay::Picker(picker, Choice::Turning(turnings)))
     }
 
@@ -274,8 +284,10 @@ impl App {
                 }
             }
         }
-        self.composer.set_text(&turning.message);
-        self.say(Style::Dim, &format!("back to before: {}", preview(&turning.message)));
+        let (own, attached) = split_attachments(&turning.message);
+        self.composer.set_text(own);
+        self.attachments.extend((!attached.is_empty()).then(|| attached.to_owned()));
+        self.say(Style::Dim, &format!("back to before: {}", preview(own)));
     }
 
     async fn restore_copy(&self, checkpoint: CheckpointId) -> Result<UndoResult, HostError> {
@@ -317,6 +329,9 @@ impl App {
                 self.conversation.note_proof(Proof::Unverified);
             }
             Ok(None) => self.say(Style::Dim, "nothing was changed"),
+            Err(HostError::Failed { source, .. }) if is_nothing_since(&*source) => {
+                self.say(Style::Dim, "the files are as they were then already");
+            }
             Err(error) => self.explain_failure(&error),
         }
         self.presentation.invalidate();
@@ -393,4 +408,9 @@ impl App {
             JobEnd::BranchRead(state.and_then(|state| state.head.branch).map(|branch| printable(&branch)))
         }));
     }
+}
+
+/// Returns true if nothing was changed since the checkpoint that was asked for.
+fn is_nothing_since(error: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(error.downcast_ref::<WorkspaceError>(), Some(WorkspaceError::NothingSince { .. }))
 }

@@ -17,6 +17,7 @@ use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::decision::{CopyDecision, DecisionEffect};
+use crate::key_hints::key_hints;
 use crate::screen::Size;
 
 /// Rows that the review keeps for itself: the line of its keys.
@@ -305,15 +306,16 @@ impl Review {
             self.rows.iter().enumerate().skip(self.top).take(room).map(row).collect();
         rows.resize(room, StyledLine::default());
         let own = match &self.notice {
-            Some(notice) => StyledLine::new(Style::Warning, notice),
+            Some(notice) => cut_line(&StyledLine::new(Style::Warning, notice), size.columns),
             None => {
-                let keys = "x takes back · u undoes · Space keeps · Tab next · q";
                 let kept = format!("kept {} of {}", self.kept_count(), self.places.len());
-                let settles = if self.checkpoint().is_none() { "l lands · d drops · " } else { "" };
-                StyledLine::new(Style::Dim, format!("{settles}{kept} · {keys}"))
+                let settles = if self.checkpoint().is_none() { "l lands · d drops" } else { "" };
+                let hints =
+                    [settles, "q closes", &kept, "x takes back", "u undoes", "Tab next", "Space keeps"];
+                key_hints(&hints, size.columns)
             }
         };
-        rows.push(cut_line(&own, size.columns));
+        rows.push(own);
         rows
     }
 

@@ -322,8 +322,7 @@ impl App {
             Some(Overlay::Picker(picker, choice)) => match picker.handle_key(key) {
                 PickerEffect::Stay => (false, Chosen::Nothing),
                 PickerEffect::Close => (true, Chosen::Nothing),
-                PickerEffect::Chosen(place) => (true, choice.at(place, None)),
-                PickerEffect::ChosenBy(place, way) => (true, choice.at(place, Some(way))),
+                PickerEffect::Chosen(place, way) => (true, choice.at(place, way)),
             },
         };
         if is_over {
@@ -361,15 +360,12 @@ impl App {
 }
 
 impl Choice {
-    pub(crate) fn at(&self, place: usize, way: Option<char>) -> Chosen {
+    /// Returns the choice of an item in the way at a place of [`GoBack::WAYS`].
+    pub(crate) fn at(&self, place: usize, way: usize) -> Chosen {
         let chosen = match self {
             Self::Session(ids) => ids.get(place).cloned().map(Chosen::Session),
             Self::Turning(turnings) => turnings.get(place).cloned().map(|turning| {
-                let what = match way {
-                    Some('c') => GoBack::Conversation,
-                    Some('f') => GoBack::Files,
-                    _ => GoBack::Both,
-                };
+                let what = GoBack::WAYS.get(way).map_or(GoBack::Both, |(what, _)| *what);
                 Chosen::Turning(turning, what)
             }),
             Self::Checkpoint(ids) => ids.get(place).copied().map(Chosen::Checkpoint),

@@ -25,6 +25,8 @@ const MAX_THINKING_ROWS: usize = 3;
 const MAX_TODO_ROWS: usize = 6;
 /// Maximum queued messages that are shown.
 const MAX_QUEUED_ROWS: usize = 3;
+/// Maximum rows of a notice.
+const MAX_NOTICE_ROWS: usize = 3;
 /// Rows of a terminal from which empty rows separate the parts.
 const ROOMY_ROWS: usize = 14;
 
@@ -78,12 +80,14 @@ impl LiveArea<'_> {
         let status = self.status_line(width);
         let hint = if self.surroundings.is_watched {
             "another process works on this session; /new begins one of your own"
+        } else if self.questions.is_note_open() {
+            ""
         } else if has_question {
             "answer by a key, or write a message"
         } else if self.conversation.is_working() {
             "say more; it is read at the next step"
         } else {
-            "say what to do; / for commands, @ for files"
+            "say what to do; / commands, @ files"
         };
         let composer = self.composer.render(width, (size.rows / 3).max(1), hint);
         let (question, note_cursor) = self.questions.render(width, max_rows.saturating_sub(3), now);
@@ -132,7 +136,9 @@ impl LiveArea<'_> {
 
     fn activity_rows(&self, now: Instant, width: usize) -> Vec<StyledLine> {
         if let Some(notice) = self.notice {
-            return vec![cut_line(&StyledLine::new(Style::Warning, notice), width)];
+            let mut rows = wrap_line(&StyledLine::new(Style::Warning, notice), width, 2);
+            rows.truncate(MAX_NOTICE_ROWS);
+            return rows;
         }
         if self.questions.is_open() || !self.conversation.is_working() {
             return Vec::new();
@@ -200,6 +206,9 @@ impl LiveArea<'_> {
         let others: Vec<&AgentNode> = agents.besides(&known).collect();
         rows.extend(live_lines(&others, now, width, max_agents));
         if let Some(check) = self.conversation.open_check() {
+            if rows.is_empty() && self.conversation.ends_in_prose() {
+                rows.push(StyledLine::default());
+            }
             let (place, all) = check.place;
             let title = StyledLine::new(Style::Accent, "○")
                 .with(Style::Dim, format!(" check {place} of {all}: "))

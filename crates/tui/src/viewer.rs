@@ -9,6 +9,7 @@ use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::blocks::{Block, Detail, Entry, Layout, render_entries, render_entry};
+use crate::key_hints::key_hints;
 use crate::screen::Size;
 
 /// Rows that the viewer keeps for itself: the line of its keys.
@@ -100,22 +101,25 @@ impl Viewer {
         }
         rows.resize(room, StyledLine::default());
         let percent = (top * 100).checked_div(last_top).unwrap_or(100);
-        let (line, cursor) = self.own_line(percent);
-        rows.push(cut_line(&line, size.columns));
+        let place = if last_top == 0 { String::new() } else { format!("{percent}%") };
+        let (line, cursor) = self.own_line(&place, entries.iter().any(can_open));
+        rows.push(line);
         (rows, cursor.map(|column| (room, column.min(size.columns.saturating_sub(1)))))
     }
 
-    fn own_line(&self, percent: usize) -> (StyledLine, Option<usize>) {
+    fn own_line(&self, place: &str, has_blocks: bool) -> (StyledLine, Option<usize>) {
         match &self.search {
             Some(search) if search.is_typing => {
                 let text = format!("/{}", search.query);
                 let column = journeyman_terminal::wrap::text_width(&text);
-                (StyledLine::new(Style::Plain, text), Some(column))
+                (cut_line(&StyledLine::new(Style::Plain, text), self.size.columns), Some(column))
             }
             _ => {
-                let keys = "q closes · / searches, n N · Tab, Enter open a block · a opens all";
-                let text = format!("{} · {percent}% · {keys}", self.title);
-                (StyledLine::new(Style::Dim, text), None)
+                let found = if self.search.is_some() { "n N next" } else { "" };
+                let [block, all] =
+                    if has_blocks { ["Tab, Enter open a block", "a opens all"] } else { ["", ""] };
+                let hints = [&self.title, place, "q closes", found, "/ searches", block, all];
+                (key_hints(&hints, self.size.columns), None)
             }
         }
     }
@@ -125,7 +129,7 @@ impl Viewer {
         if self.rendered.width != width || self.rendered.blocks.len() > entries.len() {
             self.rendered = Rendered { width, blocks: Vec::new() };
         }
-        let short = Layout { width, marks: self.marks, detail: Detail::Short };
+        let short = Layout { width, marks: self.marks, detail: Detail::Folded };
         let layout = |place: usize| entries.get(place).map_or(short, |entry| self.layout(place, entry));
         let new = render_entries(entries, self.rendered.blocks.len(), layout);
         self.rendered.blocks.extend(new);
@@ -159,7 +163,7 @@ impl Viewer {
     fn layout(&self, place: usize, entry: &Entry) -> Layout<'_> {
         let detail = match self.opened.contains(&place) {
             true => Detail::Whole(self.result_of(entry)),
-            false => Detail::Short,
+            false => Detail::Folded,
         };
         Layout { width: self.size.columns, marks: self.marks, detail }
     }
@@ -249,11 +253,7 @@ impl Viewer {
     }
 
     fn move_focus(&mut self, entries: &[Entry], forward: bool) {
-        let can_open = |place: &usize| {
-            entries.get(*place).is_some_and(|entry| {
-                matches!(entry.block, Block::Call(_) | Block::Thinking(_) | Block::Message(_))
-            })
-        };
+        let can_open = |place: &usize| entries.get(*place).is_some_and(can_open);
         let next = match (self.focus, forward) {
             (Some(focus), true) => (focus + 1..entries.len()).find(can_open),
             (Some(focus), false) => (0..focus).rev().find(can_open),
@@ -324,6 +324,11 @@ impl Viewer {
         self.rendered.blocks.clear();
         self.bring_up_to_date(entries);
     }
+}
+
+/// Returns true for a block that may have more than the conversation shows.
+fn can_open(entry: &Entry) -> bool {
+    matches!(entry.block, Block::Call(_) | Block::Thinking(_) | Block::Message(_) | Block::Report(_))
 }
 
 fn select_row(row: &StyledLine) -> StyledLine {

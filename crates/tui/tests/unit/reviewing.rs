@@ -59,7 +59,7 @@ fn keys_choose_a_hunk_and_say_what_becomes_of_it() {
     assert!(rows(&mut review, 40, 10).join("\n").contains("line(30)"), "the chosen one is seen");
     press(&mut review, KeyCode::Char(' '));
     assert!(rows(&mut review, 60, 60).join("\n").contains("✓ kept"));
-    assert!(rows(&mut review, 60, 60)[59].starts_with("kept 1 of 3"));
+    assert!(rows(&mut review, 60, 60)[59].contains("kept 1 of 3"));
     assert_eq!(
         press(&mut review, KeyCode::Char('x')),
         ReviewEffect::TakeBack(1, 0),
@@ -76,7 +76,7 @@ fn kept_hunks_are_known_again_when_others_are_gone() {
     press(&mut review, KeyCode::Char(' '));
     let before: String = (1..=40).map(|line| format!("    line({line});\n")).collect();
     review.set_files(vec![file("a.rs", &before, &before.replace("    line(30);\n", ""))]);
-    assert!(rows(&mut review, 60, 60)[59].starts_with("kept 1 of 1"));
+    assert!(rows(&mut review, 60, 60)[59].contains("kept 1 of 1"));
     review.set_files(Vec::new());
     assert_eq!(press(&mut review, KeyCode::Char('x')), ReviewEffect::Stay);
     rows(&mut review, 40, 4);
