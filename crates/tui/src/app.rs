@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as TerminalEvent, EventStream, poll, read};
-use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_agent::{AgentError, MessageId};
 use journeyman_host::copy_review::{CopyReview, LandingPreview};
 use journeyman_host::format::{preview, printable};
@@ -27,13 +27,15 @@ use crate::ground::{AnswerFilter, Filtered};
 use crate::link::{Link, Resting, Setup};
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
-use crate::presentation::Presentation;
+use crate::presentation::{FRAME_INTERVAL, Presentation};
 use crate::questions::Questions;
 use crate::view::{LiveArea, Surroundings};
 use crate::watched::Watch;
 
 /// The exit code of a conversation that a signal ended.
 const EXIT_TERMINATED: u8 = 130;
+/// Maximum events of the session that are taken before keys are looked at again.
+const MAX_EVENTS_AT_ONCE: usize = 512;
 /// The beginning of a conversation.
 #[derive(Debug)]
 pub enum Beginning {
@@ -97,10 +99,13 @@ pub(crate) enum Flow {
     Quit,
 }
 
+/// An event of the session, or its end.
+type SessionEvent = Result<Option<std::sync::Arc<Envelope>>, AgentError>;
+
 /// An input of the loop.
 enum Input {
     Terminal(Option<io::Result<TerminalEvent>>),
-    Session(Result<Option<std::sync::Arc<Envelope>>, AgentError>),
+    Session(SessionEvent),
     Watched(Box<Envelope>),
     Job(JobEnd),
     Line(Option<String>),
@@ -146,6 +151,8 @@ pub(crate) struct App {
     pub(crate) jobs: FuturesUnordered<LocalBoxFuture<'static, JobEnd>>,
     pub(crate) keys: Option<EventStream>,
     pub(crate) escaped_at: Option<Instant>,
+    /// The time from which events of the session are taken again.
+    next_look: Instant,
     /// True if keys go to the question although a message is being written.
     pub(crate) answers_first: bool,
     /// The session of another process that is watched.
@@ -195,6 +202,7 @@ impl App {
             jobs: FuturesUnordered::new(),
             keys: None,
             escaped_at: None,
+            next_look: Instant::now(),
             answers_first: false,
             watch: None,
             resting: None,
@@ -339,7 +347,7 @@ impl App {
         };
         let is_busy = self.is_busy();
         let (keys, link, jobs) = (self.keys.as_mut(), self.link.as_mut(), &mut self.jobs);
-        let (plain, watch) = (self.plain.as_mut(), self.watch.as_mut());
+        let (plain, watch, next_look) = (self.plain.as_mut(), self.watch.as_mut(), self.next_look);
         tokio::select! {
             biased;
             signal = signals.next() => Input::Signal(signal),
@@ -354,7 +362,7 @@ impl App {
                 Input::Watched(Box::new(envelope))
             }
             Some(end) = jobs.next(), if !jobs.is_empty() => Input::Job(end),
-            event = async { match link { Some(link) => link.events.next().await, None => pending().await } } => {
+            event = async { match link { Some(link) => take_event(link, next_look).await, None => pending().await } } => {
                 Input::Session(event)
             }
         }
@@ -376,8 +384,25 @@ impl App {
         self.presentation.draw(self.conversation.entries(), |size| area.render(size, now), now)
     }
 
-    fn handle_session(&mut self, event: Result<Option<std::sync::Arc<Envelope>>, AgentError>) -> Flow {
+    /// Takes an event of the session with those that are there already. Further ones are taken when
+    /// the next frame may be drawn: nothing shows them before, and a model streams many a frame.
+    fn handle_session(&mut self, event: SessionEvent) -> Flow {
         let now = Instant::now();
+        self.next_look = now + FRAME_INTERVAL;
+        let mut next = Some(event);
+        for _ in 0..MAX_EVENTS_AT_ONCE {
+            let Some(event) = next else { break };
+            self.take_session_event(event, now);
+            next = self.link.as_mut().and_then(|link| link.events.next().now_or_never());
+        }
+        if let Some(event) = next {
+            self.take_session_event(event, now);
+        }
+        self.presentation.invalidate();
+        Flow::Continue
+    }
+
+    fn take_session_event(&mut self, event: SessionEvent, now: Instant) {
         match event {
             Ok(Some(envelope)) => self.apply(&envelope, now),
             Ok(None) => {
@@ -389,8 +414,6 @@ impl App {
                 self.say(Style::Bad, &format!("the session's log can't be read: {error}"));
             }
         }
-        self.presentation.invalidate();
-        Flow::Continue
     }
 
     /// Takes an event of the session.
@@ -472,4 +495,10 @@ impl App {
         self.presentation.invalidate();
         Ok(())
     }
+}
+
+/// Returns the next event of a session, once it is time to look for one.
+async fn take_event(link: &mut Link, next_look: Instant) -> SessionEvent {
+    tokio::time::sleep_until(next_look.into()).await;
+    link.events.next().await
 }

@@ -20,7 +20,7 @@ use crate::viewer::Viewer;
 
 /// Time between two frames while something streams: words are read no faster, and each frame
 /// costs the terminal something.
-const FRAME_INTERVAL: Duration = Duration::from_millis(40);
+pub(crate) const FRAME_INTERVAL: Duration = Duration::from_millis(40);
 /// The size of a terminal that doesn't say its own.
 const DEFAULT_SIZE: Size = Size { columns: 80, rows: 24 };
 
