@@ -347,6 +347,7 @@ impl App {
             Ok(forked) => {
                 let is_in_copy = self.is_in_copy();
                 self.open_in(&forked.id, is_in_copy).await;
+                self.note_new_copy(is_in_copy);
                 self.say(
                     Style::Dim,
                     &format!("a copy of the session: {}; the one before is {id}", forked.id),
@@ -389,7 +390,10 @@ impl App {
 
     fn choose_checkpoint(&mut self) -> Result<(), HostError> {
         if self.is_in_copy() {
-            self.notice = Some("the work is in a copy; Esc Esc goes back in it".to_owned());
+            self.notice = Some(
+                "checkpoints are states of your files; in a copy, Esc Esc and `files of this copy` goes back"
+                    .to_owned(),
+            );
             return Ok(());
         }
         let Some(link) = &self.link else { return Ok(()) };

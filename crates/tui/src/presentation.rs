@@ -40,8 +40,8 @@ pub(crate) enum Overlay {
 pub(crate) enum Choice {
     /// Sessions to go on with.
     Session(Vec<journeyman_protocol::SessionId>),
-    /// Messages to go back to.
-    Turning(Vec<crate::fold::Turning>),
+    /// Messages to go back to, and true if the session works in a copy.
+    Turning(Vec<crate::fold::Turning>, bool),
     /// Checkpoints to take the files back to.
     Checkpoint(Vec<u64>),
 }

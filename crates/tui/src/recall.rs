@@ -49,11 +49,22 @@ pub(crate) enum GoBack {
 
 impl GoBack {
     /// The ways to go back, with the words for them.
-    pub(crate) const WAYS: [(Self, &'static str); 3] = [
+    const WAYS: &'static [(Self, &'static str)] = &[
         (Self::Both, "conversation and files"),
         (Self::Conversation, "conversation"),
         (Self::Files, "files"),
     ];
+    /// The ways in a session that works in a copy. The copy belongs to it, so that the session
+    /// which goes on from an earlier message begins a new one.
+    const WAYS_IN_COPY: &'static [(Self, &'static str)] = &[
+        (Self::Conversation, "conversation, in a new copy of your files"),
+        (Self::Files, "files of this copy"),
+    ];
+
+    /// Returns the ways to go back in a session, the usual one first.
+    pub(crate) fn ways(is_in_copy: bool) -> &'static [(Self, &'static str)] {
+        if is_in_copy { Self::WAYS_IN_COPY } else { Self::WAYS }
+    }
 }
 
 impl App {
@@ -100,6 +111,15 @@ impl App {
         }
         self.open_session(id, Recall::Nothing).await;
         self.setup.delivery.isolate = asked;
+    }
+
+    /// Says that the session which goes on begins a copy of its own.
+    pub(crate) fn note_new_copy(&mut self, is_in_copy: bool) {
+        if is_in_copy {
+            let text =
+                "its copy begins as your files are; the work so far stays in the copy of the session before";
+            self.say(Style::Dim, text);
+        }
     }
 
     /// Opens the session again that was closed for something, unless it rests until the next
@@ -238,9 +258,10 @@ impl App {
             Item { label: preview(own), note: String::new(), details }
         };
         let items = turnings.iter().map(item).collect();
-        let ways = GoBack::WAYS.iter().map(|(_, words)| *words).collect();
+        let is_in_copy = self.is_in_copy();
+        let ways = GoBack::ways(is_in_copy).iter().map(|(_, words)| *words).collect();
         let picker = Picker::new("Go back to before a message", items, ways);
-        self.open_overlay(Overlay::Picker(picker, Choice::Turning(turnings)))
+        self.open_overlay(Overlay::Picker(picker, Choice::Turning(turnings, is_in_copy)))
     }
 
     /// Goes back to before a message. Its text is in the composer then.
@@ -250,8 +271,6 @@ impl App {
         self.close_link().await;
         let restored = match (what, turning.checkpoint) {
             (GoBack::Conversation, _) => None,
-            // The copy goes back itself, or it stays behind with the session.
-            (GoBack::Both, _) if is_in_copy => None,
             (_, Some(checkpoint)) if is_in_copy => Some(self.restore_copy(CheckpointId(checkpoint)).await),
             (_, Some(checkpoint)) => Some(self.restore_checkpoint(checkpoint).await),
             (_, None) => Some(Err(HostError::failed(
@@ -277,7 +296,10 @@ impl App {
             let before = turning.seq.0.saturating_sub(1).to_string();
             let (environment, state) = (&self.setup.environment, &self.setup.state);
             match fork_session(environment, state, id.as_str(), Some(&before)).await {
-                Ok(forked) => self.open_in(&forked.id, is_in_copy).await,
+                Ok(forked) => {
+                    self.open_in(&forked.id, is_in_copy).await;
+                    self.note_new_copy(is_in_copy);
+                }
                 Err(error) => {
                     self.return_to(id).await;
                     return self.explain_failure(&error);

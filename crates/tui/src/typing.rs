@@ -360,14 +360,14 @@ impl App {
 }
 
 impl Choice {
-    /// Returns the choice of an item in the way at a place of [`GoBack::WAYS`].
+    /// Returns the choice of an item in the way at another place.
     pub(crate) fn at(&self, place: usize, way: usize) -> Chosen {
         let chosen = match self {
             Self::Session(ids) => ids.get(place).cloned().map(Chosen::Session),
-            Self::Turning(turnings) => turnings.get(place).cloned().map(|turning| {
-                let what = GoBack::WAYS.get(way).map_or(GoBack::Both, |(what, _)| *what);
-                Chosen::Turning(turning, what)
-            }),
+            Self::Turning(turnings, is_in_copy) => {
+                let what = GoBack::ways(*is_in_copy).get(way).map(|(what, _)| *what);
+                turnings.get(place).cloned().zip(what).map(|(turning, what)| Chosen::Turning(turning, what))
+            }
             Self::Checkpoint(ids) => ids.get(place).copied().map(Chosen::Checkpoint),
         };
         chosen.unwrap_or(Chosen::Nothing)

@@ -403,6 +403,36 @@ fn a_hunk_taken_back_in_a_copy_makes_it_unverified() {
 }
 
 #[test]
+fn the_files_of_a_copy_go_back_to_an_earlier_message() {
+    if !needs(&["setsid"]) || !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let create = call("write_file", json!({"path": "notes.txt", "content": "polite\n"}));
+    let server = Server::chat([
+        call("edit_file", polite_edit()),
+        say("The greeting is polite now."),
+        create,
+        say("There are notes."),
+    ]);
+    let mut person = chat(&server, &house, &["--isolate", "--no-check", "make it polite"]);
+    person.sees("this is in a copy");
+    person.types("write notes\r");
+    person.sees("There are notes.");
+    person.sees("this is in a copy");
+    person.types("/back\r");
+    person.sees("a new copy of your files");
+    person.types("\t\r");
+    person.sees("taken back: 1 file");
+    person.types("/land unverified\r");
+    person.sees("landed: 1 file");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    assert!(house.read("greet.sh").contains("Hello"), "it was there at that message");
+    assert!(!house.project().join("notes.txt").exists());
+}
+
+#[test]
 fn a_conflict_is_said_in_the_review_and_settled_there() {
     if !needs(&["setsid", "make"]) || !needs_sandbox() {
         return;
