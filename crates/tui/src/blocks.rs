@@ -14,7 +14,7 @@ use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
 
 use crate::agent_tree::{AgentNode, ended_lines};
-use crate::attaching::{name_attachments, split_attachments};
+use crate::attachments::{name_attachments, split_attachments};
 use crate::edits::edit_lines;
 
 /// Minimum columns that text is rendered for.

@@ -10,7 +10,7 @@
 //!
 //! - `fold`: events → blocks and the state that is moving; `facts`: the numbers of the status line;
 //!   `agent_tree`: the agents of a session;
-//! - `blocks`, `edits`: a block and a width → lines; the words for events are `journeyman-host`'s,
+//! - `blocks`, `edits`, `attachments`: a block and a width → lines; the words for events are `journeyman-host`'s,
 //!   Markdown, diffs and wrapping are `journeyman-terminal`'s;
 //! - `buffer`, `composer`, `completion`, `questions`, `picker`, `viewer`, `review`: a key →
 //!   another state and at most one effect;
@@ -39,6 +39,7 @@ mod agent_tree;
 mod alt_screen;
 mod app;
 mod attaching;
+mod attachments;
 mod attention;
 mod blocks;
 mod buffer;

@@ -15,7 +15,7 @@ use journeyman_host::{HostError, Workplace};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::app::{App, JobEnd, Recall};
-use crate::attaching::split_attachments;
+use crate::attachments::split_attachments;
 use crate::completion::NamedSession;
 use crate::facts::Proof;
 use crate::first_start::{explain_first_start, is_first_start};
