@@ -45,6 +45,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Returns the user's project, also in a session that works in a copy: the state that later
+    /// sessions use again lies there.
+    pub(crate) fn project(&self) -> &Arc<Workspace> {
+        self.copy.as_ref().map_or(&self.workspace, |copy| &copy.isolation().origin)
+    }
+
     /// Returns the role of a session that is an agent.
     pub(crate) fn role(&self) -> Option<&Arc<AgentRole>> {
         self.transcript.state().role.as_ref()

@@ -21,9 +21,9 @@ impl SessionCaches {
     /// Begins to make the caches, unless there are some.
     pub(super) fn prepare(&mut self, cx: &Context) {
         if matches!(self, Self::Unasked | Self::Made(None)) {
-            let (workspace, toolchains) = (Arc::clone(&cx.workspace), Arc::clone(&cx.toolchains));
+            let (project, toolchains) = (Arc::clone(cx.project()), Arc::clone(&cx.toolchains));
             *self = Self::Making(tokio::task::spawn_blocking(move || {
-                CheckCaches::create(&workspace, &toolchains, fastrand::u64(..)).ok().map(Arc::new)
+                CheckCaches::create(&project, &toolchains, fastrand::u64(..)).ok().map(Arc::new)
             }));
         }
     }

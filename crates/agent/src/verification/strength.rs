@@ -221,9 +221,9 @@ async fn tests_fail(
 /// Returns all that checks need in a copy. Each copy has caches of its own: their paths are the
 /// same.
 async fn run_context(cx: &Context, copy: &ScratchCopy) -> Result<RunContext, AgentError> {
-    let (workspace, toolchains) = (Arc::clone(&cx.workspace), Arc::clone(&cx.toolchains));
+    let (project, toolchains) = (Arc::clone(cx.project()), Arc::clone(&cx.toolchains));
     let caches = run_blocking("making a directory for the checks' caches", move || {
-        CheckCaches::create(&workspace, &toolchains, fastrand::u64(..))
+        CheckCaches::create(&project, &toolchains, fastrand::u64(..))
     });
     Ok(RunContext {
         workspace: copy.workspace(),

@@ -36,11 +36,7 @@ struct SuiteTime {
 impl SuiteTimes {
     /// Loads the durations that are known of the session's project.
     pub(crate) fn load(cx: &Context) -> Self {
-        let state = match &cx.copy {
-            Some(copy) => copy.isolation().origin.state_dir(),
-            None => cx.workspace.state_dir(),
-        };
-        let path = state.join(FILE);
+        let path = cx.project().state_dir().join(FILE);
         let is_small = fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BYTES);
         let text = if is_small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
         Self { path, known: serde_json::from_slice(&text).unwrap_or_default() }

@@ -24,6 +24,9 @@ const MAX_DIRECTORIES: usize = 1_000;
 const UNUSED: [&str; 7] = ["test", "tests", "idlelib", "lib2to3", "turtledemo", "ensurepip", "__pycache__"];
 /// The directory beside a module that has its bytecode.
 const BYTECODE: &str = "__pycache__";
+/// The directories of a library whose times tell that something was installed. Debian has a library
+/// of packages alone, `/usr/lib/python3`.
+const INSTALLED: [&str; 3] = [BYTECODE, "dist-packages", "site-packages"];
 /// Maximum bytes of the file by which pyenv chooses a version.
 const MAX_VERSION_BYTES: usize = 100;
 
@@ -41,10 +44,14 @@ impl LibraryBytecode {
     /// lie in `all`, by a name that changes with the library.
     pub(super) fn find(path: &OsStr, all: &Path) -> Vec<Self> {
         let of = |library: PathBuf| {
-            let seen = library.join(BYTECODE).metadata().ok()?;
-            let key = format!("{} {} {}", library.display(), seen.mtime(), seen.mtime_nsec());
+            let seen: Vec<String> = INSTALLED
+                .iter()
+                .filter_map(|directory| library.join(directory).metadata().ok())
+                .map(|seen| format!("{} {}", seen.mtime(), seen.mtime_nsec()))
+                .collect();
+            let key = format!("{} {}", library.display(), seen.join(" "));
             let links = all.join(format!("library-{}", ContentHash::of(key.as_bytes())));
-            Some(Self { library, links })
+            (!seen.is_empty()).then_some(Self { library, links })
         };
         libraries(path).into_iter().filter_map(of).collect()
     }
@@ -152,6 +159,7 @@ mod tests {
             "usr/lib/python3.12/__pycache__/os.cpython-312.opt-1.pyc",
             "usr/lib/python3.12/unittest/__pycache__/case.cpython-312.pyc",
             "usr/lib/python3.12/test/__pycache__/support.cpython-312.pyc",
+            "usr/lib/python3/dist-packages/pytest/__pycache__/main.cpython-312.pyc",
             "usr/lib/ruby/__pycache__/no.cpython-312.pyc",
             "later/bin/python3",
             "later/lib/python3.13/__pycache__/os.cpython-313.pyc",
@@ -162,18 +170,21 @@ mod tests {
         create_dir_all(&all).unwrap();
         let path = std::env::join_paths([root.join("none"), root.join("usr/bin"), root.join("later/bin")]);
         let found = LibraryBytecode::find(&path.unwrap(), &all);
-        let [library] = &found[..] else { panic!("{found:?}") };
-        assert!(!library.is_made());
-        library.make("1").unwrap();
-        library.make("2").unwrap();
-        assert!(library.is_made());
-        assert_eq!(read_dir(&all).unwrap().count(), 1, "what wasn't needed is gone");
-        library.put_into(&prefix).unwrap();
+        assert_eq!(found.len(), 2, "{found:?}");
+        for library in &found {
+            assert!(!library.is_made());
+            library.make("1").unwrap();
+            library.make("2").unwrap();
+            assert!(library.is_made());
+            library.put_into(&prefix).unwrap();
+        }
+        assert_eq!(read_dir(&all).unwrap().count(), 2, "what wasn't needed is gone");
         let below = prefix.join(root.strip_prefix("/").unwrap()).join("usr/lib");
         let linked = |name: &str| std::fs::read_to_string(below.join(name)).ok();
         let os = "usr/lib/python3.12/__pycache__/os.cpython-312.pyc";
         assert_eq!(linked("python3.12/os.cpython-312.pyc").as_deref(), Some(os));
         assert!(linked("python3.12/unittest/case.cpython-312.pyc").is_some());
+        assert!(linked("python3/dist-packages/pytest/main.cpython-312.pyc").is_some());
         for name in ["python3.12/os.cpython-312.opt-1.pyc", "python3.12/test", "ruby"] {
             assert!(!below.join(name).exists(), "{name}");
         }
