@@ -172,7 +172,11 @@ impl Index {
 
     /// Takes the right to write. Without `wait`, `None` where another process has it.
     fn lock(&self, wait: bool) -> Result<Option<WriteLock>, IndexError> {
-        let path = self.directory.join(LOCK_FILE_NAME);
+        Self::lock_directory(&self.directory, wait)
+    }
+
+    fn lock_directory(directory: &Path, wait: bool) -> Result<Option<WriteLock>, IndexError> {
+        let path = directory.join(LOCK_FILE_NAME);
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(IndexError::io("opening", &path))?;
         let how = if wait { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };

@@ -235,6 +235,26 @@ impl SharedIndex {
         }
     }
 
+    /// Begins to bring in what the session has changed, and the dependency graph with it, so that
+    /// checks needn't wait for the tests that the changes affect. Doesn't block.
+    pub fn follow_changes(self: &Arc<Self>, cancel: CancellationToken) {
+        if self.core.lock().own.is_empty() || self.core.turn.try_lock().is_err() {
+            return;
+        }
+        let index = Arc::clone(self);
+        // Without the thread the next question does the work.
+        std::thread::Builder::new()
+            .name("index".to_owned())
+            .spawn(move || {
+                if let Ok(asked) = index.snapshot(&cancel)
+                    && !cancel.is_cancelled()
+                {
+                    drop(asked.project.graph(&asked.snapshot));
+                }
+            })
+            .ok();
+    }
+
     /// Notes what the session has changed: the next answer knows it.
     pub fn note_changed<'a>(&self, paths: impl IntoIterator<Item = &'a RelPath>) {
         let mut state = self.core.lock();
@@ -404,7 +424,12 @@ impl Core {
                 return Ok(report);
             }
         }
-        project.refresh(options).map_err(|error| error.to_string())
+        let report = project.refresh(options).map_err(|error| error.to_string())?;
+        if let Some(seed) = self.seed.as_ref().filter(|_| !report.left_to_another && !report.stopped) {
+            // A project whose sessions all work in copies would never have an index to begin with.
+            Index::seed(seed, &self.directory).ok();
+        }
+        Ok(report)
     }
 
     /// Waits for the refresh that runs, if one does; not longer than is allowed.

@@ -10,14 +10,16 @@ use crate::IndexError;
 const HISTORY_FILE_NAME: &str = "history";
 
 impl Index {
-    /// Starts the index in `directory` as a copy of that in `from`, unless it has one already.
-    /// Segments are never modified, so both share their files. Differences between the trees appear
-    /// at the next refresh.
+    /// Starts the index in `directory` as a copy of that in `from`, unless it has one already or
+    /// another process makes one. Segments are never modified, so both share their files.
+    /// Differences between the trees appear at the next refresh.
+    ///
     /// # Errors
     /// [`IndexError`] where there is no index to copy, or it is on another file system: the index
     /// is then built from nothing.
     pub fn seed(directory: &Path, from: &Path) -> Result<(), IndexError> {
         std::fs::create_dir_all(directory).map_err(IndexError::io("making", directory))?;
+        let Some(_lock) = Self::lock_directory(directory, false)? else { return Ok(()) };
         if !Manifest::read(directory)?.segments.is_empty() {
             return Ok(());
         }
