@@ -235,26 +235,6 @@ impl SharedIndex {
         }
     }
 
-    /// Begins to bring in what the session has changed, and the dependency graph with it, so that
-    /// checks needn't wait for the tests that the changes affect. Doesn't block.
-    pub fn follow_changes(self: &Arc<Self>, cancel: CancellationToken) {
-        if self.core.lock().own.is_empty() || self.core.turn.try_lock().is_err() {
-            return;
-        }
-        let index = Arc::clone(self);
-        // Without the thread the next question does the work.
-        std::thread::Builder::new()
-            .name("index".to_owned())
-            .spawn(move || {
-                if let Ok(asked) = index.snapshot(&cancel)
-                    && !cancel.is_cancelled()
-                {
-                    drop(asked.project.graph(&asked.snapshot));
-                }
-            })
-            .ok();
-    }
-
     /// Notes what the session has changed: the next answer knows it.
     pub fn note_changed<'a>(&self, paths: impl IntoIterator<Item = &'a RelPath>) {
         let mut state = self.core.lock();

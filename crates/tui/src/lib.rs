@@ -10,8 +10,8 @@
 //!
 //! - `fold`: events → blocks and the state that is moving; `facts`: the numbers of the status line;
 //!   `agent_tree`: the agents of a session;
-//! - `blocks`, `edits`, `attachments`: a block and a width → lines; the words for events are `journeyman-host`'s,
-//!   Markdown, diffs and wrapping are `journeyman-terminal`'s;
+//! - `blocks`, `edits`, `attachments`: a block and a width → lines; the words for events are
+//!   `journeyman-host`'s, Markdown, diffs and wrapping are `journeyman-terminal`'s;
 //! - `buffer`, `composer`, `completion`, `questions`, `picker`, `viewer`, `review`: a key →
 //!   another state and at most one effect;
 //! - `preferences`, `keymap`, `vi`, `attention`, `status_command`: the person's own settings;

@@ -210,7 +210,6 @@ impl Exchange<'_> {
         let written = self.cx.transcript.flush().await;
         let reply = match allowed.and(written) {
             Ok(()) => {
-                self.cx.index.follow_changes(stop.child_token());
                 let background =
                     ReplyBackground { checkpoints: self.checkpoints, copy_updates: self.copy_updates };
                 stream_reply(self.cx, background, &*model, &request, stop).await

@@ -15,8 +15,8 @@ pub(super) fn columns() -> usize {
     }
 }
 
-/// Wraps each line of a help text. The further lines of an entry of a list begin below its text, and
-/// those of another indented line a little to the right.
+/// Wraps each line of a help text. The further lines of an entry of a list begin below its text,
+/// and those of another indented line a little to the right.
 pub(super) fn wrap_help(text: &str, columns: usize) -> String {
     let wrap = |line: &str| {
         let lines = wrap_line(&StyledLine::default().with_text(line), columns, hanging_indent(line, columns));

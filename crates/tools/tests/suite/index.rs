@@ -155,19 +155,6 @@ fn a_project_without_an_index_gets_the_one_that_a_copy_made() {
 }
 
 #[test]
-fn the_sessions_changes_are_brought_in_before_a_question() {
-    let bench = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
-    bench.context.index.snapshot(&bench.context.cancel).unwrap();
-    std::fs::write(bench.root.join("a.rs"), "fn beta() {}\n").unwrap();
-    bench.context.index.note_changed([&path("a.rs")]);
-    bench.context.index.follow_changes(bench.context.cancel.clone());
-    let known = || bench.context.index.at_hand().is_some_and(|(_, found)| defines(&found, "beta") == 1);
-    while !known() {
-        std::thread::yield_now();
-    }
-}
-
-#[test]
 fn where_none_can_be_made_the_error_says_what_works_without() {
     let bench = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
     std::fs::create_dir_all(bench.context.workspace.state_dir()).unwrap();
