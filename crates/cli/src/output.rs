@@ -62,6 +62,10 @@ pub(crate) fn page_diff(text: &str) {
 fn show_in_pager(text: &str) -> io::Result<()> {
     let variable = |name| std::env::var_os(name);
     let pager = variable("JM_PAGER").or_else(|| variable("PAGER")).unwrap_or_else(|| "less".into());
+    // As with git, an empty variable wants none.
+    if pager.is_empty() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     // Ends by itself at a text of one page, passes colours on, and leaves the text on the screen.
     let options = variable("LESS").unwrap_or_else(|| "FRX".into());
     let mut shell = Command::new("/bin/sh");

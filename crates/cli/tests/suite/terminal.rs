@@ -492,7 +492,7 @@ fn a_long_diff_is_shown_in_the_pager() {
     let (code, shown) = diff("sed 's/^/paged: /'");
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("paged: +line 60"), "{shown}");
-    for pager in ["cat", "no-such-pager-anywhere"] {
+    for pager in ["cat", "", "no-such-pager-anywhere"] {
         let (code, shown) = diff(pager);
         assert_eq!(code, 0, "{shown}");
         assert!(shown.contains("+line 60"), "{pager}: {shown}");
