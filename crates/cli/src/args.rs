@@ -692,8 +692,12 @@ pub(crate) struct ConfigArgs {
     pub(crate) keys: bool,
 }
 
-/// Returns the command line's definition, with its commands in groups and texts as wide as the
-/// terminal.
+/// Returns the command line's definition.
+pub(crate) fn define_command() -> clap::Command {
+    allow_negative_numbers(Cli::command())
+}
+
+/// Returns the same with its help laid out: commands in groups, and texts as wide as the terminal.
 pub(crate) fn build_command() -> clap::Command {
     let columns = help::columns();
     let mut command = Cli::command();
@@ -710,7 +714,7 @@ pub(crate) fn build_command() -> clap::Command {
     }
     let begin = help::wrap_help(include_str!("../help/begin.txt"), columns);
     let groups = help::wrap_help(&groups, columns);
-    help::wrap_after_help(allow_negative_numbers(Cli::command()), columns).help_template(format!(
+    help::wrap_after_help(define_command(), columns).help_template(format!(
         "{{about}}\n\n{begin}\n\n{{usage-heading}} {{usage}}\n{groups}\n\nOptions:\n{{options}}\n"
     ))
 }

@@ -8,7 +8,7 @@ use journeyman_host::HostError;
 use journeyman_host::format::printable;
 use serde_json::json;
 
-use crate::args::{Cli, build_command};
+use crate::args::{Cli, build_command, define_command};
 use crate::chat;
 use crate::color::{self, Paint};
 use crate::output::{print_json_line, shown_error};
@@ -82,7 +82,13 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
     } else if is_task {
         arguments.insert(1, "run".into());
     }
-    let matches = build_command().try_get_matches_from(&arguments);
+    let matches = define_command().try_get_matches_from(&arguments).or_else(|error| match error.kind() {
+        // Only a shown help pays for its layout.
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            build_command().try_get_matches_from(&arguments)
+        }
+        _ => Err(error),
+    });
     matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
         if let Some(unquoted) = explain_unquoted(&error, &arguments) {
             return CommandError::Host(unquoted);
