@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use bytecode::LibraryBytecode;
-use journeyman_sandbox::{Request, Toolchains};
+use journeyman_sandbox::{Base, Request, Toolchains};
 use journeyman_workspace::{Workspace, remove_tree, remove_trees_of_ended_processes};
 
 /// The directory of all sessions' caches, in the project's state directory.
@@ -52,9 +52,17 @@ impl CheckCaches {
     }
 
     /// Drops the bytecode of the project's own sources, before checks that use these caches: it is
-    /// compared with the sources by whole seconds and size, and an edit may keep both.
-    pub(crate) fn drop_bytecode_of(&self, root: &Path) -> io::Result<()> {
-        remove_project_bytecode(&self.python().join(root.strip_prefix("/").unwrap_or(root)))
+    /// compared with the sources by whole seconds and size, and an edit may keep both. In a copy
+    /// that is no mount, commands run at the copy's own path.
+    pub(crate) fn drop_bytecode_of(&self, workspace: &Workspace) -> io::Result<()> {
+        let copy = match workspace.base() {
+            Some(Base::Directory { path, .. }) => Some(path),
+            _ => None,
+        };
+        for root in [Some(workspace.root()), copy.as_deref()].into_iter().flatten() {
+            remove_project_bytecode(&self.python().join(root.strip_prefix("/").unwrap_or(root)))?;
+        }
+        Ok(())
     }
 
     /// Puts the bytecode of libraries into these caches. What isn't there yet is made in the

@@ -268,7 +268,7 @@ impl Wave<'_> {
                 None => workspace.commands().begin_checks(&session)?,
             };
             let guard = GuardedState::before_command(&workspace, &before, GUARD_RULES)?;
-            let caches = caches.filter(|caches| caches.drop_bytecode_of(workspace.root()).is_ok());
+            let caches = caches.filter(|caches| caches.drop_bytecode_of(&workspace).is_ok());
             Ok(TreeBefore { before, guard, caches })
         });
         begun.await?.map_err(|source| self.untracked_changes_error(source))

@@ -218,8 +218,8 @@ async fn tests_fail(
     Ok(outcome.filter(|_| product.iter().all(builds)).map(|outcome| outcome == TrialOutcome::Noticed))
 }
 
-/// Returns all that checks need in a copy. Each copy has caches of its own: their paths are the
-/// same.
+/// Returns all that checks need in a copy. Each copy has caches of its own: where copies are
+/// mounted, their paths are the same.
 async fn run_context(cx: &Context, copy: &ScratchCopy) -> Result<RunContext, AgentError> {
     let (project, toolchains) = (Arc::clone(cx.project()), Arc::clone(&cx.toolchains));
     let caches = run_blocking("making a directory for the checks' caches", move || {
@@ -340,7 +340,8 @@ mod tests {
         let Some((mut test, Some(report))) = measured(600, &full).await else { return };
         assert_eq!(
             (report.strength, report.survived(), report.limit.as_deref()),
-            (Strength::Notices, 0, None)
+            (Strength::Notices, 0, None),
+            "{report:?}"
         );
         assert_eq!((report.failed_before, report.statements, report.run_statements), (Some(true), 2, 2));
         let shown = test.events().await.into_iter().find_map(|event| match event {

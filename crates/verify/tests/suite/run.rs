@@ -8,13 +8,14 @@ use journeyman_protocol::{
     CheckKind, CheckOutcome, Evidence, RelPath, SandboxNeeds, SandboxTier, SessionId, Severity, TestCounts,
     UnixMillis,
 };
-use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
+use journeyman_sandbox::{Base, Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
 use journeyman_testkit::has_program;
 use journeyman_verify::{
-    Check, Progress, RunContext, RunLimits, Verdict, VerifyError, custom, find, find_for, run, verdict,
+    Check, CheckCaches, Progress, RunContext, RunLimits, Verdict, VerifyError, custom, find, find_for, run,
+    verdict,
 };
-use journeyman_workspace::{ListOptions, Options, Workspace};
+use journeyman_workspace::{CopyTools, ListOptions, Options, Tier, Workspace};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -415,6 +416,34 @@ fn a_real_python_project() {
     let (evidence, _) = bench.run(&checks);
     assert_eq!(words(&evidence), ["failed: exit code 1", "not run: not run because types failed first"]);
     assert_eq!(evidence[0].diagnostics[0].line, Some(1));
+}
+
+/// Without a sandbox commands run at the copy's own path, where bytecode lies elsewhere.
+#[test]
+fn bytecode_of_a_copys_sources_is_dropped_without_a_sandbox() {
+    if !has_program("python3") {
+        return;
+    }
+    let test = "import unittest, a\nclass A(unittest.TestCase):\n    def test(self):\n        \
+                self.assertEqual(a.one(), 1)\n";
+    let mut bench = Bench::new(&[("test_a.py", test), ("a.py", "")]);
+    let tools =
+        CopyTools { sandbox: &bench.context.sandbox, git: None, tiers: &[Tier::Copy], max_copied_files: 10 };
+    let copy = bench.context.workspace.copies().create(&bench.context.session, &tools).unwrap();
+    let caches = CheckCaches::create(copy.workspace(), &bench.context.toolchains, 1).unwrap();
+    let Some(Base::Directory { path: tree, .. }) = copy.workspace().base() else { panic!("no directory") };
+    bench.context.caches = Some(Arc::new(caches));
+    bench.context.workspace = Arc::clone(copy.workspace());
+    let second = std::fs::metadata(tree.join("test_a.py")).unwrap().modified().unwrap();
+    let checks = custom(&["python3 -m unittest".to_owned()]);
+    for (source, expected) in
+        [("def one(): return 1\n", Verdict::Passed), ("def one(): return 2\n", Verdict::Failed)]
+    {
+        std::fs::write(tree.join("a.py"), source).unwrap();
+        std::fs::File::options().append(true).open(tree.join("a.py")).unwrap().set_modified(second).unwrap();
+        let (evidence, _) = bench.run(&checks);
+        assert_eq!(verdict(&evidence), expected, "{evidence:#?}");
+    }
 }
 
 #[test]
