@@ -12,6 +12,8 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use journeyman_host::delegates::AUTO;
+use journeyman_host::renderer::Detail;
+use journeyman_terminal::ColorChoice;
 
 pub(crate) use agents::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
 pub(crate) use candidate_list::CandidateList;
@@ -52,6 +54,9 @@ pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
 #[derive(Debug, Parser)]
 #[command(name = "jm", version, about, arg_required_else_help = true, max_term_width = help::MAX_COLUMNS)]
 pub(crate) struct Cli {
+    /// Colour in what is written, `auto` where it goes to a terminal: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub(crate) color: ColorChoice,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -414,7 +419,8 @@ impl ResumeArgs {
     /// Returns true if nothing says what is to be done in the session: the person will.
     pub(crate) fn is_conversation(&self) -> bool {
         let output = &self.options.output;
-        let is_plain = !(self.close || self.land || output.json || output.stream_json || output.quiet);
+        let is_result = output.json || output.stream_json || output.detail() != Detail::Normal;
+        let is_plain = !(self.close || self.land || is_result);
         // A task that was cut off is finished by `jm resume ID`, as before.
         is_plain && !self.last && self.session.is_none() && self.message.is_none() && self.image.is_empty()
     }

@@ -91,9 +91,9 @@ struct CandidateScreen {
 
 impl CandidateScreen {
     fn new(display: Display, count: usize) -> Self {
-        let quiet = display.is_quiet;
-        let renderers = (1..).take(count).map(|number| Renderer::with_number(quiet, number)).collect();
-        Self { display, parent: Renderer::new(quiet), renderers, first_error: None }
+        let detail = display.detail;
+        let renderers = (1..).take(count).map(|number| Renderer::with_number(detail, number)).collect();
+        Self { display, parent: Renderer::new(detail), renderers, first_error: None }
     }
 
     fn show_event(&mut self, event: &CandidateEvent) {

@@ -74,7 +74,7 @@ fn format_storage(storage: Storage, limit: usize, count: usize) -> String {
     format!("kept for undo: {} of {}{over}{more}", format_binary_size(bytes), format_binary_size(limit_bytes))
 }
 
-pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, HostError> {
+pub(crate) async fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let workspace =
         dirs.open_workspace(&project_root(environment, args.answer.project.directory.as_deref())?)?;

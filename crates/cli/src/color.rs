@@ -1,4 +1,4 @@
-//! Colour, where it is wanted: on a terminal, unless `NO_COLOR` says no.
+//! Colour, where it is wanted: as `--color` says, or on a terminal, unless `NO_COLOR` says no.
 
 use journeyman_terminal::Capability;
 pub(crate) use journeyman_terminal::Paint;

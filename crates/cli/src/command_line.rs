@@ -74,13 +74,16 @@ impl CommandError {
 }
 
 /// Parses the command line. A sentence in place of a command is a task, and where a person can see
-/// it the first message of a conversation. So is nothing.
+/// it the first message of a conversation. So is nothing, or flags alone.
 pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, CommandError> {
-    let is_task = arguments.get(1).is_some_and(is_sentence);
-    if (is_task || arguments.len() == 1) && !wants_result(&arguments) && chat::is_possible() {
-        arguments.insert(1, "chat".into());
+    let at = place_of_command(&arguments);
+    let first = arguments.get(at);
+    let is_task = first.is_some_and(is_sentence) || has_flags_and_sentence(&arguments, at);
+    let is_conversation = is_task || first.is_none_or(is_flag_of_commands);
+    if is_conversation && !wants_result(&arguments) && chat::is_possible() {
+        arguments.insert(at, "chat".into());
     } else if is_task {
-        arguments.insert(1, "run".into());
+        arguments.insert(at, "run".into());
     }
     let matches = define_command().try_get_matches_from(&arguments).or_else(|error| match error.kind() {
         // Only a shown help pays for its layout.
@@ -98,10 +101,40 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
     })
 }
 
+/// Returns the place of the command, behind the program's name and the flags of all commands.
+fn place_of_command(arguments: &[OsString]) -> usize {
+    match arguments.get(1).and_then(|argument| argument.to_str()) {
+        Some("--color") => arguments.len().min(3),
+        Some(argument) if argument.starts_with("--color=") => 2,
+        _ => 1,
+    }
+}
+
+/// Returns true for a flag that only commands have.
+fn is_flag_of_commands(argument: &OsString) -> bool {
+    const OWN: [&str; 4] = ["-h", "--help", "-V", "--version"];
+    argument.to_str().is_some_and(|text| text.starts_with('-') && !OWN.contains(&text))
+}
+
+/// Returns true for flags that begin the command line, and a task behind them.
+fn has_flags_and_sentence(arguments: &[OsString], at: usize) -> bool {
+    arguments.get(at).is_some_and(is_flag_of_commands) && arguments.iter().skip(at).any(is_sentence)
+}
+
 /// Returns true if the command line asks for what only a run without a conversation has.
 fn wants_result(arguments: &[OsString]) -> bool {
-    const RUN_FLAGS: [&str; 8] =
-        ["--json", "--stream-json", "--quiet", "-q", "--candidates", "--file", "--land", "-"];
+    const RUN_FLAGS: [&str; 10] = [
+        "--json",
+        "--stream-json",
+        "--quiet",
+        "-q",
+        "--verbose",
+        "-v",
+        "--candidates",
+        "--file",
+        "--land",
+        "-",
+    ];
     let mut flags = arguments.iter().filter_map(|argument| argument.to_str());
     flags.any(|flag| RUN_FLAGS.contains(&flag.split('=').next().unwrap_or_default()))
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
-use journeyman_host::renderer::Renderer;
+use journeyman_host::renderer::{Detail, Renderer};
 use journeyman_host::report_text::{ShownParts, format_cost, format_diffstat, format_report};
 use journeyman_protocol::{Envelope, RunOutcome, RunReport};
 use journeyman_terminal::{has_one_reader, was_error_shown};
@@ -28,8 +28,8 @@ pub(crate) enum OutputFormat {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Display {
     pub(crate) output: OutputFormat,
-    /// No progress on standard error.
-    pub(crate) is_quiet: bool,
+    /// The progress on standard error.
+    pub(crate) detail: Detail,
 }
 
 impl Display {
@@ -39,21 +39,26 @@ impl Display {
             (_, true) => OutputFormat::StreamJson,
             _ => OutputFormat::Text,
         };
-        Self { output, is_quiet: options.quiet }
+        Self { output, detail: options.detail() }
+    }
+
+    /// Returns true if there is no progress on standard error.
+    pub(crate) fn is_quiet(self) -> bool {
+        self.detail == Detail::Quiet
     }
 
     /// Returns true if a person is at the terminal and didn't ask for output that a program reads.
     pub(crate) fn is_interactive(self) -> bool {
-        self.output == OutputFormat::Text && !self.is_quiet && is_attended()
+        self.output == OutputFormat::Text && !self.is_quiet() && is_attended()
     }
 
     /// Prints the result and returns the exit code.
     pub(crate) fn print_report(self, report: &RunReport) -> Result<u8, HostError> {
         match self.output {
             OutputFormat::Text => {
-                let streamed = has_one_reader() && !self.is_quiet;
+                let streamed = has_one_reader() && !self.is_quiet();
                 print_text_report(report, if streamed { Streamed::Yes } else { Streamed::No });
-                if report.outcome == RunOutcome::Answered && !self.is_quiet {
+                if report.outcome == RunOutcome::Answered && !self.is_quiet() {
                     errln!("{}", color::stderr().dim(&format_cost(report)));
                 }
             }
@@ -67,7 +72,7 @@ impl Display {
     /// to a reader who gets both.
     pub(crate) fn show_late_events(self, events: &[Envelope]) -> Result<(), HostError> {
         let has_report = self.output == OutputFormat::Text && has_one_reader();
-        let mut renderer = Renderer::new(self.is_quiet || has_report);
+        let mut renderer = Renderer::new(if has_report { Detail::Quiet } else { self.detail });
         for envelope in events {
             self.stream_event(envelope)?;
             renderer.show_envelope(envelope);

@@ -49,6 +49,7 @@ use std::process::ExitCode;
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
+use journeyman_terminal::{ColorChoice, choose_color};
 
 use crate::args::{Cli, Command};
 use crate::command_line::CommandError;
@@ -65,7 +66,12 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<u8, HostError> {
-    let environment = Environment::from_process().map_err(HostError::failed)?;
+    let mut environment = Environment::from_process().map_err(HostError::failed)?;
+    choose_color(cli.color);
+    if cli.color == ColorChoice::Never {
+        // For the conversation, and for programs that are started.
+        environment.vars.insert("NO_COLOR".into(), "1".into());
+    }
     match cli.command {
         Command::Chat(args) => block_on(chat::chat(&environment, *args)),
         Command::Run(args) => block_on(run::run(&environment, *args)),
@@ -109,7 +115,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Undo(args) => block_on(undo::undo(&environment, &args)),
         Command::Redo(args) => block_on(undo::redo(&environment, &args)),
         Command::Checkpoints(args) => checkpoints::list(&environment, &args),
-        Command::Diff(args) => checkpoints::diff(&environment, &args),
+        Command::Diff(args) => block_on(checkpoints::diff(&environment, &args)),
         Command::Policy(args) => block_on(policy::policy(&environment, args.command)),
         Command::Classify(args) => block_on(classify::classify(&environment, &args)),
         Command::Config(args) => config::print_config(&environment, &args),

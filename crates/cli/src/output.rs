@@ -9,6 +9,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_terminal::{Screen, Size, diff, stderr_screen, stdout_screen};
 
 use crate::color;
+use crate::runtime::Signals;
 
 /// Prints a line of the result as `println!` does, without its panic where nobody reads any more
 /// (`jm show | head`).
@@ -50,6 +51,7 @@ pub(crate) fn write_diff(text: &str) {
 }
 
 /// Writes a diff as [`write_diff`] does, by the user's pager where it is longer than the terminal.
+/// Has to be called in a runtime.
 pub(crate) fn page_diff(text: &str) {
     let rows = Size::of_terminal(io::stdout()).rows;
     let is_long = io::stdout().is_terminal() && text.lines().nth(rows).is_some();
@@ -70,6 +72,8 @@ fn show_in_pager(text: &str) -> io::Result<()> {
     let options = variable("LESS").unwrap_or_else(|| "FRX".into());
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(pager).env("LESS", options).stdin(Stdio::piped());
+    // Ctrl-C is the pager's, which stops a search by it and goes on.
+    let _interrupts = Signals::listen().ok();
     let mut shell = shell.spawn()?;
     let text = printable(text);
     if let Some(mut input) = shell.stdin.take() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription, UserMessage};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::renderer::Renderer;
+use journeyman_host::renderer::{Detail, Renderer};
 use journeyman_host::resume::{Resumption, find_resumable, wait_until_reopened};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
@@ -97,7 +97,7 @@ async fn resume_claimed(
             session.send(UserMessage { text: message, images }).await?;
         }
         None if args.close && (!resumption.has_waiting_message || !resumption.is_task_open) => {
-            return close_task(&session, events, options.output.quiet).await;
+            return close_task(&session, events, options.output.detail()).await;
         }
         None => {}
     }
@@ -111,8 +111,12 @@ async fn resume_claimed(
 }
 
 /// Shows a session until the task that was cut off is closed.
-async fn close_task(session: &SessionHandle, mut events: Subscription, quiet: bool) -> Result<u8, HostError> {
-    let mut renderer = Renderer::new(quiet);
+async fn close_task(
+    session: &SessionHandle,
+    mut events: Subscription,
+    detail: Detail,
+) -> Result<u8, HostError> {
+    let mut renderer = Renderer::new(detail);
     let closed = wait_until_reopened(&mut events, &mut |event: &Event| renderer.show_event(event)).await;
     session.close().await;
     closed?;

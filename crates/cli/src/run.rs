@@ -78,7 +78,9 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     let display = Display::from_options(&options.output);
     print_warnings(&prepared);
     let notes = describe_root(environment, options.directory.as_deref(), &root).into_iter().chain(task.note);
-    notes.filter(|_| !display.is_quiet).for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
+    notes
+        .filter(|_| !display.is_quiet())
+        .for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
     // A question in plan mode is answered; a task is planned.
     let agent = prepared.agent.take().filter(|_| args.agent.is_some() || !is_question(&task.text));
     let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
@@ -90,7 +92,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     }
     let task = SlashCommands::expand_task(environment, &root, task.text)?;
     template.check_task(&task)?;
-    if args.with.is_some() && !display.is_quiet {
+    if args.with.is_some() && !display.is_quiet() {
         let risk = describe_risk(&assess_risk(&root, &task, &root).await?);
         errln!("{}", color::stderr().dim(&printable(&format_args!("{risk}; confined"))));
     }
@@ -206,7 +208,7 @@ impl Terminal {
     fn new(display: Display, config_dir: Option<PathBuf>) -> Result<Self, HostError> {
         Ok(Self {
             display,
-            renderer: Renderer::new(display.is_quiet),
+            renderer: Renderer::new(display.detail),
             approvals: Approvals::new(config_dir),
             signals: Signals::listen()?,
             is_stopping: false,

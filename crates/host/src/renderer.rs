@@ -23,9 +23,22 @@ enum Stream {
     Nowhere,
 }
 
+/// The amount of progress that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Nothing.
+    Quiet,
+    /// What happens; the output of a command only where it failed.
+    Normal,
+    /// The beginning and the end of every command's output too.
+    Verbose,
+}
+
 /// Draws events as lines. Everything from outside is cleaned of control sequences first.
 pub struct Renderer {
     stream: Stream,
+    /// True if the output of commands that succeeded is shown.
+    shows_output: bool,
     has_streamed: bool,
     /// The prefix of each line where several sessions are shown; nothing is streamed then.
     prefix: Option<String>,
@@ -41,14 +54,15 @@ pub struct Renderer {
 }
 
 impl Renderer {
-    /// Makes the renderer of a session for standard error; a quiet one shows nothing.
+    /// Makes the renderer of a session for standard error.
     #[must_use]
-    pub fn new(quiet: bool) -> Self {
-        let stream = if quiet { Stream::Nowhere } else { Stream::Stderr };
+    pub fn new(detail: Detail) -> Self {
+        let stream = if detail == Detail::Quiet { Stream::Nowhere } else { Stream::Stderr };
         let now = Instant::now();
         let activity = (stream == Stream::Stderr).then(|| Activity::new(now));
         Self {
             stream,
+            shows_output: detail == Detail::Verbose,
             has_streamed: false,
             prefix: None,
             pending_calls: HashMap::new(),
@@ -61,14 +75,14 @@ impl Renderer {
 
     /// Makes the renderer of one of several sessions that are shown together.
     #[must_use]
-    pub fn with_number(quiet: bool, number: u32) -> Self {
-        Self { prefix: Some(format!("[{number}] ")), activity: None, ..Self::new(quiet) }
+    pub fn with_number(detail: Detail, number: u32) -> Self {
+        Self { prefix: Some(format!("[{number}] ")), activity: None, ..Self::new(detail) }
     }
 
     /// Makes a renderer for `jm show`, where the events are the result.
     #[must_use]
     pub fn for_stdout() -> Self {
-        Self { stream: Stream::Stdout, activity: None, ..Self::new(false) }
+        Self { stream: Stream::Stdout, activity: None, ..Self::new(Detail::Verbose) }
     }
 
     /// Shows a line of our own.
@@ -203,7 +217,7 @@ impl Renderer {
                 }
             }
             other => {
-                let output = describe_output(other).filter(|_| self.stream == Stream::Stdout);
+                let output = describe_output(other).filter(|_| self.shows_output);
                 let lines = output.unwrap_or_else(|| describe_event(other));
                 lines.iter().for_each(|line| self.write_line(line));
                 if let Event::Error { message, .. } = other {

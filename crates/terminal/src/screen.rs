@@ -1,6 +1,7 @@
 //! Writing to one stream: lines, the model's words while they arrive, and a progress line.
 
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 
 use crate::markdown::{Block, Marks, Splitter, render_block};
 use crate::wrap::{char_width, cut_line, leading_spaces, line_width, text_width, wrap_line};
@@ -24,6 +25,40 @@ pub enum Capability {
     Plain,
     /// A terminal with colours.
     Color,
+    /// No terminal, and colours all the same, such as for a pager behind a pipe.
+    ColoredStream,
+}
+
+/// The user's choice about colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ColorChoice {
+    /// Where the stream leads to a terminal and the environment doesn't say no.
+    #[default]
+    Auto,
+    /// Wherever the stream leads to.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+impl std::str::FromStr for ColorChoice {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            _ => Err("it is auto, always or never".to_owned()),
+        }
+    }
+}
+
+static COLOR_CHOICE: OnceLock<ColorChoice> = OnceLock::new();
+
+/// Makes the user's choice hold for all streams of this process. The first call counts.
+pub fn choose_color(choice: ColorChoice) {
+    COLOR_CHOICE.get_or_init(|| choice);
 }
 
 /// The size of a terminal.
@@ -36,13 +71,19 @@ pub struct Size {
 }
 
 impl Capability {
-    /// Returns the capability of a stream. <https://no-color.org>: any value of `NO_COLOR` that
-    /// isn't empty says no.
+    /// Returns the capability of a stream, as [`choose_color`] says. <https://no-color.org>: any
+    /// value of `NO_COLOR` that isn't empty says no, where nothing was chosen.
     #[must_use]
     pub fn of_stream(stream: &impl IsTerminal) -> Self {
+        let choice = COLOR_CHOICE.get().copied().unwrap_or_default();
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let is_plain = match choice {
+            ColorChoice::Auto => std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+            ColorChoice::Always => false,
+            ColorChoice::Never => true,
+        };
         match (stream.is_terminal(), is_dumb, is_plain) {
+            (false, ..) if choice == ColorChoice::Always => Self::ColoredStream,
             (false, ..) => Self::Stream,
             (_, true, _) => Self::Dumb,
             (_, _, true) => Self::Plain,
@@ -58,7 +99,7 @@ impl Capability {
     /// Returns the paint for such a stream.
     #[must_use]
     pub fn paint(self) -> Paint {
-        if self == Self::Color { Paint::COLORS } else { Paint::PLAIN }
+        if matches!(self, Self::Color | Self::ColoredStream) { Paint::COLORS } else { Paint::PLAIN }
     }
 }
 
@@ -337,7 +378,7 @@ impl Screen {
             self.is_mid_line = false;
         }
         *open = OpenBlock::default();
-        let marks = if self.capability == Capability::Color { Marks::Dropped } else { Marks::Kept };
+        let marks = if self.paint() == Paint::COLORS { Marks::Dropped } else { Marks::Kept };
         for block in blocks {
             if block.has_gap && !std::mem::take(&mut self.is_gap_written) {
                 self.write("\n");

@@ -277,6 +277,9 @@ impl App {
                             Some(ParsedCommand::Unknown(name, Some(nearest))) => {
                                 format!("there is no command /{name}; did you mean /{nearest}?")
                             }
+                            Some(ParsedCommand::Unknown(name, None)) => {
+                                format!("there is no command /{name}; /help lists them")
+                            }
                             _ => printable(&error),
                         });
                         self.composer.set_text(&message);

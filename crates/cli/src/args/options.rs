@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use journeyman_host::DeliveryOptions;
+use journeyman_host::renderer::Detail;
 
 use super::numbers::parse_count;
 
@@ -112,6 +113,20 @@ pub(crate) struct OutputArgs {
     /// No progress on stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// The output of commands that succeed too, on stderr
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+}
+
+impl OutputArgs {
+    /// Returns the progress that is shown.
+    pub(crate) fn detail(&self) -> Detail {
+        match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Normal,
+        }
+    }
 }
 
 impl RunOptions {

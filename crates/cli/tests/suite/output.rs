@@ -95,6 +95,47 @@ fn colour_is_for_terminals_that_want_it() {
 }
 
 #[test]
+fn the_flag_for_colour_is_above_the_environment() {
+    let house = House::new();
+    let always = house.jm(&["--color", "always", "config", "--keys"]).env("NO_COLOR", "1").run().expect(0);
+    assert!(always.stdout.contains("\u{1b}[1mmodel\u{1b}[0m"), "also in a pipe: {}", always.stdout);
+    let never = house.jm(&["config", "--keys", "--color=never"]).env("TERM", "xterm");
+    let text = on_a_terminal(never.command());
+    assert!(text.contains("model: text") && !text.contains('\u{1b}'), "{text}");
+    let unknown = house.jm(&["config", "--color", "blue"]).run().expect(2);
+    assert!(unknown.stderr.contains("auto, always or never"), "{}", unknown.stderr);
+}
+
+#[test]
+fn verbose_shows_the_output_of_commands_that_succeed() {
+    if !needs_sandbox() {
+        return;
+    }
+    let run = |flags: &[&str]| {
+        let house = House::with_greeter();
+        let command = json!({"command": "echo one; echo two"});
+        let server = Server::chat([call("run_command", command), say("Done.")]);
+        server.run(&house, &[flags, &["--no-check", "--mode", "auto", "count"]].concat()).run().stderr
+    };
+    let (normal, verbose) = (run(&[]), run(&["-v"]));
+    assert!(!normal.contains("    two"), "{normal}");
+    assert!(verbose.contains("    one\n    two\n"), "{verbose}");
+    assert!(
+        House::new().jm(&["run", "-v", "-q", "x"]).run().expect(2).stderr.contains("cannot be used with")
+    );
+}
+
+#[test]
+fn flags_before_a_task_need_no_command() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("A greeter.")]);
+    let url = server.url();
+    let flags = ["--base-url", &url, "--wire", server.wire.name(), "--model", "tiny", "--mode", "ask"];
+    let ran = house.jm(&[&flags[..], &["--json", "what is it?"]].concat()).env("JM_API_KEY", "x").run();
+    assert!(ran.stdout.contains("A greeter."), "{} {}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn quiet_leaves_stderr_empty() {
     if !needs(&["make"]) {
         return;
