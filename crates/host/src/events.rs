@@ -2,37 +2,34 @@
 
 use std::time::Duration;
 
-use journeyman_agent::events;
+use journeyman_agent::EventPages;
 use journeyman_protocol::{Envelope, Seq, SessionId};
 use journeyman_store::Store as _;
 
 use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
 
-/// Maximum number of events read at once.
-const PAGE_SIZE: usize = 500;
 /// Time between two looks for a process that works on the followed session.
 const HOLDER_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Receives events one after the other; an error ends the reading.
 pub type ShowEvent<'a> = dyn FnMut(&Envelope) -> Result<(), HostError> + 'a;
 
-/// Shows all events after an entry. Returns the entry of the last one.
+/// Shows all events after an entry. Returns the last entry of the log.
 ///
 /// # Errors
 /// [`HostError`] where the log can't be read or an event can't be shown.
 pub async fn read_events(
     state: &StateDirs,
     session: &SessionId,
-    mut after: Seq,
+    after: Seq,
     show: &mut ShowEvent<'_>,
 ) -> Result<Seq, HostError> {
-    loop {
-        let page = events(&*state.store, session, after, PAGE_SIZE).await?;
-        let Some(last) = page.last() else { return Ok(after) };
-        after = last.seq.unwrap_or(after);
+    let mut pages = EventPages::new(&*state.store, session, after);
+    while let Some(page) = pages.next().await? {
         page.iter().try_for_each(&mut *show)?;
     }
+    Ok(pages.position())
 }
 
 /// Shows the events after an entry, and those that are added until no process works on the session.

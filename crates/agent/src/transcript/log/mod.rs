@@ -43,7 +43,7 @@ pub(crate) use core::{LiveSink, LogEntry, redact_value};
 pub use entry::{envelope_of, message_of};
 pub(crate) use queue::SessionBeginning;
 pub(crate) use reference::PAGE_BYTES;
-pub use reference::events;
+pub use reference::{EventPages, events};
 pub use subscription::{EventFilter, Since, Subscription};
 pub(crate) use timeline::LogBounds;
 

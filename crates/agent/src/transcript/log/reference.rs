@@ -7,10 +7,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use futures_util::future::BoxFuture;
 use journeyman_protocol::{
     Block, CallId, Channel, ContentHash, Envelope, Event, Message, Role, Seq, SessionId,
 };
-use journeyman_store::{Entry, Store};
+use journeyman_store::{Entry, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -167,15 +168,52 @@ pub async fn events(
     after: Seq,
     limit: usize,
 ) -> Result<Vec<Envelope>, AgentError> {
-    let (mut resolver, mut after, mut events) = (Resolver::default(), after, Vec::new());
-    while events.len() < limit {
-        let page = store.read_chunk(session, after, PAGE_BYTES).await?;
-        let Some(last) = page.last() else { break };
-        after = last.seq;
-        let most = limit.saturating_sub(events.len());
-        events.extend(resolver.resolve_page(store, session, &page, most, |_, _| true).await?);
+    let (mut pages, mut events) = (EventPages::new(store, session, after), Vec::new());
+    while let Some(page) = pages.next().await?.filter(|_| events.len() < limit) {
+        events.extend(page);
     }
+    events.truncate(limit);
     Ok(events)
+}
+
+/// All events of a session, page by page, whole as [`events`] returns them.
+pub struct EventPages<'a> {
+    store: &'a dyn Store,
+    session: &'a SessionId,
+    resolver: Resolver,
+    position: Seq,
+    next: BoxFuture<'a, Result<Vec<Entry>, StoreError>>,
+}
+
+impl<'a> EventPages<'a> {
+    /// Begins to read behind an entry.
+    #[must_use]
+    pub fn new(store: &'a dyn Store, session: &'a SessionId, after: Seq) -> Self {
+        let next = store.read_chunk(session, after, PAGE_BYTES);
+        Self { store, session, resolver: Resolver::default(), position: after, next }
+    }
+
+    /// Returns the entry up to which the log has been read.
+    #[must_use]
+    pub fn position(&self) -> Seq {
+        self.position
+    }
+
+    /// Returns the events of some hundreds of entries, `None` at the end of the log.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn next(&mut self) -> Result<Option<Vec<Envelope>>, AgentError> {
+        let page = (&mut self.next).await?;
+        self.position = page.last().map_or(self.position, |last| last.seq);
+        // Requested before this page is taken: a store with its own thread reads meanwhile.
+        self.next = self.store.read_chunk(self.session, self.position, PAGE_BYTES);
+        if page.is_empty() {
+            return Ok(None);
+        }
+        let events = self.resolver.resolve_page(self.store, self.session, &page, |_, _| true).await?;
+        Ok(Some(events))
+    }
 }
 
 /// Puts what was left out of stored events back in its place.
@@ -186,22 +224,18 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// The events of a page that are wanted, at most so many.
+    /// The events of a page that are wanted.
     pub(super) async fn resolve_page(
         &mut self,
         store: &dyn Store,
         session: &SessionId,
         page: &[Entry],
-        most: usize,
         wants: impl Fn(Channel, &str) -> bool,
     ) -> Result<Vec<Envelope>, AgentError> {
         let mut envelopes = Vec::new();
         for entry in
             page.iter().filter(|entry| entry.channel.is_some_and(|channel| wants(channel, &entry.kind)))
         {
-            if envelopes.len() >= most {
-                break;
-            }
             let envelope = match parse_references(entry) {
                 None => envelope_of(session, entry),
                 Some((mut value, sources)) => {

@@ -185,7 +185,7 @@ impl Subscription {
         let filter = &self.filter;
         let envelopes = history
             .resolver
-            .resolve_page(store, session, &page, usize::MAX, |channel, kind| filter.includes(channel, kind))
+            .resolve_page(store, session, &page, |channel, kind| filter.includes(channel, kind))
             .await?;
         // Nothing has been changed before this line: a call that was dropped or failed reads the
         // page again.
