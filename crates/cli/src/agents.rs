@@ -71,8 +71,8 @@ fn list(loaded: &LoadedAgents) {
     for agent in &loaded.agents {
         let definition = &agent.definition;
         let description = definition.description.lines().next().unwrap_or_default();
-        outln!("{:width$}  {}", definition.name, printable(&description));
-        outln!("{:width$}  {}", "", color::stdout().dim(&printable(&agent.source)));
+        reportln!("{:width$}  {}", definition.name, printable(&description));
+        reportln!("{:width$}  {}", "", color::stdout().dim(&printable(&agent.source)));
     }
     for problem in &loaded.problems {
         errln!("{} {}", color::stderr().yellow("warning:"), printable(&problem));
@@ -82,26 +82,26 @@ fn list(loaded: &LoadedAgents) {
 fn show(agent: &LoadedAgent) {
     let definition = &agent.definition;
     let limits = &definition.limits;
-    outln!("{}  {}", definition.name, color::stdout().dim(&printable(&agent.source)));
-    outln!("{}\n", printable(&definition.description));
+    reportln!("{}  {}", definition.name, color::stdout().dim(&printable(&agent.source)));
+    reportln!("{}\n", printable(&definition.description));
     for input in &definition.inputs {
         let AgentInput { name, description, required, .. } = input;
         let kind = input.kind.schema();
         let optional = if *required { "" } else { " (optional)" };
-        outln!("input   {name}: {kind}{optional} {}", printable(description));
+        reportln!("input   {name}: {kind}{optional} {}", printable(description));
     }
-    outln!("output  {}: {}", definition.output.name, definition.output.schema);
-    outln!("tools   {} (mode {} at most)", tools_text(&definition.tools), definition.mode);
+    reportln!("output  {}: {}", definition.output.name, definition.output.schema);
+    reportln!("tools   {} (mode {} at most)", tools_text(&definition.tools), definition.mode);
     let more =
         [limits.tokens.map(|tokens| format!(", {tokens} tokens")), limits.usd.map(|usd| format!(", ${usd}"))];
     let more: String = more.into_iter().flatten().collect();
-    outln!(
+    reportln!(
         "limits  {} turns, {} s, {} s for the last turn{more}",
         limits.turns,
         limits.time.as_secs(),
         limits.grace.as_secs()
     );
-    outln!("model   {}", definition.model.as_deref().unwrap_or("that of the session"));
+    reportln!("model   {}", definition.model.as_deref().unwrap_or("that of the session"));
     outln!("\n{}\n\n{}", printable(&definition.system), printable(&definition.query));
 }
 

@@ -49,8 +49,8 @@ pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> 
             Risk::High => (paint.red("high"), "it belongs in a sandbox, with a copy of the project"),
         };
         let evidence = found.evidence.as_ref().map(|evidence| format!(": `{evidence}`")).unwrap_or_default();
-        outln!("{risk} {}", printable(&format_args!("{}{evidence}", found.reason)));
-        outln!("     {}", paint.dim(&format!("{advice} (word lists {})", found.word_lists)));
+        reportln!("{risk} {}", printable(&format_args!("{}{evidence}", found.reason)));
+        reportln!("     {}", paint.dim(&format!("{advice} (word lists {})", found.word_lists)));
     }
     Ok(match found.risk {
         Risk::Low => 0,

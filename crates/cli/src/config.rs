@@ -22,7 +22,12 @@ pub(crate) fn print_config(environment: &Environment, args: &ConfigArgs) -> Resu
                 ProjectMay::Nothing => "yours alone",
             };
             let variable = key.variable.map(|name| format!("; ${name}")).unwrap_or_default();
-            outln!("{}: {} — {} ({project}{variable})", paint.bold(key.name), key.kind.describe(), key.help);
+            reportln!(
+                "{}: {} — {} ({project}{variable})",
+                paint.bold(key.name),
+                key.kind.describe(),
+                key.help
+            );
         }
         return Ok(0);
     }

@@ -84,7 +84,7 @@ fn print_notes(notes: &NoteList) -> Result<(), HostError> {
     for one in listed {
         let number = if one.everywhere { format!("{} (all)", one.note.id) } else { one.note.id.to_string() };
         let place = one.place().map(|place| format!("  {place}")).unwrap_or_default();
-        outln!("{number:>8}  {:<9} {}{}", one.state_name(), printable(&one.note.text), printable(&place));
+        reportln!("{number:>8}  {:<9} {}{}", one.state_name(), printable(&one.note.text), printable(&place));
     }
     Ok(())
 }

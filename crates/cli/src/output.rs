@@ -17,6 +17,11 @@ macro_rules! outln {
     ($($part:tt)*) => { $crate::output::write_stdout(&format!("{}\n", format_args!($($part)*))) };
 }
 
+/// Prints a line of a report to standard output, wrapped at the terminal's width.
+macro_rules! reportln {
+    ($($part:tt)*) => { $crate::output::write_report(&format!("{}\n", format_args!($($part)*))) };
+}
+
 /// Prints a line for people to standard error as `eprintln!` does, without its panic.
 macro_rules! errln {
     () => { $crate::output::write_stderr("\n") };

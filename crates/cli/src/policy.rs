@@ -98,17 +98,17 @@ fn print_answer(answer: &PolicyAnswer) {
     let PolicyAnswer { query, verdicts, parts, is_understood, .. } = answer;
     let line = |text: &str| printable(&text).replace('\n', "\n    ");
     match &query.effects.command {
-        Some(command) => outln!("{}", paint.bold(&line(command))),
-        None => outln!("{}", paint.bold(&line(&query.tool))),
+        Some(command) => reportln!("{}", paint.bold(&line(command))),
+        None => reportln!("{}", paint.bold(&line(&query.tool))),
     }
     if let Some((_, verdict)) = verdicts.first() {
-        outln!("level {}", verdict.level);
+        reportln!("level {}", verdict.level);
         if let Some(lost) = &verdict.destroys {
-            outln!("{} {}", paint.red("would be lost:"), line(lost));
+            reportln!("{} {}", paint.red("would be lost:"), line(lost));
         }
     }
     if !parts.is_empty() {
-        outln!("\n{}", paint.bold("what it runs"));
+        reportln!("\n{}", paint.bold("what it runs"));
     }
     for (place, part) in parts.iter().enumerate() {
         // What isn't understood is taken apart once more, roughly, and most of that was told.
@@ -118,23 +118,28 @@ fn print_answer(answer: &PolicyAnswer) {
         if parts.iter().take(place).any(told) {
             continue;
         }
-        outln!(
+        reportln!(
             "  {} {}",
             line(&part.words),
             paint.dim(&format!("level {}: {}", part.level, line(&part.reason)))
         );
         for (id, decision) in &part.rules {
-            outln!("    {} {}", format_decision(paint, *decision), line(&id.to_string()));
+            reportln!("    {} {}", format_decision(paint, *decision), line(&id.to_string()));
         }
     }
     if !is_understood {
-        outln!("  {}", paint.yellow("not all of it is understood: no rule about words allows it"));
+        reportln!("  {}", paint.yellow("not all of it is understood: no rule about words allows it"));
     }
-    outln!("\n{}", paint.bold("what a mode decides"));
+    reportln!("\n{}", paint.bold("what a mode decides"));
     for (mode, verdict) in verdicts {
-        outln!("  {:<5} {} {}", mode.name(), format_decision(paint, verdict.decision), line(&verdict.reason));
+        reportln!(
+            "  {:<5} {} {}",
+            mode.name(),
+            format_decision(paint, verdict.decision),
+            line(&verdict.reason)
+        );
         for rule in &verdict.rules {
-            outln!("              {}", paint.dim(&line(rule)));
+            reportln!("              {}", paint.dim(&line(rule)));
         }
     }
 }
@@ -147,24 +152,24 @@ fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, Ho
         return Ok(0);
     }
     let paint = color::stdout();
-    outln!("{}", paint.bold("modes"));
+    reportln!("{}", paint.bold("modes"));
     for (mode, effect) in MODE_EFFECTS {
-        outln!("  {:<5} {effect}", mode.name());
+        reportln!("  {:<5} {effect}", mode.name());
     }
-    outln!("\n{}", paint.bold("in every mode"));
+    reportln!("\n{}", paint.bold("in every mode"));
     for rule in FIXED_RULES {
-        outln!("  {rule}");
+        reportln!("  {rule}");
     }
-    outln!("\n{}", paint.bold("rules: a deny beats an ask beats an allow, whichever file they are in"));
+    reportln!("\n{}", paint.bold("rules: a deny beats an ask beats an allow, whichever file they are in"));
     for file in &overview.loaded.files {
         let state = file.rules.map_or_else(|| "not there".to_owned(), |count| quantity(count, "rule"));
-        outln!("  {} {} ({state})", file.layer, printable(&file.path.display()));
+        reportln!("  {} {} ({state})", file.layer, printable(&file.path.display()));
         for (id, rule) in overview.rules_of(file) {
             let called = rule.name.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
             let why = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let text = printable(&format_args!("{rule}{called}{why}")).replace('\n', "\n        ");
             let line = paint.dim(&format!("line {}", id.line));
-            outln!("    {} {text} {line}", format_decision(paint, rule.decision));
+            reportln!("    {} {text} {line}", format_decision(paint, rule.decision));
         }
     }
     Ok(0)
@@ -185,10 +190,10 @@ fn test(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, HostErro
             let (decision, expected) = (decision_name(decision), decision_name(expected));
             let mark = color::stdout().red("✗");
             let (call, reason) = (printable(&call), printable(&reason));
-            outln!("{mark} {shown}: {call} in mode {mode}: {decision}, not {expected}: {reason}");
+            reportln!("{mark} {shown}: {call} in mode {mode}: {decision}, not {expected}: {reason}");
         }
     }
     let (examples, rules, all) = (overview.count_examples(), policy.rules().len(), held + failed);
-    outln!("{examples} examples of {rules} rules hold; {held} of {all} cases hold");
+    reportln!("{examples} examples of {rules} rules hold; {held} of {all} cases hold");
     Ok(u8::from(failed > 0))
 }

@@ -9,23 +9,23 @@ use crate::color::{self, Paint};
 
 pub(super) fn print_examination(found: &Examination) {
     let paint = color::stdout();
-    outln!("{} {}", paint.bold("jm"), found.version);
+    reportln!("{} {}", paint.bold("jm"), found.version);
     let directory = found.state.directory.as_deref().unwrap_or_default();
     match &found.state.problem {
-        Some(problem) => outln!("{} sessions: {directory} {problem}", paint.red("✗")),
-        None => outln!("{} sessions are kept in {directory}", format_mark(paint, true)),
+        Some(problem) => reportln!("{} sessions: {directory} {problem}", paint.red("✗")),
+        None => reportln!("{} sessions are kept in {directory}", format_mark(paint, true)),
     }
     print_stored(paint, &found.stored);
 
-    outln!("\n{}", paint.bold("sandbox"));
+    reportln!("\n{}", paint.bold("sandbox"));
     print_sandbox(paint, &found.sandbox);
 
-    outln!("\n{}", paint.bold("copies (jm run --isolate)"));
+    reportln!("\n{}", paint.bold("copies (jm run --isolate)"));
     print_copies(paint, &found.copies);
 
-    outln!("\n{}", paint.bold("programs"));
+    reportln!("\n{}", paint.bold("programs"));
     for program in &found.programs {
-        outln!(
+        reportln!(
             "  {} {:<9} {}",
             format_mark(paint, program.installed),
             program.name,
@@ -33,14 +33,14 @@ pub(super) fn print_examination(found: &Examination) {
         );
     }
 
-    outln!("\n{}", paint.bold("keys (names only)"));
+    reportln!("\n{}", paint.bold("keys (names only)"));
     for KeyReport { provider, variables, set, local } in &found.keys {
         let (is_set, text) = match (local, set.is_empty()) {
             (true, _) => (true, "needs none".to_owned()),
             (false, true) => (false, paint.dim(&format!("set {}", variables.join(" or ")))),
             (false, false) => (true, format!("{} is set", set.join(" or "))),
         };
-        outln!("  {} {provider:<11} {text}", format_mark(paint, is_set));
+        reportln!("  {} {provider:<11} {text}", format_mark(paint, is_set));
     }
 }
 
@@ -51,18 +51,18 @@ fn format_mark(paint: Paint, is_good: bool) -> String {
 fn print_stored(paint: Paint, stored: &StoredState) {
     for file in &stored.damage {
         let damage = one_line(&format!("{}: {}", file.path, file.cost));
-        outln!("{} damaged: {damage}", paint.red("✗"));
+        reportln!("{} damaged: {damage}", paint.red("✗"));
     }
     if let Some(problem) = &stored.problem {
-        outln!("{} {}", paint.red("✗"), one_line(problem));
+        reportln!("{} {}", paint.red("✗"), one_line(problem));
     } else if !stored.damage.is_empty() {
-        outln!("  mend what can be mended with: jm doctor --repair");
+        reportln!("  mend what can be mended with: jm doctor --repair");
     } else if stored.log == Some(true) {
-        outln!("{} the session log and what undo needs are whole", paint.green("✓"));
+        reportln!("{} the session log and what undo needs are whole", paint.green("✓"));
     }
     match stored.missing {
         0 => {}
-        missing => outln!(
+        missing => reportln!(
             "{} {missing} earlier contents aren't kept any more; an undo that needs one names its file",
             paint.yellow("–")
         ),
@@ -71,22 +71,22 @@ fn print_stored(paint: Paint, stored: &StoredState) {
 
 fn print_sandbox(paint: Paint, survey: &SandboxSurvey) {
     if let Some(error) = &survey.error {
-        outln!("{} {error}", paint.red("✗ commands are refused:"));
+        reportln!("{} {error}", paint.red("✗ commands are refused:"));
     }
     if let Some(enforcement) = &survey.used {
         let tier = enforcement.tier.to_string();
         let layers = enforcement.layers.iter().filter(|layer| **layer != tier).cloned();
         let layers: Vec<String> = layers.collect();
         let layers = if layers.is_empty() { String::new() } else { format!(" ({})", layers.join(", ")) };
-        outln!("  tier: {tier}{layers}");
+        reportln!("  tier: {tier}{layers}");
         for (_, meaning, holds) in list_protections(enforcement) {
-            outln!("  {} {meaning}", format_mark(paint, holds));
+            reportln!("  {} {meaning}", format_mark(paint, holds));
         }
         for gap in &enforcement.gaps {
-            outln!("  {} {gap}", paint.yellow("note:"));
+            reportln!("  {} {gap}", paint.yellow("note:"));
         }
     }
-    outln!("  {}", paint.dim("every back-end, strongest first:"));
+    reportln!("  {}", paint.dim("every back-end, strongest first:"));
     survey.tiers.iter().for_each(|tier| print_tier(paint, tier));
 }
 
@@ -99,13 +99,13 @@ fn print_tier(paint: Paint, report: &TierReport) {
         (TierProbe::Works { .. }, Some(needs)) => format!("works; needs {needs}"),
         (TierProbe::Works { .. }, None) => "works; a stronger one, or one you prefer, is used".to_owned(),
     };
-    outln!("  {} {tier:<11} {state}", format_mark(paint, *works));
+    reportln!("  {} {tier:<11} {state}", format_mark(paint, *works));
     match probe {
         TierProbe::Fails { fix: Some(fix), .. } if !fix.is_empty() => {
-            outln!("      {} {fix}", paint.dim("fix:"));
+            reportln!("      {} {fix}", paint.dim("fix:"));
         }
         TierProbe::Works { not_enforced, .. } if !used && !not_enforced.is_empty() => {
-            outln!("      {} {}", paint.dim("not enforced:"), not_enforced.join(", "));
+            reportln!("      {} {}", paint.dim("not enforced:"), not_enforced.join(", "));
         }
         _ => {}
     }
@@ -113,19 +113,19 @@ fn print_tier(paint: Paint, report: &TierReport) {
 
 fn print_copies(paint: Paint, copies: &CopiesReport) {
     if let Some(problem) = &copies.problem {
-        outln!("  {} {problem}", paint.red("✗"));
+        reportln!("  {} {problem}", paint.red("✗"));
     }
     for tier in &copies.tiers {
         match &tier.problem {
             Some(problem) => {
-                outln!("  {} {:<9} {}", format_mark(paint, false), tier.tier, paint.dim(problem));
+                reportln!("  {} {:<9} {}", format_mark(paint, false), tier.tier, paint.dim(problem));
             }
-            None => outln!("  {} {}", format_mark(paint, true), tier.tier),
+            None => reportln!("  {} {}", format_mark(paint, true), tier.tier),
         }
     }
     for copy in &copies.kept {
         let what = if copy.landed { "landed, to be removed by the next command:" } else { "kept:" };
         let size = copy.bytes / 1024;
-        outln!("  {what} session {} ({size} KiB in {})", copy.session, copy.directory);
+        reportln!("  {what} session {} ({size} KiB in {})", copy.session, copy.directory);
     }
 }
