@@ -102,7 +102,7 @@ pub fn describe_verdict(
         ),
         CheckVerdict::NothingRan => StyledLine::new(
             Style::Warning,
-            "no check could run; `jm setup` installs what they need where it can",
+            "no check could run, for the reasons above; `jm setup` installs what is missing",
         ),
     }
 }

@@ -82,10 +82,7 @@ impl<'a> Findings<'a> {
     /// Puts a diagnostic at `place`, if its file is the project's.
     pub(super) fn placed(&self, diagnostic: Diagnostic, place: Place<'_>) -> Diagnostic {
         let path = self.locate(place.path);
-        let (line, column) = match path {
-            Some(_) => (Some(place.line).filter(|line| *line > 0), place.column.filter(|column| *column > 0)),
-            None => (None, None),
-        };
+        let (line, column) = if path.is_some() { (Some(place.line), place.column) } else { (None, None) };
         Diagnostic { path, line, column, ..diagnostic }
     }
 
@@ -236,6 +233,9 @@ fn bounded(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
         diagnostic.expected = Some(values.expected);
         diagnostic.actual = Some(values.actual);
     }
+    // Lines and columns are counted from 1; some tools print 0 for none.
+    diagnostic.line = diagnostic.line.filter(|line| *line > 0);
+    diagnostic.column = diagnostic.column.filter(|column| *column > 0);
     diagnostic.message = clip_to_bytes(diagnostic.message.trim(), MAX_MESSAGE_BYTES).to_owned();
     for word in [&mut diagnostic.code, &mut diagnostic.test, &mut diagnostic.expected, &mut diagnostic.actual]
     {

@@ -413,6 +413,14 @@ fn places_outside_the_project_lose_their_path_or_are_dropped() {
 }
 
 #[test]
+fn line_zero_is_no_line() {
+    for output in ["a.c:0:0: error: no newline", "src/a.ts(0,0): error TS1: bad", "a.go:0:0: bad"] {
+        let found = read(output);
+        assert!(!found.is_empty() && found.iter().all(|one| !one.contains(":0")), "{output}: {found:?}");
+    }
+}
+
+#[test]
 fn more_findings_than_fit_are_counted() {
     let output: String = (1..=80).map(|line| format!("a.c:{line}:1: error: no\n")).collect();
     let found = read(&output);
