@@ -8,7 +8,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bytecode::LibraryBytecode;
 use journeyman_sandbox::{Base, Request, Toolchains};
@@ -16,6 +16,8 @@ use journeyman_workspace::{Workspace, remove_tree, remove_trees_of_ended_process
 
 /// The directory of all sessions' caches, in the project's state directory.
 const DIRECTORY: &str = "check-caches";
+/// How the names of programs begin that are known to run in Python.
+const PYTHON_WORDS: [&str; 4] = ["python", "pytest", "tox", "nox"];
 /// Directories beneath the root with programs of others, whose bytecode is kept.
 const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 
@@ -26,13 +28,15 @@ pub struct CheckCaches {
     path: PathBuf,
     /// Directories with the bytecode of Python's library, which checks only read.
     libraries: Vec<PathBuf>,
+    /// Libraries whose bytecode isn't kept yet.
+    missing: Mutex<Vec<LibraryBytecode>>,
     /// Set once Go's build cache has what the host's has.
     go_build: OnceLock<bool>,
 }
 
 impl CheckCaches {
     /// Creates the directory, with the bytecode of the library of the toolchains' Python. What
-    /// processes left that were killed is removed.
+    /// processes left that were killed is removed in the background.
     ///
     /// # Errors
     /// Failures of the file system; an error where the state directory lies in the project.
@@ -41,12 +45,16 @@ impl CheckCaches {
         if all.starts_with(workspace.root()) {
             return Err(io::Error::other("the state directory lies in the project"));
         }
-        remove_trees_of_ended_processes(&all);
+        let ended = all.clone();
+        std::thread::spawn(move || remove_trees_of_ended_processes(&ended));
         let path = all.join(format!("{}-{unique:x}", std::process::id()));
         DirBuilder::new().recursive(true).mode(0o700).create(path.join("python"))?;
-        let mut caches = Self { path, libraries: Vec::new(), go_build: OnceLock::new() };
+        let mut caches =
+            Self { path, libraries: Vec::new(), missing: Mutex::default(), go_build: OnceLock::new() };
         if let Some(path) = toolchains.env.get(OsStr::new("PATH")) {
-            caches.libraries = caches.use_libraries(LibraryBytecode::find(path, &all));
+            let (made, missing) = LibraryBytecode::find(path, &all).into_iter().partition(|it| it.is_made());
+            caches.use_libraries(made);
+            caches.missing = Mutex::new(missing);
         }
         Ok(caches)
     }
@@ -65,20 +73,20 @@ impl CheckCaches {
         Ok(())
     }
 
-    /// Puts the bytecode of libraries into these caches. What isn't there yet is made in the
-    /// background, for sessions to come. Returns the directories that checks have to see.
-    fn use_libraries(&self, libraries: Vec<LibraryBytecode>) -> Vec<PathBuf> {
-        let mut used = Vec::new();
-        for library in libraries {
-            if !library.is_made() {
-                let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                // Without them Python compiles what it needs.
-                std::thread::spawn(move || library.make(&name).ok());
-            } else if library.put_into(&self.python()).is_ok() {
-                used.push(library.links);
-            }
+    /// Puts the bytecode of libraries into these caches.
+    fn use_libraries(&mut self, libraries: Vec<LibraryBytecode>) {
+        let python = self.python();
+        let used = libraries.into_iter().filter(|library| library.put_into(&python).is_ok());
+        self.libraries = used.map(|library| library.links).collect();
+    }
+
+    /// Begins to keep the bytecode of libraries that isn't kept yet, for sessions to come.
+    fn keep_libraries(&self) {
+        let missing = std::mem::take(&mut *self.missing.lock().unwrap_or_else(PoisonError::into_inner));
+        if !missing.is_empty() {
+            // Without them Python compiles what it needs.
+            std::thread::spawn(move || missing.iter().for_each(|library| _ = library.make()));
         }
-        used
     }
 
     fn python(&self) -> PathBuf {
@@ -90,6 +98,9 @@ impl CheckCaches {
         request.env.remove(OsStr::new("PYTHONDONTWRITEBYTECODE"));
         request.env.insert(OsString::from("PYTHONPYCACHEPREFIX"), self.python().into_os_string());
         self.add_go_build(request);
+        if has_word(request, |word| PYTHON_WORDS.iter().any(|known| word.starts_with(known.as_bytes()))) {
+            self.keep_libraries();
+        }
         request.writable.push(self.path.clone());
         request.read_only.extend(self.libraries.iter().cloned());
     }
@@ -103,7 +114,7 @@ impl CheckCaches {
         let host = request.layered.iter().position(|path| path.ends_with("go-build"));
         let linked = match host.and_then(|at| request.layered.get(at)) {
             // Links to the host's entries take a moment.
-            Some(host) if calls_go(request) => {
+            Some(host) if has_word(request, |word| word == b"go") => {
                 *self.go_build.get_or_init(|| go_build::link_entries(host, &own).is_ok())
             }
             Some(_) => false,
@@ -120,10 +131,10 @@ impl CheckCaches {
     }
 }
 
-/// Returns true if a command has Go's name as a word.
-fn calls_go(request: &Request) -> bool {
+/// Returns true if a command has the name of a program as a word, without its directory.
+fn has_word(request: &Request, is_wanted: impl Fn(&[u8]) -> bool) -> bool {
     let words = request.argv.iter().flat_map(|word| word.as_encoded_bytes().split(u8::is_ascii_whitespace));
-    words.into_iter().any(|word| word == b"go" || word.ends_with(b"/go"))
+    words.into_iter().any(|word| is_wanted(word.rsplit(|byte| *byte == b'/').next().unwrap_or(word)))
 }
 
 impl Drop for CheckCaches {

@@ -61,11 +61,10 @@ impl LibraryBytecode {
         self.links.is_dir()
     }
 
-    /// Makes the links beside their place, by a name that begins with `unique`, and moves them
-    /// there.
-    pub(super) fn make(&self, unique: &str) -> io::Result<()> {
-        let name = self.links.file_name().unwrap_or_default().to_string_lossy();
-        let unfinished = self.links.with_file_name(format!("{unique}-{name}"));
+    /// Makes the links beside their place, and moves them there. A process goes on where another
+    /// one ended: a session is often shorter than this takes.
+    pub(super) fn make(&self) -> io::Result<()> {
+        let unfinished = self.links.with_extension("unfinished");
         self.link_modules(&unfinished)?;
         std::fs::rename(&unfinished, &self.links).or_else(|_| {
             // Another session was faster.
@@ -80,8 +79,10 @@ impl LibraryBytecode {
             directories += 1;
             create_dir_all(&to)?;
             for module in entries(&from.join(BYTECODE)).filter(is_module).take(MAX_LINKS - links) {
-                symlink(module.path(), to.join(module.file_name()))?;
-                links += 1;
+                match symlink(module.path(), to.join(module.file_name())) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                    _ => links += 1,
+                }
             }
             let packages = entries(&from).filter(is_package);
             queue.extend(packages.map(|entry| (entry.path(), to.join(entry.file_name()))));
@@ -173,8 +174,13 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         for library in &found {
             assert!(!library.is_made());
-            library.make("1").unwrap();
-            library.make("2").unwrap();
+            // Another process was ended in the middle.
+            let begun = library.links.with_extension("unfinished");
+            create_dir_all(&begun).unwrap();
+            let module = Path::new("__pycache__/os.cpython-312.pyc");
+            symlink(library.library.join(module), begun.join(module.file_name().unwrap())).unwrap();
+            library.make().unwrap();
+            library.make().unwrap();
             assert!(library.is_made());
             library.put_into(&prefix).unwrap();
         }
