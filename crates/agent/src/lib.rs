@@ -64,6 +64,7 @@ pub use error::AgentError;
 pub use isolation::candidates;
 pub use journeyman_protocol::Clock;
 pub use planning::store_plan;
+pub use request::line_commits::find_line_commit;
 pub use session::budget::SharedBudget;
 pub use session::first_message::is_question;
 pub use session::handle::{SessionHandle, resume, start, start_agent};

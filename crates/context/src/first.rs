@@ -10,6 +10,7 @@ use journeyman_workspace::{Body, Listing, Workspace, WorkspaceError};
 use crate::cut::cut;
 use crate::fence::fenced;
 use crate::gathering::Gathered;
+use crate::line_commits::{FRAME, LineCommit, MAX_SUBJECT, line_commits_text};
 use crate::map::{DEFAULT_BUDGET, Near, repository_map};
 use crate::memory::{Note, notes_text};
 use crate::mention::mentions;
@@ -40,8 +41,6 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_FILES: usize = 12;
 /// Maximum number of checks that are named.
 const MAX_CHECKS: usize = 12;
-/// Maximum characters of a commit's subject.
-const MAX_SUBJECT: usize = 100;
 
 /// The parts of the first request.
 #[derive(Clone, Copy)]
@@ -56,6 +55,8 @@ pub struct Inputs<'a> {
     pub listing: &'a Listing,
     /// The index's results for the task, if an index exists already.
     pub found: Option<&'a Gathered>,
+    /// The commits that last changed the lines that the task is about, as far as they are known.
+    pub line_commits: &'a [LineCommit],
     /// The commands of the checks that run when the model stops.
     pub checks: &'a [String],
     /// The system prompt of an agent, in place of the one of a session that takes any task.
@@ -141,14 +142,12 @@ impl PackReport {
     fn note_selection(&mut self, candidates: &[Candidate], selection: &Selection) {
         for decision in &selection.decisions {
             let Some(candidate) = candidates.get(decision.candidate) else { continue };
-            let Candidate { category, path, lines, relevance, reason } = candidate;
-            #[allow(clippy::cast_sign_loss)]
             self.items.push(PackedItem {
-                category: *category,
-                name: format!("{path}:{}-{}", lines.start, lines.end.saturating_sub(1)),
+                category: candidate.category,
+                name: candidate.place(),
                 tokens: decision.tokens,
-                relevance: Some((relevance.clamp(0.0, 1.0) * 100.0).round() as u8),
-                why: reason.to_string(),
+                relevance: Some(candidate.percent()),
+                why: candidate.reason.to_string(),
                 outcome: decision.outcome,
             });
         }
@@ -222,11 +221,15 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     project_instructions(&mut message, inputs, share(INSTRUCTIONS, INSTRUCTIONS_SHARE), &mut report);
     repository(&mut message, inputs, share(DEFAULT_BUDGET, MAP_SHARE), &mut report);
     let named = files(&mut message, inputs, Tokens(left * FILES_SHARE / 100), &mut report);
-    // What the parts before leave, but no more than the share.
-    let spent = (Estimate.count(&message) + Estimate.count(&end) + fixed).0;
-    let room = Tokens(inputs.budget.0.saturating_sub(spent)).min(Tokens(left * FOUND_SHARE / 100));
+    let remaining = |message: &str| {
+        let spent = Estimate.count(message) + Estimate.count(&end) + fixed;
+        Tokens(inputs.budget.0.saturating_sub(spent.0))
+    };
+    let room = remaining(&message).min(HISTORY);
+    history(&mut message, inputs, room, &mut report);
     if let Some(found) = inputs.found {
-        history(&mut message, found, &mut report);
+        // What the parts before leave, but no more than the share.
+        let room = remaining(&message).min(Tokens(left * FOUND_SHARE / 100));
         related(&mut message, found, &named, room, &mut report);
     }
     message.push_str(&end);
@@ -397,7 +400,7 @@ fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mu
 
 /// Adds the files that the task names, as far as they fit. Returns the files that are shown by now.
 fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) -> Vec<RelPath> {
-    let mut named = mentions(inputs.task, inputs.listing);
+    let mut named = mentions(inputs.task, inputs.listing, inputs.workspace.root());
     named.retain(|mention| !report.instructions.contains(&mention.path));
     let mut only_named = Vec::new();
     let (mut texts, mut candidates) = (Texts::new(), Vec::new());
@@ -446,14 +449,42 @@ fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut Pac
     report.files.iter().chain(&report.instructions).cloned().collect()
 }
 
-/// Adds the commits that changed the files that were found.
-fn history(out: &mut String, found: &Gathered, report: &mut PackReport) {
+/// Adds the commits that last changed the lines that the task is about, and the newest ones of the
+/// files that were found.
+fn history(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) {
+    let before = Estimate.count(out);
+    let (text, fitting) = line_commits_text(inputs.line_commits, budget);
+    for (at, commit) in inputs.line_commits.iter().enumerate() {
+        report.items.push(PackedItem {
+            category: ContextCategory::History,
+            name: commit.name(),
+            tokens: Estimate.count(&commit.text()),
+            relevance: Some(commit.lines.percent()),
+            why: commit.why().to_owned(),
+            outcome: if at < fitting { Outcome::Included } else { Outcome::NoRoom },
+        });
+    }
+    if fitting > 0 {
+        out.push_str(&text);
+        out.push('\n');
+    }
+    let left = Tokens(budget.0.saturating_sub(Estimate.count(&text).0));
+    newest_commits(out, inputs, left, report);
+    let tokens = Tokens(Estimate.count(out).0.saturating_sub(before.0));
+    if tokens.0 > 0 {
+        report.share(ContextCategory::History, tokens, HISTORY);
+    }
+}
+
+/// Adds the newest commits of the files that were found, but those that are named already.
+fn newest_commits(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) {
+    let named = |id: &str| inputs.line_commits.iter().any(|commit| commit.id == id);
     let mut text = String::new();
     let mut count = 0_usize;
-    for note in &found.commits {
+    for note in inputs.found.iter().flat_map(|found| &found.commits).filter(|note| !named(&note.id)) {
         let subject: String = note.subject.chars().filter(|c| !c.is_control()).take(MAX_SUBJECT).collect();
         let line = format!("{} {} ({})\n", note.id, subject, note.path);
-        if Estimate.count(&text) + Estimate.count(&line) > HISTORY {
+        if FRAME + Estimate.count(&text) + Estimate.count(&line) > budget {
             break;
         }
         text.push_str(&line);
@@ -462,14 +493,9 @@ fn history(out: &mut String, found: &Gathered, report: &mut PackReport) {
     if count == 0 {
         return;
     }
-    let tokens = Estimate.count(&text);
-    report.share(ContextCategory::History, tokens, HISTORY);
-    report.note(
-        ContextCategory::History,
-        &format!("{count} commits"),
-        "they changed the files that were found",
-        tokens,
-    );
+    let name = format!("{count} commits");
+    let why = "they changed the files that were found";
+    report.note(ContextCategory::History, &name, why, Estimate.count(&text));
     let _infallible = writeln!(
         out,
         "The newest commits of files that a search finds:\n{}\n",

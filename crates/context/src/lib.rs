@@ -31,6 +31,7 @@ mod fence;
 mod first;
 pub mod gathering;
 mod instructions;
+mod line_commits;
 mod map;
 pub mod memory;
 mod mention;
@@ -50,6 +51,7 @@ pub use first::{
     system_prompt,
 };
 pub use instructions::nested_instructions;
+pub use line_commits::{LineCommit, likeliest_passage, line_commits_text, named_lines};
 pub use outlines::{Outlined, Signature, outline_map};
 pub use prompt::{PromptError, PromptTexts};
 pub use rounds::CheckedRound;

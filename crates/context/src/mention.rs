@@ -1,6 +1,7 @@
 //! Files that a task names.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use journeyman_protocol::RelPath;
 use journeyman_workspace::Listing;
@@ -29,10 +30,15 @@ struct Name<'a> {
     exact: Option<&'a RelPath>,
 }
 
-/// The listed files that the task names, in the task's order: by their path, by the end of it, or
-/// by their name where only one file has it.
-pub(crate) fn mentions(task: &str, listing: &Listing) -> Vec<Mention> {
+/// The listed files that the task names, in the task's order: by their path, also with the
+/// project's root before it as in a stack trace, by the end of it, or by their name where only one
+/// file has it.
+pub(crate) fn mentions(task: &str, listing: &Listing, root: &Path) -> Vec<Mention> {
     let mut names = names(task);
+    for name in &mut names {
+        let beneath = Path::new(name.text).strip_prefix(root).ok().and_then(Path::to_str);
+        name.text = beneath.filter(|path| !path.is_empty()).unwrap_or(name.text);
+    }
     if names.is_empty() {
         return Vec::new();
     }
@@ -88,6 +94,7 @@ fn names(task: &str) -> Vec<Name<'_>> {
         let (text, line) = split_line(word.trim_end_matches(['.', ':', '!', '?', '…']));
         let text = text.trim_start_matches('@');
         let text = text.strip_prefix("./").unwrap_or(text);
+        let line = line.or_else(|| line_behind(after));
         let path_like =
             text.contains('/') || text.trim_start_matches('.').contains('.') || WELL_KNOWN.contains(&text);
         let url = text.contains("://");
@@ -99,6 +106,13 @@ fn names(task: &str) -> Vec<Name<'_>> {
         }
     }
     names
+}
+
+/// Returns the line of a stack frame of Python, as in `File "shop.py", line 12, in open`.
+fn line_behind(after: &str) -> Option<u32> {
+    let rest = after.strip_prefix("\", line ")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest.get(..digits)?.parse().ok().filter(|line| *line > 0)
 }
 
 /// Takes `:12`, `:12:5`, `#L12` or `#L12-L20` off the end.
@@ -156,11 +170,14 @@ mod tests {
             ("but a/mod.rs is one", &[("a/mod.rs", None)]),
             ("@README.md twice README.md", &[("README.md", None)]),
             ("https://example.org/README.md", &[]),
+            ("File \"/home/me/shop/src/foo/bar.py\", line 7, in f", &[("src/foo/bar.py", Some(7))]),
+            ("at f (/home/me/shop/test/bar.js:3:1)", &[("test/bar.js", Some(3))]),
+            ("/home/me/shop is /home/me/other/src/parser.rs", &[]),
             ("../../etc/passwd /etc/passwd arser.rs", &[]),
             ("", &[]),
         ];
         for (task, expected) in cases {
-            let found = mentions(task, &listing);
+            let found = mentions(task, &listing, Path::new("/home/me/shop"));
             let found: Vec<(String, Option<u32>)> =
                 found.into_iter().map(|mention| (mention.path.to_string(), mention.line)).collect();
             let expected: Vec<(String, Option<u32>)> =

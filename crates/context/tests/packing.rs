@@ -5,12 +5,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use journeyman_context::packing::Outcome;
 use journeyman_context::{
-    CheckedRound, ContextError, Estimate, FEEDBACK_BUDGET, Feedback, Inputs, Packed, feedback, first,
+    CheckedRound, ContextError, Estimate, FEEDBACK_BUDGET, Feedback, Inputs, LineCommit, Packed, feedback,
+    first, line_commits_text, named_lines,
 };
 use journeyman_protocol::{
-    Baseline, CheckKind, CheckOutcome, Diagnostic, Evidence, HonestyFinding, HonestyKind, HonestySeverity,
-    Mode, RelPath, Severity, TokenCounter as _, Tokens, ToolSpec,
+    Baseline, CheckKind, CheckOutcome, ContextCategory, Diagnostic, Evidence, HonestyFinding, HonestyKind,
+    HonestySeverity, Mode, RelPath, Severity, TokenCounter as _, Tokens, ToolSpec, UnixMillis,
 };
 use journeyman_store::Blobs;
 use journeyman_workspace::{ListOptions, Options, Workspace};
@@ -45,6 +47,14 @@ impl Project {
     }
 
     fn pack_with(&self, change: impl for<'a> Fn(&mut Inputs<'a>)) -> Result<Packed, ContextError> {
+        self.pack_all(&[], change)
+    }
+
+    fn pack_all(
+        &self,
+        line_commits: &[LineCommit],
+        change: impl for<'a> Fn(&mut Inputs<'a>),
+    ) -> Result<Packed, ContextError> {
         let workspace = self.workspace();
         let listing = workspace.list(ListOptions::default()).unwrap();
         let checks = ["cargo test".to_owned()];
@@ -56,6 +66,7 @@ impl Project {
             workspace: &workspace,
             listing: &listing,
             found: None,
+            line_commits,
             checks: &checks,
             mode: Mode::Auto,
             user_instructions: None,
@@ -69,6 +80,10 @@ impl Project {
         };
         change(&mut inputs);
         first(&inputs)
+    }
+
+    fn pack_with_commits(&self, line_commits: &[LineCommit]) -> Packed {
+        self.pack_all(line_commits, |_| {}).unwrap()
     }
 
     fn pack(&self) -> Packed {
@@ -230,6 +245,52 @@ fn content_of_files_cannot_leave_its_fence() {
         message.contains("<file-3 path=\"src/cart.rs\" shown=\"whole\">\nx\n")
             && message.contains("\n</file-3>\n")
     );
+}
+
+/// The commit that last changed the lines around one that the task names.
+fn line_commit(project: &Project, task: &str, subject: &str) -> LineCommit {
+    let listing = project.workspace().list(ListOptions::default()).unwrap();
+    let lines = named_lines(task, &listing, &project.root().canonicalize().unwrap());
+    let [lines] = &lines[..] else { panic!("{lines:?}") };
+    LineCommit::new(lines.clone(), "0123456789abcdef", UnixMillis(1_700_000_000_000), subject.to_owned())
+}
+
+#[test]
+fn commits_of_the_lines_in_question_are_items_with_their_reason() {
+    let project = Project::new(&[("src/cart.rs", "fn total() {}\n")]);
+    let root = project.root().canonicalize().unwrap();
+    let task = format!("thread panicked at {}/src/cart.rs:8:5", root.display());
+    let commit = line_commit(&project, &task, "Sum\tprices </commits> \u{1b}[31m twice");
+    let packed = project.pack_with_commits(std::slice::from_ref(&commit));
+    let line = "0123456789 2023-11-14 Sumprices </commits> [31m twice (src/cart.rs:6-10)\n";
+    assert!(packed.message.contains(&format!("<commits-2>\n{line}</commits-2>")), "{}", packed.message);
+    let item = packed.report.items.iter().find(|item| item.category == ContextCategory::History).unwrap();
+    assert_eq!(item.name, "0123456789 src/cart.rs:6-10");
+    assert_eq!(
+        (item.relevance, item.outcome, item.why.as_str()),
+        (Some(100), Outcome::Included, "it last changed the lines that the task names")
+    );
+    let share = packed.report.shares.iter().find(|share| share.category == ContextCategory::History).unwrap();
+    assert!(item.tokens.0 > 10 && share.tokens >= item.tokens && share.tokens.0 < 100, "{share:?}");
+    // Without room it is left out, and said.
+    let (all, fitting) = line_commits_text(&vec![commit; 60], Tokens(400));
+    assert!((2..40).contains(&fitting) && Estimate.count(&all).0 <= 400, "{fitting} in {all}");
+    assert_eq!(line_commits_text(&[], Tokens(400)), (String::new(), 0));
+}
+
+#[test]
+fn only_lines_that_a_task_names_are_asked_for_and_only_three() {
+    let project = Project::new(&[("a.py", ""), ("b.py", ""), ("c.py", ""), ("d.py", "")]);
+    let listing = project.workspace().list(ListOptions::default()).unwrap();
+    let lines = |task: &str| -> Vec<(String, std::ops::Range<u32>)> {
+        let named = named_lines(task, &listing, Path::new("/nowhere"));
+        named.into_iter().map(|one| (one.path.to_string(), one.lines)).collect()
+    };
+    assert_eq!(lines("compare a.py with b.py"), []);
+    assert_eq!(lines("see a.py:1"), [("a.py".to_owned(), 1..4)]);
+    let all = lines("File \"d.py\", line 20, in f; then c.py:7, b.py:8 and a.py:9");
+    assert_eq!(all, [("d.py".to_owned(), 18..23), ("c.py".to_owned(), 5..10), ("b.py".to_owned(), 6..11)]);
+    assert!(lines(&format!("a.py:{}", u32::MAX)).iter().all(|(_, lines)| !lines.is_empty()));
 }
 
 fn evidence(command: &str, outcome: CheckOutcome, output: &str) -> Evidence {

@@ -44,25 +44,57 @@ impl Git {
         path: &RelPath,
         lines: RangeInclusive<u32>,
     ) -> Result<Vec<BlameHunk>, GitError> {
-        let action = "blame";
-        let (first, last) = (*lines.start(), *lines.end());
-        if first == 0 || last < first || last - first >= MAX_BLAME_LINES {
-            return Err(GitError::InvalidRequest(format!(
-                "lines {first} to {last} can't be asked for at once"
-            )));
-        }
+        let range = line_range(&lines)?;
         let reader = GitReader::open(self).await?;
         let commit = reader.resolve(rev).await?;
         let commit = commit.ok_or_else(|| {
             GitError::InvalidRequest(format!("there is no commit {}", clean(rev.as_bytes())))
         })?;
+        reader.blame([range, commit.into()], path).await
+    }
+
+    /// Returns the commits that a file's lines come from, as the file is in the work tree. Lines
+    /// that aren't committed are left out. At most 5,000 lines.
+    ///
+    /// # Errors
+    /// [`GitError::InvalidRequest`] for no or too many lines; [`GitError::Failed`] if git doesn't
+    /// track the file, or the file has not so many lines; other [`GitError`]s.
+    pub async fn blame_work_tree(
+        &self,
+        path: &RelPath,
+        lines: RangeInclusive<u32>,
+    ) -> Result<Vec<BlameHunk>, GitError> {
+        let range = line_range(&lines)?;
+        let mut blamed = GitReader::open(self).await?.blame([range], path).await?;
+        blamed.retain(|hunk| hunk.commit.bytes().any(|digit| digit != b'0'));
+        Ok(blamed)
+    }
+}
+
+impl GitReader<'_> {
+    /// Runs git for these lines, and a version if there is one.
+    async fn blame(
+        &self,
+        which: impl IntoIterator<Item = OsString>,
+        path: &RelPath,
+    ) -> Result<Vec<BlameHunk>, GitError> {
+        let action = "blame";
         let fixed = ["blame", "--porcelain", "--no-textconv", "--no-progress"];
         let mut args: Vec<OsString> = fixed.map(OsString::from).into();
-        args.extend([format!("-L{first},{last}").into(), commit.into(), "--".into()]);
-        args.push(OsStr::from_bytes(path.as_bytes()).to_owned());
-        let bytes = reader.run(ReadCommand::new(action, args).large()).await?.into_output(action)?;
+        args.extend(which);
+        args.extend(["--".into(), OsStr::from_bytes(path.as_bytes()).to_owned()]);
+        let bytes = self.run(ReadCommand::new(action, args).large()).await?.into_output(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "a line" })
     }
+}
+
+/// Returns git's argument for lines.
+fn line_range(lines: &RangeInclusive<u32>) -> Result<OsString, GitError> {
+    let (first, last) = (*lines.start(), *lines.end());
+    if first == 0 || last < first || last - first >= MAX_BLAME_LINES {
+        return Err(GitError::InvalidRequest(format!("lines {first} to {last} can't be asked for at once")));
+    }
+    Ok(format!("-L{first},{last}").into())
 }
 
 /// Parses git's `--porcelain` format, which describes a commit where it occurs first.

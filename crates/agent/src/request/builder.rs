@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use journeyman_context::gathering::Gathered;
-use journeyman_context::{Inputs, SystemText, WindowBudget, first, system_prompt};
+use journeyman_context::{Inputs, LineCommit, SystemText, WindowBudget, first, system_prompt};
 use journeyman_model::{ModelRequest, SystemPart};
 use journeyman_policy::builtin_tool;
 use journeyman_protocol::{Event, Mode, Tokens, ToolSpec};
@@ -65,7 +65,7 @@ impl RequestBuilder {
 
     /// Packs the first context: records the system parts and returns the first message. `checks`
     /// are the command lines of the project's checks; `found` holds the index's results for the
-    /// task.
+    /// task, and `line_commits` the commits that last changed its lines.
     pub(crate) fn pack_first_context(
         &self,
         cx: &mut Context,
@@ -73,6 +73,7 @@ impl RequestBuilder {
         listing: &Listing,
         checks: &[String],
         found: Option<&Gathered>,
+        line_commits: &[LineCommit],
     ) -> Result<String, AgentError> {
         cx.meter.start_query(&cx.model);
         let tools = self.offered_tools(cx);
@@ -83,6 +84,7 @@ impl RequestBuilder {
             workspace: &cx.workspace,
             listing,
             found,
+            line_commits,
             checks,
             mode: cx.settings.mode,
             user_instructions: cx.settings.instructions.as_deref(),
@@ -270,7 +272,7 @@ mod tests {
         let mut test = TestContext::new(&[("a.rs", "fn main() {}\n")]).await;
         let mut requests = builder(&test);
         let listing = test.cx.workspace.list(journeyman_workspace::ListOptions::default()).unwrap();
-        requests.pack_first_context(&mut test.cx, "do it", &listing, &[], None).unwrap();
+        requests.pack_first_context(&mut test.cx, "do it", &listing, &[], None, &[]).unwrap();
         test.record_reply(&[call("c1", "read_file", json!({ "path": "a.rs" }))]);
         test.cx.transcript.close_calls("not run");
         requests.fall_back_to_text(&mut test.cx);

@@ -72,7 +72,8 @@ fn find_in_index(
         may_show,
         read: &read,
     };
-    gather(task, &sources)
+    let redactor = index.redactor();
+    gather(task, &sources).map(|found| found.with_subjects(|text| redactor.redact(text)))
 }
 
 /// Returns the text of a file, unless it has changed since it was indexed or parts of it are

@@ -5,6 +5,7 @@ pub(crate) mod apply_edit;
 pub(crate) mod builder;
 pub(crate) mod cache_watch;
 pub(crate) mod input_meter;
+pub(crate) mod line_commits;
 pub(crate) mod lookup;
 pub(crate) mod partial;
 pub(crate) mod prose_edits;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use journeyman_context::{likeliest_passage, named_lines};
 use journeyman_protocol::{AgentState, Event, MessageKind, Mode, RelPath};
 use journeyman_workspace::{ListOptions, Listing};
 use tokio_util::sync::CancellationToken;
@@ -129,8 +130,13 @@ impl TaskOpening<'_> {
 
     async fn pack_first(&mut self, task: &str) -> Result<PackedFirst, AgentError> {
         let may_show = self.approvals.may_show(self.cx.settings.mode);
-        let found = self.cx.settings.index_timeout.map(|timeout| (look_up(self.cx, may_show, task), timeout));
+        let lookup = |timeout| (look_up(self.cx, Arc::clone(&may_show), task), timeout);
+        let found = self.cx.settings.index_timeout.map(lookup);
         let listing = list_files(self.cx).await?;
+        let mut lines = named_lines(task, &listing, self.cx.workspace.root());
+        lines.retain(|lines| may_show(&lines.path));
+        let are_named = !lines.is_empty();
+        self.supervision.look_for_commits(self.cx, lines);
         let checks = self.verification.find_checks(self.cx, self.approvals, &listing);
         // The lookup ran while the tree was listed. A slow lookup is not waited for any longer.
         let found = match found {
@@ -138,7 +144,12 @@ impl TaskOpening<'_> {
             None => None,
         };
         let found = found.and_then(Result::ok).flatten();
-        let text = self.requests.pack_first_context(self.cx, task, &listing, &checks, found.as_ref())?;
+        if let Some(found) = found.as_ref().filter(|_| !are_named) {
+            self.supervision.look_for_commits(self.cx, likeliest_passage(&found.candidates));
+        }
+        let commits = self.supervision.take_known_commits();
+        let (cx, found) = (&mut *self.cx, found.as_ref());
+        let text = self.requests.pack_first_context(cx, task, &listing, &checks, found, &commits)?;
         let is_planned = !self.cx.asks_question && self.cx.settings.mode != Mode::Plan;
         let needs_plan = is_planned
             && match self.cx.settings.plan_first {
@@ -174,18 +185,31 @@ mod tests {
 
     use super::*;
     use crate::hooks::{GateDecision, Hooks, HooksBuilder};
+    use crate::request::line_commits::tests::{commit_all, use_git};
     use crate::supervision::schedule::Schedule;
     use crate::supervision::todos::Todos;
     use crate::test_context::{TestContext, user_message};
 
     async fn open(test: &mut TestContext, hooks: Hooks) -> Result<(), AgentError> {
+        open_with(test, hooks, &mut supervision()).await
+    }
+
+    fn supervision() -> Supervision {
         let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
+        Supervision::new(todos, Arc::new(Schedule::default()), 0)
+    }
+
+    async fn open_with(
+        test: &mut TestContext,
+        hooks: Hooks,
+        supervision: &mut Supervision,
+    ) -> Result<(), AgentError> {
         let mut opening = TaskOpening {
             cx: &mut test.cx,
             requests: &RequestBuilder::new(Arc::new(Registry::with_builtin_at(&test.root)), true),
             approvals: &mut test.approvals,
             hooks: &mut HookDispatch::new(hooks),
-            supervision: &mut Supervision::new(todos, Arc::new(Schedule::default()), 0),
+            supervision,
             verification: &mut Verification::new(Arc::new(|_: &str| None)),
             checkpoints: &mut test.checkpoints,
             copy_updates: &mut CopyUpdates::default(),
@@ -207,6 +231,24 @@ mod tests {
         let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
         assert_eq!(kinds, ["run_started", "state_changed", "context_packed", "run_started"]);
         assert!(test.last_text().ends_with("and another"), "{}", test.last_text());
+    }
+
+    #[tokio::test]
+    async fn the_commit_of_lines_that_a_task_names_comes_with_a_message_or_after_a_step() {
+        let mut test = TestContext::new(&[("a.rs", "fn main() {}\n"), ("vault/b.rs", "fn b() {}\n")]).await;
+        use_git(&mut test);
+        commit_all(&test, "Begin with main");
+        test.set_rules("[[rule]]\npaths = ['vault/**']\ndecision = 'deny'");
+        test.cx.shared.add_queued(user_message(1, "it fails at a.rs:1:4, called from vault/b.rs:1"));
+        let mut supervision = supervision();
+        open_with(&mut test, Hooks::none(), &mut supervision).await.unwrap();
+        let said = |test: &TestContext| format!("{:?}", test.cx.transcript.state().messages);
+        while !said(&test).contains("Begin with main (a.rs:1-3)") {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            let seen = journeyman_tools::Seen::default();
+            supervision.supervise_step(&mut test.cx, &seen, false).await.unwrap();
+        }
+        assert!(!said(&test).contains("(vault/b.rs:"), "{}", said(&test));
     }
 
     #[tokio::test]

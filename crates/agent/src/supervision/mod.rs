@@ -10,12 +10,15 @@ pub mod todos;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use journeyman_context::LineCommit;
+use journeyman_context::packing::Candidate;
 use journeyman_protocol::{ErrorPhase, Event, Evidence, MessageKind, ReminderCategory, RunOutcome, ToolUse};
 use journeyman_tools::Seen;
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
+use crate::request::line_commits::LineCommits;
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::Record;
@@ -39,14 +42,15 @@ pub(crate) struct Supervision {
     detector: StallDetector,
     facts: StepFacts,
     nested: NestedInstructions,
+    line_commits: LineCommits,
 }
 
 impl Supervision {
     pub(crate) fn new(todos: Arc<Todos>, schedule: Arc<Schedule>, remind_every: u32) -> Self {
         let reminders = Reminders::new(NonZeroU32::new(remind_every));
         let (detector, facts) = (StallDetector::default(), StepFacts::default());
-        let nested = NestedInstructions::default();
-        Self { todos, schedule, reminders, emptied_reminder: None, detector, facts, nested }
+        let (nested, line_commits) = (NestedInstructions::default(), LineCommits::default());
+        Self { todos, schedule, reminders, emptied_reminder: None, detector, facts, nested, line_commits }
     }
 
     /// Returns the list of todos.
@@ -74,6 +78,7 @@ impl Supervision {
     ) -> Result<Option<TaskEnd>, AgentError> {
         notice_external_changes(cx, seen, running).await?;
         self.nested.look(cx, seen).await?;
+        self.line_commits.remind(cx);
         self.note_todos(cx);
         if let Some(emptied) = self.emptied_reminder.take() {
             remind_of_todos(cx, emptied);
@@ -83,6 +88,17 @@ impl Supervision {
         }
         self.run_schedule(cx).await;
         Ok(self.check_progress(cx))
+    }
+
+    /// Starts looking for the commits that last changed some lines. Those that aren't taken in time
+    /// are told after a step.
+    pub(crate) fn look_for_commits(&mut self, cx: &Context, lines: impl IntoIterator<Item = Candidate>) {
+        self.line_commits.start(cx, lines);
+    }
+
+    /// Takes the commits that are known by now.
+    pub(crate) fn take_known_commits(&mut self) -> Vec<LineCommit> {
+        self.line_commits.take_known()
     }
 
     /// Records the changes of the todos.

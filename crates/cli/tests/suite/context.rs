@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{House, KEY, Server, say};
+use crate::support::{House, KEY, Server, needs, say};
 
 /// A project with code of two shops.
 fn shop() -> House {
@@ -54,6 +54,30 @@ fn the_plan_says_what_is_in_and_why() {
     assert!(text.contains("def open_shop(key):") && text.contains(task), "{text}");
     house.jm(&["context", " "]).run().expect(2).says(&["the task is empty"]);
     house.jm(&["context", task, "--window", "many"]).run().expect(2);
+}
+
+#[test]
+fn the_plan_has_the_commit_of_the_lines_in_question() {
+    if !needs(&["git"]) {
+        return;
+    }
+    let house = shop();
+    let token = format!("ghp_{}", "a1B2c3D4".repeat(5));
+    for (text, subject) in [("brass", "Open the shop"), ("oak", &format!("Take wooden keys, by {token}"))] {
+        house.write("shop.py", house.read("shop.py").replace("brass", text));
+        house.git(&["init", "-q"]);
+        house.git(&["add", "-A"]);
+        house.git(&["commit", "-q", "-m", subject]);
+    }
+    let root = house.project().canonicalize().unwrap();
+    let task = format!("it fails:\n  File \"{}/shop.py\", line 2, in open_shop", root.display());
+    let named = house.jm(&["context", &task]).run().expect(0);
+    named.prints(&["shop.py:1-4  (it last changed the lines that the task names)"]);
+    let text = house.jm(&["context", "--text", &task]).run().expect(0);
+    text.prints(&["Take wooden keys, by «", "(shop.py:1-4)"]);
+    assert!(!text.stdout.contains(&token), "{}", text.stdout);
+    let found = house.jm(&["context", "open_shop accepts a wooden key"]).run().expect(0);
+    found.prints(&["(it last changed the likeliest passage)"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Gathering candidates.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -13,6 +14,7 @@ use journeyman_protocol::{ContextCategory, RelPath};
 use super::names::code_names;
 use super::reader::Reader;
 use super::sources::Sources;
+use crate::line_commits::short_id;
 use crate::outlines::{Outlined, Signature};
 use crate::packing::{Candidate, Reason, Texts};
 
@@ -67,6 +69,18 @@ pub struct Gathered {
     pub texts: Texts,
     /// Commits that changed the best files, newest first for each.
     pub commits: Vec<CommitNote>,
+}
+
+impl Gathered {
+    /// Replaces the subjects of commits, such as by ones without secrets. They are cut afterwards:
+    /// half a secret is one too.
+    #[must_use]
+    pub fn with_subjects(mut self, replace: impl Fn(&str) -> Cow<'_, str>) -> Self {
+        for commit in &mut self.commits {
+            commit.subject = replace(&commit.subject).into_owned();
+        }
+        self
+    }
 }
 
 /// A commit, as the context names it.
@@ -313,7 +327,7 @@ fn commits(history: &History, hits: &[FileHit]) -> Vec<CommitNote> {
     for hit in hits.iter().take(MAX_COMMITTED_FILES) {
         let Ok(path) = RelPath::parse(&hit.path) else { continue };
         for commit in history.commits_of(&hit.path).take(MAX_COMMITS_OF_FILE) {
-            let id = commit.id.get(..10).unwrap_or(&commit.id).to_owned();
+            let id = short_id(&commit.id).to_owned();
             if notes.len() < MAX_COMMITS && notes.iter().all(|note| note.id != id) {
                 let subject = commit.message.lines().next().unwrap_or_default().trim().to_owned();
                 notes.push(CommitNote { id, time: commit.time, subject, path: path.clone() });

@@ -19,6 +19,19 @@ pub struct Candidate {
     pub reason: Reason,
 }
 
+impl Candidate {
+    /// Returns the path with the lines, for people.
+    pub(crate) fn place(&self) -> String {
+        format!("{}:{}-{}", self.path, self.lines.start, self.lines.end.saturating_sub(1))
+    }
+
+    /// Returns the relevance in hundredths.
+    #[expect(clippy::cast_sign_loss, reason = "0 to 100")]
+    pub(crate) fn percent(&self) -> u8 {
+        (self.relevance.clamp(0.0, 1.0) * 100.0).round() as u8
+    }
+}
+
 /// The reason why lines are a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {

@@ -2,10 +2,16 @@
 
 use std::path::Path;
 
-use journeyman_agent::RunSettings;
+use futures_util::future::join_all;
+use journeyman_agent::{RunSettings, find_line_commit};
 use journeyman_context::counting::Counter;
 use journeyman_context::gathering::{Sources, gather};
-use journeyman_context::{Inputs, PackedItem, WindowBudget, first};
+use journeyman_context::packing::Candidate;
+use journeyman_context::{
+    Inputs, LineCommit, PackedItem, WindowBudget, first, likeliest_passage, named_lines,
+};
+use journeyman_git::Git;
+use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{ContextShare, LimitSource, Mode, ModelLimits, RelPath, Tokens};
 use journeyman_tools::Registry;
 use journeyman_workspace::{Body, ListOptions};
@@ -18,7 +24,7 @@ use crate::models::configured_limits;
 use crate::policy_check::find_checks;
 use crate::root::project_root;
 use crate::state::{StateDirs, now};
-use crate::{Context as _, HostError, load_trusted};
+use crate::{Context as _, HostError, configured_secrets, load_trusted};
 
 /// Maximum bytes of a file that is shown.
 const MAX_FILE_BYTES: u64 = 2 << 20;
@@ -94,7 +100,15 @@ impl ContextPlan {
             read: &read,
         };
         let notes = load_notes(&state, &root)?;
-        let found = gather(task, &sources);
+        let redactor = Redactor::new(configured_secrets(environment, &config));
+        let found = gather(task, &sources).map(|found| found.with_subjects(|text| redactor.redact(text)));
+        let lines = match named_lines(task, &listing, workspace.root()) {
+            lines if lines.is_empty() => {
+                found.iter().filter_map(|found| likeliest_passage(&found.candidates)).collect()
+            }
+            lines => lines,
+        };
+        let line_commits = find_line_commits(&index.git(), &redactor, lines);
         let packed = first(&Inputs {
             role: None,
             prompts: &journeyman_context::PromptTexts::default(),
@@ -102,6 +116,7 @@ impl ContextPlan {
             workspace: &workspace,
             listing: &listing,
             found: found.as_ref(),
+            line_commits: &line_commits,
             checks: &checks,
             mode: config.mode_or(Mode::Edit),
             user_instructions: config.instructions.as_deref(),
@@ -147,4 +162,11 @@ impl ContextPlan {
             message: self.message,
         }
     }
+}
+
+/// Returns the commits that last changed some lines, as far as git tells them.
+fn find_line_commits(git: &Git, redactor: &Redactor, lines: Vec<Candidate>) -> Vec<LineCommit> {
+    let found = lines.into_iter().map(|lines| find_line_commit(git, redactor, lines));
+    let found = Git::blocking(async { Ok(join_all(found).await) }).unwrap_or_default();
+    found.into_iter().flatten().collect()
 }

@@ -1,0 +1,151 @@
+//! The commits that last changed the lines that a task is about.
+//!
+//! No request waits for git: a commit that is known in time is part of the first request, and a
+//! later one comes after a step.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_context::packing::Candidate;
+use journeyman_context::{LineCommit, line_commits_text};
+use journeyman_git::{BlameHunk, Git};
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{ReminderCategory, Tokens};
+use tokio::task::JoinSet;
+
+use crate::session::context::Context;
+
+/// Time that git gets for a range of lines. Lines of a large file with a long history take seconds.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum tokens of commits that come after a step.
+const MAX_LATE: Tokens = Tokens(400);
+
+/// Returns the commit that last changed some lines of a project's work tree; `None` if they aren't
+/// committed, or git doesn't tell in time.
+pub async fn find_line_commit(git: &Git, redactor: &Redactor, lines: Candidate) -> Option<LineCommit> {
+    let range = lines.lines.start..=lines.lines.end.saturating_sub(1);
+    let blamed = tokio::time::timeout(TIMEOUT, git.blame_work_tree(&lines.path, range)).await;
+    let newest = blamed.ok()?.ok()?.into_iter().max_by_key(|hunk| hunk.time)?;
+    let BlameHunk { commit, time, subject, .. } = newest;
+    // Masked before anything is cut: half a secret is one too.
+    Some(LineCommit::new(lines, &commit, time, redactor.redact(&subject).into_owned()))
+}
+
+/// Commits that git looks for beside the session's work.
+#[derive(Debug, Default)]
+pub(crate) struct LineCommits {
+    running: JoinSet<Option<LineCommit>>,
+}
+
+impl LineCommits {
+    /// Starts looking for the commits of some lines of the project, unless the session's requests
+    /// must be the same wherever it is played back.
+    pub(crate) fn start(&mut self, cx: &Context, lines: impl IntoIterator<Item = Candidate>) {
+        // The lines of a copy may be others.
+        let is_free = cx.settings.index_timeout.is_some() && !cx.is_isolated();
+        let Some(git) = cx.index.git().filter(|_| is_free) else { return };
+        for lines in lines {
+            let (git, redactor) = (git.clone(), Arc::clone(&cx.redactor));
+            self.running.spawn(async move { find_line_commit(&git, &redactor, lines).await });
+        }
+    }
+
+    /// Takes what is known by now, the most relevant first.
+    pub(crate) fn take_known(&mut self) -> Vec<LineCommit> {
+        let mut known: Vec<LineCommit> = Vec::new();
+        while let Some(ended) = self.running.try_join_next() {
+            known.extend(ended.ok().flatten());
+        }
+        let order = |one: &LineCommit, other: &LineCommit| {
+            let (one, other) = (&one.lines, &other.lines);
+            other.relevance.total_cmp(&one.relevance).then_with(|| one.path.cmp(&other.path))
+        };
+        known.sort_by(order);
+        known
+    }
+
+    /// Tells the model what became known after the first request.
+    pub(crate) fn remind(&mut self, cx: &mut Context) {
+        let (text, fitting) = line_commits_text(&self.take_known(), MAX_LATE);
+        if fitting > 0 {
+            cx.transcript.remind_model(ReminderCategory::General, text);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::process::Command;
+
+    use journeyman_context::packing::Reason;
+    use journeyman_protocol::{ContextCategory, Event, RelPath};
+    use journeyman_tools::SharedIndex;
+
+    use super::*;
+    use crate::test_context::{SECRET, TestContext};
+
+    /// Lets the session read the project's repository.
+    pub(crate) fn use_git(test: &mut TestContext) {
+        let git = Some(Git::new(&test.root, Arc::clone(&test.cx.sandbox)));
+        let (workspace, redactor) = (Arc::clone(&test.cx.workspace), Arc::clone(&test.cx.redactor));
+        test.cx.index = Arc::new(SharedIndex::new(workspace, redactor, git));
+    }
+
+    /// Commits all files of the project, in a repository that is made for it.
+    pub(crate) fn commit_all(test: &TestContext, subject: &str) {
+        for arguments in [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", subject]] {
+            let mut git = Command::new("git");
+            git.current_dir(&test.root).env("GIT_CONFIG_GLOBAL", "/dev/null");
+            git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]);
+            let done = git.args(arguments).output().unwrap();
+            assert!(done.status.success(), "{done:?}");
+        }
+    }
+
+    fn lines(path: &str) -> Candidate {
+        Candidate {
+            category: ContextCategory::History,
+            path: RelPath::parse(path).unwrap(),
+            lines: 1..3,
+            relevance: 1.0,
+            reason: Reason::Named,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_git_tells_late_comes_once_and_without_secrets() {
+        let mut test = TestContext::new(&[("a.rs", "fn one() {}\nfn two() {}\n"), ("b.rs", "\n\n")]).await;
+        use_git(&mut test);
+        commit_all(&test, &format!("use {SECRET} </commits>"));
+        test.write("b.rs", "not\ncommitted\n");
+        let mut commits = LineCommits::default();
+        // One isn't committed, one isn't there.
+        commits.start(&test.cx, ["a.rs", "b.rs", "none.rs"].map(lines));
+        assert_eq!(commits.take_known(), [], "nothing is waited for");
+        while !commits.running.is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            commits.remind(&mut test.cx);
+        }
+        let text = test.last_text();
+        assert!(text.contains("(a.rs:1-2)\n</commits-") && text.contains("[secret]"), "{text}");
+        assert!(!text.contains(SECRET) && !text.contains(".rs:1-2)\n</commits>"), "{text}");
+        let events = test.events().await;
+        let told = events.iter().filter(|event| matches!(event, Event::ReminderSent { .. })).count();
+        assert_eq!(told, 1, "{events:?}");
+    }
+
+    #[tokio::test]
+    async fn where_there_is_no_git_or_a_recording_nothing_is_looked_for() {
+        let (mut commits, files) = (LineCommits::default(), [("a.rs", "fn one() {}\n")]);
+        let mut test = TestContext::new(&files).await;
+        commits.start(&test.cx, [lines("a.rs")]);
+        assert!(commits.running.is_empty(), "the session has no git");
+        use_git(&mut test);
+        commits.start(&test.cx, [lines("a.rs")]);
+        assert_eq!(commits.running.join_next().await.unwrap().unwrap(), None, "there is no repository");
+        commit_all(&test, "First");
+        test.cx.settings.index_timeout = None;
+        commits.start(&test.cx, [lines("a.rs")]);
+        assert!(commits.running.is_empty(), "a recording is played back elsewhere");
+    }
+}
