@@ -15,7 +15,7 @@ use crate::map::{DEFAULT_BUDGET, Near, repository_map};
 use crate::memory::{Note, notes_text};
 use crate::mention::mentions;
 use crate::outlines::{Outlined, outline_map};
-use crate::packing::{Candidate, Outcome, Room, Selection, Texts, bodies, select};
+use crate::packing::{Candidate, Decision, Outcome, Room, Selection, Texts, bodies, select};
 use crate::prompt::PromptTexts;
 use crate::words::Words;
 use crate::{Estimate, instructions};
@@ -426,7 +426,9 @@ fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut Pac
     // The task's order is the user's.
     selection.excerpts.sort_by_key(|excerpt| named.iter().position(|mention| mention.path == excerpt.path));
     for path in texts.keys().filter(|path| selection.excerpts.iter().all(|excerpt| excerpt.path != **path)) {
-        only_named.push(format!("{path} (no room)"));
+        let of_path = |it: &&Decision| candidates.get(it.candidate).is_some_and(|one| one.path == *path);
+        let outcome = selection.decisions.iter().find(of_path).map_or(Outcome::NoRoom, |it| it.outcome);
+        only_named.push(format!("{path} ({})", outcome.text()));
     }
     if !named.is_empty() {
         report.note_selection(&candidates, &selection);

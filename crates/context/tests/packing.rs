@@ -482,6 +482,7 @@ proptest! {
         let cut = journeyman_context::cut(&text, Tokens(budget), line);
         let cost = Estimate.count(&cut.text).0;
         prop_assert!(cost <= budget.max(500) + 60, "{} of {}", cost, budget);
+        prop_assert!(!cut.shortened || cost >= 500, "{} of {}", cost, budget);
         prop_assert_eq!(cut.shortened, cut.text != text);
     }
 

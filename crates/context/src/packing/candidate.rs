@@ -99,6 +99,9 @@ pub enum Outcome {
     Duplicate,
     /// It doesn't fit into what is left.
     NoRoom,
+    /// What can be shown of its file is less than the least piece of a file, since its lines are
+    /// too long.
+    TooLittle,
     /// It is too unlikely to be needed.
     Unlikely,
     /// Its file can't be shown or has changed.
@@ -120,6 +123,7 @@ impl Outcome {
             Self::Covered => "covered",
             Self::Duplicate => "duplicate",
             Self::NoRoom => "no_room",
+            Self::TooLittle => "too_little",
             Self::Unlikely => "unlikely",
             Self::Unreadable => "unreadable",
         }
@@ -133,6 +137,7 @@ impl Outcome {
             Self::Covered => "in already",
             Self::Duplicate => "like another passage",
             Self::NoRoom => "no room",
+            Self::TooLittle => "its lines are too long to be shown",
             Self::Unlikely => "unlikely to be needed",
             Self::Unreadable => "can't be shown",
         }

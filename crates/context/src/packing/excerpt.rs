@@ -13,8 +13,6 @@ use crate::fence::fenced;
 const MAX_NAMES_IN_GAP: usize = 8;
 /// Maximum bytes of such a name.
 const MAX_NAME_BYTES: usize = 60;
-/// Maximum bytes of a line that is shown whole: a longer one is data, or minified.
-const MAX_LINE_BYTES: usize = 2_000;
 
 /// A file in the context, whole or in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,12 +40,16 @@ impl Excerpt {
         lines: Vec<Range<u32>>,
     ) -> Self {
         let end = file.lines().saturating_add(1);
-        let whole = matches!(lines.as_slice(), [only] if only.start <= 1 && only.end >= end);
+        let whole = matches!(lines.as_slice(), [only] if only.start <= 1 && only.end >= end)
+            && !file.has_long_line(&(1..end));
         let mut body = String::new();
         let mut next = 1;
         for range in &lines {
             write_gap(&mut body, file, &(next..range.start));
-            write_lines(&mut body, file.slice(range));
+            body.push_str(&file.shown(range));
+            if !body.is_empty() && !body.ends_with('\n') {
+                body.push('\n');
+            }
             next = range.end;
         }
         write_gap(&mut body, file, &(next..end));
@@ -55,20 +57,6 @@ impl Excerpt {
         let text = fenced("file", &[("path", &path.to_string()), ("shown", shown)], &body);
         let tokens = Estimate.count(&text) + Tokens(1);
         Self { category, path: path.clone(), lines, whole, text, tokens }
-    }
-}
-
-fn write_lines(out: &mut String, text: &str) {
-    for line in text.split_inclusive('\n') {
-        if line.len() <= MAX_LINE_BYTES {
-            out.push_str(line);
-            continue;
-        }
-        let kept = clip_to_bytes(line, MAX_LINE_BYTES);
-        let _infallible = writeln!(out, "{kept} […{} bytes]", line.len() - kept.len());
-    }
-    if !out.is_empty() && !out.ends_with('\n') {
-        out.push('\n');
     }
 }
 
@@ -120,6 +108,7 @@ mod tests {
         let file = FileText::new("x".repeat(1 << 20), Vec::new());
         let path = RelPath::parse("a.js").unwrap();
         let shown = Excerpt::render(ContextCategory::RelatedCode, &path, &file, vec![1..2; 1]);
-        assert!(shown.text.len() < 3_000, "{}", shown.text.len());
+        assert!(shown.text.len() < 3_000 && !shown.whole, "{}", shown.text.len());
+        assert!(shown.text.contains("shown=\"in part\"") && shown.text.contains("bytes]"));
     }
 }

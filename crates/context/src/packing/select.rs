@@ -166,6 +166,9 @@ impl<'a> Selector<'a> {
         let (wanted, counted) = match chosen {
             None => {
                 let (lines, tokens) = at_least(file, asked);
+                if tokens < LEAST.0 && file.has_long_line(&lines) {
+                    return (Outcome::TooLittle, Tokens(0));
+                }
                 (lines, Some(tokens))
             }
             Some(_) => (asked, None),
@@ -214,7 +217,8 @@ impl<'a> Selector<'a> {
         for (path, Chosen { category, lines, .. }) in chosen {
             let Some(file) = self.texts.get(path) else { continue };
             let excerpt = Excerpt::render(category, path, file, lines);
-            if excerpt.tokens.0 <= left {
+            // A smaller piece of a file tells nothing.
+            if excerpt.tokens.0 <= left && (excerpt.whole || excerpt.tokens >= LEAST) {
                 left -= excerpt.tokens.0;
                 excerpts.push(excerpt);
             }
@@ -231,14 +235,18 @@ fn at_least(file: &FileText, lines: Range<u32>) -> (Range<u32>, u64) {
     let Range { start: mut first, end: mut last } = lines;
     let mut tokens = file.count(&(first..last)).0;
     while tokens < LEAST.0 && (first > 1 || last < end) {
-        if last < end {
-            tokens += file.count(&(last..last + 1)).0;
-            last += 1;
+        while tokens < LEAST.0 && (first > 1 || last < end) {
+            if last < end {
+                tokens += file.count(&(last..last + 1)).0;
+                last += 1;
+            }
+            if first > 1 && tokens < LEAST.0 {
+                first -= 1;
+                tokens += file.count(&(first..first + 1)).0;
+            }
         }
-        if first > 1 && tokens < LEAST.0 {
-            first -= 1;
-            tokens += file.count(&(first..first + 1)).0;
-        }
+        // Lines together may have fewer than each for itself.
+        tokens = file.count(&(first..last)).0;
     }
     (first..last, tokens)
 }
@@ -365,6 +373,37 @@ mod tests {
         candidates.push(Candidate { category: ContextCategory::Tests, ..candidate("t.rs", 1..31, 0.3) });
         let both = select(&candidates, &texts, &room(3_000));
         assert!(of(&both, ContextCategory::Tests) >= LEAST.0, "a less relevant test has its share");
+    }
+
+    #[test]
+    fn a_file_of_which_too_little_can_be_shown_is_left_out_with_the_reason() {
+        let data = FileText::new("=".repeat(6_000), Vec::new());
+        let texts = Texts::from([(path("a.rs"), data)]);
+        let selection = select(&[candidate("a.rs", 1..2, 1.0)], &texts, &room(9_000));
+        assert_eq!((outcomes(&selection), selection.tokens), (vec![&Outcome::TooLittle], Tokens(0)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn no_piece_of_a_file_is_under_the_least(
+            lines in proptest::collection::vec("[a-z(){} =.;]{0,90}|={900,2500}|é{0,40}|[ -~]{2100}", 1..40),
+            asked in proptest::collection::vec((0_u32..50, 1_u32..20, 0.0_f64..1.0), 1..8),
+            total in 0_u64..6_000,
+        ) {
+            let texts = Texts::from([(path("a.rs"), FileText::new(lines.join("\n"), Vec::new()))]);
+            let candidates: Vec<Candidate> = asked.iter()
+                .map(|(first, lines, relevance)| candidate("a.rs", *first..first + lines, *relevance)).collect();
+            let selection = select(&candidates, &texts, &room(total));
+            for excerpt in &selection.excerpts {
+                let shown: u64 = excerpt.lines.iter().map(|lines| texts[&excerpt.path].count(lines).0).sum();
+                prop_assert!(excerpt.whole || shown >= LEAST.0, "{} tokens of {:?}", shown, excerpt.lines);
+            }
+            if selection.excerpts.is_empty() {
+                prop_assert!(outcomes(&selection).iter().all(|outcome| !outcome.is_inside()));
+            }
+        }
     }
 
     proptest! {

@@ -1,12 +1,17 @@
 //! Texts of files, by lines.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use journeyman_protocol::{RelPath, TokenCounter as _, Tokens};
+use journeyman_protocol::{RelPath, TokenCounter as _, Tokens, clip_to_bytes};
 
 use crate::Estimate;
+
+/// Maximum bytes of a line that is shown whole: a longer one is data, or minified.
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// Texts of files by path.
 pub type Texts = BTreeMap<RelPath, FileText>;
@@ -58,9 +63,34 @@ impl FileText {
         self.text.get(at(lines.start)..at(lines.end.max(lines.start))).unwrap_or_default()
     }
 
-    /// Returns an estimate of the tokens of some lines.
+    /// Returns true if one of these lines is too long to be shown whole.
+    pub(super) fn has_long_line(&self, lines: &Range<u32>) -> bool {
+        let at = |line: u32| (line.saturating_sub(1) as usize).min(self.starts.len());
+        let starts = self.starts.get(at(lines.start)..at(lines.end.saturating_add(1))).unwrap_or_default();
+        starts.windows(2).any(|pair| matches!(pair, [start, end] if end - start > MAX_LINE_BYTES))
+    }
+
+    /// Returns some lines as they are shown: of long ones the beginning.
+    pub(super) fn shown(&self, lines: &Range<u32>) -> Cow<'_, str> {
+        let text = self.slice(lines);
+        if !self.has_long_line(lines) {
+            return text.into();
+        }
+        let mut shown = String::new();
+        for line in text.split_inclusive('\n') {
+            if line.len() <= MAX_LINE_BYTES {
+                shown.push_str(line);
+            } else {
+                let kept = clip_to_bytes(line, MAX_LINE_BYTES);
+                let _infallible = writeln!(shown, "{kept} […{} bytes]", line.len() - kept.len());
+            }
+        }
+        shown.into()
+    }
+
+    /// Returns an estimate of the tokens of some lines as they are shown.
     pub(super) fn count(&self, lines: &Range<u32>) -> Tokens {
-        Estimate.count(self.slice(lines))
+        Estimate.count(&self.shown(lines))
     }
 
     /// Returns the names that are defined in some lines.
@@ -84,5 +114,15 @@ mod tests {
         assert_eq!(text.defined_in(&(2..4)).collect::<Vec<_>>(), ["c"]);
         assert_eq!(FileText::new("", Vec::new()).lines(), 0);
         assert_eq!(FileText::new("a\n", Vec::new()).lines(), 1);
+    }
+
+    #[test]
+    fn of_a_long_line_the_beginning_is_shown() {
+        let text = FileText::new(format!("a\n{}\nc\n", "x".repeat(9_000)), Vec::new());
+        assert_eq!(text.shown(&(2..4)), format!("{} […7001 bytes]\nc\n", "x".repeat(2_000)));
+        for (lines, has) in [(1..2, false), (1..3, true), (2..3, true), (3..4, false), (3..9, false)] {
+            assert_eq!(text.has_long_line(&lines), has, "{lines:?}");
+        }
+        assert!(!FileText::new("", Vec::new()).has_long_line(&(0..u32::MAX)));
     }
 }
