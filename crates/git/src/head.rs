@@ -22,6 +22,12 @@ impl Git {
             None => self.resolve("HEAD").await,
         }
     }
+
+    /// Returns the hash of the commit that is checked out, if plain files tell it.
+    #[must_use]
+    pub fn head_in_files(&self) -> Option<String> {
+        RepositoryPaths::find(&self.root).ok()?.read_head()
+    }
 }
 
 impl RepositoryPaths {

@@ -24,6 +24,7 @@ mod score;
 mod words;
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use journeyman_git::{CommitDetails, Git, GitError};
 use journeyman_policy::secrets::Redactor;
@@ -44,17 +45,20 @@ const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 #[derive(Debug)]
 pub struct History {
     revision: String,
-    commits: Vec<Commit>,
+    commits: LazyCommits,
     paths: Vec<Box<[u8]>>,
     /// By path: true for source that isn't a test.
     source: Vec<bool>,
     words: MessageWords,
 }
 
+/// Commits that are read when somebody asks for them.
+type LazyCommits = LazyLock<Vec<Commit>, Box<dyn FnOnce() -> Vec<Commit> + Send>>;
+
 impl PartialEq for History {
     fn eq(&self, other: &Self) -> bool {
         // The other fields follow from these.
-        (&self.revision, &self.commits, &self.paths) == (&other.revision, &other.commits, &other.paths)
+        (&self.revision, self.commits(), &self.paths) == (&other.revision, other.commits(), &other.paths)
     }
 }
 
@@ -128,13 +132,9 @@ impl History {
                 files,
             });
         }
-        Self::from_parts(revision, commits, paths)
-    }
-
-    fn from_parts(revision: String, commits: Vec<Commit>, paths: Vec<Box<[u8]>>) -> Self {
         let source: Vec<bool> = paths.iter().map(|path| is_source(path)).collect();
         let words = MessageWords::new(&commits, &source, &mut Tokenizer::new());
-        Self { revision, commits, paths, source, words }
+        Self { revision, commits: LazyCommits::new(Box::new(|| commits)), paths, source, words }
     }
 
     fn commit_details(&self) -> Vec<CommitDetails> {
@@ -148,7 +148,7 @@ impl History {
                 .filter_map(|path| journeyman_protocol::RelPath::parse(path).ok())
                 .collect(),
         };
-        self.commits.iter().map(told).collect()
+        self.commits().iter().map(told).collect()
     }
 
     /// Returns the revision of the history.
@@ -172,7 +172,7 @@ impl History {
     pub fn commits_of<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a Commit> {
         let file = self.paths.iter().position(|other| **other == *path);
         let file = file.and_then(|file| u32::try_from(file).ok());
-        self.commits.iter().filter(move |commit| file.is_some_and(|file| commit.files.contains(&file)))
+        self.commits().iter().filter(move |commit| file.is_some_and(|file| commit.files.contains(&file)))
     }
 
     /// Returns the paths that a commit changed.

@@ -130,11 +130,20 @@ impl Project {
         Ok(history)
     }
 
+    /// Returns the history as last saved, if it is that of the commit which is checked out and
+    /// nothing has to be run to tell that.
+    #[must_use]
+    pub fn current_history(&self, git: &Git) -> Option<History> {
+        let head = git.head_in_files()?;
+        self.saved_history().filter(|history| history.revision() == head)
+    }
+
     /// Returns a file's current text; `None` where it can't be read or is too long.
     #[must_use]
     pub fn text(&self, path: &RelPath) -> Option<String> {
         let Ok(Bytes::Whole(bytes)) = self.source.read(path) else { return None };
-        Some(String::from_utf8_lossy(&decode_utf16(&bytes)).into_owned())
+        let text = String::from_utf8(decode_utf16(bytes));
+        Some(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Returns the dependency graph. Building it takes a tenth of the time of the index; later
@@ -185,7 +194,7 @@ impl Project {
         for file in candidate_files(snapshot, pattern, case_insensitive)?.files {
             let Some(path) = snapshot.file(file).and_then(|file| file.path()) else { continue };
             let Ok(Bytes::Whole(bytes)) = self.source.read(&path) else { continue };
-            let bytes = decode_utf16(&bytes);
+            let bytes = decode_utf16(bytes);
             for (number, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
                 let text = text.strip_suffix(b"\r").unwrap_or(text);
                 if !regex.is_match(text) {

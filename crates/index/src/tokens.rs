@@ -16,6 +16,7 @@
 //! ```
 
 mod cache;
+mod filter;
 mod split;
 mod stop;
 
@@ -23,6 +24,7 @@ use crate::analysis::{Count, Terms};
 use crate::texts::Texts;
 use cache::{Word, WordCache};
 
+pub(crate) use filter::TermFilter;
 pub use split::MAX_WORD_BYTES;
 pub use stop::is_stop_word;
 

@@ -80,9 +80,12 @@ impl CodeIndex {
 
     /// Reads the history of the project's repository; commits don't count where it can't be read.
     pub(super) fn read_history(&self) -> Option<History> {
-        Git::blocking(self.project.history(&self.git())).unwrap_or_else(|error| {
-            (self.note)(&format!("note: commits don't count this time: {error}"));
-            None
+        let git = self.git();
+        self.project.current_history(&git).or_else(|| {
+            Git::blocking(self.project.history(&git)).unwrap_or_else(|error| {
+                (self.note)(&format!("note: commits don't count this time: {error}"));
+                None
+            })
         })
     }
 }

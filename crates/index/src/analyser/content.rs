@@ -44,11 +44,13 @@ pub(super) fn read_content(bytes: &[u8]) -> (Content, Cow<'_, str>) {
 
 /// Returns a file's bytes as they are searched: UTF-16 converted to UTF-8, without a byte order
 /// mark.
-pub(crate) fn decode_utf16(bytes: &[u8]) -> Cow<'_, [u8]> {
-    match bytes {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Cow::Owned(read_content(bytes).1.into_owned().into_bytes()),
-        _ => Cow::Borrowed(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)),
+pub(crate) fn decode_utf16(mut bytes: Vec<u8>) -> Vec<u8> {
+    match bytes.as_slice() {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return read_content(&bytes).1.into_owned().into_bytes(),
+        [0xef, 0xbb, 0xbf, ..] => drop(bytes.drain(..3)),
+        _ => {}
     }
+    bytes
 }
 
 fn decode_wide(bytes: &[u8], number: fn([u8; 2]) -> u16) -> String {

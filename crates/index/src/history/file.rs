@@ -3,20 +3,23 @@
 //! `JMHISTORY`, a version, the version of the analysis and the BLAKE3 hash of the rest; then the
 //! revision, the paths, the commits and the words of their messages. Numbers are little-endian, and
 //! each text is preceded by its length in bytes. Words and the purposes of paths are stored because
-//! finding them anew took most of the time of a search.
+//! finding them anew took most of the time of a search. A search asks for no commit: they are
+//! checked when the file is loaded, and read from it when somebody asks for them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use super::words::MessageWords;
-use super::{Commit, History};
+use super::{Commit, History, LazyCommits};
 use crate::IndexError;
-use crate::segment::format_version;
+use crate::segment::{format_version, map_file};
 
 /// The magic bytes: the format's name and version.
 const MAGIC: &[u8; 10] = b"JMHISTORY\x03";
 const CHECKSUM_BYTES: usize = 32;
+/// Bytes before the part that the checksum covers.
+const HEADER_BYTES: usize = MAGIC.len() + size_of::<u64>() + CHECKSUM_BYTES;
 /// Maximum bytes of a file: [`super::MAX_COMMITS`] messages and file lists at their bounds.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -27,16 +30,17 @@ impl History {
     /// [`IndexError::Damaged`] for any content other than [`History::save`] wrote, including other
     /// versions: the history has to be read from git again. [`IndexError::Io`].
     pub fn load(file: &Path) -> Result<Option<Self>, IndexError> {
-        let found = match fs::metadata(file) {
+        let opened = match File::open(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            found => found.map_err(IndexError::io("looking at", file))?,
+            opened => opened.map_err(IndexError::io("opening", file))?,
         };
+        let found = opened.metadata().map_err(IndexError::io("looking at", file))?;
         if found.len() > MAX_BYTES {
             return Err(IndexError::damaged(file, "it is too long"));
         }
-        let bytes = fs::read(file).map_err(IndexError::io("reading", file))?;
+        let map = map_file(&opened).map_err(IndexError::io("mapping", file))?;
         let rest =
-            bytes.strip_prefix(MAGIC).and_then(|rest| rest.strip_prefix(&format_version().to_le_bytes()));
+            map.strip_prefix(MAGIC).and_then(|rest| rest.strip_prefix(&format_version().to_le_bytes()));
         let rest = rest.ok_or_else(|| IndexError::damaged(file, "another version"))?;
         let (sum, body) = rest
             .split_at_checked(CHECKSUM_BYTES)
@@ -44,7 +48,13 @@ impl History {
         if blake3::hash(body).as_bytes() != sum {
             return Err(IndexError::damaged(file, "its checksum differs"));
         }
-        parse_history(body).map(Some).ok_or_else(|| IndexError::damaged(file, "its parts don't fit together"))
+        let parsed =
+            parse_history(body).ok_or_else(|| IndexError::damaged(file, "its parts don't fit together"))?;
+        let StoredHistory { revision, paths, source, words, commits } = parsed;
+        let (start, count) = (HEADER_BYTES + commits.start, commits.count);
+        let read = move || read_commits(map.get(start..).unwrap_or_default(), count);
+        let commits = LazyCommits::new(Box::new(read));
+        Ok(Some(Self { revision, commits, paths, source, words }))
     }
 
     /// Saves the file, atomically.
@@ -57,7 +67,7 @@ impl History {
         put_number(&mut body, self.paths.len());
         self.paths.iter().for_each(|path| put_bytes(&mut body, path));
         put_number(&mut body, self.commits.len());
-        for commit in &self.commits {
+        for commit in self.commits() {
             put_bytes(&mut body, commit.id.as_bytes());
             body.extend_from_slice(&commit.time.to_le_bytes());
             put_bytes(&mut body, commit.author.as_bytes());
@@ -106,25 +116,74 @@ fn put_pairs(body: &mut Vec<u8>, pairs: &[(u32, u32)]) {
     });
 }
 
-fn parse_history(body: &[u8]) -> Option<History> {
+/// The content of a file.
+struct StoredHistory {
+    revision: String,
+    paths: Vec<Box<[u8]>>,
+    source: Vec<bool>,
+    words: MessageWords,
+    commits: StoredCommits,
+}
+
+/// The commits of a file, which were checked: their beginning after the header, and their number.
+struct StoredCommits {
+    start: usize,
+    count: u32,
+}
+
+/// A commit in a file.
+struct StoredCommit<'a> {
+    id: &'a str,
+    time: u64,
+    author: &'a str,
+    message: &'a str,
+    files: &'a [[u8; 4]],
+}
+
+impl StoredCommit<'_> {
+    fn files(&self) -> impl Iterator<Item = u32> {
+        self.files.iter().map(|file| u32::from_le_bytes(*file))
+    }
+}
+
+fn parse_history(body: &[u8]) -> Option<StoredHistory> {
     let mut rest = body;
-    let revision = take_text(&mut rest)?;
+    let revision = take_text(&mut rest)?.to_owned();
     let count = take_number(&mut rest)?;
     let paths: Vec<Box<[u8]>> = (0..count).map_while(|_| take_bytes(&mut rest).map(Box::from)).collect();
-    let commits_count = take_number(&mut rest)?;
-    let commits: Vec<Commit> = (0..commits_count).map_while(|_| take_commit(&mut rest)).collect();
+    let count_of_commits = take_number(&mut rest)?;
+    let start = body.len() - rest.len();
+    let commits: Vec<StoredCommit<'_>> =
+        (0..count_of_commits).map_while(|_| take_commit(&mut rest)).collect();
     let (source, after) = rest.split_at_checked(paths.len())?;
     rest = after;
     let source: Vec<bool> = source.iter().map(|source| *source == 1).collect();
-    let (texts, terms, postings) = (take_text(&mut rest)?, take_pairs(&mut rest)?, take_pairs(&mut rest)?);
+    let texts = take_text(&mut rest)?.to_owned();
+    let (terms, postings) = (take_pairs(&mut rest)?, take_pairs(&mut rest)?);
     let lengths: Vec<u32> = commits.iter().map_while(|_| take_number(&mut rest)).collect();
-    let whole = rest.is_empty() && paths.len() == count as usize && commits.len() == commits_count as usize;
-    let known = |file: &u32| (*file as usize) < paths.len();
-    if !whole || !commits.iter().flat_map(|commit| &commit.files).all(known) {
+    let whole =
+        rest.is_empty() && paths.len() == count as usize && commits.len() == count_of_commits as usize;
+    let known = |file: u32| (file as usize) < paths.len();
+    if !whole || !commits.iter().flat_map(StoredCommit::files).all(known) {
         return None;
     }
-    let words = MessageWords::from_parts(texts, terms, postings, lengths, &commits, &source)?;
-    Some(History { revision, commits, paths, source, words })
+    let words = MessageWords { texts, terms, postings, lengths, ..MessageWords::default() };
+    let words = words.with_checked_files(commits.iter().map(StoredCommit::files), &source)?;
+    let commits = StoredCommits { start, count: count_of_commits };
+    Some(StoredHistory { revision, paths, source, words, commits })
+}
+
+/// Reads commits that were checked when their file was loaded.
+fn read_commits(mut bytes: &[u8], count: u32) -> Vec<Commit> {
+    let stored = (0..count).map_while(|_| take_commit(&mut bytes));
+    let commits = stored.map(|stored| Commit {
+        id: stored.id.to_owned(),
+        time: stored.time,
+        author: stored.author.to_owned(),
+        message: stored.message.to_owned(),
+        files: stored.files().collect(),
+    });
+    commits.collect()
 }
 
 fn take_pairs(rest: &mut &[u8]) -> Option<Vec<(u32, u32)>> {
@@ -138,15 +197,16 @@ fn take_pairs(rest: &mut &[u8]) -> Option<Vec<(u32, u32)>> {
     Some(pairs.iter().map(pair).collect())
 }
 
-fn take_commit(rest: &mut &[u8]) -> Option<Commit> {
+fn take_commit<'a>(rest: &mut &'a [u8]) -> Option<StoredCommit<'a>> {
     let id = take_text(rest)?;
     let (time, after) = rest.split_first_chunk()?;
     *rest = after;
     let time = u64::from_le_bytes(*time);
     let (author, message) = (take_text(rest)?, take_text(rest)?);
-    let count = take_number(rest)?;
-    let files: Vec<u32> = (0..count).map_while(|_| take_number(rest)).collect();
-    (files.len() == count as usize).then_some(Commit { id, time, author, message, files })
+    let length = (take_number(rest)? as usize).checked_mul(4)?;
+    let (files, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(StoredCommit { id, time, author, message, files: files.as_chunks().0 })
 }
 
 fn take_number(rest: &mut &[u8]) -> Option<u32> {
@@ -162,8 +222,8 @@ fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(bytes)
 }
 
-fn take_text(rest: &mut &[u8]) -> Option<String> {
-    take_bytes(rest).and_then(|bytes| String::from_utf8(bytes.to_vec()).ok())
+fn take_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+    take_bytes(rest).and_then(|bytes| std::str::from_utf8(bytes).ok())
 }
 
 #[cfg(test)]

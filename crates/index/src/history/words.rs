@@ -25,7 +25,7 @@ pub(super) struct MessageWords {
 impl MessageWords {
     /// Reads the words of messages.
     pub(super) fn new(commits: &[Commit], source: &[bool], tokenizer: &mut Tokenizer) -> Self {
-        let files = files_that_count(commits, source);
+        let files = files_that_count(commits.iter().map(|commit| commit.files.iter().copied()), source);
         let mut by_term: BTreeMap<Box<str>, Vec<(u32, u32)>> = BTreeMap::new();
         let mut lengths = Vec::with_capacity(commits.len());
         for ((number, commit), files) in (0..).zip(commits).zip(&files) {
@@ -57,15 +57,14 @@ impl MessageWords {
         words.with_files(files, source.len())
     }
 
-    /// Restores the words from what is stored; `None` if its parts don't fit together.
-    pub(super) fn from_parts(
-        texts: String,
-        terms: Vec<(u32, u32)>,
-        postings: Vec<(u32, u32)>,
-        lengths: Vec<u32>,
-        commits: &[Commit],
+    /// Restores the words from stored texts, terms, postings and lengths, and the files of each
+    /// commit; `None` if they don't fit together.
+    pub(super) fn with_checked_files(
+        self,
+        commits: impl ExactSizeIterator<Item = impl Iterator<Item = u32>>,
         source: &[bool],
     ) -> Option<Self> {
+        let Self { texts, terms, postings, lengths, .. } = &self;
         let ends = |end: fn(&(u32, u32)) -> u32, whole: usize| {
             terms.is_sorted_by_key(end) && terms.last().map_or(0, end) as usize == whole
         };
@@ -73,8 +72,7 @@ impl MessageWords {
             && ends(|(_, list)| *list, postings.len())
             && terms.iter().all(|(text, _)| texts.is_char_boundary(*text as usize))
             && lengths.len() == commits.len();
-        let words = Self { texts, terms, postings, lengths, ..Self::default() };
-        whole.then(|| words.with_files(files_that_count(commits, source), source.len()))
+        whole.then(|| self.with_files(files_that_count(commits, source), source.len()))
     }
 
     fn with_files(mut self, files: Vec<Vec<u32>>, paths: usize) -> Self {
@@ -115,10 +113,13 @@ impl MessageWords {
 }
 
 /// Returns the source files of each commit; none of a commit that doesn't count.
-fn files_that_count(commits: &[Commit], source: &[bool]) -> Vec<Vec<u32>> {
+fn files_that_count(
+    commits: impl Iterator<Item = impl Iterator<Item = u32>>,
+    source: &[bool],
+) -> Vec<Vec<u32>> {
     let is_source = |file: &u32| source.get(*file as usize).is_some_and(|source| *source);
-    let files = commits.iter().map(|commit| {
-        let files: Vec<u32> = commit.files.iter().copied().filter(is_source).collect();
+    let files = commits.map(|files| {
+        let files: Vec<u32> = files.filter(is_source).collect();
         if files.len() <= MAX_COUNTED_FILES { files } else { Vec::new() }
     });
     files.collect()

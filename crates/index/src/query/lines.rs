@@ -6,12 +6,13 @@ use super::bm25::inverse_document_frequency;
 use super::corpus::{Corpus, Field};
 use super::parse::Query;
 use super::rank::Passage;
-use crate::tokens::Tokenizer;
+use crate::tokens::{TermFilter, Tokenizer};
 
 /// Chooses lines by the words of a query that they have, rare words first.
 #[derive(Debug)]
 pub struct LineChooser {
     weights: HashMap<String, f32>,
+    filter: TermFilter,
     tokenizer: Tokenizer,
 }
 
@@ -24,14 +25,16 @@ impl LineChooser {
             let with = corpus.document_count(Field::Chunk, &lists);
             (term.text.clone(), term.weight * inverse_document_frequency(with, documents))
         });
-        Self { weights: weights.collect(), tokenizer: Tokenizer::new() }
+        let weights: HashMap<String, f32> = weights.collect();
+        let filter = TermFilter::new(weights.keys().map(String::as_str));
+        Self { weights, filter, tokenizer: Tokenizer::new() }
     }
 
     /// Returns at most `limit` lines of a passage with their 1-based numbers, in their order: those
     /// with the most of the query, or the first ones where none has any.
     pub fn best_lines<'t>(&mut self, text: &'t str, passage: &Passage, limit: usize) -> Vec<(u32, &'t str)> {
         let first = passage.first_line.max(1);
-        let lines = (first..).zip(text.lines().skip(first as usize - 1)).take(passage.lines as usize);
+        let lines = (first..).zip(text_from_line(text, first).lines()).take(passage.lines as usize);
         let mut scored: Vec<(f32, u32, &str)> = lines
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(number, line)| (self.score_line(line), number, line))
@@ -46,6 +49,9 @@ impl LineChooser {
     }
 
     fn score_line(&mut self, line: &str) -> f32 {
+        if !self.filter.may_have_term(line) {
+            return 0.0;
+        }
         let (mut score, mut seen): (f32, Vec<String>) = (0.0, Vec::new());
         let weights = &self.weights;
         self.tokenizer.begin_file();
@@ -57,6 +63,13 @@ impl LineChooser {
         });
         score
     }
+}
+
+/// Returns the text from a line on, which is counted from 1.
+fn text_from_line(text: &str, line: u32) -> &str {
+    let Some(ends_before) = (line as usize).checked_sub(2) else { return text };
+    let end = memchr::memchr_iter(b'\n', text.as_bytes()).nth(ends_before);
+    end.and_then(|end| text.get(end + 1..)).unwrap_or_default()
 }
 
 #[cfg(test)]

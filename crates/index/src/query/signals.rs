@@ -8,7 +8,7 @@ use super::document::Purpose;
 use super::parse::{MentionedFile, Query, Topic};
 use super::score::{DocumentScores, add_bm25_scores};
 use crate::history::History;
-use crate::tokens::Tokenizer;
+use crate::tokens::{TermFilter, Tokenizer};
 use crate::vectors::Similar;
 
 /// Length normalisation of BM25, by field, from published experiments.
@@ -292,11 +292,15 @@ impl Signals {
                 .then(|| (term.text.as_str(), term.weight * inverse_document_frequency(with, documents)))
         });
         let worth: HashMap<&str, f32> = worth.collect();
+        let filter = TermFilter::new(worth.keys().copied());
         let Self { tokenizer, files: [.., name_scores, _], .. } = self;
         let mut found: Vec<&str> = Vec::new();
         for file in files {
             let mut best = 0.0_f32;
             corpus.visit_names_of(*file, MAX_COMPARED_SYMBOLS, &mut |name| {
+                if !filter.may_have_term(name) {
+                    return;
+                }
                 let (mut sum, mut parts) = (0.0, 0.0_f32);
                 found.clear();
                 tokenizer.visit_terms(name, &mut |term| {

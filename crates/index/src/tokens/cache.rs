@@ -12,8 +12,8 @@ use crate::texts::{Interner, Texts};
 /// Maximum cached terms, or parts of words; a fuller cache is cleared at the next file. With the
 /// words that is some 80 megabytes at most.
 const MAX_TERMS: usize = if cfg!(test) { 10_000 } else { 400_000 };
-/// Initial and maximum number of slots of the table: words fill half of it.
-const FIRST_SLOTS: usize = 1 << 14;
+/// Initial and maximum number of slots of the table: words fill half of it. A query has few.
+const FIRST_SLOTS: usize = 1 << 10;
 const MAX_SLOTS: usize = 1 << 20;
 /// Maximum slots that are probed for a word. Words of a repository that were made to collide aren't
 /// cached, which costs a look-up a term.
