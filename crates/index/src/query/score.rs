@@ -96,11 +96,11 @@ pub(crate) fn add_bm25_scores<C: Corpus + ?Sized>(
             });
         }
     };
-    let mut parts = corpus.document_ranges(field).into_iter();
-    let last = parts.next_back();
     if wanted.iter().map(|wanted| wanted.with).sum::<u64>() < MIN_PARALLEL_POSTINGS {
         return add(0..scores.values.len() as u32, &mut scores.values);
     }
+    let mut parts = corpus.document_ranges(field).into_iter();
+    let last = parts.next_back();
     std::thread::scope(|scope| {
         let mut rest = scores.values.as_mut_slice();
         let add = &add;

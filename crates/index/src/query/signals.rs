@@ -319,17 +319,18 @@ impl Signals {
     }
 
     fn add_history_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, history: &History, query: &Query) {
-        let ids: Vec<Option<u32>> = history.paths().map(|path| corpus.file_at(path)).collect();
+        const SIGNALS: [Signal; 3] = [Signal::History, Signal::HistoryTitle, Signal::HistoryPool];
         let scores = history.score_paths(&query.terms);
-        for (signal, scores) in [
-            (Signal::History, scores.full),
-            (Signal::HistoryTitle, scores.title),
-            (Signal::HistoryPool, scores.pool),
-        ] {
-            for (score, file) in scores.iter().zip(&ids) {
-                if let Some(file) = file {
-                    self.scores_of(signal).add(*file, *score);
-                }
+        let scores = scores.full.iter().zip(&scores.title).zip(&scores.pool);
+        for (path, ((full, title), pool)) in history.paths().zip(scores) {
+            let scores = [*full, *title, *pool];
+            // Most paths have none, and needn't be looked up.
+            let Some(file) = scores.iter().any(|score| *score != 0.0).then(|| corpus.file_at(path)).flatten()
+            else {
+                continue;
+            };
+            for (signal, score) in SIGNALS.into_iter().zip(scores) {
+                self.scores_of(signal).add(file, score);
             }
         }
     }

@@ -445,7 +445,8 @@ fn mark_dead(manifest: &mut Manifest, places: &[StoredFile]) {
 }
 
 fn stored_files(manifest: &Manifest) -> HashMap<Vec<u8>, StoredFile> {
-    let mut places = HashMap::new();
+    let files = manifest.segments.iter().map(|living| living.segment.file_count() as usize);
+    let mut places = HashMap::with_capacity(files.sum());
     for (segment, living) in manifest.segments.iter().enumerate() {
         for (file, record) in living.live_files() {
             let path = living.segment.path_of(&record).to_vec();
