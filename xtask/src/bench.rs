@@ -18,20 +18,23 @@ mod turns;
 mod verdict;
 mod workspace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-/// Runs a benchmark by name. `turns`, `start`, `version`, `verdict`, `sandbox` and `tui` take
-/// `--beside DIR`, the release folder of another build, whose programs are measured in the same
-/// run, and `tui` takes `--clis DIRS`, the folders of other makers' programs; `context`, `edit`,
-/// `index`, `notice`, `recall` and `symbols` have options of their own.
+/// Runs a benchmark by name. `turns`, `start`, `version`, `search`, `verdict`, `sandbox` and `tui`
+/// take `--beside DIR`, the release folder of another build, whose programs are measured in the
+/// same run. `search` takes a tree and words before it, and `tui` takes `--clis DIRS`, the folders
+/// of other makers' programs; `context`, `edit`, `index`, `notice`, `recall` and `symbols` have
+/// options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let beside = match (name, options) {
         ("context" | "edit" | "index" | "notice" | "recall" | "symbols", _) | (_, []) => None,
         ("turns" | "start" | "version" | "verdict" | "sandbox" | "tui", ["--beside", folder]) => {
             Some(PathBuf::from(folder))
         }
+        ("search", [_, _]) => None,
+        ("search", [_, _, "--beside", folder]) => Some(PathBuf::from(folder)),
         ("tui", ["--clis", _]) => None,
         ("tui", ["--beside", folder, "--clis", _]) => Some(PathBuf::from(folder)),
         _ => bail!("the benchmark `{name}` doesn't take the options {options:?}"),
@@ -60,6 +63,10 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         "turns" => turns::run(&programs),
         "start" => start::first_request(&programs),
         "version" => start::version(&programs),
+        "search" => match options {
+            [tree, words, ..] => start::search(&programs, Path::new(tree), words),
+            _ => bail!("the benchmark `search` takes the folder of a tree and the words to look for"),
+        },
         "verdict" => verdict::run(&programs),
         "tui" => tui::run(&programs, &clis),
         "all" => {
@@ -82,7 +89,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         }
         other => {
             bail!(
-                "there is no benchmark `{other}`; there are turns, start, version, verdict, session, agents, workspace, sandbox, context, delegate, edit, index, notice, recall, symbols, tui, all"
+                "there is no benchmark `{other}`; there are turns, start, version, search, verdict, session, agents, workspace, sandbox, context, delegate, edit, index, notice, recall, symbols, tui, all"
             )
         }
     }

@@ -33,7 +33,7 @@ pub(crate) fn measure(command: &mut Command) -> anyhow::Result<Used> {
 }
 
 /// Processor time of every descendant that has been waited for.
-fn children_cpu() -> Duration {
+pub(crate) fn children_cpu() -> Duration {
     // SAFETY: all-zero bytes are a valid `rusage`: it has only integers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a live `rusage`, which the call fills in.

@@ -1,16 +1,18 @@
 //! The time until the program is ready to use.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::ensure;
 
+use super::process::children_cpu;
 use super::series::{Series, spread};
 use super::server::Server;
 use super::turns::{git, jm_run};
 
 const RUNS: usize = 20;
+const SEARCHES: usize = 60;
 const FILES: usize = 5_000;
 /// Files a directory holds.
 const FAN_OUT: usize = 50;
@@ -56,6 +58,29 @@ pub(crate) fn version(programs: &[PathBuf]) -> anyhow::Result<()> {
     println!("version: jm --version, {RUNS} runs");
     ours.print("ms", "5");
     println!("  /bin/true, ms: {}", spread(&mut bare));
+    Ok(())
+}
+
+/// `jm search` in a tree that didn't change since it was indexed.
+pub(crate) fn search(programs: &[PathBuf], tree: &Path, words: &str) -> anyhow::Result<()> {
+    let states = programs.iter().map(|_| tempfile::tempdir()).collect::<Result<Vec<_>, _>>()?;
+    let (mut by_clock, mut by_processor) = (Series::new(programs.len()), Series::new(programs.len()));
+    // The first search of a program makes its index.
+    for round in 0..=SEARCHES {
+        for (number, (jm, state)) in programs.iter().zip(&states).enumerate() {
+            let mut command = Command::new(jm);
+            command.args(["search", words]).current_dir(tree).env("XDG_STATE_HOME", state.path());
+            let used_before = children_cpu();
+            let took = time(&mut command)?;
+            if round > 0 {
+                by_clock.add(number, took);
+                by_processor.add(number, (children_cpu() - used_before).as_secs_f64() * 1000.0);
+            }
+        }
+    }
+    println!("search: jm search \"{words}\", {SEARCHES} runs");
+    by_clock.print("ms", "25");
+    by_processor.print("processor time, ms", "-");
     Ok(())
 }
 
