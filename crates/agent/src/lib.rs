@@ -67,7 +67,7 @@ pub use planning::store_plan;
 pub use request::line_commits::find_line_commit;
 pub use session::budget::SharedBudget;
 pub use session::first_message::is_question;
-pub use session::handle::{SessionHandle, resume, start, start_agent};
+pub use session::handle::{SessionHandle, resume, resume_from, start, start_agent};
 pub use session::parts::SessionParts;
 pub use session::settings::{
     Approver, Checks, CompactionSettings, DEFAULT_COMPACT_AT, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET,

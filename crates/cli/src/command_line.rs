@@ -76,6 +76,7 @@ impl CommandError {
 /// Parses the command line. A sentence in place of a command is a task, and where a person can see
 /// it the first message of a conversation. So is nothing, or flags alone.
 pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, CommandError> {
+    let typed = arguments.clone();
     let at = place_of_command(&arguments);
     let first = arguments.get(at);
     let is_task = first.is_some_and(is_sentence) || has_flags_and_sentence(&arguments, at);
@@ -93,10 +94,10 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
         _ => Err(error),
     });
     matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
-        if let Some(unquoted) = explain_unquoted(&error, &arguments) {
+        if let Some(unquoted) = explain_unquoted(&error, &typed) {
             return CommandError::Host(unquoted);
         }
-        let advice = advise(&error, &arguments);
+        let advice = advise(&error, &typed);
         CommandError::CommandLine { error: Box::new(error), advice }
     })
 }

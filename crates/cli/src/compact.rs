@@ -66,7 +66,7 @@ async fn shorten(
     let delivery = resumption.plan_delivery(&options.delivery.to_options(), &prepared.settings, false)?;
     print_warnings(&prepared);
     let mut template = prepared.into_template(environment, dirs, &resumption.root, "compact", delivery)?;
-    let session = template.resume(resumption.session.clone(), CutOffPolicy::Close).await?;
+    let session = template.resume(resumption.session.clone(), resumption.state, CutOffPolicy::Close).await?;
     let shortened = session.compact().await;
     session.close().await;
     let (before, after) = shortened?;

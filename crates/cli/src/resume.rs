@@ -89,7 +89,7 @@ async fn resume_claimed(
     print_warnings(&prepared);
     let mut template = prepared.into_template(environment, dirs, &resumption.root, "resume", delivery)?;
     let cut_off = if args.close { CutOffPolicy::Close } else { CutOffPolicy::Continue };
-    let session = template.resume(resumption.session.clone(), cut_off).await?;
+    let session = template.resume(resumption.session.clone(), resumption.state, cut_off).await?;
     // Before anything else is awaited, so that no event is missed.
     let events = session.subscribe(EventFilter::all(), Since::Now);
     match message {

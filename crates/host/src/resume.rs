@@ -62,8 +62,8 @@ pub struct Resumption {
     pub has_waiting_message: bool,
     /// True if the model has answered in the task that was cut off.
     pub is_task_open: bool,
-    has_task: bool,
-    outcome: Option<RunOutcome>,
+    /// Its state, for whoever opens it.
+    pub state: State,
 }
 
 impl Resumption {
@@ -101,8 +101,7 @@ impl Resumption {
             // Messages that an unopened task began with go with the task, those behind an open one
             // don't.
             is_task_open: session.task.as_ref().is_some_and(|task| task.opened),
-            has_task: session.task.is_some(),
-            outcome: session.outcome,
+            state: session,
         })
     }
 
@@ -111,11 +110,11 @@ impl Resumption {
     /// # Errors
     /// [`HostError::Usage`] naming what can be done with the session.
     pub fn check_unfinished(&self, has_message: bool) -> Result<(), HostError> {
-        if self.has_task || self.has_waiting_message || has_message {
+        if self.state.task.is_some() || self.has_waiting_message || has_message {
             return Ok(());
         }
         let id = &self.session;
-        let ended = match self.outcome {
+        let ended = match self.state.outcome {
             Some(outcome) => format!("its last task ended ({})", outcome_name(outcome)),
             None => "no task of its was begun".to_owned(),
         };
@@ -136,7 +135,7 @@ impl Resumption {
     /// # Errors
     /// [`HostError::Usage`] naming what can be done with the session.
     pub fn check_idle(&self) -> Result<(), HostError> {
-        if !self.has_task && !self.has_waiting_message {
+        if self.state.task.is_none() && !self.has_waiting_message {
             return Ok(());
         }
         Err(HostError::usage(format_args!(

@@ -10,7 +10,7 @@ use journeyman_agent::isolation::{
     self as copies, CommitOptions, Isolation, LandRequest, PlannedCopy, WorkCopy,
 };
 use journeyman_agent::{
-    AgentError, Approver, CutOffPolicy, LastingAnswers, RunSettings, SessionHandle, SessionParts,
+    AgentError, Approver, CutOffPolicy, LastingAnswers, RunSettings, SessionHandle, SessionParts, State,
 };
 use journeyman_context::{check_task_fits, system_prompt};
 use journeyman_git::GitError;
@@ -145,13 +145,18 @@ impl SessionTemplate {
         })
     }
 
-    /// Opens a session again, in the project or in its copy.
+    /// Opens a session again, in the project or in its copy, from its state as it was read before.
     ///
     /// # Errors
     /// [`HostError`] where another process has the session, or its copy can't be opened.
-    pub async fn resume(&mut self, id: SessionId, cut_off: CutOffPolicy) -> Result<SessionHandle, HostError> {
+    pub async fn resume(
+        &mut self,
+        id: SessionId,
+        known: State,
+        cut_off: CutOffPolicy,
+    ) -> Result<SessionHandle, HostError> {
         let parts = self.prepare_parts(&id).await?;
-        Ok(journeyman_agent::resume(parts, self.recorded_settings(), id, cut_off).await?)
+        Ok(journeyman_agent::resume_from(parts, self.recorded_settings(), id, known, cut_off).await?)
     }
 
     /// Returns the parts of the session that begins or goes on now, in its copy if it works in one.

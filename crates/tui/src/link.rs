@@ -138,7 +138,8 @@ impl Setup {
         .await?;
         let mut template =
             prepared.into_template(&self.environment, &self.state, &resumption.root, HOLDER, delivery)?;
-        let session = template.resume(resumption.session.clone(), CutOffPolicy::Continue).await?;
+        let session =
+            template.resume(resumption.session.clone(), resumption.state, CutOffPolicy::Continue).await?;
         let events = session.subscribe(EventFilter::all(), Since::Seq(last));
         Ok(Link { template, session, events, surroundings, has_log: true, has_ended_run: false, notes })
     }

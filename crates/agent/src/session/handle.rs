@@ -89,9 +89,24 @@ pub async fn resume(
     id: SessionId,
     cut_off: CutOffPolicy,
 ) -> Result<SessionHandle, AgentError> {
+    resume_from(parts, settings, id, State::default(), cut_off).await
+}
+
+/// Opens an existing session as [`resume`] does, from its state as it was read before. It is read
+/// again if the log went on since.
+///
+/// # Errors
+/// As [`resume`].
+pub async fn resume_from(
+    parts: SessionParts,
+    settings: RunSettings,
+    id: SessionId,
+    known: State,
+    cut_off: CutOffPolicy,
+) -> Result<SessionHandle, AgentError> {
     let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
     lease.acquire().await?;
-    let state = match State::load(&*parts.store, &id).await {
+    let state = match known.up_to_date(&*parts.store, &id).await {
         Ok(state) => state,
         Err(error) => {
             // Releases the lease: another process may be able to read the log.

@@ -189,6 +189,17 @@ impl State {
         Self::load_until(store, session, Seq(u64::MAX)).await
     }
 
+    /// Returns this state if it is the present one, and reads it otherwise.
+    ///
+    /// # Errors
+    /// As [`State::load`].
+    pub(crate) async fn up_to_date(self, store: &dyn Store, session: &SessionId) -> Result<Self, AgentError> {
+        match Self::last_position(store, session).await? {
+            last if last == self.last => Ok(self),
+            _ => Self::load(store, session).await,
+        }
+    }
+
     /// Reads the state as it was at a position of the log.
     ///
     /// # Errors
