@@ -12,7 +12,7 @@ use crate::check::{self, Finding};
 use crate::edit::{Edit, EditOp, OpContext, Replace};
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::{Hunk, IndexedText, find_in, placeholders};
-use crate::{lazy, patch, symbol};
+use crate::{lazy, left_out, patch, symbol};
 use offsets::StepTexts;
 
 /// All that is asked of one file.
@@ -287,6 +287,27 @@ impl FileWork<'_> {
     }
 
     fn rewrite_file(&mut self, at: usize, content: &str) {
+        let old = self.content.as_deref().unwrap_or_default();
+        let remark = || {
+            placeholders::find_placeholder(old, content)
+                .or_else(|| left_out::first_comment_for_lost_lines(old, content))
+        };
+        if !(self.context.allow.placeholders || old.trim().is_empty())
+            && let Some(remark) = remark()
+        {
+            self.refuse(at, Refusal::Placeholder { remark: remark.trim().to_owned() });
+            return;
+        }
+        if !self.context.allow.spans && left_out::is_part_of(old, content) {
+            let message = format!(
+                "The text has {} lines, most of them of the file's {}, and neither its beginning nor its end: a part isn't written \
+                 as the whole. Send the whole file, or put `... existing code ...` in a comment where lines stay",
+                content.lines().count(),
+                old.lines().count()
+            );
+            self.refuse(at, Refusal::Malformed { message });
+            return;
+        }
         let (new, note) = rewrite_keeping_line_ends(self.content.as_deref(), content);
         let count = u32::from(self.content.as_deref() != Some(new.as_str()));
         self.changed = std::iter::once(0..new.len()).collect();

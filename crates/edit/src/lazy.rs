@@ -13,9 +13,9 @@ mod file_style;
 mod items;
 mod line_merge;
 mod members;
+mod pair_checks;
 mod prepare;
 mod refusal;
-mod remark;
 mod removals;
 mod tree_merge;
 mod windows;
@@ -33,9 +33,11 @@ use self::items::ParsedSide;
 use self::refusal::refuse_rewrite;
 use self::tree_merge::{MergedPieces, TreeMerge};
 use crate::check::broken_by;
-use crate::lines::line_at;
+use crate::left_out;
+use crate::lines::{line_at, split_indent};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy, truncate};
 use crate::place::Allow;
+use crate::remark;
 
 /// Of a file's lines, the hundredths that may go without being shown.
 const MAX_VANISHING_PERCENT: usize = 30;
@@ -88,17 +90,19 @@ pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> 
     check_merge(text, content, merged, allow)
 }
 
-/// The first line after a remark at the margin that is indented deeper, where nothing before the
-/// remark opens a block: no syntax tree tells what it is in.
+/// The first line after a remark that is indented deeper than it, where the remark isn't the first
+/// in a block and only indented as that isn't: no syntax tree tells what it is in.
 fn first_line_inside_block<'c>(text: &str, content: &'c str) -> Option<&'c str> {
     let is_remark = |line: &str| remark::remark_of_line(line).is_some() && !text.contains(line.trim());
+    let depth = |line: &str| split_indent(line).0.len();
     let opens = |line: &str| line.trim_end().ends_with(['{', ':', '(', '[', '>']);
     let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut before = None;
     for pair in lines.windows(2) {
         let [line, next] = pair else { continue };
-        let deeper = next.starts_with([' ', '\t']) && !line.starts_with([' ', '\t']);
-        if is_remark(line) && !is_remark(next) && deeper && !before.is_some_and(opens) {
+        let deeper = depth(next) > depth(line);
+        let careless = before.is_some_and(|before| opens(before) && depth(line) <= depth(before));
+        if is_remark(line) && !is_remark(next) && deeper && !careless {
             return Some(next);
         }
         before = Some(*line);
@@ -145,8 +149,7 @@ fn merge_by_tree(language: Language, text: &str, content: &str) -> Option<Result
     let old = parse(language, text).ok()?;
     let mut refusal = None;
     for prepared in prepare::parseable_variants(language, content, text) {
-        let Some(new) = parse(language, &prepared).ok().filter(|new| !new.has_error() || old.has_error())
-        else {
+        let Some(new) = parse(language, &prepared).ok().filter(|new| !new.has_error()) else {
             continue;
         };
         match merge_whole_file(&old, text, &new, &prepared) {
@@ -183,9 +186,15 @@ fn merge_both_ways(
     new: Node<'_>,
     file: &str,
 ) -> Result<MergedPieces, Refusal> {
+    let lazy = items::has_remark(&sides.1, new);
     let run = |late: bool| {
         let mut merged = MergedPieces::default();
-        TreeMerge { old: &sides.0, new: &sides.1, late, file }.merge_nodes(old, new, true, &mut merged)?;
+        TreeMerge { old: &sides.0, new: &sides.1, late, file, lazy }.merge_nodes(
+            old,
+            new,
+            true,
+            &mut merged,
+        )?;
         merged.pieces.sort_by_key(|(range, _)| range.start);
         Ok(merged)
     };
@@ -294,7 +303,7 @@ fn bytes_between_brackets(body: Node<'_>, text: &str) -> Range<usize> {
 /// was meant to be these.
 fn first_doubled_text<'p>(text: &str, pieces: &'p [(Range<usize>, String)]) -> Option<&'p str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for line in text.lines().filter(|line| line_merge::is_telling(line)) {
+    for line in text.lines().filter(|line| left_out::is_telling(line)) {
         *counts.entry(line.trim()).or_default() += 1;
     }
     for (range, _) in pieces {
@@ -306,7 +315,7 @@ fn first_doubled_text<'p>(text: &str, pieces: &'p [(Range<usize>, String)]) -> O
     }
     let kept = |line: &str| counts.get(line.trim()).is_some_and(|count| *count > 0);
     pieces.iter().find_map(|(_, piece)| {
-        let lines: Vec<&str> = piece.lines().filter(|line| line_merge::is_telling(line)).collect();
+        let lines: Vec<&str> = piece.lines().filter(|line| left_out::is_telling(line)).collect();
         let doubled = lines.iter().filter(|line| kept(line)).count();
         let most = lines.len() * MOSTLY_DOUBLED_PERCENT <= doubled * 100;
         (doubled >= MIN_DOUBLED_LINES && most).then(|| lines.iter().copied().find(|line| kept(line)))?
@@ -350,9 +359,15 @@ fn check_merge(text: &str, content: &str, merged: MergedPieces, allow: Allow) ->
         let searched = total.saturating_sub(gone);
         return Err(Refusal::SpanTooLarge { line, lines: total, searched });
     }
-    let remark = remark::first_new_remark(&apply_pieces(text, &pieces), text);
+    let result = apply_pieces(text, &pieces);
+    let remark = remark::first_new_remark(&result, text);
     if let Some(remark) = remark.filter(|_| !allow.placeholders) {
         return Err(Refusal::Placeholder { remark });
+    }
+    if !allow.placeholders
+        && let Some(remark) = left_out::first_comment_for_lost_lines(text, &result)
+    {
+        return Err(Refusal::Placeholder { remark: remark.trim().to_owned() });
     }
     if !unmentioned.is_empty() {
         let names: Vec<&str> = unmentioned.iter().take(6).map(String::as_str).collect();

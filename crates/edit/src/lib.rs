@@ -37,11 +37,13 @@ mod feedback;
 mod files;
 mod formats;
 mod lazy;
+mod left_out;
 mod lines;
 mod outcome;
 mod patch;
 mod place;
 mod plan;
+mod remark;
 mod symbol;
 
 pub use apply::{Options, plan, plan_edits};

@@ -4,6 +4,8 @@
 //! block of shell commands or an example among named ones is prose. What can't be told apart is a
 //! problem.
 
+use std::collections::HashSet;
+
 use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp};
@@ -11,6 +13,7 @@ use crate::files::exists;
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, Reading, ReplyLine, ReplyLines, Source, paths};
+use crate::left_out::is_telling;
 use crate::lines::{line_at, without_break};
 use crate::place::placeholders;
 
@@ -31,6 +34,8 @@ const SHELL_LANGUAGES: [&str; 12] = [
 ];
 /// Endings of texts in which a fence is content.
 const FENCED_TEXTS: [&str; 9] = ["md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "txt", "prompt"];
+/// Lines of a script that a block has to repeat to be a version of it.
+const MIN_SCRIPT_LINES: usize = 3;
 /// The longest opening marks of a fence.
 const MAX_FENCE_MARKS: usize = 32;
 
@@ -405,6 +410,18 @@ impl<'a> WholeFileReader<'_, 'a> {
         files
     }
 
+    /// The script that a line of prose names for a block in a language of scripts:
+    /// commands to run it are no version of it.
+    fn script_of_block(&self, block: &FencedBlock<'a>, line: &str) -> Option<RelPath> {
+        let path = paths::path_in_prose(line, self.source)?;
+        let Ok(Some(old)) = self.source.files.text(&path) else { return None };
+        let body = self.source.reply.get(block.body.0..block.body.1)?;
+        let own: HashSet<&str> = body.lines().map(str::trim).collect();
+        let told: Vec<&str> = old.lines().map(str::trim).filter(|line| is_telling(line)).collect();
+        let shared = told.iter().filter(|line| own.contains(*line)).count();
+        (shared >= MIN_SCRIPT_LINES.min(told.len()) && shared > 0).then_some(path)
+    }
+
     /// The file that is named for a block, on its fence, above it or in prose.
     fn file_of_block(&mut self, block: &FencedBlock<'a>) -> Option<Result<RelPath, (&'a str, String)>> {
         let resolved =
@@ -412,7 +429,10 @@ impl<'a> WholeFileReader<'_, 'a> {
         if let Some(name) = block.name {
             return Some(resolved(name));
         }
-        let line = block.prose.filter(|_| !SHELL_LANGUAGES.contains(&block.language))?;
+        let line = block.prose?;
+        if SHELL_LANGUAGES.contains(&block.language) {
+            return self.script_of_block(block, line).map(Ok);
+        }
         let called = self
             .source
             .path

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::items::{ParsedSide, SyntaxItem, has_remark, squeeze_blanks, trimmed_range};
-use super::remark;
+use crate::remark;
 
 /// Things on both sides, multiplied, that are aligned; more of them are generated, or not a text
 /// for this.
@@ -23,6 +23,8 @@ struct ItemFeatures {
     total: u32,
     /// It has a remark in it, so that it is a version of something.
     remarked: bool,
+    /// The name of an element's tag.
+    tag: Option<String>,
 }
 
 fn features_of(side: &ParsedSide<'_>, item: &SyntaxItem<'_>) -> ItemFeatures {
@@ -37,7 +39,21 @@ fn features_of(side: &ParsedSide<'_>, item: &SyntaxItem<'_>) -> ItemFeatures {
         *bag.entry(word.to_owned()).or_insert(0) += 1;
         total += 1;
     }
-    ItemFeatures { kind: item.node.kind_id(), words: squeeze_blanks(text), bag, total, remarked }
+    ItemFeatures {
+        kind: item.node.kind_id(),
+        words: squeeze_blanks(text),
+        bag,
+        total,
+        remarked,
+        tag: tag_of(side, item),
+    }
+}
+
+/// The name of the tag of an element of HTML or the like.
+fn tag_of(side: &ParsedSide<'_>, item: &SyntaxItem<'_>) -> Option<String> {
+    let tag = item.node.child(0).filter(|_| item.node.kind().ends_with("element"))?;
+    let name = tag.child_by_field_name("name").or_else(|| tag.named_child(0))?;
+    Some(side.text_of(name.byte_range()).to_owned())
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -71,12 +87,20 @@ fn pair_score(
     if new.is_token() {
         return if old_face.words == new_face.words { 20 } else { 0 };
     }
+    if old_face.tag != new_face.tag {
+        return 0;
+    }
     if old_face.words == new_face.words && old.label == new.label {
         return 120 + u32::from(old_face.words.len() > 20) * 20;
     }
     match (&old.label, &new.label) {
         (Some(one), Some(other)) if one == other => {
             return 80 + (old_face.shared_words(new_face) * 20.0) as u32;
+        }
+        // Another name for what has its body left out.
+        (Some(_), Some(_)) if new_face.remarked && old_face.kind == new_face.kind && old.definition => {
+            let alike = old_face.shared_words(new_face);
+            return if alike >= MAX_DISSIMILARITY { (alike * 40.0) as u32 } else { 0 };
         }
         (Some(_), Some(_)) => return 0,
         _ => {}

@@ -1,8 +1,11 @@
 //! New text in the file's own indentation and line endings.
 
+use std::collections::HashMap;
+
 use journeyman_text_diff::{DiffOp, diff_within};
 
 use super::refusal::refuse_rewrite;
+use crate::left_out::is_telling;
 use crate::lines::{first_break_of, split_indent, split_with_breaks};
 use crate::outcome::Refusal;
 use crate::place::indent::{IndentMap, IndentStyles};
@@ -14,6 +17,8 @@ const MAX_ALIGNED_LINES: usize = 4_000;
 /// The style in which text is carried over into the file.
 pub(super) struct FileStyle {
     indents: IndentMap,
+    /// Two depths of the new text are one of the file's.
+    merges_levels: bool,
     line_break: &'static str,
 }
 
@@ -28,16 +33,20 @@ impl FileStyle {
             .map(|line| split_indent(line).0)
             .filter(|indent| !indent.is_empty())
             .min_by_key(|indent| indent.len());
+        let outermost = |lines: &[(&str, &str)]| {
+            lines.iter().all(|(from, to)| split_indent(from).0.is_empty() && split_indent(to).0.is_empty())
+        };
+        if level.is_some() && outermost(&lines) {
+            lines.extend(moved_lines(given, file));
+        }
         let (one, other) = (format!("{}x", level.unwrap_or_default()), styles.indent_unit() + "x");
         let tabs = |line: &str| line.starts_with('\t');
-        if level.is_some()
-            && tabs(&one) != tabs(&other)
-            && lines.iter().all(|(from, to)| split_indent(from).0.is_empty() && split_indent(to).0.is_empty())
-        {
+        if level.is_some() && tabs(&one) != tabs(&other) && outermost(&lines) {
             lines.push((&one, &other));
         }
         Self {
             indents: IndentMap::learn_map(lines.iter().copied(), &[], styles),
+            merges_levels: merges_levels(&lines),
             line_break: first_break_of(file),
         }
     }
@@ -48,8 +57,8 @@ impl FileStyle {
 
     /// The file's indentation for one of the new text.
     pub(super) fn file_indent(&self, given: &str) -> Result<String, Refusal> {
-        self.indents
-            .carry_indent(given, None)
+        let own = self.indents.carry_indent(given, None);
+        own.filter(|_| !self.merges_levels || self.indents.is_identity())
             .ok_or_else(|| refuse_rewrite("its indentation doesn't fit the file's; indent it as the file is"))
     }
 
@@ -111,4 +120,40 @@ impl FileStyle {
         }
         Ok(out)
     }
+}
+
+/// Lines of the new text that the file has at another depth alone, with the file's, if it has none
+/// of the indented ones as they are.
+pub(super) fn moved_lines<'t>(given: &'t str, file: &'t str) -> Vec<(&'t str, &'t str)> {
+    let mut own: HashMap<&str, Option<&str>> = HashMap::new();
+    for line in file.lines().filter(|line| is_telling(line)) {
+        own.entry(line.trim())
+            .and_modify(|known| *known = known.filter(|known| split_indent(known).0 == split_indent(line).0))
+            .or_insert(Some(line));
+    }
+    let shallowest = given
+        .lines()
+        .map(|line| split_indent(line).0)
+        .filter(|indent| !indent.is_empty())
+        .min_by_key(|indent| indent.len());
+    let mut moved = Vec::new();
+    for line in given.lines().filter(|line| is_telling(line) && line.starts_with([' ', '\t'])) {
+        match own.get(line.trim()) {
+            Some(Some(found)) if split_indent(found).0 != split_indent(line).0 => moved.push((line, *found)),
+            Some(Some(_)) => return Vec::new(),
+            _ => {}
+        }
+    }
+    // Lines in a new block are deeper, and the block's own aren't the file's.
+    let begins = moved.iter().any(|(line, _): &(&str, &str)| Some(split_indent(line).0) == shallowest);
+    if begins { moved } else { Vec::new() }
+}
+
+/// Returns true if lines at two depths of the new text are at one of the file's.
+fn merges_levels(lines: &[(&str, &str)]) -> bool {
+    let mut given: HashMap<&str, &str> = HashMap::new();
+    lines.iter().filter(|(from, to)| !from.trim().is_empty() && !to.trim().is_empty()).any(|(from, to)| {
+        let (from, to) = (split_indent(from).0, split_indent(to).0);
+        *given.entry(to).or_insert(from) != from
+    })
 }

@@ -8,7 +8,7 @@ use journeyman_syntax::Node;
 use journeyman_syntax::outline::{SymbolKind, is_attribute, is_comment, outline};
 use journeyman_syntax::parse::Tree;
 
-use super::remark::{self, Remark};
+use crate::remark::{self, Remark};
 
 /// Placeholder of a remark where a list can't hold a comment; no text contains the placeholder.
 pub(super) const KEEP_PLACEHOLDER: &str = "__jm_remark_keep__";

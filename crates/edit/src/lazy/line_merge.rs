@@ -7,22 +7,24 @@ use journeyman_text_diff::{DiffOp, diff};
 
 use super::file_style::FileStyle;
 use super::refusal::refuse_rewrite;
-use super::remark::{self, Remark};
 use super::tree_merge::MergedPieces;
 use crate::lines::{lines_of, split_indent};
 use crate::outcome::{Refusal, truncate};
+use crate::remark::{self, Remark};
 
 /// Lines of both texts together that are compared one by one.
 const MAX_COMPARED_LINES: usize = 20_000;
 /// Lines that may go at one place where nothing stands for them.
 const MAX_UNSHOWN_LINES: usize = 10;
+/// The same in a text with remarks, where none comes in their place.
+const MAX_UNSHOWN_BESIDE_REMARKS: usize = 2;
+/// Lines that others may replace there.
+const MAX_REPLACED_BESIDE_REMARKS: usize = 5;
 /// A line is a version of another where their letters are this much alike.
 const MIN_SIMILARITY: f64 = 0.55;
 /// Of a file's lines, the hundredths that a text without remarks has to repeat to be a version of
 /// it.
 const MIN_REPEATED_PERCENT: usize = 60;
-/// A line with fewer letters and digits stands anywhere.
-const MIN_TELLING_CHARS: usize = 4;
 
 /// A text in lines.
 pub(super) struct TextLines<'t> {
@@ -63,7 +65,7 @@ pub(super) fn merge_by_lines(text: &str, content: &str) -> Result<MergedPieces, 
     let remarks: Vec<Option<Remark>> = new
         .lines
         .iter()
-        .map(|line| remark::remark_of_line(line).filter(|_| !known.contains(line.trim())))
+        .map(|line| remark::remark_of_rewrite(line).filter(|_| !known.contains(line.trim())))
         .collect();
     let lines = LineMerge { old, new, remarks };
     let anchors = if lines.remarks.iter().any(Option::is_some) {
@@ -281,7 +283,8 @@ impl LineMerge<'_> {
             let shown: Vec<usize> = new.filter(|at| self.remark_at(*at).is_none()).collect();
             return self.write_lines(old, &shown, fit, text, merged);
         }
-        if full_new.iter().any(|at| (first..last).contains(at)) && !full_old.is_empty() {
+        // At an end of the file nothing but the remarks says where text between them goes.
+        if full_new.iter().any(|at| (first..last).contains(at)) && (edge || !full_old.is_empty()) {
             return Err(self.unclear_refusal(
                 &full_old,
                 "new text stands between two remarks for it, and could go anywhere in it",
@@ -292,7 +295,7 @@ impl LineMerge<'_> {
         let new_text = |lines: &[usize]| lines.iter().any(|at| !self.new.is_blank(*at));
         for at in full_new.iter() {
             let near = self.max_similarity(&full_old, *at);
-            if near >= 0.8 {
+            if near >= MIN_SIMILARITY || self.has_same_key(&full_old, *at) {
                 return Err(self.unclear_refusal(
                     &full_old,
                     "the text beside the remark may be a new version of it, or come to it",
@@ -344,12 +347,26 @@ impl LineMerge<'_> {
             let versions = full_new.len() <= full_old.len() + 2
                 && full_new.iter().all(|at| self.max_similarity(full_old, *at) >= MIN_SIMILARITY);
             let evenly = full_old.len() <= full_new.len() + 2;
-            if edge && remarked || full_old.len() > MAX_UNSHOWN_LINES || replaced && !(versions && evenly) {
+            let most = match (remarked, replaced) {
+                (true, false) => MAX_UNSHOWN_BESIDE_REMARKS,
+                (true, true) => MAX_REPLACED_BESIDE_REMARKS,
+                (false, _) => MAX_UNSHOWN_LINES,
+            };
+            if edge && remarked || full_old.len() > most || replaced && !(versions && evenly) {
                 return Err(self.unclear_refusal(full_old, "it is neither shown nor stood for by a remark"));
             }
         }
         let shown: Vec<usize> = new.collect();
         self.write_lines(old, &shown, fit, text, merged)
+    }
+
+    /// Returns true if one of some old lines sets what a new one sets: `color: red`, `a = 1`.
+    fn has_same_key(&self, old: &[usize], new: usize) -> bool {
+        let key = |line: &'_ str| {
+            line.find([':', '=']).and_then(|at| line.get(..at)).map(|key| key.trim().to_owned())
+        };
+        let own = key(self.new.line(new)).filter(|key| !key.is_empty());
+        own.is_some() && old.iter().any(|at| key(self.old.line(*at)) == own)
     }
 
     /// Returns the highest similarity of a new line to some old lines.
@@ -406,9 +423,4 @@ impl LineMerge<'_> {
             at + 1
         ))
     }
-}
-
-/// Returns true for a line with enough letters and digits to tell a place.
-pub(super) fn is_telling(line: &str) -> bool {
-    line.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_TELLING_CHARS
 }

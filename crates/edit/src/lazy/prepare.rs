@@ -1,13 +1,14 @@
 //! The new text as its grammar reads it best.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use journeyman_syntax::language::Language;
 
 use super::items::{KEEP_PLACEHOLDER, REMOVE_PLACEHOLDER};
-use super::remark::{self, Remark};
 use crate::lines::{split_indent, without_break};
+use crate::remark::{self, Remark};
 
 /// Values of JSON that leave out all that they have.
 const ELIDED_VALUES: [(&str, &str, &str); 6] = [
@@ -22,19 +23,17 @@ const ELIDED_VALUES: [(&str, &str, &str); 6] = [
 /// The texts to try, the best first. Where a comment is no part of a list (in languages that
 /// indent, and in JSON, which has none), something that is stands in for a remark.
 pub(super) fn parseable_variants<'a>(language: Language, content: &'a str, text: &str) -> Vec<Cow<'a, str>> {
-    let code = |line: &str| {
-        let line = line.trim();
-        match (remark::remark_of_line(line), text.contains(line)) {
-            (Some(remark), false) => Some(remark),
-            _ => None,
-        }
-    };
+    let known: HashSet<&str> = text.lines().map(str::trim).collect();
+    let code = |line: &str| remark::remark_of_rewrite(line).filter(|_| !known.contains(line.trim()));
     let stand_in = |before: &str, after: &str| {
         Cow::Owned(replace_remarks(content, code, |name| format!("{before}{name}{after}")))
     };
     let plain = Cow::Borrowed(content);
     match language {
-        Language::Python => vec![stand_in("", ""), plain],
+        Language::Python => {
+            let bodies = elided_bodies(content, &known);
+            vec![Cow::Owned(replace_remarks(&bodies, code, str::to_owned)), plain]
+        }
         Language::Yaml => vec![stand_in("", ": 0"), stand_in("- ", ""), plain],
         Language::Json => json_variants(content, text),
         _ if content.lines().any(|line| code(line).is_some() && line.trim().starts_with(['.', '…'])) => {
@@ -42,6 +41,29 @@ pub(super) fn parseable_variants<'a>(language: Language, content: &'a str, text:
         }
         _ => vec![plain],
     }
+}
+
+/// Python with bodies that say nothing (`def f(self): ...`, `pass  # unchanged`) as lines with
+/// a remark.
+fn elided_bodies(content: &str, known: &HashSet<&str>) -> String {
+    let mut out = String::with_capacity(content.len() + 64);
+    for piece in content.split_inclusive('\n') {
+        let line = without_break(piece).trim_end();
+        let rest = piece.get(line.len()..).unwrap_or_default();
+        let is_new = !known.contains(line.trim());
+        let header = line.strip_suffix(": ...").filter(|head| {
+            is_new && ["def ", "class ", "async def "].iter().any(|word| head.trim_start().starts_with(word))
+        });
+        let comment = line.trim().strip_prefix("pass ").filter(|_| is_new).map(str::trim);
+        if let Some(head) = header {
+            out.push_str(&format!("{head}: {KEEP_PLACEHOLDER}{rest}"));
+        } else if comment.is_some_and(|comment| remark::remark_of_line(comment) == Some(Remark::Keep)) {
+            out.push_str(&format!("{}{KEEP_PLACEHOLDER}{rest}", split_indent(line).0));
+        } else {
+            out.push_str(piece);
+        }
+    }
+    out
 }
 
 /// JSON with members in place of its remarks, and members without the braces around them.
@@ -150,7 +172,7 @@ pub(super) fn indent_fragment(content: &str, text: &str, inside: &Range<usize>) 
     let own = lines(text.get(inside.clone()).unwrap_or_default()).unwrap_or_default();
     // A remark beside a fragment says nothing about how far that is in.
     let code: String =
-        content.split_inclusive('\n').filter(|line| remark::remark_of_line(line).is_none()).collect();
+        content.split_inclusive('\n').filter(|line| remark::remark_of_rewrite(line).is_none()).collect();
     let given = lines(&code).unwrap_or_default();
     let mut out = String::from("\n");
     for piece in content.split_inclusive('\n') {

@@ -7,8 +7,8 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::parse;
 
-use super::remark;
 use crate::edit::{SymbolAction, SymbolEdit};
+use crate::remark;
 use crate::symbol;
 
 /// A longer comment tells a story.

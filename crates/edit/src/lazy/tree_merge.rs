@@ -10,13 +10,17 @@ use super::file_style::FileStyle;
 use super::items::{ParsedSide, SyntaxItem, has_remark, items_of, squeeze_blanks, trimmed_range};
 use super::members::{self, Sides};
 use super::refusal::refuse_rewrite;
-use super::remark::Remark;
 use crate::lines::line_at;
 use crate::outcome::Refusal;
+use crate::remark::Remark;
 
 /// Lines that may go where the new text doesn't show them and no remark stands for them, at one
 /// place.
 const MAX_UNSHOWN_LINES: usize = 10;
+/// The same in a text that leaves out others for remarks, where none comes in their place …
+const MAX_UNSHOWN_LINES_BESIDE_REMARKS: usize = 2;
+/// … and so many more for each line that comes.
+const MAX_LINES_FOR_ONE: usize = 4;
 
 /// The replacements in the old text so far.
 #[derive(Default)]
@@ -40,6 +44,8 @@ pub(super) struct TreeMerge<'s, 't> {
     /// If true, the later of several equal alignments is taken.
     pub(super) late: bool,
     pub(super) file: &'s str,
+    /// The new text has a remark.
+    pub(super) lazy: bool,
 }
 
 /// Something of the merged list.
@@ -67,9 +73,9 @@ impl MergedUnit {
 }
 
 /// Two lists of things that are one.
-struct PairedLists<'t> {
-    old: Vec<SyntaxItem<'t>>,
-    new: Vec<SyntaxItem<'t>>,
+pub(super) struct PairedLists<'t> {
+    pub(super) old: Vec<SyntaxItem<'t>>,
+    pub(super) new: Vec<SyntaxItem<'t>>,
     /// The list is the file's own, or the inside of what holds a fragment.
     outermost: bool,
     /// The new list shows some members of many and leaves out the others.
@@ -107,11 +113,23 @@ impl<'t> TreeMerge<'_, 't> {
         let units = self.merge_lists(&lists, &pairs, merged)?;
         let fit = self.learn_fit(&lists, &pairs, old, new);
         self.write_list(&lists, &units, &fit, merged)?;
-        for (one, other) in pairs {
+        for (nth, (one, other)) in pairs.iter().copied().enumerate() {
+            let before = nth.checked_sub(1).and_then(|at| pairs.get(at)).map_or(0, |(old, _)| old + 1);
+            let after = pairs.get(nth + 1).map_or(lists.old.len(), |(old, _)| *old);
+            self.check_new_name(&lists, (one, other), before..after)?;
+            let is_remark = |at: Option<usize>| {
+                at.and_then(|at| lists.new.get(at)).is_some_and(|item| item.remark == Some(Remark::Keep))
+            };
+            let remarked = (is_remark(other.checked_sub(1)), is_remark(other.checked_add(1)));
             let (Some(one), Some(other)) = (lists.old.get(one), lists.new.get(other)) else { continue };
+            self.check_edges(one, other, remarked)?;
             self.merge_pair(one, other, &fit, merged)?;
         }
         Ok(())
+    }
+
+    pub(super) fn is_partial(&self, old: &SyntaxItem<'t>, new: &SyntaxItem<'t>) -> bool {
+        members::is_partial(&self.sides(), old.node, new.node)
     }
 
     /// The merged list.
@@ -260,7 +278,7 @@ impl<'t> TreeMerge<'_, 't> {
         let closes = gap.last
             || (gap.old.end + 1 == lists.old.len()
                 && lists.old.get(gap.old.end).is_some_and(SyntaxItem::is_token));
-        if lists.outermost && (opens || closes) && (!remarked || (gap.first && definitions.is_empty())) {
+        if lists.outermost && (opens || closes) && (!remarked || gap.first) {
             merged.unmentioned.extend(definitions.iter().filter_map(|item| item.label.clone()));
             return Ok(true);
         }
@@ -270,7 +288,13 @@ impl<'t> TreeMerge<'_, 't> {
                 .filter_map(|at| lists.new.get(*at))
                 .any(|item| max_similarity(self.old, old, self.new, item) >= MIN_SIMILARITY);
         if definitions.is_empty() || renamed {
-            if lines > MAX_UNSHOWN_LINES && lines > 2 * shown.len() && !renamed {
+            let come: usize = shown
+                .iter()
+                .filter_map(|at| lists.new.get(*at))
+                .map(|item| self.new.text_of(item.start..item.end).lines().count())
+                .sum();
+            let silent = self.lazy && lines > MAX_UNSHOWN_LINES_BESIDE_REMARKS + MAX_LINES_FOR_ONE * come;
+            if (silent || lines > MAX_UNSHOWN_LINES && lines > 2 * shown.len()) && !renamed {
                 return Err(self.unclear_refusal(old, "it is neither shown nor stood for by a remark"));
             }
             return Ok(false);
@@ -305,7 +329,7 @@ impl<'t> TreeMerge<'_, 't> {
             return Ok(());
         }
         self.merge_lead(old, new, fit, merged)?;
-        if has_remark(self.new, new.node) || members::is_partial(&self.sides(), old.node, new.node) {
+        if has_remark(self.new, new.node) || self.is_partial(old, new) {
             return self.merge_nodes(old.node, new.node, false, merged);
         }
         let (old_range, new_range) = (trimmed_range(self.old, old.node), trimmed_range(self.new, new.node));
@@ -589,7 +613,7 @@ impl<'t> TreeMerge<'_, 't> {
         self.old.text_of(item.start..item.end).lines().filter(|line| !line.trim().is_empty()).count()
     }
 
-    fn unclear_refusal(&self, old: &[SyntaxItem<'t>], why: &str) -> Refusal {
+    pub(super) fn unclear_refusal(&self, old: &[SyntaxItem<'t>], why: &str) -> Refusal {
         let first = old.iter().find(|item| item.definition).or(old.first());
         let Some(item) = first else { return refuse_rewrite(why) };
         let line = line_at(self.old.text, item.node.start_byte());

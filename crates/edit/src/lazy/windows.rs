@@ -5,15 +5,17 @@
 //! Such a window is no thing of the syntax tree. Its first and its last line are the file's, and it
 //! is placed where the fewest lines differ, if no other place is nearly as good.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use journeyman_text_diff::{DiffOp, diff};
 
-use super::line_merge::{TextLines, is_telling};
-use super::remark::{self, Remark};
+use super::file_style::moved_lines;
+use super::line_merge::TextLines;
 use super::tree_merge::MergedPieces;
+use crate::left_out::is_telling;
 use crate::lines::first_break_of;
+use crate::remark::{self, Remark};
 
 /// Lines of the windows times lines of the file that are compared.
 const MAX_CELLS: usize = 8_000_000;
@@ -24,8 +26,14 @@ const BLANK_COST: u32 = 1;
 const MIN_MARGIN: u32 = 2 * LINE_COST;
 /// The same, for a place that begins alike.
 const MIN_END_MARGIN: u32 = LINE_COST;
-/// Lines that may go where none comes in their place.
+/// Lines of a place that a window may replace wherever they could stay.
+const MAX_REPLACED_LINES: usize = 1;
+/// Lines of the file that a window may begin with.
+const MAX_STARTS: usize = 64;
+/// Lines that may go where none comes in their place …
 const MAX_UNSHOWN_LINES: usize = 2;
+/// … and so many more for each that comes.
+const MAX_LINES_FOR_ONE: usize = 4;
 
 /// A window: the file's lines that it is for, and its own.
 struct Window {
@@ -35,6 +43,9 @@ struct Window {
 
 /// The merge of a rewrite whose every part is found beyond doubt; `None` where one isn't.
 pub(super) fn merge_by_windows(text: &str, content: &str) -> Option<MergedPieces> {
+    if !moved_lines(content, text).is_empty() {
+        return None;
+    }
     let (old, new) = (TextLines::new(text), TextLines::new(content));
     let windows = Windows::new(&old, &new)?.place_all()?;
     let mut merged = MergedPieces::default();
@@ -61,11 +72,19 @@ impl<'t> Windows<'t> {
         for at in 0..old.len() {
             *counts.entry(old.line(at).trim_end()).or_default() += 1;
         }
-        let known: std::collections::BTreeSet<&str> = counts.keys().map(|line| line.trim()).collect();
-        let remark =
-            |at: usize| remark::remark_of_line(new.line(at)).filter(|_| !known.contains(new.line(at).trim()));
+        let known: BTreeSet<&str> = counts.keys().map(|line| line.trim()).collect();
+        let remark = |at: usize| {
+            remark::remark_of_rewrite(new.line(at)).filter(|_| !known.contains(new.line(at).trim()))
+        };
         let remarks: Vec<usize> = (0..new.len()).filter(|at| remark(*at).is_some()).collect();
-        if remarks.is_empty() || remarks.iter().any(|at| remark(*at) == Some(Remark::Remove)) {
+        let within = |at: usize| {
+            (remark::remark_within_line(new.line(at)).is_some() || is_elided_body(new.line(at)))
+                && !known.contains(new.line(at).trim())
+        };
+        if remarks.is_empty()
+            || remarks.iter().any(|at| remark(*at) == Some(Remark::Remove))
+            || (0..new.len()).any(within)
+        {
             return None;
         }
         let mut runs = Vec::new();
@@ -95,6 +114,13 @@ impl<'t> Windows<'t> {
             let begins = (nth == 0 && !self.remarked.0).then_some(first);
             let ends = (nth + 1 == self.runs.len() && !self.remarked.1).then_some(last);
             let old = self.place(&new, from, begins, ends)?;
+            // What stands right above a definition may go with it or be left out for the remark.
+            let above = old.start.checked_sub(1).map(|at| self.old.line(at).trim());
+            if begins.is_none()
+                && above.is_some_and(|line| line.starts_with(['@']) || line.starts_with("#[") || line == ")")
+            {
+                return None;
+            }
             from = old.end;
             windows.push(Window { old, new });
         }
@@ -122,6 +148,21 @@ impl<'t> Windows<'t> {
             }
         }
         let place = best.1.clone();
+        // Where all of the file's lines may stay, no place takes some away.
+        if self.count_replaced(&place, new) > MAX_REPLACED_LINES {
+            let first = self.new.line(new.start).trim_end();
+            let starts: Vec<usize> = (from..self.old.len())
+                .filter(|at| {
+                    begins.is_none_or(|first| first == *at) && self.old.line(*at).trim_end() == first
+                })
+                .take(MAX_STARTS + 1)
+                .collect();
+            let ends = places.iter().map(|(_, other)| other.end).filter(|end| may_end(end - 1));
+            let mut others = ends.flat_map(|end| starts.iter().map(move |start| *start..end));
+            if starts.len() > MAX_STARTS || others.any(|other| self.only_gains_lines(&other, new)) {
+                return None;
+            }
+        }
         // What the file has once tells the place, and tells none that is elsewhere.
         let telling = |at: &usize| {
             let line = self.new.line(*at).trim_end();
@@ -131,6 +172,29 @@ impl<'t> Windows<'t> {
         let inside = |line: &&str| place.clone().any(|at| self.old.line(at).trim_end() == *line);
         let anchored = begins.is_some() && ends.is_none() && best.0 == 0;
         ((anchored || !told.is_empty()) && told.iter().all(inside)).then_some(place)
+    }
+
+    /// The number of a place's lines that aren't in the window.
+    fn count_replaced(&self, place: &Range<usize>, new: &Range<usize>) -> usize {
+        let own: BTreeSet<&str> = new.clone().map(|at| self.new.line(at).trim_end()).collect();
+        let filled = place.clone().filter(|at| !self.old.is_blank(*at));
+        filled.filter(|at| !own.contains(self.old.line(*at).trim_end())).count()
+    }
+
+    /// Returns true if a window has all lines of a place in their order, and the lines that come
+    /// are none that the file has elsewhere.
+    fn only_gains_lines(&self, place: &Range<usize>, new: &Range<usize>) -> bool {
+        if place.start >= place.end || place.len() > new.len() + MAX_UNSHOWN_LINES {
+            return false;
+        }
+        let mut own = place.clone().filter(|at| !self.old.is_blank(*at)).peekable();
+        let (mut known, mut unknown) = (0, 0);
+        for line in new.clone().map(|at| self.new.line(at).trim_end()) {
+            if own.next_if(|at| self.old.line(*at).trim_end() == line).is_none() && is_telling(line) {
+                *(if self.counts.contains_key(line) { &mut known } else { &mut unknown }) += 1;
+            }
+        }
+        own.peek().is_none() && unknown > 0 && unknown * 2 >= known
     }
 
     /// Each place that begins with the window's first line and ends with its last: its cost and its
@@ -176,6 +240,13 @@ impl<'t> Windows<'t> {
     }
 }
 
+/// Returns true for a line of Python with a body that says nothing.
+fn is_elided_body(line: &str) -> bool {
+    let line = line.trim();
+    line.ends_with(": ...")
+        || line.strip_prefix("pass ").is_some_and(|rest| rest.trim_start().starts_with('#'))
+}
+
 /// Returns true for a line of nothing but brackets, or their word.
 fn is_closing(line: &str) -> bool {
     let line = line.trim();
@@ -203,8 +274,8 @@ impl TextLines<'_> {
             }
             let (from, to) = (op.old_range(), op.new_range());
             let gone = from.clone().filter(|at| !self.is_blank(window.old.start + at)).count();
-            let comes = to.clone().any(|at| !new.is_blank(window.new.start + at));
-            if !comes && gone > MAX_UNSHOWN_LINES {
+            let come = to.clone().filter(|at| !new.is_blank(window.new.start + at)).count();
+            if gone > MAX_UNSHOWN_LINES + MAX_LINES_FOR_ONE * come {
                 return None;
             }
             let start = self.spans.get(window.old.start + from.start)?.start;

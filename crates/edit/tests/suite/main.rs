@@ -11,6 +11,7 @@ mod feedback;
 mod formats;
 mod known_faults;
 mod lazy;
+mod left_out;
 mod patches;
 mod placing;
 mod properties;

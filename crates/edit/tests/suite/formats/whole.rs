@@ -149,3 +149,21 @@ fn the_format_shows_in_the_text() {
         reading("a.rs\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", Some(Format::Edit), None, true);
     assert_eq!(named.format, Some(Format::Blocks), "what it is beats what it is called");
 }
+
+#[test]
+fn a_script_in_a_block_of_its_language_is_a_file() {
+    use journeyman_edit::{Options, plan};
+    let old = "#!/bin/sh\nset -eu\nmkdir -p \"$DIR\"\ncp \"$FILE\" \"$DIR\"\necho done\n";
+    let files = std::collections::BTreeMap::from([(rel("run.sh"), old.to_owned())]);
+    let paths = |reply: &str| -> Vec<String> {
+        let options = Options { format: Some(Format::Whole), ..Options::default() };
+        plan(reply, &options, &files).changes.iter().map(|change| change.path.to_string()).collect()
+    };
+    let new = old.replace("done", "copied");
+    let notes = "And `notes.md`:\n\n```markdown\nCopied.\n```\n";
+    let reply = format!("First the code in `run.sh`:\n\n```sh\n{new}```\n\n{notes}");
+    assert_eq!(paths(&reply), ["notes.md", "run.sh"]);
+    // Commands that run it are prose.
+    let reply = format!("Run `run.sh`:\n\n```sh\nDIR=a ./run.sh\n```\n\n{notes}");
+    assert_eq!(paths(&reply), ["notes.md"]);
+}
