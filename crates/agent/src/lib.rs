@@ -76,6 +76,7 @@ pub use session::settings::{
     TodoSettings,
 };
 pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
+pub use session::stages::offered_tools;
 pub use session::user_message::UserMessage;
 pub use supervision::{schedule, stall, todos};
 pub use transcript::fork::{ForkPoint, STATUS_FORKED, fork, snapshot, undo_compaction};

@@ -373,7 +373,7 @@ fn strength_settings(config: &Config) -> Result<StrengthSettings, HostError> {
     })
 }
 
-fn run_settings(
+pub(crate) fn run_settings(
     config: &Config,
     connected: &ConnectedModel,
     approver: Approver,

@@ -204,6 +204,15 @@ pub fn configured_limits(
     Ok(Some((format!("{provider}/{model}"), limits)))
 }
 
+/// Returns true if a model called `provider/name` calls tools, as far as the settings tell.
+pub(crate) fn calls_tools(config: &Config, name: &str) -> bool {
+    let provider = name.split_once('/').map_or(name, |(provider, _)| provider);
+    let own = config.providers.get(provider).and_then(|settings| settings.tool_calling);
+    own.unwrap_or_else(|| {
+        all_providers(config).iter().find(|known| known.name == provider).is_none_or(|known| known.tools)
+    })
+}
+
 /// Returns the thinking that the configuration asks the model for.
 #[must_use]
 pub fn thinking_settings(config: &Config) -> Option<Thinking> {

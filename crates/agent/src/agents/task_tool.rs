@@ -11,7 +11,7 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
 use super::definition::{AgentDefinition, TASK};
-use super::delegate::{AgentEnd, BackgroundTask, DelegatedTask, DelegatingSession, OfferedAs};
+use super::delegate::{AgentEnd, Agents, BackgroundTask, DelegatedTask, DelegatingSession, OfferedAs};
 use super::role::AgentOutput;
 
 /// Maximum characters of a task in a summary.
@@ -63,43 +63,57 @@ impl AgentTool {
     fn is_for_background(&self, input: &Value) -> bool {
         self.only.is_none() && input.get("background").and_then(Value::as_bool).unwrap_or_default()
     }
+}
 
-    /// Returns the specification of the tool for all agents.
-    fn spec_of_all(&self) -> ToolSpec {
-        let mut description = String::from(
-            "Gives a task to an agent that sees nothing else. Several run in parallel; `background` ones \
-             report later. Agents:",
-        );
-        for agent in self.parent.agents.definitions() {
-            description.push_str(&format!("\n- {}: {}", agent.name, agent.description.trim()));
-        }
-        let names: Vec<&str> = self.parent.agents.definitions().iter().map(|it| it.name.as_str()).collect();
-        ToolSpec {
-            name: TASK.to_owned(),
-            description,
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "agent": { "type": "string", "enum": names },
-                    "prompt": { "type": "string" },
-                    "inputs": { "type": "object" },
-                    "background": { "type": "boolean" },
-                },
-                "required": ["agent", "prompt"],
-            }),
-        }
+/// Returns the specifications of the tools that give tasks to some agents.
+pub(crate) fn agent_specs(agents: &Agents) -> Vec<ToolSpec> {
+    match agents.definitions() {
+        [] => Vec::new(),
+        definitions if agents.offered == OfferedAs::Tools => definitions.iter().map(spec_of).collect(),
+        definitions => vec![spec_of_all(definitions)],
+    }
+}
+
+/// Returns the specification of the tool for one agent.
+fn spec_of(agent: &AgentDefinition) -> ToolSpec {
+    ToolSpec {
+        name: agent.name.clone(),
+        description: agent.description.clone(),
+        input_schema: agent.arguments_schema(),
+    }
+}
+
+/// Returns the specification of the tool for all agents.
+fn spec_of_all(agents: &[AgentDefinition]) -> ToolSpec {
+    let mut description = String::from(
+        "Gives a task to an agent that sees nothing else. Several run in parallel; `background` ones \
+         report later. Agents:",
+    );
+    for agent in agents {
+        description.push_str(&format!("\n- {}: {}", agent.name, agent.description.trim()));
+    }
+    let names: Vec<&str> = agents.iter().map(|it| it.name.as_str()).collect();
+    ToolSpec {
+        name: TASK.to_owned(),
+        description,
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "agent": { "type": "string", "enum": names },
+                "prompt": { "type": "string" },
+                "inputs": { "type": "object" },
+                "background": { "type": "boolean" },
+            },
+            "required": ["agent", "prompt"],
+        }),
     }
 }
 
 impl Tool for AgentTool {
     fn spec(&self) -> ToolSpec {
         match &self.only {
-            Some(agent) => ToolSpec {
-                name: agent.name.clone(),
-                description: agent.description.clone(),
-                input_schema: agent.arguments_schema(),
-            },
-            None => self.spec_of_all(),
+            Some(agent) => spec_of(agent),
+            None => spec_of_all(self.parent.agents.definitions()),
         }
     }
 

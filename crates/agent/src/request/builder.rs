@@ -16,6 +16,7 @@ use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::agents::complete_task::COMPLETE_TASK;
 use crate::session::context::Context;
+use crate::session::settings::RunSettings;
 use crate::transcript::record::{Record, Setting};
 
 /// A window below which only the essential tools are offered: the schemas of all would take more
@@ -132,30 +133,15 @@ impl RequestBuilder {
         if self.tool_calling { self.offered_tools(cx) } else { Vec::new() }
     }
 
-    /// Returns the tools that are offered. Plan mode leaves out tools that write, a small window
-    /// those without which a task can be done.
+    /// Returns the tools that are offered.
     pub(crate) fn offered_tools(&self, cx: &Context) -> Vec<ToolSpec> {
-        let plan = cx.settings.mode == Mode::Plan;
-        let is_small = cx.meter.limits().window < SMALL_WINDOW;
-        let offered = |name: &str| {
-            let reads = || self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
-            // A command may only read; policy judges it by its text.
-            name != apply_edit::TOOL_NAME && (!plan || name == "run_command" || reads())
-        };
         let mut specs = self.registry.specs();
         if cx.transcript.state().last_turn.is_some() {
             specs.retain(|spec| spec.name == COMPLETE_TASK);
             return specs;
         }
-        specs.retain(|spec| offered(&spec.name) && !cx.settings.withheld_tools.contains(&spec.name));
-        if is_small {
-            specs.retain(|spec| {
-                builtin_tool(&spec.name).is_none()
-                    || spec.name == COMPLETE_TASK
-                    || ESSENTIAL_TOOLS.contains(&spec.name.as_str())
-            });
-        }
-        specs
+        let reads = |name: &str| self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
+        select_offered(specs, &cx.settings, cx.meter.limits().window, reads)
     }
 
     /// Switches to the text protocol with a warning, because the model takes no tools.
@@ -193,6 +179,30 @@ impl RequestBuilder {
         let records = std::iter::once(Record::Cleared).chain(said).collect();
         cx.transcript.record_together(records);
     }
+}
+
+/// Selects the tools that are offered to a model with this window: plan mode leaves out tools that
+/// write, a small window those without which a task can be done.
+pub(crate) fn select_offered(
+    mut specs: Vec<ToolSpec>,
+    settings: &RunSettings,
+    window: Tokens,
+    reads: impl Fn(&str) -> bool,
+) -> Vec<ToolSpec> {
+    let plan = settings.mode == Mode::Plan;
+    specs.retain(|ToolSpec { name, .. }| {
+        // A command may only read; policy judges it by its text.
+        let is_offered = name != apply_edit::TOOL_NAME && (!plan || name == "run_command" || reads(name));
+        is_offered && !settings.withheld_tools.contains(name)
+    });
+    if window < SMALL_WINDOW {
+        specs.retain(|spec| {
+            builtin_tool(&spec.name).is_none()
+                || spec.name == COMPLETE_TASK
+                || ESSENTIAL_TOOLS.contains(&spec.name.as_str())
+        });
+    }
+    specs
 }
 
 fn window_budget(cx: &Context) -> WindowBudget {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use crate::agents::background::BackgroundAgents;
 use crate::agents::complete_task::CompleteTask;
 use crate::agents::definition::TASK;
-use crate::agents::delegate::{DelegatingSession, Delegation, MAX_CONCURRENT_AGENTS};
+use crate::agents::delegate::{Agents, DelegatingSession, Delegation, MAX_CONCURRENT_AGENTS};
 use crate::agents::group::GroupMemberTool;
 use crate::agents::role::AgentRole;
-use crate::agents::task_tool::agent_tools;
+use crate::agents::task_tool::{agent_specs, agent_tools};
 use crate::approval::approvals::Approvals;
 use crate::approval::ask_user::AskUser;
 use crate::approval::overlay_preview::OverlayPreviews;
@@ -20,7 +20,7 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::apply_edit::{self, ApplyEdit};
-use crate::request::builder::RequestBuilder;
+use crate::request::builder::{RequestBuilder, select_offered};
 use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
 use crate::session::context::Context;
@@ -40,7 +40,7 @@ use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::{TodoRead, TodoWrite, Todos};
 use crate::transcript::running::Transcript;
 use crate::verification::Verification;
-use journeyman_protocol::SessionId;
+use journeyman_protocol::{Clock, SessionId, Tokens, ToolSpec, UnixMillis};
 use journeyman_tools::Registry;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -84,12 +84,7 @@ impl Session {
     ) -> Self {
         let SharedParts { shared, inbox, todos, schedule } = shared;
         let mut registry = std::mem::take(&mut parts.registry);
-        registry.add(Box::new(ApplyEdit));
-        registry.add(Box::new(AskUser));
-        if todos.is_enabled() {
-            registry.add(Box::new(TodoRead::new(Arc::clone(&todos))));
-            registry.add(Box::new(TodoWrite::new(Arc::clone(&todos))));
-        }
+        add_own_tools(&mut registry, &todos);
         let role = transcript.state().role.clone();
         if let Some(role) = &role {
             registry = narrow_registry(registry, role);
@@ -254,6 +249,36 @@ impl Session {
             last_text: self.replies.last_text(),
         }
     }
+}
+
+/// Adds the tools that need the session's own data.
+fn add_own_tools(registry: &mut Registry, todos: &Arc<Todos>) {
+    registry.add(Box::new(ApplyEdit));
+    registry.add(Box::new(AskUser));
+    if todos.is_enabled() {
+        registry.add(Box::new(TodoRead::new(Arc::clone(todos))));
+        registry.add(Box::new(TodoWrite::new(Arc::clone(todos))));
+    }
+}
+
+/// Returns the tools that a session with these settings would offer to a model with this window.
+/// Nothing is started.
+#[must_use]
+pub fn offered_tools(
+    mut registry: Registry,
+    settings: &RunSettings,
+    agents: Option<&Agents>,
+    window: Tokens,
+) -> Vec<ToolSpec> {
+    let clock = Clock::new(|| UnixMillis(0));
+    let todos = if settings.todos.is_some() { Todos::new(clock) } else { Todos::disabled(clock) };
+    add_own_tools(&mut registry, &Arc::new(todos));
+    let agents = agents.filter(|agents| !agents.is_group()).map(agent_specs).unwrap_or_default();
+    let names: Vec<String> = agents.iter().map(|spec| spec.name.clone()).collect();
+    let reads = |name: &str| {
+        names.iter().any(|agent| agent == name) || registry.get(name).is_ok_and(|tool| tool.is_read_only())
+    };
+    select_offered([registry.specs(), agents].concat(), settings, window, reads)
 }
 
 /// Returns the tools of an agent, with the one that ends its work.

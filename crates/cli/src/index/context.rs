@@ -1,6 +1,7 @@
 //! `jm context`: what the first request for a task would have, and what not, with the reasons.
 
 use clap::Args;
+use journeyman_agent::Approver;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::index::ContextPlan;
@@ -8,6 +9,7 @@ use journeyman_protocol::{ContextShare, Tokens, group_digits};
 
 use super::open::open_index;
 use crate::args::{AnswerArgs, parse_count};
+use crate::display::is_attended;
 
 /// Characters of a bar.
 const BAR: u64 = 24;
@@ -34,7 +36,10 @@ pub(crate) struct ContextArgs {
 pub(crate) fn context(environment: &Environment, args: &ContextArgs) -> Result<u8, HostError> {
     let index = open_index(environment, &args.answer)?;
     let directory = args.answer.project.directory.as_deref();
-    let plan = ContextPlan::draw(environment, directory, &index, &args.task, args.window.map(Tokens))?;
+    // As `jm run` does here.
+    let approver = if is_attended() { Approver::Handle } else { Approver::Nobody };
+    let window = args.window.map(Tokens);
+    let plan = ContextPlan::draw(environment, directory, &index, &args.task, window, approver)?;
     if args.answer.json {
         outln!("{}", serde_json::json!(plan.into_answer()));
     } else if args.text {
@@ -52,6 +57,9 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     for share in &plan.shares {
         outln!("{}", share_line(share, plan.window));
     }
+    outln!(
+        "not known before a session: what its hooks add, and another window that the model's server tells"
+    );
     outln!("");
     outln!("in the first request, about {} tokens:", group_digits(plan.tokens.0));
     let (inside, outside): (Vec<_>, Vec<_>) = plan.items.iter().partition(|item| item.outcome.is_inside());

@@ -81,6 +81,35 @@ fn the_plan_has_the_commit_of_the_lines_in_question() {
 }
 
 #[test]
+fn the_plan_counts_the_tools_that_a_session_sends() {
+    let house = shop();
+    house.write(".journeyman/skills/keys/SKILL.md", "---\ndescription: How keys are cut.\n---\nSlowly.\n");
+    house.configure(
+        "[tools.commands.count_shops]\ndescription = 'Counts.'\nrun = ['wc', '{path}']\n\
+         [tools.commands.count_shops.arguments]\npath = 'path'\n",
+    );
+    let task = "why does open_shop accept a wooden key?";
+    let server = Server::chat([say("Nothing to do.")]);
+    server.run(&house, &[task]).run();
+    let sent = server.seen()[0].body["tools"].as_array().unwrap().len();
+    let plan = house.jm(&["context", "--json", task]).run().expect(0).stdout;
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    let items = plan["items"].as_array().unwrap().iter();
+    let tools: Vec<&Value> = items.filter(|item| item["category"] == "tools").collect();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let (builtin, own) = names.split_first().unwrap();
+    assert_eq!(*builtin, format!("{} built-in tools", sent - own.len()));
+    for name in ["count_shops", "skill", "task"] {
+        assert!(own.contains(&name), "{name}: {own:?}");
+    }
+    let tokens: u64 = tools.iter().map(|tool| tool["tokens"].as_u64().unwrap()).sum();
+    let mut shares = plan["shares"].as_array().unwrap().iter();
+    let share = shares.find(|share| share["category"] == "tools").unwrap();
+    assert_eq!(share["tokens"], tokens);
+    house.jm(&["context", task]).run().expect(0).prints(&["not known before a session", "count_shops"]);
+}
+
+#[test]
 fn a_session_gets_what_the_plan_shows() {
     let house = shop();
     house.jm(&["index"]).run().expect(0);

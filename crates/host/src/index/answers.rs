@@ -413,7 +413,8 @@ pub struct WeighedItem {
     pub relevance: Option<f64>,
     /// The reason why it was weighed.
     pub why: String,
-    /// `included`, `covered` (in already), `duplicate`, `no_room`, `unlikely` or `unreadable`.
+    /// `included`, `covered` (in already), `duplicate`, `no_room`, `too_little`, `unlikely` or
+    /// `unreadable`.
     pub outcome: &'static str,
 }
 

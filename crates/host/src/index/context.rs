@@ -1,31 +1,46 @@
 //! The first request of a session for a task, as it would be packed.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
-use journeyman_agent::{RunSettings, find_line_commit};
+use journeyman_agent::{Approver, Checks, RunSettings, find_line_commit, offered_tools};
 use journeyman_context::counting::Counter;
 use journeyman_context::gathering::{Sources, gather};
-use journeyman_context::packing::Candidate;
+use journeyman_context::packing::{Candidate, Outcome};
 use journeyman_context::{
     Inputs, LineCommit, PackedItem, WindowBudget, first, likeliest_passage, named_lines,
 };
 use journeyman_git::Git;
+use journeyman_model::ScriptedModel;
+use journeyman_policy::builtin_tool;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{ContextShare, LimitSource, Mode, ModelLimits, RelPath, Tokens};
+use journeyman_protocol::{
+    ContextCategory, ContextShare, LimitSource, ModelLimits, RelPath, Tokens, ToolSpec,
+};
 use journeyman_tools::Registry;
 use journeyman_workspace::{Body, ListOptions};
 
 use super::answers::{ContextAnswer, WeighedItem};
 use super::open::CodeIndex;
-use crate::config::Environment;
-use crate::memory::load_notes;
-use crate::models::configured_limits;
+use crate::agents::{AgentTrust, load_agents};
+use crate::builder::run_settings;
+use crate::config::{Config, Environment};
+use crate::memory::{Memory, load_notes};
+use crate::models::{ConnectedModel, calls_tools, configured_limits};
 use crate::policy_check::find_checks;
+use crate::prompt_files::load_prompts;
 use crate::root::project_root;
+use crate::session_tools::{ToolParts, session_tools};
+use crate::skills::Skills;
 use crate::state::{StateDirs, now};
+use crate::web::search_engine;
 use crate::{Context as _, HostError, configured_secrets, load_trusted};
 
+/// A script for a model that nobody asks.
+const NO_REPLIES: &str = r#"{"replies": []}"#;
+/// Built-in tools whose descriptions name files of the user and of the project.
+const OWN_TEXTS: [&str; 3] = ["task", "skill", "delegate_task"];
 /// Maximum bytes of a file that is shown.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Maximum number of files that are listed.
@@ -50,7 +65,7 @@ pub struct ContextPlan {
 
 impl ContextPlan {
     /// Packs the first request for a task into a window; that of the configured model if none is
-    /// given.
+    /// given. `approver` is who would answer the session's questions.
     ///
     /// # Errors
     /// [`HostError`] where the configuration or the project can't be read, or the task is empty or
@@ -61,6 +76,7 @@ impl ContextPlan {
         index: &CodeIndex,
         task: &str,
         window: Option<Tokens>,
+        approver: Approver,
     ) -> Result<Self, HostError> {
         let root = project_root(environment, directory)?;
         let state = StateDirs::open(environment)?;
@@ -73,16 +89,17 @@ impl ContextPlan {
         if let Some(window) = window {
             limits.set_window(window, LimitSource::Configured);
         }
-        let settings = RunSettings::default();
-        let budget =
-            WindowBudget::new(&limits, config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))));
-        let configured =
-            config.context_tokens.map_or(settings.context_budget, |tokens| Tokens(u64::from(tokens)));
+        let name = model.clone().or_else(|| config.model.clone()).unwrap_or_default();
+        let settings = plan_settings(&config, &name, approver)?;
+        let budget = WindowBudget::new(&limits, settings.max_output);
         let workspace = state.open_workspace(&root)?;
         let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
         let listing = workspace.list(options).context("the project")?;
         let checks = find_checks(environment, &state, &root, &config)?;
-        let tools = Registry::with_builtin_at(&root).specs();
+        let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
+        let registry = make_registry(environment, &state, &root, &config, &name, &redactor);
+        let agents = load_agents(environment, &root, &AgentTrust::default())?.to_agents();
+        let tools = offered_tools(registry, &settings, Some(&agents), limits.window);
         let graph = index.project.graph(&index.snapshot);
         let history = index.read_history();
         let read = |file: u32, path: &RelPath| {
@@ -100,7 +117,6 @@ impl ContextPlan {
             read: &read,
         };
         let notes = load_notes(&state, &root)?;
-        let redactor = Redactor::new(configured_secrets(environment, &config));
         let found = gather(task, &sources).map(|found| found.with_subjects(|text| redactor.redact(text)));
         let lines = match named_lines(task, &listing, workspace.root()) {
             lines if lines.is_empty() => {
@@ -111,33 +127,38 @@ impl ContextPlan {
         let line_commits = find_line_commits(&index.git(), &redactor, lines);
         let packed = first(&Inputs {
             role: None,
-            prompts: &journeyman_context::PromptTexts::default(),
+            prompts: &load_prompts(environment)?,
             task,
             workspace: &workspace,
             listing: &listing,
             found: found.as_ref(),
             line_commits: &line_commits,
             checks: &checks,
-            mode: config.mode_or(Mode::Edit),
+            mode: settings.mode,
             user_instructions: config.instructions.as_deref(),
             project_instructions: config.project_instructions.as_deref(),
             notes: &notes,
-            text_protocol: false,
+            text_protocol: !settings.tool_calling,
             tools: &tools,
             today: &now().to_date(),
             platform: &settings.platform,
-            budget: budget.first_context(configured),
+            budget: budget.first_context(settings.context_budget),
         })
         .map_err(HostError::usage)?;
         let counter = Counter::new(&limits);
-        let tools: Tokens = tools.iter().map(|tool| counter.count_tool(tool)).sum();
+        // The text protocol describes them in the system prompt.
+        let sent = if settings.tool_calling { tools.as_slice() } else { &[] };
+        let mut items = packed.report.items;
+        items.extend(tool_items(sent, |tool| counter.count_tool(tool)));
+        items.sort_by_key(|item| item.category);
+        let tools = sent.iter().map(|tool| counter.count_tool(tool)).sum();
         let shares = budget.divide(packed.report.shares, tools);
         Ok(Self {
             model,
             window: limits.window,
             tokens: packed.report.tokens,
             shares,
-            items: packed.report.items,
+            items,
             message: packed.message,
         })
     }
@@ -169,4 +190,61 @@ fn find_line_commits(git: &Git, redactor: &Redactor, lines: Vec<Candidate>) -> V
     let found = lines.into_iter().map(|lines| find_line_commit(git, redactor, lines));
     let found = Git::blocking(async { Ok(join_all(found).await) }).unwrap_or_default();
     found.into_iter().flatten().collect()
+}
+
+/// Returns the settings of a session of a model; its client isn't needed.
+fn plan_settings(config: &Config, model: &str, approver: Approver) -> Result<RunSettings, HostError> {
+    let script = ScriptedModel::parse(NO_REPLIES).map_err(HostError::usage)?;
+    let tool_calling = calls_tools(config, model);
+    let client = ConnectedModel::from_model(Arc::new(script), model.to_owned());
+    // The price that a budget needs decides about no request.
+    let config = Config { budget_usd: None, ..config.clone() };
+    run_settings(&config, &ConnectedModel { tool_calling, ..client }, approver, Checks::default())
+}
+
+/// Returns the tools of a session of a model, but those of the session's own.
+fn make_registry(
+    environment: &Environment,
+    state: &StateDirs,
+    root: &Path,
+    config: &Config,
+    model: &str,
+    redactor: &Arc<Redactor>,
+) -> Registry {
+    let project_state = state.project_dir(root);
+    // A wrong setting of the search is reported by the commands that search.
+    let engine = search_engine(&config.web, environment).ok().flatten().map(|(engine, _)| engine);
+    let parts = ToolParts {
+        root: root.to_owned(),
+        memory: Memory::in_directory(&project_state),
+        project_state,
+        redactor: Arc::clone(redactor),
+        engine,
+        skills: Arc::new(Skills::find(environment, root)),
+    };
+    session_tools(config, environment, model, parts)()
+}
+
+/// Returns the items of tools: the built-in ones together, and each that depends on the user's and
+/// the project's files.
+fn tool_items(tools: &[ToolSpec], count: impl Fn(&ToolSpec) -> Tokens) -> Vec<PackedItem> {
+    let is_own =
+        |tool: &&ToolSpec| builtin_tool(&tool.name).is_none() || OWN_TEXTS.contains(&tool.name.as_str());
+    let (own, builtin): (Vec<&ToolSpec>, Vec<&ToolSpec>) = tools.iter().partition(is_own);
+    let item = |name: String, tokens, why: &str| PackedItem {
+        category: ContextCategory::Tools,
+        name,
+        tokens,
+        relevance: None,
+        why: why.to_owned(),
+        outcome: Outcome::Included,
+    };
+    let mut items = Vec::new();
+    if !builtin.is_empty() {
+        let tokens = builtin.iter().map(|tool| count(tool)).sum();
+        items.push(item(format!("{} built-in tools", builtin.len()), tokens, "every request has them"));
+    }
+    let why = "your configuration and files decide about it";
+    items.extend(own.into_iter().map(|tool| item(tool.name.clone(), count(tool), why)));
+    items
 }
