@@ -57,25 +57,26 @@ pub fn cut(text: &str, budget: Tokens, around: Option<u32>) -> Cut {
     };
     let [mut head, other] = kept;
     loop {
-        let cut = render(&lines, &head, &other);
-        let missing = Tokens(LEAST.0.saturating_sub(Estimate.count(&cut.text).0));
+        let kept = render(&lines, &head, &other);
+        let missing = Tokens(LEAST.0.saturating_sub(Estimate.count(&kept).0));
         let left = lines.get(head.end..).unwrap_or_default();
         if missing.0 == 0 || left.is_empty() {
-            return cut;
+            // All of a text stays that has little more than the least.
+            return Cut { shortened: kept != text, text: kept };
         }
         head.end += count_fitting_lines(left.iter(), missing).max(1);
     }
 }
 
 /// Renders the lines that are kept.
-fn render(lines: &[&str], head: &Range<usize>, other: &Range<usize>) -> Cut {
+fn render(lines: &[&str], head: &Range<usize>, other: &Range<usize>) -> String {
     let other = other.start.max(head.end)..other.end.max(head.end);
     let mut out = String::new();
     keep(&mut out, lines.get(head.clone()).unwrap_or_default());
     leave_out(&mut out, lines.get(head.end..other.start).unwrap_or_default());
     keep(&mut out, lines.get(other.clone()).unwrap_or_default());
     leave_out(&mut out, lines.get(other.end..).unwrap_or_default());
-    Cut { text: out, shortened: true }
+    out
 }
 
 trait Half {

@@ -28,7 +28,7 @@ enum Stream {
 pub enum Detail {
     /// Nothing.
     Quiet,
-    /// What happens; the output of a command only where it failed.
+    /// Each step; the output of a command only where it failed.
     Normal,
     /// The beginning and the end of every command's output too.
     Verbose,

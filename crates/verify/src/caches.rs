@@ -16,7 +16,7 @@ use journeyman_workspace::{Workspace, remove_tree, remove_trees_of_ended_process
 
 /// The directory of all sessions' caches, in the project's state directory.
 const DIRECTORY: &str = "check-caches";
-/// How the names of programs begin that are known to run in Python.
+/// Beginnings of the names of programs that are known to run in Python.
 const PYTHON_WORDS: [&str; 4] = ["python", "pytest", "tox", "nox"];
 /// Directories beneath the root with programs of others, whose bytecode is kept.
 const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];

@@ -99,8 +99,7 @@ pub enum Outcome {
     Duplicate,
     /// It doesn't fit into what is left.
     NoRoom,
-    /// What can be shown of its file is less than the least piece of a file, since its lines are
-    /// too long.
+    /// Its lines are too long for a piece of the file that is large enough to be of use.
     TooLittle,
     /// It is too unlikely to be needed.
     Unlikely,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use journeyman_agent::{Approver, Checks, RunSettings, find_line_commit, offered_tools};
 use journeyman_context::counting::Counter;
-use journeyman_context::gathering::{Sources, gather};
+use journeyman_context::gathering::{Gathered, Sources, gather};
 use journeyman_context::packing::{Candidate, Outcome};
 use journeyman_context::{
     Inputs, LineCommit, PackedItem, WindowBudget, first, likeliest_passage, named_lines,
@@ -19,7 +19,7 @@ use journeyman_protocol::{
     ContextCategory, ContextShare, LimitSource, ModelLimits, RelPath, Tokens, ToolSpec,
 };
 use journeyman_tools::Registry;
-use journeyman_workspace::{Body, ListOptions};
+use journeyman_workspace::{Body, ListOptions, Workspace};
 
 use super::answers::{ContextAnswer, WeighedItem};
 use super::open::CodeIndex;
@@ -100,24 +100,8 @@ impl ContextPlan {
         let registry = make_registry(environment, &state, &root, &config, &name, &redactor);
         let agents = load_agents(environment, &root, &AgentTrust::default())?.to_agents();
         let tools = offered_tools(registry, &settings, Some(&agents), limits.window);
-        let graph = index.project.graph(&index.snapshot);
-        let history = index.read_history();
-        let read = |file: u32, path: &RelPath| {
-            index.snapshot.file(file).filter(|view| !view.record.flags.veiled)?;
-            match workspace.read(path, MAX_FILE_BYTES).ok()?.body {
-                Body::Text(text) => Some(text.text),
-                Body::Binary => None,
-            }
-        };
-        let sources = Sources {
-            snapshot: &index.snapshot,
-            graph: Some(&graph),
-            history: history.as_ref(),
-            may_show: &|_| true,
-            read: &read,
-        };
         let notes = load_notes(&state, &root)?;
-        let found = gather(task, &sources).map(|found| found.with_subjects(|text| redactor.redact(text)));
+        let found = gather_candidates(index, &workspace, &redactor, task);
         let lines = match named_lines(task, &listing, workspace.root()) {
             lines if lines.is_empty() => {
                 found.iter().filter_map(|found| likeliest_passage(&found.candidates)).collect()
@@ -247,4 +231,30 @@ fn tool_items(tools: &[ToolSpec], count: impl Fn(&ToolSpec) -> Tokens) -> Vec<Pa
     let why = "your configuration and files decide about it";
     items.extend(own.into_iter().map(|tool| item(tool.name.clone(), count(tool), why)));
     items
+}
+
+/// Gathers what the index has for a task. Subjects of commits are without secrets.
+fn gather_candidates(
+    index: &CodeIndex,
+    workspace: &Workspace,
+    redactor: &Redactor,
+    task: &str,
+) -> Option<Gathered> {
+    let graph = index.project.graph(&index.snapshot);
+    let history = index.read_history();
+    let read = |file: u32, path: &RelPath| {
+        index.snapshot.file(file).filter(|view| !view.record.flags.veiled)?;
+        match workspace.read(path, MAX_FILE_BYTES).ok()?.body {
+            Body::Text(text) => Some(text.text),
+            Body::Binary => None,
+        }
+    };
+    let sources = Sources {
+        snapshot: &index.snapshot,
+        graph: Some(&graph),
+        history: history.as_ref(),
+        may_show: &|_| true,
+        read: &read,
+    };
+    gather(task, &sources).map(|found| found.with_subjects(|text| redactor.redact(text)))
 }
