@@ -310,18 +310,20 @@ fn is_bare_dots(line: &str) -> bool {
 /// The comment of a line of code that stands for code: `{ /* ... existing code ... */ }`.
 pub(crate) fn remark_within_line(line: &str) -> Option<&str> {
     let line = line.trim();
-    let (at, comment) = ["/*", "//", "# ", "<!--", "-- "]
-        .into_iter()
-        .filter_map(|opener| {
-            let at = line.find(opener).filter(|at| *at > 0)?;
-            let before = line.get(..at)?;
-            // Not the middle of an address, nor of a text.
-            let free = before.ends_with([' ', '\t', '{', '(', '[', ',', ';', '>']);
-            (free && before.matches('"').count() % 2 == 0 && before.matches('\'').count() % 2 == 0)
-                .then(|| Some((at, line.get(at..)?)))
-                .flatten()
-        })
-        .min_by_key(|(at, _)| *at)?;
+    // Most lines have none, and are many in a whole file.
+    if memchr::memchr3(b'/', b'#', b'<', line.as_bytes()).is_none()
+        && memchr::memchr(b'-', line.as_bytes()).is_none()
+    {
+        return None;
+    }
+    let is_free = |at: &usize| {
+        let before = line.get(..*at).unwrap_or_default();
+        // Not the middle of an address, nor of a text.
+        let free = before.ends_with([' ', '\t', '{', '(', '[', ',', ';', '>']);
+        free && before.matches('"').count() % 2 == 0 && before.matches('\'').count() % 2 == 0
+    };
+    let at = first_openers(line.as_bytes()).find(is_free)?;
+    let comment = line.get(at..)?;
     let closed = COMMENT_CLOSERS.iter().filter_map(|closer| Some(comment.find(closer)? + closer.len())).min();
     let (comment, after) =
         comment.split_at(closed.filter(|end| comment.is_char_boundary(*end)).unwrap_or(comment.len()));
@@ -334,6 +336,24 @@ pub(crate) fn remark_within_line(line: &str) -> Option<&str> {
     let closes = after.trim_start().starts_with(['}', ')', ']', '<']);
     let dots = begins_in_dots(strip_signs(words)) || ends_in_dots(strip_signs(words));
     (dots || opens || closes).then_some(comment)
+}
+
+/// The first place of each opener of comments within a line.
+fn first_openers(line: &[u8]) -> impl Iterator<Item = usize> {
+    let mut seen = [false; 5];
+    line.iter().enumerate().filter_map(move |(at, byte)| {
+        let rest = || line.get(at..).unwrap_or_default();
+        let opener = match byte {
+            b'/' if rest().starts_with(b"/*") => 0,
+            b'/' if rest().starts_with(b"//") => 1,
+            b'#' if rest().starts_with(b"# ") => 2,
+            b'<' if rest().starts_with(b"<!--") => 3,
+            b'-' if rest().starts_with(b"-- ") => 4,
+            _ => return None,
+        };
+        let seen = seen.get_mut(opener)?;
+        (!std::mem::replace(seen, true) && at > 0).then_some(at)
+    })
 }
 
 /// Returns true if a comment may be meant as a remark, though it may as well speak of the code.
