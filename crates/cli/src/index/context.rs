@@ -57,7 +57,7 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     for share in &plan.shares {
         outln!("{}", share_line(share, plan.window));
     }
-    outln!(
+    reportln!(
         "not known before a session: what its hooks add, and another window that the model's server tells"
     );
     outln!("");

@@ -7,18 +7,14 @@ use journeyman_text_diff::{DiffOp, diff};
 
 use super::file_style::FileStyle;
 use super::refusal::refuse_rewrite;
-use super::tree_merge::MergedPieces;
+use super::tree_merge::{MAX_UNSHOWN_BESIDE_REMARKS, MAX_UNSHOWN_LINES, MergedPieces};
 use crate::lines::{lines_of, split_indent};
 use crate::outcome::{Refusal, truncate};
 use crate::remark::{self, Remark};
 
 /// Lines of both texts together that are compared one by one.
 const MAX_COMPARED_LINES: usize = 20_000;
-/// Lines that may go at one place where nothing stands for them.
-const MAX_UNSHOWN_LINES: usize = 10;
-/// The same in a text with remarks, where none comes in their place.
-const MAX_UNSHOWN_BESIDE_REMARKS: usize = 2;
-/// Lines that others may replace there.
+/// Lines that others may replace at one place of a text with remarks.
 const MAX_REPLACED_BESIDE_REMARKS: usize = 5;
 /// A line is a version of another where their letters are this much alike.
 const MIN_SIMILARITY: f64 = 0.55;

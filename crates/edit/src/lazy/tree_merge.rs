@@ -16,11 +16,17 @@ use crate::remark::Remark;
 
 /// Lines that may go where the new text doesn't show them and no remark stands for them, at one
 /// place.
-const MAX_UNSHOWN_LINES: usize = 10;
+pub(super) const MAX_UNSHOWN_LINES: usize = 10;
 /// The same in a text that leaves out others for remarks, where none comes in their place …
-const MAX_UNSHOWN_LINES_BESIDE_REMARKS: usize = 2;
+pub(super) const MAX_UNSHOWN_BESIDE_REMARKS: usize = 2;
 /// … and so many more for each line that comes.
 const MAX_LINES_FOR_ONE: usize = 4;
+
+/// Returns true if more lines go than a text with remarks may leave out without one, for the lines
+/// that come in their place.
+pub(super) fn loses_lines(gone: usize, come: usize) -> bool {
+    gone > MAX_UNSHOWN_BESIDE_REMARKS + MAX_LINES_FOR_ONE * come
+}
 
 /// The replacements in the old text so far.
 #[derive(Default)]
@@ -293,7 +299,7 @@ impl<'t> TreeMerge<'_, 't> {
                 .filter_map(|at| lists.new.get(*at))
                 .map(|item| self.new.text_of(item.start..item.end).lines().count())
                 .sum();
-            let silent = self.lazy && lines > MAX_UNSHOWN_LINES_BESIDE_REMARKS + MAX_LINES_FOR_ONE * come;
+            let silent = self.lazy && loses_lines(lines, come);
             if (silent || lines > MAX_UNSHOWN_LINES && lines > 2 * shown.len()) && !renamed {
                 return Err(self.unclear_refusal(old, "it is neither shown nor stood for by a remark"));
             }

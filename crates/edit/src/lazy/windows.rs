@@ -12,7 +12,7 @@ use journeyman_text_diff::{DiffOp, diff};
 
 use super::file_style::moved_lines;
 use super::line_merge::TextLines;
-use super::tree_merge::MergedPieces;
+use super::tree_merge::{MAX_UNSHOWN_BESIDE_REMARKS, MergedPieces, loses_lines};
 use crate::left_out::is_telling;
 use crate::lines::first_break_of;
 use crate::remark::{self, Remark};
@@ -30,10 +30,6 @@ const MIN_END_MARGIN: u32 = LINE_COST;
 const MAX_REPLACED_LINES: usize = 1;
 /// Lines of the file that a window may begin with.
 const MAX_STARTS: usize = 64;
-/// Lines that may go where none comes in their place …
-const MAX_UNSHOWN_LINES: usize = 2;
-/// … and so many more for each that comes.
-const MAX_LINES_FOR_ONE: usize = 4;
 
 /// A window: the file's lines that it is for, and its own.
 struct Window {
@@ -184,7 +180,7 @@ impl<'t> Windows<'t> {
     /// Returns true if a window has all lines of a place in their order, and the lines that come
     /// are none that the file has elsewhere.
     fn only_gains_lines(&self, place: &Range<usize>, new: &Range<usize>) -> bool {
-        if place.start >= place.end || place.len() > new.len() + MAX_UNSHOWN_LINES {
+        if place.start >= place.end || place.len() > new.len() + MAX_UNSHOWN_BESIDE_REMARKS {
             return false;
         }
         let mut own = place.clone().filter(|at| !self.old.is_blank(*at)).peekable();
@@ -275,7 +271,7 @@ impl TextLines<'_> {
             let (from, to) = (op.old_range(), op.new_range());
             let gone = from.clone().filter(|at| !self.is_blank(window.old.start + at)).count();
             let come = to.clone().filter(|at| !new.is_blank(window.new.start + at)).count();
-            if gone > MAX_UNSHOWN_LINES + MAX_LINES_FOR_ONE * come {
+            if loses_lines(gone, come) {
                 return None;
             }
             let start = self.spans.get(window.old.start + from.start)?.start;

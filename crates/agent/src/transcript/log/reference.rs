@@ -169,7 +169,9 @@ pub async fn events(
     limit: usize,
 ) -> Result<Vec<Envelope>, AgentError> {
     let (mut pages, mut events) = (EventPages::new(store, session, after), Vec::new());
-    while let Some(page) = pages.next().await?.filter(|_| events.len() < limit) {
+    while events.len() < limit
+        && let Some(page) = pages.next().await?
+    {
         events.extend(page);
     }
     events.truncate(limit);
@@ -182,15 +184,15 @@ pub struct EventPages<'a> {
     session: &'a SessionId,
     resolver: Resolver,
     position: Seq,
-    next: BoxFuture<'a, Result<Vec<Entry>, StoreError>>,
+    /// The next page, if it was requested already.
+    next: Option<BoxFuture<'a, Result<Vec<Entry>, StoreError>>>,
 }
 
 impl<'a> EventPages<'a> {
     /// Begins to read behind an entry.
     #[must_use]
     pub fn new(store: &'a dyn Store, session: &'a SessionId, after: Seq) -> Self {
-        let next = store.read_chunk(session, after, PAGE_BYTES);
-        Self { store, session, resolver: Resolver::default(), position: after, next }
+        Self { store, session, resolver: Resolver::default(), position: after, next: None }
     }
 
     /// Returns the entry up to which the log has been read.
@@ -204,13 +206,12 @@ impl<'a> EventPages<'a> {
     /// # Errors
     /// The store's.
     pub async fn next(&mut self) -> Result<Option<Vec<Envelope>>, AgentError> {
-        let page = (&mut self.next).await?;
-        self.position = page.last().map_or(self.position, |last| last.seq);
+        let read = |after| self.store.read_chunk(self.session, after, PAGE_BYTES);
+        let page = self.next.take().unwrap_or_else(|| read(self.position)).await?;
+        let Some(last) = page.last().map(|entry| entry.seq) else { return Ok(None) };
         // Requested before this page is taken: a store with its own thread reads meanwhile.
-        self.next = self.store.read_chunk(self.session, self.position, PAGE_BYTES);
-        if page.is_empty() {
-            return Ok(None);
-        }
+        self.next = Some(read(last));
+        self.position = last;
         let events = self.resolver.resolve_page(self.store, self.session, &page, |_, _| true).await?;
         Ok(Some(events))
     }
