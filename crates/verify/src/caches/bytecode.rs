@@ -77,15 +77,22 @@ impl LibraryBytecode {
         let (mut links, mut directories) = (0, 0);
         while let Some((from, to)) = queue.pop_front().filter(|_| directories < MAX_DIRECTORIES) {
             directories += 1;
-            create_dir_all(&to)?;
-            for module in entries(&from.join(BYTECODE)).filter(is_module).take(MAX_LINKS - links) {
-                match symlink(module.path(), to.join(module.file_name())) {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                    _ => links += 1,
+            let bytecode = from.join(BYTECODE);
+            let packages: Vec<DirEntry> = entries(&from).filter(is_package).collect();
+            // Most packages have none within, and then one link stands for all modules.
+            if packages.is_empty() && from != self.library {
+                if bytecode.is_dir() {
+                    link(&bytecode, &to)?;
+                    links += 1;
                 }
+                continue;
             }
-            let packages = entries(&from).filter(is_package);
-            queue.extend(packages.map(|entry| (entry.path(), to.join(entry.file_name()))));
+            create_dir_all(&to)?;
+            for module in entries(&bytecode).filter(is_module).take(MAX_LINKS.saturating_sub(links)) {
+                link(&module.path(), &to.join(module.file_name()))?;
+                links += 1;
+            }
+            queue.extend(packages.into_iter().map(|entry| (entry.path(), to.join(entry.file_name()))));
         }
         Ok(())
     }
@@ -97,6 +104,14 @@ impl LibraryBytecode {
         place.parent().map_or(Ok(()), create_dir_all)?;
         symlink(&self.links, place)
     }
+}
+
+/// Makes a link, which another process may have made.
+fn link(target: &Path, place: &Path) -> io::Result<()> {
+    symlink(target, place).or_else(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Ok(()),
+        _ => Err(error),
+    })
 }
 
 fn is_module(entry: &DirEntry) -> bool {
@@ -159,6 +174,10 @@ mod tests {
             "usr/lib/python3.12/__pycache__/os.cpython-312.pyc",
             "usr/lib/python3.12/__pycache__/os.cpython-312.opt-1.pyc",
             "usr/lib/python3.12/unittest/__pycache__/case.cpython-312.pyc",
+            "usr/lib/python3.12/email/__pycache__/parser.cpython-312.pyc",
+            "usr/lib/python3.12/email/mime/__pycache__/text.cpython-312.pyc",
+            "usr/lib/python3.12/email/tests/__pycache__/no.cpython-312.pyc",
+            "usr/lib/python3.12/data/table.txt",
             "usr/lib/python3.12/test/__pycache__/support.cpython-312.pyc",
             "usr/lib/python3/dist-packages/pytest/__pycache__/main.cpython-312.pyc",
             "usr/lib/ruby/__pycache__/no.cpython-312.pyc",
@@ -190,8 +209,17 @@ mod tests {
         let os = "usr/lib/python3.12/__pycache__/os.cpython-312.pyc";
         assert_eq!(linked("python3.12/os.cpython-312.pyc").as_deref(), Some(os));
         assert!(linked("python3.12/unittest/case.cpython-312.pyc").is_some());
+        assert!(linked("python3.12/email/parser.cpython-312.pyc").is_some());
+        assert!(linked("python3.12/email/mime/text.cpython-312.pyc").is_some());
+        assert!(below.join("python3.12/unittest").is_symlink(), "one link for a package without packages");
         assert!(linked("python3/dist-packages/pytest/main.cpython-312.pyc").is_some());
-        for name in ["python3.12/os.cpython-312.opt-1.pyc", "python3.12/test", "ruby"] {
+        for name in [
+            "python3.12/os.cpython-312.opt-1.pyc",
+            "python3.12/test",
+            "python3.12/email/tests",
+            "python3.12/data",
+            "ruby",
+        ] {
             assert!(!below.join(name).exists(), "{name}");
         }
     }
