@@ -5,16 +5,16 @@ use std::path::Path;
 
 use journeyman_agent::agents::is_agent;
 use journeyman_agent::candidates;
-use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use journeyman_protocol::{RunOutcome, RunReport, Seq, SessionId, UnixMillis};
 use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
 use journeyman_workspace::CopyInfo;
 use serde::Serialize;
 
 use crate::config::Environment;
-use crate::format::{describe_age, preview};
+use crate::format::{describe_age, outcome_name, preview};
 use crate::root::find_root;
 use crate::state::{StateDirs, find_session_log, now};
-use crate::verified_trees::VerifiedTrees;
+use crate::verified_trees::{VerifiedTrees, read_last_report};
 use crate::{Context as _, HostError};
 
 /// Duration of a short command's claim, in milliseconds. The command gives the
@@ -29,6 +29,8 @@ pub const STATUS_IMPORTED: &str = "imported";
 pub const STATE_RUNNING: &str = "running";
 /// The state of a session that no process works on and that has no end.
 pub const STATE_CUT_OFF: &str = "cut_off";
+/// The state of a session whose last task changed nothing, such as one that answered a question.
+pub const STATE_NO_CHANGES: &str = "no_changes";
 
 /// Makes the id of a new session.
 #[must_use]
@@ -72,7 +74,8 @@ pub struct ListedSession {
     pub root: String,
     /// One line for people.
     pub title: String,
-    /// As [`SessionState::status`].
+    /// As [`SessionState::status`]; [`STATE_NO_CHANGES`] where that would be `unverified`, and there
+    /// is nothing to verify.
     pub status: String,
     /// As [`SessionState::holder`].
     pub holder: Option<String>,
@@ -121,7 +124,10 @@ pub async fn list_sessions(
         let copy_changes = kept.and_then(|copy| copy.changes);
         let copy = kept.map(|copy| copy.info.tier.to_string());
         let SessionState { status, holder } = session_state(state, &session).await?;
-        let changed_since = trees.has_changed(&session).await?;
+        let report = read_last_report(state, &session).await?;
+        let changed_since = report.as_ref().and_then(|report| trees.has_changed(&session, report));
+        let is_unchanged = report.is_some_and(|report| changed_nothing(&status, &report));
+        let status = if is_unchanged { STATE_NO_CHANGES.to_owned() } else { status };
         let SessionSummary { id, root, title, created, updated, last, .. } = session;
         listed.push(ListedSession {
             id,
@@ -138,6 +144,15 @@ pub async fn list_sessions(
         });
     }
     Ok(listed)
+}
+
+/// Returns true if a session's last task ended without changes: nothing of it is there to be
+/// verified.
+fn changed_nothing(status: &str, report: &RunReport) -> bool {
+    status == outcome_name(RunOutcome::Unverified)
+        && report.outcome == RunOutcome::Unverified
+        && report.changes.is_empty()
+        && report.undo.is_none()
 }
 
 /// Names a session by its id, its task, and when it was last worked on.

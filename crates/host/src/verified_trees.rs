@@ -14,6 +14,26 @@ use crate::state::StateDirs;
 /// commits and the release of the session come after it.
 const LAST_ENTRIES: u64 = 64;
 
+/// Returns the last report of a session, if it ended a task.
+///
+/// # Errors
+/// [`HostError::Failed`] where the log can't be read.
+pub(crate) async fn read_last_report(
+    state: &StateDirs,
+    session: &SessionSummary,
+) -> Result<Option<Box<RunReport>>, HostError> {
+    let mut report = None;
+    let mut keep = |envelope: &Envelope| {
+        if let Event::Done { report: done } = &envelope.event {
+            report = Some(done.clone());
+        }
+        Ok(())
+    };
+    let after = Seq(session.last.0.saturating_sub(LAST_ENTRIES));
+    read_events(state, &session.id, after, &mut keep).await?;
+    Ok(report)
+}
+
 /// The trees of projects as they are now, each looked at once.
 pub(crate) struct VerifiedTrees<'a> {
     state: &'a StateDirs,
@@ -25,27 +45,12 @@ impl<'a> VerifiedTrees<'a> {
         Self { state, now: HashMap::new() }
     }
 
-    /// Returns true if the project's files aren't those any more that the session verified; `None`
-    /// where it verified nothing in the project, or that isn't known.
-    ///
-    /// # Errors
-    /// [`HostError::Failed`] where the log can't be read.
-    pub(crate) async fn has_changed(&mut self, session: &SessionSummary) -> Result<Option<bool>, HostError> {
-        let mut report: Option<Box<RunReport>> = None;
-        let mut keep = |envelope: &Envelope| {
-            if let Event::Done { report: done } = &envelope.event {
-                report = Some(done.clone());
-            }
-            Ok(())
-        };
-        let after = Seq(session.last.0.saturating_sub(LAST_ENTRIES));
-        read_events(self.state, &session.id, after, &mut keep).await?;
-        let report = report.filter(|report| {
-            let is_kept = report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept);
-            report.outcome == RunOutcome::Verified && !is_kept
-        });
-        let Some(verified) = report.and_then(|report| report.tree) else { return Ok(None) };
-        Ok(self.tree_now(&session.root).map(|now| now != verified))
+    /// Returns true if the project's files aren't those any more that the session verified with its
+    /// last report; `None` where that verified nothing in the project, or it isn't known.
+    pub(crate) fn has_changed(&mut self, session: &SessionSummary, report: &RunReport) -> Option<bool> {
+        let is_kept = report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept);
+        let verified = report.tree.filter(|_| report.outcome == RunOutcome::Verified && !is_kept)?;
+        self.tree_now(&session.root).map(|now| now != verified)
     }
 
     fn tree_now(&mut self, root: &str) -> Option<ContentHash> {

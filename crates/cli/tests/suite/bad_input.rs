@@ -168,7 +168,7 @@ fn a_read_only_tree_is_said_to_be_one() {
         assert!(told.contains("read-only"), "{told}");
     }
     assert_eq!(house.tree(), before);
-    assert_eq!(house.sessions()[0]["status"], "unverified", "the session is kept");
+    assert_eq!(house.sessions()[0]["status"], "no_changes", "the session is kept");
 }
 
 #[test]

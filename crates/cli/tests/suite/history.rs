@@ -29,7 +29,7 @@ fn sessions_are_listed_newest_first_here_or_everywhere() {
     let titles: Vec<&str> = listed.iter().map(|session| session["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["second task", "first task"]);
     for session in &listed {
-        assert_eq!(session["status"], "unverified");
+        assert_eq!(session["status"], "no_changes");
         assert_eq!(session["root"], house.project().canonicalize().unwrap().to_str().unwrap());
     }
     let text = house.jm(&["sessions"]).run().expect(0).stdout;

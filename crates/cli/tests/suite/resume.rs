@@ -158,7 +158,7 @@ fn a_message_goes_along_with_the_task_that_was_cut_off() {
     let newest = |place: usize| server.seen()[place].newest();
     assert!((2..server.seen().len()).any(|place| newest(place).contains("mind the tests")));
     assert!(["I see.", "And that too."].contains(&report.text.as_str()), "{}", report.text);
-    assert_eq!(house.sessions()[0]["status"], "unverified");
+    assert_eq!(house.sessions()[0]["status"], "no_changes");
 }
 
 #[test]
