@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     AgentReport, AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport,
-    ContentHash, ContextShare, CopyReport, Enforcement, Evidence, FileConflict, GuardViolation,
+    ContentHash, ContextShare, CopyReport, EditDiff, Enforcement, Evidence, FileConflict, GuardViolation,
     HonestyFinding, Mode, Plan, PlanComparison, RelPath, ReminderCategory, RunOutcome, Seq, SessionId,
     StopReason, StrengthReport, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
 };
@@ -470,6 +470,10 @@ pub enum Event {
         call: CallId,
         /// The change.
         change: FileChange,
+        /// The lines that differ, of a call that replaced a whole file: its arguments don't say
+        /// them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<EditDiff>,
     },
     /// A person has to decide about a call. The decision names the call.
     PermissionRequired {

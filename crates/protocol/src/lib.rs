@@ -33,6 +33,7 @@ mod clock;
 mod context;
 mod copy;
 mod digits;
+mod edit_diff;
 mod enforcement;
 mod event;
 mod guard_violation;
@@ -57,6 +58,7 @@ pub use clock::Clock;
 pub use context::{ContextCategory, ContextShare};
 pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, UnavailableTier};
 pub use digits::group_digits;
+pub use edit_diff::EditDiff;
 pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};
 pub use event::{
     Channel, CompressionMethod, CompressionPhase, CompressionReason, Envelope, ErrorPhase, ErrorSeverity,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{
-    CallId, Effects, FileChange, GuardViolation, RelPath, ResultPart, SandboxNeeds, SessionId, ToolSpec,
-    Usage,
+    CallId, EditDiff, Effects, FileChange, GuardViolation, RelPath, ResultPart, SandboxNeeds, SessionId,
+    ToolSpec, Usage,
 };
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_workspace::Workspace;
@@ -169,6 +169,8 @@ pub struct ToolOutput {
     pub parts: Vec<ResultPart>,
     /// The files that the call changed.
     pub changes: Vec<FileChange>,
+    /// The lines that differ in the file that the call replaced, for people.
+    pub diff: Option<EditDiff>,
     /// True if the model should take it as a failure, such as a command's exit code that isn't 0.
     pub is_error: bool,
     /// Guarded files and repositories that the call made, changed or deleted. The result names them
@@ -196,6 +198,7 @@ impl ToolOutput {
         Self {
             parts: vec![ResultPart::Text { text: text.into() }],
             changes: Vec::new(),
+            diff: None,
             is_error: false,
             violations: Vec::new(),
             output_lines: None,

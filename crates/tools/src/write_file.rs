@@ -8,7 +8,8 @@ use journeyman_edit::strip_fence;
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{
-    Body, Change, ChangeSet, Expected, FileContent, LineEnding, Workspace, WorkspaceError, unified_diff,
+    Body, Change, ChangeSet, Expected, FileContent, LineEnding, Workspace, WorkspaceError, edit_diff,
+    unified_diff,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -97,12 +98,15 @@ fn write(
         Some(text) => context.seen.record_text(path.clone(), hash, text),
         None => context.seen.record(path.clone(), hash),
     }
+    let texts = old.as_ref().filter(|old| old.hash != hash).and_then(|old| old.text().zip(written.text()));
+    let diff = texts.map(|(before, after)| edit_diff(&path, before, after));
     let did = match old {
         Some(old) if old.hash == hash => format!("{path} already had this content; nothing changed"),
         Some(_) => format!("Replaced {path} ({lines} lines{kept}{unfenced})"),
         None => format!("Created {path} ({lines} lines{unfenced})"),
     };
-    Ok(ToolOutput::text(did).with_changes(&context.workspace, applied.changes))
+    let output = ToolOutput::text(did).with_changes(&context.workspace, applied.changes);
+    Ok(ToolOutput { diff, ..output })
 }
 
 /// The new text as bytes, in the old file's encoding and line endings, and what of that is worth

@@ -5,7 +5,9 @@ use std::collections::{HashSet, VecDeque};
 use journeyman_host::event_text::{describe_event, describe_output};
 use journeyman_host::format::{describe_usage, preview, printable, quantity};
 use journeyman_host::highlight::find_tokens_of_language;
-use journeyman_protocol::{CallId, CallState, Event, FileChange, FileChangeKind, RunOutcome, RunReport};
+use journeyman_protocol::{
+    CallId, CallState, EditDiff, Event, FileChange, FileChangeKind, RunOutcome, RunReport,
+};
 use journeyman_terminal::code::{LineTokens, style_tokens};
 use journeyman_terminal::diff::style_line;
 use journeyman_terminal::markdown::{self, CodeLine, Marks};
@@ -15,7 +17,7 @@ use serde_json::Value;
 
 use crate::agent_tree::{AgentNode, ended_lines};
 use crate::attachments::{name_attachments, split_attachments};
-use crate::edits::edit_lines;
+use crate::edits::{diff_lines, edit_lines};
 
 /// Minimum columns that text is rendered for.
 pub(crate) const MIN_COLUMNS: usize = 12;
@@ -49,6 +51,8 @@ pub(crate) struct EndedCall {
     pub(crate) end: Event,
     /// The files that it changed.
     pub(crate) changes: Vec<FileChange>,
+    /// The lines that differ in the file that it replaced.
+    pub(crate) diff: Option<EditDiff>,
     /// The agents that it gave tasks to.
     pub(crate) agents: Vec<AgentNode>,
 }
@@ -241,15 +245,19 @@ pub(crate) fn thinking_line(line: &str) -> StyledLine {
 }
 
 fn call_lines(call: &EndedCall, detail: Detail<'_>) -> Vec<StyledLine> {
-    let EndedCall { start, end, changes, agents, .. } = call;
+    let EndedCall { start, end, changes, diff, agents, .. } = call;
     let (Event::ToolStart { tool, input, .. }, Event::ToolEnd { state, preview, .. }) = (start, end) else {
         return Vec::new();
     };
-    let edit = match state {
-        CallState::Completed => edit_lines(tool, input, preview),
+    let edit = match (state, diff) {
+        (CallState::Completed, Some(diff)) => diff_lines(diff),
+        // Its arguments are the whole file, and not what is new in it.
+        (CallState::Completed, None) if tool == "write_file" && is_replaced(changes) => Vec::new(),
+        (CallState::Completed, None) => edit_lines(tool, input, preview),
         _ => Vec::new(),
     };
-    let mut lines = vec![call_title(start, *state, &edit)];
+    let size = diff.as_ref().map_or_else(|| count_sides(&edit), |diff| (diff.added, diff.removed));
+    let mut lines = vec![call_title(start, *state, size)];
     lines.extend(ended_lines(agents));
     match detail {
         Detail::Short | Detail::Folded => lines.extend(describe_event(end)),
@@ -283,22 +291,32 @@ pub(crate) fn describe_change(change: &FileChange) -> String {
 }
 
 /// Returns the line that says what a call does, with its size if it is an edit.
-fn call_title(start: &Event, state: CallState, edit: &[StyledLine]) -> StyledLine {
+fn call_title(start: &Event, state: CallState, (added, removed): (u64, u64)) -> StyledLine {
     let style = match state {
         CallState::Completed => Style::Good,
         CallState::Denied | CallState::Failed | CallState::Interrupted => Style::Bad,
         _ => Style::Accent,
     };
     let mut line = StyledLine::new(style, "●").with_text(format!(" {}", call_label(start)));
-    let count = |is_kind: fn(&Style) -> bool| {
-        edit.iter().filter(|line| line.spans.iter().any(|(style, _)| is_kind(style))).count()
-    };
-    let added = count(|style| matches!(style, Style::Added(_) | Style::AddedWord(_)));
-    let removed = count(|style| matches!(style, Style::Removed(_) | Style::RemovedWord(_)));
     if added + removed > 0 {
         line = line.with(Style::Good, format!("  +{added}")).with(Style::Bad, format!(" −{removed}"));
     }
     line
+}
+
+/// Counts the added and the removed lines of an edit.
+fn count_sides(edit: &[StyledLine]) -> (u64, u64) {
+    let count = |is_kind: fn(&Style) -> bool| {
+        let is_side = |line: &&StyledLine| line.spans.iter().any(|(style, _)| is_kind(style));
+        u64::try_from(edit.iter().filter(is_side).count()).unwrap_or(u64::MAX)
+    };
+    let added = count(|style| matches!(style, Style::Added(_) | Style::AddedWord(_)));
+    (added, count(|style| matches!(style, Style::Removed(_) | Style::RemovedWord(_))))
+}
+
+/// Returns true if a file was there before it was changed.
+fn is_replaced(changes: &[FileChange]) -> bool {
+    changes.iter().any(|change| change.kind == FileChangeKind::Modified)
 }
 
 /// Says what a call does: a command as it would be typed, anything else by its summary.

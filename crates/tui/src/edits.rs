@@ -2,7 +2,8 @@
 
 use journeyman_host::format::printable;
 use journeyman_host::highlight::find_tokens_of_file;
-use journeyman_terminal::diff::{HunkLine, Side, render_hunk};
+use journeyman_protocol::EditDiff;
+use journeyman_terminal::diff::{FileNames, HunkLine, Side, render_hunk};
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
 
@@ -38,6 +39,19 @@ pub(crate) fn edit_lines(tool: &str, input: &Value, result: &str) -> Vec<StyledL
     }
 }
 
+/// Returns the lines of a difference, with their numbers and those around them.
+pub(crate) fn diff_lines(diff: &EditDiff) -> Vec<StyledLine> {
+    let clean = printable(&diff.text).replace('\t', "    ");
+    let lines = journeyman_terminal::diff::number_lines(&clean, FileNames::OfSeveral, &find_tokens_of_file);
+    lines.into_iter().map(indent_line).collect()
+}
+
+fn indent_line(line: StyledLine) -> StyledLine {
+    let mut indented = StyledLine::new(Style::Plain, " ".repeat(INDENT));
+    indented.spans.extend(line.spans);
+    indented
+}
+
 /// Returns the lines that a replacement takes away and adds, without those that stay.
 fn pair_lines(search: &str, replace: &str, result: &str, path: &str) -> Vec<StyledLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (search.lines().collect(), replace.lines().collect());
@@ -71,12 +85,7 @@ fn number_lines(old: &[&str], new: &[&str], first: Option<usize>, path: &str) ->
     let removed = old.iter().enumerate().map(|(place, text)| line(Side::Old, place, text));
     let added = new.iter().enumerate().map(|(place, text)| line(Side::New, place, text));
     let lines: Vec<HunkLine> = removed.chain(added).collect();
-    let indent = |line: StyledLine| {
-        let mut indented = StyledLine::new(Style::Plain, " ".repeat(INDENT));
-        indented.spans.extend(line.spans);
-        indented
-    };
-    render_hunk(&lines, digits, path, &find_tokens_of_file).into_iter().map(indent).collect()
+    render_hunk(&lines, digits, path, &find_tokens_of_file).into_iter().map(indent_line).collect()
 }
 
 #[cfg(test)]
@@ -84,6 +93,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_difference_has_its_numbers_and_the_lines_around() {
+        let text = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -40,3 +40,3 @@\n one\n-two\n+\tTWO\n three\n";
+        let diff = EditDiff { added: 1, removed: 1, text: text.to_owned() };
+        let shown: Vec<String> = diff_lines(&diff).iter().map(StyledLine::to_text).collect();
+        assert_eq!(shown, ["  40  one", "  41 -two", "  41 +    TWO", "  42  three"]);
+    }
 
     #[test]
     fn an_edit_is_its_changed_lines() {

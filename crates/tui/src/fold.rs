@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use journeyman_host::event_text::describe_event;
 use journeyman_host::format::printable;
 use journeyman_protocol::{
-    AgentState, CallId, CheckOutcome, Envelope, Event, FileChange, Mode, RunOutcome, RunReport, Seq,
-    StopReason, Todo, TodoStatus,
+    AgentState, CallId, CheckOutcome, EditDiff, Envelope, Event, FileChange, Mode, RunOutcome, RunReport,
+    Seq, StopReason, Todo, TodoStatus,
 };
 use journeyman_terminal::markdown::{self, Splitter};
 use journeyman_terminal::{Activity, Style, StyledLine};
@@ -33,6 +33,8 @@ pub(crate) struct OpenCall {
     pub(crate) output: String,
     /// The files that it changed so far.
     changes: Vec<FileChange>,
+    /// The lines that differ in the file that it replaced.
+    diff: Option<EditDiff>,
 }
 
 /// A check that runs.
@@ -377,27 +379,43 @@ impl Conversation {
                 self.finish_text();
                 self.calls.retain(|open| open.call != *call);
                 let (call, start) = (call.clone(), event.clone());
-                self.calls.push(OpenCall { call, start, output: String::new(), changes: Vec::new() });
+                self.calls.push(OpenCall {
+                    call,
+                    start,
+                    output: String::new(),
+                    changes: Vec::new(),
+                    diff: None,
+                });
             }
             Event::ToolOutput { call, text } => {
                 if let Some(open) = self.calls.iter_mut().find(|open| open.call == *call) {
                     push_bounded(&mut open.output, text);
                 }
             }
-            Event::FileEdited { call, change } => {
+            Event::FileEdited { call, change, diff } => {
                 match self.calls.iter_mut().find(|open| open.call == *call) {
-                    Some(open) => open.changes.push(change.clone()),
+                    Some(open) => {
+                        open.changes.push(change.clone());
+                        open.diff.clone_from(diff);
+                    }
                     // A command in the background, or one that was settled after a crash.
                     None => self.push_lines(event),
                 }
             }
             Event::ToolEnd { call, .. } => {
                 let Some(place) = self.calls.iter().position(|open| open.call == *call) else { return true };
-                let OpenCall { call, start, changes, .. } = self.calls.remove(place);
+                let OpenCall { call, start, changes, diff, .. } = self.calls.remove(place);
                 let is_first = !matches!(self.entries.last().map(|entry| &entry.block), Some(Block::Call(_)));
                 let agents = self.agents.take(&call);
                 self.push(
-                    Block::Call(Box::new(EndedCall { call, start, end: event.clone(), changes, agents })),
+                    Block::Call(Box::new(EndedCall {
+                        call,
+                        start,
+                        end: event.clone(),
+                        changes,
+                        diff,
+                        agents,
+                    })),
                     is_first,
                 );
             }

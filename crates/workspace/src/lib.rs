@@ -95,7 +95,7 @@ pub use copies::isolated::IsolatedCopy;
 pub use copies::tier::Tier;
 pub use error::{ActualState, EncodeError, NotAFile, WorkspaceError};
 pub use files::content::{Body, Encoding, FileContent, LineEnding, Text};
-pub use files::diff::{Diff, DiffFile, unified_diff};
+pub use files::diff::{Diff, DiffFile, edit_diff, unified_diff};
 pub use files::listing::{ListOptions, Listing, Stat, StatKind};
 pub use files::portable_names::NameTrouble;
 pub use files::remove::{remove_tree, remove_trees_of_ended_processes};

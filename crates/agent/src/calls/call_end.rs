@@ -30,8 +30,16 @@ pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: Fi
     let violations = std::mem::take(&mut finished.violations).into_iter();
     let violations = violations.map(|one| GuardViolation { call: Some(call.id.clone()), ..one }).collect();
     cx.transcript.record_violations(None, violations);
+    // A call that says what it replaced has changed that file alone.
+    let mut diff = finished.diff.take().filter(|_| finished.changes.len() == 1);
+    if let Some(diff) = &mut diff
+        && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(&diff.text)
+    {
+        diff.text = clean;
+    }
     for change in &finished.changes {
-        cx.transcript.emit(Event::FileEdited { call: call.id.clone(), change: change.clone() });
+        let (call, change, diff) = (call.id.clone(), change.clone(), diff.take());
+        cx.transcript.emit(Event::FileEdited { call, change, diff });
     }
     // Redacted before truncating, because a part of a secret would not be recognized.
     let preview = truncate_preview(&cx.redactor.redact(&finished.text()));

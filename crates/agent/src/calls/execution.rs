@@ -124,10 +124,11 @@ fn flatten_result(
 }
 
 fn finish_output(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> FinishedCall {
-    let ToolOutput { mut parts, changes, is_error, violations, output_lines, foreign_usage } = output;
+    let ToolOutput { mut parts, changes, diff, is_error, violations, output_lines, foreign_usage } = output;
     if !is_error {
         // The call succeeded while it was being cancelled, so it counts as completed.
         return FinishedCall {
+            diff,
             violations,
             output_lines,
             foreign_usage,
@@ -143,6 +144,7 @@ fn finish_output(output: ToolOutput, cancelled: bool, timed_out: Option<Duration
         false => CallState::Failed,
     };
     FinishedCall {
+        diff,
         violations,
         output_lines,
         foreign_usage,

@@ -1,6 +1,6 @@
 //! The result of a call.
 
-use journeyman_protocol::{CallState, FileChange, GuardViolation, ResultPart, Verdict};
+use journeyman_protocol::{CallState, EditDiff, FileChange, GuardViolation, ResultPart, Verdict};
 use journeyman_tools::ForeignUsage;
 
 /// The state in which a call ended, and its result for the model.
@@ -13,6 +13,8 @@ pub(crate) struct FinishedCall {
     /// Policy's verdict, if it refused the call.
     pub(crate) verdict: Option<Verdict>,
     pub(crate) changes: Vec<FileChange>,
+    /// The lines that differ in the file that the call replaced.
+    pub(crate) diff: Option<EditDiff>,
     pub(crate) violations: Vec<GuardViolation>,
     pub(crate) duration_ms: u64,
     /// Number of lines that the command of the call printed.
@@ -34,6 +36,7 @@ impl FinishedCall {
             by: None,
             verdict: None,
             changes: Vec::new(),
+            diff: None,
             violations: Vec::new(),
             duration_ms: 0,
             output_lines: None,

@@ -72,6 +72,7 @@ pub(crate) async fn close_cut_off_calls(
                 let edited = |change: &FileChange| Event::FileEdited {
                     call: open.call.id.clone(),
                     change: change.clone(),
+                    diff: None,
                 };
                 found.events.extend(fate.applied.iter().map(edited));
                 record_recovered(cx, &fate);

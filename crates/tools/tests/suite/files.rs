@@ -318,6 +318,25 @@ fn whole_files_are_written_only_by_those_who_know_them() {
 }
 
 #[test]
+fn a_file_that_is_replaced_is_told_with_the_lines_that_differ() {
+    let bench = Bench::new(&[("list", b"one\ntwo\nthree\n")]);
+    let write = |path: &str, content: &str| {
+        bench.call("write_file", json!({"path": path, "content": content})).unwrap().diff
+    };
+    bench.say("read_file", json!({"path": "list"}));
+    let diff = write("list", "one\nTWO\nthree\nfour\n").unwrap();
+    assert_eq!((diff.added, diff.removed), (2, 1));
+    assert!(diff.text.ends_with("@@ -1,3 +1,4 @@\n one\n-two\n+TWO\n three\n+four\n"), "{}", diff.text);
+    assert_eq!(write("list", "one\nTWO\nthree\nfour\n"), None, "nothing differs");
+    assert_eq!(write("new", "one\n"), None, "its arguments say it");
+    // The sizes are those of the whole.
+    let many: String = (0..20_000).map(|line| format!("line {line}\n")).collect();
+    let long = write("list", &many).unwrap();
+    assert_eq!((long.added, long.removed), (20_000, 4));
+    assert!(long.text.len() <= 64 * 1024 && long.text.ends_with('\n'), "{}", long.text.len());
+}
+
+#[test]
 fn a_fence_around_a_whole_file_is_not_written() {
     let bench = Bench::new(&[]);
     let write =

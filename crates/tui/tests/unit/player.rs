@@ -279,7 +279,7 @@ pub(crate) fn decided(call: &str, allowed: bool) -> Event {
 
 pub(crate) fn edited(call: &str, path: &str) -> Event {
     let change = FileChange { path: RelPath::parse(path).unwrap(), kind: FileChangeKind::Modified };
-    Event::FileEdited { call: CallId::new(call), change }
+    Event::FileEdited { call: CallId::new(call), change, diff: None }
 }
 
 pub(crate) fn checked(command: &str, failure: Option<&str>) -> Vec<Event> {

@@ -1,6 +1,6 @@
 //! Unified diffs as git writes and reads them.
 
-use journeyman_protocol::{FileChangeKind, RelPath};
+use journeyman_protocol::{EditDiff, FileChangeKind, RelPath};
 use journeyman_text_diff::unified_hunks;
 
 use crate::files::content::FileContent;
@@ -90,6 +90,23 @@ pub(crate) struct FileDiff {
 pub fn unified_diff(path: &RelPath, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
     let side = |bytes| DiffSide { mode: PLAIN_MODE, bytes: Some(bytes) };
     file_diff(path, old.map(side), new.map(side)).text
+}
+
+/// Maximum bytes of an [`edit_diff`]: more lines than anybody reads in a conversation.
+const MAX_EDIT_DIFF_BYTES: usize = 64 * 1024;
+
+/// Returns the difference between two texts of one file, with its size; empty when they are the
+/// same.
+#[must_use]
+pub fn edit_diff(path: &RelPath, old: &str, new: &str) -> EditDiff {
+    let [old, new] = [old, new].map(|text| DiffSide { mode: PLAIN_MODE, bytes: Some(text.as_bytes()) });
+    let FileDiff { mut text, added, removed, .. } = file_diff(path, Some(old), Some(new));
+    if text.len() > MAX_EDIT_DIFF_BYTES {
+        let head = text.get(..text.floor_char_boundary(MAX_EDIT_DIFF_BYTES)).unwrap_or_default();
+        text.truncate(head.rfind('\n').map_or(0, |end| end + 1));
+    }
+    let size = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
+    EditDiff { added: size(added), removed: size(removed), text }
 }
 
 /// The difference between two sides.
