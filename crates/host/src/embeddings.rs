@@ -69,7 +69,7 @@ pub fn load_vectorer(
             Arc::new(Model2Vec::load(&directory).map_err(|error| refused(error.to_string()))?)
         }
         None => {
-            let (endpoint, model) = crate::models::embedding_endpoint(config, environment, name)
+            let (endpoint, model) = crate::models::configured_endpoint(config, environment, name)
                 .map_err(|error| refused(error.to_string()))?;
             let secrets =
                 config.redacted_variables().filter_map(|name| environment.var(name)).map(str::to_owned);

@@ -58,6 +58,7 @@ pub mod hunks;
 pub mod images;
 pub mod index;
 pub mod input;
+pub mod known_models;
 pub mod landing;
 pub mod memory;
 mod models;

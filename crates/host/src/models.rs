@@ -23,7 +23,7 @@ use journeyman_agent::agents::group::GroupDirector;
 pub const GROUP_PREFIX: &str = "group/";
 
 /// The default model of each provider; the first provider whose key is set is used.
-const DEFAULT_MODELS: [(&str, &str); 4] = [
+pub(crate) const DEFAULT_MODELS: [(&str, &str); 4] = [
     ("anthropic", "claude-sonnet-4-5"),
     ("openai", "gpt-5"),
     ("gemini", "gemini-2.5-pro"),
@@ -169,7 +169,7 @@ fn find_endpoint(
 
 /// Returns the endpoint with the configuration's deadlines, headers and proxies, for requests other
 /// than conversations.
-pub(crate) fn embedding_endpoint(
+pub(crate) fn configured_endpoint(
     config: &Config,
     environment: &Environment,
     name: &str,
@@ -300,17 +300,27 @@ fn custom_client(
     cassette: &Cassette,
     clock: &Clock,
 ) -> Result<ConnectedModel, ConfigError> {
+    let (endpoint, model) = custom_endpoint(config, environment, base_url)?;
+    make_client(endpoint, &model, config, environment, cassette, clock)
+}
+
+/// Returns the endpoint at an address of the user's own, and the model's name there.
+pub(crate) fn custom_endpoint(
+    config: &Config,
+    environment: &Environment,
+    base_url: &str,
+) -> Result<(Endpoint, String), ConfigError> {
     let missing = |what: &str| ConfigError::Model(format!("--base-url needs {what}"));
     let wire = config.wire.as_deref().and_then(|word| word.parse::<Wire>().ok());
     let wire =
         wire.ok_or_else(|| missing("--wire anthropic|responses|chat|gemini, the protocol it speaks"))?;
-    let model = config.model.as_deref().ok_or_else(|| missing("--model NAME, the model to ask it for"))?;
+    let model = config.model.clone().ok_or_else(|| missing("--model NAME, the model to ask it for"))?;
     let mut endpoint = Endpoint::new("custom", wire, base_url.trim_end_matches('/'));
     endpoint.key = environment.var(CUSTOM_KEY_VARIABLE).map(Secret::new);
     endpoint.key_env = vec![CUSTOM_KEY_VARIABLE.to_owned()];
     // Only the server knows whether it wants one; its refusal then names the variable.
     endpoint.key_required = false;
-    make_client(endpoint, model, config, environment, cassette, clock)
+    Ok((endpoint, model))
 }
 
 /// Makes a client with the parts that every endpoint shares: deadlines, proxies, retries, the
@@ -560,7 +570,7 @@ fn find_key(
     Ok(found)
 }
 
-fn default_model(config: &Config, environment: &Environment) -> Result<String, ConfigError> {
+pub(crate) fn default_model(config: &Config, environment: &Environment) -> Result<String, ConfigError> {
     let all = all_providers(config);
     for (name, model) in DEFAULT_MODELS {
         let provider = all.iter().find(|provider| provider.name == name);

@@ -57,7 +57,7 @@ pub use delta::{Delta, DeltaStream, Model, Reply, reply_at_once};
 pub use embeddings::{Embeddings, MAX_TEXTS};
 pub use endpoint::{Deadlines, Endpoint, ProxySettings, RetryPolicy, Secret};
 pub use error::{Deadline, ModelError};
-pub use limits::{ServerLimits, builtin_limits, default_limits, refused_window};
+pub use limits::{ServerLimits, builtin_limits, default_limits, documented_models, refused_window};
 pub use price::{Price, builtin_price};
 pub use provider::{Provider, builtin_providers, similar_names};
 pub use request::{Effort, ModelRequest, SystemPart, Thinking};

@@ -12,4 +12,4 @@ mod table;
 pub use refusal::refused_window;
 pub(crate) use server::query;
 pub use server_limits::ServerLimits;
-pub use table::{builtin_limits, default_limits};
+pub use table::{builtin_limits, default_limits, documented_models};

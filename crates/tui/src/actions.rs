@@ -124,6 +124,12 @@ impl App {
                 (self.files, self.symbols, self.sessions) = (Some(files), symbols, sessions);
                 self.complete_word();
             }
+            JobEnd::ModelsListed(listed) => {
+                if let Some(listed) = listed {
+                    self.models.add_listed(listed);
+                    self.complete_word();
+                }
+            }
             JobEnd::Explained(lines) => self.conversation.push_note(lines),
             JobEnd::ResultsRead(results) => {
                 if let Some(Overlay::Transcript(viewer)) = self.presentation.overlay() {
@@ -263,6 +269,10 @@ impl App {
     async fn change_model(&mut self, name: &str) {
         if name.is_empty() {
             let model = self.surroundings.model.clone();
+        if let Some(address) = self.models.address_of(name) {
+            self.setup.options.base_url = Some(address.base_url.clone());
+            self.setup.options.wire = Some(address.wire.clone());
+        }
             self.notice = Some(format!("the model is {model}; another one: /model PROVIDER/NAME"));
             return;
         }

@@ -13,6 +13,7 @@ use journeyman_agent::{AgentError, MessageId};
 use journeyman_host::copy_review::{CopyReview, LandingPreview};
 use journeyman_host::format::{preview, printable};
 use journeyman_host::index::ProjectSymbol;
+use journeyman_host::known_models::{KnownModels, ListedModels};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{CallId, Envelope, Event, SessionId, Tokens};
 use journeyman_terminal::{Style, StyledLine};
@@ -61,6 +62,8 @@ pub(crate) enum JobEnd {
     CommandRan { command: String, output: Result<(String, u8), HostError> },
     /// The project's files, symbols and sessions were listed.
     FilesListed(Vec<String>, Vec<ProjectSymbol>, Vec<NamedSession>),
+    /// The server of the session's model has listed its models, or doesn't list them.
+    ModelsListed(Option<ListedModels>),
     /// The ways to a model were looked for.
     Explained(Vec<StyledLine>),
     /// The whole results of the session's calls were read.
@@ -141,6 +144,8 @@ pub(crate) struct App {
     pub(crate) symbols: Vec<ProjectSymbol>,
     /// Earlier sessions, once they are wanted.
     pub(crate) sessions: Vec<NamedSession>,
+    /// Models that the person may choose from.
+    pub(crate) models: KnownModels,
     /// Messages that were sent and are not taken yet, with their ids once they are known.
     pub(crate) queued: Vec<QueuedText>,
     /// Outputs of the person's commands, which go with the next message.
@@ -196,6 +201,7 @@ impl App {
             sessions: Vec::new(),
             queued: Vec::new(),
             attachments: Vec::new(),
+            models: KnownModels::default(),
             notice: None,
             surroundings: Surroundings::default(),
             presentation,

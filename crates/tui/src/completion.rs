@@ -16,15 +16,17 @@ const MAX_MATCHES: usize = 50;
 /// Maximum characters of a session's title in the list.
 const MAX_TITLE_CHARS: usize = 60;
 
-/// The things of the project that `@` names.
+/// The names that can be completed besides those of commands.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct ProjectNames<'a> {
+pub(crate) struct KnownNames<'a> {
     /// The files.
     pub(crate) files: &'a [String],
     /// The symbols.
     pub(crate) symbols: &'a [ProjectSymbol],
     /// Earlier sessions.
     pub(crate) sessions: &'a [NamedSession],
+    /// Models, for the argument of `/model`.
+    pub(crate) models: &'a [String],
 }
 
 /// An earlier session, by the words of its task.
@@ -56,6 +58,8 @@ pub(crate) struct Completion {
     pub(crate) start: usize,
     candidates: Vec<Candidate>,
     selected: usize,
+    /// True if the typed word may be meant as it is: it is complete, and nothing else was selected.
+    is_word_complete: bool,
 }
 
 /// The kind of thing that the word before the cursor may name.
@@ -93,23 +97,29 @@ fn first_len(text: &str) -> usize {
 impl Completion {
     /// Makes the list for the word before the cursor, or none.
     #[must_use]
-    pub(crate) fn find(before: &str, names: ProjectNames<'_>) -> Option<Self> {
+    pub(crate) fn find(before: &str, names: KnownNames<'_>) -> Option<Self> {
         let (start, word) = word_at_cursor(before)?;
-        let candidates = match word {
-            CompletedWord::Command(typed) => command_candidates(typed),
-            CompletedWord::Argument(name, typed) => {
-                let values = argument_values(name);
-                let matching = values.into_iter().filter(|value| value.starts_with(typed) && *value != typed);
-                let candidate = |value: &str| Candidate {
-                    insert: value.to_owned(),
-                    label: value.to_owned(),
-                    help: String::new(),
-                };
-                matching.map(candidate).collect()
+        let (mut candidates, mut is_word_complete) = (Vec::new(), false);
+        match word {
+            CompletedWord::Command(typed) => candidates = command_candidates(typed),
+            CompletedWord::Argument("model", typed) => {
+                candidates = model_candidates(typed, names.models);
+                // A provider has more models than anybody lists.
+                is_word_complete = typed.split_once('/').is_some_and(|(_, model)| !model.is_empty());
             }
-            CompletedWord::Name(typed) => name_candidates(typed, names),
-        };
-        (!candidates.is_empty()).then_some(Self { start, candidates, selected: 0 })
+            CompletedWord::Argument(name, typed) => {
+                let values = argument_values(name).into_iter();
+                candidates.extend(values.filter(|value| is_begun(value, typed)).map(Candidate::plain));
+            }
+            CompletedWord::Name(typed) => candidates = name_candidates(typed, names),
+        }
+        (!candidates.is_empty()).then_some(Self { start, candidates, selected: 0, is_word_complete })
+    }
+
+    /// Returns true if Enter takes the word as it was typed.
+    #[must_use]
+    pub(crate) fn keeps_word(&self) -> bool {
+        self.is_word_complete
     }
 
     /// Returns the selected candidate.
@@ -120,6 +130,7 @@ impl Completion {
 
     /// Selects the next candidate, or the one before; the list has no ends.
     pub(crate) fn select(&mut self, forward: bool) {
+        self.is_word_complete = false;
         let count = self.candidates.len().max(1);
         self.selected = if forward { self.selected + 1 } else { self.selected + count - 1 } % count;
     }
@@ -140,6 +151,29 @@ impl Completion {
         };
         shown.map(draw).collect()
     }
+}
+
+impl Candidate {
+    /// Makes the candidate of a word that explains itself.
+    fn plain(word: &str) -> Self {
+        Self { insert: word.to_owned(), label: word.to_owned(), help: String::new() }
+    }
+}
+
+/// Returns true if a word begins with what was typed and goes on.
+fn is_begun(word: &str, typed: &str) -> bool {
+    word.len() > typed.len() && word.starts_with(typed)
+}
+
+/// Returns the models that have the typed letters in their name; those that begin with them, with
+/// their provider or without, come first.
+fn model_candidates(typed: &str, models: &[String]) -> Vec<Candidate> {
+    let begins = |name: &&String| {
+        is_begun(name, typed) || name.split_once('/').is_some_and(|(_, model)| is_begun(model, typed))
+    };
+    let first = models.iter().filter(begins);
+    let others = models.iter().filter(|name| !begins(name) && *name != typed && name.contains(typed));
+    first.chain(others).take(MAX_MATCHES).map(|name| Candidate::plain(name)).collect()
 }
 
 fn command_candidates(typed: &str) -> Vec<Candidate> {
@@ -166,7 +200,7 @@ enum Named<'a> {
     Session(&'a NamedSession),
 }
 
-fn name_candidates(typed: &str, names: ProjectNames<'_>) -> Vec<Candidate> {
+fn name_candidates(typed: &str, names: KnownNames<'_>) -> Vec<Candidate> {
     let files = names.files.iter().filter_map(|path| Some((fuzzy_score(typed, path)?, Named::File(path))));
     // Without a letter the files are listed: there are fewer, and a path leads to the rest.
     let symbols = names.symbols.iter().filter(|_| !typed.is_empty());
@@ -285,11 +319,11 @@ mod tests {
             ("primer", "docs/primer.md"),
             ("SRC/M", "src/main.rs"),
         ] {
-            let names = ProjectNames { files: &files, ..ProjectNames::default() };
+            let names = KnownNames { files: &files, ..KnownNames::default() };
             let found = Completion::find(&format!("@{typed}"), names).unwrap();
             assert_eq!(found.selected().unwrap().label, first, "{typed}");
         }
-        assert_eq!(Completion::find("@zzz", ProjectNames { files: &files, ..ProjectNames::default() }), None);
+        assert_eq!(Completion::find("@zzz", KnownNames { files: &files, ..KnownNames::default() }), None);
     }
 
     #[test]
@@ -301,7 +335,7 @@ mod tests {
             line,
         };
         let (files, symbols) = (["src/shop.rs".to_owned()], [symbol("open_shop", 4), symbol("close", 9)]);
-        let names = ProjectNames { files: &files, symbols: &symbols, ..ProjectNames::default() };
+        let names = KnownNames { files: &files, symbols: &symbols, ..KnownNames::default() };
         let selected = |typed: &str| Completion::find(typed, names).unwrap().selected().unwrap().clone();
         assert_eq!(selected("@openshop").insert, "`open_shop` (src/shop.rs:4) ");
         assert_eq!(selected("@close").help, "function  src/shop.rs:9");
@@ -315,7 +349,7 @@ mod tests {
         let title = "make the greeting polite".to_owned();
         let sessions = [NamedSession { id: id.clone(), title, age: "2 days ago".to_owned() }];
         let files = ["src/greet.rs".to_owned()];
-        let names = ProjectNames { files: &files, sessions: &sessions, ..ProjectNames::default() };
+        let names = KnownNames { files: &files, sessions: &sessions, ..KnownNames::default() };
         let first = |typed: &str| Completion::find(typed, names).unwrap().selected().unwrap().clone();
         assert_eq!(first("as in @polite").insert, format!("@session:{id} "));
         assert_eq!(first("@session").label, "session: make the greeting polite");
@@ -323,14 +357,36 @@ mod tests {
     }
 
     #[test]
+    fn models_are_found_by_their_provider_or_their_name() {
+        let models = ["anthropic/claude-sonnet-4-5", "anthropic/claude-opus-4-1", "ollama/qwen3-coder"];
+        let models = models.map(str::to_owned);
+        let names = KnownNames { models: &models, ..KnownNames::default() };
+        let found = |typed: &str| -> Vec<String> {
+            let list = Completion::find(&format!("/model {typed}"), names);
+            list.map_or_else(Vec::new, |list| list.render(80).iter().map(StyledLine::to_text).collect())
+        };
+        assert_eq!(found("").len(), 3);
+        assert_eq!(found("ollama/q"), ["  ollama/qwen3-coder"]);
+        assert_eq!(found("claude-o"), ["  anthropic/claude-opus-4-1"]);
+        assert_eq!(found("sonnet"), ["  anthropic/claude-sonnet-4-5"]);
+        assert_eq!(found("ollama/qwen3-coder"), [""; 0], "it is typed already");
+        // Another model of the provider, which nobody lists, is taken as it is typed.
+        let mut list = Completion::find("/model ollama/qwen3", names).unwrap();
+        assert!(list.keeps_word());
+        list.select(true);
+        assert!(!list.keeps_word(), "this one was selected");
+        assert!(!Completion::find("/model qwen3", names).unwrap().keeps_word(), "it has no provider");
+    }
+
+    #[test]
     fn the_list_goes_round() {
-        let mut list = Completion::find("/co", ProjectNames::default()).unwrap();
+        let mut list = Completion::find("/co", KnownNames::default()).unwrap();
         assert_eq!(list.selected().unwrap().insert, "/context");
         list.select(false);
         assert_eq!(list.selected().unwrap().insert, "/compact");
         list.select(true);
         assert_eq!(list.selected().unwrap().insert, "/context");
-        let whole = Completion::find("/mode", ProjectNames::default()).unwrap();
+        let whole = Completion::find("/mode", KnownNames::default()).unwrap();
         assert_eq!(whole.selected().unwrap().insert, "/mode ", "not /model");
         let rows: Vec<String> = list.render(30).iter().map(StyledLine::to_text).collect();
         assert_eq!(rows[0], "  /context  what the model's …");

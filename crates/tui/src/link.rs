@@ -6,6 +6,7 @@ use std::sync::Arc;
 use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
 use journeyman_host::events::read_events;
+use journeyman_host::known_models::KnownModels;
 use journeyman_host::resume::{Resumption, find_resumable};
 use journeyman_host::sessions::{SessionClaim, new_session_id};
 use journeyman_host::state::StateDirs;
@@ -48,6 +49,8 @@ pub(crate) struct Link {
     pub(crate) events: Subscription,
     /// Facts for the status line.
     pub(crate) surroundings: Surroundings,
+    /// Models that the session could go on with.
+    pub(crate) models: KnownModels,
     /// True if the log has the session.
     pub(crate) has_log: bool,
     /// True if a run has ended since the session was opened.
@@ -82,12 +85,21 @@ impl Setup {
             _ => Workplace::Project,
         };
         let delivery = Delivery::new(&self.delivery, workplace)?;
-        let (surroundings, notes) = self.describe(&prepared);
+        let (surroundings, models, notes) = self.describe(&prepared);
         let mut template =
             prepared.into_template(&self.environment, &self.state, &self.root, HOLDER, delivery)?;
         let session = template.start(new_session_id()).await?;
         let events = session.subscribe(EventFilter::all(), Since::Now);
-        Ok(Link { template, session, events, surroundings, has_log: false, has_ended_run: false, notes })
+        Ok(Link {
+            template,
+            session,
+            events,
+            surroundings,
+            models,
+            has_log: false,
+            has_ended_run: false,
+            notes,
+        })
     }
 
     /// Reads the events of a session, and opens it again. A task that was cut off goes on.
@@ -127,7 +139,7 @@ impl Setup {
             delivery_options.isolate = Some(false);
         }
         let delivery = resumption.plan_delivery(&delivery_options, &prepared.settings, false)?;
-        let (surroundings, notes) = self.describe(&prepared);
+        let (surroundings, models, notes) = self.describe(&prepared);
         self.root.clone_from(&resumption.root);
         let mut last = Seq::START;
         read_events(&self.state, &resumption.session, Seq::START, &mut |envelope| {
@@ -141,10 +153,19 @@ impl Setup {
         let session =
             template.resume(resumption.session.clone(), resumption.state, CutOffPolicy::Continue).await?;
         let events = session.subscribe(EventFilter::all(), Since::Seq(last));
-        Ok(Link { template, session, events, surroundings, has_log: true, has_ended_run: false, notes })
+        Ok(Link {
+            template,
+            session,
+            events,
+            surroundings,
+            models,
+            has_log: true,
+            has_ended_run: false,
+            notes,
+        })
     }
 
-    fn describe(&self, prepared: &PreparedRun) -> (Surroundings, Vec<String>) {
+    fn describe(&self, prepared: &PreparedRun) -> (Surroundings, KnownModels, Vec<String>) {
         let config = &prepared.settings.config;
         let limits = configured_limits(config, &self.environment).ok().flatten();
         let model = limits.as_ref().map(|(name, _)| name.clone()).or_else(|| config.model.clone());
@@ -158,7 +179,8 @@ impl Setup {
             is_watched: false,
             extra: None,
         };
-        (surroundings, prepared.settings.warnings.clone())
+        let models = KnownModels::find(config, &self.environment);
+        (surroundings, models, prepared.settings.warnings.clone())
     }
 
     /// Returns the project's root as people read it.

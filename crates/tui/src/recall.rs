@@ -192,6 +192,7 @@ impl App {
                 .push(Box::pin(async move { JobEnd::Explained(explain_first_start(&environment).await) }));
         } else {
             self.say(Style::Bad, &error.to_string());
+        self.models = std::mem::take(&mut link.models);
         }
     }
 
@@ -436,3 +437,15 @@ impl App {
 fn is_nothing_since(error: &(dyn std::error::Error + 'static)) -> bool {
     matches!(error.downcast_ref::<WorkspaceError>(), Some(WorkspaceError::NothingSince { .. }))
 }
+    /// Begins to ask the server of the session's model for its models, for completion. It is asked
+    /// once, and not at all in place of a recording.
+    pub(crate) fn list_models(&mut self) {
+        let options = &self.setup.options;
+        if options.record.is_some() || options.replay.is_some() {
+            return;
+        }
+        if let Some(server) = self.models.take_server() {
+            self.jobs.push(Box::pin(async move { JobEnd::ModelsListed(server.list().await) }));
+        }
+    }
+

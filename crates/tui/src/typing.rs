@@ -15,7 +15,7 @@ use journeyman_terminal::Style;
 use crate::app::{App, Flow, JobEnd, QueuedText, Recall};
 use crate::blocks::{Block, Entry};
 use crate::commands::{COMMANDS, ParsedCommand, parse_command};
-use crate::completion::{Completion, ProjectNames};
+use crate::completion::{CompletedWord, Completion, KnownNames, word_at_cursor};
 use crate::composer::ComposerEffect;
 use crate::fold::Turning;
 use crate::picker::PickerEffect;
@@ -203,6 +203,10 @@ impl App {
                 self.accept_completion();
             }
             KeyCode::Enter if key.modifiers.is_empty() => {
+            KeyCode::Enter if key.modifiers.is_empty() && list.keeps_word() => {
+                self.completion = None;
+                return false;
+            }
                 // A command that needs nothing more is done at once.
                 let is_done = self.composer.before_cursor().starts_with('/') && self.accept_completion();
                 if is_done {
@@ -256,7 +260,14 @@ impl App {
             self.list_files();
         }
         let files = self.files.as_deref().unwrap_or_default();
-        let names = ProjectNames { files, symbols: &self.symbols, sessions: &self.sessions };
+        if matches!(
+            word_at_cursor(self.composer.before_cursor()),
+            Some((_, CompletedWord::Argument("model", _)))
+        ) {
+            self.list_models();
+        }
+        let models = &self.models.names;
+        let names = KnownNames { files, symbols: &self.symbols, sessions: &self.sessions, models };
         self.completion = Completion::find(self.composer.before_cursor(), names);
     }
 

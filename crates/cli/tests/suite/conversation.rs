@@ -135,6 +135,30 @@ fn a_session_goes_on_from_the_list() {
     person.types("\x04");
     person.ends();
     assert!(server.seen()[1].body.to_string().contains("The first answer."));
+#[test]
+fn models_of_the_server_are_completed_and_gone_on_with() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("Tiny here."), say("Large here.")]).listing(&["tiny", "large", "larger"]);
+    let mut person = chat(&server, &house, &["hello"]);
+    person.sees("Tiny here.");
+    person.sees("say what to do");
+    person.types("/model la");
+    person.sees("larger");
+    person.types("\t");
+    person.types("\r");
+    person.sees("from here on with large");
+    person.types("and now?\r");
+    person.sees("Large here.");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    let models: Vec<String> = server.seen().iter().map(|seen| seen.body["model"].to_string()).collect();
+    assert_eq!(models, ["\"tiny\"", "\"large\""], "at the address of the session");
+}
+
 }
 
 #[test]

@@ -241,6 +241,13 @@ pub fn builtin_limits(provider: &str, model: &str) -> Option<ModelLimits> {
     })
 }
 
+/// Returns the names of a provider's models that the table has, the newest of each kind first.
+#[must_use]
+pub fn documented_models(provider: &str) -> Vec<&'static str> {
+    let vendor = CatalogName::new(provider, "").map_or(provider, |known| known.vendor);
+    LIMITS.iter().filter(|(maker, ..)| *maker == vendor).map(|(_, name, ..)| *name).collect()
+}
+
 /// Returns careful limits for a model that the table doesn't know, with the tokenizer of its
 /// family: a name says more about a vocabulary than about a window.
 #[must_use]
