@@ -39,8 +39,8 @@ impl Approvals {
 
     /// Waits for the answer to the first request, forever while there is none. Cancel-safe.
     pub(crate) async fn next_answer(&mut self) -> (CallId, PermissionAnswer) {
-        let paint = color::stderr();
         let Some(request) = self.queue.first() else { return std::future::pending().await };
+        let paint = color::stderr();
         let reply: ApprovalReply = loop {
             if self.shown.is_none() {
                 // A line that was typed for an earlier request is no answer to this one.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crossterm::event::EventStream;
 use journeyman_agent::{AgentError, UserMessage};
 use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
@@ -17,7 +16,7 @@ use journeyman_protocol::{Mode, group_digits};
 use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Flow, JobEnd, QueuedText};
+use crate::app::{App, Flow, JobEnd, QueuedText, read_keys};
 use crate::blocks::{Block, Entry};
 use crate::commands::{COMMANDS, Command};
 use crate::picker::{Item, Picker};
@@ -514,7 +513,7 @@ impl App {
         // A reader in the background would take what is typed for somebody else.
         drop(self.keys.take());
         let done = work(self);
-        self.keys = Some(EventStream::new());
+        self.keys = Some(read_keys());
         Ok(done)
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as TerminalEvent, EventStream, poll, read};
 use futures_util::future::LocalBoxFuture;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{FuturesUnordered, SelectAll, select_all};
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_agent::{AgentError, MessageId};
 use journeyman_host::copy_review::{CopyReview, LandingPreview};
@@ -154,7 +154,9 @@ pub(crate) struct App {
     pub(crate) surroundings: Surroundings,
     pub(crate) presentation: Presentation,
     pub(crate) jobs: FuturesUnordered<LocalBoxFuture<'static, JobEnd>>,
-    pub(crate) keys: Option<EventStream>,
+    /// The terminal's events; the set looks at them when they wake it, and not at each look of the
+    /// loop, because a look waits for a lock that the reading thread holds.
+    pub(crate) keys: Option<SelectAll<EventStream>>,
     pub(crate) escaped_at: Option<Instant>,
     /// The time from which events of the session are taken again.
     next_look: Instant,
@@ -199,9 +201,9 @@ impl App {
             files: None,
             symbols: Vec::new(),
             sessions: Vec::new(),
+            models: KnownModels::default(),
             queued: Vec::new(),
             attachments: Vec::new(),
-            models: KnownModels::default(),
             notice: None,
             surroundings: Surroundings::default(),
             presentation,
@@ -247,7 +249,7 @@ impl App {
 
     async fn live(&mut self, beginning: Beginning, signals: &mut Signals) -> Result<(), HostError> {
         if self.plain.is_none() {
-            self.keys = Some(EventStream::new());
+            self.keys = Some(read_keys());
         }
         self.greet();
         for problem in std::mem::take(&mut self.preferences.problems) {
@@ -501,6 +503,11 @@ impl App {
         self.presentation.invalidate();
         Ok(())
     }
+}
+
+/// Begins to read the terminal's events.
+pub(crate) fn read_keys() -> SelectAll<EventStream> {
+    select_all([EventStream::new()])
 }
 
 /// Returns the next event of a session, once it is time to look for one.
