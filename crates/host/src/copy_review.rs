@@ -6,7 +6,9 @@ use std::sync::Arc;
 use journeyman_agent::isolation::{WorkCopy, open_copy, was_verified};
 use journeyman_protocol::{FileConflict, RelPath, RunOutcome, SessionId};
 use journeyman_store::Store;
-use journeyman_workspace::{CheckpointId, LandOptions, UndoTarget, Workspace, WorkspaceError};
+use journeyman_workspace::{
+    CheckpointId, CheckpointInfo, LandOptions, UndoTarget, Workspace, WorkspaceError,
+};
 
 use crate::format::outcome_name;
 use crate::hunks::ChangedFile;
@@ -75,6 +77,31 @@ impl CopyReview {
         let found = found.context("the session log")?.into_iter().find(|found| found.id == self.session);
         let is_verified = found.is_some_and(|found| was_verified(&found.status));
         Ok(LandingPreview { is_verified, ..compared.context("the copy")? })
+    }
+
+    /// Lists the copy's checkpoints, oldest first.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the copy's journal can't be read.
+    pub async fn checkpoints(&self) -> Result<Vec<CheckpointInfo>, HostError> {
+        let workspace = self.workspace();
+        let listed = tokio::task::spawn_blocking(move || workspace.checkpoints()).await;
+        listed.context("the copy")?.context("the checkpoints of the copy")
+    }
+
+    /// Changes again what the newest undo in the copy took back. Returns `None` if there is none.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the copy can't be written.
+    pub async fn redo(&self) -> Result<Option<UndoResult>, HostError> {
+        let workspace = self.workspace();
+        let redone = tokio::task::spawn_blocking(move || workspace.redo()).await.context("the copy")?;
+        let report = match redone {
+            Err(WorkspaceError::NothingToRedo) => return Ok(None),
+            redone => redone.context("redo")?,
+        };
+        self.record_unverified().await?;
+        Ok(Some(UndoResult { report, sessions: Vec::new(), steps: 1, violations: Vec::new() }))
     }
 
     /// Takes the copy back to one of its checkpoints.

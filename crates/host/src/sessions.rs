@@ -74,8 +74,8 @@ pub struct ListedSession {
     pub root: String,
     /// One line for people.
     pub title: String,
-    /// As [`SessionState::status`]; [`STATE_NO_CHANGES`] where that would be `unverified`, and there
-    /// is nothing to verify.
+    /// As [`SessionState::status`]; [`STATE_NO_CHANGES`] where that would be `unverified`, and
+    /// there is nothing to verify.
     pub status: String,
     /// As [`SessionState::holder`].
     pub holder: Option<String>,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use journeyman_agent::workspace::CheckpointInfo;
 use journeyman_agent::{AgentError, UserMessage};
 use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
@@ -10,7 +11,7 @@ use journeyman_host::format::{describe_usage, preview, printable, quantity};
 use journeyman_host::session_commands::fork_session;
 use journeyman_host::sessions::find_session;
 use journeyman_host::state::format_minute;
-use journeyman_host::undo::{redo, undo_session};
+use journeyman_host::undo::{UndoResult, redo, undo_session};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{Mode, group_digits};
 use journeyman_terminal::{Style, StyledLine};
@@ -205,6 +206,7 @@ impl App {
                 | Command::Back
                 | Command::Undo
                 | Command::Redo
+                | Command::Checkpoints
                 | Command::Land
                 | Command::Discard
                 | Command::Isolate
@@ -218,13 +220,7 @@ impl App {
         }
         let needs_session = matches!(
             command,
-            Command::Model
-                | Command::Mode
-                | Command::Fork
-                | Command::Back
-                | Command::Redo
-                | Command::Checkpoints
-                | Command::Compact
+            Command::Model | Command::Mode | Command::Fork | Command::Back | Command::Redo | Command::Compact
         );
         if needs_session {
             self.open_resting().await;
@@ -246,7 +242,7 @@ impl App {
             Command::Discard => self.settle_copy(argument, true).await,
             Command::Undo => self.undo().await,
             Command::Redo => self.redo().await,
-            Command::Checkpoints => self.choose_checkpoint()?,
+            Command::Checkpoints => self.choose_checkpoint().await?,
             Command::Context => self.show_context(),
             Command::Cost => {
                 let facts = self.conversation.facts();
@@ -268,15 +264,15 @@ impl App {
     async fn change_model(&mut self, name: &str) {
         if name.is_empty() {
             let model = self.surroundings.model.clone();
-        if let Some(address) = self.models.address_of(name) {
-            self.setup.options.base_url = Some(address.base_url.clone());
-            self.setup.options.wire = Some(address.wire.clone());
-        }
             self.notice = Some(format!("the model is {model}; another one: /model PROVIDER/NAME"));
             return;
         }
         let before = self.setup.options.model.replace(name.to_owned());
         let (base_url, wire) = (self.setup.options.base_url.take(), self.setup.options.wire.take());
+        if let Some(address) = self.models.address_of(name) {
+            self.setup.options.base_url = Some(address.base_url.clone());
+            self.setup.options.wire = Some(address.wire.clone());
+        }
         self.reopen().await;
         if self.link.is_none() {
             self.setup.options.model = before;
@@ -382,6 +378,15 @@ impl App {
     async fn redo(&mut self) {
         let id = self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone());
         self.close_link().await;
+        match self.redo_in_copy().await {
+            Ok(None) => {}
+            redone => {
+                if let Some(id) = id {
+                    self.return_to(&id).await;
+                }
+                return self.report_undo(redone, "changed again");
+            }
+        }
         let root = self.setup.root.clone();
         let redone = redo(&self.setup.environment, &self.setup.state, Some(&root)).await;
         match id {
@@ -397,32 +402,58 @@ impl App {
         self.open_overlay(Overlay::Document(viewer, vec![entry]))
     }
 
-    fn choose_checkpoint(&mut self) -> Result<(), HostError> {
-        if self.is_in_copy() {
-            self.notice = Some(
-                "checkpoints are states of your files; in a copy, Esc Esc and `files of this copy` goes back"
-                    .to_owned(),
-            );
-            return Ok(());
+    /// Changes again what the newest undo in the session's copy took back; `None` without a copy,
+    /// or without an undo in it.
+    async fn redo_in_copy(&self) -> Result<Option<UndoResult>, HostError> {
+        match self.open_resting_copy().await? {
+            Some(copy) => copy.redo().await,
+            None => Ok(None),
         }
-        let Some(link) = &self.link else { return Ok(()) };
-        let checkpoints = link.template.project.workspace.checkpoints().context("the checkpoints")?;
+    }
+
+    /// Lists the checkpoints of the session's copy, or of the project.
+    async fn list_checkpoints(&mut self) -> Result<Vec<CheckpointInfo>, HostError> {
+        if self.is_in_copy() {
+            self.close_link().await;
+            return match self.open_resting_copy().await? {
+                Some(copy) => copy.checkpoints().await,
+                None => Ok(Vec::new()),
+            };
+        }
+        self.open_resting().await;
+        let Some(link) = &self.link else { return Ok(Vec::new()) };
+        link.template.project.workspace.checkpoints().context("the checkpoints")
+    }
+
+    async fn choose_checkpoint(&mut self) -> Result<(), HostError> {
+        let checkpoints = match self.list_checkpoints().await {
+            Ok(checkpoints) => checkpoints,
+            Err(error) => {
+                self.notice = Some(printable(&error));
+                return Ok(());
+            }
+        };
         if checkpoints.is_empty() {
             self.notice =
                 Some("there are no checkpoints yet; a task makes one before it changes anything".to_owned());
             return Ok(());
         }
-        let item = |checkpoint: &journeyman_agent::workspace::CheckpointInfo| Item {
+        let place = if self.is_in_copy() { "the copy" } else { "the files" };
+        let item = |checkpoint: &CheckpointInfo| Item {
             label: preview(&checkpoint.label),
             note: format!("{:>4}  {}", checkpoint.id, checkpoint.at.map(format_minute).unwrap_or_default()),
             details: vec![
                 format!("{} since", quantity(checkpoint.changes, "change")),
-                "Enter takes the files back to this state; /redo undoes that".to_owned(),
+                match (checkpoint.readable, checkpoint.whole) {
+                    (true, true) => format!("Enter takes {place} back to this state; /redo undoes that"),
+                    (true, false) => "some of its contents aren't kept any more".to_owned(),
+                    (false, _) => "its list of files can't be read any more".to_owned(),
+                },
             ],
         };
         let items = checkpoints.iter().rev().map(item).collect();
         let ids = checkpoints.iter().rev().map(|checkpoint| checkpoint.id.0).collect();
-        let picker = Picker::new("Take the files back to a checkpoint", items, Vec::new());
+        let picker = Picker::new(format!("Take {place} back to a checkpoint"), items, Vec::new());
         self.open_overlay(Overlay::Picker(picker, Choice::Checkpoint(ids)))
     }
 

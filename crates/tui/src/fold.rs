@@ -55,8 +55,21 @@ pub(crate) struct Turning {
     pub(crate) seq: Seq,
     /// The message that began it.
     pub(crate) message: String,
-    /// The checkpoint of the files before it.
-    pub(crate) checkpoint: Option<u64>,
+    /// The checkpoint of the files before the first change of its run.
+    checkpoint: Option<u64>,
+    /// True if the session has begun another copy of the project since.
+    is_of_other_tree: bool,
+}
+
+/// The place to take the files back to for a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurningCheckpoint {
+    /// A checkpoint.
+    At(u64),
+    /// None is needed: no file was changed since.
+    NothingSince,
+    /// None can be: the session worked in another copy of the project then.
+    OtherTree,
 }
 
 /// The text of a reply that is being streamed.
@@ -214,6 +227,18 @@ impl Conversation {
         &self.turnings
     }
 
+    /// Returns the checkpoint that has the files as they were before a message. A run that changed
+    /// nothing has none of its own; the next one is as good.
+    #[must_use]
+    pub(crate) fn checkpoint_before(&self, turning: &Turning) -> TurningCheckpoint {
+        let mut since = self.turnings.iter().filter(|other| other.seq >= turning.seq).peekable();
+        if since.peek().is_some_and(|turning| turning.is_of_other_tree) {
+            return TurningCheckpoint::OtherTree;
+        }
+        let found = since.find_map(|turning| turning.checkpoint);
+        found.map_or(TurningCheckpoint::NothingSince, TurningCheckpoint::At)
+    }
+
     /// Returns the report of the last run that ended.
     #[must_use]
     pub(crate) fn last_report(&self) -> Option<&RunReport> {
@@ -245,6 +270,12 @@ impl Conversation {
                     turning.checkpoint.get_or_insert(*id);
                 }
             }
+            Event::Isolated { reopened: false, .. } => {
+                // Earlier checkpoints are states of another tree.
+                let others = self.turnings.len().saturating_sub(1);
+                self.turnings.iter_mut().take(others).for_each(|turning| turning.is_of_other_tree = true);
+                self.push_lines(event);
+            }
             Event::StateChanged { state } => self.state = *state,
             Event::TodoChanged { current, .. } => self.todos.clone_from(current),
             Event::Done { report } => self.end_run(report),
@@ -259,7 +290,8 @@ impl Conversation {
         self.state = AgentState::Working;
         self.push(Block::Message(task.to_owned()), true);
         let seq = seq.unwrap_or(self.position);
-        self.turnings.push(Turning { seq, message: task.to_owned(), checkpoint: None });
+        let message = task.to_owned();
+        self.turnings.push(Turning { seq, message, checkpoint: None, is_of_other_tree: false });
     }
 
     fn end_run(&mut self, report: &RunReport) {

@@ -117,12 +117,9 @@ impl App {
     }
 
     async fn open_copy_review(&self) -> Result<Option<(CopyReview, LandingPreview)>, HostError> {
-        let Some(Resting { id, template: Some(template), .. }) = &self.resting else { return Ok(None) };
-        let copies = template.project.workspace.copies().list();
-        if copies.is_ok_and(|copies| copies.iter().all(|copy| copy.session != *id)) {
-            return Ok(None);
-        }
-        Ok(Some(open_review(&template.project, id).await?))
+        let Some(copy) = self.open_resting_copy().await? else { return Ok(None) };
+        let preview = copy.preview().await?;
+        Ok(Some((copy, preview)))
     }
 
     /// Lands the copy as a word says, or drops it.

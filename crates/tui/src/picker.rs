@@ -1,7 +1,7 @@
 //! A list to choose from, in the alternate screen, narrowed by typed words. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use journeyman_terminal::wrap::{cut_line, text_width};
+use journeyman_terminal::wrap::{cut_line, line_width, text_width};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::key_hints::key_hints;
@@ -123,7 +123,7 @@ impl Picker {
             StyledLine::new(Style::Strong, &self.title)
                 .with(Style::Dim, format!("  {} of {}", matching.len(), self.items.len())),
             StyledLine::new(Style::Accent, "› ").with_text(&self.words),
-            self.ways_line(),
+            self.ways_line(size.columns),
         ];
         let shown = matching.iter().enumerate().skip(first).take(room);
         for (number, item) in shown.filter_map(|(number, place)| Some((number, self.items.get(*place)?))) {
@@ -143,14 +143,20 @@ impl Picker {
         (rows.iter().map(|row| cut_line(row, size.columns)).collect(), (1, column))
     }
 
-    /// Returns the row of the ways to choose, an empty one without them.
-    fn ways_line(&self) -> StyledLine {
+    /// Returns the row of the ways to choose, an empty one without them. Where they don't fit, it
+    /// has the selected one.
+    fn ways_line(&self, width: usize) -> StyledLine {
         let mut line = StyledLine::default();
         for (place, way) in self.ways.iter().enumerate() {
             line.push(Style::Plain, "  ");
             line.push(if place == self.way { Style::Selected } else { Style::Dim }, way);
         }
-        line
+        match self.ways.get(self.way) {
+            Some(way) if line_width(&line) > width => StyledLine::new(Style::Plain, "  ")
+                .with(Style::Selected, *way)
+                .with(Style::Dim, format!("  {} of {}", self.way + 1, self.ways.len())),
+            _ => line,
+        }
     }
 }
 
@@ -181,6 +187,16 @@ mod tests {
         assert_eq!(press(&mut picker, KeyCode::Enter), PickerEffect::Chosen(1, 0));
         press(&mut picker, KeyCode::Char('?'));
         assert_eq!(press(&mut picker, KeyCode::Enter), PickerEffect::Stay);
+    }
+
+    #[test]
+    fn the_way_that_is_selected_is_seen_at_any_width() {
+        let mut picker = picker();
+        let ways = |picker: &Picker, columns| picker.render(Size { columns, rows: 12 }).0[2].to_text();
+        assert_eq!(ways(&picker, 20), "  opens  forks");
+        assert_eq!(ways(&picker, 13), "  opens  1 o…");
+        press(&mut picker, KeyCode::Tab);
+        assert_eq!(ways(&picker, 13), "  forks  2 o…");
     }
 
     #[test]

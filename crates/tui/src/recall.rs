@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use journeyman_agent::isolation::hand_over_copy;
 use journeyman_agent::protocol::SessionId;
 use journeyman_agent::store::SessionSummary;
 use journeyman_agent::workspace::{CheckpointId, ListOptions, WorkspaceError};
@@ -19,7 +20,7 @@ use crate::attachments::split_attachments;
 use crate::completion::NamedSession;
 use crate::facts::Proof;
 use crate::first_start::{explain_first_start, is_first_start};
-use crate::fold::{Conversation, Turning};
+use crate::fold::{Conversation, Turning, TurningCheckpoint};
 use crate::hyperlinks::Linker;
 use crate::link::Resting;
 use crate::picker::{Item, Picker};
@@ -47,6 +48,17 @@ pub(crate) enum GoBack {
     Files,
 }
 
+/// The copy that a session works in which goes on from an earlier message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NextCopy {
+    /// None: it works in the project.
+    None,
+    /// That of the session before.
+    Same,
+    /// A new one.
+    New,
+}
+
 impl GoBack {
     /// The ways to go back, with the words for them.
     const WAYS: &'static [(Self, &'static str)] = &[
@@ -54,11 +66,12 @@ impl GoBack {
         (Self::Conversation, "conversation"),
         (Self::Files, "files"),
     ];
-    /// The ways in a session that works in a copy. The copy belongs to it, so that the session
-    /// which goes on from an earlier message begins a new one.
+    /// The ways in a session that works in a copy, whose files they are. The copy goes along with
+    /// the conversation if both go back.
     const WAYS_IN_COPY: &'static [(Self, &'static str)] = &[
-        (Self::Conversation, "conversation, in a new copy of your files"),
-        (Self::Files, "files of this copy"),
+        (Self::Both, "conversation and files"),
+        (Self::Conversation, "conversation, in a new copy"),
+        (Self::Files, "files"),
     ];
 
     /// Returns the ways to go back in a session, the usual one first.
@@ -179,6 +192,7 @@ impl App {
         // The settings decide about what comes, whatever the newest run had.
         self.conversation.note_mode(link.template.settings.mode);
         let notes = std::mem::take(&mut link.notes);
+        self.models = std::mem::take(&mut link.models);
         self.link = Some(link);
         notes.iter().for_each(|note| self.say(Style::Warning, note));
         self.read_status();
@@ -192,7 +206,6 @@ impl App {
                 .push(Box::pin(async move { JobEnd::Explained(explain_first_start(&environment).await) }));
         } else {
             self.say(Style::Bad, &error.to_string());
-        self.models = std::mem::take(&mut link.models);
         }
     }
 
@@ -245,7 +258,10 @@ impl App {
         let picker = Picker::new("Go on with a session", items, Vec::new());
         self.open_overlay(Overlay::Picker(picker, Choice::Session(ids)))
     }
+}
 
+/// Going back to an earlier message.
+impl App {
     /// Opens the list of messages to go back to.
     pub(crate) fn choose_turning(&mut self) -> Result<(), HostError> {
         let turnings: Vec<Turning> = self.conversation.turnings().iter().rev().cloned().collect();
@@ -267,21 +283,36 @@ impl App {
 
     /// Goes back to before a message. Its text is in the composer then.
     pub(crate) async fn go_back(&mut self, turning: &Turning, what: GoBack) {
-        let Some(id) = self.link.as_ref().map(|link| link.session.id().clone()) else { return };
+        let Some(id) = self.logged_id() else { return };
         let is_in_copy = self.is_in_copy();
+        // Before the first message the copy was as the files are, and a new session's is that too:
+        // the work stays with the session that did it.
+        let what = match what {
+            GoBack::Both if is_in_copy && self.is_first(turning) => GoBack::Conversation,
+            what => what,
+        };
         self.close_link().await;
-        let restored = match (what, turning.checkpoint) {
+        let restored = match (what, self.conversation.checkpoint_before(turning)) {
             (GoBack::Conversation, _) => None,
-            (_, Some(checkpoint)) if is_in_copy => Some(self.restore_copy(CheckpointId(checkpoint)).await),
-            (_, Some(checkpoint)) => Some(self.restore_checkpoint(checkpoint).await),
-            (_, None) => Some(Err(HostError::failed(
-                "no checkpoint is known before this message, so that the files stay as they are",
+            (_, TurningCheckpoint::At(id)) if is_in_copy => Some(self.restore_copy(CheckpointId(id)).await),
+            (_, TurningCheckpoint::At(id)) => Some(self.restore_checkpoint(id).await),
+            (_, TurningCheckpoint::NothingSince) => {
+                self.say(Style::Dim, "the session has changed no file since that message");
+                None
+            }
+            (_, TurningCheckpoint::OtherTree) => Some(Err(HostError::failed(
+                "the session worked in another copy then, so that the files stay as they are",
             ))),
         };
         if what == GoBack::Files {
             self.return_to(&id).await;
         } else {
-            self.open_before(&id, turning, is_in_copy).await;
+            let copy = match (is_in_copy, what) {
+                (false, _) => NextCopy::None,
+                (true, GoBack::Both) => NextCopy::Same,
+                (true, _) => NextCopy::New,
+            };
+            self.open_before(&id, turning, copy).await;
         }
         if let Some(restored) = restored {
             self.report_undo(restored.map(Some), "taken back");
@@ -289,17 +320,18 @@ impl App {
     }
 
     /// Opens a session that has everything before a message, whose text is in the composer then.
-    async fn open_before(&mut self, id: &SessionId, turning: &Turning, is_in_copy: bool) {
-        let is_first = self.conversation.turnings().first().is_some_and(|first| first.seq == turning.seq);
-        if is_first {
+    async fn open_before(&mut self, id: &SessionId, turning: &Turning, copy: NextCopy) {
+        if self.is_first(turning) {
             self.open_new_session().await;
+            self.note_new_copy(copy == NextCopy::New);
         } else {
             let before = turning.seq.0.saturating_sub(1).to_string();
             let (environment, state) = (&self.setup.environment, &self.setup.state);
             match fork_session(environment, state, id.as_str(), Some(&before)).await {
                 Ok(forked) => {
-                    self.open_in(&forked.id, is_in_copy).await;
-                    self.note_new_copy(is_in_copy);
+                    let is_same = copy == NextCopy::Same && self.hand_over_copy(id, &forked.id).await;
+                    self.open_in(&forked.id, copy != NextCopy::None).await;
+                    self.note_new_copy(copy != NextCopy::None && !is_same);
                 }
                 Err(error) => {
                     self.return_to(id).await;
@@ -313,12 +345,42 @@ impl App {
         self.say(Style::Dim, &format!("back to before: {}", preview(own)));
     }
 
-    async fn restore_copy(&self, checkpoint: CheckpointId) -> Result<UndoResult, HostError> {
-        match &self.resting {
-            Some(Resting { id, template: Some(template), .. }) => {
-                CopyReview::open(&template.project, id).await?.undo_to(checkpoint).await
+    /// Returns true if a message is the first one.
+    fn is_first(&self, turning: &Turning) -> bool {
+        self.conversation.turnings().first().is_some_and(|first| first.seq == turning.seq)
+    }
+
+    /// Lets a session that was forked go on in the copy of the one before. Returns false where it
+    /// needs a copy of its own.
+    async fn hand_over_copy(&mut self, from: &SessionId, to: &SessionId) -> bool {
+        let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
+        let Some(isolation) = resting.map(|template| template.project.isolation()) else { return false };
+        match hand_over_copy(&isolation, from, to).await {
+            Ok(is_handed_over) => is_handed_over,
+            Err(error) => {
+                self.explain_failure(&error.into());
+                false
             }
-            _ => Err(HostError::failed("nothing was changed in the copy yet")),
+        }
+    }
+
+    /// Opens the copy of the session that rests.
+    ///
+    /// # Errors
+    /// The copy can't be opened. `None` where there is none.
+    pub(crate) async fn open_resting_copy(&self) -> Result<Option<CopyReview>, HostError> {
+        let Some(Resting { id, template: Some(template), .. }) = &self.resting else { return Ok(None) };
+        let copies = template.project.workspace.copies().list();
+        if copies.is_ok_and(|copies| copies.iter().all(|copy| copy.session != *id)) {
+            return Ok(None);
+        }
+        CopyReview::open(&template.project, id).await.map(Some)
+    }
+
+    pub(crate) async fn restore_copy(&self, checkpoint: CheckpointId) -> Result<UndoResult, HostError> {
+        match self.open_resting_copy().await? {
+            Some(copy) => copy.undo_to(checkpoint).await,
+            None => Err(HostError::failed("nothing was changed in the copy yet")),
         }
     }
 
@@ -359,7 +421,10 @@ impl App {
         }
         self.presentation.invalidate();
     }
+}
 
+/// Work in the background.
+impl App {
     /// Begins to list the project's files, symbols and sessions, for completion.
     pub(crate) fn list_files(&mut self) {
         let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
@@ -388,6 +453,18 @@ impl App {
                 others.map(named).collect(),
             )
         }));
+    }
+
+    /// Begins to ask the server of the session's model for its models, for completion. It is asked
+    /// once, and not at all in place of a recording.
+    pub(crate) fn list_models(&mut self) {
+        let options = &self.setup.options;
+        if options.record.is_some() || options.replay.is_some() {
+            return;
+        }
+        if let Some(server) = self.models.take_server() {
+            self.jobs.push(Box::pin(async move { JobEnd::ModelsListed(server.list().await) }));
+        }
     }
 
     /// Begins to run the person's status command.
@@ -437,15 +514,3 @@ impl App {
 fn is_nothing_since(error: &(dyn std::error::Error + 'static)) -> bool {
     matches!(error.downcast_ref::<WorkspaceError>(), Some(WorkspaceError::NothingSince { .. }))
 }
-    /// Begins to ask the server of the session's model for its models, for completion. It is asked
-    /// once, and not at all in place of a recording.
-    pub(crate) fn list_models(&mut self) {
-        let options = &self.setup.options;
-        if options.record.is_some() || options.replay.is_some() {
-            return;
-        }
-        if let Some(server) = self.models.take_server() {
-            self.jobs.push(Box::pin(async move { JobEnd::ModelsListed(server.list().await) }));
-        }
-    }
-

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as TerminalEvent, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use journeyman_agent::workspace::CheckpointId;
 use journeyman_host::approvals::AnsweredRequest;
 use journeyman_host::format::printable;
 use journeyman_host::images::is_image_name;
@@ -202,11 +203,11 @@ impl App {
             KeyCode::Tab => {
                 self.accept_completion();
             }
-            KeyCode::Enter if key.modifiers.is_empty() => {
             KeyCode::Enter if key.modifiers.is_empty() && list.keeps_word() => {
                 self.completion = None;
                 return false;
             }
+            KeyCode::Enter if key.modifiers.is_empty() => {
                 // A command that needs nothing more is done at once.
                 let is_done = self.composer.before_cursor().starts_with('/') && self.accept_completion();
                 if is_done {
@@ -259,13 +260,13 @@ impl App {
         if before.contains('@') && self.files.is_none() {
             self.list_files();
         }
-        let files = self.files.as_deref().unwrap_or_default();
         if matches!(
             word_at_cursor(self.composer.before_cursor()),
             Some((_, CompletedWord::Argument("model", _)))
         ) {
             self.list_models();
         }
+        let files = self.files.as_deref().unwrap_or_default();
         let models = &self.models.names;
         let names = KnownNames { files, symbols: &self.symbols, sessions: &self.sessions, models };
         self.completion = Completion::find(self.composer.before_cursor(), names);
@@ -359,10 +360,12 @@ impl App {
             Chosen::Session(id) => self.open_session(&id, Recall::Tail).await,
             Chosen::Turning(turning, what) => self.go_back(&turning, what).await,
             Chosen::Checkpoint(id) => {
-                let session =
-                    self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone());
+                let session = self.logged_id();
                 self.close_link().await;
-                let restored = self.restore_checkpoint(id).await;
+                let restored = match self.is_in_copy() {
+                    true => self.restore_copy(CheckpointId(id)).await,
+                    false => self.restore_checkpoint(id).await,
+                };
                 match session {
                     Some(session) => self.return_to(&session).await,
                     None => self.open_new_session().await,

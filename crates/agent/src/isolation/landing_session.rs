@@ -564,6 +564,25 @@ pub async fn open_copy(isolation: &Isolation, session: &SessionId) -> Result<Wor
     .await
 }
 
+/// Makes the copy of a session another one's, such as one that was forked from it, with its files,
+/// its journal and its checkpoints. Returns false if the session has none.
+///
+/// # Errors
+/// [`WorkspaceError::Busy`] where a process has the copy open, and failures of the disk.
+pub async fn hand_over_copy(
+    isolation: &Isolation,
+    from: &SessionId,
+    to: &SessionId,
+) -> Result<bool, AgentError> {
+    let (origin, from, to) = (Arc::clone(&isolation.origin), from.clone(), to.clone());
+    retry_while_busy("handing the copy over", move || match origin.copies().hand_over(&from, &to) {
+        Ok(()) => Ok(true),
+        Err(WorkspaceError::UnknownCopy { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    })
+    .await
+}
+
 /// Retries an operation for a short time while the copy is busy.
 async fn retry_while_busy<T: Send + 'static>(
     what: &'static str,

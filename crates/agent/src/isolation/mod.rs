@@ -43,7 +43,7 @@ pub use land_context::{LandContext, last_report};
 pub use land_request::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 pub(crate) use landing::keep_copy;
 pub use landing::{commit_run, discard_copy, finish_copy, land_copy};
-pub use landing_session::{open_copy, was_verified};
+pub use landing_session::{hand_over_copy, open_copy, was_verified};
 pub use planned_copy::PlannedCopy;
 
 /// The means of making copies.

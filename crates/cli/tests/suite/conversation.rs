@@ -2,12 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{
-    House, Output, Person, Reply, Server, Step, call, needs, needs_sandbox, polite_edit, say,
-};
+use crate::support::{House, Output, Person, Reply, Server, Step, call, needs, polite_edit, say};
 
 /// `jm chat` at a terminal of 80 columns.
-fn chat(server: &Server, house: &House, flags: &[&str]) -> Person {
+pub fn chat(server: &Server, house: &House, flags: &[&str]) -> Person {
     let jm = server.command(house, &["chat"], flags).env("TERM", "xterm-256color");
     Person::start_at(jm.command(), 80, Output::Shown)
 }
@@ -121,10 +119,10 @@ fn a_session_goes_on_from_the_list() {
     let server = Server::chat([say("The first answer."), say("The second answer.")]);
     server.run(&house, &["--no-check", "the first question"]).run();
     let jm = server.command(&house, &["resume"], &[]).env("TERM", "xterm-256color");
-    // There was nothing to verify.
-    person.sees("no changes");
     let mut person = Person::start_at(jm.command(), 80, Output::Shown);
     person.sees("Go on with a session");
+    // There was nothing to verify.
+    person.sees("no changes");
     person.sees("the first question");
     person.types("\r");
     person.sees("The first answer.");
@@ -135,6 +133,8 @@ fn a_session_goes_on_from_the_list() {
     person.types("\x04");
     person.ends();
     assert!(server.seen()[1].body.to_string().contains("The first answer."));
+}
+
 #[test]
 fn models_of_the_server_are_completed_and_gone_on_with() {
     if !needs(&["setsid"]) {
@@ -157,8 +157,6 @@ fn models_of_the_server_are_completed_and_gone_on_with() {
     assert_eq!(person.ends().0, 0);
     let models: Vec<String> = server.seen().iter().map(|seen| seen.body["model"].to_string()).collect();
     assert_eq!(models, ["\"tiny\"", "\"large\""], "at the address of the session");
-}
-
 }
 
 #[test]
@@ -342,170 +340,6 @@ fn a_session_of_another_process_is_watched_and_then_gone_on_with() {
     assert_eq!(second.ends().0, 0);
     assert!(server.seen()[2].newest().contains("is it mine?"));
     assert!(server.seen()[2].body.to_string().contains("It is done."), "it is the same session");
-}
-
-#[test]
-fn work_in_a_copy_is_landed_in_the_review_and_the_session_goes_on() {
-    if !needs(&["setsid", "make"]) || !needs_sandbox() {
-        return;
-    }
-    let house = House::with_greeter();
-    let before = house.read("greet.sh");
-    let server = Server::chat([
-        call("edit_file", polite_edit()),
-        say("The greeting is polite now."),
-        say("There is nothing left to do."),
-    ]);
-    let mut person = chat(&server, &house, &["--isolate", "make it polite"]);
-    person.sees("this is in a copy");
-    assert_eq!(house.read("greet.sh"), before);
-    person.types("/diff\r");
-    person.sees("verified in its copy");
-    person.sees("l lands");
-    person.types("l");
-    person.sees("landed: 1 file");
-    assert!(house.read("greet.sh").contains("Hello"));
-    person.types("is that all?\r");
-    person.sees("There is nothing left to do.");
-    person.sees("say what to do");
-    person.types("/undo\r");
-    person.sees("taken back");
-    assert_eq!(house.read("greet.sh"), before);
-    person.types("\x04");
-    let (code, bytes) = person.ends();
-    assert_eq!(code, 0, "{bytes}");
-    assert_eq!(house.sessions()[0]["copy"], json!(null), "the second copy had nothing in it\n{bytes}");
-}
-
-#[test]
-fn unverified_work_in_a_copy_takes_a_second_key_to_land_or_to_drop() {
-    if !needs(&["setsid"]) || !needs_sandbox() {
-        return;
-    }
-    let house = House::with_greeter();
-    let before = house.read("greet.sh");
-    let server = Server::chat([call("edit_file", polite_edit()), say("The greeting is polite now.")]);
-    let mut person = chat(&server, &house, &["--isolate", "--no-check", "make it polite"]);
-    person.sees("this is in a copy");
-    person.types("/diff\r");
-    person.sees("not verified as it is");
-    person.types("l");
-    person.sees("l again lands it all the same");
-    person.types("j");
-    person.sees("nothing was decided");
-    person.types("d");
-    person.sees("d again drops 1 changed file");
-    person.types("d");
-    person.sees("dropped: 1 changed file");
-    person.types("\x04");
-    assert_eq!(person.ends().0, 0);
-    assert_eq!(house.read("greet.sh"), before);
-    assert_eq!(house.sessions()[0]["copy"], json!(null));
-}
-
-#[test]
-fn a_hunk_taken_back_in_a_copy_makes_it_unverified() {
-    if !needs(&["setsid", "make"]) || !needs_sandbox() {
-        return;
-    }
-    let house = House::with_greeter();
-    let create = call("write_file", json!({"path": "notes.txt", "content": "polite\n"}));
-    let server = Server::chat([call("edit_file", polite_edit()), create, say("Polite, with notes.")]);
-    let mut person = chat(&server, &house, &["--isolate", "make it polite"]);
-    person.sees("this is in a copy");
-    person.types("/diff\r");
-    person.sees("2 files, 2 hunks");
-    person.sees("l lands");
-    person.types("\tx");
-    person.sees("taken back;");
-    person.types("l");
-    person.sees("l again lands it all the same");
-    person.types("l");
-    person.sees("landed: 1 file");
-    person.types("\x04");
-    assert_eq!(person.ends().0, 0);
-    assert!(house.read("greet.sh").contains("Hello"));
-    assert!(!house.project().join("notes.txt").exists());
-}
-
-#[test]
-fn the_files_of_a_copy_go_back_to_an_earlier_message() {
-    if !needs(&["setsid"]) || !needs_sandbox() {
-        return;
-    }
-    let house = House::with_greeter();
-    let create = call("write_file", json!({"path": "notes.txt", "content": "polite\n"}));
-    let server = Server::chat([
-        call("edit_file", polite_edit()),
-        say("The greeting is polite now."),
-        create,
-        say("There are notes."),
-    ]);
-    let mut person = chat(&server, &house, &["--isolate", "--no-check", "make it polite"]);
-    person.sees("this is in a copy");
-    person.types("write notes\r");
-    person.sees("There are notes.");
-    person.sees("this is in a copy");
-    person.types("/back\r");
-    person.sees("a new copy of your files");
-    person.types("\t\r");
-    person.sees("taken back: 1 file");
-    person.types("/land unverified\r");
-    person.sees("landed: 1 file");
-    person.types("\x04");
-    assert_eq!(person.ends().0, 0);
-    assert!(house.read("greet.sh").contains("Hello"), "it was there at that message");
-    assert!(!house.project().join("notes.txt").exists());
-}
-
-#[test]
-fn a_conflict_is_said_in_the_review_and_settled_there() {
-    if !needs(&["setsid", "make"]) || !needs_sandbox() {
-        return;
-    }
-    let house = House::with_greeter();
-    let server = Server::chat([call("edit_file", polite_edit()), say("The greeting is polite now.")]);
-    let mut person = chat(&server, &house, &["--isolate", "make it polite"]);
-    person.sees("this is in a copy");
-    let mine = house.read("greet.sh").replace("hello", "good day");
-    assert_ne!(mine, house.read("greet.sh"));
-    house.write("greet.sh", &mine);
-    person.types("/diff\r");
-    person.sees("keeps it from being landed: greet.sh");
-    person.types("l");
-    person.sees("t takes the copy's");
-    assert_eq!(house.read("greet.sh"), mine);
-    person.types("t");
-    person.sees("landed: 1 file");
-    person.types("\x04");
-    assert_eq!(person.ends().0, 0);
-    assert!(house.read("greet.sh").contains("Hello"));
-}
-
-#[test]
-fn work_that_stays_in_its_copy_is_named_with_what_takes_it() {
-    if !needs_sandbox() {
-        return;
-    }
-    let house = House::with_greeter();
-    let before = house.read("greet.sh");
-    let server = Server::chat([call("edit_file", polite_edit()), say("The greeting is polite now.")]);
-    let jm = server.command(&house, &["chat"], &["--isolate", "--no-check"]);
-    let ran = jm.input("make it polite\n/diff\n/land\n/land nowhere\n/discard\n").run();
-    ran.prints(&[
-        "this is in a copy",
-        "not verified as it is",
-        "echo \"Hello, $1!\"",
-        "not landed: nothing verified it",
-        "/land unverified lands it all the same",
-        "/land takes nothing, or one of unverified, markers, yours, theirs",
-        "/discard all drops every change",
-    ]);
-    let id = house.sessions()[0]["id"].as_str().unwrap().to_owned();
-    ran.says(&[&format!("jm land {id}"), &format!("jm discard {id}")]);
-    assert_eq!(house.read("greet.sh"), before);
-    house.jm(&["land", "--unverified"]).run().expect(0);
-    assert!(house.read("greet.sh").contains("Hello"));
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod config;
 mod conformance;
 mod context;
 mod conversation;
+mod conversation_copies;
 mod cut_off;
 mod damage;
 mod delegate;

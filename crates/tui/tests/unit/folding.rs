@@ -1,9 +1,13 @@
 //! The same events give the same blocks, whoever watches and from where.
 
-use journeyman_protocol::{Event, Seq, StopReason, Usage};
+use journeyman_protocol::{
+    CallId, CallState, EditDiff, Event, FileChange, FileChangeKind, RelPath, Seq, StopReason, Usage,
+};
+use serde_json::json;
 
 use super::player::{Player, command, done, finished, started, streamed};
 use crate::blocks::{Block, Entry};
+use crate::fold::TurningCheckpoint;
 
 const REPLY: &str = "# A title\n\nSome *words* in a paragraph\nof two lines.\n\n- one\n- two\n\n```rust\nfn a() {}\n\n```\nThe end.";
 
@@ -119,4 +123,73 @@ fn messages_that_join_a_run_stand_where_they_were_read() {
         })
         .collect();
     assert_eq!(kinds, ["message", "prose", "message", "prose"]);
+}
+
+#[test]
+fn a_file_that_is_written_again_is_its_difference() {
+    let call = CallId::new("c1");
+    let input = json!({"path": "a.txt", "content": "one\ntwo\nTHREE\n"});
+    let write = |kind: FileChangeKind, diff: Option<EditDiff>| {
+        let change = FileChange { path: RelPath::parse("a.txt").unwrap(), kind };
+        let mut player = Player::new(80, 24);
+        player.play([
+            started("go on"),
+            Event::ToolStart {
+                call: call.clone(),
+                tool: "write_file".to_owned(),
+                input: input.clone(),
+                summary: "write a.txt".to_owned(),
+            },
+            Event::FileEdited { call: call.clone(), change, diff },
+            Event::ToolEnd {
+                call: call.clone(),
+                tool: "write_file".to_owned(),
+                state: CallState::Completed,
+                preview: String::new(),
+                duration_ms: 1,
+                output_lines: None,
+            },
+        ]);
+        let rows = player.finished.iter().skip_while(|row| !row.contains("write a.txt"));
+        rows.cloned().collect::<Vec<_>>()
+    };
+    let text = "--- a/a.txt\n+++ b/a.txt\n@@ -2,2 +2,2 @@\n two\n-three\n+THREE\n".to_owned();
+    let difference = EditDiff { added: 1, removed: 1, text };
+    assert_eq!(
+        write(FileChangeKind::Modified, Some(difference)),
+        ["● write a.txt  +1 −1", "  2  two", "  3 -three", "  3 +THREE"]
+    );
+    // A log of an earlier version doesn't say what was there.
+    assert_eq!(write(FileChangeKind::Modified, None), ["● write a.txt", "    ~ a.txt"]);
+    assert_eq!(
+        write(FileChangeKind::Added, None),
+        ["● write a.txt  +3 −0", "     1 +one", "     2 +two", "     3 +THREE"]
+    );
+}
+
+#[test]
+fn the_checkpoint_before_a_message_is_the_next_of_its_tree() {
+    let mut player = Player::new(80, 24);
+    let isolated = Event::Isolated { tier: "overlay".to_owned(), unavailable: Vec::new(), reopened: false };
+    let checkpoint = |id| Event::Checkpoint { id, label: "before the run".to_owned(), step: None };
+    player.play([
+        started("a change"),
+        isolated.clone(),
+        checkpoint(4),
+        started("a change in the next copy"),
+        isolated,
+        checkpoint(2),
+        started("a question"),
+        started("another change"),
+        checkpoint(7),
+        started("another question"),
+    ]);
+    let found: Vec<TurningCheckpoint> = player
+        .conversation
+        .turnings()
+        .iter()
+        .map(|turning| player.conversation.checkpoint_before(turning))
+        .collect();
+    use TurningCheckpoint::{At, NothingSince, OtherTree};
+    assert_eq!(found, [OtherTree, At(2), At(7), At(7), NothingSince]);
 }

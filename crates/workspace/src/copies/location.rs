@@ -126,6 +126,30 @@ impl CopyLocation {
         CopyRecord::read(&self.dir, &self.session)
     }
 
+    /// Gives the copy to another session: its directory gets that session's name, which is the one
+    /// step that decides whose copy it is. The place is held.
+    pub(crate) fn hand_over(&self, to: &Self, mut record: CopyRecord) -> Result<(), WorkspaceError> {
+        let from = std::mem::replace(&mut record.info.session, to.session.clone());
+        record.handed_from = Some(from);
+        record.write(&self.dir)?;
+        fs::rename(&self.dir, &to.dir).map_err(|source| state_error("hand over", &self.dir, source))?;
+        to.finish_hand_over(&mut record)
+    }
+
+    /// Brings what lies beside the root to the name of a copy that was handed over. The place is
+    /// held.
+    pub(crate) fn finish_hand_over(&self, record: &mut CopyRecord) -> Result<(), WorkspaceError> {
+        let Some(from) = record.handed_from.take() else { return Ok(()) };
+        if let (CopyBase::Root, Some(sibling)) = (record.beside, &self.sibling) {
+            match fs::rename(sibling.with_file_name(from.as_str()), sibling) {
+                // A crash came after this step.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                renamed => renamed.map_err(|source| state_error("hand over", sibling, source))?,
+            }
+        }
+        record.write(&self.dir)
+    }
+
     /// Takes away what a tier that failed, or a crash, left. The place is held.
     pub(crate) fn clear(&self) -> Result<(), WorkspaceError> {
         put_back(&self.dir, &self.root)?;
@@ -218,6 +242,15 @@ pub(crate) fn sweep_copies(workspace: &Workspace) {
     // Read once, and not at all where there are no copies.
     let landings = if places.is_empty() { None } else { workspace.project.history().ok() };
     for place in places {
+        let is_half_handed_over =
+            matches!(place.record(), Ok(CopyRecordState::Record(record)) if record.handed_from.is_some());
+        if is_half_handed_over
+            && place.holder().is_none()
+            && let Ok(Some(_held)) = place.acquire_existing()
+            && let Ok(CopyRecordState::Record(mut record)) = place.record()
+        {
+            let _next_time = place.finish_hand_over(&mut record);
+        }
         let is_left_over = || match place.record() {
             Ok(CopyRecordState::Nothing) => true,
             Ok(CopyRecordState::Record(record)) => {

@@ -170,11 +170,9 @@ impl Copies<'_> {
                 place.remove()?;
                 return Err(unknown());
             }
-            CopyRecordState::Damaged(reason) => {
-                let source = std::io::Error::other(reason);
-                return Err(crate::state::lock::state_error("read the record in", place.dir(), source));
-            }
+            CopyRecordState::Damaged(reason) => return Err(damaged_error(&place, reason)),
         };
+        place.finish_hand_over(&mut record)?;
         let history = self.workspace.project.history()?;
         if location::is_settled(&record, &history) {
             place.remove()?;
@@ -202,6 +200,32 @@ impl Copies<'_> {
         let info = record.info.clone();
         let (unavailable_tiers, left_out) = (Vec::new(), Vec::new());
         Ok(IsolatedCopy { workspace, info, unavailable_tiers, left_out, record, place, _held: held })
+    }
+
+    /// Makes the copy of a session another one's, with its files, its journal and its checkpoints.
+    /// The first session has none then. A crash leaves it with one of both.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::CopyExists`] when the other session has
+    /// one; [`WorkspaceError::Busy`] when somebody has it open; [`WorkspaceError::State`] when it
+    /// can't be renamed or its record is damaged.
+    pub fn hand_over(&self, from: &SessionId, to: &SessionId) -> Result<(), WorkspaceError> {
+        let unknown = || WorkspaceError::UnknownCopy { session: from.clone() };
+        let (place, other) = (CopyLocation::of(self.workspace, from), CopyLocation::of(self.workspace, to));
+        if !matches!(other.record()?, CopyRecordState::Nothing) {
+            return Err(WorkspaceError::CopyExists { session: to.clone() });
+        }
+        let _held = place.acquire_existing()?.ok_or_else(unknown)?;
+        let mut record = match place.record()? {
+            CopyRecordState::Record(record) => *record,
+            CopyRecordState::Nothing => return Err(unknown()),
+            CopyRecordState::Damaged(reason) => return Err(damaged_error(&place, reason)),
+        };
+        place.finish_hand_over(&mut record)?;
+        if location::is_settled(&record, &self.workspace.project.history()?) {
+            return Err(unknown());
+        }
+        place.hand_over(&other, record)
     }
 
     /// The copies of this tree, oldest first. What a crash left half made is taken away on the way.
@@ -244,4 +268,8 @@ impl Copies<'_> {
         place.remove()?;
         if was_there { Ok(()) } else { Err(unknown()) }
     }
+}
+
+fn damaged_error(place: &CopyLocation, reason: &'static str) -> WorkspaceError {
+    crate::state::lock::state_error("read the record in", place.dir(), std::io::Error::other(reason))
 }

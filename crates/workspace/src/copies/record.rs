@@ -39,6 +39,9 @@ pub(crate) struct CopyRecord {
     /// of what is in the copy now.
     #[serde(default)]
     pub(crate) opened_after: ChangeId,
+    /// The session that hands the copy over to this one, until that is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) handed_from: Option<SessionId>,
 }
 
 /// The result of reading a record.
@@ -61,6 +64,7 @@ impl CopyRecord {
             layer: 1,
             boot: boot_id(),
             opened_after: ChangeId::NONE,
+            handed_from: None,
         }
     }
 
@@ -126,8 +130,17 @@ fn parse(text: &[u8], session: &SessionId) -> CopyRecordState {
         Ok(record) if record.version != VERSION => {
             CopyRecordState::Damaged("another version of the program wrote it")
         }
-        Ok(record) if record.info.session != *session => CopyRecordState::Damaged("it is another session's"),
-        Ok(record) => CopyRecordState::Record(Box::new(record)),
+        Ok(mut record) => {
+            // Its directory hasn't got the new name: it wasn't handed over.
+            if record.handed_from.as_ref() == Some(session) {
+                record.handed_from = None;
+                record.info.session = session.clone();
+            }
+            match record.info.session == *session {
+                true => CopyRecordState::Record(Box::new(record)),
+                false => CopyRecordState::Damaged("it is another session's"),
+            }
+        }
         Err(_) => CopyRecordState::Damaged("its fields aren't those of a record"),
     }
 }

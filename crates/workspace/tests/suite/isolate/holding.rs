@@ -10,7 +10,7 @@ use std::sync::Arc;
 use journeyman_protocol::UnixMillis;
 use journeyman_store::Blobs;
 use journeyman_testkit::{again, skip, test_path};
-use journeyman_workspace::{Clock, CopyInfo, Options, Tier, Workspace, WorkspaceError};
+use journeyman_workspace::{Clock, CopyInfo, Options, Tier, UndoTarget, Workspace, WorkspaceError};
 
 use crate::support::{Project, apply, is_ordinary_user, rel, session, set_mode, write};
 use crate::trees::{Tools, age, facts, isolate, make_repository, project_with, run};
@@ -354,4 +354,73 @@ fn what_a_power_failure_tore_is_mended() {
     assert_eq!(facts(&tree, &["edited"]), original);
     assert_eq!(fs::read_to_string(tree.join("edited")).unwrap(), "by the run");
     assert_eq!(fs::read_to_string(dir.join("record")).unwrap(), text, "it is mended once");
+}
+
+#[test]
+fn a_copy_that_is_handed_over_is_the_other_sessions_with_its_journal() {
+    let project = project_with(&[("file", "first"), (".gitignore", "ignored\n")]);
+    make_repository(&project, "file");
+    let tools = Tools::of(&project);
+    let workspace = project.open();
+    for tier in Tier::ALL {
+        let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
+        copy.keep().unwrap();
+        let before = copy.workspace().checkpoint(&session(1), "before").unwrap();
+        apply(copy.workspace(), vec![write("file", "second")]).unwrap();
+        run(&tools, copy.workspace(), "echo kept > ignored");
+        let busy = workspace.copies().hand_over(&session(1), &session(2));
+        assert!(matches!(busy, Err(WorkspaceError::Busy { .. })), "{tier}: {busy:?}");
+        drop(copy);
+        workspace.copies().hand_over(&session(1), &session(2)).unwrap();
+        let owners: Vec<_> =
+            workspace.copies().list().unwrap().into_iter().map(|copy| copy.session).collect();
+        assert_eq!(owners, [session(2)], "{tier}");
+        let gone = workspace.copies().hand_over(&session(1), &session(3));
+        assert!(matches!(gone, Err(WorkspaceError::UnknownCopy { .. })), "{tier}: {gone:?}");
+        let again = workspace.copies().open(&session(2), &tools.means(&[tier])).unwrap();
+        let inside = again.workspace();
+        assert_eq!(inside.read(&rel("file"), 99).unwrap().text(), Some("second"), "{tier}");
+        assert_eq!(inside.read(&rel("ignored"), 99).unwrap().text(), Some("kept\n"), "{tier}");
+        inside.undo(UndoTarget::To(before)).unwrap();
+        assert_eq!(inside.read(&rel("file"), 99).unwrap().text(), Some("first"), "{tier}");
+        drop(again);
+        // Nor is one taken from whoever has it already.
+        workspace.copies().create(&session(1), &tools.means(&[tier])).unwrap().keep().unwrap();
+        let taken = workspace.copies().hand_over(&session(1), &session(2));
+        assert!(matches!(taken, Err(WorkspaceError::CopyExists { .. })), "{tier}: {taken:?}");
+        workspace.copies().discard(&session(1)).unwrap();
+        workspace.copies().discard(&session(2)).unwrap();
+    }
+}
+
+#[test]
+fn a_copy_whose_handing_over_was_cut_off_is_one_of_boths() {
+    let project = project_with(&[("file", "first")]);
+    make_repository(&project, "file");
+    let tools = Tools::of(&project);
+    let workspace = project.open();
+    let Some(mut copy) = isolate(&workspace, &tools, Tier::Copy) else { return };
+    copy.keep().unwrap();
+    apply(copy.workspace(), vec![write("file", "second")]).unwrap();
+    drop(copy);
+    let work = project.state().join("work");
+    let [one, two] = [1, 2].map(|number| work.join(session(number).as_str()));
+    workspace.copies().hand_over(&session(1), &session(2)).unwrap();
+    // A record of the copy under the name that it had, as the moment before leaves it.
+    let record = fs::read_to_string(two.join("record")).unwrap();
+    let (_, json) = record.split_once('\n').unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(json).unwrap();
+    json["handed_from"] = session(1).as_str().into();
+    let json = json.to_string();
+    let half = format!("{}\n{json}\n", journeyman_protocol::ContentHash::of(json.as_bytes()));
+    fs::write(two.join("record"), &half).unwrap();
+    fs::rename(&two, &one).unwrap();
+    let owner = |workspace: &Workspace| workspace.copies().list().unwrap()[0].session.clone();
+    assert_eq!(owner(&workspace), session(1), "its directory hasn't got the other name");
+    // And as the moment after leaves it.
+    fs::rename(&one, &two).unwrap();
+    assert_eq!(owner(&workspace), session(2));
+    let again = workspace.copies().open(&session(2), &tools.means(&[Tier::Copy])).unwrap();
+    assert_eq!(again.workspace().read(&rel("file"), 99).unwrap().text(), Some("second"));
+    assert!(!fs::read_to_string(two.join("record")).unwrap().contains("handed_from"));
 }
