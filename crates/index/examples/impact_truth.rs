@@ -1,11 +1,13 @@
 //! Quality of `jm impact` in finding the tests that run a function: `cargo run --release -p
-//! journeyman-index --example impact_truth -- TREE DIRECTORY TRUTH [--missed]`.
+//! journeyman-index --example impact_truth -- TREE DIRECTORY TRUTH [--missed | --each]`.
 //!
 //! The truth is a JSON object on each line, for one function of the tree: `path`, `line` (one of
 //! its body), and `tests`, the paths of the test files that were seen to run it; `impact_truth.py`
 //! converts coverage.py's data. Each function is queried in three ways: by files alone, for a
 //! change of the whole file, and for a change of that line. Recall is the found part of the true
-//! tests, precision the true part of the found ones; both are means over functions.
+//! tests, precision the true part of the found ones; both are means over functions. `--missed`
+//! lists the functions with missed tests, `--each` all of them with their figures, the third way
+//! alone.
 #![allow(clippy::cast_precision_loss)]
 
 use std::collections::BTreeSet;
@@ -45,7 +47,8 @@ fn main() -> Fallible<()> {
     let [tree, directory, truth, rest @ ..] = args.as_slice() else {
         return Err("see the head of crates/index/examples/impact_truth.rs".into());
     };
-    let verbose = rest.first().is_some_and(|arg| arg == "--missed");
+    let is_asked = |option: &str| rest.first().is_some_and(|arg| arg == option);
+    let (is_each, verbose) = (is_asked("--each"), is_asked("--missed"));
     let project = Project::open(Path::new(tree), Path::new(directory), 2)?;
     let stop = AtomicBool::new(false);
     let threads = NonZero::new(2).unwrap_or(NonZero::<usize>::MIN);
@@ -64,7 +67,7 @@ fn main() -> Fallible<()> {
             &|| graph.find_impact(&snapshot, &[Changed::from(file)], u32::MAX),
             &|| graph.find_impact(&snapshot, &[Changed { file, part: Some(part.clone()) }], u32::MAX),
         ];
-        for (at, (way, sums)) in ways.iter().zip(&mut sums).enumerate() {
+        for (at, (way, sums)) in ways.iter().zip(&mut sums).enumerate().skip(if is_each { 2 } else { 0 }) {
             let begun = Instant::now();
             let reach = way();
             sums.took += begun.elapsed();
@@ -78,6 +81,16 @@ fn main() -> Fallible<()> {
             sums.precision += both as f64 / told.len().max(1) as f64;
             sums.told += told.len();
             sums.whole += usize::from(both == row.tests.len());
+            if is_each {
+                let missed: Vec<&String> = row.tests.difference(&told).collect();
+                println!(
+                    "{}",
+                    json!({
+                        "path": row.path, "line": row.line, "told": told.len(), "seen": row.tests.len(),
+                        "true": both, "missed": missed,
+                    })
+                );
+            }
             if verbose && at == 2 && both < row.tests.len() {
                 let missed: Vec<&String> = row.tests.difference(&told).take(5).collect();
                 println!("{}:{} {} of {}: {missed:?}", row.path, row.line, both, row.tests.len());

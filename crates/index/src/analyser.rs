@@ -25,7 +25,9 @@ pub(crate) use content::decode_utf16;
 pub(crate) use purpose::purpose_of_file;
 pub(crate) use test_program::is_test_program;
 
-use crate::analysis::{Chunk, Content, Count, FileAnalysis, Flags, IndexedSymbol, Reference, Stamp, Terms};
+use crate::analysis::{
+    Chunk, Content, Count, FileAnalysis, Flags, IndexedSymbol, Reference, Stamp, Terms, UseKind,
+};
 use crate::texts::{Interner, Texts};
 use crate::tokens::Tokenizer;
 use trigrams::TrigramCollector;
@@ -210,7 +212,7 @@ fn add_syntax(facts: &mut FileAnalysis, text: &str) {
     // The keys and words of a document aren't references.
     if !LANGUAGES_WITHOUT_REFERENCES.contains(&language) {
         for one in found.references.iter().take(MAX_REFERENCES) {
-            used.add(one.name(text), one.line, known(one.inside));
+            used.add(one.name(text), one.line, known(one.inside), one.kind);
         }
     }
     facts.symbols = found.symbols.into_iter().map(to_indexed_symbol).collect();
@@ -220,7 +222,7 @@ fn add_syntax(facts: &mut FileAnalysis, text: &str) {
     facts.sections.truncate(MAX_SECTIONS);
     let room = MAX_REFERENCES.saturating_sub(used.references.len());
     let named = facts.sections.iter().flat_map(crate::docs::mention_references).take(room);
-    named.for_each(|(name, line)| used.add(&name, line, None));
+    named.for_each(|(name, line)| used.add(&name, line, None, UseKind::Annotation));
     (facts.names, facts.references) = (used.names.into_texts(), used.references);
 }
 
@@ -232,8 +234,8 @@ struct ReferenceCollector {
 }
 
 impl ReferenceCollector {
-    fn add(&mut self, name: &str, line: u32, inside: Option<u32>) {
-        self.references.push(Reference { name: self.names.intern(name), line, inside });
+    fn add(&mut self, name: &str, line: u32, inside: Option<u32>, kind: UseKind) {
+        self.references.push(Reference { name: self.names.intern(name), line, inside, kind });
     }
 }
 

@@ -6,6 +6,7 @@ use journeyman_protocol::RelPath;
 pub use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 pub use journeyman_syntax::outline::{SymbolKind, Visibility};
+pub use journeyman_syntax::references::UseKind;
 pub use journeyman_syntax::sections::Section;
 
 use crate::texts::Texts;
@@ -149,6 +150,8 @@ pub struct Reference {
     pub line: u32,
     /// Number of the symbol around it in the file.
     pub inside: Option<u32>,
+    /// The way in which the name is used.
+    pub kind: UseKind,
 }
 
 /// The analysis of one file.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
 
-use crate::analysis::Stamp;
+use crate::analysis::{Stamp, UseKind};
 use crate::bit_set::BitSet;
 use crate::query::full_name;
 use crate::segment::{DictionaryKind, FileRecord, Id, Segment, SymbolRecord};
@@ -366,10 +366,15 @@ impl Snapshot {
 
     /// Calls `visit` with the living references to a name: the file and the line, 1-based.
     pub fn visit_references(&self, name: &str, mut visit: impl FnMut(Id, u32)) {
+        self.visit_uses(name, |file, line, _| visit(file, line));
+    }
+
+    /// Does the same, with the way in which the name is used.
+    pub fn visit_uses(&self, name: &str, mut visit: impl FnMut(Id, u32, UseKind)) {
         for one in &self.living {
             one.segment.inverted_index().visit_references(name, |found| {
                 if !one.dead.contains(found.file) {
-                    visit(one.number_of(found.file), found.line);
+                    visit(one.number_of(found.file), found.line, found.kind);
                 }
             });
         }

@@ -21,7 +21,7 @@ use crate::doc;
 use crate::language::Language;
 use crate::outline::build_symbols;
 use crate::parse::{self, ParseError, Tree};
-use crate::references::{MAX_REFERENCES, NameNode, references_of};
+use crate::references::{MAX_REFERENCES, NameNode, UseKind, references_of, tell_values_from_modules};
 use crate::sections::{self, DocPosition};
 pub use crate::syntax_analysis::SyntaxAnalysis;
 use crate::walk::{WalkScope, walk_tree};
@@ -51,6 +51,9 @@ pub fn analyse_tree(tree: &Tree, text: &str) -> SyntaxAnalysis {
 fn analyse_node(language: Language, root: Node<'_>, text: &str) -> Option<SyntaxAnalysis> {
     let mut walked = walk_tree(language, root, text, WalkScope::All)?;
     add_blanked_macros(language, text, &mut walked.names);
+    if language == Language::Python {
+        tell_values_from_modules(&mut walked.names, &walked.imported, text);
+    }
     let (symbols, mut said) = build_symbols(language, walked.found, &walked.leading, &walked.markers, text);
     let top = doc::file_doc_range(language, root, &walked.leading, &symbols, text);
     said.extend(top.map(|range| DocPosition { symbol: None, line: line_at(text, range.start), range }));
@@ -74,7 +77,7 @@ fn add_blanked_macros(language: Language, text: &str, names: &mut Vec<NameNode>)
         let len = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (start, end) = (small(range.start), small(range.start + len));
-        names.push(NameNode { start, end, row: small(row) });
+        names.push(NameNode { start, end, row: small(row), kind: UseKind::Plain });
     }
     names.sort_by_key(|name| name.start);
     names.truncate(MAX_REFERENCES);

@@ -4,6 +4,7 @@
 //! Local variables and parameters are included: only the index knows whether a name is defined
 //! elsewhere.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::symbol::Symbol;
@@ -13,11 +14,36 @@ pub const MAX_REFERENCES: usize = 500_000;
 /// Maximum bytes of a name. Nobody writes longer ones.
 const MAX_NAME: usize = 200;
 
+/// The way in which a name is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum UseKind {
+    /// By itself, or in a path.
+    #[default]
+    Plain = 0,
+    /// Without effect on what runs: in documentation, and in Python in an annotation, or where a
+    /// value's type is checked.
+    Annotation = 1,
+    /// As a member of something that may be a module: `shop.name`, `shop.till.name`.
+    Member = 2,
+    /// As a member of a value: `self.name`, `open().name`; in Python of anything that isn't
+    /// imported.
+    ValueMember = 3,
+}
+
+impl UseKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Plain, Self::Annotation, Self::Member, Self::ValueMember];
+    /// The kinds by which a value may be made of a type: all but annotations.
+    pub const OF_VALUES: [Self; 3] = [Self::Plain, Self::Member, Self::ValueMember];
+}
+
 /// A name and its position.
 pub(crate) struct NameNode {
     pub(crate) start: u32,
     pub(crate) end: u32,
     pub(crate) row: u32,
+    pub(crate) kind: UseKind,
 }
 
 /// A use of a name.
@@ -31,6 +57,8 @@ pub struct Reference {
     pub line: u32,
     /// Position in the outline of the innermost symbol around it.
     pub inside: Option<u32>,
+    /// The way in which the name is used.
+    pub kind: UseKind,
 }
 
 impl Reference {
@@ -75,9 +103,43 @@ pub(crate) fn references_of(names: &[NameNode], symbols: &[Symbol], text: &str) 
             len: u16::try_from(len).unwrap_or(u16::MAX),
             line: name.row.saturating_add(1),
             inside: open.last().copied(),
+            kind: name.kind,
         });
     }
     references
+}
+
+/// Returns the way in which a name is used, by the text before it.
+pub(crate) fn kind_by_text_before(text: &str, start: usize) -> UseKind {
+    let before = text.get(..start).unwrap_or_default().trim_end();
+    let Some(receiver) = before.strip_suffix('.').or_else(|| before.strip_suffix("->")) else {
+        return UseKind::Plain;
+    };
+    let receiver = receiver.trim_end_matches(['?', '!']).trim_end();
+    // `..` is a range, or a spread.
+    let Some(last) = receiver.chars().next_back().filter(|last| *last != '.') else { return UseKind::Plain };
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let word = receiver.rsplit(|c: char| !is_letter(c)).next().unwrap_or_default();
+    if is_letter(last) && !matches!(word, "self" | "cls" | "this" | "super" | "$this") {
+        UseKind::Member
+    } else {
+        UseKind::ValueMember
+    }
+}
+
+/// Sets the kind of Python's members of anything that isn't imported.
+pub(crate) fn tell_values_from_modules(names: &mut [NameNode], imported: &[Range<usize>], text: &str) {
+    let imported: HashSet<&str> = imported.iter().filter_map(|range| text.get(range.clone())).collect();
+    for name in names.iter_mut().filter(|name| name.kind == UseKind::Member) {
+        let before = text.get(..name.start as usize).unwrap_or_default().trim_end_matches('.');
+        let is_chain = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let chain = before.rsplit(|c: char| !is_chain(c)).next().unwrap_or_default();
+        // A chain that goes on over lines, or begins with a call, has no name in front.
+        let first = chain.split('.').next().unwrap_or_default();
+        if !first.is_empty() && !imported.contains(first) {
+            name.kind = UseKind::ValueMember;
+        }
+    }
 }
 
 fn close(open: &mut Vec<u32>, symbols: &[Symbol], at: usize) {

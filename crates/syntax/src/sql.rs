@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::doc;
-use crate::references::{MAX_REFERENCES, NameNode};
+use crate::references::{MAX_REFERENCES, NameNode, UseKind};
 use crate::symbol::{MAX_SIGNATURE_BYTES, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
 use crate::syntax_analysis::SyntaxAnalysis;
 
@@ -255,7 +255,12 @@ pub(crate) fn analyse(text: &str) -> SyntaxAnalysis {
         .map(|token| {
             let quoted = usize::from(token.kind == TokenKind::Quoted);
             let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-            NameNode { start: small(token.start + quoted), end: small(token.end - quoted), row: token.row }
+            NameNode {
+                start: small(token.start + quoted),
+                end: small(token.end - quoted),
+                row: token.row,
+                kind: UseKind::Plain,
+            }
         })
         .collect();
     let references = crate::references::references_of(&names, &symbols, text);

@@ -4,6 +4,7 @@
 //! it. So there is one walk: a table has the flags of each kind of node, and the language's query
 //! is only matched against nodes that one of its patterns begins with.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use tree_sitter::{Node, QueryCursor};
@@ -13,7 +14,7 @@ use crate::language::Language;
 use crate::node_kinds::{is_attribute_kind, is_comment_kind, is_wrapper};
 use crate::parse::MAX_DEPTH;
 use crate::query::{OutlineQuery, Role};
-use crate::references::{MAX_REFERENCES, NameNode};
+use crate::references::{MAX_REFERENCES, NameNode, UseKind, kind_by_text_before};
 use crate::symbol::{MAX_SYMBOLS, SymbolKind};
 
 /// Flag: a pattern of the outline query may begin with the node.
@@ -30,6 +31,9 @@ const OPAQUE_FLAG: u8 = 1 << 4;
 const MARKER_FLAG: u8 = 1 << 5;
 /// Flag: the children of the node count as children of its parent: `#if`, `extern "C"`.
 const TRANSPARENT_FLAG: u8 = 1 << 6;
+
+/// Flag: the names in the node are types.
+const TYPE_FLAG: u8 = 1 << 7;
 
 /// The kind of nodes for text that doesn't parse, in every grammar.
 const ERROR_KIND: u16 = u16::MAX;
@@ -72,6 +76,8 @@ pub(crate) struct WalkResult<'tree> {
     pub(crate) imports: Vec<Import>,
     /// Nodes that may set the visibility of other symbols.
     pub(crate) markers: Vec<Node<'tree>>,
+    /// The names in Python's imports.
+    pub(crate) imported: Vec<Range<usize>>,
 }
 
 /// Everything that a walk needs to know of a language.
@@ -184,6 +190,9 @@ fn flags_of_kind(language: Language, kind: &str) -> u8 {
     if ["preproc_if", "preproc_el", "linkage_specification"].iter().any(|thin| kind.starts_with(thin)) {
         flags |= TRANSPARENT_FLAG;
     }
+    if language == Language::Python && matches!(kind, "type" | "call") {
+        flags |= TYPE_FLAG;
+    }
     flags
 }
 
@@ -196,8 +205,8 @@ pub(crate) fn walk_tree<'tree>(
 ) -> Option<WalkResult<'tree>> {
     let table = language_table(language)?;
     let looked_at = match wanted {
-        WalkScope::Symbols => !(NAME_FLAG | IMPORT_FLAG),
-        WalkScope::All => !0,
+        WalkScope::Symbols => !(NAME_FLAG | IMPORT_FLAG | TYPE_FLAG),
+        WalkScope::All => !TYPE_FLAG,
     };
     let mut walk =
         Walk { language, table, text, cursor: OutlineQuery::new_cursor(), walked: WalkResult::default() };
@@ -237,10 +246,12 @@ impl<'tree> Walk<'_, 'tree> {
     fn visit_node(&mut self, node: Node<'tree>, flags: u8, ancestors: &[Node<'tree>]) {
         if flags & NAME_FLAG != 0 && self.walked.names.len() < MAX_REFERENCES {
             let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            let kind = self.kind_of_use(node, ancestors);
             self.walked.names.push(NameNode {
                 start: small(node.start_byte()),
                 end: small(node.end_byte()),
                 row: small(node.start_position().row),
+                kind,
             });
         }
         if flags & DEFINITION_FLAG != 0 {
@@ -262,6 +273,19 @@ impl<'tree> Walk<'_, 'tree> {
         if flags & MARKER_FLAG != 0 && crate::visibility::is_marker(self.language, node, self.text) {
             self.walked.markers.push(node);
         }
+    }
+
+    fn kind_of_use(&mut self, name: Node<'_>, ancestors: &[Node<'_>]) -> UseKind {
+        let mut around = ancestors.iter().rev().map(|around| (around, self.table.flags_of(around.kind_id())));
+        let around = around.find(|(_, flags)| flags & (TYPE_FLAG | DEFINITION_FLAG | IMPORT_FLAG) != 0);
+        if self.language == Language::Python && around.is_some_and(|(_, flags)| flags & IMPORT_FLAG != 0) {
+            self.walked.imported.push(name.byte_range());
+            return UseKind::Plain;
+        }
+        let is_annotation = around.is_some_and(|(node, flags)| {
+            flags & TYPE_FLAG != 0 && (node.kind() == "type" || is_checked_type(*node, name, self.text))
+        });
+        if is_annotation { UseKind::Annotation } else { kind_by_text_before(self.text, name.start_byte()) }
     }
 
     fn visit_definition(&mut self, node: Node<'tree>, ancestors: &[Node<'tree>]) {
@@ -291,6 +315,14 @@ impl<'tree> Walk<'_, 'tree> {
             }
         });
     }
+}
+
+/// Returns true for a name in the second argument of Python's `isinstance` and the like.
+fn is_checked_type(call: Node<'_>, name: Node<'_>, text: &str) -> bool {
+    let function = call.child_by_field_name("function").and_then(|function| text.get(function.byte_range()));
+    let first = call.child_by_field_name("arguments").and_then(|arguments| arguments.named_child(0));
+    function.is_some_and(|function| matches!(function, "isinstance" | "issubclass"))
+        && first.is_some_and(|first| first.end_byte() <= name.start_byte())
 }
 
 /// Returns the node with those ancestors that only add keywords.

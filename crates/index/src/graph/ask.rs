@@ -121,15 +121,20 @@ impl Graph {
     /// examples and of third-party code, which the project's test runs leave out.
     #[must_use]
     pub fn affected_tests(&self, changed: &[u32], affected: &Reach) -> Vec<u32> {
-        let is_test = |file: &u32| {
-            self.node(*file).filter(|node| !node.flags.doc && !node.flags.vendored).is_some_and(|node| {
-                node.language.is_some_and(|language| is_test_program(&node.path, language))
-            })
-        };
         let mut own = changed.to_vec();
         own.sort_unstable();
         own.dedup();
-        own.into_iter().chain(affected.files.iter().map(|found| found.file)).filter(is_test).collect()
+        own.into_iter()
+            .chain(affected.files.iter().map(|found| found.file))
+            .filter(|file| self.is_test(*file))
+            .collect()
+    }
+
+    /// Returns true for a test file that the project's test runs take.
+    pub(super) fn is_test(&self, file: u32) -> bool {
+        self.node(file)
+            .filter(|node| !node.flags.doc && !node.flags.vendored)
+            .is_some_and(|node| node.language.is_some_and(|language| is_test_program(&node.path, language)))
     }
 
     /// Returns a shortest way from a file to one of its dependencies, both included; the first by

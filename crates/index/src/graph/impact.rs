@@ -9,9 +9,12 @@
 //! file imports it. A change passes through a file that only re-exports it, without using it, to
 //! the users of its names only.
 
+mod hierarchy;
 mod part;
+mod place;
 mod seen;
 mod symbols;
+mod test_paths;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,65 +27,24 @@ use super::Graph;
 use super::ask::{MAX_REACHED_FILES, MAX_STEPS, Reach, Reached, Trail};
 use super::names::{NameRole, is_type, role_of_kind};
 use crate::Snapshot;
-pub use part::ChangedPart;
-use seen::{ALL_NAMES, ImpactCache, NameUses, UNNAMED_SYMBOL, Viewers};
+use crate::analysis::UseKind;
+use hierarchy::kinds_of_uses;
+pub use part::{Changed, ChangedPart};
+use place::{ALL_CHANGES, Place, ReachedPart, WantedName};
+use seen::{ImpactCache, NameUses, UNNAMED_SYMBOL, Viewers};
 use symbols::Symbols;
+use test_paths::{LinkKind, TestPaths, TestRule};
 
 /// Lines of uses and steps through files that hand names on; where there are more, files are
 /// followed.
 const MAX_FOLLOWED_LINES: usize = 20_000_000;
+/// The same for places that only say which tests are reached.
+const MAX_UNSEEN_LINES: usize = 2_000_000;
+/// Distance from which on places aren't part of the result: they are beyond the asked depth, or
+/// don't see the used member's file. Greater than that of any other place.
+const UNSEEN_DISTANCE: u32 = 1 << 30;
 /// The family of C and C++, where what one file defines another one declares.
 const C_FAMILY: u8 = 6;
-
-/// A changed file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
-    /// Number of the file in the graph.
-    pub file: u32,
-    /// The changed part; `None` for the whole file.
-    pub part: Option<ChangedPart>,
-}
-
-impl From<u32> for Changed {
-    fn from(file: u32) -> Self {
-        Self { file, part: None }
-    }
-}
-
-/// A place that a change reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum ReachedPart {
-    /// The whole file.
-    File,
-    /// Code that runs when the file is loaded.
-    Top,
-    /// A symbol of the file, by its number.
-    Symbol(u32),
-    /// A type, one of whose members has changed.
-    Type(u32),
-    /// An import of the changed symbol.
-    Import,
-}
-
-/// A place to continue from, and the way to it.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    file: u32,
-    at: ReachedPart,
-    /// Its number among the trails.
-    trail: u32,
-}
-
-/// A name whose users are searched.
-#[derive(Clone, Copy)]
-struct WantedName<'a> {
-    name: &'a str,
-    role: NameRole,
-    /// The file that defines it.
-    file: u32,
-    /// Its position there, if it still exists.
-    trail: u32,
-}
 
 impl Graph {
     /// Returns the files that a change may affect, at most `depth` steps away. Declarations of
@@ -109,6 +71,14 @@ struct ImpactSearch<'a> {
     /// Files whose unnamed users were already followed.
     opened: HashSet<u32>,
     work: usize,
+    /// The uses between places; `None` for the users of a file that name nothing of it.
+    tests: TestPaths<(u32, Option<ReachedPart>)>,
+    /// The reason why places are followed; `None` if tests aren't reached by them.
+    by: Option<LinkKind>,
+    /// True while a type is followed for its values' sake: annotations make none.
+    is_of_values: bool,
+    /// True while users are followed that don't see the used file.
+    is_unseen: bool,
 }
 
 impl<'a> ImpactSearch<'a> {
@@ -123,6 +93,10 @@ impl<'a> ImpactSearch<'a> {
             found: HashMap::new(),
             opened: HashSet::new(),
             work: 0,
+            tests: TestPaths::default(),
+            by: Some(LinkKind::Name),
+            is_of_values: false,
+            is_unseen: false,
         }
     }
 
@@ -132,6 +106,7 @@ impl<'a> ImpactSearch<'a> {
             changed.iter().filter(|changed| self.graph.node(changed.file).is_some()).collect();
         changed.sort_by_key(|changed| changed.file);
         let starts: HashSet<u32> = changed.iter().map(|changed| changed.file).collect();
+        self.tests.follow_from(ALL_CHANGES);
         for changed in changed {
             self.start_from(changed);
             if self.exceeds_limits() {
@@ -139,32 +114,63 @@ impl<'a> ImpactSearch<'a> {
             }
         }
         while let Some((distance, places)) = self.left.pop_first() {
-            let mut places = places;
-            while !places.is_empty() {
-                for place in places {
-                    if self.best.get(&(place.file, place.at)) != Some(&distance) {
-                        continue;
-                    }
-                    if !starts.contains(&place.file) {
-                        self.record_reached(place, distance);
-                    }
-                    self.follow_place(place);
-                    if self.exceeds_limits() {
-                        return None;
-                    }
-                }
-                // Within a file the distance stays the same.
-                places = self.left.remove(&distance).unwrap_or_default();
-            }
-            if self.found.len() > MAX_REACHED_FILES {
+            if distance >= UNSEEN_DISTANCE || self.found.len() > MAX_REACHED_FILES {
+                self.left.insert(distance, places);
                 break;
             }
+            self.follow_places(distance, places, &starts);
+            if self.exceeds_limits() {
+                return None;
+            }
+        }
+        let cut = self.found.len() > MAX_REACHED_FILES;
+        if !cut {
+            self.drop_unreached_tests(&starts);
         }
         let mut files: Vec<Reached> = self.found.into_values().collect();
         files.sort_unstable_by_key(|found| (found.distance, found.file));
-        let cut = files.len() > MAX_REACHED_FILES;
         files.truncate(MAX_REACHED_FILES);
         Some(Reach { files, cut, by_files: false, trails: self.trails })
+    }
+
+    /// Continues from all places of a distance.
+    fn follow_places(&mut self, distance: u32, mut places: Vec<Place>, starts: &HashSet<u32>) {
+        while !places.is_empty() {
+            for place in places {
+                if self.best.get(&(place.file, place.at)) != Some(&distance) {
+                    continue;
+                }
+                if distance < UNSEEN_DISTANCE && !starts.contains(&place.file) {
+                    self.record_reached(place, distance);
+                }
+                self.follow_place(place);
+                if self.exceeds_limits() {
+                    return;
+                }
+            }
+            // Within a file the distance stays the same.
+            places = self.left.remove(&distance).unwrap_or_default();
+        }
+    }
+
+    /// Drops those test files from the result in which no changed code can run.
+    fn drop_unreached_tests(&mut self, starts: &HashSet<u32>) {
+        let tests = self.found.keys().copied().filter(|file| self.graph.is_test(*file));
+        let tests: HashMap<u32, u32> = tests.zip(0..).collect();
+        if tests.is_empty() {
+            return;
+        }
+        let limit = self.work.saturating_add(MAX_UNSEEN_LINES);
+        while let Some((distance, places)) = self.left.pop_first() {
+            self.follow_places(distance, places, starts);
+            if self.exceeds_limits() || self.work > limit {
+                return;
+            }
+        }
+        let count = u32::try_from(tests.len()).unwrap_or(u32::MAX);
+        let paths = std::mem::take(&mut self.tests);
+        let Some(reached) = paths.tests_of_first(count, |(file, _)| tests.get(file).copied()) else { return };
+        self.found.retain(|file, _| tests.get(file).is_none_or(|test| reached.contains(*test)));
     }
 
     fn exceeds_limits(&self) -> bool {
@@ -173,20 +179,27 @@ impl<'a> ImpactSearch<'a> {
 
     fn start_from(&mut self, changed: &Changed) {
         let file = changed.file;
-        let trail = self.add_trail(file, None);
+        let trail = self.add_trail(file, None, 0);
         let symbols = self.known.symbols_of(file);
         let (Some(part), Some(symbols)) = (&changed.part, symbols) else {
-            self.enqueue(Place { file, at: ReachedPart::File, trail }, 0);
+            self.follow_uses_in(file, ReachedPart::File, trail, None);
             return;
         };
         let mut imported = BTreeSet::new();
         for line in part.lines.iter().cloned().flatten() {
             match symbols.symbol_at(line) {
-                Some(own) => self.enqueue(Place { file, at: ReachedPart::Symbol(own), trail }, 0),
+                Some(own) => {
+                    self.follow_uses_in(file, ReachedPart::Symbol(own), trail, None);
+                    if self.known.is_module_hook(file, &symbols, own) {
+                        for edge in self.graph.importers(file) {
+                            self.follow_uses_in(edge.to, ReachedPart::Import, trail, None);
+                        }
+                    }
+                }
                 None => {
-                    let names = self.names_imported_at(file, line);
+                    let names = self.known.names_imported_at(file, line);
                     if names.is_empty() {
-                        self.enqueue(Place { file, at: ReachedPart::File, trail }, 0);
+                        self.follow_uses_in(file, ReachedPart::File, trail, None);
                     }
                     imported.extend(names);
                 }
@@ -194,17 +207,8 @@ impl<'a> ImpactSearch<'a> {
         }
         imported.extend(part.gone.iter().cloned());
         for name in &imported {
-            self.follow_name(WantedName { name, role: NameRole::Own, file, trail });
+            self.follow_name(WantedName { name, role: NameRole::Own, kinds: &UseKind::ALL, file, trail });
         }
-    }
-
-    /// Returns the names that a line imports; none if it isn't an import, or imports something
-    /// unlisted.
-    fn names_imported_at(&mut self, file: u32, line: u32) -> Vec<String> {
-        let (imports, ends) = (self.known.imports_of(file), self.known.import_end_lines(file));
-        let here = imports.iter().zip(&*ends).filter(|(import, end)| import.line <= line && line <= **end);
-        let names: Vec<String> = here.flat_map(|(import, _)| import.names.iter().cloned()).collect();
-        if names.iter().any(|name| name == ALL_NAMES || name == UNNAMED_SYMBOL) { Vec::new() } else { names }
     }
 
     /// Continues from a name whose meaning changes in a file: to its uses there, also under an
@@ -215,8 +219,7 @@ impl<'a> ImpactSearch<'a> {
         self.follow_aliases_in(wanted, wanted.file, &seen);
     }
 
-    fn add_trail(&mut self, file: u32, from: Option<u32>) -> u32 {
-        let distance = from.map_or(0, |from| self.distance_of(from) + 1);
+    fn add_trail(&mut self, file: u32, from: Option<u32>, distance: u32) -> u32 {
         self.trails.push(Trail { file, from, distance });
         u32::try_from(self.trails.len() - 1).unwrap_or(u32::MAX)
     }
@@ -233,17 +236,27 @@ impl<'a> ImpactSearch<'a> {
     fn follow_uses_in(&mut self, file: u32, at: ReachedPart, from: u32, seen: Option<&Viewers>) {
         let Some(before) = self.trails.get(from as usize).map(|trail| trail.file) else { return };
         let known = self.distance_of(from);
+        if let Some(by) = self.by {
+            self.tests.add_user((file, Some(at)), by);
+        }
         if before == file {
             self.enqueue(Place { file, at, trail: from }, known);
             return;
         }
         let hubs: Vec<u32> = seen.map(|seen| seen.reexport_path(file).collect()).unwrap_or_default();
-        let distance = known.saturating_add(u32::try_from(hubs.len()).unwrap_or(u32::MAX)).saturating_add(1);
-        if distance > self.depth || self.best.get(&(file, at)).is_some_and(|best| *best <= distance) {
+        let steps = u32::try_from(hubs.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let mut distance = known.saturating_add(steps);
+        if self.is_unseen || distance > self.depth {
+            distance = distance.max(UNSEEN_DISTANCE);
+        }
+        if self.best.get(&(file, at)).is_some_and(|best| *best <= distance) {
             return;
         }
-        let behind = hubs.into_iter().rev().fold(from, |from, hub| self.add_trail(hub, Some(from)));
-        let trail = self.add_trail(file, Some(behind));
+        let mut behind = from;
+        for (hub, step) in hubs.into_iter().rev().zip(1..) {
+            behind = self.add_trail(hub, Some(behind), known.saturating_add(step));
+        }
+        let trail = self.add_trail(file, Some(behind), distance);
         self.enqueue(Place { file, at, trail }, distance);
     }
 
@@ -261,12 +274,13 @@ impl<'a> ImpactSearch<'a> {
 
     fn follow_place(&mut self, place: Place) {
         let Place { file, at, trail } = place;
+        self.tests.follow_from((file, Some(at)));
         match at {
             ReachedPart::Import => {}
-            ReachedPart::Top => self.follow_load_time_imports(file, trail),
+            ReachedPart::Top => self.follow_load_time_imports(place),
             ReachedPart::File => self.follow_whole_file(file, trail),
             ReachedPart::Symbol(own) | ReachedPart::Type(own) => {
-                self.follow_unnamed_users(file, trail);
+                self.follow_unnamed_users(place);
                 if let Some(symbols) = self.known.symbols_of(file) {
                     self.follow_symbol(&symbols, own, place);
                 }
@@ -314,14 +328,14 @@ impl<'a> ImpactSearch<'a> {
         let taken = self.known.names_of_imports(file);
         let is_taken = |name: &&String| taken.as_ref().is_none_or(|taken| taken.contains(name.as_str()));
         for name in names.into_iter().filter(|name| *name != UNNAMED_SYMBOL).filter(is_taken) {
-            self.follow_name(WantedName { name, role: NameRole::Own, file, trail });
+            self.follow_name(WantedName { name, role: NameRole::Own, kinds: &UseKind::ALL, file, trail });
         }
     }
 
     /// Continues from a file's load-time code: to the files that import it for that.
-    fn follow_load_time_imports(&mut self, file: u32, trail: u32) {
-        let graph = self.graph;
-        self.follow_unnamed_users(file, trail);
+    fn follow_load_time_imports(&mut self, place: Place) {
+        let (graph, Place { file, trail, .. }) = (self.graph, place);
+        self.follow_unnamed_users(place);
         for edge in graph.importers(file).filter(|edge| edge.names == 0) {
             let to = edge.to;
             if !self.known.reexports_from(to, file) && !self.known.wants_another(to, file, true) {
@@ -331,10 +345,13 @@ impl<'a> ImpactSearch<'a> {
     }
 
     /// Continues to the files that use a file without naming anything of it.
-    fn follow_unnamed_users(&mut self, file: u32, trail: u32) {
+    fn follow_unnamed_users(&mut self, place: Place) {
+        let Place { file, at, trail } = place;
+        self.tests.add_user((file, None), LinkKind::Name);
         if !self.opened.insert(file) {
             return;
         }
+        self.tests.follow_from((file, None));
         let graph = self.graph;
         let family = self.known.family_of(file);
         for edge in graph.importers(file) {
@@ -343,6 +360,7 @@ impl<'a> ImpactSearch<'a> {
                 self.follow_uses_in(edge.to, ReachedPart::File, trail, None);
             }
         }
+        self.tests.follow_from((file, Some(at)));
     }
 
     /// Continues from a symbol: to its users, and to its enclosing symbols.
@@ -350,8 +368,18 @@ impl<'a> ImpactSearch<'a> {
         let Place { file, at, trail } = place;
         let Some(symbol) = symbols.get(own) else { return };
         let Some(role) = role_of_kind(symbol.kind) else { return };
+        let kinds = kinds_of_uses(symbol.kind, symbols.owner_of(own).is_some());
+        let wanted = WantedName { name: &symbol.name, role, kinds, file, trail };
+        self.is_of_values =
+            matches!(at, ReachedPart::Type(_)) && self.known.is_made_by_name(file, symbol, own);
         if role != NameRole::Extended {
-            self.follow_users(WantedName { name: &symbol.name, role, file, trail });
+            self.follow_users(wanted);
+        }
+        self.is_of_values = false;
+        let rule = self.known.test_rule_of(file, symbols, own);
+        self.tests.set_rule(rule);
+        if rule == TestRule::Both && !self.graph.is_test(file) {
+            self.follow_unseen_users(wanted);
         }
         if role == NameRole::Own && self.known.family_of(file) == Some(C_FAMILY) {
             self.follow_header_declarations(file, &symbol.name, trail);
@@ -361,6 +389,7 @@ impl<'a> ImpactSearch<'a> {
                 self.follow_uses_in(file, ReachedPart::Symbol(member), trail, None);
             }
         }
+        self.by = Some(LinkKind::Type);
         if symbol.kind == SymbolKind::Impl {
             self.follow_owner_type(file, None, &symbol.name, trail);
         } else if let Some((at, name)) = symbols.owner_of(own) {
@@ -368,6 +397,22 @@ impl<'a> ImpactSearch<'a> {
             // from the value's creator.
             self.follow_owner_type(file, at, name, trail);
         }
+        self.by = Some(LinkKind::Name);
+    }
+
+    /// Continues to the uses of a member's name in files that may have got a value of its type from
+    /// others, for the tests alone.
+    fn follow_unseen_users(&mut self, wanted: WantedName<'_>) {
+        let (named, seen) = (self.known.definers_and_users(wanted.name), self.known.viewers_of(wanted.file));
+        let family = self.known.family_of(wanted.file);
+        self.is_unseen = true;
+        for (user, lines) in &named.users {
+            if *user != wanted.file && self.known.family_of(*user) == family {
+                self.work += lines.len();
+                self.follow_user(wanted, *user, lines, &seen);
+            }
+        }
+        self.is_unseen = false;
     }
 
     /// Continues to the declarations in an included header: other files see the definitions by
@@ -408,7 +453,7 @@ impl<'a> ImpactSearch<'a> {
             meant.into_iter().partition(|definer| self.graph.units.are_in_one_unit(file, *definer));
         // Additions to another file's type are used by files that know of the addition.
         if !strangers.is_empty() {
-            self.follow_users(WantedName { name, role: NameRole::Own, file, trail });
+            self.follow_users(WantedName { name, role: NameRole::Own, kinds: &UseKind::ALL, file, trail });
         }
         for definer in meant {
             let Some(symbols) = self.known.symbols_of(definer) else { continue };
@@ -423,7 +468,11 @@ impl<'a> ImpactSearch<'a> {
         let WantedName { name, role, file, .. } = wanted;
         let (named, seen) = (self.known.definers_and_users(name), self.known.viewers_of(file));
         let family = self.known.family_of(file);
-        let others: Vec<u32> = named.definers.iter().copied().filter(|one| *one != file).collect();
+        let mut others: Vec<u32> = named.definers.iter().copied().filter(|one| *one != file).collect();
+        if role == NameRole::Own {
+            // A member of the name is no other meaning of it.
+            others.retain(|other| self.known.defines_entry(*other, name));
+        }
         for (user, lines) in named.users_among(file, &seen) {
             self.work += lines.len();
             let mut lines = Cow::Borrowed(lines.as_slice());
@@ -464,7 +513,13 @@ impl<'a> ImpactSearch<'a> {
         };
         let mut is_used = false;
         let mut imported: Option<Vec<u32>> = None;
-        for line in lines {
+        let named = self.known.definers_and_users(wanted.name);
+        let kinds = self.known.kinds_that_mean(wanted.kinds, user, wanted.file, wanted.name);
+        for line in lines.iter().filter(|line| named.is_used_as(user, **line, kinds)) {
+            let by = self.by;
+            if self.is_of_values && !named.is_used_as(user, *line, &UseKind::OF_VALUES) {
+                self.by = None;
+            }
             match symbols.symbol_at(*line) {
                 Some(own) => {
                     let is_type = symbols.get(own).is_some_and(|symbol| is_type(symbol.kind));
@@ -478,9 +533,16 @@ impl<'a> ImpactSearch<'a> {
                     let only_imported = imported.contains(line);
                     let at = if only_imported { ReachedPart::Import } else { ReachedPart::Top };
                     self.follow_uses_in(user, at, wanted.trail, Some(seen));
+                    if !only_imported {
+                        // `app.register(page)` changes `app`.
+                        for own in self.known.variables_used_at(user, *line, &symbols) {
+                            self.follow_uses_in(user, ReachedPart::Symbol(own), wanted.trail, Some(seen));
+                        }
+                    }
                     is_used |= !only_imported;
                 }
             }
+            self.by = by;
         }
         if !is_used && user != wanted.file && wanted.role == NameRole::Own {
             self.follow_aliases_in(wanted, user, seen);
@@ -495,7 +557,7 @@ impl<'a> ImpactSearch<'a> {
             let named: Rc<NameUses> = self.known.definers_and_users(alias);
             for (user, lines) in named.users_among(*hub, seen).into_iter().filter(|(user, _)| user != hub) {
                 self.follow_user(
-                    WantedName { name: alias, role: NameRole::Extended, ..wanted },
+                    WantedName { name: alias, role: NameRole::Extended, kinds: &UseKind::ALL, ..wanted },
                     *user,
                     lines,
                     seen,
@@ -509,7 +571,8 @@ impl<'a> ImpactSearch<'a> {
         let renamed = self.known.alias_names(file);
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
             let named = self.known.definers_and_users(&renamed.name);
-            let again = WantedName { name: &renamed.name, role: NameRole::Extended, ..wanted };
+            let again =
+                WantedName { name: &renamed.name, role: NameRole::Extended, kinds: &UseKind::ALL, ..wanted };
             self.follow_user(again, file, named.use_lines(file), seen);
         }
     }

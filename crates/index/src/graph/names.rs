@@ -208,7 +208,7 @@ fn is_hidden_if_private(language: Option<Language>) -> bool {
 }
 
 /// Returns true for names of two words or more, or long ones.
-fn is_distinctive_name(name: &str) -> bool {
+pub(super) fn is_distinctive_name(name: &str) -> bool {
     let inner = name.trim_matches('_');
     inner.len() >= MIN_DISTINCTIVE_LETTERS
         || inner.contains('_')

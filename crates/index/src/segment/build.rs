@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::blocks::Blocks;
-use super::codec::{CountList, PlainList, UseList, put_bytes, put_number};
+use super::codec::{CountList, PlainList, UseList, pack_use, put_bytes, put_number};
 use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, EncodedDictionary};
 use super::invert::{InDocument, MAX_FILES, SortedTexts, WordPosting, trigram_dictionary};
@@ -190,7 +190,7 @@ impl Builder {
         let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.intern(name)).collect();
         for reference in &facts.references {
             let Some(key) = names.get(reference.name as usize) else { continue };
-            self.uses.push(WordPosting::new(*key, file, reference.line));
+            self.uses.push(WordPosting::new(*key, file, pack_use(reference.line, reference.kind)));
         }
         names.sort_unstable();
         names

@@ -1,5 +1,7 @@
 //! Encoding of numbers in few bytes, and decoding of untrusted bytes.
 
+use crate::analysis::UseKind;
+
 /// Appends a number, seven bits a byte, the lowest first.
 pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -268,7 +270,8 @@ pub(crate) fn decode_dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
 #[derive(Debug, Default)]
 pub(crate) struct UseList {
     file: u32,
-    line: u32,
+    /// The line and the kind of the last use.
+    last: u32,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -276,37 +279,60 @@ impl UseList {
     /// Creates an empty list in existing memory.
     pub(crate) fn with_buffer(mut bytes: Vec<u8>) -> Self {
         bytes.clear();
-        Self { file: 0, line: 0, bytes }
+        Self { file: 0, last: 0, bytes }
     }
 
-    pub(crate) fn push(&mut self, file: u32, line: u32) {
+    /// Adds a use, given by its file and the number of [`pack_use`].
+    pub(crate) fn push(&mut self, file: u32, packed: u32) {
         let distance = file.wrapping_sub(self.file);
         if distance != 0 {
-            self.line = 0;
+            self.last = 0;
         }
         // Most are in the same file as the previous one: one bit tells whether a file's distance
         // comes first.
-        let lines = u64::from(line.wrapping_sub(self.line)) << 1;
-        put_number(&mut self.bytes, lines | u64::from(distance != 0));
+        let lines = (packed >> USE_KIND_BITS).wrapping_sub(self.last >> USE_KIND_BITS);
+        let kind = packed & ((1 << USE_KIND_BITS) - 1);
+        let number = u64::from(lines) << USE_KIND_BITS | u64::from(kind);
+        put_number(&mut self.bytes, number << 1 | u64::from(distance != 0));
         if distance != 0 {
             put_number(&mut self.bytes, u64::from(distance));
         }
-        (self.file, self.line) = (file, line);
+        (self.file, self.last) = (file, packed);
     }
 }
 
-/// Decodes a [`UseList`].
+/// Bits of a use's kind.
+const USE_KIND_BITS: u32 = 2;
+
+/// Packs a line and the kind of a use into a number.
+pub(crate) fn pack_use(line: u32, kind: UseKind) -> u32 {
+    line << USE_KIND_BITS | u32::from(kind as u8)
+}
+
+/// Returns the line and the kind of a number of [`pack_use`].
+pub(crate) fn unpack_use(packed: u32) -> (u32, UseKind) {
+    let kind = match packed & ((1 << USE_KIND_BITS) - 1) {
+        1 => UseKind::Annotation,
+        2 => UseKind::Member,
+        3 => UseKind::ValueMember,
+        _ => UseKind::Plain,
+    };
+    (packed >> USE_KIND_BITS, kind)
+}
+
+/// Decodes a [`UseList`] into files and numbers of [`pack_use`].
 pub(crate) fn decode_uses(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
     let (mut file, mut line) = (0_u32, 0_u32);
     while !cursor.is_empty() {
-        let lines = cursor.read_number();
-        if lines & 1 != 0 {
+        let number = cursor.read_number();
+        if number & 1 != 0 {
             file = file.wrapping_add(cursor.read_small_number());
             line = 0;
         }
-        line = line.wrapping_add((lines >> 1) as u32);
-        visit(file, line);
+        let kind = (number >> 1) as u32 & ((1 << USE_KIND_BITS) - 1);
+        line = line.wrapping_add((number >> 1 >> USE_KIND_BITS) as u32);
+        visit(file, line << USE_KIND_BITS | kind);
     }
 }
 

@@ -4,12 +4,13 @@
 use journeyman_protocol::RelPath;
 
 use super::Id;
-use super::codec::{decode_counts, decode_dense, decode_plain, decode_uses};
+use super::codec::{decode_counts, decode_dense, decode_plain, decode_uses, unpack_use};
 use super::column::{Column, Lengths};
 use super::dictionary::{Dictionary, Slice};
 use super::layout::{DictionaryKind, PART_COUNT, Part, SECTIONS_PER_DICTIONARY};
 use super::mapped_file::MappedFile;
 use crate::IndexError;
+use crate::analysis::UseKind;
 use crate::query::Posting;
 
 /// The inverted index of a segment.
@@ -30,6 +31,8 @@ pub struct ReferenceAt {
     pub file: Id,
     /// The line, 1-based.
     pub line: u32,
+    /// The way in which the name is used.
+    pub kind: UseKind,
 }
 
 impl InvertedIndex {
@@ -165,7 +168,10 @@ impl InvertedIndex {
     /// Calls `visit` with the references to a name.
     pub fn visit_references(&self, name: &str, mut visit: impl FnMut(ReferenceAt)) {
         if let Some(list) = self.list(DictionaryKind::Used, name.as_bytes()) {
-            decode_uses(list, |file, line| visit(ReferenceAt { file, line }));
+            decode_uses(list, |file, packed| {
+                let (line, kind) = unpack_use(packed);
+                visit(ReferenceAt { file, line, kind });
+            });
         }
     }
 }

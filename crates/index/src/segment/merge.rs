@@ -147,9 +147,9 @@ fn merge_used_names(
         let mut list = UseList::default();
         for (place, _, bytes) in found {
             let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
-            decode_uses(bytes, |old, line| {
+            decode_uses(bytes, |old, packed| {
                 if let Some(new) = new_number(map, old) {
-                    list.push(new, line);
+                    list.push(new, packed);
                 }
             });
         }

@@ -362,3 +362,133 @@ fn declarations_in_headers_follow_their_definitions() {
     assert_eq!(tree.affected_by_line("util.c", 3), ["main.c", "util.h"]);
     assert_eq!(tree.affected("util.c"), ["main.c", "test_util.c", "util.h"]);
 }
+
+const SHOP: &str = "\
+class Box:
+    def open_lid(self):
+        return self.lift_lid()
+
+    def lift_lid(self):
+        return 1
+
+
+class Chest(Box):
+    def open_lid(self):
+        return 2
+
+
+class Shelf:
+    def open_lid(self):
+        return 3
+
+
+class Table(dict):
+    def open_drawer(self):
+        return 4
+
+
+def check_lid(of: Shelf):
+    return isinstance(of, Shelf) and of.open_lid()
+
+
+def lift_lid():
+    return 5
+";
+
+/// A library, and tests of which each makes values of other types.
+fn shop() -> Tree {
+    let test = |body: &str| format!("import shop\n\n\ndef test_it():\n    {body}\n");
+    let files = [
+        ("test_box.py", test("shop.check_lid(shop.Box())")),
+        ("test_chest.py", test("shop.Chest().open_lid()")),
+        ("test_shelf.py", test("shop.check_lid(shop.Shelf())")),
+        ("test_drawer.py", test("shop.Table().open_drawer()")),
+        ("test_table.py", test("shop.Table().get(1)")),
+        ("test_function.py", test("shop.lift_lid()")),
+    ];
+    let files = files.iter().map(|(path, text)| (*path, text.as_str()));
+    Tree::new(&files.chain([("shop.py", SHOP)]).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_test_reaches_a_method_by_its_name_and_by_its_type() {
+    let tree = shop();
+    for (line, affected) in [
+        // Whoever makes a chest may call what a box inherits.
+        (3, &["test_box.py", "test_chest.py"][..]),
+        // By `self.lift_lid` alone: the function of the same name is another one.
+        (6, &["test_box.py", "test_chest.py"]),
+        (11, &["test_chest.py"]),
+        // Annotations and checks of types make no values.
+        (16, &["test_shelf.py"]),
+        // `dict` doesn't call it.
+        (21, &["test_drawer.py"]),
+        (29, &["test_function.py"]),
+    ] {
+        assert_eq!(tree.affected_by_line("shop.py", line), affected, "line {line}");
+    }
+}
+
+#[test]
+fn a_base_of_others_may_call_each_method() {
+    let library = |base: &str| {
+        format!("from lib import Base\n\n\nclass Page({base}):\n    def on_click(self):\n        return 1\n")
+    };
+    let uses = "from page import Page\n\n\ndef test_it():\n    Page().on_click()\n";
+    let makes = "from page import Page\n\n\ndef test_it():\n    Page().run()\n";
+    for (base, affected) in [("Base", &["test_makes.py", "test_uses.py"][..]), ("object", &["test_uses.py"])]
+    {
+        let page = library(base);
+        let tree = Tree::new(&[("page.py", &page), ("test_uses.py", uses), ("test_makes.py", makes)]);
+        assert_eq!(tree.affected_by_line("page.py", 6), affected, "{base}");
+    }
+}
+
+#[test]
+fn a_method_is_called_where_its_file_is_not_seen() {
+    let tree = Tree::new(&[
+        ("box.py", "class Box:\n    def open_lid(self):\n        return 1\n"),
+        ("work.py", "def work_on(it):\n    return it.open_lid()\n"),
+        ("seen.py", "import box\n\n\ndef show(it):\n    return it.open_lid()\n"),
+        (
+            "test_box.py",
+            "from box import Box\nfrom work import work_on\n\n\ndef test_it():\n    work_on(Box())\n",
+        ),
+        ("test_made.py", "from box import Box\n\n\ndef test_it():\n    assert Box()\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("box.py", 3), ["seen.py", "test_box.py"]);
+}
+
+#[test]
+fn a_method_of_the_name_is_no_other_function() {
+    let tree = Tree::new(&[
+        ("web/__init__.py", "from .api import get\n"),
+        ("web/api.py", "def get():\n    return 1\n"),
+        ("web/session.py", "class Session:\n    def get(self):\n        return 2\n"),
+        (
+            "test_get.py",
+            "import web\nfrom web.session import Session\n\n\ndef test_it():\n    assert web.get() and Session\n",
+        ),
+    ]);
+    assert_eq!(tree.affected_by_line("web/api.py", 2), ["test_get.py", "web/__init__.py"]);
+}
+
+#[test]
+fn code_of_a_module_changes_its_variables_and_hooks_its_importers() {
+    let tree = Tree::new(&[
+        ("shop/__init__.py", "from .door import knock\n"),
+        ("shop/door.py", "def knock():\n    pass\n\n\ndef __getattr__(name):\n    return name\n"),
+        ("shop/sign.py", "def paint():\n    pass\n"),
+        ("main.py", "from shop.door import knock\n\napp = []\napp.append(knock)\nother = 1\n"),
+        ("test_app.py", "from main import app\n\n\ndef test_app():\n    assert app\n"),
+        ("test_other.py", "from main import other\n\n\ndef test_other():\n    assert other\n"),
+        ("test_hook.py", "import shop.door\n\n\ndef test_hook():\n    assert shop.door.lost\n"),
+        // An import of a part brings in the package as well.
+        ("test_part.py", "import shop.sign\n\n\ndef test_part():\n    shop.knock()\n"),
+    ]);
+    assert_eq!(
+        tree.affected_by_line("shop/door.py", 2),
+        ["main.py", "shop/__init__.py", "test_app.py", "test_part.py"]
+    );
+    assert!(tree.affected_by_line("shop/door.py", 6).contains(&"test_hook.py"));
+}

@@ -92,7 +92,11 @@ const CASES: &[Case] = &[
             ("src/shop/sub/deep.py", "from .. import cart", &["src/shop/cart.py"]),
             ("src/shop/sub/deep.py", "from . import deep, other", &["src/shop/sub/__init__.py"]),
             ("src/shop/cart.py", "from .sub.deep import f", &["src/shop/sub/deep.py"]),
-            ("src/shop/cart.py", "import shop.sub.deep as d", &["src/shop/sub/deep.py"]),
+            (
+                "src/shop/cart.py",
+                "import shop.sub.deep as d",
+                &["src/shop/__init__.py", "src/shop/sub/__init__.py", "src/shop/sub/deep.py"],
+            ),
             (
                 "tests/test_cart.py",
                 "from shop import cart, VERSION",

@@ -4,6 +4,7 @@ use journeyman_syntax::analysis::{analyse, analyse_tree};
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Visibility, outline};
 use journeyman_syntax::parse::parse;
+use journeyman_syntax::references::UseKind;
 
 /// Renders imports as lines: steps up and `./` for relative ones, the target, the names.
 fn imports(language: Language, text: &str) -> Vec<String> {
@@ -369,6 +370,40 @@ const USES: &[(Language, &str, &[&str])] = &[
 fn references_of_texts() {
     for (language, text, expected) in USES {
         assert_eq!(uses(*language, text), *expected, "{language:?}");
+    }
+}
+
+#[test]
+fn kinds_of_uses() {
+    let kinds = |language, text: &str| {
+        let references = analyse(language, text).unwrap().references;
+        let marks = references.iter().map(|one| {
+            let mark = match one.kind {
+                UseKind::Plain => "",
+                UseKind::Annotation => "?",
+                UseKind::Member => ".",
+                UseKind::ValueMember => "!.",
+            };
+            format!("{mark}{}", one.name(text))
+        });
+        marks.collect::<Vec<_>>().join(" ")
+    };
+    for (language, text, expected) in [
+        (
+            Language::Python,
+            "import a.b as c\n\n\ndef f(x: T[U] = V) -> W:\n    y: Z = c.d.e(x.g)\n",
+            "a b c x ?T ?U V ?W y ?Z c .d .e x !.g",
+        ),
+        (
+            Language::Python,
+            "import c\n\n\nclass A:\n    def f(self):\n        self.g(super().h, c.C().i, x[0].j)\n        \
+             isinstance(c.D(), (k, c.E))\n",
+            "c !.g !.h c .C !.i x !.j isinstance c .D ?k ?c ?E",
+        ),
+        (Language::Rust, "fn f() { a::b(c.d, self.e, g().h, 0..i) }\n", "a b c .d !.e g !.h i"),
+        (Language::Cpp, "void f() { a->b(this->c); }\n", "a .b !.c"),
+    ] {
+        assert_eq!(kinds(language, text), expected, "{text}");
     }
 }
 

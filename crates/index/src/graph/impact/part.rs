@@ -15,6 +15,21 @@ use crate::graph::names::{NameRole, role_of_kind};
 /// Maximum product of compared lines of both texts: the time grows with it where nothing is equal.
 const MAX_LINE_PRODUCT: usize = 20_000;
 
+/// A changed file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// Number of the file in the graph.
+    pub file: u32,
+    /// The changed part; `None` for the whole file.
+    pub part: Option<ChangedPart>,
+}
+
+impl From<u32> for Changed {
+    fn from(file: u32) -> Self {
+        Self { file, part: None }
+    }
+}
+
 /// The changed part of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChangedPart {

@@ -9,7 +9,7 @@ use journeyman_syntax::language::Language;
 
 use super::symbols::Symbols;
 use crate::Snapshot;
-use crate::analysis::Content;
+use crate::analysis::{Content, UseKind};
 use crate::bit_set::BitSet;
 use crate::graph::names::{NameRole, role_of_kind};
 use crate::graph::resolve::{last, parent};
@@ -29,6 +29,8 @@ const MAX_ALIASES: usize = 200;
 /// If a name has this many times more users than the file has importers, the importers are searched
 /// instead.
 const MANY_USERS_FACTOR: usize = 8;
+/// The bit of plain uses.
+const PLAIN_BIT: u8 = 1 << UseKind::Plain as u8;
 /// Marker for importing all names.
 pub(super) const ALL_NAMES: &str = "*";
 /// Marker for a symbol without a name of its own.
@@ -74,7 +76,9 @@ pub(super) type Aliases = HashMap<String, Vec<(u32, String)>>;
 pub(super) struct NameUses {
     pub(super) definers: Vec<u32>,
     /// By file, with the lines.
-    users: Vec<(u32, Vec<u32>)>,
+    pub(super) users: Vec<(u32, Vec<u32>)>,
+    /// The kinds of uses by file and line, as bits; lines with only plain uses are left out.
+    kinds: HashMap<(u32, u32), u8>,
 }
 
 impl NameUses {
@@ -82,6 +86,12 @@ impl NameUses {
     pub(super) fn use_lines(&self, file: u32) -> &[u32] {
         let at = self.users.binary_search_by_key(&file, |(user, _)| *user).ok();
         at.and_then(|at| self.users.get(at)).map(|(_, lines)| lines.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns true if any use of the name in a line of a file is of one of some kinds.
+    pub(super) fn is_used_as(&self, file: u32, line: u32, kinds: &[UseKind]) -> bool {
+        let own = self.kinds.get(&(file, line)).copied().unwrap_or(PLAIN_BIT);
+        kinds.iter().any(|kind| own & (1 << *kind as u8) != 0)
     }
 
     /// Returns the users that see a file's names, and that file, if it uses the name itself.
@@ -101,7 +111,7 @@ impl NameUses {
 
 /// Cached knowledge of files and names.
 pub(super) struct ImpactCache<'a> {
-    graph: &'a Graph,
+    pub(super) graph: &'a Graph,
     snapshot: &'a Snapshot,
     /// By a file's number in the snapshot.
     nodes: Vec<u32>,
@@ -114,6 +124,7 @@ pub(super) struct ImpactCache<'a> {
     renamed: HashMap<u32, Rc<Vec<AliasName>>>,
     aliases: HashMap<u32, Rc<Aliases>>,
     named: HashMap<String, Rc<NameUses>>,
+    pub(super) own_bases: HashMap<(u32, u32), bool>,
     /// Number of steps through re-exporting files.
     pub(super) handed: usize,
 }
@@ -139,6 +150,7 @@ impl<'a> ImpactCache<'a> {
             renamed: HashMap::new(),
             aliases: HashMap::new(),
             named: HashMap::new(),
+            own_bases: HashMap::new(),
             handed: 0,
         }
     }
@@ -221,6 +233,15 @@ impl<'a> ImpactCache<'a> {
         let ends = Rc::new(ends);
         self.ends.insert(file, Rc::clone(&ends));
         ends
+    }
+
+    /// Returns the names that a line imports; none if it isn't an import, or imports something
+    /// unlisted.
+    pub(super) fn names_imported_at(&mut self, file: u32, line: u32) -> Vec<String> {
+        let (imports, ends) = (self.imports_of(file), self.import_end_lines(file));
+        let here = imports.iter().zip(&*ends).filter(|(import, end)| import.line <= line && line <= **end);
+        let names: Vec<String> = here.flat_map(|(import, _)| import.names.iter().cloned()).collect();
+        if names.iter().any(|name| name == ALL_NAMES || name == UNNAMED_SYMBOL) { Vec::new() } else { names }
     }
 
     /// Returns the names by which users enter a file: its definitions, and its own name as a
@@ -347,7 +368,7 @@ impl<'a> ImpactCache<'a> {
             return Rc::clone(known);
         }
         let definers = self.definers_of(name);
-        let named = Rc::new(NameUses { definers, users: self.users_of(name) });
+        let named = Rc::new(NameUses { definers, ..self.uses_of(name) });
         self.named.insert(name.to_owned(), Rc::clone(&named));
         named
     }
@@ -380,13 +401,32 @@ impl<'a> ImpactCache<'a> {
         definers
     }
 
-    /// Returns the files that use a name, by path.
-    fn users_of(&self, name: &str) -> Vec<(u32, Vec<u32>)> {
+    /// Returns true if a file defines an entry of a name.
+    pub(super) fn defines_entry(&mut self, file: u32, name: &str) -> bool {
+        self.symbols_of(file).is_none_or(|symbols| {
+            symbols.iter().any(|(own, symbol)| {
+                role_of_kind(symbol.kind) == Some(NameRole::Own) && symbols.defines(own, name)
+            })
+        })
+    }
+
+    /// Returns the files that use a name, by path, and the kinds of the uses.
+    fn uses_of(&self, name: &str) -> NameUses {
         let mut uses: Vec<(u32, Vec<u32>)> = Vec::new();
-        self.snapshot.visit_references(name, |file, line| {
+        let mut kinds: HashMap<(u32, u32), u8> = HashMap::new();
+        let mut plain = (u32::MAX, 0);
+        self.snapshot.visit_uses(name, |file, line, kind| {
             let node = self.nodes.get(file as usize).copied().unwrap_or(u32::MAX);
             if node == u32::MAX {
                 return;
+            }
+            // The uses in a line come one after the other.
+            if kind == UseKind::Plain {
+                plain = (node, line);
+                kinds.entry(plain).and_modify(|kinds| *kinds |= PLAIN_BIT);
+            } else {
+                let before = if plain == (node, line) { PLAIN_BIT } else { 0 };
+                *kinds.entry((node, line)).or_insert(before) |= 1 << kind as u8;
             }
             match uses.last_mut().filter(|(last, _)| *last == node) {
                 Some((_, lines)) if lines.last() == Some(&line) => {}
@@ -395,7 +435,7 @@ impl<'a> ImpactCache<'a> {
             }
         });
         uses.sort_unstable_by_key(|(file, _)| *file);
-        uses
+        NameUses { users: uses, kinds, ..NameUses::default() }
     }
 
     /// Returns true if a file's import of another file lists a name.
@@ -516,7 +556,7 @@ fn imports_everything(import: &Import) -> bool {
 }
 
 /// Returns a file's name as a module.
-fn module_name(path: &str) -> &str {
+pub(super) fn module_name(path: &str) -> &str {
     let name = last(path).split('.').next().unwrap_or_default();
     if matches!(name, "__init__" | "mod" | "index") { last(parent(path)) } else { name }
 }

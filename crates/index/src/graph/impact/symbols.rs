@@ -10,6 +10,8 @@ use crate::snapshot::FileView;
 pub(super) struct Symbol {
     pub(super) name: String,
     pub(super) kind: SymbolKind,
+    /// The beginning of a type up to its body; empty for other symbols.
+    pub(super) signature: String,
     /// True if it is defined inside a function.
     local: bool,
     first: u32,
@@ -18,6 +20,13 @@ pub(super) struct Symbol {
     inside: Option<u32>,
     /// The type that it belongs to, where that doesn't enclose it.
     outer: Option<String>,
+}
+
+impl Symbol {
+    /// Returns true if a line is one of the symbol's.
+    pub(super) fn contains(&self, line: u32) -> bool {
+        self.first <= line && line < self.end
+    }
 }
 
 /// The symbols of a file, in the order of their lines.
@@ -40,6 +49,7 @@ impl Symbols {
             Some(Symbol {
                 outer: outer.map(str::to_owned),
                 name: symbol.name,
+                signature: if is_type(symbol.kind) { symbol.signature } else { String::new() },
                 kind: symbol.kind,
                 local: symbol.local,
                 first: symbol.first_line,

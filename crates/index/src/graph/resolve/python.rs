@@ -26,8 +26,12 @@ impl FileResolver<'_> {
         }
         let Some(first) = parts.first().copied() else { return ImportTarget::Nothing };
         for root in self.import_roots().iter() {
-            let files = files_of_module(&mut self.lookup, root, &parts, &import.names);
+            let mut files = files_of_module(&mut self.lookup, root, &parts, &import.names);
             if !files.is_empty() {
+                if import.names.is_empty() {
+                    // `import a.b` imports `a` as well, and brings in its name.
+                    files.extend(packages_around(&mut self.lookup, root, &parts));
+                }
                 return ImportTarget::Files(files);
             }
         }
@@ -118,6 +122,13 @@ fn files_of_module(lookup: &mut PathLookup<'_>, root: &str, parts: &[&str], name
         files.extend(lookup.first_existing(root, ["__init__.py", "__init__.pyi"]));
     }
     files
+}
+
+/// Returns the files of the packages that enclose a module.
+fn packages_around(lookup: &mut PathLookup<'_>, root: &str, parts: &[&str]) -> Vec<String> {
+    let enclosing = (1..parts.len()).filter_map(|long| join_path(root, &parts.get(..long)?.join("/")));
+    let file = |folder: String| lookup.first_existing(&folder, ["__init__.py", "__init__.pyi"]);
+    enclosing.filter_map(file).collect()
 }
 
 fn python_file(lookup: &mut PathLookup<'_>, folder: &str, name: &str) -> Option<String> {
