@@ -1,13 +1,16 @@
 //! Measures what the packed context has of the lines that a fix changes: `packing rows ROWS MIRROR
-//! [--limit N]`, and how fast packing is: `packing speed`.
+//! [--limit N] [--half tuning|other]`, and how fast packing is: `packing speed`.
 //!
 //! `rows` reads real issues and commits with the lines that their fixes replace (`gold_ranges`),
 //! writes each base commit's files into a temporary directory, indexes them, gathers candidates and
 //! packs them into windows of several sizes, of which a fifth is kept for the reply. It prints, by
 //! window, the share of rows with every file of the fix in the context, the share of changed ranges
 //! and lines that are in it verbatim, and the tokens; beside two baselines with the same ranking:
-//! whole files by rank until the next doesn't fit, and files cut to head and tail. Repositories
-//! that the mirror lacks are left out, and said.
+//! whole files by rank until the next doesn't fit, and files cut to head and tail. For the same
+//! share of ranges it compares the tokens of packing and of whole files, both as means of what is
+//! used. Repositories that the mirror lacks are left out, and said.
+//!
+//! Every second repository by name is the `tuning` half, by which constants were chosen.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::cast_precision_loss)]
 
@@ -37,9 +40,11 @@ const MAX_BYTES: u64 = 1_000_000;
 /// system prompt and tools take this many tokens.
 const WINDOWS: [u64; 4] = [8_000, 32_000, 128_000, 200_000];
 const FIXED: u64 = 4_000;
-/// Rooms, in tokens, for the question how many reach a baseline's recall.
-const ROOMS: [u64; 12] =
-    [700, 1_000, 1_500, 2_000, 3_000, 4_500, 6_000, 9_000, 12_000, 18_000, 40_000, 80_000];
+/// Rooms, in tokens, for the question how many reach the other's recall.
+const ROOMS: [u64; 20] = [
+    700, 1_000, 1_500, 2_000, 3_000, 4_500, 6_000, 7_500, 9_000, 12_000, 15_000, 18_000, 24_000, 32_000,
+    40_000, 60_000, 80_000, 120_000, 160_000, 240_000,
+];
 /// Tokens of a file in the second baseline.
 const HEAD_AND_TAIL: Tokens = Tokens(1_000);
 /// Files of a baseline's ranking.
@@ -49,12 +54,20 @@ fn main() {
     run_helper_if_asked();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["rows", rows, mirror] => measure_rows(Path::new(rows), Path::new(mirror), usize::MAX),
-        ["rows", rows, mirror, "--limit", limit] => {
-            measure_rows(Path::new(rows), Path::new(mirror), limit.parse().expect("--limit N"));
+        ["rows", rows, mirror, ref options @ ..] => {
+            let (mut limit, mut half) = (usize::MAX, None);
+            for option in options.chunks(2) {
+                match *option {
+                    ["--limit", most] => limit = most.parse().expect("--limit N"),
+                    ["--half", "tuning"] => half = Some(0),
+                    ["--half", "other"] => half = Some(1),
+                    _ => panic!("packing rows ROWS MIRROR [--limit N] [--half tuning|other]"),
+                }
+            }
+            measure_rows(Path::new(rows), Path::new(mirror), limit, half);
         }
         ["speed"] => measure_speed(),
-        _ => panic!("packing rows ROWS MIRROR [--limit N] | packing speed"),
+        _ => panic!("packing rows ROWS MIRROR [--limit N] [--half tuning|other] | packing speed"),
     }
 }
 
@@ -104,7 +117,7 @@ impl Score {
     }
 }
 
-fn measure_rows(rows: &Path, mirror: &Path, limit: usize) {
+fn measure_rows(rows: &Path, mirror: &Path, limit: usize, half: Option<usize>) {
     let rows = std::fs::read_to_string(rows).expect("the rows can't be read");
     let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let step = rows.len().div_ceil(limit.clamp(1, rows.len().max(1)));
@@ -120,7 +133,8 @@ fn measure_rows(rows: &Path, mirror: &Path, limit: usize) {
     let sandbox = Arc::new(Sandbox::new(settings));
     let mut scores: BTreeMap<(u64, &str), Score> = BTreeMap::new();
     let (mut missing, mut gathering, mut packing) = (Vec::new(), Vec::new(), Vec::new());
-    for (repo, rows) in by_repo {
+    let wanted = |number: &usize| half.is_none_or(|half| number % 2 == half);
+    for (_, (repo, rows)) in (0..).zip(by_repo).filter(|(number, _)| wanted(number)) {
         let Some(place) = place_of(mirror, &repo) else {
             missing.push(repo);
             continue;
@@ -135,23 +149,7 @@ fn measure_rows(rows: &Path, mirror: &Path, limit: usize) {
     for ((window, name), score) in &scores {
         score.print(*window, name);
     }
-    for window in WINDOWS {
-        let Some(baseline) = scores.get(&(window, "whole files")) else { continue };
-        let rows = baseline.rows.max(1) as f64;
-        let (recall, tokens) = (baseline.ranges / rows, baseline.tokens as f64 / rows);
-        let curve = scores.iter().filter(|((_, name), _)| *name == "by room");
-        let curve = curve.map(|(_, score)| (score.ranges / rows, score.tokens as f64 / rows));
-        match tokens_for(recall, &curve.collect::<Vec<_>>()) {
-            Some(own) => println!(
-                "the recall of whole files in a window of {window} ({:.1} %) takes {own:.0} tokens instead of {tokens:.0}: {:.2} times",
-                recall * 100.0,
-                own / tokens
-            ),
-            None => {
-                println!("the recall of whole files in a window of {window} isn't reached by these rooms")
-            }
-        }
-    }
+    compare_tokens(&scores);
     let rows = scores.values().next().map_or(0, |score| score.rows);
     for (name, times) in [("gathering", &mut gathering), ("packing into 128k", &mut packing)] {
         times.sort_by(f64::total_cmp);
@@ -162,6 +160,33 @@ fn measure_rows(rows: &Path, mirror: &Path, limit: usize) {
     let packed = scores.get(&(32_000, "packed")).expect("there are no rows");
     let part = |value: f64| value / packed.rows.max(1) as f64;
     assert!(part(packed.whole as f64) >= 0.75 && part(packed.ranges) >= 0.6, "a bound is missed at 32k");
+}
+
+/// Prints the tokens of packing and of whole files for the same share of ranges.
+fn compare_tokens(scores: &BTreeMap<(u64, &str), Score>) {
+    let mean = |score: &Score| {
+        let rows = score.rows.max(1) as f64;
+        (score.ranges / rows, score.tokens as f64 / rows)
+    };
+    let curve = |name: &str| -> Vec<(f64, f64)> {
+        scores.iter().filter(|((_, own), _)| *own == name).map(|(_, score)| mean(score)).collect()
+    };
+    for (name, other, by_room) in
+        [("packed", "whole files", "whole by room"), ("whole files", "packing", "packed by room")]
+    {
+        for window in WINDOWS {
+            let Some(score) = scores.get(&(window, name)) else { continue };
+            let (recall, tokens) = mean(score);
+            let said = match tokens_for(recall, &curve(by_room)) {
+                Some(others) => {
+                    let times = if name == "packed" { tokens / others } else { others / tokens };
+                    format!("takes {others:.0} by {other}: packing has {times:.2} times the tokens")
+                }
+                None => format!("isn't reached by {other} in any room"),
+            };
+            println!("{name} in {window}: {:.1} % with {tokens:.0} tokens, which {said}", recall * 100.0);
+        }
+    }
 }
 
 fn measure_repository(
@@ -202,9 +227,12 @@ fn measure_repository(
         let found = gather(task, &sources).unwrap_or_default();
         gathering.push(began.elapsed().as_secs_f64() * 1e3);
         let ranked = rank(&snapshot, history.as_ref(), task);
+        let measured = measure_files(&ranked, &read);
         for room in ROOMS {
             let (shown, tokens) = pack(&found, Tokens(room));
-            scores.entry((room, "by room")).or_default().add(&row, &shown, tokens);
+            scores.entry((room, "packed by room")).or_default().add(&row, &shown, tokens);
+            let (shown, tokens) = whole_files(&measured, Tokens(room));
+            scores.entry((room, "whole by room")).or_default().add(&row, &shown, tokens);
         }
         for window in WINDOWS {
             let room = Tokens((window * 4 / 5).saturating_sub(FIXED.min(window / 5)));
@@ -214,7 +242,7 @@ fn measure_repository(
                 packing.push(began.elapsed().as_secs_f64() * 1e3);
             }
             scores.entry((window, "packed")).or_default().add(&row, &shown, tokens);
-            let (shown, tokens) = whole_files(&ranked, &read, room);
+            let (shown, tokens) = whole_files(&measured, room);
             scores.entry((window, "whole files")).or_default().add(&row, &shown, tokens);
             let (shown, tokens) = heads_and_tails(&ranked, &read, room);
             scores.entry((window, "head and tail")).or_default().add(&row, &shown, tokens);
@@ -250,20 +278,30 @@ fn pack(found: &Gathered, room: Tokens) -> (BTreeMap<String, BTreeSet<u32>>, Tok
     (lines.collect(), selection.tokens)
 }
 
-fn whole_files(
-    ranked: &[RelPath],
-    read: &dyn Fn(&RelPath) -> Option<String>,
-    room: Tokens,
-) -> (BTreeMap<String, BTreeSet<u32>>, Tokens) {
+/// Returns the files of a ranking with their tokens and lines, as many as fit any room.
+fn measure_files(ranked: &[RelPath], read: &dyn Fn(&RelPath) -> Option<String>) -> Vec<(String, u64, u32)> {
+    let most = ROOMS.into_iter().chain(WINDOWS).max().unwrap_or(0);
+    let mut spent = 0;
+    let measured = ranked.iter().filter_map(|path| {
+        let text = read(path)?;
+        Some((path.to_string(), Estimate.count(&text).0, text.lines().count() as u32))
+    });
+    let fits = |(_, cost, _): &(String, u64, u32)| {
+        let before = spent;
+        spent += cost;
+        before <= most
+    };
+    measured.take_while(fits).collect()
+}
+
+fn whole_files(measured: &[(String, u64, u32)], room: Tokens) -> (BTreeMap<String, BTreeSet<u32>>, Tokens) {
     let (mut shown, mut spent) = (BTreeMap::new(), 0);
-    for path in ranked {
-        let Some(text) = read(path) else { continue };
-        let cost = Estimate.count(&text).0;
+    for (path, cost, lines) in measured {
         if spent + cost > room.0 {
             break;
         }
         spent += cost;
-        shown.insert(path.to_string(), (1..=text.lines().count() as u32).collect());
+        shown.insert(path.clone(), (1..=*lines).collect());
     }
     (shown, Tokens(spent))
 }

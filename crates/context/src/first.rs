@@ -421,7 +421,7 @@ fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut Pac
         }
     }
     let total = budget.min(Tokens(ONE_FILE.0.saturating_mul(texts.len() as u64)));
-    let room = Room { total, shares: vec![(ContextCategory::ActiveFiles, 100)] };
+    let room = Room { total, shares: vec![(ContextCategory::ActiveFiles, 100)], least: 0.0 };
     let mut selection = select(&candidates, &texts, &room);
     // The task's order is the user's.
     selection.excerpts.sort_by_key(|excerpt| named.iter().position(|mention| mention.path == excerpt.path));

@@ -1,7 +1,7 @@
 //! Gathering candidates.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use journeyman_index::Snapshot;
@@ -11,6 +11,7 @@ use journeyman_index::query::{Context, FileHit, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{ContextCategory, RelPath};
 
+use super::likelihood::{DEFINITION, PassageSigns, USE, file_weight};
 use super::names::code_names;
 use super::reader::Reader;
 use super::sources::Sources;
@@ -18,39 +19,27 @@ use crate::line_commits::short_id;
 use crate::outlines::{Outlined, Signature};
 use crate::packing::{Candidate, Reason, Texts};
 
-/// Maximum files of the search of which passages are candidates.
-const MAX_SEARCHED_FILES: usize = 40;
 /// Words of a later message from which it is worth a search.
 const LEAST_TERMS: usize = 5;
 /// Files that score a smaller share of the best one's are no candidates.
 const LEAST_SHARE: f64 = 0.15;
 /// Maximum number of outlined files.
 const MAX_OUTLINED_FILES: usize = 16;
-/// Relevance of a passage of the best file that has none of the task's words.
-const WORDLESS: f64 = 0.15;
-/// Share of a passage's score that its neighbours have at least.
-const NEIGHBOUR_SHARE: f64 = 0.5;
 /// Factor for tests and documents beside source, and for other files than code.
-const SECONDARY: f64 = 0.4;
-/// Relevance of the definition of a name that the task has, of its uses and of their uses.
-const DEFINITION: f64 = 0.8;
-const USE: f64 = 0.35;
-const USE_OF_USE: f64 = 0.12;
+const SECONDARY: f64 = 0.2;
 /// Maximum definitions that a name may mean, and maximum uses of each distance.
 const MAX_DEFINITIONS: usize = 5;
 const MAX_USES: usize = 12;
 /// Maximum references to a name that are looked at.
 const MAX_REFERENCES: usize = 400;
-/// Maximum lines of a definition as one candidate, and lines around a use in a longer one.
-const MAX_BODY_LINES: u32 = 100;
-const USE_LINES: u32 = 10;
 /// Files of the search whose dependencies and tests are candidates, and how many of each.
 const MAX_CENTRAL_FILES: usize = 3;
 const MAX_NEAR_FILES: usize = 6;
 const MAX_TEST_FILES: usize = 4;
-/// Relevance of files at distance 1 and 2, and of tests, beside that of the file.
-const NEAR: [f64; 2] = [0.2, 0.08];
-const TESTED: f64 = 0.3;
+/// Shares of the best score that stand for being at distance 1 and 2 of such a file.
+const NEAR: [f64; 2] = [0.4, 0.2];
+/// Factor for the tests of a file beside that file.
+const TESTED: f64 = 0.15;
 /// Maximum commits, of so many of the best files, so many of each.
 const MAX_COMMITS: usize = 8;
 const MAX_COMMITTED_FILES: usize = 5;
@@ -118,12 +107,15 @@ pub fn gather(task: &str, sources: &Sources<'_>) -> Option<Gathered> {
         sources,
         searcher,
         reader: Reader::new(sources),
+        names: BTreeMap::new(),
+        files: Vec::new(),
         candidates: Vec::new(),
-        weighed: HashSet::new(),
     };
-    gathering.add_passages(&asked);
-    gathering.add_names(task);
-    gathering.add_neighbours(&asked);
+    gathering.find_names(task);
+    gathering.weigh_found(&answer.files, &asked);
+    gathering.weigh_neighbours(&asked);
+    gathering.weigh_named(asked.len());
+    gathering.add_candidates();
     let (files, outlines) = gathering.outline(task, &asked);
     let commits = sources.history.map(|history| commits(history, &answer.files)).unwrap_or_default();
     let Gathering { candidates, reader, .. } = gathering;
@@ -134,20 +126,125 @@ struct Gathering<'a> {
     sources: &'a Sources<'a>,
     searcher: Searcher,
     reader: Reader<'a>,
+    /// Places of the task's names, by file.
+    names: BTreeMap<u32, Vec<NamePlace>>,
+    /// Files whose passages are candidates, each once.
+    files: Vec<WeighedFile>,
     candidates: Vec<Candidate>,
-    /// Files of which all passages are candidates.
-    weighed: HashSet<u32>,
+}
+
+/// A place of a name that the task has.
+struct NamePlace {
+    lines: Range<u32>,
+    reason: Reason,
+}
+
+impl NamePlace {
+    /// Returns its coefficient in the weight of a passage.
+    fn coefficient(&self) -> f64 {
+        match self.reason {
+            Reason::Defines { .. } => DEFINITION,
+            Reason::Uses { distance: 1, .. } => USE,
+            _ => 0.0,
+        }
+    }
+}
+
+/// A file whose passages are candidates.
+struct WeighedFile {
+    file: u32,
+    category: ContextCategory,
+    /// Its weight among all files.
+    weight: f64,
+    /// The reason for passages without a name of the task; `None` if those are no candidates.
+    reason: Option<Reason>,
 }
 
 impl Gathering<'_> {
-    /// Adds the passages of the files that the search found.
-    fn add_passages(&mut self, asked: &[(u32, f64)]) {
-        for (file, share) in asked.iter().take(MAX_SEARCHED_FILES) {
+    /// Weighs the files that the search found.
+    fn weigh_found(&mut self, hits: &[FileHit], asked: &[(u32, f64)]) {
+        let mut place = 0;
+        for (hit, (file, share)) in hits.iter().zip(asked) {
             if *share < LEAST_SHARE {
                 break;
             }
             let Some((category, factor)) = self.purpose(*file) else { continue };
-            self.add_file(*file, category, share * factor, WORDLESS, &Reason::Found);
+            let weight = factor * file_weight(Some(hit), *share, place, self.defines_name(*file));
+            self.files.push(WeighedFile { file: *file, category, weight, reason: Some(Reason::Found) });
+            place += usize::from(category == ContextCategory::RelatedCode);
+        }
+    }
+
+    /// Returns true if a file defines a name that the task has.
+    fn defines_name(&self, file: u32) -> bool {
+        let places = self.names.get(&file).map(Vec::as_slice).unwrap_or_default();
+        places.iter().any(|place| matches!(place.reason, Reason::Defines { .. }))
+    }
+
+    /// Weighs the other files that have names of the task. Only the passages with them are
+    /// candidates.
+    fn weigh_named(&mut self, place: usize) {
+        let known: HashSet<u32> = self.files.iter().map(|one| one.file).collect();
+        let others: Vec<u32> = self.names.keys().copied().filter(|file| !known.contains(file)).collect();
+        for file in others {
+            let Some((category, factor)) = self.purpose(file) else { continue };
+            let weight = factor * file_weight(None, 0.0, place, self.defines_name(file));
+            self.files.push(WeighedFile { file, category, weight, reason: None });
+        }
+    }
+
+    /// Makes candidates of the passages, those of the likeliest files first.
+    fn add_candidates(&mut self) {
+        let mut files = std::mem::take(&mut self.files);
+        files.sort_by(|one, other| other.weight.total_cmp(&one.weight).then(one.file.cmp(&other.file)));
+        let code = files.iter().filter(|one| one.category == ContextCategory::RelatedCode);
+        let of_code: f64 = code.map(|one| one.weight).sum();
+        // Tests and documents take nothing from code, unless there is none.
+        let total = if of_code > 0.0 { of_code } else { files.iter().map(|one| one.weight).sum() };
+        for one in files {
+            let likelihood = one.weight / total.max(f64::MIN_POSITIVE);
+            self.add_passages(&one, likelihood);
+        }
+    }
+
+    /// Adds the passages of a file with that likelihood.
+    fn add_passages(&mut self, from: &WeighedFile, likelihood: f64) {
+        let Some(path) = self.reader.open(from.file) else { return };
+        let Some(text) = self.reader.texts.get(&path) else { return };
+        let scores = self.searcher.chunk_scores(self.sources.snapshot, from.file);
+        let best = scores.iter().map(|(_, score)| f64::from(*score)).fold(0.0, f64::max);
+        let share = |at: Option<usize>| {
+            let score = at.and_then(|at| scores.get(at)).map_or(0.0, |(_, score)| f64::from(*score));
+            if best > 0.0 { score / best } else { 0.0 }
+        };
+        let places = self.names.get(&from.file).map(Vec::as_slice).unwrap_or_default();
+        let mut passages = Vec::with_capacity(scores.len());
+        for (at, (chunk, _)) in scores.iter().enumerate() {
+            let Some(view) = Snapshot::chunk(self.sources.snapshot, *chunk) else { continue };
+            let lines = view.first_line..view.first_line.saturating_add(view.lines);
+            let inside = |place: &&NamePlace| place.lines.start < lines.end && lines.start < place.lines.end;
+            let of_place =
+                |one: &&NamePlace, other: &&NamePlace| one.coefficient().total_cmp(&other.coefficient());
+            let name = places.iter().filter(inside).rev().max_by(of_place);
+            let signs = PassageSigns {
+                words: share(Some(at)),
+                beside: share(at.checked_sub(1)).max(share(at.checked_add(1))),
+                names: name.map_or(0.0, NamePlace::coefficient),
+                bytes: text.slice(&lines).len(),
+            };
+            passages.push((lines, signs.weight(), name.map(|name| name.reason.clone())));
+        }
+        let total: f64 = passages.iter().map(|(_, weight, _)| weight).sum();
+        for (lines, weight, name) in passages {
+            let Some(reason) = name.or_else(|| from.reason.clone()) else { continue };
+            let relevance = (likelihood * weight / total.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+            self.candidates.push(Candidate {
+                category: from.category,
+                path: path.clone(),
+                lines,
+                relevance,
+                reason,
+            });
         }
     }
 
@@ -169,42 +266,8 @@ impl Gathering<'_> {
         })
     }
 
-    /// Adds all passages of a file. `relevance` is that of a passage with the most of the task's
-    /// words, `wordless` the share of it for one without any.
-    fn add_file(
-        &mut self,
-        file: u32,
-        category: ContextCategory,
-        relevance: f64,
-        wordless: f64,
-        reason: &Reason,
-    ) {
-        if !self.weighed.insert(file) {
-            return;
-        }
-        let Some(path) = self.reader.open(file) else { return };
-        let scores = self.searcher.chunk_scores(self.sources.snapshot, file);
-        let best = scores.iter().map(|(_, score)| f64::from(*score)).fold(0.0, f64::max);
-        let share = |at: Option<usize>| {
-            let score = at.and_then(|at| scores.get(at)).map_or(0.0, |(_, score)| f64::from(*score));
-            if best > 0.0 { score / best } else { 0.0 }
-        };
-        for (at, (chunk, _)) in scores.iter().enumerate() {
-            let Some(view) = Snapshot::chunk(self.sources.snapshot, *chunk) else { continue };
-            let beside = share(at.checked_sub(1)).max(share(at.checked_add(1)));
-            let words = share(Some(at)).max(beside * NEIGHBOUR_SHARE);
-            self.candidates.push(Candidate {
-                category,
-                path: path.clone(),
-                lines: view.first_line..view.first_line.saturating_add(view.lines),
-                relevance: (relevance * (wordless + (1.0 - wordless) * words)).clamp(0.0, 1.0),
-                reason: reason.clone(),
-            });
-        }
-    }
-
-    /// Adds the definitions of the task's names, what uses them, and what uses that.
-    fn add_names(&mut self, task: &str) {
+    /// Finds the definitions of the task's names, what uses them, and what uses that.
+    fn find_names(&mut self, task: &str) {
         for name in code_names(task) {
             let mut definitions = Vec::new();
             self.sources.snapshot.visit_definitions(&name, |id| definitions.push(id));
@@ -213,23 +276,20 @@ impl Gathering<'_> {
             if definitions.is_empty() || definitions.len() > MAX_DEFINITIONS {
                 continue;
             }
-            #[allow(clippy::cast_precision_loss)]
-            let relevance = DEFINITION / (definitions.len() as f64).sqrt();
             for id in definitions {
                 let Some((file, symbol)) = self.sources.snapshot.symbol(id) else { continue };
-                let end = symbol.first_line.saturating_add(symbol.lines.min(MAX_BODY_LINES));
+                let lines = symbol.first_line..symbol.first_line.saturating_add(symbol.lines);
                 let reason = Reason::Defines { name: name.clone() };
-                self.add_lines(file, symbol.first_line..end, relevance, reason);
+                self.names.entry(file).or_default().push(NamePlace { lines, reason });
             }
-            let users = self.add_uses(&name, USE, 1);
-            for user in users.into_iter().filter(|user| *user != name) {
-                self.add_uses(&user, USE_OF_USE, 2);
+            for user in self.find_uses(&name, 1).into_iter().filter(|user| *user != name) {
+                self.find_uses(&user, 2);
             }
         }
     }
 
-    /// Adds what uses a name, and returns the names of that.
-    fn add_uses(&mut self, name: &str, relevance: f64, distance: u32) -> Vec<String> {
+    /// Finds what uses a name, and returns the names of that.
+    fn find_uses(&mut self, name: &str, distance: u32) -> Vec<String> {
         let mut places = Vec::new();
         self.sources.snapshot.visit_references(name, |file, line| {
             if places.len() < MAX_REFERENCES {
@@ -250,45 +310,46 @@ impl Gathering<'_> {
             if symbol.name == name || users.contains(&symbol.name) {
                 continue;
             }
-            let lines = if symbol.lines <= MAX_BODY_LINES {
-                symbol.first_line..symbol.first_line.saturating_add(symbol.lines)
-            } else {
-                line.saturating_sub(USE_LINES).max(1)..line.saturating_add(USE_LINES)
-            };
-            self.add_lines(file, lines, relevance, Reason::Uses { name: name.to_owned(), distance });
+            let reason = Reason::Uses { name: name.to_owned(), distance };
+            self.names
+                .entry(file)
+                .or_default()
+                .push(NamePlace { lines: line..line.saturating_add(1), reason });
             users.push(symbol.name);
         }
         users
     }
 
-    fn add_lines(&mut self, file: u32, lines: Range<u32>, relevance: f64, reason: Reason) {
-        let Some((category, factor)) = self.purpose(file) else { return };
-        let Some(path) = self.reader.open(file) else { return };
-        self.candidates.push(Candidate { category, path, lines, relevance: relevance * factor, reason });
-    }
-
-    /// Adds the tests of the best files, what is near to them in the dependency graph, and the
+    /// Weighs the tests of the best files, what is near to them in the dependency graph, and the
     /// other way round what the best tests use.
-    fn add_neighbours(&mut self, asked: &[(u32, f64)]) {
+    fn weigh_neighbours(&mut self, asked: &[(u32, f64)]) {
         let Some(graph) = self.sources.graph else { return };
-        let central: Vec<(u32, f64)> = asked.iter().take(MAX_CENTRAL_FILES).copied().collect();
-        for (file, share) in central {
-            let Some(view) = self.sources.snapshot.file(file) else { continue };
+        let mut known: HashSet<u32> = self.files.iter().map(|one| one.file).collect();
+        for (file, _) in asked.iter().take(MAX_CENTRAL_FILES) {
+            let Some(view) = self.sources.snapshot.file(*file) else { continue };
             let Some(path) = view.path() else { continue };
             let Some(node) = graph.find_file(&path.to_string()) else { continue };
+            let own = self.files.iter().find(|one| one.file == *file).map_or(0.0, |one| one.weight);
             let tests = graph.affected_tests(&[], &graph.dependents(&[node], 1));
-            let numbers = tests.iter().take(MAX_TEST_FILES).filter_map(|test| graph.node(*test));
-            let numbers: Vec<u32> = numbers.map(|node| node.file).collect();
-            for test in numbers {
-                let reason = Reason::Tests { of: path.clone() };
-                self.add_file(test, ContextCategory::Tests, share * TESTED, WORDLESS, &reason);
+            for test in tests.iter().take(MAX_TEST_FILES).filter_map(|test| graph.node(*test)) {
+                if known.insert(test.file) {
+                    self.files.push(WeighedFile {
+                        file: test.file,
+                        category: ContextCategory::Tests,
+                        weight: own * TESTED,
+                        reason: Some(Reason::Tests { of: path.clone() }),
+                    });
+                }
             }
             for (near, distance) in graph.nearby_nodes(node).into_iter().take(MAX_NEAR_FILES) {
-                let Some(near) = graph.node(near) else { continue };
-                let factor = NEAR.get(distance.saturating_sub(1) as usize).copied().unwrap_or_default();
-                let Some((category, purpose)) = self.purpose(near.file) else { continue };
-                let reason = Reason::Depends { on: path.clone() };
-                self.add_file(near.file, category, share * factor * purpose, WORDLESS, &reason);
+                let Some(near) = graph.node(near).map(|near| near.file) else { continue };
+                let Some((category, factor)) = self.purpose(near) else { continue };
+                let share = NEAR.get(distance.saturating_sub(1) as usize).copied().unwrap_or_default();
+                let weight = factor * file_weight(None, share, asked.len(), self.defines_name(near));
+                if known.insert(near) {
+                    let reason = Some(Reason::Depends { on: path.clone() });
+                    self.files.push(WeighedFile { file: near, category, weight, reason });
+                }
             }
         }
     }

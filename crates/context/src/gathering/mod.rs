@@ -5,6 +5,7 @@
 //! shown and refuses files that changed since they were indexed.
 
 mod gather;
+mod likelihood;
 mod names;
 mod reader;
 mod sources;

@@ -12,8 +12,6 @@ use super::excerpt::Excerpt;
 use super::text::{FileText, Texts};
 use crate::cut::LEAST;
 
-/// A candidate of this share of the best one's relevance, or less, is not worth its tokens.
-const LEAST_RELEVANCE: f64 = 0.02;
 /// Exponent of a candidate's size in its order: small passages first among equally relevant ones.
 /// Measured: 0 to 1 differ by less than a point of the recall of changed lines.
 const SIZE_EXPONENT: f64 = 0.3;
@@ -26,6 +24,8 @@ const GAP: u64 = 24;
 /// Bytes that a token of code hardly ever exceeds, on average: a text that is too long by this
 /// measure isn't counted.
 const MAX_BYTES_PER_TOKEN: u64 = 8;
+/// Bytes of a token of code, on average.
+const BYTES_PER_TOKEN: f64 = 3.5;
 /// Candidates of more lines have near-duplicates; shorter ones repeat by chance.
 const LEAST_COMPARED_LINES: usize = 8;
 /// Share of a passage's lines that are in already, in hundredths, from which it says nothing new.
@@ -34,24 +34,31 @@ const DUPLICATE_SHARE: usize = 90;
 const MAX_CANDIDATES: usize = 20_000;
 
 /// The budget of a selection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Room {
     /// All tokens.
     pub total: Tokens,
     /// The share of each category, in hundredths of the total. Categories without one only get
     /// what others leave.
     pub shares: Vec<(ContextCategory, u64)>,
+    /// The relevance that a passage as large as the whole budget needs to be worth its tokens; a
+    /// smaller one needs its part of it. So a large budget isn't filled for the sake of it.
+    pub least: f64,
 }
 
 /// Shares of what an index finds for a task, in hundredths.
 const FOUND_SHARES: [(ContextCategory, u64); 3] =
     [(ContextCategory::RelatedCode, 75), (ContextCategory::Tests, 15), (ContextCategory::Docs, 10)];
 
+/// The relevance that what an index finds needs for a whole budget. All candidates together have
+/// about 1. Measured at 32,000: 0.1 takes a third more tokens for two hundredths more of the lines.
+const LEAST_FOUND: f64 = 0.25;
+
 impl Room {
     /// Returns the budget of what an index finds for a task.
     #[must_use]
     pub fn of_found(total: Tokens) -> Self {
-        Self { total, shares: FOUND_SHARES.to_vec() }
+        Self { total, shares: FOUND_SHARES.to_vec(), least: LEAST_FOUND }
     }
 
     /// Returns the tokens of a category's share.
@@ -59,6 +66,14 @@ impl Room {
     pub fn share(&self, category: ContextCategory) -> Tokens {
         let share = self.shares.iter().find(|(own, _)| *own == category).map_or(0, |(_, share)| *share);
         Tokens(self.total.0.saturating_mul(share) / 100)
+    }
+
+    /// Returns true if a candidate is relevant enough for its size.
+    #[allow(clippy::cast_precision_loss)]
+    fn is_worth_it(&self, candidate: &Candidate, texts: &Texts) -> bool {
+        let bytes = texts.get(&candidate.path).map_or(0, |text| text.slice(&candidate.lines).len());
+        let part = bytes as f64 / BYTES_PER_TOKEN / self.total.0.max(1) as f64;
+        candidate.relevance > 0.0 && candidate.relevance >= self.least * part
     }
 }
 
@@ -79,12 +94,11 @@ pub fn select(candidates: &[Candidate], texts: &Texts, room: &Room) -> Selection
     let mut selector = Selector { texts, files: BTreeMap::new(), known: HashSet::new(), left: room.total.0 };
     let decision = |candidate| Decision { candidate, outcome: Outcome::NoRoom, tokens: Tokens(0) };
     let mut decisions: Vec<Decision> = (0..candidates.len()).map(decision).collect();
-    let best = candidates.iter().map(|one| one.relevance).fold(0.0, f64::max);
     let mut order = Vec::new();
     for (at, candidate) in candidates.iter().enumerate().take(MAX_CANDIDATES) {
         let outcome = if !texts.contains_key(&candidate.path) {
             Outcome::Unreadable
-        } else if candidate.relevance.is_nan() || candidate.relevance <= best * LEAST_RELEVANCE {
+        } else if !room.is_worth_it(candidate, texts) {
             Outcome::Unlikely
         } else {
             let lines = f64::from(candidate.lines.end.saturating_sub(candidate.lines.start).max(1));
@@ -316,6 +330,7 @@ mod tests {
         Room {
             total: Tokens(total),
             shares: vec![(ContextCategory::RelatedCode, 70), (ContextCategory::Tests, 30)],
+            least: 0.01,
         }
     }
 
