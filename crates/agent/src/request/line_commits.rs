@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_context::packing::Candidate;
-use journeyman_context::{LineCommit, line_commits_text};
+use journeyman_context::{LineCommit, line_commits_text, named_lines};
 use journeyman_git::{BlameHunk, Git};
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{ReminderCategory, Tokens};
+use journeyman_protocol::{RelPath, ReminderCategory, Tokens};
+use journeyman_workspace::ListOptions;
 use tokio::task::JoinSet;
 
 use crate::session::context::Context;
@@ -34,27 +35,53 @@ pub async fn find_line_commit(git: &Git, redactor: &Redactor, lines: Candidate) 
 /// Commits that git looks for beside the session's work.
 #[derive(Debug, Default)]
 pub(crate) struct LineCommits {
-    running: JoinSet<Option<LineCommit>>,
+    running: JoinSet<Vec<LineCommit>>,
 }
 
 impl LineCommits {
     /// Starts looking for the commits of some lines of the project, unless the session's requests
     /// must be the same wherever it is played back.
     pub(crate) fn start(&mut self, cx: &Context, lines: impl IntoIterator<Item = Candidate>) {
-        // The lines of a copy may be others.
-        let is_free = cx.settings.index_timeout.is_some() && !cx.is_isolated();
-        let Some(git) = cx.index.git().filter(|_| is_free) else { return };
+        let Some(git) = git_of(cx) else { return };
         for lines in lines {
             let (git, redactor) = (git.clone(), Arc::clone(&cx.redactor));
-            self.running.spawn(async move { find_line_commit(&git, &redactor, lines).await });
+            self.running
+                .spawn(async move { find_line_commit(&git, &redactor, lines).await.into_iter().collect() });
         }
+    }
+
+    /// Does the same for the lines that a later message of the user names. The tree is listed
+    /// beside the session's work, and only for a message with a number.
+    pub(crate) fn start_for_message(
+        &mut self,
+        cx: &Context,
+        may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
+        message: &str,
+    ) {
+        let Some(git) = git_of(cx).filter(|_| message.contains(|c: char| c.is_ascii_digit())) else { return };
+        let (git, redactor) = (git.clone(), Arc::clone(&cx.redactor));
+        let (workspace, message) = (Arc::clone(&cx.workspace), message.to_owned());
+        self.running.spawn(async move {
+            let find_named = move || {
+                let listing = workspace.list(ListOptions::default()).ok()?;
+                let mut lines = named_lines(&message, &listing, workspace.root());
+                lines.retain(|lines| may_show(&lines.path));
+                Some(lines)
+            };
+            let named = tokio::task::spawn_blocking(find_named).await.ok().flatten();
+            let mut commits = Vec::new();
+            for lines in named.unwrap_or_default() {
+                commits.extend(find_line_commit(&git, &redactor, lines).await);
+            }
+            commits
+        });
     }
 
     /// Takes what is known by now, the most relevant first.
     pub(crate) fn take_known(&mut self) -> Vec<LineCommit> {
         let mut known: Vec<LineCommit> = Vec::new();
         while let Some(ended) = self.running.try_join_next() {
-            known.extend(ended.ok().flatten());
+            known.extend(ended.unwrap_or_default());
         }
         let order = |one: &LineCommit, other: &LineCommit| {
             let (one, other) = (&one.lines, &other.lines);
@@ -71,6 +98,13 @@ impl LineCommits {
             cx.transcript.remind_model(ReminderCategory::General, text);
         }
     }
+}
+
+/// Returns the project's git, unless lines of the session's tree aren't the project's own or its
+/// requests must be the same wherever it is played back.
+fn git_of(cx: &Context) -> Option<&Git> {
+    let is_free = cx.settings.index_timeout.is_some() && !cx.is_isolated();
+    cx.index.git().filter(|_| is_free)
 }
 
 #[cfg(test)]
@@ -135,6 +169,24 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
+    async fn a_later_message_that_names_lines_is_looked_at_too() {
+        let files = [("a.rs", "fn one() {}\n"), ("b.rs", "fn two() {}\n"), ("c.rs", "fn three() {}\n")];
+        let mut test = TestContext::new(&files).await;
+        use_git(&mut test);
+        commit_all(&test, "First");
+        let mut commits = LineCommits::default();
+        let may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync> =
+            Arc::new(|path| path.to_string() != "b.rs");
+        commits.start_for_message(&test.cx, Arc::clone(&may_show), "now look at a.rs");
+        assert!(commits.running.is_empty(), "no line is named");
+        commits.start_for_message(&test.cx, may_show, "it fails at a.rs:1, b.rs:1 and nowhere.rs:1");
+        let found = commits.running.join_next().await.unwrap().unwrap();
+        let found: Vec<(String, &str)> =
+            found.iter().map(|one| (one.lines.path.to_string(), one.subject.as_str())).collect();
+        assert_eq!(found, [("a.rs".to_owned(), "First")]);
+    }
+
+    #[tokio::test]
     async fn where_there_is_no_git_or_a_recording_nothing_is_looked_for() {
         let (mut commits, files) = (LineCommits::default(), [("a.rs", "fn one() {}\n")]);
         let mut test = TestContext::new(&files).await;
@@ -142,7 +194,7 @@ pub(crate) mod tests {
         assert!(commits.running.is_empty(), "the session has no git");
         use_git(&mut test);
         commits.start(&test.cx, [lines("a.rs")]);
-        assert_eq!(commits.running.join_next().await.unwrap().unwrap(), None, "there is no repository");
+        assert_eq!(commits.running.join_next().await.unwrap().unwrap(), [], "there is no repository");
         commit_all(&test, "First");
         test.cx.settings.index_timeout = None;
         commits.start(&test.cx, [lines("a.rs")]);

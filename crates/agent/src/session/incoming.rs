@@ -1,5 +1,7 @@
 //! Messages that arrive while a task runs.
 
+use std::sync::Arc;
+
 use journeyman_protocol::{Event, MessageKind, ReminderCategory};
 
 use super::context::Context;
@@ -53,7 +55,9 @@ impl IncomingMessages<'_> {
         }
         let found = if spoke {
             let may_show = self.approvals.may_show(self.cx.settings.mode);
-            look_up_message(self.cx, may_show, &user_text(&kept)).await
+            let said = user_text(&kept);
+            self.supervision.look_for_commits_of_message(self.cx, Arc::clone(&may_show), &said);
+            look_up_message(self.cx, may_show, &said).await
         } else {
             None
         };

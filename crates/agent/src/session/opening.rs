@@ -119,7 +119,9 @@ impl TaskOpening<'_> {
             said.extend(others.map(|queued| queued.text));
         } else {
             let may_show = self.approvals.may_show(self.cx.settings.mode);
-            let found = look_up_message(self.cx, may_show, &user_text(&kept)).await;
+            let message = user_text(&kept);
+            self.supervision.look_for_commits_of_message(self.cx, Arc::clone(&may_show), &message);
+            let found = look_up_message(self.cx, may_show, &message).await;
             said.extend(kept.into_iter().map(|queued| queued.text).chain(found));
         }
         said.extend(context);

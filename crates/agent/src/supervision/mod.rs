@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use journeyman_context::LineCommit;
 use journeyman_context::packing::Candidate;
-use journeyman_protocol::{ErrorPhase, Event, Evidence, MessageKind, ReminderCategory, RunOutcome, ToolUse};
+use journeyman_protocol::{
+    ErrorPhase, Event, Evidence, MessageKind, RelPath, ReminderCategory, RunOutcome, ToolUse,
+};
 use journeyman_tools::Seen;
 
 use crate::AgentError;
@@ -88,6 +90,17 @@ impl Supervision {
         }
         self.run_schedule(cx).await;
         Ok(self.check_progress(cx))
+    }
+
+    /// Starts looking for the commits that last changed the lines that a later message names. They
+    /// are told after a step.
+    pub(crate) fn look_for_commits_of_message(
+        &mut self,
+        cx: &Context,
+        may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
+        message: &str,
+    ) {
+        self.line_commits.start_for_message(cx, may_show, message);
     }
 
     /// Starts looking for the commits that last changed some lines. Those that aren't taken in time
