@@ -65,6 +65,7 @@ pub use isolation::candidates;
 pub use journeyman_protocol::Clock;
 pub use planning::store_plan;
 pub use request::line_commits::find_line_commit;
+pub use request::token_ratios::TokenRatios;
 pub use session::budget::SharedBudget;
 pub use session::first_message::is_question;
 pub use session::handle::{SessionHandle, resume, resume_from, start, start_agent};

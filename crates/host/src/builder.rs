@@ -36,6 +36,7 @@ use crate::skills::Skills;
 use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
+use crate::token_ratios::KeptRatios;
 use crate::tool_table::withheld_tools;
 use crate::web::{search_engine, withheld_fetch};
 use crate::{HostError, configured_hooks, sandboxes};
@@ -281,6 +282,7 @@ impl SessionBuilder {
         let project =
             ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
         settings.notes = load_notes(&state, &root)?;
+        settings.token_ratios = KeptRatios::of_settings(&settings, &state.dir);
         let project_state = state.project_dir(&root);
         let (memory, redactor) = (Memory::in_directory(&project_state), Arc::clone(&project.redactor));
         let skills = self.skills.unwrap_or_else(|| Arc::new(Skills::find(&environment, &root)));

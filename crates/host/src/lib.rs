@@ -87,6 +87,7 @@ pub mod task_input;
 pub mod task_risk;
 mod template;
 mod text_files;
+mod token_ratios;
 mod tool_table;
 pub mod undo;
 mod verified_trees;

@@ -17,6 +17,8 @@ use journeyman_protocol::{
 };
 use tokio::task::JoinHandle;
 
+use super::token_ratios::{KeptRatio, TokenRatios};
+
 /// Maximum number of questions to the server: at the beginning, and when the model is loaded.
 const MAX_QUERIES: u32 = 2;
 /// Maximum time that a request which continues a conversation waits for the server's limits: a
@@ -37,6 +39,7 @@ pub(crate) struct InputMeter {
     is_warned: bool,
     is_warm: bool,
     counted: Vec<CountedMessage>,
+    kept: Option<KeptRatio>,
 }
 
 /// A message of the last counted request.
@@ -62,8 +65,18 @@ impl InputMeter {
             is_warned: false,
             is_warm: false,
             counted: Vec::new(),
+            kept: None,
             limits,
         }
+    }
+
+    /// Begins with what earlier sessions with the model learnt, and keeps what this one learns.
+    pub(crate) fn with_kept_ratio(mut self, ratios: Option<Arc<dyn TokenRatios>>, model: &str) -> Self {
+        let kept = ratios.map(|ratios| KeptRatio::new(ratios, model, &self.limits.tokenizer));
+        if let Some(learnt) = kept.as_ref().and_then(KeptRatio::newest) {
+            self.requests.resume(learnt);
+        }
+        Self { kept, ..self }
     }
 
     /// Returns the model's limits, as far as they are known.
@@ -179,6 +192,9 @@ impl InputMeter {
     /// Learns from the usage that the provider reported for a request of that count.
     pub(crate) fn observe(&mut self, counted: Tokens, usage: &Usage) {
         self.requests.observe(counted, usage);
+        if let (Some(kept), Some(learnt)) = (&mut self.kept, self.requests.learnt()) {
+            kept.keep(learnt);
+        }
     }
 
     /// Returns a warning that the window is only assumed, once, when requests fill half of it.
@@ -235,6 +251,7 @@ fn file_vocabulary(path: &std::path::Path) -> Arc<dyn TokenCounter> {
 #[cfg(test)]
 mod tests {
     use futures_util::future::BoxFuture;
+    use journeyman_context::counting::LearntRatio;
     use journeyman_model::DeltaStream;
     use tokio_util::sync::CancellationToken;
 
@@ -333,6 +350,49 @@ mod tests {
         let mut fresh = InputMeter::new(ModelLimits::careful_default(false));
         assert_eq!(meter.count(&request), fresh.count(&request));
         assert_eq!(meter.counted.len(), request.messages.len());
+    }
+
+    /// Keeps ratios in memory.
+    #[derive(Debug, Default)]
+    struct InMemory(std::sync::Mutex<std::collections::BTreeMap<String, LearntRatio>>);
+
+    impl TokenRatios for InMemory {
+        fn find(&self, model: &str) -> Option<LearntRatio> {
+            self.0.lock().unwrap().get(model).copied()
+        }
+
+        fn keep(&self, model: &str, learnt: LearntRatio) {
+            self.0.lock().unwrap().insert(model.to_owned(), learnt);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_second_session_with_the_model_counts_right_from_its_first_request() {
+        let ratios = Arc::new(InMemory::default());
+        let begin = |model: &str, limits: ModelLimits| {
+            let ratios: Arc<dyn TokenRatios> = ratios.clone();
+            InputMeter::new(limits).with_kept_ratio(Some(ratios), model)
+        };
+        let known = ModelLimits::careful_default(false);
+        let mut first = begin("a/b", known.clone());
+        let (before, estimated) =
+            (first.estimate(Tokens(10_000)), Usage { estimated: Tokens(1), ..usage(9) });
+        first.observe(Tokens(5_000), &estimated);
+        assert_eq!(first.kept.as_ref().unwrap().newest(), None, "an estimated usage teaches nothing");
+        first.observe(Tokens(5_000), &usage(7_000));
+        while ratios.0.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let second = begin("a/b", known.clone());
+        assert_eq!((before, second.estimate(Tokens(10_000))), (Tokens(10_000), Tokens(14_000)));
+        // Another model and another way of counting are other ratios.
+        assert_eq!(begin("a/c", known.clone()).estimate(Tokens(10_000)), before);
+        let exact = ModelLimits { tokenizer: Tokenizer::O200k, ..known };
+        assert_eq!(begin("a/b", exact).estimate(Tokens(10_000)), before);
+    }
+
+    fn usage(input: u64) -> Usage {
+        Usage { input: Tokens(input), ..Usage::default() }
     }
 
     #[test]

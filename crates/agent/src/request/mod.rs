@@ -12,4 +12,5 @@ pub(crate) mod prose_edits;
 pub(crate) mod reply;
 pub(crate) mod stream;
 pub(crate) mod text_protocol;
+pub(crate) mod token_ratios;
 pub(crate) mod usage_estimate;

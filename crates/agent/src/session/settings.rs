@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::SharedBudget;
 use crate::isolation::CommitOptions;
+use crate::request::token_ratios::TokenRatios;
 
 /// Maximum model requests in a task. A large refactoring takes 30 to 60.
 pub const DEFAULT_MAX_TURNS: u32 = 100;
@@ -220,6 +221,9 @@ pub struct RunSettings {
     pub max_output: Option<Tokens>,
     /// The model's limits, as far as they are known when the session begins.
     pub limits: ModelLimits,
+    /// Keeps what the session learns about the counts of tokens. `None` to begin anew each time: a
+    /// recorded session must send the same requests wherever it is played back.
+    pub token_ratios: Option<Arc<dyn TokenRatios>>,
     /// Token budget of the first context.
     pub context_budget: Tokens,
     /// Shortening of a conversation that becomes too long.
@@ -270,6 +274,7 @@ impl Default for RunSettings {
             thinking: None,
             max_output: None,
             limits: ModelLimits::careful_default(false),
+            token_ratios: None,
             context_budget: DEFAULT_CONTEXT_BUDGET,
             compaction: CompactionSettings::default(),
             index_timeout: Some(DEFAULT_INDEX_TIMEOUT),

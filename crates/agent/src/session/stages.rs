@@ -117,7 +117,8 @@ impl Session {
             inbox,
             cx: Context {
                 session,
-                meter: InputMeter::new(settings.limits.clone()),
+                meter: InputMeter::new(settings.limits.clone())
+                    .with_kept_ratio(settings.token_ratios.clone(), &parts.model.name()),
                 cache_watch: CacheWatch::new(parts.clock),
                 settings,
                 workspace: parts.workspace,

@@ -7,6 +7,7 @@
 //! (RFC 6298, section 2).
 
 use journeyman_protocol::Tokens;
+use serde::{Deserialize, Serialize};
 
 /// Weight of a new ratio in the smoothed ratio.
 const RATIO_WEIGHT: f64 = 0.125;
@@ -29,6 +30,17 @@ pub struct Calibration {
     ratio: f64,
     deviation: f64,
     last: Option<Observation>,
+    /// True if the ratio is that of earlier sessions: a first request is held against it.
+    is_resumed: bool,
+}
+
+/// The experience of a session, for later sessions with the same model.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LearntRatio {
+    /// Reported tokens for a counted one, over whole requests.
+    pub ratio: f64,
+    /// The smoothed deviation from it.
+    pub deviation: f64,
 }
 
 /// The last request that a provider reported.
@@ -44,7 +56,26 @@ impl Calibration {
     #[must_use]
     pub fn new(is_exact: bool) -> Self {
         let deviation = if is_exact { MIN_DEVIATION } else { ESTIMATE_DEVIATION };
-        Self { ratio: 1.0, deviation, last: None }
+        Self { ratio: 1.0, deviation, last: None, is_resumed: false }
+    }
+
+    /// Returns the calibration of a new session that begins with what an earlier one learnt.
+    /// Numbers that no session learns are ignored.
+    #[must_use]
+    pub fn resumed(self, learnt: LearntRatio) -> Self {
+        let LearntRatio { ratio, deviation } = learnt;
+        let (least, most) = RATIO_RANGE;
+        if !(least..=most).contains(&ratio) || !(0.0..=most).contains(&deviation) {
+            return self;
+        }
+        Self { ratio, deviation: deviation.max(MIN_DEVIATION), last: None, is_resumed: true }
+    }
+
+    /// Returns what was learnt; `None` before the first report.
+    #[must_use]
+    pub fn learnt(&self) -> Option<LearntRatio> {
+        let last = self.last?;
+        Some(LearntRatio { ratio: last.reported / last.counted, deviation: self.deviation })
     }
 
     /// Returns the input that the provider will report for a request of that count, on the safe
@@ -86,17 +117,27 @@ impl Calibration {
         let reported = to_number(reported).clamp(counted * least, counted * most);
         let new = Observation { counted, reported };
         match self.last.replace(new) {
-            None => self.ratio = reported / counted,
+            None => {
+                let ratio = reported / counted;
+                if self.is_resumed {
+                    self.learn_difference(ratio);
+                }
+                self.ratio = ratio;
+            }
             Some(last) if counted >= last.counted + to_number(Tokens(MIN_SAMPLE)) => {
                 let added = (reported - last.reported) / (counted - last.counted);
                 let added = added.clamp(least, most);
-                let difference = (added - self.ratio).abs();
-                self.deviation += (difference - self.deviation) * DEVIATION_WEIGHT;
-                self.deviation = self.deviation.max(MIN_DEVIATION);
+                self.learn_difference(added);
                 self.ratio += (added - self.ratio) * RATIO_WEIGHT;
             }
             Some(_) => {}
         }
+    }
+
+    fn learn_difference(&mut self, ratio: f64) {
+        let difference = (ratio - self.ratio).abs();
+        self.deviation += (difference - self.deviation) * DEVIATION_WEIGHT;
+        self.deviation = self.deviation.max(MIN_DEVIATION);
     }
 }
 
@@ -209,6 +250,47 @@ mod tests {
             prop_assert!(calibration.estimate(Tokens(next)).0 <= predicted);
             prop_assert!(calibration.ratio.is_finite() && calibration.deviation.is_finite());
         }
+    }
+
+    #[test]
+    fn a_later_session_counts_right_from_its_first_request() {
+        for ratio in [0.6, 1.0, 1.4, 2.5] {
+            let actual = |counted: u64| to_tokens(counted as f64 * ratio);
+            let mut learnt = None;
+            for _session in 0..8 {
+                let mut calibration = Calibration::new(false);
+                if let Some(learnt) = learnt {
+                    calibration = calibration.resumed(learnt);
+                    let counted = Tokens(9_000);
+                    let off = calibration.estimate(counted).0 as f64 / actual(counted.0).0 as f64 - 1.0;
+                    assert!(off.abs() < 0.01, "{ratio}: {off}");
+                    assert!(calibration.predict(counted) >= actual(counted.0));
+                }
+                calibration.observe(Tokens(7_000), actual(7_000));
+                learnt = calibration.learnt();
+            }
+            // One report a session is enough for the margin to become small.
+            let last = Calibration::new(false).resumed(learnt.unwrap()).predict(Tokens(10_000));
+            assert!(last.0 as f64 <= 10_000.0 * (ratio + 0.1), "{ratio}: {last}");
+        }
+    }
+
+    #[test]
+    fn only_numbers_that_a_session_can_learn_are_taken_over() {
+        let new = Calibration::new(false);
+        for (ratio, deviation) in [
+            (f64::NAN, 0.1),
+            (0.0, 0.1),
+            (-1.0, 0.1),
+            (1e300, 0.1),
+            (f64::INFINITY, 0.1),
+            (1.0, f64::NAN),
+            (1.0, -0.1),
+            (1.0, 99.0),
+        ] {
+            assert_eq!(new.clone().resumed(LearntRatio { ratio, deviation }), new, "{ratio} {deviation}");
+        }
+        assert_eq!(new.learnt(), None, "nothing was reported");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod images;
 mod request;
 mod vocabulary;
 
-pub use calibration::Calibration;
+pub use calibration::{Calibration, LearntRatio};
 pub use counter::Counter;
 pub use image_size::image_size;
 pub use images::image_tokens;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_protocol::{Message, TokenCounter as _, Tokens, ToolSpec, Usage};
 
-use super::calibration::Calibration;
+use super::calibration::{Calibration, LearntRatio};
 use super::counter::Counter;
 
 /// The parts of a request that a provider counts.
@@ -88,5 +88,16 @@ impl RequestCounter {
         if usage.estimated.is_zero() {
             self.calibration.observe(counted, usage.total_input());
         }
+    }
+
+    /// Begins with what an earlier session with the same model learnt.
+    pub fn resume(&mut self, learnt: LearntRatio) {
+        self.calibration = self.calibration.clone().resumed(learnt);
+    }
+
+    /// Returns what the session learnt so far; `None` before the first report.
+    #[must_use]
+    pub fn learnt(&self) -> Option<LearntRatio> {
+        self.calibration.learnt()
     }
 }

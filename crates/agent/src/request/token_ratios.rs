@@ -1,0 +1,59 @@
+//! What sessions learn about a model's counts of tokens, kept for later sessions.
+
+use std::sync::Arc;
+
+use journeyman_context::counting::LearntRatio;
+use journeyman_protocol::Tokenizer;
+
+/// Differences of ratio and deviation below which nothing new is kept.
+const LEAST_NEWS: f64 = 0.01;
+
+/// A place that outlives a session, for the ratios of reported to counted tokens by model.
+pub trait TokenRatios: std::fmt::Debug + Send + Sync {
+    /// Returns what the newest session with a model learnt.
+    fn find(&self, model: &str) -> Option<LearntRatio>;
+
+    /// Keeps what a session with a model learnt. A failure costs nothing but that.
+    fn keep(&self, model: &str, learnt: LearntRatio);
+}
+
+/// The kept ratio of a session's model.
+#[derive(Debug)]
+pub(crate) struct KeptRatio {
+    ratios: Arc<dyn TokenRatios>,
+    /// The model with its tokenizer: another tokenizer counts otherwise.
+    model: String,
+    newest: Option<LearntRatio>,
+}
+
+impl KeptRatio {
+    pub(crate) fn new(ratios: Arc<dyn TokenRatios>, model: &str, tokenizer: &Tokenizer) -> Self {
+        let model = match tokenizer {
+            Tokenizer::O200k => format!("{model} o200k"),
+            Tokenizer::Cl100k => format!("{model} cl100k"),
+            Tokenizer::Estimate { percent } => format!("{model} estimate {percent}"),
+            Tokenizer::File(path) => format!("{model} {}", path.display()),
+        };
+        let newest = ratios.find(&model);
+        Self { ratios, model, newest }
+    }
+
+    /// Returns what is known of earlier sessions.
+    pub(crate) fn newest(&self) -> Option<LearntRatio> {
+        self.newest
+    }
+
+    /// Keeps what was learnt in the background, if it says something new.
+    pub(crate) fn keep(&mut self, learnt: LearntRatio) {
+        let is_old = self.newest.is_some_and(|newest| {
+            (newest.ratio - learnt.ratio).abs() < LEAST_NEWS
+                && (newest.deviation - learnt.deviation).abs() < LEAST_NEWS
+        });
+        if is_old {
+            return;
+        }
+        self.newest = Some(learnt);
+        let (ratios, model) = (Arc::clone(&self.ratios), self.model.clone());
+        drop(tokio::task::spawn_blocking(move || ratios.keep(&model, learnt)));
+    }
+}
