@@ -1,4 +1,4 @@
-//! What sessions learn about a model's counts of tokens, kept for later sessions.
+//! The ratios between estimated and reported tokens that sessions learn, kept for later sessions.
 
 use std::sync::Arc;
 

@@ -46,6 +46,9 @@ const EXCEPTION_ENDS: [&str; 2] = ["Error", "Warning"];
 /// Maximum uses of a member's name: one that is used more often may be anybody's.
 const MAX_USE_LINES: usize = 10_000;
 
+/// Maximum steps from a class to its furthest base; the bases beyond count as foreign.
+const MAX_BASE_STEPS: u32 = 50;
+
 /// The kinds of uses of members.
 const MEMBER_KINDS: &[UseKind] = &[UseKind::Member, UseKind::ValueMember];
 
@@ -169,6 +172,11 @@ impl ImpactCache<'_> {
     /// Returns true if the project has all code that may call a type's methods: its bases, and
     /// theirs, are the project's own, or call nothing.
     pub(super) fn has_own_bases(&mut self, file: u32, own: u32) -> bool {
+        self.has_own_bases_within(file, own, MAX_BASE_STEPS)
+    }
+
+    fn has_own_bases_within(&mut self, file: u32, own: u32, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
         if let Some(known) = self.own_bases.get(&(file, own)) {
             return *known;
         }
@@ -179,12 +187,13 @@ impl ImpactCache<'_> {
             .as_ref()
             .and_then(|symbols| symbols.get(own))
             .and_then(|symbol| base_names(&symbol.signature, &symbol.name));
-        let is_own = bases.is_some_and(|bases| bases.iter().all(|base| self.is_own_base(file, own, base)));
+        let is_own =
+            bases.is_some_and(|bases| bases.iter().all(|base| self.is_own_base(file, own, base, steps)));
         self.own_bases.insert((file, own), is_own);
         is_own
     }
 
-    fn is_own_base(&mut self, file: u32, own: u32, base: &str) -> bool {
+    fn is_own_base(&mut self, file: u32, own: u32, base: &str, steps: u32) -> bool {
         let (module, name) = base.rsplit_once('.').unwrap_or(("", base));
         let mut definers = self.definers_and_users(name).definers.clone();
         definers.retain(|definer| *definer == file || self.viewers_of(*definer).seen_through(file).is_some());
@@ -210,7 +219,7 @@ impl ImpactCache<'_> {
                         .iter()
                         .any(|import| import.names.iter().any(|one| one == name));
         }
-        types.into_iter().all(|(definer, own)| self.has_own_bases(definer, own))
+        types.into_iter().all(|(definer, own)| self.has_own_bases_within(definer, own, steps))
     }
 }
 
