@@ -401,6 +401,12 @@ fn a_forgotten_plus_before_an_indented_line_is_put_back() {
         let diff = format!("--- a/f.txt\n+++ b/f.txt\n@@ -2,2 +2,5 @@\n{hunk}");
         assert_eq!(text(Format::Udiff, before, &diff).unwrap(), expected, "{missing:?}");
     }
+    // The last line of context may be one that has changed in the file.
+    let hunk = "-    one();\n+    if (a) {\n     three();\n+    }\n";
+    let diff = format!("--- a/f.txt\n+++ b/f.txt\n@@ -2,2 +2,3 @@\n{hunk}");
+    assert!(text(Format::Udiff, before, &diff).is_err());
+    let patch = format!("*** Begin Patch\n*** Update File: f.txt\n@@\n{hunk}*** End Patch\n");
+    assert!(text(Format::Patch, before, &patch).is_err());
     // A line that the file has elsewhere may be one of context.
     let before = "f() {\n    one();\n    two();\n}\ng() {\n    b();\n}\n";
     let hunk = "     one();\n+    a();\n    b();\n+    c();\n     two();\n";
