@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::conversation::chat;
-use crate::support::{House, Server, call, needs, needs_sandbox, polite_edit, say};
+use crate::support::{House, Person, Server, call, needs, needs_sandbox, polite_edit, say};
 
 #[test]
 fn work_in_a_copy_is_landed_in_the_review_and_the_session_goes_on() {
@@ -102,11 +102,7 @@ fn the_files_of_a_copy_go_back_to_an_earlier_message() {
         create,
         say("There are notes."),
     ]);
-    let mut person = chat(&server, &house, &["--isolate", "--no-check", "make it polite"]);
-    person.sees("this is in a copy");
-    person.types("write notes\r");
-    person.sees("There are notes.");
-    person.sees("this is in a copy");
+    let mut person = chat_of_two_tasks(&server, &house);
     person.types("/back\r");
     person.sees("conversation, in a new copy");
     person.types("\t\t\r");
@@ -183,11 +179,7 @@ fn conversation_and_files_of_a_copy_go_back_together() {
         say("There are notes."),
         say("Another way."),
     ]);
-    let mut person = chat(&server, &house, &["--isolate", "--no-check", "make it polite"]);
-    person.sees("this is in a copy");
-    person.types("write notes\r");
-    person.sees("There are notes.");
-    person.sees("this is in a copy");
+    let mut person = chat_of_two_tasks(&server, &house);
     person.types("/back\r");
     person.sees("conversation and files");
     person.types("\r");
@@ -248,4 +240,14 @@ fn a_copy_goes_back_to_one_of_its_checkpoints_and_forth() {
     assert_eq!(person.ends().0, 0);
     assert!(house.read("greet.sh").contains("Hello"));
     assert!(!house.project().join("notes.txt").exists());
+}
+
+/// Gives a session two tasks, whose changes stay in its copy.
+fn chat_of_two_tasks(server: &Server, house: &House) -> Person {
+    let mut person = chat(server, house, &["--isolate", "--no-check", "make it polite"]);
+    person.sees("this is in a copy");
+    person.types("write notes\r");
+    person.sees("There are notes.");
+    person.sees("this is in a copy");
+    person
 }
