@@ -157,7 +157,7 @@ fn a_preloaded_library_is_loaded_by_the_command_alone() {
     let project = project();
     let source = "#include <stdio.h>\n#include <sys/prctl.h>\n#include <unistd.h>\n\
         __attribute__((constructor)) static void come(void) {\n\
-          char name[64]; snprintf(name, sizeof name, \"%s/loaded-%d-%d\", PLACE, prctl(39, 0, 0, 0, 0), getpid() == 1);\n\
+          char name[4096]; snprintf(name, sizeof name, \"%s/loaded-%d-%d\", PLACE, prctl(39, 0, 0, 0, 0), getpid() == 1);\n\
           FILE *file = fopen(name, \"w\"); if (file) fclose(file);\n\
         }\n";
     std::fs::write(project.path().join("evil.c"), source).unwrap();
