@@ -96,7 +96,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
 }
 
 fn build() -> anyhow::Result<PathBuf> {
-    Profile::Release.build(&["--package", "journeyman"], "jm")
+    Profile::Release.build(&["--package", "journeyman"], &["--bin", "jm"], "jm")
 }
 
 /// The optimised build, or the one that tests use, for figures that aren't times.
@@ -107,14 +107,15 @@ enum Profile {
 }
 
 impl Profile {
-    /// Builds what the words name, and returns the program at `path` of its folder.
-    fn build(self, words: &[&str], path: &str) -> anyhow::Result<PathBuf> {
-        let (profile, folder) = match self {
-            Self::Release => ("release", "release"),
-            Self::Dev => ("dev", "debug"),
+    /// Builds a target of the selected packages, and returns the program at `path` of its folder.
+    fn build(self, selection: &[&str], target: &[&str], path: &str) -> anyhow::Result<PathBuf> {
+        let (how, folder) = match self {
+            Self::Release => ([&["--release"], selection].concat(), "release"),
+            // With the tests: without them, dependencies have other features and are built anew.
+            Self::Dev => (vec!["--workspace", "--tests"], "debug"),
         };
-        crate::cargo(&[&["build", "--profile", profile, "--locked"], words].concat(), &[])?;
-        Ok(target().join(folder).join(path))
+        crate::cargo(&[&["build", "--locked"], how.as_slice(), target].concat(), &[])?;
+        Ok(self::target().join(folder).join(path))
     }
 }
 

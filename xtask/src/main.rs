@@ -25,7 +25,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 
 const USAGE: &str = "usage: cargo xtask check | lint | test | house | words | docs | cycles [CRATE] | bench turns|start|version|session|agents|workspace|sandbox|edit|index|symbols|recall|context|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
@@ -80,7 +80,13 @@ fn lint() -> anyhow::Result<()> {
 fn test() -> anyhow::Result<()> {
     // Examples are left out, which Clippy has seen: each would be one more program with all
     // grammars in it. One run names every test that fails, in whichever program.
-    cargo(&["test", "--workspace", "--locked", "--no-fail-fast", "--lib", "--bins", "--tests"], &[])?;
+    let programs = ["test", "--workspace", "--locked", "--no-fail-fast", "--lib", "--bins", "--tests"];
+    // Many tests wait for a program or a time limit: with one a core, cores are idle meanwhile.
+    let threads = match std::env::var("RUST_TEST_THREADS") {
+        Ok(wanted) => wanted,
+        Err(_) => (2 * std::thread::available_parallelism()?.get()).to_string(),
+    };
+    cargo(&programs, &[("RUST_TEST_THREADS", &threads)])?;
     cargo(&["test", "--workspace", "--locked", "--doc"], &[])
 }
 
@@ -94,12 +100,23 @@ fn docs() -> anyhow::Result<()> {
 }
 
 fn check_tree() -> anyhow::Result<()> {
-    let mut broken = dependencies::broken_rules(&root())?;
-    broken.extend(licences::broken_rules(&root())?);
-    broken.extend(sizes::broken_rules(&root())?);
-    broken.extend(processes::broken_rules(&root())?);
-    broken.extend(words::broken_rules(&root())?);
-    broken.extend(cycles::broken_rules(&root())?);
+    let root = &root();
+    let rules = [
+        dependencies::broken_rules,
+        licences::broken_rules,
+        sizes::broken_rules,
+        processes::broken_rules,
+        words::broken_rules,
+        cycles::broken_rules,
+    ];
+    // At once: three of them parse the whole tree.
+    let broken = std::thread::scope(|scope| {
+        let judging = rules.map(|broken_rules| scope.spawn(move || broken_rules(root)));
+        let judged =
+            judging.into_iter().map(|rule| rule.join().map_err(|_| anyhow!("a rule has panicked"))?);
+        judged.collect::<anyhow::Result<Vec<_>>>()
+    })?
+    .concat();
     for rule in &broken {
         eprintln!("  {rule}");
     }

@@ -141,8 +141,7 @@ impl EditOptions {
 
 /// A built example of the edit crate.
 fn example(profile: Profile, name: &str) -> anyhow::Result<PathBuf> {
-    let package = ["--package", "journeyman-edit", "--example", name];
-    profile.build(&package, &format!("examples/{name}"))
+    profile.build(&["--package", "journeyman-edit"], &["--example", name], &format!("examples/{name}"))
 }
 
 fn speed() -> anyhow::Result<()> {

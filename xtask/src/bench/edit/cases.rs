@@ -1,12 +1,13 @@
 //! The public cases by their own scorer, through the library and through `jm apply`.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use serde_json::{Map, Value, json};
 
 use super::{Profile, example};
@@ -57,7 +58,7 @@ pub(crate) fn run(folder: &Path, keep: &Path, profile: Profile) -> anyhow::Resul
 
     // With the workspace, as the tests have built it: by itself it has other features of its
     // dependencies.
-    let jm = profile.build(&["--workspace", "--bin", "jm"], "jm")?;
+    let jm = profile.build(&["--workspace"], &["--bin", "jm"], "jm")?;
     let results = keep.join("results-jm.jsonl");
     through_program(&jm, &program, &exported, &results)?;
     missed.extend(judge("through `jm apply`", folder, &results)?);
@@ -132,20 +133,27 @@ fn counts(said: &str, formats: &[&str]) -> Option<Counts> {
 fn through_program(jm: &Path, score: &Path, exported: &Path, results: &Path) -> anyhow::Result<()> {
     let asked = Command::new(score).arg("--requests").stdin(File::open(exported)?).output()?;
     ensure!(asked.status.success(), "score --requests ended with {}", asked.status);
-    let mut out = BufWriter::new(File::create(results)?);
-    for line in asked.stdout.as_slice().lines() {
-        let request: Value = serde_json::from_str(&line?)?;
-        let id = request.get("id").cloned().unwrap_or_default();
-        let result = match request.get("error") {
-            Some(error) => Some(json!({"id": id, "error": error})),
-            None => apply(jm, &request).with_context(|| format!("case {id}"))?,
-        };
-        if let Some(result) = result {
-            writeln!(out, "{result}")?;
+    let (lines, out) = (Mutex::new(asked.stdout.as_slice().lines()), Mutex::new(File::create(results)?));
+    let panicked = || anyhow!("another thread has panicked");
+    let work = || {
+        loop {
+            let Some(line) = lines.lock().map_err(|_| panicked())?.next() else { return Ok(()) };
+            let request: Value = serde_json::from_str(&line?)?;
+            let id = request.get("id").cloned().unwrap_or_default();
+            let result = match request.get("error") {
+                Some(error) => Some(json!({"id": id, "error": error})),
+                None => apply(jm, &request).with_context(|| format!("case {id}"))?,
+            };
+            if let Some(result) = result {
+                writeln!(out.lock().map_err(|_| panicked())?, "{result}")?;
+            }
         }
-    }
-    out.flush()?;
-    Ok(())
+    };
+    let threads = std::thread::available_parallelism()?.get();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
+    })
 }
 
 /// Returns the program's answer to a case, or `None` if the program hangs or dies.
