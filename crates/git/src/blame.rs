@@ -50,40 +50,43 @@ impl Git {
         let commit = commit.ok_or_else(|| {
             GitError::InvalidRequest(format!("there is no commit {}", clean(rev.as_bytes())))
         })?;
-        reader.blame([range, commit.into()], path).await
+        reader.blame([range, commit.into()], path, None).await
     }
 
-    /// Returns the commits that a file's lines come from, as the file is in the work tree. Lines
-    /// that aren't committed are left out. At most 5,000 lines.
+    /// Returns the commits that a file's lines come from, where the file has `content`, in the work
+    /// tree or in a copy of it. Lines that aren't committed are left out. At most 5,000 lines.
     ///
     /// # Errors
-    /// [`GitError::InvalidRequest`] for no or too many lines; [`GitError::Failed`] if git doesn't
-    /// track the file, or the file has not so many lines; other [`GitError`]s.
-    pub async fn blame_work_tree(
+    /// [`GitError::InvalidRequest`] for no or too many lines; [`GitError::Failed`] if the newest
+    /// commit doesn't have the file, or the content has not so many lines; other [`GitError`]s.
+    pub async fn blame_content(
         &self,
         path: &RelPath,
+        content: Vec<u8>,
         lines: RangeInclusive<u32>,
     ) -> Result<Vec<BlameHunk>, GitError> {
-        let range = line_range(&lines)?;
-        let mut blamed = GitReader::open(self).await?.blame([range], path).await?;
+        let which = ["--contents".into(), "-".into(), line_range(&lines)?];
+        let mut blamed = GitReader::open(self).await?.blame(which, path, Some(content)).await?;
         blamed.retain(|hunk| hunk.commit.bytes().any(|digit| digit != b'0'));
         Ok(blamed)
     }
 }
 
 impl GitReader<'_> {
-    /// Runs git for these lines, and a version if there is one.
+    /// Runs git for these lines, in a version or in the content of its standard input.
     async fn blame(
         &self,
         which: impl IntoIterator<Item = OsString>,
         path: &RelPath,
+        stdin: Option<Vec<u8>>,
     ) -> Result<Vec<BlameHunk>, GitError> {
         let action = "blame";
         let fixed = ["blame", "--porcelain", "--no-textconv", "--no-progress"];
         let mut args: Vec<OsString> = fixed.map(OsString::from).into();
         args.extend(which);
         args.extend(["--".into(), OsStr::from_bytes(path.as_bytes()).to_owned()]);
-        let bytes = self.run(ReadCommand::new(action, args).large()).await?.into_output(action)?;
+        let command = ReadCommand { stdin, ..ReadCommand::new(action, args).large() };
+        let bytes = self.run(command).await?.into_output(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "a line" })
     }
 }

@@ -11,21 +11,34 @@ use journeyman_context::{LineCommit, line_commits_text, named_lines};
 use journeyman_git::{BlameHunk, Git};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{RelPath, ReminderCategory, Tokens};
-use journeyman_workspace::ListOptions;
+use journeyman_workspace::{ListOptions, Workspace};
 use tokio::task::JoinSet;
 
 use crate::session::context::Context;
 
 /// Time that git gets for a range of lines. Lines of a large file with a long history take seconds.
 const TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum bytes of a file whose lines' commits are looked for.
+const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Maximum tokens of commits that come after a step.
 const MAX_LATE: Tokens = Tokens(400);
 
-/// Returns the commit that last changed some lines of a project's work tree; `None` if they aren't
-/// committed, or git doesn't tell in time.
-pub async fn find_line_commit(git: &Git, redactor: &Redactor, lines: Candidate) -> Option<LineCommit> {
+/// Returns the commit that last changed some lines of a project's work tree, or of a copy of it;
+/// `None` if they aren't committed, or git doesn't tell in time.
+pub async fn find_line_commit(
+    git: &Git,
+    workspace: &Arc<Workspace>,
+    redactor: &Redactor,
+    lines: Candidate,
+) -> Option<LineCommit> {
     let range = lines.lines.start..=lines.lines.end.saturating_sub(1);
-    let blamed = tokio::time::timeout(TIMEOUT, git.blame_work_tree(&lines.path, range)).await;
+    let (workspace, path) = (Arc::clone(workspace), lines.path.clone());
+    let read = move || {
+        let content = workspace.read(&path, MAX_FILE_BYTES).ok()?;
+        content.encode(content.text()?).ok()
+    };
+    let content = tokio::task::spawn_blocking(read).await.ok()??;
+    let blamed = tokio::time::timeout(TIMEOUT, git.blame_content(&lines.path, content, range)).await;
     let newest = blamed.ok()?.ok()?.into_iter().max_by_key(|hunk| hunk.time)?;
     let BlameHunk { commit, time, subject, .. } = newest;
     // Masked before anything is cut: half a secret is one too.
@@ -45,8 +58,10 @@ impl LineCommits {
         let Some(git) = git_of(cx) else { return };
         for lines in lines {
             let (git, redactor) = (git.clone(), Arc::clone(&cx.redactor));
-            self.running
-                .spawn(async move { find_line_commit(&git, &redactor, lines).await.into_iter().collect() });
+            let workspace = Arc::clone(&cx.workspace);
+            self.running.spawn(async move {
+                find_line_commit(&git, &workspace, &redactor, lines).await.into_iter().collect()
+            });
         }
     }
 
@@ -62,16 +77,17 @@ impl LineCommits {
         let (git, redactor) = (git.clone(), Arc::clone(&cx.redactor));
         let (workspace, message) = (Arc::clone(&cx.workspace), message.to_owned());
         self.running.spawn(async move {
+            let listed = Arc::clone(&workspace);
             let find_named = move || {
-                let listing = workspace.list(ListOptions::default()).ok()?;
-                let mut lines = named_lines(&message, &listing, workspace.root());
+                let listing = listed.list(ListOptions::default()).ok()?;
+                let mut lines = named_lines(&message, &listing, listed.root());
                 lines.retain(|lines| may_show(&lines.path));
                 Some(lines)
             };
             let named = tokio::task::spawn_blocking(find_named).await.ok().flatten();
             let mut commits = Vec::new();
             for lines in named.unwrap_or_default() {
-                commits.extend(find_line_commit(&git, &redactor, lines).await);
+                commits.extend(find_line_commit(&git, &workspace, &redactor, lines).await);
             }
             commits
         });
@@ -100,11 +116,10 @@ impl LineCommits {
     }
 }
 
-/// Returns the project's git, unless lines of the session's tree aren't the project's own or its
-/// requests must be the same wherever it is played back.
+/// Returns the project's git, unless the session's requests must be the same wherever it is played
+/// back.
 fn git_of(cx: &Context) -> Option<&Git> {
-    let is_free = cx.settings.index_timeout.is_some() && !cx.is_isolated();
-    cx.index.git().filter(|_| is_free)
+    cx.index.git().filter(|_| cx.settings.index_timeout.is_some())
 }
 
 #[cfg(test)]
@@ -184,6 +199,25 @@ pub(crate) mod tests {
         let found: Vec<(String, &str)> =
             found.iter().map(|one| (one.lines.path.to_string(), one.subject.as_str())).collect();
         assert_eq!(found, [("a.rs".to_owned(), "First")]);
+    }
+
+    #[tokio::test]
+    async fn lines_of_a_copy_are_looked_up_in_the_projects_repository() {
+        let mut test = TestContext::new(&[("a.rs", "fn one() {}\nfn two() {}\n")]).await;
+        commit_all(&test, "First");
+        // The session's tree is another one, with other lines.
+        let project = tempfile::tempdir().unwrap();
+        std::fs::rename(test.root.join(".git"), project.path().join(".git")).unwrap();
+        let git = Some(Git::new(project.path(), Arc::clone(&test.cx.sandbox)));
+        let (workspace, redactor) = (Arc::clone(&test.cx.workspace), Arc::clone(&test.cx.redactor));
+        test.cx.index = Arc::new(SharedIndex::new(workspace, redactor, git));
+        test.write("a.rs", "// Not committed.\nfn one() {}\nfn two() {}\n");
+        let mut commits = LineCommits::default();
+        commits.start(&test.cx, [Candidate { lines: 2..4, ..lines("a.rs") }]);
+        let found = commits.running.join_next().await.unwrap().unwrap();
+        assert_eq!(found.iter().map(|one| one.subject.as_str()).collect::<Vec<_>>(), ["First"]);
+        commits.start(&test.cx, [Candidate { lines: 1..2, ..lines("a.rs") }]);
+        assert_eq!(commits.running.join_next().await.unwrap().unwrap(), []);
     }
 
     #[tokio::test]

@@ -409,14 +409,14 @@ fn blame(world: &World) {
     }
     assert!(Git::blocking(git.blame("HEAD", &a, 9..=9)).is_err());
     assert!(Git::blocking(git.blame("HEAD", &RelPath::parse("none").unwrap(), 1..=1)).is_err());
-    // In the work tree, lines have moved, and new ones come from no commit.
-    repo.write("a", "zero\none\n2\nthree\n\tfour\n");
-    let now = Git::blocking(git.blame_work_tree(&a, 1..=40)).unwrap();
+    // In another content, lines have moved, and new ones come from no commit.
+    let content = b"zero\none\n2\nthree\n\tfour\n";
+    let now = Git::blocking(git.blame_content(&a, content.to_vec(), 1..=40)).unwrap();
     let told: Vec<_> = now.iter().map(|one| (one.first_line, one.commit.clone())).collect();
     let commits = [blamed[0].clone(), blamed[1].clone(), blamed[2].clone(), blamed[3].clone()];
     let commits = commits.map(|one| (one.first_line + 1, one.commit));
     assert_eq!(told, commits);
     assert!(!ran.exists());
-    repo.write("new", "never committed\n");
-    assert!(Git::blocking(git.blame_work_tree(&RelPath::parse("new").unwrap(), 1..=1)).is_err());
+    let new = RelPath::parse("new").unwrap();
+    assert!(Git::blocking(git.blame_content(&new, b"never committed\n".to_vec(), 1..=1)).is_err());
 }

@@ -92,7 +92,7 @@ impl ContextPlan {
         let name = model.clone().or_else(|| config.model.clone()).unwrap_or_default();
         let settings = plan_settings(&config, &name, approver)?;
         let budget = WindowBudget::new(&limits, settings.max_output);
-        let workspace = state.open_workspace(&root)?;
+        let workspace = Arc::new(state.open_workspace(&root)?);
         let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
         let listing = workspace.list(options).context("the project")?;
         let checks = find_checks(environment, &state, &root, &config)?;
@@ -108,7 +108,7 @@ impl ContextPlan {
             }
             lines => lines,
         };
-        let line_commits = find_line_commits(&index.git(), &redactor, lines);
+        let line_commits = find_line_commits(&index.git(), &workspace, &redactor, lines);
         let packed = first(&Inputs {
             role: None,
             prompts: &load_prompts(environment)?,
@@ -170,8 +170,13 @@ impl ContextPlan {
 }
 
 /// Returns the commits that last changed some lines, as far as git tells them.
-fn find_line_commits(git: &Git, redactor: &Redactor, lines: Vec<Candidate>) -> Vec<LineCommit> {
-    let found = lines.into_iter().map(|lines| find_line_commit(git, redactor, lines));
+fn find_line_commits(
+    git: &Git,
+    workspace: &Arc<Workspace>,
+    redactor: &Redactor,
+    lines: Vec<Candidate>,
+) -> Vec<LineCommit> {
+    let found = lines.into_iter().map(|lines| find_line_commit(git, workspace, redactor, lines));
     let found = Git::blocking(async { Ok(join_all(found).await) }).unwrap_or_default();
     found.into_iter().flatten().collect()
 }
