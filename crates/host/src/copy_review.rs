@@ -6,9 +6,7 @@ use std::sync::Arc;
 use journeyman_agent::isolation::{WorkCopy, open_copy, was_verified};
 use journeyman_protocol::{FileConflict, RelPath, RunOutcome, SessionId};
 use journeyman_store::Store;
-use journeyman_workspace::{
-    CheckpointId, CheckpointInfo, LandOptions, UndoTarget, Workspace, WorkspaceError,
-};
+use journeyman_workspace::{CheckpointInfo, LandOptions, UndoTarget, Workspace, WorkspaceError};
 
 use crate::format::outcome_name;
 use crate::hunks::ChangedFile;
@@ -104,13 +102,14 @@ impl CopyReview {
         Ok(Some(UndoResult { report, sessions: Vec::new(), steps: 1, violations: Vec::new() }))
     }
 
-    /// Takes the copy back to one of its checkpoints.
+    /// Takes back what was changed in the copy: by a session, or since one of its checkpoints.
     ///
     /// # Errors
-    /// [`HostError::Failed`] where the copy has no such checkpoint, or can't be written.
-    pub async fn undo_to(&self, checkpoint: CheckpointId) -> Result<UndoResult, HostError> {
+    /// [`HostError::Failed`] where nothing was, the copy has no such checkpoint, or it can't be
+    /// written.
+    pub async fn undo(&self, target: UndoTarget) -> Result<UndoResult, HostError> {
         let workspace = self.workspace();
-        let undo = move || undo_target(&workspace, UndoTarget::To(checkpoint), RecoveredCalls::default());
+        let undo = move || undo_target(&workspace, target, RecoveredCalls::default());
         let undone = tokio::task::spawn_blocking(undo).await.context("the copy")??;
         self.record_unverified().await?;
         Ok(undone)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use journeyman_agent::workspace::CheckpointInfo;
+use journeyman_agent::workspace::{CheckpointInfo, UndoTarget};
 use journeyman_agent::{AgentError, UserMessage};
 use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
@@ -369,8 +369,11 @@ impl App {
         if let Err(error) = self.keep_copy().await {
             return self.explain_failure(&error);
         }
-        let undone =
-            undo_session(&self.setup.environment, &self.setup.state, Some(id.as_str()), None, None).await;
+        let (environment, state) = (&self.setup.environment, &self.setup.state);
+        let undone = match self.undo_in_copy(UndoTarget::Session(id.clone())).await {
+            Ok(None) => undo_session(environment, state, Some(id.as_str()), None, None).await,
+            undone => undone,
+        };
         self.return_to(&id).await;
         self.report_undo(undone, "taken back");
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use journeyman_agent::isolation::hand_over_copy;
 use journeyman_agent::protocol::SessionId;
 use journeyman_agent::store::SessionSummary;
-use journeyman_agent::workspace::{CheckpointId, ListOptions, WorkspaceError};
+use journeyman_agent::workspace::{CheckpointId, ListOptions, UndoTarget, WorkspaceError};
 use journeyman_host::copy_review::CopyReview;
 use journeyman_host::format::{describe_age, preview, printable, quantity};
 use journeyman_host::session_commands::fork_session;
@@ -377,11 +377,24 @@ impl App {
         CopyReview::open(&template.project, id).await.map(Some)
     }
 
-    pub(crate) async fn restore_copy(&self, checkpoint: CheckpointId) -> Result<UndoResult, HostError> {
+    /// Takes back changes in the copy of the session that rests; `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`CopyReview::undo`].
+    pub(crate) async fn undo_in_copy(&self, target: UndoTarget) -> Result<Option<UndoResult>, HostError> {
         match self.open_resting_copy().await? {
-            Some(copy) => copy.undo_to(checkpoint).await,
-            None => Err(HostError::failed("nothing was changed in the copy yet")),
+            Some(copy) => copy.undo(target).await.map(Some),
+            None => Ok(None),
         }
+    }
+
+    /// Takes the copy back to one of its checkpoints.
+    ///
+    /// # Errors
+    /// As [`CopyReview::undo`], and where there is no copy.
+    pub(crate) async fn restore_copy(&self, checkpoint: CheckpointId) -> Result<UndoResult, HostError> {
+        let restored = self.undo_in_copy(UndoTarget::To(checkpoint)).await?;
+        restored.ok_or_else(|| HostError::failed("nothing was changed in the copy yet"))
     }
 
     /// Takes the files back to a checkpoint. No session may be open.

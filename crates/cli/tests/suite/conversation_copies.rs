@@ -230,6 +230,11 @@ fn a_copy_goes_back_to_one_of_its_checkpoints_and_forth() {
     person.sees("taken back: 1 file");
     person.types("/redo\r");
     person.sees("changed again: 1 file");
+    // All that the session did goes back, and comes again.
+    person.types("/undo\r");
+    person.sees("taken back: 2 files");
+    person.types("/redo\r");
+    person.sees("changed again: 2 files");
     person.types("/checkpoints\r");
     person.sees("Take the copy back to a checkpoint");
     person.types("\r");
