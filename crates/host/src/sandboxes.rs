@@ -82,6 +82,15 @@ pub async fn sandbox_notes(sandbox: &Sandbox, needs: &SandboxNeeds) -> Vec<Strin
     notes
 }
 
+/// Returns the [`sandbox_notes`] where a sandbox works. Where none does, what can't run says so
+/// itself.
+pub(crate) async fn notes_if_confined(sandbox: &Sandbox, needs: &SandboxNeeds) -> Vec<String> {
+    match sandbox.enforcement(needs).await {
+        Ok(_) => sandbox_notes(sandbox, needs).await,
+        Err(_) => Vec::new(),
+    }
+}
+
 /// Describes what the sandbox doesn't enforce, in one line; `None` where it enforces everything.
 fn describe_gaps(enforced: &Result<Enforcement, SandboxError>) -> Option<String> {
     let enforcement = match enforced {

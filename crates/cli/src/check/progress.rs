@@ -1,8 +1,11 @@
 //! The progress of a round: one line that says what runs, and a line for each result.
 
+use std::sync::{Mutex, PoisonError};
+
 use journeyman_agent::verify::Progress;
 use journeyman_host::checks::describe_result;
 use journeyman_host::format::preview;
+use journeyman_protocol::{CheckOutcome, Evidence};
 use journeyman_terminal::{Style, StyledLine, stderr_screen};
 
 use crate::output::write_screen;
@@ -11,11 +14,13 @@ use crate::output::write_screen;
 pub(crate) struct RoundProgress {
     prints_results: bool,
     shows_progress: bool,
+    /// The newest reason why a check didn't run.
+    last_reason: Mutex<Option<String>>,
 }
 
 impl RoundProgress {
     pub(crate) fn new(prints_results: bool, shows_progress: bool) -> Self {
-        Self { prints_results, shows_progress }
+        Self { prints_results, shows_progress, last_reason: Mutex::default() }
     }
 
     pub(crate) fn observe(&self, step: Progress) {
@@ -36,12 +41,26 @@ impl RoundProgress {
             Progress::Finished { evidence, .. } => {
                 stderr_screen().clear_progress();
                 if self.prints_results {
-                    let lines = describe_result(&evidence);
+                    let lines = describe_result(&self.shorten_reason(evidence));
                     write_screen(|screen| lines.iter().for_each(|line| screen.write_line(line)));
                 }
             }
             Progress::Changed { .. } => {}
         }
+    }
+
+    /// Cuts a reason why a check didn't run that was the last one's too, such as a long one of the
+    /// sandbox.
+    fn shorten_reason(&self, mut evidence: Evidence) -> Evidence {
+        if let CheckOutcome::NotRun { reason } = &mut evidence.outcome {
+            let mut last = self.last_reason.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.as_ref() == Some(reason) {
+                "for the same reason".clone_into(reason);
+            } else {
+                *last = Some(reason.clone());
+            }
+        }
+        evidence
     }
 
     fn show(&self, text: &str) {

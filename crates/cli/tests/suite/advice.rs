@@ -226,6 +226,12 @@ fn a_sandbox_in_a_sandbox_is_said_in_a_sentence() {
         ran.stderr,
         "error: the sandbox: already inside a jm sandbox: commands can't be confined twice\n"
     );
+    // The reason of many checks is said once.
+    let ran =
+        house.jm(&["exec", "-q", "--", "./inner", "check", "--check", "true 1", "--check", "true 2"]).run();
+    assert_eq!(ran.stdout.matches("already inside a jm sandbox").count(), 1, "{ran:?}");
+    assert!(ran.stdout.contains("true 2  not run: for the same reason\n"), "{ran:?}");
+    assert!(!ran.stderr.contains("sandbox"), "{ran:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::HostError;
 use crate::events::read_events;
-use crate::format::{format_seconds, preview, quantity};
+use crate::format::{format_seconds, outcome_name, preview, quantity};
 use crate::state::StateDirs;
 
 /// Maximum depth that is read: more than agents can be deep.
@@ -75,11 +75,6 @@ impl AgentTree {
             agent.add_lines(&format!("{rest}{branch}"), &format!("{rest}{beside}"), lines);
         }
     }
-}
-
-fn outcome_name(outcome: RunOutcome) -> String {
-    let word = serde_json::to_value(outcome).ok();
-    word.as_ref().and_then(|word| word.as_str()).unwrap_or_default().to_owned()
 }
 
 /// Reads the tree of a session from the logs of all of them.

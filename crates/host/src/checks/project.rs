@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{CheckAnswer, CheckSelection, CheckVerdict, ListedCheck, SelectedChecks};
 use crate::config::Environment;
 use crate::root::project_root;
+use crate::sandboxes::notes_if_confined;
 use crate::sessions::{holder_name, new_session_id};
 use crate::state::StateDirs;
 use crate::{Context as _, HostError, ProjectContext, Prompts, RunOptions, resolve_settings};
@@ -105,7 +106,7 @@ impl CheckedProject {
 
     /// Returns the notes that a person should read about how the checks are confined.
     pub async fn sandbox_notes(&self) -> Vec<String> {
-        self.context.sandbox_notes().await
+        notes_if_confined(&self.context.sandbox, &self.context.needs).await
     }
 
     /// Finds the checks that matter after `changed` files changed, or all without any.

@@ -102,7 +102,7 @@ pub fn describe_verdict(
         ),
         CheckVerdict::NothingRan => StyledLine::new(
             Style::Warning,
-            "no check could run, for the reasons above; `jm setup` installs what is missing",
+            "no check could run, for the reasons above; `jm setup` installs missing programs, `jm doctor` shows the sandbox",
         ),
     }
 }

@@ -137,11 +137,7 @@ pub struct OpenCommand {
 impl OpenCommand {
     /// Returns the notes that a person should read about how the command is confined.
     pub async fn sandbox_notes(&self) -> Vec<String> {
-        // Where no sandbox works, the command itself says so.
-        match self.sandbox.enforcement(&self.request.needs).await {
-            Ok(_) => sandboxes::sandbox_notes(&self.sandbox, &self.request.needs).await,
-            Err(_) => Vec::new(),
-        }
+        sandboxes::notes_if_confined(&self.sandbox, &self.request.needs).await
     }
 
     /// Runs the command to its end; `show` gets its output as it comes. Where `show` fails, nobody
