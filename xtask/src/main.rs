@@ -125,12 +125,18 @@ fn check_tree() -> anyhow::Result<()> {
 
 fn cargo(args: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
     step(&format!("cargo {}", args.join(" ")));
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(args)
-        .envs(environment.iter().copied())
-        .current_dir(root())
-        .status()
-        .context("cargo could not be started")?;
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What `cargo run` says of this program: build scripts that read it would run again, and what
+    // depends on them would be built anew, whenever cargo is called with and without it in turn.
+    let own = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    });
+    own.for_each(|name| {
+        command.env_remove(name);
+    });
+    command.args(args).envs(environment.iter().copied()).current_dir(root());
+    let status = command.status().context("cargo could not be started")?;
     if status.success() { Ok(()) } else { bail!("cargo {} failed ({status})", args.join(" ")) }
 }
 
